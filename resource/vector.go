@@ -1,0 +1,104 @@
+// Package resource holds amounts of CPU, memory, disk and network bandwidth as one small value type, and their text
+// form with units. Everything is an integer, so that sums do not depend on the order of addition.
+package resource
+
+// Kind names one resource. Its order is the order of components in a Vector.
+type Kind uint8
+
+const (
+	CPU     Kind = iota // millicores
+	Memory              // bytes
+	Disk                // bytes per second
+	Network             // bytes per second
+	NumKinds
+)
+
+// String returns the name used in files and messages.
+func (k Kind) String() string {
+	switch k {
+	case CPU:
+		return "cpu"
+	case Memory:
+		return "memory"
+	case Disk:
+		return "disk"
+	case Network:
+		return "network"
+	}
+	return "unknown"
+}
+
+// Amount is a quantity of one resource in its base unit: millicores, bytes, or bytes per second.
+type Amount int64
+
+const (
+	Core Amount = 1000 // millicores
+	KB   Amount = 1000
+	MB          = 1000 * KB
+	GB          = 1000 * MB
+	KiB  Amount = 1024
+	MiB         = 1024 * KiB
+	GiB         = 1024 * MiB
+)
+
+// Vector is an amount of every resource, indexed by Kind. The zero Vector is nothing of anything. Vectors are only
+// partly ordered: use FitsIn, never a comparison of single components.
+type Vector [NumKinds]Amount
+
+// Of returns a Vector with the given CPU (millicores) and memory (bytes) and no bandwidth.
+func Of(cpu, memory Amount) Vector { return Vector{CPU: cpu, Memory: memory} }
+
+// The operations below name the components one by one: they are the innermost loops of every policy, and the
+// compiler inlines this form only.
+
+// Add returns v + w.
+func (v Vector) Add(w Vector) Vector {
+	return Vector{v[CPU] + w[CPU], v[Memory] + w[Memory], v[Disk] + w[Disk], v[Network] + w[Network]}
+}
+
+// Sub returns v - w. Components may become negative.
+func (v Vector) Sub(w Vector) Vector {
+	return Vector{v[CPU] - w[CPU], v[Memory] - w[Memory], v[Disk] - w[Disk], v[Network] - w[Network]}
+}
+
+// Scale returns v * n.
+func (v Vector) Scale(n int64) Vector {
+	for k := range v {
+		v[k] *= Amount(n)
+	}
+	return v
+}
+
+// Min returns the smaller of each component.
+func (v Vector) Min(w Vector) Vector {
+	return Vector{min(v[CPU], w[CPU]), min(v[Memory], w[Memory]), min(v[Disk], w[Disk]), min(v[Network], w[Network])}
+}
+
+// Max returns the larger of each component.
+func (v Vector) Max(w Vector) Vector {
+	return Vector{max(v[CPU], w[CPU]), max(v[Memory], w[Memory]), max(v[Disk], w[Disk]), max(v[Network], w[Network])}
+}
+
+// FitsIn reports whether every component of v is at most that of free.
+func (v Vector) FitsIn(free Vector) bool {
+	return v[CPU] <= free[CPU] && v[Memory] <= free[Memory] && v[Disk] <= free[Disk] && v[Network] <= free[Network]
+}
+
+// IsZero reports whether v is nothing of anything.
+func (v Vector) IsZero() bool { return v == Vector{} }
+
+// Negative reports whether any component is below zero, and which first.
+func (v Vector) Negative() (Kind, bool) {
+	for k := range v {
+		if v[k] < 0 {
+			return Kind(k), true
+		}
+	}
+	return 0, false
+}
+
+// With returns v with component k set to a.
+func (v Vector) With(k Kind, a Amount) Vector {
+	v[k] = a
+	return v
+}
