@@ -1,0 +1,99 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// EventKind says what happened.
+type EventKind uint8
+
+const (
+	NodeJoined     EventKind = iota + 1 // NewNode
+	NodeLeft                            // Node; its tasks end as Lost
+	JobSubmitted                        // NewJob
+	JobCancelled                        // Job
+	Heartbeat                           // Node reports, and takes new work now (only where the substrate works by heartbeats)
+	DecisionDone                        // Decision was carried out; for a Start, Task runs from now on
+	DecisionFailed                      // Decision could not be carried out, for Detail; for a Start, Task never ran
+	TaskEnded                           // Task, Outcome
+	TaskAdopted                         // Task, Node, Grant: found running when the substrate took inventory
+	Synced                              // the inventory is complete; nothing is decided before
+	Woken                               // the time a Wake decision asked for has come
+)
+
+var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "job-cancelled", "heartbeat", "decision-done",
+	"decision-failed", "task-ended", "task-adopted", "synced", "woken"}
+
+func (k EventKind) String() string {
+	if int(k) < len(eventNames) {
+		return eventNames[k]
+	}
+	return fmt.Sprintf("event(%d)", uint8(k))
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (k *EventKind) UnmarshalText(text []byte) error {
+	i := slices.Index(eventNames[:], string(text))
+	if i < 1 {
+		return fmt.Errorf("event kind %q: unknown", text)
+	}
+	*k = EventKind(i)
+	return nil
+}
+
+// Outcome says how a task ended.
+type Outcome uint8
+
+const (
+	Succeeded   Outcome = iota + 1
+	Failed              // ended with a non-zero exit code or by a signal of its own making
+	OutOfMemory         // the kernel killed it for memory
+	Killed              // a Kill decision, or its owner
+	Lost                // its node left, or its end was never seen
+)
+
+var outcomeNames = [...]string{"", "succeeded", "failed", "out-of-memory", "killed", "lost"}
+
+func (o Outcome) String() string {
+	if int(o) < len(outcomeNames) {
+		return outcomeNames[o]
+	}
+	return fmt.Sprintf("outcome(%d)", uint8(o))
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (o *Outcome) UnmarshalText(text []byte) error {
+	i := slices.Index(outcomeNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("outcome %q: unknown", text)
+	}
+	*o = Outcome(i)
+	return nil
+}
+
+// Event is something that happened. Which fields mean something is said at each EventKind.
+type Event struct {
+	Kind     EventKind       `json:"kind"`
+	Node     NodeID          `json:"node,omitempty"`
+	Job      JobID           `json:"job,omitempty"`
+	Task     TaskID          `json:"task,omitzero"`
+	Decision DecisionID      `json:"decision,omitempty"`
+	Outcome  Outcome         `json:"outcome,omitempty"`
+	Grant    resource.Vector `json:"grant,omitzero"`
+	Launched timeline.Time   `json:"launched_ns,omitempty"` // TaskAdopted: when it began to run
+	Detail   string          `json:"detail,omitempty"`
+	Run      int             `json:"run,omitempty"`  // which run of Task, on substrates with containers; see ContainerID
+	Exit     *Exit           `json:"exit,omitempty"` // TaskEnded, on substrates with containers
+	NewNode  *Node           `json:"new_node,omitempty"`
+	NewJob   *Job            `json:"new_job,omitempty"`
+}

@@ -1,0 +1,319 @@
+package cluster
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// JobID numbers jobs in the order of submission. It is never given twice.
+type JobID int64
+
+// TaskID names one task: the job, the index of its stage, and its index in the stage.
+type TaskID struct {
+	Job   JobID `json:"job"`
+	Stage int32 `json:"stage"`
+	Index int32 `json:"index"`
+}
+
+// String prints "job.stage.index", for example "7.0.12".
+func (t TaskID) String() string { return fmt.Sprintf("%d.%d.%d", t.Job, t.Stage, t.Index) }
+
+// Class says whether a container's memory may change while it runs.
+type Class uint8
+
+const (
+	Regular Class = iota // memory fixed for life
+	Flex                 // memory breathes between a minimum and a maximum
+)
+
+func (c Class) String() string {
+	if c == Flex {
+		return "flex"
+	}
+	return "regular"
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *Class) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "regular", "":
+		*c = Regular
+	case "flex":
+		*c = Flex
+	default:
+		return fmt.Errorf("class %q: must be regular or flex", text)
+	}
+	return nil
+}
+
+// Job is what a user submits: a DAG of stages.
+type Job struct {
+	ID          JobID         `json:"id"`
+	Name        string        `json:"name"`
+	Owner       string        `json:"owner,omitempty"`
+	Queue       string        `json:"queue,omitempty"`
+	Weight      float64       `json:"weight,omitempty"` // share of its queue relative to others; 0 counts as 1
+	Submitted   timeline.Time `json:"submitted_ns"`
+	Class       Class         `json:"class"`
+	MaxAttempts int           `json:"max_attempts,omitempty"` // how often a task may run; 0 counts as 1
+	Stages      []Stage       `json:"stages"`
+}
+
+// Stage is a set of tasks that do the same work on different data. Everything in it is an estimate: what we were told or
+// have learned.
+type Stage struct {
+	Name string `json:"name,omitempty"`
+	// Tasks is how many there are, at least 1.
+	Tasks int `json:"tasks"`
+	// Parents are indexes of stages whose tasks must all have succeeded before one of this stage starts.
+	Parents []int `json:"parents,omitempty"`
+	// Coordinator marks a stage of one task that steers the job (a YARN application master): nothing else of the job
+	// starts before it runs, and it ends after everything else. Its end is not estimated.
+	Coordinator bool `json:"coordinator,omitempty"`
+	// Ideal is what one task needs to run unhindered; Ideal[Memory] is YARN-ME's ideal memory.
+	Ideal resource.Vector `json:"ideal"`
+	// MinMemory is the least memory a task may be given, in bytes. 0 or Ideal[Memory]: it cannot be under-sized.
+	MinMemory resource.Amount `json:"min_memory_bytes,omitempty"`
+	// Duration is the run time at ideal memory; 0 is unknown.
+	Duration time.Duration `json:"duration_ns,omitempty"`
+	// Elasticity is what less memory costs.
+	Elasticity Elasticity `json:"elasticity"`
+}
+
+// Elastic reports whether a task of s may run with less than ideal memory.
+func (s *Stage) Elastic() bool {
+	return s.Elasticity.Kind != NotElastic && s.MinMemory > 0 && s.MinMemory < s.Ideal[resource.Memory]
+}
+
+// DurationAt returns the estimated run time with the given memory; ok is false if the stage has no estimate.
+func (s *Stage) DurationAt(memory resource.Amount) (d time.Duration, ok bool) {
+	if s.Duration <= 0 {
+		return 0, false
+	}
+	return s.Elasticity.Duration(s.Duration, s.Ideal[resource.Memory], memory), true
+}
+
+// Check returns an error that names the first field of j that is out of range. It does not know the cluster: see
+// Snapshot.CheckFits for jobs that no node can hold.
+func (j *Job) Check() error {
+	if len(j.Stages) == 0 {
+		return fmt.Errorf("job %q: must have at least one stage", j.Name)
+	}
+	if j.MaxAttempts < 0 {
+		return fmt.Errorf("job %q max attempts %d: must not be negative", j.Name, j.MaxAttempts)
+	}
+	if !(j.Weight >= 0) || math.IsInf(j.Weight, 0) {
+		return fmt.Errorf("job %q weight %v: must be a number of at least 0", j.Name, j.Weight)
+	}
+	for i := range j.Stages {
+		if err := j.Stages[i].check(); err != nil {
+			return fmt.Errorf("job %q stage %q: %w", j.Name, j.stageName(i), err)
+		}
+		for _, p := range j.Stages[i].Parents {
+			if p < 0 || p >= len(j.Stages) {
+				return fmt.Errorf("job %q stage %q parent %d: must be the index of a stage, 0 to %d", j.Name, j.stageName(i), p, len(j.Stages)-1)
+			}
+		}
+	}
+	if cycle := j.cycle(); cycle != nil {
+		return fmt.Errorf("job %q parents: must not form a cycle, but %s", j.Name, strings.Join(cycle, " waits for "))
+	}
+	return nil
+}
+
+func (j *Job) stageName(i int) string {
+	if j.Stages[i].Name != "" {
+		return j.Stages[i].Name
+	}
+	return fmt.Sprint(i)
+}
+
+func (s *Stage) check() error {
+	memory := s.Ideal[resource.Memory]
+	switch {
+	case s.Tasks < 1 || s.Tasks > 1<<30:
+		return fmt.Errorf("tasks %d: must be 1 to %d", s.Tasks, 1<<30)
+	case s.Coordinator && s.Tasks != 1:
+		return fmt.Errorf("tasks %d: a coordinator is 1 task", s.Tasks)
+	case s.Duration < 0:
+		return fmt.Errorf("duration %v: must not be negative", s.Duration)
+	case s.MinMemory < 0 || s.MinMemory > memory:
+		return fmt.Errorf("minimum memory %d bytes: must be 0 to the ideal memory, %d bytes", s.MinMemory, memory)
+	case !s.Coordinator && memory <= 0:
+		return fmt.Errorf("ideal memory %d bytes: must be positive", memory)
+	}
+	if k, bad := s.Ideal.Negative(); bad {
+		return fmt.Errorf("%s %d: must not be negative", k, s.Ideal[k])
+	}
+	return s.Elasticity.Check()
+}
+
+// cycle returns the names along a cycle of parents, nil if there is none.
+func (j *Job) cycle() []string {
+	const open, closed = 1, 2
+	mark := make([]int, len(j.Stages))
+	var path []int
+	var visit func(i int) []string
+	visit = func(i int) []string {
+		if mark[i] == closed {
+			return nil
+		}
+		if mark[i] == open {
+			var names []string
+			for k := len(path) - 1; k >= 0; k-- {
+				names = append([]string{j.stageName(path[k])}, names...)
+				if path[k] == i {
+					break
+				}
+			}
+			return append(names, j.stageName(i))
+		}
+		mark[i], path = open, append(path, i)
+		for _, p := range j.Stages[i].Parents {
+			if names := visit(p); names != nil {
+				return names
+			}
+		}
+		mark[i], path = closed, path[:len(path)-1]
+		return nil
+	}
+	for i := range j.Stages {
+		if names := visit(i); names != nil {
+			return names
+		}
+	}
+	return nil
+}
+
+// JobStatus is where a job is in its life; the order is the order of progress.
+type JobStatus uint8
+
+const (
+	StatusPending JobStatus = iota // nothing of it has started
+	StatusRunning
+	StatusSucceeded
+	StatusFailed    // a task failed as often as it may
+	StatusCancelled // by its owner
+)
+
+var jobStatusNames = [...]string{"pending", "running", "succeeded", "failed", "cancelled"}
+
+func (s JobStatus) String() string { return jobStatusNames[s] }
+
+// Ended reports whether nothing more will happen to the job.
+func (s JobStatus) Ended() bool { return s >= StatusSucceeded }
+
+// StageState is a stage as the engine knows it.
+type StageState struct {
+	Pending int // not started, or to be started again
+	Booked  int // started, launch not confirmed
+	Running int // launched
+	Ended   int // succeeded
+	// parentsLeft counts parents not yet ended.
+	parentsLeft int
+	next        int32   // the lowest index never started
+	retry       []int32 // ended without success, to run again
+	attempts    map[int32]int
+}
+
+// JobState is a job as the engine knows it. Policies read it and never write to it.
+type JobState struct {
+	*Job
+	Status JobStatus
+	// Progress holds the state of each stage, in the order of Stages.
+	Progress []StageState
+	// Used is the sum of the grants of the job's tasks that are booked or running: its consumption.
+	Used resource.Vector
+	// Tasks are booked or running, in no particular order.
+	Tasks []*TaskState
+	// Steered is false while a coordinator of the job has not been launched.
+	Steered bool
+	// Reservations counts nodes reserved for the job.
+	Reservations int
+	// Waiting is the newest reason why the job's next task did not start; Code 0 if there is none.
+	Waiting Reason
+	// End is when the job should end, as the policy last estimated; meaningful if EndKnown.
+	End      timeline.Time
+	EndKnown bool
+	// AllStarted is when the last of its tasks should have been started, likewise.
+	AllStarted      timeline.Time
+	AllStartedKnown bool
+	Started         timeline.Time // first launch; meaningful from StatusRunning on
+	Finish          timeline.Time // meaningful when Status.Ended()
+}
+
+// NextStage returns the index of the first stage that may start a task now; ok is false if there is none.
+func (j *JobState) NextStage() (stage int, ok bool) {
+	if j.Status.Ended() {
+		return 0, false
+	}
+	for i := range j.Stages {
+		if j.Ready(i) {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// Ready reports whether a task of the stage may start now.
+func (j *JobState) Ready(stage int) bool {
+	s := &j.Progress[stage]
+	return s.Pending > 0 && s.parentsLeft == 0 && (j.Steered || j.Stages[stage].Coordinator)
+}
+
+// Pending returns how many tasks of stages other than coordinators have not started.
+func (j *JobState) Pending() int {
+	n := 0
+	for i := range j.Stages {
+		if !j.Stages[i].Coordinator {
+			n += j.Progress[i].Pending
+		}
+	}
+	return n
+}
+
+// TaskState is a task that is booked or running.
+type TaskState struct {
+	ID      TaskID
+	Job     *JobState
+	Node    *NodeState
+	Grant   resource.Vector
+	Elastic bool // granted less than ideal memory
+	Attempt int  // 1 for the first
+	// Decision is the Start decision that booked it.
+	Decision DecisionID
+	Booked   timeline.Time
+	// Launched is when it began to run; meaningful if Running.
+	Launched timeline.Time
+	Running  bool
+	// Duration is the estimated run time with this grant; 0 is unknown.
+	Duration time.Duration
+	// Killing is set when a Kill decision for it has been given.
+	Killing bool
+
+	inNode, inJob int // positions in Node.Tasks and Job.Tasks
+}
+
+// Stage returns the stage of the task.
+func (t *TaskState) Stage() *Stage { return &t.Job.Stages[t.ID.Stage] }
+
+// EstimatedEnd returns when the task should end, as far as known at now; a task that is overdue should end now. ok is
+// false if its run time is unknown.
+func (s *Snapshot) EstimatedEnd(t *TaskState, now timeline.Time) (end timeline.Time, ok bool) {
+	if t.Duration <= 0 {
+		return timeline.Never, false
+	}
+	from := t.Launched
+	if !t.Running {
+		from = s.LaunchTime(t.Job, t.Booked)
+	}
+	return max(now, from.Add(t.Duration)), true
+}

@@ -1,0 +1,149 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// roundTrip checks that what can be read is written so that it reads as the same again. What has no kind is nothing yet.
+func roundTrip[T any](t *testing.T, text []byte, isNothing func(*T) bool) {
+	t.Helper()
+	var first, second T
+	if json.Unmarshal(text, &first) != nil || isNothing(&first) {
+		return
+	}
+	written, err := json.Marshal(&first)
+	if err != nil {
+		t.Fatalf("%q was read as %+v, but cannot be written: %v", text, first, err)
+	}
+	if err := json.Unmarshal(written, &second); err != nil {
+		t.Fatalf("%q was written as %q, which cannot be read: %v", text, written, err)
+	}
+	again, err := json.Marshal(&second)
+	if err != nil || !bytes.Equal(written, again) {
+		t.Fatalf("%q was written as %q and then as %q (%v)", text, written, again, err)
+	}
+}
+
+func seeds(f *testing.F, values ...any) {
+	f.Helper()
+	for _, v := range values {
+		text, err := json.Marshal(v)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+}
+
+var fullJob = Job{ID: 7, Name: "A", Owner: "ada", Queue: "q", Weight: 2.5, Submitted: 3, Class: Flex, MaxAttempts: 4, Stages: []Stage{
+	{Name: "map", Tasks: 3, Ideal: resource.Vector{1, 2, 3, 4}, MinMemory: 1, Duration: time.Second, Elasticity: Elasticity{Kind: SawTooth, Factor: 1.5, DiskRate: 9}},
+	{Name: "am", Tasks: 1, Coordinator: true},
+	{Tasks: 1, Parents: []int{0, 1}, Ideal: resource.Of(1, 2), Elasticity: Elasticity{Kind: Points, Points: []ElasticityPoint{{1, 2}, {2, 1}}}}}}
+
+var fullEvents = []any{
+	Event{Kind: NodeJoined, NewNode: &Node{ID: 1, Name: "n", Capacity: resource.Of(1, 2)}},
+	Event{Kind: JobSubmitted, NewJob: &fullJob},
+	Event{Kind: TaskEnded, Node: 1, Task: TaskID{1, 2, 3}, Outcome: OutOfMemory, Detail: "d", Run: 2, Exit: &Exit{Code: 137, Signal: 9, OOMKills: 1, Peak: 5, CPUTime: 6, Started: 7, Ended: 8}},
+	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Grant: resource.Of(3, 4), Launched: 5},
+	Event{Kind: DecisionFailed, Decision: 4, Task: TaskID{1, 0, 0}},
+}
+
+var fullDecision = Decision{ID: 1, Kind: Start, Task: TaskID{1, 2, 3}, Node: 4, Grant: resource.Vector{1, 2, 3, 4}, Duration: 5, At: 6, Reason: Because(FitsElastic, 7, 8, 9)}
+
+// TestJSON checks that nothing is lost on the way through a file.
+func TestJSON(t *testing.T) {
+	for _, v := range append(fullEvents, fullJob, fullDecision) {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := reflect.New(reflect.TypeOf(v))
+		if err := json.Unmarshal(text, back.Interface()); err != nil {
+			t.Fatal(err)
+		}
+		if got := back.Elem().Interface(); !reflect.DeepEqual(got, v) {
+			t.Errorf("%s was read as\n%+v\nwant\n%+v", text, got, v)
+		}
+	}
+}
+
+// TestNames checks that every name is read back, and no other.
+func TestNames(t *testing.T) {
+	for k := NodeJoined; k <= Woken; k++ {
+		var back EventKind
+		if err := back.UnmarshalText([]byte(k.String())); err != nil || back != k {
+			t.Errorf("event kind %s is read as %s: %v", k, back, err)
+		}
+	}
+	for k := Start; k <= Wait; k++ {
+		var back DecisionKind
+		if err := back.UnmarshalText([]byte(k.String())); err != nil || back != k {
+			t.Errorf("decision kind %s is read as %s: %v", k, back, err)
+		}
+	}
+	for o := Succeeded; o <= Lost; o++ {
+		var back Outcome
+		if err := back.UnmarshalText([]byte(o.String())); err != nil || back != o {
+			t.Errorf("outcome %s is read as %s: %v", o, back, err)
+		}
+	}
+	for k := NotElastic; k <= SawToothTable; k++ {
+		var back ElasticityKind
+		if err := back.UnmarshalText([]byte(k.String())); err != nil || back != k {
+			t.Errorf("elasticity kind %s is read as %s: %v", k, back, err)
+		}
+	}
+	for _, c := range []struct {
+		into interface{ UnmarshalText([]byte) error }
+		want string
+	}{
+		{new(EventKind), `event kind "x": unknown`},
+		{new(DecisionKind), `decision kind "x": unknown`},
+		{new(Outcome), `outcome "x": unknown`},
+		{new(Class), `class "x": must be regular or flex`},
+		{new(ElasticityKind), `elasticity kind "x": must be one of none, step, sawtooth, points, sawtooth-table`},
+	} {
+		if err := c.into.UnmarshalText([]byte("x")); err == nil || err.Error() != c.want {
+			t.Errorf("error is %v, want %q", err, c.want)
+		}
+	}
+	if EventKind(99).String() != "event(99)" || DecisionKind(99).String() != "decision(99)" || Outcome(99).String() != "outcome(99)" || ElasticityKind(99).String() != "elasticity(99)" {
+		t.Error("what has no name must be printed as a number")
+	}
+}
+
+// TestReasons checks that every reason has words of its own.
+func TestReasons(t *testing.T) {
+	seen := map[string]ReasonCode{}
+	for code := Fits; code < numReasons; code++ {
+		words := Because(code, 1, 2, 3).Words(nil)
+		if other, twice := seen[words]; twice || words == "no reason recorded" {
+			t.Errorf("reason %d reads %q, like %d", code, words, other)
+		}
+		seen[words] = code
+	}
+	if got := (Reason{}).Words(nil); got != "no reason recorded" {
+		t.Errorf("no reason reads %q", got)
+	}
+}
+
+func FuzzEventJSON(f *testing.F) {
+	seeds(f, fullEvents...)
+	f.Fuzz(func(t *testing.T, text []byte) { roundTrip(t, text, func(e *Event) bool { return e.Kind == 0 }) })
+}
+
+func FuzzDecisionJSON(f *testing.F) {
+	seeds(f, fullDecision)
+	f.Fuzz(func(t *testing.T, text []byte) { roundTrip(t, text, func(d *Decision) bool { return d.Kind == 0 }) })
+}
+
+func FuzzJobJSON(f *testing.F) {
+	seeds(f, fullJob)
+	f.Fuzz(func(t *testing.T, text []byte) { roundTrip(t, text, func(*Job) bool { return false }) })
+}

@@ -1,0 +1,44 @@
+package cluster
+
+import (
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// NodeID numbers nodes from 0 in the order in which they joined. It is never given twice in a run.
+type NodeID int32
+
+// Node is a machine that runs containers.
+type Node struct {
+	ID       NodeID          `json:"id"`
+	Name     string          `json:"name"`
+	Capacity resource.Vector `json:"capacity"`
+}
+
+// NodeState is a node as the engine knows it. Policies read it and never write to it.
+type NodeState struct {
+	Node
+	Gone bool // left the cluster; it holds nothing any more
+
+	// Free is Capacity less the grants of Tasks. Invariant: no component is negative.
+	Free resource.Vector
+	// Tasks are booked or running here, in no particular order.
+	Tasks []*TaskState
+	// ElasticDisk is the disk bandwidth (bytes per second) that under-sized tasks here were started with.
+	ElasticDisk resource.Amount
+
+	// ReservedFor is the job that alone may start regular work here, nil if none; ReservedStage and ReservedSince go
+	// with it.
+	ReservedFor   *JobState
+	ReservedStage int
+	ReservedSince timeline.Time
+
+	// Version changes whenever Tasks, a launch among them, or the reservation does: what a policy has worked out for a
+	// node holds until then.
+	Version uint64
+
+	// LastHeartbeat is the time of the newest Heartbeat event. Meaningful when the snapshot's Heartbeat is not 0.
+	LastHeartbeat timeline.Time
+
+	unfiled bool // the snapshot's indexes do not know its newest version
+}

@@ -1,0 +1,157 @@
+package cluster
+
+import (
+	"fmt"
+
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Plan is what a policy works on: the Snapshot as it will be once the decisions taken so far in this call are carried
+// out, and those decisions. Each decision is checked as it is taken; the first that is impossible fails the whole call,
+// because it is a bug of the policy.
+type Plan struct {
+	*Snapshot
+	now       timeline.Time
+	decisions []Decision
+	starts    int // in this call, per heartbeat only
+	lastID    DecisionID
+	err       error
+}
+
+// NewPlan begins a plan at now. lastID is the newest DecisionID given so far.
+func NewPlan(now timeline.Time, s *Snapshot, lastID DecisionID) Plan {
+	return Plan{Snapshot: s, now: now, lastID: lastID}
+}
+
+// Reset begins the next plan on the same snapshot; it takes over room from the last one, whose decisions are gone.
+func (p *Plan) Reset(now timeline.Time) {
+	p.now, p.decisions, p.starts, p.err = now, p.decisions[:0], 0, nil
+}
+
+// Close ends the plan: Changes are forgotten and the decisions returned, in the order taken. The slice is valid until
+// Reset.
+func (p *Plan) Close() ([]Decision, error) {
+	p.Changes.reset()
+	return p.decisions, p.err
+}
+
+// FirstFit returns the first node that takes new work now, is not reserved, and has need free: by NodeID, or among the
+// nodes whose heartbeat it is.
+func (p *Plan) FirstFit(need resource.Vector) (*NodeState, bool) {
+	if p.Heartbeat == 0 {
+		return p.FirstOpen(need, 0)
+	}
+	if p.StartsPerHeartbeat > 0 && p.starts >= p.StartsPerHeartbeat*len(p.Changes.Heartbeats) {
+		return nil, false
+	}
+	for _, id := range p.Changes.Heartbeats {
+		if n := p.Nodes[id]; n.ReservedFor == nil && need.FitsIn(n.Free) {
+			return n, true
+		}
+	}
+	return nil, false
+}
+
+// Start runs the next task of a stage on n with the given memory, in bytes, and the stage's ideal need of everything
+// else. It returns nil if that is impossible.
+func (p *Plan) Start(j *JobState, stage int, n *NodeState, memory resource.Amount, why Reason) *TaskState {
+	s := &j.Stages[stage]
+	grant := s.Ideal.With(resource.Memory, memory)
+	switch least := min(s.Ideal[resource.Memory], max(s.MinMemory, 1)); {
+	case !p.Synced:
+		p.fail("start of a task of job %d: before the inventory was complete", j.ID)
+	case !j.Ready(stage):
+		p.fail("start of a task of job %d stage %d: none is ready", j.ID, stage)
+	case n.Gone:
+		p.fail("start of a task of job %d on node %q: it left", j.ID, n.Name)
+	case memory > s.Ideal[resource.Memory] || memory < least || (memory < s.Ideal[resource.Memory] && !s.Elastic()):
+		p.fail("start of a task of job %d stage %d with %d bytes: must be %d to %d", j.ID, stage, memory, least, s.Ideal[resource.Memory])
+	case !grant.FitsIn(n.Free):
+		p.fail("start of a task of job %d on node %q with %v: only %v are free", j.ID, n.Name, grant, n.Free)
+	default:
+		id := TaskID{j.ID, int32(stage), j.Progress[stage].nextIndex()}
+		t := p.book(j, id, n, grant)
+		t.Booked = p.now
+		t.Decision = p.add(Decision{Kind: Start, Task: id, Node: n.ID, Grant: grant, Duration: t.Duration, Reason: why})
+		p.starts++
+		return t
+	}
+	return nil
+}
+
+// Reserve keeps n for a stage of j.
+func (p *Plan) Reserve(n *NodeState, j *JobState, stage int, why Reason) {
+	if n.ReservedFor != nil || n.Gone {
+		p.fail("reserve node %q for job %d: it is reserved or gone", n.Name, j.ID)
+		return
+	}
+	p.reserve(p.now, n, j, stage)
+	p.add(Decision{Kind: Reserve, Task: TaskID{j.ID, int32(stage), 0}, Node: n.ID, Reason: why})
+}
+
+// Unreserve gives n back.
+func (p *Plan) Unreserve(n *NodeState, why Reason) {
+	if n.ReservedFor == nil {
+		p.fail("unreserve node %q: it is not reserved", n.Name)
+		return
+	}
+	id := TaskID{n.ReservedFor.ID, int32(n.ReservedStage), 0}
+	p.unreserve(n)
+	p.add(Decision{Kind: Unreserve, Task: id, Node: n.ID, Reason: why})
+}
+
+// Kill ends a task. Doing it twice is one decision.
+func (p *Plan) Kill(t *TaskState, why Reason) {
+	if t.Killing {
+		return
+	}
+	t.Killing = true
+	p.add(Decision{Kind: Kill, Task: t.ID, Node: t.Node.ID, Reason: why})
+}
+
+// Wait records why the next task of a stage of j does not start. A reason with the code that is already known for the job
+// is not repeated.
+func (p *Plan) Wait(j *JobState, stage int, n NodeID, why Reason) {
+	if j.Waiting.Code == why.Code {
+		j.Waiting = why
+		return
+	}
+	j.Waiting = why
+	p.add(Decision{Kind: Wait, Task: TaskID{j.ID, int32(stage), 0}, Node: n, Reason: why})
+}
+
+// Wake asks for another call at the given time, which must lie ahead.
+func (p *Plan) Wake(at timeline.Time, why Reason) {
+	if at <= p.now {
+		p.fail("wake at %v: must be after now, %v", at, p.now)
+		return
+	}
+	p.add(Decision{Kind: Wake, At: at, Reason: why})
+}
+
+// EstimateEnd records when j should end; known is false if that cannot be said.
+func (p *Plan) EstimateEnd(j *JobState, end timeline.Time, known bool) {
+	j.End, j.EndKnown = end, known
+}
+
+// EstimateAllStarted records when the last task of j should have been started.
+func (p *Plan) EstimateAllStarted(j *JobState, at timeline.Time, known bool) {
+	j.AllStarted, j.AllStartedKnown = at, known
+}
+
+// Estimated records that the ends of all jobs have been estimated now.
+func (p *Plan) Estimated() { p.EstimatedAt, p.StaleSince = p.now, timeline.Never }
+
+func (p *Plan) add(d Decision) DecisionID {
+	p.lastID++
+	d.ID = p.lastID
+	p.decisions = append(p.decisions, d)
+	return d.ID
+}
+
+func (p *Plan) fail(format string, operands ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf("policy at %v: "+format, append([]any{p.now}, operands...)...)
+	}
+}

@@ -1,0 +1,110 @@
+package cluster
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// ReasonCode names why a decision was taken. Each code says what its operands A, B and C are.
+type ReasonCode uint8
+
+const (
+	_                    ReasonCode = iota
+	Fits                            // A: memory granted, bytes
+	FitsElastic                     // A: memory granted, bytes; B: end of the task; C: estimated end of its job
+	FitsElasticNoLimit              // A: memory granted, bytes; B: end of the task; the job's end is not in sight
+	FitsInGap                       // A: memory granted, bytes; B: end of the task; C: when the reserved job gets the node
+	NoRoom                          // A: memory needed, bytes; B: CPU needed, millicores: no node has both free
+	WouldEndAfterJob                // A: least memory considered, bytes; B: end of the task; C: estimated end of its job
+	DiskBudget                      // A: disk bandwidth needed, bytes/s; B: bandwidth left for under-sized tasks on the node
+	BehindJob                       // A: the job that comes first
+	NodeReserved                    // A: the job that holds the reservation
+	ReservedForTask                 // A: memory needed, bytes; B: memory free on the node, bytes
+	ReservationUsed                 // the task started there
+	ReservationNotNeeded            // the job needs the node no more
+	ReservationHopeless             // what is running on the node has no known end; others may use it
+	EstimatesDue                    // estimated ends of jobs are renewed once per heartbeat
+	CancelledByOwner                // the job was cancelled
+	JobGaveUp                       // another task of the job failed as often as it may
+	DependsOnStage                  // A: index of a stage that must end first
+	WaitsForCoordinator             // the job's coordinator has not started
+	numReasons
+)
+
+// Reason is why a decision was taken: a code with operands, put into words only when somebody asks.
+type Reason struct {
+	Code ReasonCode `json:"code,omitempty"`
+	A    int64      `json:"a,omitempty"`
+	B    int64      `json:"b,omitempty"`
+	C    int64      `json:"c,omitempty"`
+}
+
+// Because returns a Reason with its operands, each an integer in the unit its code asks for.
+func Because(code ReasonCode, operands ...int64) Reason {
+	r := Reason{Code: code}
+	for i, v := range operands {
+		switch i {
+		case 0:
+			r.A = v
+		case 1:
+			r.B = v
+		case 2:
+			r.C = v
+		}
+	}
+	return r
+}
+
+// Words puts r into one clause for people. Times are printed by at, so that each substrate shows its own clock; nil
+// prints them as time since the origin.
+func (r Reason) Words(at func(timeline.Time) string) string {
+	if at == nil {
+		at = func(t timeline.Time) string {
+			return timeline.Time(time.Duration(t).Round(time.Millisecond)).String()
+		}
+	}
+	memory := func(v int64) string { return resource.FormatMemory(resource.Amount(v)) }
+	when := func(v int64) string { return at(timeline.Time(v)) }
+	switch r.Code {
+	case Fits:
+		return fmt.Sprintf("fits with its ideal memory, %s", memory(r.A))
+	case FitsElastic:
+		return fmt.Sprintf("under-sized to %s: ends %s, no later than its job (%s)", memory(r.A), when(r.B), when(r.C))
+	case FitsElasticNoLimit:
+		return fmt.Sprintf("under-sized to %s: ends %s, and the end of its job is not in sight", memory(r.A), when(r.B))
+	case FitsInGap:
+		return fmt.Sprintf("%s fit beside a reservation: ends %s, the reserved job gets the node %s", memory(r.A), when(r.B), when(r.C))
+	case NoRoom:
+		return fmt.Sprintf("no node has %s and %s cores free", memory(r.A), resource.FormatCPU(resource.Amount(r.B)))
+	case WouldEndAfterJob:
+		return fmt.Sprintf("would fit under-sized (%s), but end %s, after its job (%s)", memory(r.A), when(r.B), when(r.C))
+	case DiskBudget:
+		return fmt.Sprintf("would fit under-sized, but needs %s of disk and %s are left for such tasks", resource.FormatRate(resource.Amount(r.A)), resource.FormatRate(resource.Amount(r.B)))
+	case BehindJob:
+		return fmt.Sprintf("job %d comes first", r.A)
+	case NodeReserved:
+		return fmt.Sprintf("the node is reserved for job %d", r.A)
+	case ReservedForTask:
+		return fmt.Sprintf("kept until %s are free (now %s)", memory(r.A), memory(r.B))
+	case ReservationUsed:
+		return "its task started"
+	case ReservationNotNeeded:
+		return "the job needs it no more"
+	case ReservationHopeless:
+		return "what runs there has no known end"
+	case EstimatesDue:
+		return "to renew estimated ends"
+	case CancelledByOwner:
+		return "cancelled by its owner"
+	case JobGaveUp:
+		return "another task of the job failed as often as it may"
+	case DependsOnStage:
+		return fmt.Sprintf("waits for stage %d to end", r.A)
+	case WaitsForCoordinator:
+		return "its coordinator has not started"
+	}
+	return "no reason recorded"
+}

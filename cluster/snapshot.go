@@ -1,0 +1,595 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Snapshot is the cluster as the engine knows it. There is one per engine; it is not copied for a decision. Policies
+// read it, through a Plan, and never write to it. All that lasts between two decisions is in it.
+type Snapshot struct {
+	// Heartbeat is how often nodes report where the substrate works by heartbeats; 0 means that a node takes new work at
+	// any time. Heartbeats of a node on which nothing was started, launched or ended since its last may be left out.
+	Heartbeat time.Duration
+	// StartsPerHeartbeat is how many tasks may start on a node per heartbeat; 0 means any number.
+	StartsPerHeartbeat int
+	// LaunchDelay is what usually passes between a Start decision and the launch. Where jobs collect what they were
+	// given by heartbeats of their own, LaunchHeartbeat is the interval between those, which begin when the job is
+	// submitted, and LaunchDelay counts from the first one after the decision.
+	LaunchDelay, LaunchHeartbeat time.Duration
+
+	// Nodes are indexed by NodeID. A node that left stays, with Gone set.
+	Nodes []*NodeState
+	// Jobs that have not ended, by ascending JobID.
+	Jobs []*JobState
+	// Capacity is the sum of the capacities of the nodes that have not left.
+	Capacity resource.Vector
+	// Changes names what is new since the last decision.
+	Changes Changes
+	// Running counts booked and running tasks that are not coordinators.
+	Running int
+	// EstimatedAt is when the ends of jobs were last estimated. StaleSince is when the first thing happened since that
+	// may change them; Never if nothing did. A task that ended when it should have changes nothing.
+	EstimatedAt, StaleSince timeline.Time
+	// Synced is false until the substrate has reported what it holds.
+	Synced bool
+
+	byJob  map[JobID]*JobState
+	byTask map[TaskID]*TaskState
+	// The indexes are brought up to date when they are asked: where work comes by heartbeats nobody asks.
+	open    roomIndex    // nodes that are not reserved
+	kept    roomIndex    // nodes that are
+	unfiled []*NodeState // changed since
+	spare   []*TaskState
+}
+
+// Changes names what is new since the policy last decided. Its slices may name a thing twice.
+type Changes struct {
+	Nodes      []NodeID    // joined, have more free than before, or are no longer reserved
+	Heartbeats []NodeID    // reported now
+	Jobs       []*JobState // new, ended, or with another consumption or other runnable tasks
+	Demand     bool        // some job has runnable tasks that it had not before
+	Arrived    bool        // a job was submitted or cancelled
+	Tasks      bool        // a task was launched or ended
+	Woken      bool        // a Wake decision's time has come
+}
+
+func (c *Changes) reset() {
+	*c = Changes{Nodes: c.Nodes[:0], Heartbeats: c.Heartbeats[:0], Jobs: c.Jobs[:0]}
+}
+
+// NewSnapshot returns an empty cluster.
+func NewSnapshot() *Snapshot {
+	return &Snapshot{StaleSince: timeline.Never, byJob: map[JobID]*JobState{}, byTask: map[TaskID]*TaskState{}}
+}
+
+// Job returns the job with the given id if it has not ended.
+func (s *Snapshot) Job(id JobID) (*JobState, bool) {
+	j, ok := s.byJob[id]
+	return j, ok
+}
+
+// FirstOpen returns the node with the lowest NodeID >= from that is not reserved and has need free, in O(log nodes).
+// Only CPU and memory are looked at.
+func (s *Snapshot) FirstOpen(need resource.Vector, from NodeID) (*NodeState, bool) {
+	return s.first(&s.open, need, from)
+}
+
+// FirstReserved is FirstOpen for nodes that are reserved.
+func (s *Snapshot) FirstReserved(need resource.Vector, from NodeID) (*NodeState, bool) {
+	return s.first(&s.kept, need, from)
+}
+
+func (s *Snapshot) first(x *roomIndex, need resource.Vector, from NodeID) (*NodeState, bool) {
+	s.file()
+	n, ok := x.first(room{need[resource.CPU], need[resource.Memory]}, from)
+	if !ok {
+		return nil, false
+	}
+	return s.Nodes[n], true
+}
+
+// LaunchTime returns when a task of j that is booked at the given time should begin to run.
+func (s *Snapshot) LaunchTime(j *JobState, booked timeline.Time) timeline.Time {
+	if s.LaunchHeartbeat > 0 {
+		every := timeline.Time(s.LaunchHeartbeat)
+		booked = j.Submitted + ((booked-j.Submitted)/every+1)*every
+	}
+	return booked.Add(s.LaunchDelay)
+}
+
+// CheckFits returns an error that names the first stage of j that no node can ever hold, with nothing else running.
+// Elastic says whether the policy under-sizes tasks whose run time is known: those need their minimum memory only.
+func (s *Snapshot) CheckFits(j *Job, elastic bool) error {
+	largest := s.Largest()
+	for i := range j.Stages {
+		need, name := j.Stages[i].Ideal, "memory"
+		if elastic && j.Stages[i].Elastic() && j.Stages[i].Duration > 0 {
+			need[resource.Memory], name = j.Stages[i].MinMemory, "minimum memory"
+		}
+		if s.fitsSomewhere(need) {
+			continue
+		}
+		for k := range resource.NumKinds {
+			if need[k] <= largest[k] {
+				continue
+			}
+			if k != resource.Memory {
+				name = k.String()
+			}
+			return fmt.Errorf("job %q stage %q %s %s: must be at most what a node has, %s", j.Name, j.stageName(i), name,
+				k.Format(need[k]), k.Format(largest[k]))
+		}
+		return fmt.Errorf("job %q stage %q needs %v: must be at most what one node has", j.Name, j.stageName(i), need)
+	}
+	return nil
+}
+
+// Largest returns the most of each resource that any node has.
+func (s *Snapshot) Largest() resource.Vector {
+	var largest resource.Vector
+	for _, n := range s.Nodes {
+		if !n.Gone {
+			largest = largest.Max(n.Capacity)
+		}
+	}
+	return largest
+}
+
+func (s *Snapshot) fitsSomewhere(need resource.Vector) bool {
+	for _, n := range s.Nodes {
+		if !n.Gone && need.FitsIn(n.Capacity) {
+			return true
+		}
+	}
+	return false
+}
+
+// Apply records an event. An error means that the event cannot have happened to this cluster; the snapshot is unchanged.
+func (s *Snapshot) Apply(now timeline.Time, e *Event) error {
+	switch e.Kind {
+	case NodeJoined:
+		return s.join(e.NewNode)
+	case NodeLeft:
+		return s.leave(now, e.Node)
+	case JobSubmitted:
+		return s.submit(e.NewJob)
+	case JobCancelled:
+		return s.cancel(now, e.Job)
+	case Heartbeat:
+		n, err := s.node(e.Node)
+		if err != nil {
+			return err
+		}
+		n.LastHeartbeat = now
+		s.Changes.Heartbeats = append(s.Changes.Heartbeats, n.ID)
+	case DecisionDone:
+		return s.launch(now, e.Task)
+	case DecisionFailed:
+		return s.end(now, e.Task, Lost)
+	case TaskEnded:
+		return s.end(now, e.Task, e.Outcome)
+	case TaskAdopted:
+		return s.adopt(e)
+	case Synced:
+		s.Synced = true
+		s.Changes.Demand = true
+	case Woken:
+		s.Changes.Woken = true
+	default:
+		return fmt.Errorf("event %s: unknown", e.Kind)
+	}
+	return nil
+}
+
+func (s *Snapshot) node(id NodeID) (*NodeState, error) {
+	if id < 0 || int(id) >= len(s.Nodes) || s.Nodes[id].Gone {
+		return nil, fmt.Errorf("node %d: not in the cluster", id)
+	}
+	return s.Nodes[id], nil
+}
+
+func (s *Snapshot) join(n *Node) error {
+	if n == nil || int(n.ID) != len(s.Nodes) {
+		return fmt.Errorf("node joined: its id must be %d, the number of nodes so far", len(s.Nodes))
+	}
+	if k, bad := n.Capacity.Negative(); bad {
+		return fmt.Errorf("node %q %s %d: must not be negative", n.Name, k, n.Capacity[k])
+	}
+	s.Nodes = append(s.Nodes, &NodeState{Node: *n, Free: n.Capacity})
+	s.Capacity = s.Capacity.Add(n.Capacity)
+	s.touch(s.Nodes[n.ID])
+	return nil
+}
+
+func (s *Snapshot) leave(now timeline.Time, id NodeID) error {
+	n, err := s.node(id)
+	if err != nil {
+		return err
+	}
+	for len(n.Tasks) > 0 {
+		if err := s.end(now, n.Tasks[0].ID, Lost); err != nil {
+			return err
+		}
+	}
+	if n.ReservedFor != nil {
+		s.unreserve(n)
+	}
+	n.Gone = true
+	s.Capacity = s.Capacity.Sub(n.Capacity)
+	s.reindex(n)
+	return nil
+}
+
+// touch notes that n has more free than before or is no longer reserved, and names it among the changes.
+func (s *Snapshot) touch(n *NodeState) {
+	s.reindex(n)
+	s.Changes.Nodes = append(s.Changes.Nodes, n.ID)
+}
+
+// reindex notes that n.Free, n.Gone or the reservation changed.
+func (s *Snapshot) reindex(n *NodeState) {
+	n.Version++
+	if !n.unfiled {
+		n.unfiled = true
+		s.unfiled = append(s.unfiled, n)
+	}
+}
+
+// file brings the indexes up to date.
+func (s *Snapshot) file() {
+	for _, n := range s.unfiled {
+		n.unfiled = false
+		open, kept := closed, closed
+		switch {
+		case n.Gone:
+		case n.ReservedFor != nil:
+			kept = room{n.Free[resource.CPU], n.Free[resource.Memory]}
+		default:
+			open = room{n.Free[resource.CPU], n.Free[resource.Memory]}
+		}
+		s.open.set(n.ID, open)
+		s.kept.set(n.ID, kept)
+	}
+	s.unfiled = s.unfiled[:0]
+}
+
+func (s *Snapshot) submit(job *Job) error {
+	if job == nil {
+		return fmt.Errorf("job submitted: the event holds no job")
+	}
+	if _, twice := s.byJob[job.ID]; twice {
+		return fmt.Errorf("job %d: submitted twice", job.ID)
+	}
+	if err := job.Check(); err != nil {
+		return err
+	}
+	j := &JobState{Job: job, Progress: make([]StageState, len(job.Stages)), Steered: true}
+	for i := range job.Stages {
+		j.Progress[i] = StageState{Pending: job.Stages[i].Tasks, parentsLeft: len(job.Stages[i].Parents)}
+		if job.Stages[i].Coordinator {
+			j.Steered = false
+		}
+	}
+	at, _ := slices.BinarySearchFunc(s.Jobs, job.ID, byID)
+	s.Jobs = slices.Insert(s.Jobs, at, j)
+	s.byJob[job.ID] = j
+	s.Changes.Jobs = append(s.Changes.Jobs, j)
+	s.Changes.Demand, s.Changes.Arrived = true, true
+	return nil
+}
+
+func byID(j *JobState, id JobID) int {
+	switch {
+	case j.ID < id:
+		return -1
+	case j.ID > id:
+		return 1
+	}
+	return 0
+}
+
+// cancel ends a job at once if nothing of it runs; otherwise it is marked, its pending tasks never start, and it ends
+// with its last task. The engine kills those.
+func (s *Snapshot) cancel(now timeline.Time, id JobID) error {
+	j, ok := s.byJob[id]
+	if !ok {
+		return fmt.Errorf("job %d: not here, or already ended", id)
+	}
+	s.Changes.Arrived = true
+	s.stop(now, j, StatusCancelled)
+	return nil
+}
+
+// stop makes sure that nothing more of j starts.
+func (s *Snapshot) stop(now timeline.Time, j *JobState, status JobStatus) {
+	if !j.Status.Ended() {
+		j.Status = status
+	}
+	s.giveBack(j)
+	s.Changes.Jobs = append(s.Changes.Jobs, j)
+	if len(j.Tasks) == 0 {
+		s.retire(now, j)
+	}
+}
+
+// giveBack ends all reservations of j.
+func (s *Snapshot) giveBack(j *JobState) {
+	for i := 0; j.Reservations > 0; i++ {
+		if n := s.Nodes[i]; n.ReservedFor == j {
+			s.unreserve(n)
+		}
+	}
+}
+
+// retire takes an ended job out of the snapshot.
+func (s *Snapshot) retire(now timeline.Time, j *JobState) {
+	j.Finish = now
+	s.giveBack(j)
+	if at, ok := slices.BinarySearchFunc(s.Jobs, j.ID, byID); ok {
+		s.Jobs = slices.Delete(s.Jobs, at, at+1)
+	}
+	delete(s.byJob, j.ID)
+}
+
+func (s *Snapshot) launch(now timeline.Time, id TaskID) error {
+	t, ok := s.byTask[id]
+	if !ok {
+		return fmt.Errorf("task %s: launched, but was never started", id)
+	}
+	if t.Running {
+		return fmt.Errorf("task %s: launched twice", id)
+	}
+	s.markRunning(t, now)
+	return nil
+}
+
+func (s *Snapshot) markRunning(t *TaskState, at timeline.Time) {
+	t.Running, t.Launched = true, at
+	t.Node.Version++
+	p := &t.Job.Progress[t.ID.Stage]
+	p.Booked--
+	p.Running++
+	if t.Job.Status == StatusPending {
+		t.Job.Status, t.Job.Started = StatusRunning, at
+	}
+	if t.Stage().Coordinator && !t.Job.Steered {
+		t.Job.Steered = true
+		s.Changes.Jobs = append(s.Changes.Jobs, t.Job)
+		s.Changes.Demand = true
+	}
+	s.Changes.Tasks, s.StaleSince = true, min(s.StaleSince, at)
+}
+
+// staleByEnd notes that a task ended, unless the last estimate already took it for ended. It counts from just before the
+// time when the task should have ended, since its node may report late.
+func (s *Snapshot) staleByEnd(now timeline.Time, t *TaskState) {
+	should, known := s.EstimatedEnd(t, 0)
+	switch {
+	case !known || should > now:
+		s.StaleSince = min(s.StaleSince, now)
+	case should > s.EstimatedAt:
+		s.StaleSince = min(s.StaleSince, should-1)
+	}
+}
+
+// adopt takes over a task that was found running. Before Synced only.
+func (s *Snapshot) adopt(e *Event) error {
+	j, ok := s.byJob[e.Task.Job]
+	if !ok {
+		return fmt.Errorf("task %s: adopted, but its job is not here", e.Task)
+	}
+	n, err := s.node(e.Node)
+	if err != nil {
+		return fmt.Errorf("task %s: adopted: %w", e.Task, err)
+	}
+	if s.Synced {
+		return fmt.Errorf("task %s: adopted, but the inventory is complete", e.Task)
+	}
+	if k, bad := e.Grant.Negative(); bad {
+		return fmt.Errorf("task %s: adopted with %s %d: must not be negative", e.Task, k, e.Grant[k])
+	}
+	if !e.Grant.FitsIn(n.Free) {
+		return fmt.Errorf("task %s: adopted with %v, but node %q has %v free", e.Task, e.Grant, n.Name, n.Free)
+	}
+	if err := j.take(e.Task); err != nil {
+		return fmt.Errorf("task %s: adopted: %w", e.Task, err)
+	}
+	t := s.book(j, e.Task, n, e.Grant)
+	t.Booked = e.Launched
+	s.markRunning(t, e.Launched)
+	return nil
+}
+
+// take removes one particular task from those to be started.
+func (j *JobState) take(id TaskID) error {
+	if int(id.Stage) >= len(j.Progress) || id.Stage < 0 || id.Index < 0 || int(id.Index) >= j.Stages[id.Stage].Tasks {
+		return fmt.Errorf("the job has no such task")
+	}
+	p := &j.Progress[id.Stage]
+	if at := slices.Index(p.retry, id.Index); at >= 0 {
+		p.retry = slices.Delete(p.retry, at, at+1)
+		p.Pending--
+		return nil
+	}
+	if id.Index < p.next {
+		return fmt.Errorf("it is not pending")
+	}
+	for i := p.next; i < int32(j.Stages[id.Stage].Tasks); i++ {
+		if i != id.Index {
+			p.retry = append(p.retry, i)
+		}
+	}
+	p.next = int32(j.Stages[id.Stage].Tasks)
+	p.Pending--
+	return nil
+}
+
+// nextIndex returns the index of the task of a stage to start next and takes it.
+func (p *StageState) nextIndex() int32 {
+	p.Pending--
+	if len(p.retry) > 0 {
+		i := p.retry[0]
+		p.retry = p.retry[1:]
+		return i
+	}
+	p.next++
+	return p.next - 1
+}
+
+// book gives a task room on a node.
+func (s *Snapshot) book(j *JobState, id TaskID, n *NodeState, grant resource.Vector) *TaskState {
+	var t *TaskState
+	if last := len(s.spare) - 1; last >= 0 {
+		t, s.spare = s.spare[last], s.spare[:last]
+	} else {
+		t = new(TaskState)
+	}
+	stage := &j.Stages[id.Stage]
+	*t = TaskState{ID: id, Job: j, Node: n, Grant: grant, Attempt: j.Progress[id.Stage].attempts[id.Index] + 1,
+		Elastic: grant[resource.Memory] < stage.Ideal[resource.Memory], inNode: len(n.Tasks), inJob: len(j.Tasks)}
+	t.Duration, _ = stage.DurationAt(grant[resource.Memory])
+	n.Tasks, j.Tasks = append(n.Tasks, t), append(j.Tasks, t)
+	n.Free, j.Used = n.Free.Sub(grant), j.Used.Add(grant)
+	if t.Elastic {
+		n.ElasticDisk += stage.Elasticity.DiskRate
+	}
+	j.Progress[id.Stage].Booked++
+	j.Waiting = Reason{}
+	s.byTask[id] = t
+	if !stage.Coordinator {
+		s.Running++
+	}
+	s.reindex(n)
+	s.Changes.Jobs = append(s.Changes.Jobs, j)
+	return t
+}
+
+// end releases what a task held and records how it ended.
+func (s *Snapshot) end(now timeline.Time, id TaskID, outcome Outcome) error {
+	if outcome < Succeeded || outcome > Lost {
+		return fmt.Errorf("task %s: ended with outcome %d: unknown", id, outcome)
+	}
+	t, ok := s.byTask[id]
+	if !ok {
+		return s.endBeforeSync(now, id, outcome)
+	}
+	j, n, stage := t.Job, t.Node, t.Stage()
+	p := &j.Progress[id.Stage]
+	if t.Running {
+		p.Running--
+	} else {
+		p.Booked--
+	}
+	s.release(t)
+	s.Changes.Tasks = true
+	s.staleByEnd(now, t)
+	s.touch(n)
+	if !stage.Coordinator {
+		s.Running--
+	}
+	if outcome == Succeeded {
+		s.succeed(now, j, id.Stage)
+	} else {
+		s.fail(now, j, id, outcome)
+	}
+	s.Changes.Jobs = append(s.Changes.Jobs, j)
+	if j.Status.Ended() && len(j.Tasks) == 0 {
+		s.retire(now, j)
+	}
+	// The caller may still look at t during this step; it is used again only after later bookings.
+	s.spare = append(s.spare, t)
+	return nil
+}
+
+// endBeforeSync records a task that ended while the engine was away.
+func (s *Snapshot) endBeforeSync(now timeline.Time, id TaskID, outcome Outcome) error {
+	j, ok := s.byJob[id.Job]
+	if !ok || s.Synced {
+		return fmt.Errorf("task %s: ended, but is not running", id)
+	}
+	if err := j.take(id); err != nil {
+		return fmt.Errorf("task %s: ended: %w", id, err)
+	}
+	if outcome == Succeeded {
+		s.succeed(now, j, id.Stage)
+	} else {
+		s.fail(now, j, id, outcome)
+	}
+	if j.Status.Ended() && len(j.Tasks) == 0 {
+		s.retire(now, j)
+	}
+	return nil
+}
+
+func (s *Snapshot) release(t *TaskState) {
+	j, n := t.Job, t.Node
+	last := n.Tasks[len(n.Tasks)-1]
+	n.Tasks[t.inNode], last.inNode = last, t.inNode
+	n.Tasks = n.Tasks[:len(n.Tasks)-1]
+	last = j.Tasks[len(j.Tasks)-1]
+	j.Tasks[t.inJob], last.inJob = last, t.inJob
+	j.Tasks = j.Tasks[:len(j.Tasks)-1]
+	n.Free, j.Used = n.Free.Add(t.Grant), j.Used.Sub(t.Grant)
+	if t.Elastic {
+		n.ElasticDisk -= t.Stage().Elasticity.DiskRate
+	}
+	delete(s.byTask, t.ID)
+}
+
+func (s *Snapshot) succeed(now timeline.Time, j *JobState, stage int32) {
+	p := &j.Progress[stage]
+	p.Ended++
+	if p.Ended < j.Stages[stage].Tasks {
+		return
+	}
+	left := false
+	for i := range j.Stages {
+		for _, parent := range j.Stages[i].Parents {
+			if parent == int(stage) {
+				j.Progress[i].parentsLeft--
+				s.Changes.Demand = s.Changes.Demand || j.Ready(i)
+			}
+		}
+		left = left || j.Progress[i].Ended < j.Stages[i].Tasks
+	}
+	if !left && !j.Status.Ended() {
+		j.Status = StatusSucceeded
+	}
+}
+
+func (s *Snapshot) fail(now timeline.Time, j *JobState, id TaskID, outcome Outcome) {
+	if j.Status.Ended() {
+		return
+	}
+	p := &j.Progress[id.Stage]
+	if outcome != Lost {
+		if p.attempts == nil {
+			p.attempts = map[int32]int{}
+		}
+		p.attempts[id.Index]++
+		if p.attempts[id.Index] >= max(1, j.MaxAttempts) {
+			s.stop(now, j, StatusFailed)
+			return
+		}
+	}
+	p.Pending++
+	p.retry = append(p.retry, id.Index)
+	s.Changes.Demand = true
+}
+
+func (s *Snapshot) reserve(now timeline.Time, n *NodeState, j *JobState, stage int) {
+	n.ReservedFor, n.ReservedStage, n.ReservedSince = j, stage, now
+	j.Reservations++
+	s.reindex(n)
+}
+
+func (s *Snapshot) unreserve(n *NodeState) {
+	n.ReservedFor.Reservations--
+	n.ReservedFor, n.ReservedStage, n.ReservedSince = nil, 0, 0
+	s.touch(n)
+}

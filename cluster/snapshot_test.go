@@ -1,0 +1,437 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+	"pgregory.net/rapid"
+)
+
+// dump prints all of a snapshot, also what only the package sees, so that two can be compared.
+func dump(s *Snapshot) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%v %d %d %v %v %v %v\n", s.Capacity, s.Running, s.EstimatedAt, s.StaleSince, s.Synced, s.Heartbeat, len(s.byTask))
+	fmt.Fprintf(&out, "changes %v %v %v %v %v %v", s.Changes.Nodes, s.Changes.Heartbeats, s.Changes.Demand, s.Changes.Arrived, s.Changes.Tasks, s.Changes.Woken)
+	for _, j := range s.Changes.Jobs {
+		fmt.Fprintf(&out, " job %d", j.ID)
+	}
+	for _, n := range s.Nodes {
+		fmt.Fprintf(&out, "\nnode %v gone=%v free=%v disk=%v version=%d heartbeat=%v since=%v", n.Node, n.Gone, n.Free, n.ElasticDisk, n.Version, n.LastHeartbeat, n.ReservedSince)
+		if n.ReservedFor != nil {
+			fmt.Fprintf(&out, " reserved for %d.%d", n.ReservedFor.ID, n.ReservedStage)
+		}
+		for _, t := range n.Tasks {
+			fmt.Fprintf(&out, "\n  task %v %v %v %v %v %v %v %v %d %d", t.ID, t.Grant, t.Elastic, t.Attempt, t.Booked, t.Launched, t.Running, t.Killing, t.inNode, t.inJob)
+		}
+	}
+	for _, j := range s.Jobs {
+		fmt.Fprintf(&out, "\njob %d %v used=%v tasks=%d steered=%v reservations=%d waiting=%v %v %v", j.ID, j.Status, j.Used, len(j.Tasks), j.Steered, j.Reservations, j.Waiting, j.Started, j.Finish)
+		for _, p := range j.Progress {
+			fmt.Fprintf(&out, "\n  stage %+v", p)
+		}
+	}
+	return out.String()
+}
+
+// example is a synced cluster of two nodes with a running, a booked and a pending task of job 1, which has two stages.
+func example(t *testing.T) *Snapshot {
+	t.Helper()
+	s := NewSnapshot()
+	for _, e := range []Event{joins(0), joins(1), {Kind: JobSubmitted, NewJob: twoStages(1)}, {Kind: Synced}} {
+		if err := s.Apply(0, &e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := NewPlan(0, s, 0)
+	j := s.Jobs[0]
+	p.Start(j, 0, s.Nodes[0], resource.GB, Because(Fits, int64(resource.GB)))
+	p.Start(j, 0, s.Nodes[1], resource.GB, Because(Fits, int64(resource.GB)))
+	if _, err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Apply(1, &Event{Kind: DecisionDone, Task: TaskID{1, 0, 0}}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func joins(id NodeID) Event {
+	return Event{Kind: NodeJoined, NewNode: &Node{ID: id, Name: fmt.Sprint("n", id), Capacity: resource.Of(4*resource.Core, 10*resource.GB)}}
+}
+
+func twoStages(id JobID) *Job {
+	ideal := resource.Of(resource.Core, resource.GB)
+	return &Job{ID: id, Name: fmt.Sprint("J", id), Stages: []Stage{{Tasks: 3, Ideal: ideal, Duration: time.Second}, {Tasks: 1, Ideal: ideal, Parents: []int{0}}}}
+}
+
+// TestImpossibleEvents checks that an event that cannot have happened is refused and changes nothing.
+func TestImpossibleEvents(t *testing.T) {
+	for _, c := range []struct {
+		e    Event
+		want string
+	}{
+		{Event{}, "unknown"},
+		{Event{Kind: 99}, "event(99): unknown"},
+		{Event{Kind: NodeJoined}, "its id must be 2"},
+		{joins(1), "its id must be 2"},
+		{joins(3), "its id must be 2"},
+		{Event{Kind: NodeJoined, NewNode: &Node{ID: 2, Name: "n2", Capacity: resource.Of(-1, 1)}}, `node "n2" cpu -1: must not be negative`},
+		{Event{Kind: NodeLeft, Node: 2}, "node 2: not in the cluster"},
+		{Event{Kind: NodeLeft, Node: -1}, "node -1: not in the cluster"},
+		{Event{Kind: Heartbeat, Node: 7}, "node 7: not in the cluster"},
+		{Event{Kind: JobSubmitted}, "holds no job"},
+		{Event{Kind: JobSubmitted, NewJob: twoStages(1)}, "job 1: submitted twice"},
+		{Event{Kind: JobSubmitted, NewJob: &Job{ID: 2, Name: "B"}}, `job "B": must have at least one stage`},
+		{Event{Kind: JobCancelled, Job: 2}, "job 2: not here"},
+		{Event{Kind: DecisionDone, Task: TaskID{1, 0, 0}}, "task 1.0.0: launched twice"},
+		{Event{Kind: DecisionDone, Task: TaskID{1, 0, 2}}, "task 1.0.2: launched, but was never started"},
+		{Event{Kind: DecisionDone, Task: TaskID{2, 0, 0}}, "task 2.0.0: launched, but was never started"},
+		{Event{Kind: DecisionFailed, Task: TaskID{1, 0, 2}}, "task 1.0.2: ended, but is not running"},
+		{Event{Kind: TaskEnded, Task: TaskID{1, 0, 2}, Outcome: Succeeded}, "task 1.0.2: ended, but is not running"},
+		{Event{Kind: TaskEnded, Task: TaskID{1, 1, 0}, Outcome: Succeeded}, "task 1.1.0: ended, but is not running"},
+		{Event{Kind: TaskEnded, Task: TaskID{9, 0, 0}, Outcome: Succeeded}, "task 9.0.0: ended, but is not running"},
+		{Event{Kind: TaskEnded, Task: TaskID{1, 0, 0}}, "ended with outcome 0: unknown"},
+		{Event{Kind: TaskEnded, Task: TaskID{1, 0, 0}, Outcome: 77}, "ended with outcome 77: unknown"},
+		{Event{Kind: TaskAdopted, Task: TaskID{1, 0, 2}, Grant: resource.Of(1, 1)}, "the inventory is complete"},
+	} {
+		s := example(t)
+		before := dump(s)
+		err := s.Apply(2, &c.e)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error is %v, want one with %q", c.e, err, c.want)
+		}
+		if after := dump(s); after != before {
+			t.Errorf("%+v: was refused, but changed\n%s\nto\n%s", c.e, before, after)
+		}
+	}
+}
+
+// TestInventory takes over what was found before Synced.
+func TestInventory(t *testing.T) {
+	unsynced := func() *Snapshot {
+		s := NewSnapshot()
+		for _, e := range []Event{joins(0), {Kind: JobSubmitted, NewJob: twoStages(1)}} {
+			if err := s.Apply(0, &e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return s
+	}
+	found := func(index int32) Event {
+		return Event{Kind: TaskAdopted, Task: TaskID{1, 0, index}, Grant: resource.Of(resource.Core, resource.GB), Launched: 5}
+	}
+	for _, c := range []struct {
+		name   string
+		before []Event
+		e      Event
+		want   string // part of the error; empty if there is none
+	}{
+		{"any task", nil, found(1), ""},
+		{"twice", []Event{found(1)}, found(1), "task 1.0.1: adopted: it is not pending"},
+		{"both neighbours", []Event{found(1), found(0)}, found(2), ""},
+		{"no such index", nil, found(3), "the job has no such task"},
+		{"no such stage", nil, Event{Kind: TaskAdopted, Task: TaskID{1, 2, 0}}, "the job has no such task"},
+		{"negative stage", nil, Event{Kind: TaskAdopted, Task: TaskID{1, -1, 0}}, "the job has no such task"},
+		{"no such job", nil, Event{Kind: TaskAdopted, Task: TaskID{2, 0, 0}}, "its job is not here"},
+		{"no such node", nil, Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Node: 4}, "node 4: not in the cluster"},
+		{"more than there is", nil, Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Grant: resource.Of(resource.Core, 11*resource.GB)}, "has cpu=4 memory=10GB free"},
+		{"less than nothing", nil, Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Grant: resource.Of(0, -1)}, "memory -1: must not be negative"},
+		{"end of what nobody adopted", nil, Event{Kind: TaskEnded, Task: TaskID{1, 0, 2}, Outcome: Succeeded}, ""},
+		{"end of what was adopted", []Event{found(1)}, Event{Kind: TaskEnded, Task: TaskID{1, 0, 1}, Outcome: Failed}, ""},
+		{"end told twice", []Event{{Kind: TaskEnded, Task: TaskID{1, 0, 2}, Outcome: Succeeded}}, Event{Kind: TaskEnded, Task: TaskID{1, 0, 2}, Outcome: Succeeded}, "task 1.0.2: ended: it is not pending"},
+		{"end without outcome", nil, Event{Kind: TaskEnded, Task: TaskID{1, 0, 2}}, "ended with outcome 0: unknown"},
+		{"end of no such task", nil, Event{Kind: TaskEnded, Task: TaskID{1, 0, 3}, Outcome: Succeeded}, "the job has no such task"},
+		{"end in no such job", nil, Event{Kind: TaskEnded, Task: TaskID{3, 0, 0}, Outcome: Succeeded}, "ended, but is not running"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := unsynced()
+			for _, e := range c.before {
+				if err := s.Apply(6, &e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := dump(s)
+			err := s.Apply(7, &c.e)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Fatalf("error is %v, want %q", err, c.want)
+			}
+			if err != nil && dump(s) != before {
+				t.Errorf("it was refused, but changed\n%s\nto\n%s", before, dump(s))
+			}
+			coherent(t, s)
+		})
+	}
+}
+
+// TestEndsBeforeSynced follows a job whose every task ended while nobody looked.
+func TestEndsBeforeSynced(t *testing.T) {
+	s := NewSnapshot()
+	events := []Event{joins(0), {Kind: JobSubmitted, NewJob: twoStages(1)}}
+	for i := range int32(3) {
+		events = append(events, Event{Kind: TaskEnded, Task: TaskID{1, 0, 2 - i}, Outcome: Succeeded})
+	}
+	for _, e := range events {
+		if err := s.Apply(3, &e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j, _ := s.Job(1)
+	if stage, ok := j.NextStage(); !ok || stage != 1 {
+		t.Errorf("stage %d (%v) is next, want 1", stage, ok)
+	}
+	if err := s.Apply(4, &Event{Kind: TaskEnded, Task: TaskID{1, 1, 0}, Outcome: Succeeded}); err != nil {
+		t.Fatal(err)
+	}
+	if _, here := s.Job(1); here || j.Status != StatusSucceeded || j.Finish != 4 {
+		t.Errorf("job is %v at %v, want succeeded and gone at 4", j.Status, j.Finish)
+	}
+}
+
+// TestCheckFits names field, value and limit.
+func TestCheckFits(t *testing.T) {
+	s := example(t)
+	job := func(cpu, memory, least resource.Amount) *Job {
+		return &Job{Name: "A", Stages: []Stage{{Name: "map", Tasks: 1, Ideal: resource.Of(cpu, memory), MinMemory: least, Duration: time.Second, Elasticity: Elasticity{Kind: Step, Factor: 2}}}}
+	}
+	for _, c := range []struct {
+		job     *Job
+		elastic bool
+		want    string
+	}{
+		{job(resource.Core, 10*resource.GB, 0), false, ""},
+		{job(resource.Core, 20*resource.GB, resource.GB), true, ""},
+		{job(resource.Core, 20*resource.GB, resource.GB), false, `job "A" stage "map" memory 20GB: must be at most what a node has, 10GB`},
+		{job(resource.Core, 20*resource.GB, 11*resource.GB), true, `job "A" stage "map" minimum memory 11GB: must be at most what a node has, 10GB`},
+		{job(5*resource.Core, resource.GB, 0), true, `job "A" stage "map" cpu 5 cores: must be at most what a node has, 4 cores`},
+	} {
+		if err := s.CheckFits(c.job, c.elastic); c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
+			t.Errorf("error is %v, want %q", err, c.want)
+		}
+	}
+}
+
+// reporter is what *testing.T and *rapid.T have in common.
+type reporter interface {
+	Helper()
+	Errorf(string, ...any)
+}
+
+// coherent adds everything up anew and compares.
+func coherent(t reporter, s *Snapshot) {
+	t.Helper()
+	running, capacity := 0, resource.Vector{}
+	for _, n := range s.Nodes {
+		free, disk := n.Capacity, resource.Amount(0)
+		for at, task := range n.Tasks {
+			free = free.Sub(task.Grant)
+			if task.Elastic {
+				disk += task.Stage().Elasticity.DiskRate
+			}
+			if !task.Stage().Coordinator {
+				running++
+			}
+			if task.Node != n || task.inNode != at || s.byTask[task.ID] != task {
+				t.Errorf("task %s is filed wrongly", task.ID)
+			}
+		}
+		if n.Free != free || n.ElasticDisk != disk {
+			t.Errorf("node %s has %v and disk %v, want %v and %v", n.Name, n.Free, n.ElasticDisk, free, disk)
+		}
+		if _, bad := n.Free.Negative(); bad {
+			t.Errorf("node %s has %v free", n.Name, n.Free)
+		}
+		if !n.Gone {
+			capacity = capacity.Add(n.Capacity)
+		}
+	}
+	if running != s.Running || capacity != s.Capacity {
+		t.Errorf("%d run on %v, want %d on %v", s.Running, s.Capacity, running, capacity)
+	}
+	for _, j := range s.Jobs {
+		used, kept := resource.Vector{}, 0
+		for at, task := range j.Tasks {
+			used = used.Add(task.Grant)
+			if task.inJob != at || task.Job != j {
+				t.Errorf("task %s is filed wrongly", task.ID)
+			}
+		}
+		for _, n := range s.Nodes {
+			if n.ReservedFor == j {
+				kept++
+			}
+		}
+		if used != j.Used || kept != j.Reservations {
+			t.Errorf("job %d uses %v and %d reservations, want %v and %d", j.ID, j.Used, j.Reservations, used, kept)
+		}
+		for i, p := range j.Progress {
+			if !j.Status.Ended() && p.Pending+p.Booked+p.Running+p.Ended != j.Stages[i].Tasks {
+				t.Errorf("job %d stage %d has lost or found tasks: %+v", j.ID, i, p)
+			}
+		}
+	}
+	for _, cpu := range []resource.Amount{0, resource.Core, 3 * resource.Core} {
+		for memory := resource.Amount(0); memory <= 10*resource.GB; memory += 5 * resource.GB / 2 {
+			scan(t, s, resource.Of(cpu, memory))
+		}
+	}
+}
+
+// scan compares the indexes with looking at every node.
+func scan(t reporter, s *Snapshot, need resource.Vector) {
+	t.Helper()
+	for from := range NodeID(len(s.Nodes) + 1) {
+		for _, reserved := range []bool{false, true} {
+			at := slices.IndexFunc(s.Nodes, func(n *NodeState) bool {
+				return n.ID >= from && !n.Gone && (n.ReservedFor != nil) == reserved && need.FitsIn(n.Free)
+			})
+			first := s.FirstOpen
+			if reserved {
+				first = s.FirstReserved
+			}
+			if n, ok := first(need, from); ok != (at >= 0) || ok && int(n.ID) != at {
+				t.Errorf("first node from %d with %v (reserved: %v) is %v, want %d", from, need, reserved, n, at)
+			}
+		}
+	}
+}
+
+// TestRandomHistory tells a snapshot anything at all, true or not, and decides anything that is possible.
+func TestRandomHistory(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := NewSnapshot()
+		p := NewPlan(0, s, 0)
+		for now := range timeline.Time(rapid.IntRange(1, 60).Draw(rt, "steps")) {
+			p.Reset(now)
+			e := anyEvent(rt, s)
+			before := dump(s)
+			if err := s.Apply(now, &e); err != nil && dump(s) != before {
+				rt.Fatalf("%+v was refused, but changed\n%s\nto\n%s", e, before, dump(s))
+			}
+			coherent(rt, s)
+			if s.Synced {
+				decideAnything(rt, &p)
+				coherent(rt, s)
+			}
+			if _, err := p.Close(); err != nil {
+				rt.Fatal(err)
+			}
+		}
+	})
+}
+
+func anyEvent(t *rapid.T, s *Snapshot) Event {
+	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
+	task := TaskID{JobID(number("job", 1, 3)), int32(number("stage", 0, 1)), int32(number("index", 0, 2))}
+	e := Event{Kind: EventKind(number("kind", 0, int(Woken)+1)), Node: NodeID(number("node", 0, 3)), Job: task.Job, Task: task, Outcome: Outcome(number("outcome", 0, 6)),
+		Grant: resource.Of(resource.Core, resource.Amount(number("grant", -1, 3))*resource.GB)}
+	switch e.Kind {
+	case NodeJoined:
+		j := joins(NodeID(len(s.Nodes) + max(0, number("gap", -3, 1))))
+		e.NewNode = j.NewNode
+	case JobSubmitted:
+		e.NewJob = twoStages(e.Job)
+		e.NewJob.MaxAttempts = number("attempts", 0, 2)
+		e.NewJob.Stages[0].MinMemory, e.NewJob.Stages[0].Elasticity = resource.GB/2, Elasticity{Kind: Step, Factor: 2, DiskRate: resource.MB}
+		if number("coordinator", 0, 2) == 0 {
+			e.NewJob.Stages = append(e.NewJob.Stages, Stage{Tasks: 1, Coordinator: true})
+		}
+	}
+	return e
+}
+
+// decideAnything takes a few decisions of which each is possible.
+func decideAnything(t *rapid.T, p *Plan) {
+	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
+	for range number("decisions", 0, 3) {
+		if len(p.Jobs) == 0 || len(p.Nodes) == 0 {
+			return
+		}
+		j, n := p.Jobs[number("chosen job", 0, len(p.Jobs)-1)], p.Nodes[number("chosen node", 0, len(p.Nodes)-1)]
+		stage, ready := j.NextStage()
+		switch number("decision", 0, 3) {
+		case 0:
+			if ready && !n.Gone && j.Stages[stage].Ideal.FitsIn(n.Free) {
+				memory := j.Stages[stage].Ideal[resource.Memory]
+				if j.Stages[stage].Elastic() {
+					memory /= 2
+				}
+				p.Start(j, stage, n, memory, Because(Fits))
+			}
+		case 1:
+			if ready && !n.Gone && n.ReservedFor == nil {
+				p.Reserve(n, j, stage, Because(ReservedForTask))
+			}
+		case 2:
+			if n.ReservedFor != nil {
+				p.Unreserve(n, Because(ReservationNotNeeded))
+			}
+		case 3:
+			if len(n.Tasks) > 0 {
+				p.Kill(n.Tasks[0], Because(CancelledByOwner))
+			}
+		}
+	}
+}
+
+// TestImpossibleDecisions checks that a plan fails with the first decision that is impossible.
+func TestImpossibleDecisions(t *testing.T) {
+	why := Because(Fits)
+	for _, c := range []struct {
+		name   string
+		decide func(p *Plan, j *JobState)
+		want   string
+	}{
+		{"too much memory", func(p *Plan, j *JobState) { p.Start(j, 0, p.Nodes[0], 2*resource.GB, why) }, "with 2000000000 bytes: must be"},
+		{"not elastic", func(p *Plan, j *JobState) { p.Start(j, 0, p.Nodes[0], resource.GB/2, why) }, "with 500000000 bytes"},
+		{"waits for its parents", func(p *Plan, j *JobState) { p.Start(j, 1, p.Nodes[0], resource.GB, why) }, "none is ready"},
+		{"none left", func(p *Plan, j *JobState) {
+			p.Start(j, 0, p.Nodes[0], resource.GB, why)
+			p.Start(j, 0, p.Nodes[0], resource.GB, why)
+		}, "none is ready"},
+		{"reserved twice", func(p *Plan, j *JobState) { p.Reserve(p.Nodes[0], j, 0, why); p.Reserve(p.Nodes[0], j, 0, why) }, "it is reserved or gone"},
+		{"not reserved", func(p *Plan, j *JobState) { p.Unreserve(p.Nodes[0], why) }, "it is not reserved"},
+		{"wake now", func(p *Plan, j *JobState) { p.Wake(5, why) }, "must be after now"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := example(t)
+			p := NewPlan(5, s, 2)
+			c.decide(&p, s.Jobs[0])
+			if _, err := p.Close(); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "policy at 5ns") {
+				t.Errorf("error is %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestUnsyncedPlan starts nothing before the inventory is complete, nor on a full or departed node.
+func TestUnsyncedPlan(t *testing.T) {
+	s := example(t)
+	s.Synced = false
+	p := NewPlan(5, s, 0)
+	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, Because(Fits))
+	if _, err := p.Close(); err == nil || !strings.Contains(err.Error(), "before the inventory was complete") {
+		t.Errorf("error is %v", err)
+	}
+	s = example(t)
+	s.Nodes[0].Free = resource.Vector{}
+	p = NewPlan(5, s, 0)
+	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, Because(Fits))
+	if _, err := p.Close(); err == nil || !strings.Contains(err.Error(), "only 0 are free") {
+		t.Errorf("error is %v", err)
+	}
+	s = example(t)
+	if err := s.Apply(2, &Event{Kind: NodeLeft, Node: 0}); err != nil {
+		t.Fatal(err)
+	}
+	p = NewPlan(5, s, 0)
+	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, Because(Fits))
+	p.Reserve(s.Nodes[0], s.Jobs[0], 0, Because(ReservedForTask))
+	if _, err := p.Close(); err == nil || !strings.Contains(err.Error(), "it left") {
+		t.Errorf("error is %v", err)
+	}
+}

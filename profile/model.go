@@ -1,0 +1,226 @@
+package profile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Kind is the shape of a model, from few parameters to many.
+type Kind uint8
+
+const (
+	// Step has one run time when under-sized and one when well-sized: an extra merge pass whatever the size.
+	Step Kind = iota + 1
+	// SawTooth adds to the ideal run time the spilled bytes over a constant rate.
+	SawTooth
+	// Monotone draws straight lines between measured sizes, made non-increasing in memory.
+	Monotone
+	// Interpolated draws straight lines between measured sizes as they are, for programs that are faster with less.
+	Interpolated
+)
+
+// kinds lists all kinds, simplest first: a tie goes to the simpler one.
+var kinds = [...]Kind{Step, SawTooth, Monotone, Interpolated}
+
+var kindNames = map[Kind]string{Step: "step", SawTooth: "sawtooth", Monotone: "monotone", Interpolated: "interpolated"}
+
+func (k Kind) String() string {
+	if name, ok := kindNames[k]; ok {
+		return name
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (k Kind) MarshalText() ([]byte, error) {
+	if _, ok := kindNames[k]; !ok {
+		return nil, fmt.Errorf("profile kind %d: unknown", uint8(k))
+	}
+	return []byte(k.String()), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (k *Kind) UnmarshalText(text []byte) error {
+	for _, kind := range kinds {
+		if kindNames[kind] == string(text) {
+			*k = kind
+			return nil
+		}
+	}
+	return fmt.Errorf("profile kind %q: must be one of step, sawtooth, monotone, interpolated", text)
+}
+
+// formatVersion is the version of the JSON form that this package writes, and the only one it reads.
+const formatVersion = 1
+
+// Model is the run time of one program on one input as a function of its memory. It is plain data; its JSON form is what
+// is stored. Fit makes one, Read reads one back.
+type Model struct {
+	Version int  `json:"version"`
+	Kind    Kind `json:"kind"`
+	// IdealMemory is the smallest memory at which a run was seen well-sized; IdealDuration the run time there and above.
+	IdealMemory   resource.Amount `json:"ideal_memory_bytes"`
+	IdealDuration time.Duration   `json:"ideal_duration_ns"`
+	// MinMemory is the smallest memory measured. Below it the model only extrapolates.
+	MinMemory resource.Amount `json:"min_memory_bytes"`
+	// UnderSized is the run time of a Step below IdealMemory.
+	UnderSized time.Duration `json:"undersized_duration_ns,omitempty"`
+	// Buffer, Input and SpillRate belong to SawTooth. Input is in buffer bytes, as it lies in memory. SpillRate is the
+	// input bytes per second at which the task spills and reads back, the paper's diskRate; 0: spilling costs no time.
+	Buffer    *Buffer         `json:"buffer,omitempty"`
+	Input     resource.Amount `json:"input_bytes,omitempty"`
+	SpillRate resource.Amount `json:"spill_rate_bytes_per_s,omitempty"`
+	// Expansion is the buffer bytes that become one byte on disk (SawTooth); 0 if spilled bytes were not measured.
+	Expansion float64 `json:"expansion,omitempty"`
+	// Points of Monotone and Interpolated: memory ascending, durations of Monotone not increasing, the last at IdealMemory.
+	Points []Point `json:"points,omitempty"`
+	// DiskRate is what the hungriest under-sized run asked of the disk, bytes per second, every spilled byte counted
+	// once written and once read; 0 is unknown.
+	DiskRate resource.Amount `json:"disk_rate_bytes_per_s,omitempty"`
+}
+
+// Point is one corner of a Monotone or Interpolated model.
+type Point struct {
+	Memory   resource.Amount `json:"memory_bytes"`
+	Duration time.Duration   `json:"duration_ns"`
+}
+
+// Duration returns the predicted run time with the given memory in bytes, positive. From IdealMemory on it is
+// IdealDuration.
+func (m *Model) Duration(memory resource.Amount) time.Duration {
+	if memory >= m.IdealMemory {
+		return m.IdealDuration
+	}
+	switch m.Kind {
+	case Step:
+		return m.UnderSized
+	case SawTooth:
+		if m.SpillRate == 0 {
+			return m.IdealDuration
+		}
+		spilled := SpilledWhole(m.Input, m.Buffer.At(memory))
+		return duration(m.IdealDuration.Seconds() + float64(spilled)/float64(m.SpillRate))
+	case Monotone, Interpolated:
+		return interpolate(m.Points, memory)
+	}
+	return m.IdealDuration
+}
+
+// interpolate returns the duration at memory on straight lines between points, flat outside of them.
+func interpolate(points []Point, memory resource.Amount) time.Duration {
+	i := sort.Search(len(points), func(i int) bool { return points[i].Memory >= memory })
+	switch {
+	case i == 0:
+		return points[0].Duration
+	case i == len(points):
+		return points[i-1].Duration
+	}
+	a, b := points[i-1], points[i]
+	t := float64(memory-a.Memory) / float64(b.Memory-a.Memory)
+	return a.Duration + time.Duration(math.Round(t*float64(b.Duration-a.Duration)))
+}
+
+// duration converts seconds, not negative, to the nearest nanosecond; it saturates.
+func duration(seconds float64) time.Duration {
+	if seconds >= math.MaxInt64/1e9 {
+		return math.MaxInt64
+	}
+	return time.Duration(math.Round(seconds * 1e9))
+}
+
+// Read reads a Model from its JSON form. The error names the field, the value and the limit.
+func Read(text []byte) (Model, error) {
+	var m Model
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&m); err != nil {
+		return Model{}, fmt.Errorf("profile: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return Model{}, errors.New("profile: must be one JSON object, but more follows it")
+	}
+	if err := m.Check(); err != nil {
+		return Model{}, fmt.Errorf("profile: %w", err)
+	}
+	return m, nil
+}
+
+// Check returns an error that names the first field of m that is out of range.
+func (m *Model) Check() error {
+	switch {
+	case m.Version != formatVersion:
+		return fmt.Errorf("version %d: must be %d", m.Version, formatVersion)
+	case m.IdealMemory <= 0 || m.IdealMemory > maxMemory:
+		return fmt.Errorf("ideal_memory_bytes %d: must be 1 to %d", m.IdealMemory, maxMemory)
+	case m.MinMemory <= 0 || m.MinMemory > m.IdealMemory:
+		return fmt.Errorf("min_memory_bytes %d: must be 1 to ideal_memory_bytes, %d", m.MinMemory, m.IdealMemory)
+	case m.DiskRate < 0:
+		return fmt.Errorf("disk_rate_bytes_per_s %d: must not be negative", m.DiskRate)
+	}
+	if err := checkDuration("ideal_duration_ns", m.IdealDuration); err != nil {
+		return err
+	}
+	switch m.Kind {
+	case Step:
+		return checkDuration("undersized_duration_ns", m.UnderSized)
+	case SawTooth:
+		return m.checkSawTooth()
+	case Monotone, Interpolated:
+		return m.checkPoints()
+	}
+	return fmt.Errorf("kind %d: must be one of step, sawtooth, monotone, interpolated", m.Kind)
+}
+
+func (m *Model) checkSawTooth() error {
+	switch {
+	case m.Buffer == nil:
+		return errors.New("buffer: must be given for a sawtooth")
+	case m.Input <= 0 || m.Input > maxMemory:
+		return fmt.Errorf("input_bytes %d: must be 1 to %d", m.Input, maxMemory)
+	case m.SpillRate < 0:
+		return fmt.Errorf("spill_rate_bytes_per_s %d: must not be negative", m.SpillRate)
+	case !(m.Expansion >= 0) || math.IsInf(m.Expansion, 0):
+		return fmt.Errorf("expansion %v: must be a number of at least 0", m.Expansion)
+	}
+	return m.Buffer.Check()
+}
+
+func (m *Model) checkPoints() error {
+	if len(m.Points) == 0 {
+		return errors.New("points: must have at least one for a profile of this kind")
+	}
+	for i, p := range m.Points {
+		name := fmt.Sprintf("points[%d]", i)
+		if err := checkDuration(name+".duration_ns", p.Duration); err != nil {
+			return err
+		}
+		switch {
+		case p.Memory <= 0:
+			return fmt.Errorf("%s.memory_bytes %d: must be positive", name, p.Memory)
+		case i > 0 && p.Memory <= m.Points[i-1].Memory:
+			return fmt.Errorf("%s.memory_bytes %d: must be above the one before, %d", name, p.Memory, m.Points[i-1].Memory)
+		case m.Kind == Monotone && i > 0 && p.Duration > m.Points[i-1].Duration:
+			return fmt.Errorf("%s.duration_ns %d: must not be above the one before, %d", name, p.Duration, m.Points[i-1].Duration)
+		}
+	}
+	last := m.Points[len(m.Points)-1]
+	if last.Memory != m.IdealMemory || last.Duration != m.IdealDuration {
+		return fmt.Errorf("points: must end at the ideal, %d bytes and %d ns", m.IdealMemory, m.IdealDuration)
+	}
+	return nil
+}
+
+func checkDuration(name string, d time.Duration) error {
+	if d <= 0 || d.Seconds() > maxSeconds {
+		return fmt.Errorf("%s %d: must be above 0 and at most %.0f s", name, d, maxSeconds)
+	}
+	return nil
+}

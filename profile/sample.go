@@ -1,0 +1,99 @@
+package profile
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Sample is what was measured at one memory size.
+type Sample struct {
+	Memory   resource.Amount // bytes granted to the task
+	Duration time.Duration   // the run time that stands for this size: Fastest or Median of the repeats
+	// Spilled is the number of bytes written to spill files; meaningful only if SpilledKnown.
+	Spilled      resource.Amount
+	SpilledKnown bool
+	Repeats      []time.Duration // run times of all repeats, in any order; may be empty
+}
+
+// Fastest returns the shortest of repeats, 0 if there are none. On a machine that does other work too it is the best
+// measure of the program itself: neighbours only ever add time.
+func Fastest(repeats []time.Duration) time.Duration {
+	if len(repeats) == 0 {
+		return 0
+	}
+	return slices.Min(repeats)
+}
+
+// Median returns the middle of repeats (of an even number the mean of the middle two), 0 if there are none.
+func Median(repeats []time.Duration) time.Duration {
+	if len(repeats) == 0 {
+		return 0
+	}
+	d := slices.Sorted(slices.Values(repeats))
+	lower, upper := d[(len(d)-1)/2], d[len(d)/2]
+	return lower + (upper-lower)/2
+}
+
+// Spread returns by how much the repeats differ: slowest minus fastest, as a share of Duration. ok is false with fewer
+// than two repeats.
+func (s Sample) Spread() (share float64, ok bool) {
+	if len(s.Repeats) < 2 || s.Duration <= 0 {
+		return 0, false
+	}
+	return float64(slices.Max(s.Repeats)-slices.Min(s.Repeats)) / float64(s.Duration), true
+}
+
+// sorted returns a checked copy of samples in ascending order of memory.
+func sorted(samples []Sample) ([]Sample, error) {
+	s := slices.Clone(samples)
+	slices.SortFunc(s, func(a, b Sample) int {
+		switch {
+		case a.Memory < b.Memory:
+			return -1
+		case a.Memory > b.Memory:
+			return 1
+		}
+		return 0
+	})
+	for i, x := range s {
+		switch {
+		case x.Memory <= 0 || x.Memory > maxMemory:
+			return nil, fmt.Errorf("sample memory %d bytes: must be 1 to %d", x.Memory, maxMemory)
+		case x.Duration <= 0 || x.Duration.Seconds() > maxSeconds:
+			return nil, fmt.Errorf("sample at %s: duration %v: must be above 0 and at most %.0f s", resource.FormatMemory(x.Memory), x.Duration, maxSeconds)
+		case x.SpilledKnown && (x.Spilled < 0 || x.Spilled > maxMemory):
+			return nil, fmt.Errorf("sample at %s: spilled %d bytes: must be 0 to %d", resource.FormatMemory(x.Memory), x.Spilled, maxMemory)
+		case i > 0 && x.Memory == s[i-1].Memory:
+			return nil, fmt.Errorf("sample memory %s: must be given once; put repeats into one sample", resource.FormatMemory(x.Memory))
+		}
+	}
+	return s, nil
+}
+
+// spillNoise is the share of the largest spill up to which a size counts as not spilling: counters of a container also
+// see the odd page of a log file.
+const spillNoise = 0.02
+
+// firstWellSized returns the index of the smallest size from which no run spilled, len(s) if the largest spilled too.
+// ok is false if that cannot be told from the spilled bytes: they are unknown somewhere, or nothing was spilled anywhere.
+// s is in ascending order.
+func firstWellSized(s []Sample) (index int, ok bool) {
+	var most resource.Amount
+	for _, x := range s {
+		if !x.SpilledKnown {
+			return 0, false
+		}
+		most = max(most, x.Spilled)
+	}
+	if most == 0 {
+		return 0, false
+	}
+	index = len(s)
+	for index > 0 && float64(s[index-1].Spilled) <= spillNoise*float64(most) {
+		index--
+	}
+	return index, true
+}
