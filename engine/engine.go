@@ -1,0 +1,80 @@
+// Package engine is the deterministic state machine between events and decisions. Events go in, each with the time at
+// which it is handled; decisions come out, checked against the cluster. The same events at the same times give the same
+// decisions, whoever supplies them: a simulation, a live machine, or a recorded log.
+package engine
+
+import (
+	"fmt"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Engine owns a Snapshot and asks a Policy what to do. It is not safe for concurrent use: one goroutine owns it.
+type Engine struct {
+	policy   policy.Policy
+	snapshot *cluster.Snapshot
+	plan     cluster.Plan
+	now      timeline.Time
+	steps    int64
+}
+
+// New returns an engine for an empty cluster. Configure sets what the policy must know of the substrate; nil is one
+// without heartbeats. The engine decides nothing before a Synced event.
+func New(p policy.Policy, configure func(*cluster.Snapshot)) *Engine {
+	s := cluster.NewSnapshot()
+	if configure != nil {
+		configure(s)
+	}
+	return &Engine{policy: p, snapshot: s, plan: cluster.NewPlan(0, s, 0)}
+}
+
+// Snapshot returns the engine's view of the cluster, to be read between steps only.
+func (e *Engine) Snapshot() *cluster.Snapshot { return e.snapshot }
+
+// Steps returns how many times Step was called.
+func (e *Engine) Steps() int64 { return e.steps }
+
+// Step handles events that happened together and returns what to do. The slice is valid until the next Step. An event
+// that cannot have happened, time that runs backwards and an impossible decision of the policy are errors; the engine is
+// of no use after the last.
+func (e *Engine) Step(now timeline.Time, events ...cluster.Event) ([]cluster.Decision, error) {
+	// 1. Time never goes back.
+	if now < e.now {
+		return nil, fmt.Errorf("engine: step at %v after one at %v", now, e.now)
+	}
+	e.now = now
+	e.steps++
+	// 2. What happened is recorded.
+	e.plan.Reset(now)
+	for i := range events {
+		if err := e.snapshot.Apply(now, &events[i]); err != nil {
+			return nil, fmt.Errorf("engine: event %s at %v: %w", events[i].Kind, now, err)
+		}
+	}
+	if !e.snapshot.Synced {
+		return nil, nil
+	}
+	// 3. Tasks of jobs that are to end are killed: no policy has a say in that.
+	e.killStopped()
+	// 4. The policy decides; each decision is checked and booked as it is taken.
+	e.policy.Decide(now, &e.plan)
+	return e.plan.Close()
+}
+
+// killStopped kills what still runs of jobs that failed or were cancelled.
+func (e *Engine) killStopped() {
+	for _, j := range e.snapshot.Changes.Jobs {
+		if j.Status != cluster.StatusCancelled && j.Status != cluster.StatusFailed {
+			continue
+		}
+		why := cluster.Because(cluster.CancelledByOwner)
+		if j.Status == cluster.StatusFailed {
+			why = cluster.Because(cluster.JobGaveUp)
+		}
+		for _, t := range j.Tasks {
+			e.plan.Kill(t, why)
+		}
+	}
+}

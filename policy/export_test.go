@@ -1,0 +1,14 @@
+package policy
+
+import (
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// StopUnderSizing makes a yarn-me policy start tasks with their ideal memory only.
+func StopUnderSizing(p Policy) { p.(*yarnME).fair.size = idealSize }
+
+// Estimate has a yarn-me policy estimate the ends of all jobs.
+func Estimate(p Policy, now timeline.Time, plan *cluster.Plan) {
+	p.(*yarnME).timeline.estimate(now, plan)
+}

@@ -1,0 +1,233 @@
+package policy
+
+import (
+	"slices"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// fair is YARN's FairScheduler by memory: the job that consumes least is served first. With reservations, a node that
+// cannot hold the next task of the job at the head of the queue is kept for that job (YARN-ME section 3.3, "Node
+// reservations"); with gaps, others may use a kept node as long as that does not delay the job it is kept for.
+type fair struct {
+	name         string
+	reservations bool
+	gaps         string // "true", "false" or "auto": only where nodes have no heartbeats
+	queue        fairQueue
+	// size says with how much memory the next task of a stage may start on n, and why, or why it may not.
+	size func(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, j *cluster.JobState, stage int) (memory resource.Amount, why cluster.Reason, ok bool)
+	gap  gap
+	// demand is set while a decision is made if there are runnable tasks that no node with room has been offered yet.
+	demand bool
+}
+
+func fairParameters(owner, gaps string) []Parameter {
+	return []Parameter{
+		{owner + ".reservations", "true", "keep a node that cannot hold the head job's next task for that job"},
+		{owner + ".gaps", gaps, "let others use a kept node while that does not delay the job it is kept for: true, false, or auto: only where nodes have no heartbeats (with them, the authors' published runs do not)"},
+	}
+}
+
+func newFair(s *settings) Policy {
+	f := makeFair("fair", s)
+	return &f
+}
+
+func makeFair(name string, s *settings) fair {
+	return fair{name: name, reservations: s.flag(name + ".reservations"), gaps: s.oneOf(name+".gaps", "true", "false", "auto"), size: idealSize}
+}
+
+func (f *fair) Name() string { return f.name }
+
+// DropCaches implements CacheDropper.
+func (f *fair) DropCaches() { f.queue = fairQueue{} }
+
+// idealSize starts tasks with their ideal memory or not at all.
+func idealSize(_ timeline.Time, _ *cluster.Plan, n *cluster.NodeState, j *cluster.JobState, stage int) (resource.Amount, cluster.Reason, bool) {
+	need := j.Stages[stage].Ideal
+	memory := int64(need[resource.Memory])
+	if need.FitsIn(n.Free) {
+		return need[resource.Memory], cluster.Because(cluster.Fits, memory), true
+	}
+	return 0, cluster.Because(cluster.NoRoom, memory, int64(need[resource.CPU])), false
+}
+
+func (f *fair) Decide(now timeline.Time, p *cluster.Plan) {
+	f.follow(p)
+	f.offerAll(now, p)
+}
+
+// follow brings the queue up to date with what changed.
+func (f *fair) follow(p *cluster.Plan) {
+	if f.queue.keys == nil {
+		f.queue.fill(p)
+		return
+	}
+	for _, j := range p.Changes.Jobs {
+		f.queue.update(j)
+	}
+}
+
+// offerAll offers every node that may be able to start something: those whose heartbeat it is, or those that changed
+// and, if there are new runnable tasks, those with room for one of them.
+func (f *fair) offerAll(now timeline.Time, p *cluster.Plan) {
+	if f.reservations && p.Running == 0 && slices.ContainsFunc(f.queue.jobs, func(e queued) bool { return e.job.Reservations > 0 }) {
+		giveBackHopeless(p)
+	}
+	if p.Heartbeat > 0 {
+		for _, id := range p.Changes.Heartbeats {
+			n := p.Nodes[id]
+			for i := 0; (i < p.StartsPerHeartbeat || p.StartsPerHeartbeat == 0) && f.offer(now, p, n); i++ {
+			}
+		}
+		return
+	}
+	f.demand = p.Changes.Demand
+	for i := 0; i < len(p.Changes.Nodes) || f.demand; { // an offer may add to both
+		if i == len(p.Changes.Nodes) {
+			f.demand = false
+			f.offerRoom(now, p)
+			continue
+		}
+		if n := p.Nodes[p.Changes.Nodes[i]]; !n.Gone {
+			for f.offer(now, p, n) {
+			}
+		}
+		i++
+	}
+	if p.Changes.Demand {
+		f.explain(p)
+	}
+}
+
+// offerRoom offers every node with room for a task of a job that changed.
+func (f *fair) offerRoom(now timeline.Time, p *cluster.Plan) {
+	least, any := f.leastNeed(p)
+	for n, ok := p.FirstOpen(least, 0); any && ok; n, ok = p.FirstOpen(least, n.ID+1) {
+		for f.offer(now, p, n) {
+		}
+	}
+	if !f.usesGaps(p) {
+		return
+	}
+	for n, ok := p.FirstReserved(least, 0); any && ok; n, ok = p.FirstReserved(least, n.ID+1) {
+		for f.offer(now, p, n) {
+		}
+	}
+}
+
+// explain gives a reason to every job with new runnable tasks to which no node was offered.
+func (f *fair) explain(p *cluster.Plan) {
+	for _, j := range p.Changes.Jobs {
+		stage, ok := j.NextStage()
+		if !ok || j.Waiting.Code != 0 {
+			continue
+		}
+		need := j.Stages[stage].Ideal
+		why := cluster.Because(cluster.NoRoom, int64(need[resource.Memory]), int64(need[resource.CPU]))
+		if _, room := p.FirstOpen(need, 0); room {
+			why = cluster.Because(cluster.BehindJob, int64(f.queue.jobs[0].job.ID))
+		} else if n, room := p.FirstReserved(need, 0); room {
+			why = cluster.Because(cluster.NodeReserved, int64(n.ReservedFor.ID))
+		}
+		p.Wait(j, stage, 0, why)
+	}
+}
+
+// leastNeed is the least of each resource with which any changed job could start a task.
+func (f *fair) leastNeed(p *cluster.Plan) (least resource.Vector, any bool) {
+	jobs := p.Changes.Jobs
+	for _, j := range jobs {
+		stage, ok := j.NextStage()
+		if !ok {
+			continue
+		}
+		need := j.Stages[stage].Ideal
+		if j.Stages[stage].Elastic() {
+			need[resource.Memory] = j.Stages[stage].MinMemory
+		}
+		if !any {
+			least = need
+		}
+		least, any = least.Min(need), true
+	}
+	return least, any
+}
+
+// offer lets the queue start one task on n and reports whether it did.
+func (f *fair) offer(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) bool {
+	if n.ReservedFor != nil {
+		if f.reservedNeedsIt(n) {
+			if f.start(now, p, n, n.ReservedFor, n.ReservedStage) {
+				return true
+			}
+			return f.usesGaps(p) && f.offerGap(now, p, n)
+		}
+		p.Unreserve(n, cluster.Because(cluster.ReservationNotNeeded))
+	}
+	for i := 0; i < len(f.queue.jobs); i++ {
+		j := f.queue.jobs[i].job
+		stage, _ := j.NextStage()
+		if f.start(now, p, n, j, stage) {
+			return true
+		}
+		if f.reservations && p.Running > 0 {
+			need := j.Stages[stage].Ideal[resource.Memory]
+			p.Reserve(n, j, stage, cluster.Because(cluster.ReservedForTask, int64(need), int64(n.Free[resource.Memory])))
+			return p.Heartbeat == 0 && f.usesGaps(p) && f.offerGap(now, p, n)
+		}
+	}
+	return false
+}
+
+func (f *fair) usesGaps(p *cluster.Plan) bool {
+	return f.gaps == "true" || f.gaps == "auto" && p.Heartbeat == 0
+}
+
+func (f *fair) reservedNeedsIt(n *cluster.NodeState) bool {
+	stage, ok := n.ReservedFor.NextStage()
+	return ok && stage == n.ReservedStage
+}
+
+// start starts the next task of a stage on n if its size allows that, and files its job anew.
+func (f *fair) start(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, j *cluster.JobState, stage int) bool {
+	memory, why, ok := f.size(now, p, n, j, stage)
+	if !ok {
+		p.Wait(j, stage, n.ID, why)
+		return false
+	}
+	p.Start(j, stage, n, memory, why)
+	f.queue.update(j)
+	if n.ReservedFor == j {
+		p.Unreserve(n, cluster.Because(cluster.ReservationUsed))
+	}
+	if next, more := j.NextStage(); p.Heartbeat == 0 && (!more || next != stage) {
+		giveBackUnneeded(p, j)
+		f.demand = f.demand || more // its next stage may fit on nodes that had no room for this one
+	}
+	return true
+}
+
+// giveBackUnneeded ends the reservations of a job that has nothing more to start from the stage they are for. Where nodes
+// have heartbeats each gives itself back with its next one.
+func giveBackUnneeded(p *cluster.Plan, j *cluster.JobState) {
+	next, more := j.NextStage()
+	for i := 0; i < len(p.Nodes) && j.Reservations > 0; i++ {
+		if n := p.Nodes[i]; n.ReservedFor == j && !(more && n.ReservedStage == next) {
+			p.Unreserve(n, cluster.Because(cluster.ReservationNotNeeded))
+		}
+	}
+}
+
+// giveBackHopeless ends all reservations when nothing but coordinators runs: no end is in sight for which they could
+// wait. (The YARN-ME authors' simulator deadlocks there.)
+func giveBackHopeless(p *cluster.Plan) {
+	for _, n := range p.Nodes {
+		if n.ReservedFor == nil || n.Gone || n.ReservedFor.Stages[n.ReservedStage].Ideal.FitsIn(n.Free) {
+			continue
+		}
+		p.Unreserve(n, cluster.Because(cluster.ReservationHopeless))
+	}
+}

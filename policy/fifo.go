@@ -1,0 +1,33 @@
+package policy
+
+import (
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// fifo starts tasks in the order in which their jobs were submitted. The first job that does not fit blocks all behind
+// it.
+type fifo struct{}
+
+func newFIFO(*settings) Policy { return fifo{} }
+
+func (fifo) Name() string { return "fifo" }
+
+func (fifo) Decide(_ timeline.Time, p *cluster.Plan) {
+	for _, j := range p.Jobs {
+		for {
+			stage, ok := j.NextStage()
+			if !ok {
+				break
+			}
+			need := j.Stages[stage].Ideal
+			n, ok := p.FirstFit(need)
+			if !ok {
+				p.Wait(j, stage, 0, cluster.Because(cluster.NoRoom, int64(need[resource.Memory]), int64(need[resource.CPU])))
+				return
+			}
+			p.Start(j, stage, n, need[resource.Memory], cluster.Because(cluster.Fits, int64(need[resource.Memory])))
+		}
+	}
+}

@@ -1,0 +1,90 @@
+// Package policy decides which task runs where, when, and with how much memory: one file per policy, all of them
+// functions of a cluster.Plan.
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Policy decides what should change now. Decide neither blocks nor reads a clock, draws random numbers, or keeps p: the
+// same now and the same p give the same decisions, whichever substrate asks. What a policy caches it must be able to
+// compute again from p.
+type Policy interface {
+	Name() string
+	Decide(now timeline.Time, p *cluster.Plan)
+}
+
+// CacheDropper is a policy that caches. Dropping its caches at any time changes no decision.
+type CacheDropper interface{ DropCaches() }
+
+// Elastic is a policy that may start tasks with less than their ideal memory.
+type Elastic interface{ UnderSizes() bool }
+
+// Parameter is a setting of a policy.
+type Parameter struct {
+	Name    string // "POLICY.NAME"
+	Default string
+	Meaning string
+}
+
+// entry is a policy in the registry.
+type entry struct {
+	about      string
+	parameters []Parameter
+	make       func(*settings) Policy
+}
+
+// registry holds every policy by name.
+var registry = map[string]entry{
+	"fifo":    {about: "first come, first served; the first job that does not fit blocks all behind it", make: newFIFO},
+	"fair":    {about: "YARN's fair sharing by memory", parameters: fairParameters("fair", "false"), make: newFair},
+	"yarn-me": {about: "fair sharing that under-sizes tasks where that does not delay their job (YARN-ME, Algorithm 1)", parameters: yarnMEParameters(), make: newYarnME},
+}
+
+// Names returns the names of all policies, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(registry)) }
+
+// About returns what the named policy does in one line, and its parameters.
+func About(name string) (string, []Parameter) { return registry[name].about, registry[name].parameters }
+
+// New returns the named policy. Settings are "POLICY.NAME" to value; those of other policies are left alone, so that one
+// set can serve several. The error names the policy, setting or value that is wrong.
+func New(name string, values map[string]string) (Policy, error) {
+	e, ok := registry[name]
+	if !ok {
+		return nil, fmt.Errorf("policy %q: must be one of %s", name, strings.Join(Names(), ", "))
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if err := checkName(key); err != nil {
+			return nil, err
+		}
+	}
+	s := &settings{values: values, parameters: e.parameters}
+	p := e.make(s)
+	return p, s.err
+}
+
+func checkName(key string) error {
+	owner, _, _ := strings.Cut(key, ".")
+	e, ok := registry[owner]
+	if !ok {
+		return fmt.Errorf("setting %q: must be POLICY.NAME with a policy of %s", key, strings.Join(Names(), ", "))
+	}
+	var names []string
+	for _, p := range e.parameters {
+		if p.Name == key {
+			return nil
+		}
+		names = append(names, p.Name)
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("setting %q: policy %s has no settings", key, owner)
+	}
+	return fmt.Errorf("setting %q: must be one of %s", key, strings.Join(names, ", "))
+}

@@ -1,0 +1,560 @@
+package policy
+
+import (
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// resimulation estimates ends of jobs as the YARN-ME authors' simulator does: it plays the cluster forward under fair
+// sharing (with reservations if the policy has them) but without elasticity and without new jobs. Jobs that do not
+// end within the horizon have no estimate. The horizon is the longest time that a task started now could take, and the
+// task's ideal duration on top: what ends later cannot matter to a task that starts now.
+//
+// It works on flat copies that it keeps between calls, because it runs once per heartbeat.
+type resimulation struct {
+	reservations bool
+
+	now, horizon timeline.Time
+	every        timeline.Time // nodes' heartbeat
+	nodes        []simNode
+	jobs         []simJob
+	stages       []simStage
+	tasks        []simTask
+	queue        []int32 // jobs with runnable tasks, by fair order
+	events       []simEvent
+	step         atOnce
+	running      int // tasks other than coordinators
+	open         int // jobs that may still turn out to end within the horizon
+}
+
+type simNode struct {
+	cpu, memory resource.Amount // free
+	gone        bool
+	holder      int32         // job that the node is reserved for, -1 if none
+	heldFor     int32         // index in stages
+	phase       timeline.Time // of its heartbeat
+	nextOffer   timeline.Time // the offer that is already among the events, or before now
+	due         bool          // its heartbeat of this very moment is still to come
+}
+
+type simJob struct {
+	state       *cluster.JobState
+	used        float64
+	weight      float64
+	first, last int32 // its part of stages
+	next        int32 // stage to start from next, -1 if nothing is runnable
+	place       int32 // in queue, -1 if not there
+	left        int   // tasks that have not ended, coordinators aside
+	pending     int   // tasks that have not started, coordinators aside
+	lastStart   timeline.Time
+	held        int  // nodes that are reserved for it
+	lost        bool // will not end within the horizon
+	steered     bool
+	end         timeline.Time // when the end of its latest task is known
+}
+
+type simStage struct {
+	cpu, memory resource.Amount
+	least       resource.Amount // of memory, when it is under-sized
+	duration    time.Duration
+	pending     int
+	left        int // tasks not ended
+	parents     int // stages not ended that it waits for
+	job         int32
+	coordinator bool
+}
+
+type simTask struct {
+	cpu, memory resource.Amount
+	stage, node int32
+}
+
+// simEvent is ordered by time, then node, then what happens: tasks end before the node is offered. Where nodes have no
+// heartbeats the node is 0 for all: what was started first comes first.
+type simEvent struct {
+	at   timeline.Time
+	node int32
+	task uint32 // index in tasks, or one of those below
+}
+
+const (
+	readyEvents uint32 = 1 << 30   // plus the index of a job whose coordinator is launched; of no node
+	offerEvent  uint32 = 1<<32 - 1 // the node takes new work
+	nowhere     int32  = 1<<31 - 1 // node of events that belong to none
+)
+
+func (r *resimulation) estimate(now timeline.Time, p *cluster.Plan) {
+	r.copyCluster(now, p)
+	if r.every > 0 {
+		r.playHeartbeats(p)
+	} else {
+		r.playAtOnce(p)
+	}
+	for i := range r.jobs {
+		j := &r.jobs[i]
+		end := p.LaunchTime(j.state, j.end)
+		if p.LaunchHeartbeat == 0 {
+			end = j.end
+		}
+		end = max(end, now) // of a job that waits for nothing but its coordinator
+		p.EstimateAllStarted(j.state, j.lastStart, j.pending == 0)
+		p.EstimateEnd(j.state, end, j.left == 0 && !j.lost && end.Add(p.LaunchHeartbeat) <= r.horizon)
+	}
+}
+
+func (r *resimulation) playHeartbeats(p *cluster.Plan) {
+	for len(r.events) > 0 && r.open > 0 {
+		e := r.pop()
+		if e.at > r.horizon {
+			break
+		}
+		r.now = e.at
+		switch {
+		case e.task == offerEvent:
+			r.offerRepeatedly(p, e.node)
+		case e.task >= readyEvents:
+			r.steer(int32(e.task - readyEvents))
+		default:
+			r.endTask(e.task)
+			if len(r.events) == 0 || r.events[0].at != e.at || r.events[0].node != e.node {
+				r.offerRepeatedly(p, e.node)
+			}
+		}
+	}
+}
+
+func (r *resimulation) dropCaches() {} // it only keeps room
+
+// copyCluster takes over what is running, queued and reserved.
+func (r *resimulation) copyCluster(now timeline.Time, p *cluster.Plan) {
+	r.now, r.every = now, timeline.Time(p.Heartbeat)
+	r.nodes, r.jobs, r.stages = r.nodes[:0], r.jobs[:0], r.stages[:0]
+	r.tasks, r.queue, r.events = r.tasks[:0], r.queue[:0], r.events[:0]
+	r.running = p.Running
+	index := int32(0)
+	reach := time.Duration(0)
+	for _, j := range p.Jobs {
+		reach = max(reach, r.copyJob(j, index))
+		index++
+	}
+	r.horizon = now.Add(reach + p.Heartbeat)
+	r.step.reset()
+	r.open = len(r.jobs)
+	for _, n := range p.Nodes {
+		r.copyNode(p, n)
+	}
+	for i := range r.jobs {
+		r.settle(int32(i))
+		if r.jobs[i].next >= 0 {
+			r.queue = append(r.queue, int32(i))
+		}
+	}
+	slices.SortFunc(r.queue, func(a, b int32) int {
+		if r.before(a, b) {
+			return -1
+		}
+		return 1
+	})
+	for at, j := range r.queue {
+		r.jobs[j].place = int32(at)
+	}
+}
+
+// copyJob returns how far ahead one has to look for the job's sake.
+func (r *resimulation) copyJob(s *cluster.JobState, index int32) (reach time.Duration) {
+	j := simJob{state: s, used: float64(s.Used[resource.Memory]), weight: s.Weight, first: int32(len(r.stages)), place: -1, steered: s.Steered}
+	if j.weight <= 0 {
+		j.weight = 1
+	}
+	for i := range s.Stages {
+		stage, progress := &s.Stages[i], &s.Progress[i]
+		left := stage.Tasks - progress.Ended
+		if !stage.Coordinator {
+			j.left += left
+			j.pending += progress.Pending
+		}
+		if reach == 0 && progress.Pending > 0 && !stage.Coordinator {
+			reach = time.Duration(float64(stage.Duration) * (1 + stage.Elasticity.Worst()))
+		}
+		parents := 0
+		for _, parent := range stage.Parents {
+			if s.Progress[parent].Ended < s.Stages[parent].Tasks {
+				parents++
+			}
+		}
+		least := stage.Ideal[resource.Memory]
+		if stage.Elastic() {
+			least = stage.MinMemory
+		}
+		r.stages = append(r.stages, simStage{cpu: stage.Ideal[resource.CPU], memory: stage.Ideal[resource.Memory], least: least,
+			duration: stage.Duration, pending: progress.Pending, left: left, parents: parents, job: index, coordinator: stage.Coordinator})
+	}
+	j.last = int32(len(r.stages))
+	r.jobs = append(r.jobs, j)
+	return reach
+}
+
+func (r *resimulation) copyNode(p *cluster.Plan, n *cluster.NodeState) {
+	index := int32(len(r.nodes))
+	c := simNode{cpu: n.Free[resource.CPU], memory: n.Free[resource.Memory], gone: n.Gone, holder: -1, nextOffer: -1}
+	if r.every > 0 {
+		c.phase = n.LastHeartbeat % r.every
+		c.due = r.now%r.every == c.phase && (n.LastHeartbeat < r.now || slices.Contains(p.Changes.Heartbeats, n.ID))
+	}
+	r.nodes = append(r.nodes, c)
+	if n.Gone {
+		return
+	}
+	for _, t := range n.Tasks {
+		job := r.indexOf(p, t.Job)
+		if job < 0 {
+			continue // its job has failed or was cancelled; the memory stays taken
+		}
+		stage := r.jobs[job].first + t.ID.Stage
+		if r.stages[stage].coordinator {
+			if !t.Running {
+				r.readyAt(p, job, t.Booked)
+			}
+			continue
+		}
+		if r.every == 0 {
+			r.step.found = append(r.step.found, foundTask{t, index, stage})
+			continue
+		}
+		r.addFound(p, foundTask{t, index, stage})
+	}
+	if n.ReservedFor != nil {
+		holder := r.indexOf(p, n.ReservedFor)
+		r.nodes[index].holder, r.nodes[index].heldFor = holder, r.jobs[holder].first+int32(n.ReservedStage)
+		r.jobs[holder].held++
+	}
+	if r.every == 0 {
+		return
+	}
+	if slices.ContainsFunc(n.Tasks, booked) || slices.Contains(p.Changes.Heartbeats, n.ID) {
+		r.offerAt(index, r.nextReport(index, r.now))
+	}
+}
+
+// booked tells nodes whose next heartbeat is due although nothing ends there: heartbeats that tell nothing are left out.
+func booked(t *cluster.TaskState) bool { return !t.Running }
+
+func (r *resimulation) indexOf(p *cluster.Plan, j *cluster.JobState) int32 {
+	at, ok := slices.BinarySearchFunc(p.Jobs, j.ID, func(a *cluster.JobState, id cluster.JobID) int {
+		return int(min(1, max(-1, a.ID-id)))
+	})
+	if !ok {
+		return -1
+	}
+	return int32(at)
+}
+
+// foundTask is a task that runs now.
+type foundTask struct {
+	task        *cluster.TaskState
+	node, stage int32
+}
+
+func (r *resimulation) addFound(p *cluster.Plan, f foundTask) {
+	end, ok := p.EstimatedEnd(f.task, r.now)
+	r.addTask(simTask{f.task.Grant[resource.CPU], f.task.Grant[resource.Memory], f.stage, f.node}, end, ok)
+}
+
+// addTask has a task end at the given time. The node reports that with its next heartbeat.
+func (r *resimulation) addTask(t simTask, end timeline.Time, known bool) {
+	j := &r.jobs[r.stages[t.stage].job]
+	if !known || end > r.horizon {
+		r.lose(j)
+		return
+	}
+	report := r.nextReport(t.node, end)
+	j.end = max(j.end, report)
+	r.tasks = append(r.tasks, t)
+	e := simEvent{report, t.node, uint32(len(r.tasks) - 1)}
+	if r.every == 0 {
+		e.node = 0
+	}
+	r.push(e)
+}
+
+// lose gives up on a job: it will not end within the horizon.
+func (r *resimulation) lose(j *simJob) {
+	if !j.lost && j.left > 0 {
+		r.open--
+	}
+	j.lost = true
+}
+
+// nextReport returns when the node's first heartbeat after the given time is.
+func (r *resimulation) nextReport(node int32, after timeline.Time) timeline.Time {
+	if r.every == 0 {
+		return after
+	}
+	n := &r.nodes[node]
+	at := after - after%r.every + n.phase
+	if at < after || at == after && !n.due {
+		at += r.every
+	}
+	return at
+}
+
+func (r *resimulation) offerAt(node int32, at timeline.Time) {
+	if n := &r.nodes[node]; n.nextOffer < at {
+		n.nextOffer = at
+		r.push(simEvent{at, node, offerEvent})
+	}
+}
+
+func (r *resimulation) readyAt(p *cluster.Plan, job int32, booked timeline.Time) {
+	at := p.LaunchTime(r.jobs[job].state, booked)
+	if p.LaunchHeartbeat > 0 {
+		at -= timeline.Time(p.LaunchDelay) // a coordinator is launched by the heartbeat that finds it granted
+	}
+	r.push(simEvent{max(at, r.now), nowhere, readyEvents + uint32(job)})
+}
+
+// steer makes the tasks of a job runnable; every node hears of it with its next heartbeat.
+func (r *resimulation) steer(job int32) {
+	r.jobs[job].steered = true
+	r.requeue(job)
+	r.offerToAll()
+}
+
+// settle finds the stage that the job starts from next.
+func (r *resimulation) settle(job int32) {
+	j := &r.jobs[job]
+	j.next = -1
+	for i := j.first; i < j.last; i++ {
+		if s := &r.stages[i]; s.pending > 0 && s.parents == 0 && (j.steered || s.coordinator) {
+			j.next = i
+			return
+		}
+	}
+}
+
+func (r *resimulation) endTask(task uint32) {
+	t := &r.tasks[task]
+	n, s := &r.nodes[t.node], &r.stages[t.stage]
+	j := &r.jobs[s.job]
+	n.cpu += t.cpu
+	n.memory += t.memory
+	j.used -= float64(t.memory)
+	r.running--
+	s.left--
+	j.left--
+	if j.left == 0 && !j.lost {
+		r.open--
+	}
+	if s.left == 0 {
+		for i := range j.state.Stages {
+			if slices.Contains(j.state.Stages[i].Parents, int(t.stage-j.first)) {
+				r.stages[j.first+int32(i)].parents--
+				r.offerToAll()
+			}
+		}
+	}
+	r.requeue(s.job)
+}
+
+func (r *resimulation) offerToAll() {
+	if r.every == 0 {
+		r.step.demand = true
+		return
+	}
+	for n := range r.nodes {
+		if r.nodes[n].gone {
+			continue
+		}
+		r.offerAt(int32(n), r.nextReport(int32(n), r.now))
+	}
+}
+
+// offerRepeatedly starts what the node takes now: one task per heartbeat, or without heartbeats until nothing fits.
+func (r *resimulation) offerRepeatedly(p *cluster.Plan, node int32) {
+	r.nodes[node].due = false
+	if r.every > 0 && p.StartsPerHeartbeat > 0 {
+		for range p.StartsPerHeartbeat {
+			if !r.offer(p, node) {
+				return
+			}
+		}
+		r.offerAt(node, r.now+r.every)
+		return
+	}
+	for r.offer(p, node) {
+	}
+}
+
+// offer is fair.offer on the copy.
+func (r *resimulation) offer(p *cluster.Plan, node int32) bool {
+	n := &r.nodes[node]
+	if n.holder >= 0 {
+		if r.jobs[n.holder].next == n.heldFor {
+			return r.start(p, node, n.holder)
+		}
+		r.giveBack(node)
+	}
+	for _, job := range r.queue {
+		if r.start(p, node, job) {
+			return true
+		}
+		if r.reservations && r.running > 0 {
+			n.holder, n.heldFor = job, r.jobs[job].next
+			r.jobs[job].held++
+			return false
+		}
+	}
+	return false
+}
+
+// giveBack ends the reservation of a node, if there is one.
+func (r *resimulation) giveBack(node int32) {
+	if n := &r.nodes[node]; n.holder >= 0 {
+		r.jobs[n.holder].held--
+		n.holder = -1
+		if r.every == 0 {
+			r.step.nodes = append(r.step.nodes, node)
+		}
+	}
+}
+
+func (r *resimulation) start(p *cluster.Plan, node, job int32) bool {
+	n, j := &r.nodes[node], &r.jobs[job]
+	stage := j.next
+	s := &r.stages[stage]
+	if s.memory > n.memory || s.cpu > n.cpu {
+		return false
+	}
+	n.memory -= s.memory
+	n.cpu -= s.cpu
+	j.used += float64(s.memory)
+	s.pending--
+	if s.coordinator {
+		r.readyAt(p, job, r.now)
+	} else {
+		r.running++
+		j.pending--
+		j.lastStart = r.now
+		r.addTask(simTask{s.cpu, s.memory, stage, node}, p.LaunchTime(j.state, r.now).Add(s.duration), s.duration > 0)
+	}
+	r.requeue(job)
+	if n.holder == job {
+		r.giveBack(node)
+	}
+	if r.every == 0 && j.next != stage {
+		r.moveOn(job)
+	}
+	return true
+}
+
+// before is queued.before on the copy.
+func (r *resimulation) before(a, b int32) bool {
+	x, y := &r.jobs[a], &r.jobs[b]
+	if kx, ky := x.used*y.weight, y.used*x.weight; kx != ky {
+		return kx < ky
+	}
+	if x.state.Submitted != y.state.Submitted {
+		return x.state.Submitted < y.state.Submitted
+	}
+	return x.state.ID < y.state.ID
+}
+
+// requeue files a job where it belongs after its consumption or its runnable tasks changed.
+func (r *resimulation) requeue(job int32) {
+	r.settle(job)
+	if r.every == 0 {
+		r.step.jobs = append(r.step.jobs, job)
+	}
+	j := &r.jobs[job]
+	switch {
+	case j.next < 0 && j.place >= 0:
+		at := j.place
+		r.queue = append(r.queue[:at], r.queue[at+1:]...)
+		for i := at; int(i) < len(r.queue); i++ {
+			r.jobs[r.queue[i]].place = i
+		}
+		j.place = -1
+		return
+	case j.next < 0:
+		return
+	case j.place < 0:
+		j.place = int32(len(r.queue))
+		r.queue = append(r.queue, job)
+	}
+	at := j.place
+	for ; at > 0 && r.before(job, r.queue[at-1]); at-- {
+		r.put(at, r.queue[at-1])
+	}
+	for ; int(at) < len(r.queue)-1 && r.before(r.queue[at+1], job); at++ {
+		r.put(at, r.queue[at+1])
+	}
+	r.put(at, job)
+}
+
+func (r *resimulation) put(at, job int32) {
+	r.queue[at] = job
+	r.jobs[job].place = at
+}
+
+// The events are a binary heap.
+
+func (e simEvent) before(f simEvent) bool {
+	if e.at != f.at {
+		return e.at < f.at
+	}
+	if e.node != f.node {
+		return e.node < f.node
+	}
+	return e.task < f.task
+}
+
+// push adds an event if it lies within the horizon.
+func (r *resimulation) push(e simEvent) {
+	if e.at > r.horizon {
+		return
+	}
+	r.events = append(r.events, e)
+	i := len(r.events) - 1
+	for i > 0 {
+		up := (i - 1) / 2
+		if !e.before(r.events[up]) {
+			break
+		}
+		r.events[i] = r.events[up]
+		i = up
+	}
+	r.events[i] = e
+}
+
+func (r *resimulation) pop() simEvent {
+	top := r.events[0]
+	last := len(r.events) - 1
+	e := r.events[last]
+	r.events = r.events[:last]
+	if last > 0 {
+		r.sink(0, e)
+	}
+	return top
+}
+
+func (r *resimulation) sink(i int, e simEvent) {
+	for {
+		down := 2*i + 1
+		if down >= len(r.events) {
+			break
+		}
+		if down+1 < len(r.events) && r.events[down+1].before(r.events[down]) {
+			down++
+		}
+		if !r.events[down].before(e) {
+			break
+		}
+		r.events[i] = r.events[down]
+		i = down
+	}
+	r.events[i] = e
+}

@@ -1,0 +1,185 @@
+package policy
+
+import (
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// sum estimates ends of jobs by adding up estimates (YARN-ME section 3.2: it "iterates over all the nodes, adding up the
+// task duration estimates of the executing and queued tasks").
+//
+// What is added up is memory × time, as shares of the whole cluster: what running tasks still hold; what reserved nodes
+// keep idle until the task they wait for fits; and what queued tasks will hold, each counted with its part of a node
+// (a task of 6 GB on a node of 10 GB keeps the other 4 GB from its like). Under fair sharing, a job of work w shares the
+// cluster with every other job until either has no more queued, so that it waits for the sum of min(w, w of the other).
+type sum struct {
+	gap   gap
+	nodes []nodeWork // by NodeID
+	work  []jobWork
+}
+
+// jobWork is what one job still asks for.
+type jobWork struct {
+	job     *cluster.JobState
+	queued  float64       // byte-seconds of tasks that have not started
+	longest time.Duration // of a queued task
+	running timeline.Time // the latest end of its running tasks
+	known   bool          // every task has an estimate
+}
+
+func (s *sum) estimate(now timeline.Time, p *cluster.Plan) {
+	capacity := float64(p.Capacity[resource.Memory])
+	busy := s.committed(now, p)
+	largest := p.Largest() // stands for all nodes when tasks are cut to their part of a node
+	s.work = s.work[:0]
+	for _, j := range p.Jobs {
+		s.work = append(s.work, measure(now, p, j, largest))
+	}
+	slices.SortFunc(s.work, func(a, b jobWork) int {
+		switch {
+		case a.queued < b.queued:
+			return -1
+		case a.queued > b.queued:
+			return 1
+		}
+		return int(min(1, max(-1, a.job.ID-b.job.ID)))
+	})
+	smaller := 0.0 // sum over the jobs with less queued
+	for i := range s.work {
+		w := &s.work[i]
+		ahead := smaller + w.queued*float64(len(s.work)-i)
+		smaller += w.queued
+		end := w.running
+		if w.longest > 0 {
+			end = max(end, p.LaunchTime(w.job, now).Add(w.longest))
+			if capacity > 0 {
+				end = max(end, now.Add(seconds((busy+ahead)/capacity)))
+			}
+		}
+		p.EstimateEnd(w.job, end, w.known)
+		p.EstimateAllStarted(w.job, max(now, end.Add(-w.longest)), w.known && w.longest > 0)
+	}
+}
+
+func (s *sum) dropCaches() { s.nodes = nil }
+
+func seconds(s float64) time.Duration { return time.Duration(min(s, 1e9) * 1e9) }
+
+// nodeWork is what one node has committed itself to, worked out once for each version of the node.
+type nodeWork struct {
+	version uint64
+	valid   bool
+	held    resource.Amount // memory of tasks with a known end, bytes
+	ends    byteTime        // the same memory × when it is freed, since the origin
+	first   timeline.Time   // the earliest of those ends: later than it, some task is overdue
+	kept    resource.Amount // memory kept idle by a reservation, bytes
+	until   timeline.Time   // when the reservation should be used; meaningful if kept > 0
+}
+
+// byteTime is memory × time in byte-nanoseconds, a whole number of 128 bits: exact, so that neither the order of addition
+// nor the origin of time decides about anything.
+type byteTime struct{ high, low uint64 }
+
+// over returns memory × t. Memory is not negative.
+func over(memory resource.Amount, t timeline.Time) byteTime {
+	if t < 0 {
+		return byteTime{}.sub(over(memory, -t))
+	}
+	high, low := bits.Mul64(uint64(memory), uint64(t))
+	return byteTime{high, low}
+}
+
+func (a byteTime) add(b byteTime) byteTime {
+	low, carry := bits.Add64(a.low, b.low, 0)
+	high, _ := bits.Add64(a.high, b.high, carry)
+	return byteTime{high, low}
+}
+
+func (a byteTime) sub(b byteTime) byteTime {
+	low, borrow := bits.Sub64(a.low, b.low, 0)
+	high, _ := bits.Sub64(a.high, b.high, borrow)
+	return byteTime{high, low}
+}
+
+// seconds returns a in byte-seconds.
+func (a byteTime) seconds() float64 {
+	return (float64(int64(a.high))*(1<<64) + float64(a.low)) / 1e9
+}
+
+// committed adds up the memory × time, in byte-seconds, that no queued task can have.
+func (s *sum) committed(now timeline.Time, p *cluster.Plan) float64 {
+	if len(s.nodes) != len(p.Nodes) {
+		s.nodes = make([]nodeWork, len(p.Nodes))
+	}
+	var total byteTime
+	for i, n := range p.Nodes {
+		w := &s.nodes[i]
+		if !w.valid || w.version != n.Version || now > w.first {
+			*w = s.commit(now, p, n)
+		}
+		total = total.add(w.ends).sub(over(w.held, now))
+		if w.until > now {
+			total = total.add(over(w.kept, w.until-now))
+		}
+	}
+	return total.seconds()
+}
+
+func (s *sum) commit(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) nodeWork {
+	w := nodeWork{version: n.Version, valid: true, first: timeline.Never}
+	for _, t := range n.Tasks {
+		if end, ok := p.EstimatedEnd(t, now); ok && end > now {
+			memory := t.Grant[resource.Memory]
+			w.held += memory
+			w.ends = w.ends.add(over(memory, end))
+			w.first = min(w.first, end)
+		}
+	}
+	if n.ReservedFor != nil {
+		need := n.ReservedFor.Stages[n.ReservedStage].Ideal
+		if until, ok := s.gap.until(now, p, n, need.FitsIn); ok {
+			w.kept, w.until = n.Free[resource.Memory], until
+		}
+	}
+	return w
+}
+
+func measure(now timeline.Time, p *cluster.Plan, j *cluster.JobState, node resource.Vector) jobWork {
+	w := jobWork{job: j, running: now, known: true}
+	for _, t := range j.Tasks {
+		if t.Stage().Coordinator {
+			continue
+		}
+		end, ok := p.EstimatedEnd(t, now)
+		w.known = w.known && ok
+		w.running = max(w.running, end)
+	}
+	for i := range j.Stages {
+		stage, pending := &j.Stages[i], j.Progress[i].Pending
+		if pending == 0 || stage.Coordinator {
+			continue
+		}
+		// What no node can hold with its ideal memory runs under-sized or never: its end says nothing about waiting.
+		w.known = w.known && stage.Duration > 0 && stage.Ideal.FitsIn(node)
+		w.longest = max(w.longest, stage.Duration)
+		w.queued += float64(pending) * stage.Duration.Seconds() * partOfNode(stage.Ideal, node)
+	}
+	return w
+}
+
+// partOfNode returns how much of a node's memory one task takes when the node is full of its like, in bytes.
+func partOfNode(need, node resource.Vector) float64 {
+	fit := resource.Amount(1)
+	if need[resource.Memory] > 0 {
+		fit = node[resource.Memory] / need[resource.Memory]
+	}
+	if need[resource.CPU] > 0 {
+		fit = min(fit, node[resource.CPU]/need[resource.CPU])
+	}
+	return float64(node[resource.Memory]) / float64(max(1, fit))
+}

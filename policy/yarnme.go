@@ -1,0 +1,164 @@
+package policy
+
+import (
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// yarnME is the scheduler of "Don't cry over spilled records" (Iorgulescu et al., USENIX ATC 2017), Algorithm 1: fair
+// sharing in which a task that does not fit with its ideal memory starts with the smallest memory that costs it the
+// least time, if it still ends no later than its job is estimated to end.
+type yarnME struct {
+	fair
+	granularity resource.Amount // of memory given to under-sized tasks
+	diskShare   float64         // of a node's disk bandwidth, for under-sized tasks
+	interval    time.Duration   // between estimates of the jobs' ends, where nodes have no heartbeat
+	timeline    timelineGenerator
+	best        map[*cluster.Stage]*bestSizes
+}
+
+// timelineGenerator estimates when jobs end (YARN-ME section 3.2). It calls p.EstimateEnd for every job of p.
+type timelineGenerator interface {
+	estimate(now timeline.Time, p *cluster.Plan)
+	dropCaches()
+}
+
+func yarnMEParameters() []Parameter {
+	return append(fairParameters("yarn-me", "auto"),
+		Parameter{"yarn-me.timeline", "sum", "how ends of jobs are estimated: sum (adds up estimates, section 3.2) or resimulate (plays the cluster forward without elasticity, as the authors' simulator)"},
+		Parameter{"yarn-me.granularity", "100MB", "under-sized tasks get a multiple of this much memory (section 6.1)"},
+		Parameter{"yarn-me.disk-share", "1", "share of a node's disk bandwidth that under-sized tasks may ask for together (section 3.3); nodes of unknown bandwidth have no limit"},
+		Parameter{"yarn-me.interval", "1s", "time between estimates of jobs' ends where nodes have no heartbeat"},
+	)
+}
+
+func newYarnME(s *settings) Policy {
+	y := &yarnME{
+		fair:        makeFair("yarn-me", s),
+		granularity: s.memory("yarn-me.granularity"),
+		diskShare:   s.share("yarn-me.disk-share"),
+		interval:    s.duration("yarn-me.interval"),
+	}
+	y.timeline = &sum{}
+	if s.oneOf("yarn-me.timeline", "sum", "resimulate") == "resimulate" {
+		y.timeline = &resimulation{reservations: y.reservations}
+	}
+	y.fair.size = y.size
+	return y
+}
+
+// UnderSizes implements Elastic.
+func (y *yarnME) UnderSizes() bool { return true }
+
+// DropCaches implements CacheDropper.
+func (y *yarnME) DropCaches() {
+	y.fair.DropCaches()
+	y.best = nil
+	y.timeline.dropCaches()
+}
+
+func (y *yarnME) Decide(now timeline.Time, p *cluster.Plan) {
+	y.follow(p)
+	if y.estimatesDue(now, p) {
+		y.timeline.estimate(now, p)
+		p.Estimated()
+	}
+	y.offerAll(now, p)
+}
+
+// estimatesDue: "The generator runs periodically, every heartbeat interval […]. It also runs when a new job arrives or an
+// existing one is prematurely canceled" (section 3.2). An interval in which nothing happened changes nothing.
+func (y *yarnME) estimatesDue(now timeline.Time, p *cluster.Plan) bool {
+	if p.Changes.Arrived {
+		return true
+	}
+	if p.StaleSince == timeline.Never || len(y.queue.jobs) == 0 {
+		return false
+	}
+	if every := timeline.Time(p.Heartbeat); every > 0 {
+		return now/every > p.StaleSince/every
+	}
+	return now.Sub(p.EstimatedAt) >= y.interval
+}
+
+// size implements lines 5 to 10 of Algorithm 1 for one task and one node.
+func (y *yarnME) size(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, j *cluster.JobState, i int) (resource.Amount, cluster.Reason, bool) {
+	memory, why, ok := idealSize(now, p, n, j, i)
+	stage := &j.Stages[i]
+	if ok || !stage.Elastic() || stage.Duration <= 0 {
+		return memory, why, ok
+	}
+	need := stage.Ideal.With(resource.Memory, stage.MinMemory)
+	if !need.FitsIn(n.Free) {
+		return 0, why, false
+	}
+	memory, d, ok := y.bestFor(stage).within(n.Free[resource.Memory])
+	if !ok {
+		return 0, why, false
+	}
+	if left, limited := y.diskLeft(n); limited && stage.Elasticity.DiskRate > left {
+		return 0, cluster.Because(cluster.DiskBudget, int64(stage.Elasticity.DiskRate), int64(left)), false
+	}
+	end := now.Add(d)
+	switch {
+	case !j.EndKnown:
+		return memory, cluster.Because(cluster.FitsElasticNoLimit, int64(memory), int64(end)), true
+	case end <= j.End:
+		return memory, cluster.Because(cluster.FitsElastic, int64(memory), int64(end), int64(j.End)), true
+	}
+	return 0, cluster.Because(cluster.WouldEndAfterJob, int64(memory), int64(end), int64(j.End)), false
+}
+
+// diskLeft returns what of the node's disk budget for under-sized tasks is not yet promised.
+func (y *yarnME) diskLeft(n *cluster.NodeState) (left resource.Amount, limited bool) {
+	if n.Capacity[resource.Disk] == 0 {
+		return 0, false
+	}
+	return resource.Amount(y.diskShare*float64(n.Capacity[resource.Disk])) - n.ElasticDisk, true
+}
+
+func (y *yarnME) bestFor(stage *cluster.Stage) *bestSizes {
+	b, ok := y.best[stage]
+	if !ok {
+		if y.best == nil || len(y.best) > 1<<14 { // stages of ended jobs
+			y.best = map[*cluster.Stage]*bestSizes{}
+		}
+		b = newBestSizes(stage, y.granularity)
+		y.best[stage] = b
+	}
+	return b
+}
+
+// bestSizes answers "the minimum amount of memory that yields the lowest possible execution time" (section 3.3) for any
+// free memory: sizes ascend and durations fall strictly.
+type bestSizes struct {
+	sizes     []resource.Amount
+	durations []time.Duration
+}
+
+// newBestSizes looks at the stage's least memory, rounded up to the granularity, and all multiples of the granularity
+// between that and the ideal.
+func newBestSizes(stage *cluster.Stage, granularity resource.Amount) *bestSizes {
+	b := &bestSizes{}
+	ideal := stage.Ideal[resource.Memory]
+	for m := (stage.MinMemory + granularity - 1) / granularity * granularity; m < ideal; m += granularity {
+		d := stage.Elasticity.Duration(stage.Duration, ideal, m)
+		if last := len(b.durations) - 1; last < 0 || d < b.durations[last] {
+			b.sizes, b.durations = append(b.sizes, m), append(b.durations, d)
+		}
+	}
+	return b
+}
+
+// within returns the best size of at most free.
+func (b *bestSizes) within(free resource.Amount) (resource.Amount, time.Duration, bool) {
+	for i := len(b.sizes) - 1; i >= 0; i-- {
+		if b.sizes[i] <= free {
+			return b.sizes[i], b.durations[i], true
+		}
+	}
+	return 0, 0, false
+}
