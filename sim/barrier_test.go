@@ -1,0 +1,38 @@
+package sim_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// Nodes without news leave their heartbeats out. When a barrier opens all must hear of it: the only node that can run
+// what comes after it may not be the one that reports the end of what came before.
+func TestBarrierWakesNodes(t *testing.T) {
+	nodes := sim.Uniform(2, resource.Of(resource.Core, 4*resource.GB))
+	nodes[1].Capacity[resource.Memory] = 8 * resource.GB
+	for _, coordinator := range []time.Duration{0, time.Second} {
+		for _, name := range policy.Names() {
+			p, err := policy.New(name, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &trace.Workload{Jobs: []trace.Job{{After: -1, Job: cluster.Job{ID: 1, Name: "A", Stages: []cluster.Stage{
+				{Name: "map", Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB), Duration: 10 * time.Second},
+				{Name: "reduce", Tasks: 1, Parents: []int{0}, Ideal: resource.Of(resource.Core, 8*resource.GB), Duration: 10 * time.Second},
+			}}}}}
+			res, err := sim.Run(sim.Config{Nodes: nodes, Heartbeat: time.Second, StartsPerHeartbeat: 1, CoordinatorHeartbeat: coordinator}, w, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left := res.Unfinished(); len(left) > 0 {
+				t.Errorf("%s with coordinator heartbeat %v: job does not end: %s", name, coordinator, left[0].Stuck)
+			}
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Config is the cluster to simulate and how it acquires work.
+type Config struct {
+	Nodes []cluster.Node
+
+	// Heartbeat is how often a node reports what ended and takes new work, as in YARN; the first heartbeats are spread
+	// evenly over one second. 0: nodes report at once and take work at any time, as bellows does on one machine.
+	Heartbeat time.Duration
+	// StartsPerHeartbeat is how many tasks may start on a node per heartbeat; 0: any number. YARN's default is 1.
+	StartsPerHeartbeat int
+	// CoordinatorHeartbeat is how often a job's coordinator (YARN's application master) collects what its job was
+	// granted. 0: jobs have no coordinator. It needs Heartbeat.
+	CoordinatorHeartbeat time.Duration
+	// Coordinator is what a coordinator holds while its job lasts.
+	Coordinator resource.Vector
+	// LaunchDelay is how long a task takes from its start decision to its launch where there is no coordinator.
+	LaunchDelay time.Duration
+
+	// KeepTasks keeps every task in the result.
+	KeepTasks bool
+	// Observe, if not nil, is told every step. The slices are valid during the call.
+	Observe func(now timeline.Time, events []cluster.Event, decisions []cluster.Decision)
+	// Progress, if not nil, is told now and then how many jobs have ended.
+	Progress func(ended, jobs int, now timeline.Time)
+}
+
+// Uniform returns n equal nodes named node1, node2, …
+func Uniform(n int, capacity resource.Vector) []cluster.Node {
+	nodes := make([]cluster.Node, n)
+	for i := range nodes {
+		nodes[i] = cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprintf("node%d", i+1), Capacity: capacity}
+	}
+	return nodes
+}
+
+// Check returns an error that names the first field that is out of range.
+func (c *Config) Check() error {
+	switch {
+	case len(c.Nodes) == 0:
+		return fmt.Errorf("nodes: there must be at least one")
+	case c.Heartbeat < 0:
+		return fmt.Errorf("heartbeat %v: must not be negative", c.Heartbeat)
+	case c.CoordinatorHeartbeat < 0:
+		return fmt.Errorf("coordinator heartbeat %v: must not be negative", c.CoordinatorHeartbeat)
+	case c.CoordinatorHeartbeat > 0 && c.Heartbeat == 0:
+		return fmt.Errorf("coordinator heartbeat %v: needs a node heartbeat", c.CoordinatorHeartbeat)
+	case c.LaunchDelay < 0:
+		return fmt.Errorf("launch delay %v: must not be negative", c.LaunchDelay)
+	case c.StartsPerHeartbeat < 0:
+		return fmt.Errorf("starts per heartbeat %d: must not be negative", c.StartsPerHeartbeat)
+	}
+	for i, n := range c.Nodes {
+		if n.ID != cluster.NodeID(i) {
+			return fmt.Errorf("node %q id %d: must be its position, %d", n.Name, n.ID, i)
+		}
+		if n.Capacity[resource.CPU] <= 0 || n.Capacity[resource.Memory] <= 0 {
+			return fmt.Errorf("node %q capacity %v: CPU and memory must be positive", n.Name, n.Capacity)
+		}
+	}
+	if k, bad := c.Coordinator.Negative(); bad {
+		return fmt.Errorf("coordinator %s %d: must not be negative", k, c.Coordinator[k])
+	}
+	return nil
+}
+
+// describe tells the policy what it must know of how tasks are launched.
+func (c *Config) describe(s *cluster.Snapshot) {
+	s.Heartbeat, s.StartsPerHeartbeat = c.Heartbeat, c.StartsPerHeartbeat
+	if c.CoordinatorHeartbeat > 0 {
+		// What is granted before one heartbeat of the coordinator is launched by the next.
+		s.LaunchHeartbeat, s.LaunchDelay = c.CoordinatorHeartbeat, c.CoordinatorHeartbeat
+		return
+	}
+	s.LaunchDelay = c.LaunchDelay
+}

@@ -1,0 +1,221 @@
+package sim
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// heartbeats is a cluster that works as YARN does, in the reading of the YARN-ME authors' simulator:
+//
+//   - A node reports what ended, and takes new work, with its heartbeats. They are left out while nothing happens.
+//   - A job's coordinator asks for tasks, and hears of those granted, with heartbeats of its own: what is granted before
+//     one of them is launched by the next, and what ended is counted likewise.
+//   - The coordinator itself is granted like a task. It ends when all else has been counted, and one of its heartbeats
+//     later the job has ended.
+type heartbeats struct {
+	*run
+	nodes []beatingNode
+	// after are launches and ends that a coordinator's heartbeat causes; they happen right after it.
+	after []item
+}
+
+type beatingNode struct {
+	phase     timeline.Time // of its heartbeats
+	scheduled bool          // the next one is on the agenda
+	ended     []*task       // to be reported with it
+	booked    int           // started, not launched
+	started   int           // by the heartbeat in progress
+}
+
+// master is the coordinator's side of a job.
+type master struct {
+	phase     timeline.Time // of its heartbeats
+	scheduled bool          // the next one is on the agenda
+	launched  bool
+	last      bool    // its next heartbeat ends the job
+	granted   []*task // since its last heartbeat
+	acquired  []*task // to be launched by its next heartbeat
+	released  int     // reported as ended since its last heartbeat
+	counted   int     // to be counted as ended by its next heartbeat
+	running   int     // granted and not counted as ended, itself included
+	self      *task
+}
+
+// pollDelay is how long a coordinator waits before it looks, again, whether it has been granted.
+const pollDelay = time.Second
+
+func newHeartbeats(r *run) *heartbeats {
+	return &heartbeats{run: r, nodes: make([]beatingNode, len(r.config.Nodes))}
+}
+
+// begin spreads the first heartbeats over one second.
+func (h *heartbeats) begin() {
+	for i := range h.nodes {
+		at := timeline.Milliseconds(int64(math.Round(float64(i) * 1000 / float64(len(h.nodes)))))
+		h.nodes[i].phase = at % timeline.Time(h.config.Heartbeat)
+		h.nodes[i].scheduled = true
+		h.agenda.push(at, nodeHeartbeat, int32(i))
+	}
+}
+
+// next returns the first time after now on the grid of the given interval and phase.
+func (h *heartbeats) next(every time.Duration, phase timeline.Time) timeline.Time {
+	e := timeline.Time(every)
+	at := h.now/e*e + phase
+	if at <= h.now {
+		at += e
+	}
+	return at
+}
+
+// wakeNode makes sure that the node's next heartbeat is on the agenda.
+func (h *heartbeats) wakeNode(n cluster.NodeID) {
+	if node := &h.nodes[n]; !node.scheduled {
+		node.scheduled = true
+		h.agenda.push(h.next(h.config.Heartbeat, node.phase), nodeHeartbeat, int32(n))
+	}
+}
+
+func (h *heartbeats) wakeAllNodes() {
+	for n := range h.nodes {
+		h.wakeNode(cluster.NodeID(n))
+	}
+}
+
+func (h *heartbeats) wakeMaster(j *job) {
+	if m := &j.master; !m.scheduled && h.config.CoordinatorHeartbeat > 0 {
+		m.scheduled = true
+		h.agenda.push(h.next(h.config.CoordinatorHeartbeat, m.phase), jobHeartbeat, j.index)
+	}
+}
+
+func (h *heartbeats) arrive(j *job) {
+	h.stepOne(cluster.Event{Kind: cluster.JobSubmitted, NewJob: &j.Job.Job})
+	if h.config.CoordinatorHeartbeat > 0 {
+		j.master.scheduled = true
+		j.master.phase = h.now.Add(pollDelay) % timeline.Time(h.config.CoordinatorHeartbeat)
+		h.agenda.push(h.now.Add(pollDelay), jobPoll, j.index)
+	}
+	h.wakeAllNodes()
+}
+
+func (h *heartbeats) handle(i item) {
+	switch i.what {
+	case nodeHeartbeat:
+		h.beat(cluster.NodeID(i.who))
+	case jobPoll, jobHeartbeat:
+		h.masterBeat(h.jobs[i.who])
+		for n := 0; n < len(h.after); n++ {
+			h.run.handle(h.after[n])
+		}
+		h.after = h.after[:0]
+	case launched:
+		t := h.tasks[i.who]
+		h.nodes[t.node].booked--
+		h.launch(t)
+	case jobEnded:
+		h.endJob(h.jobs[i.who])
+	}
+}
+
+// beat is one heartbeat of a node.
+func (h *heartbeats) beat(id cluster.NodeID) {
+	n := &h.nodes[id]
+	n.scheduled = false
+	events := h.events[:0]
+	ended := n.ended
+	for _, t := range ended {
+		events = append(events, cluster.Event{Kind: cluster.TaskEnded, Task: t.id, Node: id, Outcome: cluster.Succeeded})
+		if !t.result.Coordinator && h.config.CoordinatorHeartbeat > 0 {
+			h.wakeMaster(t.job)
+			t.job.master.released++
+		}
+	}
+	n.ended, n.started = n.ended[:0], 0
+	h.events = append(events, cluster.Event{Kind: cluster.Heartbeat, Node: id})
+	h.step(h.events)
+	if n.started > 0 || n.booked > 0 {
+		h.wakeNode(id)
+	}
+	if slices.ContainsFunc(ended, h.opensBarrier) {
+		h.wakeAllNodes()
+	}
+}
+
+// opensBarrier reports whether other stages waited for t, which has been reported as ended, and wait no more.
+func (h *heartbeats) opensBarrier(t *task) bool {
+	j, here := h.engine.Snapshot().Job(t.id.Job)
+	if !here || j.Progress[t.id.Stage].Ended < j.Stages[t.id.Stage].Tasks {
+		return false
+	}
+	return slices.ContainsFunc(j.Stages, func(s cluster.Stage) bool { return slices.Contains(s.Parents, int(t.id.Stage)) })
+}
+
+func (h *heartbeats) started(t *task) {
+	n := &h.nodes[t.node]
+	n.started++
+	n.booked++
+	if h.config.CoordinatorHeartbeat == 0 {
+		h.agenda.push(h.now.Add(h.config.LaunchDelay), launched, t.index)
+		return
+	}
+	t.job.master.granted = append(t.job.master.granted, t)
+	t.job.master.running++
+	h.wakeMaster(t.job)
+}
+
+func (h *heartbeats) gaveBack(n cluster.NodeID) { h.wakeNode(n) }
+
+// soon enters something that happens right after the heartbeat in progress.
+func (h *heartbeats) soon(what happening, t *task) {
+	h.after = append(h.after, item{at: h.now, what: what, who: t.index})
+}
+
+// masterBeat is one heartbeat of a coordinator.
+func (h *heartbeats) masterBeat(j *job) {
+	m := &j.master
+	m.scheduled = false
+	if !m.launched {
+		if len(m.granted) == 0 {
+			m.scheduled = true
+			h.agenda.push(h.now.Add(pollDelay), jobPoll, j.index)
+			return
+		}
+		m.self, m.granted, m.launched = m.granted[0], nil, true
+		h.wakeNode(m.self.node)
+		h.soon(launched, m.self)
+		h.wakeAllNodes()
+	}
+	if m.last {
+		h.agenda.push(h.now, jobEnded, j.index)
+		return
+	}
+	for _, t := range m.acquired {
+		h.wakeNode(t.node)
+		h.soon(launched, t)
+	}
+	m.running -= m.counted
+	m.acquired, m.granted = m.granted, m.acquired[:0]
+	m.counted, m.released = m.released, 0
+	if j.unstarted == 0 && m.running == 1 && len(m.acquired) == 0 {
+		m.last = true
+		h.soon(ended, m.self)
+		h.wakeMaster(j)
+	}
+	if len(m.acquired) > 0 || m.counted > 0 {
+		h.wakeMaster(j)
+	}
+}
+
+func (h *heartbeats) finished(t *task) {
+	h.keep(t)
+	h.nodes[t.node].ended = append(h.nodes[t.node].ended, t)
+	h.wakeNode(t.node)
+	if h.config.CoordinatorHeartbeat == 0 && t.job.unended == 0 {
+		h.endJob(t.job)
+	}
+}

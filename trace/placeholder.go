@@ -1,0 +1,222 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// FillCommand returns c as one task of j runs it with the given grant: {memory} and the other placeholders are replaced in
+// arguments, values of variables and directory; docs/formats.md lists them. c stays as it is. An error names the placeholder
+// that is unknown or cannot be filled with this grant.
+func FillCommand(c Command, grant resource.Vector, j *cluster.Job, task cluster.TaskID) (Command, error) {
+	f := filler{grant: grant, job: j, task: task}
+	filled := Command{Args: make([]string, len(c.Args)), Dir: f.fill("dir", c.Dir)}
+	for i, arg := range c.Args {
+		filled.Args[i] = f.fill("command", arg)
+	}
+	if c.Env != nil {
+		filled.Env = make(map[string]string, len(c.Env))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		filled.Env[name] = f.fill("env "+name, c.Env[name])
+	}
+	if f.err != nil {
+		return Command{}, f.err
+	}
+	return filled, nil
+}
+
+// CheckCommand returns an error if c is no command, or if a placeholder in it is unknown or cannot be filled for a task of
+// the stage with its ideal or with its minimum memory.
+func CheckCommand(c Command, j *cluster.Job, stage int) error {
+	if len(c.Args) == 0 || c.Args[0] == "" {
+		return errors.New("command: must begin with the name of a program")
+	}
+	for _, text := range slices.Concat(c.Args, []string{c.Dir}, slices.Sorted(maps.Values(c.Env))) {
+		if strings.ContainsRune(text, 0) {
+			return fmt.Errorf("command %s: must not hold a zero byte", clipLine(text))
+		}
+	}
+	s := &j.Stages[stage]
+	sizes := []resource.Amount{s.Ideal[resource.Memory]}
+	if s.MinMemory > 0 {
+		sizes = append(sizes, s.MinMemory)
+	}
+	for _, memory := range sizes {
+		_, err := FillCommand(c, s.Ideal.With(resource.Memory, memory), j, cluster.TaskID{Job: j.ID, Stage: int32(stage)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// filler fills placeholders and keeps the first error.
+type filler struct {
+	grant resource.Vector
+	job   *cluster.Job
+	task  cluster.TaskID
+	err   error
+}
+
+const placeholders = "{memory}, {cpus}, {task}, {tasks}, {stage}, {job} or {name}; write {{ for a brace"
+
+// fill replaces each {...} in text; {{ is a brace. field is used in errors.
+func (f *filler) fill(field, text string) string {
+	var out strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "{")
+		out.WriteString(before)
+		if !found {
+			return out.String()
+		}
+		if after, escaped := strings.CutPrefix(rest, "{"); escaped {
+			out.WriteByte('{')
+			text = after
+			continue
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		if !closed {
+			f.fail("%s: the placeholder {%s is not closed; write {{ for a brace", field, clipLine(rest))
+			return ""
+		}
+		out.WriteString(f.value(field, name))
+		text = after
+	}
+}
+
+func (f *filler) fail(format string, operands ...any) {
+	if f.err == nil {
+		f.err = fmt.Errorf(format, operands...)
+	}
+}
+
+// value returns what stands for {name}.
+func (f *filler) value(field, name string) string {
+	stage := &f.job.Stages[f.task.Stage]
+	switch name {
+	case "task":
+		return strconv.Itoa(int(f.task.Index))
+	case "tasks":
+		return strconv.Itoa(stage.Tasks)
+	case "stage":
+		return stage.Name
+	case "job":
+		return strconv.FormatInt(int64(f.job.ID), 10)
+	case "name":
+		return f.job.Name
+	case "cpus":
+		cpu := f.grant[resource.CPU]
+		return strconv.FormatInt(int64(max(1, cpu/resource.Core+min(1, cpu%resource.Core))), 10)
+	case "cpus:milli":
+		return strconv.FormatInt(int64(f.grant[resource.CPU]), 10)
+	}
+	if sum, isMemory := strings.CutPrefix(name, "memory"); isMemory && (sum == "" || strings.ContainsRune("+-*/:", rune(sum[0]))) {
+		text, err := fillMemory(f.grant[resource.Memory], sum)
+		if err != nil {
+			f.fail("%s: placeholder {%s}: %w", field, clipLine(name), err)
+		}
+		return text
+	}
+	f.fail("%s: placeholder {%s}: unknown; must be %s", field, clipLine(name), placeholders)
+	return ""
+}
+
+type memoryForm struct {
+	name, suffix string
+	unit         resource.Amount
+}
+
+// memoryForms are what may follow the colon in {memory:...}. The first is that of {memory}: whole KiB, as sort -S and
+// java -Xmx read them.
+var memoryForms = []memoryForm{
+	{"K", "K", resource.KiB},
+	{"M", "M", resource.MiB},
+	{"G", "G", resource.GiB},
+	{"bytes", "", 1},
+	{"KiB", "", resource.KiB},
+	{"MiB", "", resource.MiB},
+	{"GiB", "", resource.GiB},
+	{"KB", "", resource.KB},
+	{"MB", "", resource.MB},
+	{"GB", "", resource.GB},
+}
+
+// Headroom is what {memory} without arithmetic leaves of the grant: room for the program beside the buffer whose size it is
+// told, and for a little page cache. GNU sort takes 2 MiB more than it is told and slows down with less than 12 MiB.
+const Headroom = 16 * resource.MiB
+
+// fillMemory prints memory, in bytes, after the arithmetic in sum: any of *N /N +SIZE -SIZE, from left to right, and then
+// perhaps :FORM. Without arithmetic it is memory less the headroom, or half of memory if that is more. It rounds down.
+func fillMemory(memory resource.Amount, sum string) (string, error) {
+	sum, formName, hasForm := strings.Cut(sum, ":")
+	form := memoryForms[0]
+	if hasForm {
+		i := slices.IndexFunc(memoryForms, func(f memoryForm) bool { return f.name == formName })
+		if i < 0 {
+			return "", errors.New("after the colon must be bytes, K, M, G, KiB, MiB, GiB, KB, MB or GB")
+		}
+		form = memoryForms[i]
+	}
+	value := memory
+	if sum == "" {
+		value = max(memory-Headroom, memory/2)
+	}
+	for sum != "" {
+		end := strings.IndexAny(sum[1:], "+-*/") + 1
+		if end == 0 {
+			end = len(sum)
+		}
+		var err error
+		if value, err = step(value, sum[0], sum[1:end]); err != nil {
+			return "", err
+		}
+		sum = sum[end:]
+	}
+	if value < form.unit {
+		return "", fmt.Errorf("comes to %d bytes with a grant of %s: must be at least %s", value,
+			resource.FormatMemory(memory), resource.FormatMemoryExact(form.unit))
+	}
+	return strconv.FormatInt(int64(value/form.unit), 10) + form.suffix, nil
+}
+
+// step applies one operation of {memory...} to value, in bytes.
+func step(value resource.Amount, operator byte, operand string) (resource.Amount, error) {
+	if operator == '+' || operator == '-' {
+		size, err := resource.ParseMemory(operand)
+		switch {
+		case err != nil:
+			return 0, err
+		case size > mostMemory:
+			return 0, fmt.Errorf("size %s: must be at most %s", operand, resource.FormatMemoryExact(mostMemory))
+		case operator == '-':
+			return value - size, nil
+		case value > math.MaxInt64-size:
+			return 0, errors.New("comes to more than any memory")
+		}
+		return value + size, nil
+	}
+	factor, err := strconv.ParseFloat(operand, 64)
+	if err != nil || !(factor >= 1e-6 && factor <= 1e6) {
+		return 0, fmt.Errorf("%q: must be a number from 0.000001 to 1000000", operand)
+	}
+	// A little more keeps 0.1*30 from rounding down to 2.
+	product := float64(value) * (1 + 1e-12)
+	if operator == '*' {
+		product *= factor
+	} else {
+		product /= factor
+	}
+	if product > float64(mostMemory) || product < -float64(mostMemory) {
+		return 0, errors.New("comes to more than any memory")
+	}
+	return resource.Amount(math.Floor(product)), nil
+}

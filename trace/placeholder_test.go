@@ -1,0 +1,98 @@
+package trace
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+func fillJob() (*cluster.Job, resource.Vector, cluster.TaskID) {
+	j := &cluster.Job{ID: 7, Name: "logs", Stages: []cluster.Stage{{Name: "map", Tasks: 1}, {Name: "sort", Tasks: 8}}}
+	return j, resource.Of(1500, 100*resource.MiB), cluster.TaskID{Job: 7, Stage: 1, Index: 3}
+}
+
+func TestFillCommand(t *testing.T) {
+	j, grant, id := fillJob()
+	for text, want := range map[string]string{
+		"":                       "",
+		"plain } text":           "plain } text",
+		"{{memory}":              "{memory}",
+		"{{{memory}":             "{86016K",
+		"awk '{{print $1}'":      "awk '{print $1}'",
+		"{memory}":               "86016K",
+		"{memory:K}":             "86016K",
+		"{memory:M}":             "84M",
+		"{memory:bytes}":         "88080384",
+		"{memory*1:bytes}":       "104857600",
+		"{memory:KiB}":           "86016",
+		"{memory:MiB}m":          "84m",
+		"{memory:MB}":            "88",
+		"{memory-36MiB}":         "65536K",
+		"{memory+28MiB:M}":       "128M",
+		"{memory*0.8}":           "81920K",
+		"{memory*0.8-16MiB:MiB}": "64",
+		"{memory/3:bytes}":       "34952533",
+		"{memory/10*3:MiB}":      "30",
+		"-Xmx{memory*0.75:M}":    "-Xmx75M",
+		"{cpus}":                 "2",
+		"{cpus:milli}":           "1500",
+		"{job}/{stage}.{task}":   "7/sort.3",
+		"{name} {tasks}":         "logs 8",
+	} {
+		in := Command{Args: []string{"a", text}, Env: map[string]string{"E": text}, Dir: text}
+		got, err := FillCommand(in, grant, j, id)
+		if err != nil || !reflect.DeepEqual(got, Command{Args: []string{"a", want}, Env: map[string]string{"E": want}, Dir: want}) {
+			t.Errorf("%s: got %q, %v; want %q", text, got, err, want)
+		}
+		if in.Args[1] != text || in.Env["E"] != text {
+			t.Errorf("%s: the command was changed", text)
+		}
+	}
+	for text, want := range map[string]string{
+		"{":                    "the placeholder { is not closed; write {{ for a brace",
+		"{memory":              "the placeholder {memory is not closed",
+		"{}":                   "placeholder {}: unknown; must be {memory}",
+		"{MEMORY}":             "placeholder {MEMORY}: unknown",
+		"{memory_bytes}":       "placeholder {memory_bytes}: unknown",
+		"{memory:TiB}":         "after the colon must be bytes, K, M, G, KiB",
+		"{memory:}":            "after the colon must be",
+		"{memory-}":            "is empty",
+		"{memory-64}":          "has no unit",
+		"{memory*}":            `"": must be a number from 0.000001 to 1000000`,
+		"{memory*NaN}":         `"NaN": must be a number`,
+		"{memory/0}":           `"0": must be a number`,
+		"{memory*-1}":          `"": must be a number`,
+		"{memory-100MiB}":      "comes to 0 bytes with a grant of 100MiB: must be at least 1KiB",
+		"{memory-1GiB}":        "comes to -968884224 bytes",
+		"{memory:GiB}":         "must be at least 1GiB",
+		"{memory*1e6*1e6}":     "comes to more than any memory",
+		"{memory+999999999PB}": "is more than",
+		"{memory+2000PB}":      "must be at most 1000PB",
+	} {
+		_, err := FillCommand(Command{Args: []string{text}}, grant, j, id)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "command: ") {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+func FuzzFillCommand(f *testing.F) {
+	f.Add("{memory*0.8-16MiB:MiB} {{ } {task}")
+	f.Add("{memory/3+1GiB}")
+	f.Fuzz(func(t *testing.T, text string) {
+		j, grant, id := fillJob()
+		got, err := FillCommand(Command{Args: []string{text}}, grant, j, id)
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") {
+				t.Fatalf("not one line: %v", err)
+			}
+			return
+		}
+		if !strings.Contains(text, "{") && got.Args[0] != text {
+			t.Fatalf("%q became %q", text, got.Args[0])
+		}
+	})
+}

@@ -1,0 +1,247 @@
+package trace
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// stageReader reads one stage of a job file.
+type stageReader struct {
+	*mapping
+	stage   cluster.Stage
+	after   []string
+	profile string // still to be filled in
+	truth   *StageTruth
+	command *Command
+}
+
+func readStage(job *mapping, n *yaml.Node, profiles Profiles) *stageReader {
+	s := &stageReader{mapping: openMapping(job.file, job.who+"stage ", n, job.err, stageFields...)}
+	s.stage.Name = s.name("name")
+	s.who = fmt.Sprintf("%sstage %q ", job.who, s.stage.Name)
+	s.stage.Tasks = s.whole("tasks", 1, mostTasks, 1)
+	s.stage.Coordinator = s.flag("coordinator")
+	if s.has("after") {
+		s.after = s.texts("after", "stage name")
+	}
+	s.needs()
+	if s.has("elasticity") {
+		s.stage.Elasticity = readElasticity(s.mapping, s.stage.Ideal[resource.Memory])
+	}
+	s.readProfile(profiles)
+	s.checkNeeds()
+	if s.has("truth") {
+		s.readTruth()
+	}
+	s.readCommand()
+	return s
+}
+
+// readProfile fills in what is known of the stage's program, or keeps the profile's name for later.
+func (s *stageReader) readProfile(profiles Profiles) {
+	if !s.has("profile") {
+		return
+	}
+	name := s.name("profile")
+	if profiles == nil {
+		s.profile = name
+		return
+	}
+	p, known := profiles(name)
+	if !known {
+		s.fail("profile", "must be the name of a stored profile")
+	}
+	p.Fill(&s.stage)
+}
+
+// needs reads what one task needs.
+func (s *stageReader) needs() {
+	ideal := &s.stage.Ideal
+	if !s.stage.Coordinator {
+		ideal[resource.CPU] = resource.Core
+	}
+	if s.has("cpus") {
+		ideal[resource.CPU] = s.cpus("cpus")
+	}
+	if s.has("memory") {
+		ideal[resource.Memory] = s.memory("memory")
+	}
+	if s.has("min_memory") {
+		s.stage.MinMemory = s.memory("min_memory")
+	}
+	if s.has("disk") {
+		ideal[resource.Disk] = s.rate("disk")
+	}
+	if s.has("network") {
+		ideal[resource.Network] = s.rate("network")
+	}
+	if s.has("duration") {
+		s.stage.Duration = s.duration("duration", 1)
+	}
+}
+
+// checkNeeds checks what neither the file nor a profile may leave out.
+func (s *stageReader) checkNeeds() {
+	memory := s.stage.Ideal[resource.Memory]
+	switch {
+	case memory == 0 && s.profile == "" && !s.stage.Coordinator:
+		s.memory("memory")
+	case memory == 0 && s.profile != "":
+	case s.stage.MinMemory > memory:
+		s.fail("min_memory", "must be at most memory, which is %s", resource.FormatMemoryExact(memory))
+	}
+	if s.stage.Elasticity.Kind != cluster.NotElastic && s.stage.MinMemory == 0 && s.profile == "" {
+		s.fail("min_memory", "must be given beside elasticity")
+	}
+}
+
+// elasticityShapes are the fields of which an elasticity has exactly one.
+var elasticityShapes = []string{"step", "sawtooth", "sawtooth_table", "points"}
+
+// readElasticity reads the field elasticity of a stage or of its truth. Ideal is 0 if it is not known yet.
+func readElasticity(in *mapping, ideal resource.Amount) cluster.Elasticity {
+	var e cluster.Elasticity
+	m := in.open("elasticity", append(elasticityShapes, "disk_rate")...)
+	shapes := 0
+	for _, shape := range elasticityShapes {
+		if m.has(shape) {
+			shapes++
+		}
+	}
+	if *m.err == nil && shapes != 1 {
+		m.failAt(m.line, "%shas %d of %s: must have exactly one", m.who, shapes, strings.Join(elasticityShapes, ", "))
+	}
+	if *m.err != nil {
+		return e
+	}
+	switch {
+	case m.has("step"):
+		e = cluster.Elasticity{Kind: cluster.Step, Factor: m.number("step", 1, mostSlower)}
+	case m.has("sawtooth"):
+		e = cluster.Elasticity{Kind: cluster.SawTooth, Factor: m.number("sawtooth", 1, mostSlower)}
+	case m.has("sawtooth_table"):
+		e = cluster.Elasticity{Kind: cluster.SawToothTable, Factor: m.number("sawtooth_table", 1, mostSlower)}
+	default:
+		e = cluster.Elasticity{Kind: cluster.Points, Points: readPoints(m, ideal)}
+	}
+	if m.has("disk_rate") {
+		e.DiskRate = m.rate("disk_rate")
+	}
+	return e
+}
+
+func readPoints(m *mapping, ideal resource.Amount) []cluster.ElasticityPoint {
+	var points []cluster.ElasticityPoint
+	for i, n := range m.list("points", "point") {
+		p := openMapping(m.file, fmt.Sprintf("%spoint %d ", m.who, i+1), n, m.err, "memory", "slowdown")
+		if *m.err != nil {
+			return nil
+		}
+		point := cluster.ElasticityPoint{Memory: p.memory("memory"), Slowdown: p.number("slowdown", 0, mostSlower)}
+		if i > 0 && point.Memory <= points[i-1].Memory {
+			p.fail("memory", "must be more than that of the point before, %s", resource.FormatMemoryExact(points[i-1].Memory))
+		}
+		if ideal > 0 && point.Memory > ideal {
+			p.fail("memory", "must be at most ideal memory, which is %s", resource.FormatMemoryExact(ideal))
+		}
+		points = append(points, point)
+	}
+	return points
+}
+
+// readTruth reads what the tasks really do.
+func (s *stageReader) readTruth() {
+	m := s.open("truth", "duration", "durations", "memory", "elasticity")
+	t := &StageTruth{}
+	if m.has("duration") {
+		t.Duration = m.duration("duration", 1)
+	}
+	if m.has("durations") {
+		if m.has("duration") {
+			m.fail("durations", "cannot stand beside duration")
+		}
+		for _, text := range m.texts("durations", "duration") {
+			d, err := parseDuration(text)
+			if err != nil || d < 1 || d > longest {
+				m.fail("durations", "each must be a duration with its unit, up to %v, but one is %s", longest, clipLine(text))
+				return
+			}
+			t.Durations = append(t.Durations, d)
+		}
+		if len(t.Durations) != s.stage.Tasks {
+			m.fail("durations", "must be one for each task, %d, but are %d", s.stage.Tasks, len(t.Durations))
+		}
+	}
+	ideal := s.stage.Ideal[resource.Memory]
+	if m.has("memory") {
+		t.IdealMemory = m.memory("memory")
+		ideal = t.IdealMemory
+	}
+	if text, _ := m.scalar("elasticity"); text == cluster.NotElastic.String() {
+		t.Elasticity = &cluster.Elasticity{}
+	} else if m.has("elasticity") {
+		e := readElasticity(m, ideal)
+		t.Elasticity = &e
+	}
+	if t.Duration != 0 || t.Durations != nil || t.IdealMemory != 0 || t.Elasticity != nil {
+		s.truth = t
+	}
+}
+
+// readCommand reads what a live machine runs.
+func (s *stageReader) readCommand() {
+	for _, name := range []string{"env", "dir"} {
+		if s.has(name) && !s.has("command") {
+			s.fail(name, "must stand beside command only")
+		}
+	}
+	if !s.has("command") {
+		return
+	}
+	c := &Command{}
+	if text, ok := s.scalar("command"); ok {
+		c.Args = []string{"sh", "-c", text}
+	} else {
+		c.Args = s.texts("command", "word")
+	}
+	if text, ok := s.scalar("dir"); ok && text != "" {
+		c.Dir = text
+	} else if s.has("dir") {
+		s.fail("dir", "must be a directory")
+	}
+	if s.has("env") {
+		c.Env = s.environment()
+	}
+	s.command = c
+}
+
+func (s *stageReader) environment() map[string]string {
+	n := s.fields["env"]
+	if n.Kind != yaml.MappingNode || len(n.Content) == 0 {
+		s.fail("env", "must be a mapping of at least one variable to its value")
+		return nil
+	}
+	env := map[string]string{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		_, twice := env[key.Value]
+		switch {
+		case key.Kind != yaml.ScalarNode || !isVariable(key.Value):
+			s.failAt(key.Line, "%senv %s: must be the name of an environment variable", s.who, clipLine(key.Value))
+		case value.Kind != yaml.ScalarNode || value.Tag == "!!null":
+			s.failAt(value.Line, "%senv %s: must be a text, but is %s", s.who, clipLine(key.Value), kindName(value))
+		case twice:
+			s.failAt(key.Line, "%senv %s: written twice", s.who, clipLine(key.Value))
+		}
+		env[key.Value] = value.Value
+	}
+	return env
+}
+
+// isVariable reports whether a process can have a variable of that name.
+func isVariable(name string) bool { return name != "" && !strings.ContainsAny(name, "=\x00") }

@@ -1,0 +1,48 @@
+// Package trace reads and writes files: workloads and job files in, event logs and results out. It also generates
+// workloads from distributions.
+package trace
+
+import (
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Workload is what is submitted over a run, in the order of submission.
+type Workload struct {
+	Jobs []Job
+}
+
+// Job is a job with what to run and what is true of it. The embedded Job holds estimates: all that a policy sees.
+type Job struct {
+	cluster.Job
+	// After is the index in the workload of the job whose end submits this one; -1 if it is submitted at Submitted.
+	After int
+	// Truth holds, per stage, what its tasks really do. Only the simulator reads it. Missing or zero fields are as
+	// estimated.
+	Truth []StageTruth
+	// Commands holds, per stage, what a live machine runs; nil if the job can only be simulated.
+	Commands []Command
+	// Profiles holds, per stage, the name of a stored profile that is still to fill in what the stage leaves out; "" is
+	// none, and nil none for any stage.
+	Profiles []string
+}
+
+// StageTruth is what the tasks of a stage really do.
+type StageTruth struct {
+	// Durations at ideal memory, one per task; nil if all are Duration, which is as estimated if 0.
+	Durations []time.Duration
+	Duration  time.Duration
+	// IdealMemory is the memory, in bytes, from which tasks really run unhindered; 0 is as estimated.
+	IdealMemory resource.Amount
+	// Elasticity is the real profile; nil is as estimated.
+	Elasticity *cluster.Elasticity
+}
+
+// Command is a program with its arguments. Placeholders such as {memory} are filled in when a task starts.
+type Command struct {
+	Args []string          `json:"args" yaml:"args"`
+	Env  map[string]string `json:"env,omitempty" yaml:"env,omitempty"` // added to the submitter's environment
+	Dir  string            `json:"dir,omitempty" yaml:"dir,omitempty"` // working directory; empty is the submitter's
+}
