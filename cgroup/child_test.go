@@ -1,0 +1,253 @@
+package cgroup
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The test binary is also the program inside the groups: what it does then is in the environment.
+const (
+	childWork = "BELLOWS_TEST_CHILD"
+	childJoin = "BELLOWS_TEST_JOIN"
+)
+
+func TestMain(m *testing.M) {
+	if work := os.Getenv(childWork); work != "" {
+		if err := beChild(strings.Fields(work)); err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// sink keeps the compiler from dropping work.
+var sink int
+
+// beChild joins the group, does its work, says so, and stays until its standard input ends.
+func beChild(work []string) error {
+	for _, file := range strings.Fields(os.Getenv(childJoin)) {
+		if err := writeFile(file, "0"); err != nil {
+			return err
+		}
+	}
+	n := 0
+	if len(work) > 1 {
+		n, _ = strconv.Atoi(work[1])
+	}
+	switch work[0] {
+	case "idle":
+	case "hold": // n bytes of anonymous memory
+		if err := hold(n); err != nil {
+			return err
+		}
+	case "spin":
+		fmt.Println("ready")
+		for spins := 0; ; spins++ {
+			sink = spins
+		}
+	case "threads":
+		for range n {
+			go func() {
+				runtime.LockOSThread()
+				select {}
+			}()
+		}
+	case "family": // n more processes
+		for range n {
+			cmd := exec.Command("/proc/self/exe")
+			cmd.Env = []string{childWork + "=idle"}
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				return err
+			}
+			defer in.Close()
+			if err := cmd.Start(); err != nil {
+				return err
+			}
+		}
+	case "cpus":
+		status, err := os.ReadFile("/proc/self/status")
+		if err != nil {
+			return err
+		}
+		_, after, _ := strings.Cut(string(status), "Cpus_allowed_list:")
+		list, _, _ := strings.Cut(after, "\n")
+		fmt.Println(strings.TrimSpace(list))
+		return nil
+	case "write": // n bytes past the page cache to a file or device
+		began := time.Now()
+		if err := writeDirect(work[2], n); err != nil {
+			return err
+		}
+		fmt.Println(time.Since(began))
+	case "adopt": // one more process in group "one" of the root at a place
+		if err := adopt(work[1]); err != nil {
+			return err
+		}
+	case "root": // try to get a subtree, in a place where that must fail
+		host, err := Discover("")
+		if err != nil {
+			return err
+		}
+		_, err = host.Root("test", Memory)
+		fmt.Println(err)
+		return nil
+	default:
+		return fmt.Errorf("no such work: %q", work)
+	}
+	fmt.Println("ready")
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// adopt opens what another process made, starts a process there and counts.
+func adopt(place string) error {
+	host, err := Discover("")
+	if err != nil {
+		return err
+	}
+	root, err := host.OpenRoot(place, Memory)
+	if err != nil {
+		return err
+	}
+	g, err := root.Open("one")
+	if err != nil {
+		return err
+	}
+	dir, err := g.File()
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = []string{childWork + "=idle"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	if _, err := cmd.StdinPipe(); err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	pids, err := g.Procs()
+	fmt.Println(len(pids))
+	return err
+}
+
+// hold touches n bytes outside the Go heap, so that no garbage collector moves or doubles them, with contents that do not
+// compress to nothing.
+func hold(n int) error {
+	memory, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return err
+	}
+	for i := 0; i < n; i += os.Getpagesize() {
+		*(*uint64)(unsafe.Pointer(&memory[i])) = uint64(i) * 0x9e3779b97f4a7c15
+	}
+	return nil
+}
+
+func writeDirect(path string, n int) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|unix.O_DIRECT, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	const block = 256 << 10
+	buffer, err := unix.Mmap(-1, 0, block, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return err
+	}
+	for written := 0; written < n; written += block {
+		if _, err := f.Write(buffer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// child is a process in a group.
+type child struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+// start starts the test binary inside g: by descriptor where the kernel can, by joining first where it cannot.
+func start(t *testing.T, g *Group, work string) *child {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = []string{childWork + "=" + work, "GOMAXPROCS=2"}
+	cmd.Stderr = io.Discard
+	if dir, err := g.File(); err == nil {
+		defer dir.Close()
+		cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	} else {
+		cmd.Env = append(cmd.Env, childJoin+"="+strings.Join(g.JoinFiles(), " "))
+	}
+	return launch(t, cmd)
+}
+
+func launch(t *testing.T, cmd *exec.Cmd) *child {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start a process in the group: %v", err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		_ = cmd.Process.Kill()
+		// In a group that is held back it dies only when the group is removed, which comes later.
+		go func() { _ = cmd.Wait() }()
+	})
+	return &child{cmd, in, bufio.NewReader(out)}
+}
+
+// line returns the next line of output; ok is false if the process ended instead.
+func (c *child) line(t *testing.T) (line string, ok bool) {
+	t.Helper()
+	line, err := c.out.ReadString('\n')
+	line = strings.TrimSpace(line)
+	if strings.HasPrefix(line, "error:") {
+		t.Fatalf("in the group: %s", line)
+	}
+	return line, err == nil
+}
+
+// ready waits until the work is done.
+func (c *child) ready(t *testing.T) *child {
+	t.Helper()
+	if line, ok := c.line(t); !ok || line != "ready" {
+		t.Fatalf("process in the group said %q and ended: %v", line, c.cmd.Wait())
+	}
+	return c
+}
+
+// killed waits for the end and fails unless a SIGKILL was it.
+func (c *child) killed(t *testing.T) {
+	t.Helper()
+	_ = c.cmd.Wait()
+	if status := c.cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGKILL {
+		t.Errorf("process ended with %v, want it killed", c.cmd.ProcessState)
+	}
+}

@@ -1,0 +1,24 @@
+// Package cgroup bounds, freezes, kills and measures groups of processes through Linux control groups: version 1 (one
+// hierarchy per controller), version 2 (one hierarchy) and hybrid hosts that mount both. It knows nothing of jobs.
+//
+// What a machine has is discovered, never assumed:
+//
+//	host, err := cgroup.Discover("")                      // which hierarchy serves what, and where we are in it
+//	root, err := host.Root("main", cgroup.Memory)         // the subtree that is ours, or one sentence why not
+//	g, err := root.Create("c1")                           // one group, in every hierarchy at once
+//	err = g.Apply(ctx, cgroup.Limits{MemoryBytes: cgroup.At(64 << 20)})
+//	reading, err := g.Read()                              // values that are missing say so
+//	err = g.Remove(ctx)                                   // kills what is left inside
+//
+// From wanted limits to (file, content) pairs is a pure function, Plan; Apply reads the state Plan needs, calls it and
+// writes. Every parser is pure too and looks values up by key, never by line number. A value that the kernel does not
+// tell is missing (Maybe), which is not the same as zero.
+//
+// A path is not an identity: once a group is removed, the same path may come back for another one. Identity tells them
+// apart.
+//
+// Two libraries serve: github.com/moby/sys/mountinfo parses mountinfo, escapes and optional fields included, from any
+// reader, so that tests can hand it a file; golang.org/x/sys/unix has the system calls. The rest is a few dozen lines
+// here: libraries for whole container runtimes neither reclaim memory on request, nor tell a missing reading from zero,
+// nor let a slow limit write be given up.
+package cgroup

@@ -1,0 +1,50 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+)
+
+// Errors to test for with errors.Is.
+var (
+	// ErrBusy is returned by Apply and Reclaim when the kernel could not get usage below the wanted bound, most often
+	// because the processes go on writing: the old bound stays, and trying again later may succeed. Remove returns it
+	// when processes are left at the deadline, and Root when other processes are in the way.
+	ErrBusy = errors.New("busy")
+	// ErrUnsupported is returned when this machine, or what was delegated to us, lacks what was asked for.
+	ErrUnsupported = errors.New("not supported here")
+	// ErrGone is returned when the group no longer exists.
+	ErrGone = errors.New("the group is gone")
+)
+
+// WriteError tells which write to which file failed. It is ErrBusy, ErrGone or ErrUnsupported where that is the reason.
+type WriteError struct {
+	Path    string
+	Content string
+	Err     error
+}
+
+func (e *WriteError) Error() string {
+	return fmt.Sprintf("write %q to %s: %v", e.Content, e.Path, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *WriteError) Unwrap() error { return e.Err }
+
+// Is tells the kinds apart.
+func (e *WriteError) Is(target error) bool {
+	switch target {
+	case ErrBusy:
+		return errors.Is(e.Err, unix.EBUSY) || errors.Is(e.Err, unix.EAGAIN)
+	case ErrGone:
+		return errors.Is(e.Err, unix.ENODEV) || errors.Is(e.Err, fs.ErrNotExist)
+	}
+	return false
+}
+
+func unsupported(c Controller, what string) error {
+	return fmt.Errorf("controller %s: %s: %w", c, what, ErrUnsupported)
+}

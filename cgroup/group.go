@@ -1,0 +1,263 @@
+package cgroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Group is one group: a directory in every hierarchy in use, all of the same name. Its methods may be called from several
+// goroutines at once; no lock is held while the kernel works, except that Apply and Reclaim of one group wait (as long as
+// their contexts allow) for each other.
+type Group struct {
+	host    *Host
+	name    string
+	dirs    map[Controller]string
+	version map[Controller]Version
+	unified string // Directory in the version 2 hierarchy, "" if there is none.
+	id      Identity
+	slow    chan struct{} // Holds one token while a write that can take long is under way.
+}
+
+// newGroup fills in identity; the directories exist.
+func newGroup(h *Host, name string, dirs map[Controller]string, version map[Controller]Version, unified string) (*Group, error) {
+	g := &Group{host: h, name: name, dirs: dirs, version: version, unified: unified, slow: make(chan struct{}, 1)}
+	id, err := identify(g.dir(), h.boot)
+	if err != nil {
+		return nil, fmt.Errorf("open group %s: %w", name, err)
+	}
+	g.id = id
+	return g, nil
+}
+
+// Name is the name Create or Open was given.
+func (g *Group) Name() string { return g.name }
+
+// Identity tells this group from later ones of the same path.
+func (g *Group) Identity() Identity { return g.id }
+
+// Has tells whether the group is bound and measured by c, and by which version.
+func (g *Group) Has(c Controller) (v Version, ok bool) {
+	v, ok = g.version[c]
+	return v, ok
+}
+
+// Dir returns the group's directory for c; ok is false if the group does not have c.
+func (g *Group) Dir(c Controller) (dir string, ok bool) {
+	dir, ok = g.dirs[c]
+	return dir, ok
+}
+
+// UnifiedDir returns the group's directory in the version 2 hierarchy, where pressure is told even on hybrid hosts; ok is
+// false if that hierarchy is not mounted or not ours to use.
+func (g *Group) UnifiedDir() (dir string, ok bool) { return g.unified, g.unified != "" }
+
+// dir is the directory that stands for the group: it gives the identity and the list of children.
+func (g *Group) dir() string {
+	for _, c := range Controllers() {
+		if g.version[c] == V1 {
+			return g.dirs[c]
+		}
+	}
+	return g.unified
+}
+
+// each returns every directory of the group once.
+func (g *Group) each() []string {
+	var out []string
+	for _, c := range Controllers() {
+		if dir, ok := g.dirs[c]; ok && !slices.Contains(out, dir) {
+			out = append(out, dir)
+		}
+	}
+	if g.unified != "" && !slices.Contains(out, g.unified) {
+		out = append(out, g.unified)
+	}
+	return out
+}
+
+// child returns the group called name below g, whether or not it exists.
+func (g *Group) child(name string, version map[Controller]Version) *Group {
+	c := &Group{host: g.host, name: name, dirs: map[Controller]string{}, version: version, slow: make(chan struct{}, 1)}
+	for k := range version {
+		c.dirs[k] = filepath.Join(g.dirs[k], name)
+	}
+	if g.unified != "" {
+		c.unified = filepath.Join(g.unified, name)
+	}
+	return c
+}
+
+// makeDirs makes the directories that are missing and returns those it made. Version 1 cpusets begin without CPUs and
+// memory nodes and take no process until they have some, so they get their parent's.
+func (g *Group) makeDirs() (made []string, err error) {
+	for _, dir := range g.each() {
+		err := os.Mkdir(dir, 0o755)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return made, fmt.Errorf("make group: %w", err)
+		}
+		made = append(made, dir)
+	}
+	if g.version[Cpuset] != V1 {
+		return made, nil
+	}
+	dir := g.dirs[Cpuset]
+	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+		if strings.TrimSpace(slurp(dir, file)) != "" {
+			continue
+		}
+		if err := writeFile(filepath.Join(dir, file), strings.TrimSpace(slurp(filepath.Dir(dir), file))); err != nil {
+			return made, fmt.Errorf("make group: %w", err)
+		}
+	}
+	return made, nil
+}
+
+// Apply sets limits, in the order the kernel needs. On an error the writes before the one that failed stand, except that
+// memory and swap of version 1, which take two writes, then both have their old bounds. Lowering a memory bound below usage
+// makes the kernel reclaim meanwhile, for seconds perhaps: ctx bounds that. The error is ErrBusy if usage did not come down
+// (version 1), and ErrUnsupported if the group lacks what the limits need. In version 2 a memory bound below what can be
+// reclaimed makes the kernel kill: lower usage first, with Reclaim.
+func (g *Group) Apply(ctx context.Context, want Limits) error {
+	have := g.State()
+	writes, err := Plan(have, want)
+	if err != nil {
+		return fmt.Errorf("limit group %s: %w", g.name, err)
+	}
+	for i, w := range writes {
+		if err := g.write(ctx, w); err != nil {
+			if back, ok := undo(have, writes[:i], w); ok {
+				// Raising is quick, unless the write that failed is still under way.
+				soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+				err = errors.Join(err, g.write(soon, back))
+				cancel()
+			}
+			return fmt.Errorf("limit group %s: %w", g.name, err)
+		}
+	}
+	return nil
+}
+
+// undo returns the write that takes back the one before failed, if failed is the second of a pair: memory can have been
+// lowered, by swapping, where memory and swap together cannot.
+func undo(have State, done []Write, failed Write) (back Write, ok bool) {
+	if len(done) == 0 || failed.File != memsw || done[len(done)-1].File != memoryV1 {
+		return Write{}, false
+	}
+	return Write{Memory, memoryV1, orMinusOne(have.MemoryBytes.Or(NoLimit))}, true
+}
+
+func (g *Group) write(ctx context.Context, w Write) error {
+	path := filepath.Join(g.dirs[w.Controller], w.File)
+	if w.Controller == Memory {
+		return g.writeSlow(ctx, path, w.Content)
+	}
+	return writeFile(path, w.Content)
+}
+
+// writeSlow waits its turn and then writes, as long as ctx allows.
+func (g *Group) writeSlow(ctx context.Context, path, content string) error {
+	select {
+	case g.slow <- struct{}{}:
+	case <-ctx.Done():
+		return &WriteError{Path: path, Content: content, Err: fmt.Errorf("an earlier write is still under way: %w", ctx.Err())}
+	}
+	return writeSlowly(ctx, path, content, func() { <-g.slow })
+}
+
+// reclaimBytesMin is the least that is asked for at once, so that the end of a large request is not many small ones.
+const reclaimBytesMin = 1 << 20
+
+// Reclaim asks the kernel to push bytes of the group's memory out, to swap or back to files. It returns ErrBusy if less
+// could be reclaimed, and ErrUnsupported in version 1 and before Linux 5.19. Kernels before 6.8 take far more than they
+// are asked for in one large request, up to everything; so it asks for a quarter of what remains each time, and stops as
+// soon as usage has come down by bytes.
+func (g *Group) Reclaim(ctx context.Context, bytes int64) error {
+	if g.version[Memory] != V2 {
+		return fmt.Errorf("reclaim from group %s: %w", g.name, unsupported(Memory, "memory.reclaim"))
+	}
+	usage := func() int64 { return parseCount(slurp(g.dirs[Memory], "memory.current")).Or(NoLimit) }
+	goal := usage() - bytes
+	for asked := int64(0); asked < bytes && usage() > goal; {
+		remaining := min(bytes-asked, usage()-goal)
+		part := min(remaining, max(remaining/4, reclaimBytesMin))
+		err := g.writeSlow(ctx, filepath.Join(g.dirs[Memory], "memory.reclaim"), strconv.FormatInt(part, 10))
+		if err != nil {
+			return fmt.Errorf("reclaim from group %s: %d bytes remain: %w", g.name, remaining, err)
+		}
+		asked += part
+	}
+	return nil
+}
+
+// AccountIO makes a version 1 kernel count the bytes that groups read from and write to device ("254:0"), by means of a
+// bound on this group that never binds (1 TB/s). Version 2 always counts. Call it once, on the root.
+func (g *Group) AccountIO(device string) error {
+	if g.version[IO] != V1 {
+		return nil
+	}
+	const neverBinds = 1_000_000_000_000
+	return g.Apply(context.Background(), Limits{IO: []IOLimit{{Device: device, ReadBPS: At(neverBinds), WriteBPS: At(neverBinds)}}})
+}
+
+// Procs returns the processes in the group itself, in every hierarchy, not in those below it.
+func (g *Group) Procs() ([]int, error) {
+	var pids []int
+	for _, dir := range g.each() {
+		text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) {
+			return nil, fmt.Errorf("list processes of group %s: %w", g.name, ErrGone)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list processes of group %s: %w", g.name, err)
+		}
+		pids = append(pids, parseProcs(string(text))...)
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids), nil
+}
+
+// AddProc moves a process, with all its threads, into the group. Memory it already uses stays charged where it was.
+func (g *Group) AddProc(pid int) error {
+	for _, file := range g.JoinFiles() {
+		if err := writeFile(file, strconv.Itoa(pid)); err != nil {
+			return fmt.Errorf("move process %d into group %s: %w", pid, g.name, err)
+		}
+	}
+	return nil
+}
+
+// JoinFiles returns the files into which a process writes "0", or its own pid, to be in the group with everything it
+// allocates and executes from then on. There is one per hierarchy; all must be written.
+func (g *Group) JoinFiles() []string {
+	var files []string
+	for _, dir := range g.each() {
+		files = append(files, filepath.Join(dir, "cgroup.procs"))
+	}
+	return files
+}
+
+// File opens the group's directory for syscall.SysProcAttr.CgroupFD (with UseCgroupFD), which starts a process inside the
+// group. The caller closes it. It fails with ErrUnsupported if any controller is version 1: then JoinFiles is the way.
+func (g *Group) File() (*os.File, error) {
+	if len(g.each()) != 1 || g.unified == "" {
+		return nil, fmt.Errorf("open group %s: starting processes inside a group needs version 2 alone: %w", g.name, ErrUnsupported)
+	}
+	f, err := os.OpenFile(g.unified, unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_RDONLY, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open group %s: %w", g.name, err)
+	}
+	return f, nil
+}

@@ -1,0 +1,28 @@
+package cgroup
+
+import (
+	"fmt"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+)
+
+// Identity tells a group from all others that ever had or will have the same path: the inode of its directory, on its
+// device, in one run of the kernel. It is comparable and can be stored.
+type Identity struct {
+	Boot   string `json:"boot"` // The kernel's boot id; empty if it does not tell.
+	Device uint64 `json:"device"`
+	Inode  uint64 `json:"inode"`
+}
+
+func (id Identity) String() string {
+	return fmt.Sprintf("%s:%d:%d", id.Boot, id.Device, id.Inode)
+}
+
+func identify(dir, boot string) (Identity, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		return Identity{}, &fs.PathError{Op: "stat", Path: dir, Err: err}
+	}
+	return Identity{Boot: boot, Device: uint64(st.Dev), Inode: st.Ino}, nil
+}

@@ -1,0 +1,671 @@
+package cgroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The tests named TestKernel run against the kernel of the machine, whatever versions it has mounted.
+
+const mib = 1 << 20
+
+var rootsMade atomic.Int64
+
+// testContext ends soon enough to tell a hang from a slow machine.
+func testContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// testRoot makes a subtree for one test that has the controllers it needs, or skips.
+func testRoot(t *testing.T, need ...Controller) *Root {
+	t.Helper()
+	host, err := Discover("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := fmt.Sprintf("test-%d-%d", os.Getpid(), rootsMade.Add(1))
+	root, err := host.Root(name, append(need, Memory)...)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, ErrUnsupported) || errors.Is(err, unix.EROFS) {
+		t.Skipf("needs cgroups of its own: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := root.Remove(ctx); err != nil {
+			t.Errorf("clean up: %v", err)
+		}
+	})
+	return root
+}
+
+func testGroup(t *testing.T, need ...Controller) *Group {
+	t.Helper()
+	g, err := testRoot(t, need...).Create("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func read(t *testing.T, g *Group) Reading {
+	t.Helper()
+	r, err := g.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func known[T any](t *testing.T, what string, m Maybe[T]) T {
+	t.Helper()
+	v, ok := m.Get()
+	if !ok {
+		t.Fatalf("%s is missing", what)
+	}
+	return v
+}
+
+// noSwap is a bound on memory alone. Where swap is not accounted there is none to bound.
+func noSwap(g *Group, memory int64) Limits {
+	l := Limits{MemoryBytes: At(memory)}
+	if g.version[Memory] == V2 || g.State().MemoryAndSwapBytes.ok {
+		l.SwapBytes = At(0)
+	}
+	return l
+}
+
+func TestKernelMemoryLimitKills(t *testing.T) {
+	ctx := testContext(t)
+	g := testGroup(t)
+	if err := g.Apply(ctx, noSwap(g, 64*mib)); err != nil {
+		t.Fatal(err)
+	}
+	small := start(t, g, fmt.Sprint("hold ", 24*mib)).ready(t)
+	r := read(t, g)
+	if anon := known(t, "AnonBytes", r.AnonBytes); anon < 24*mib || anon > 64*mib {
+		t.Errorf("anonymous memory is %d bytes with 24 MiB held under 64 MiB", anon)
+	}
+	if usage, anon := known(t, "MemoryBytes", r.MemoryBytes), known(t, "AnonBytes", r.AnonBytes); usage < anon {
+		t.Errorf("usage is %d bytes, less than the %d anonymous ones", usage, anon)
+	}
+	if kills := known(t, "OOMKills", r.OOMKills); kills != 0 {
+		t.Errorf("%d kills within the limit", kills)
+	}
+	if limit := known(t, "MemoryLimitBytes", r.MemoryLimitBytes); limit != 64*mib {
+		t.Errorf("limit reads as %d", limit)
+	}
+	if n := known(t, "Procs", r.Procs); n != 1 {
+		t.Errorf("%d processes, want 1", n)
+	}
+	small.in.Close()
+	_ = small.cmd.Wait()
+
+	big := start(t, g, fmt.Sprint("hold ", 128*mib))
+	if line, ok := big.line(t); ok {
+		t.Fatalf("holding 128 MiB under 64 MiB went on: %q", line)
+	}
+	big.killed(t)
+	r = read(t, g)
+	if kills := known(t, "OOMKills", r.OOMKills); kills != 1 {
+		t.Errorf("%d kills counted, want 1", kills)
+	}
+	if hits := known(t, "LimitHits", r.LimitHits); hits < 1 && g.version[Memory] == V2 {
+		t.Errorf("the limit was hit %d times, want at least once", hits)
+	}
+}
+
+func TestKernelMemoryGrowsAndShrinks(t *testing.T) {
+	ctx := testContext(t)
+	g := testGroup(t)
+	swap := noSwap(g, 0).SwapBytes
+	for _, step := range []struct{ memory, swap int64 }{
+		{64 * mib, 0}, {256 * mib, 64 * mib}, {512 * mib, 0}, {32 * mib, 0}, {16 * mib, 128 * mib}, {64 * mib, 16 * mib}, {NoLimit, NoLimit}, {96 * mib, 8 * mib},
+	} {
+		l := Limits{MemoryBytes: At(step.memory)}
+		if _, ok := swap.Get(); ok {
+			l.SwapBytes = At(step.swap)
+		}
+		if err := g.Apply(ctx, l); err != nil {
+			t.Fatalf("to %+v: %v", step, err)
+		}
+		r := read(t, g)
+		if got := known(t, "MemoryLimitBytes", r.MemoryLimitBytes); got != step.memory {
+			t.Errorf("after %+v memory is bounded to %d", step, got)
+		}
+		if got, ok := r.SwapLimitBytes.Get(); ok && got != step.swap {
+			t.Errorf("after %+v swap is bounded to %d", step, got)
+		}
+	}
+	// The swap part stays when only memory changes.
+	if err := g.Apply(ctx, Limits{MemoryBytes: At(48 * mib)}); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := read(t, g).SwapLimitBytes.Get(); ok && got != 8*mib {
+		t.Errorf("swap is bounded to %d after only memory changed, want %d", got, 8*mib)
+	}
+}
+
+func TestKernelBusyKeepsTheOldLimit(t *testing.T) {
+	ctx := testContext(t)
+	g := testGroup(t)
+	if err := g.Apply(ctx, noSwap(g, 256*mib)); err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, g, fmt.Sprint("hold ", 64*mib)).ready(t)
+	var err error
+	if g.version[Memory] == V1 {
+		err = g.Apply(ctx, Limits{MemoryBytes: At(32 * mib)})
+	} else {
+		err = g.Reclaim(ctx, 48*mib)
+	}
+	if !errors.Is(err, ErrBusy) {
+		t.Errorf("taking away memory that has nowhere to go: %v, want ErrBusy", err)
+	}
+	r := read(t, g)
+	if got := known(t, "MemoryLimitBytes", r.MemoryLimitBytes); got != 256*mib {
+		t.Errorf("limit is %d afterwards, want the old one", got)
+	}
+	if got, ok := r.SwapLimitBytes.Get(); ok && got != 0 {
+		t.Errorf("swap is bounded to %d afterwards, want the old 0", got)
+	}
+	if kills := known(t, "OOMKills", r.OOMKills); kills != 0 {
+		t.Errorf("%d kills", kills)
+	}
+	if err := c.cmd.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("the process is gone: %v", err)
+	}
+}
+
+func TestKernelFreezeAndThaw(t *testing.T) {
+	ctx := testContext(t)
+	g := testGroup(t, Freezer, CPUAcct)
+	start(t, g, "spin").ready(t)
+	waitFor(t, "CPU time to pass", func() bool { return read(t, g).CPUTime.Or(0) > 20*time.Millisecond })
+	if err := g.Freeze(ctx); err != nil {
+		t.Fatal(err)
+	}
+	before := read(t, g)
+	if !known(t, "Frozen", before.Frozen) {
+		t.Error("not frozen after Freeze")
+	}
+	// A process elsewhere that uses CPU time shows that time has passed.
+	began := ownCPU(t)
+	for ownCPU(t)-began < 100*time.Millisecond {
+	}
+	after := read(t, g)
+	if a, b := known(t, "CPUTime", before.CPUTime), known(t, "CPUTime", after.CPUTime); b-a > time.Millisecond {
+		t.Errorf("used %v of CPU while frozen", b-a)
+	}
+	if err := g.Thaw(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if known(t, "Frozen", read(t, g).Frozen) {
+		t.Error("frozen after Thaw")
+	}
+	waitFor(t, "CPU time to pass again", func() bool {
+		return read(t, g).CPUTime.Or(0) > after.CPUTime.Or(0)+20*time.Millisecond
+	})
+}
+
+func TestKernelRemoveKillsFrozen(t *testing.T) {
+	ctx := testContext(t)
+	g := testGroup(t, Freezer)
+	c := start(t, g, "idle").ready(t)
+	if err := g.Freeze(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Remove(ctx); err != nil {
+		t.Fatal(err)
+	}
+	c.killed(t)
+	if _, err := g.Read(); !errors.Is(err, ErrGone) {
+		t.Errorf("reading a removed group: %v, want ErrGone", err)
+	}
+	if err := g.Remove(ctx); err != nil {
+		t.Errorf("removing it again: %v", err)
+	}
+}
+
+func TestKernelRemoveKillsFamily(t *testing.T) {
+	ctx := testContext(t)
+	g := testGroup(t)
+	c := start(t, g, "family 5").ready(t)
+	pids, err := g.Procs()
+	if err != nil || len(pids) != 6 {
+		t.Fatalf("%d processes (%v), want 6", len(pids), err)
+	}
+	// Groups that the program made inside go too.
+	for _, dir := range g.each() {
+		if err := os.Mkdir(filepath.Join(dir, "inner"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.Remove(ctx); err != nil {
+		t.Fatal(err)
+	}
+	c.killed(t)
+	for _, pid := range pids {
+		waitFor(t, fmt.Sprintf("process %d to be gone", pid), func() bool {
+			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			return err != nil || strings.Contains(string(stat), ") Z ")
+		})
+	}
+	for _, dir := range g.each() {
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is still there: %v", dir, err)
+		}
+	}
+}
+
+func TestKernelKillDoesNotWaitForCPU(t *testing.T) {
+	g := testGroup(t, CPU)
+	c := start(t, g, "family 20").ready(t)
+	if err := g.Apply(testContext(t), Limits{CPUMillicores: At(1)}); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if err := g.Kill(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	c.killed(t)
+	// Under the quota it takes 5 to 9 s, without it some milliseconds.
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("killing a group with a thousandth of a core took %v", took)
+	}
+}
+
+func TestKernelKillLeavesTheGroup(t *testing.T) {
+	ctx := testContext(t)
+	g := testGroup(t)
+	c := start(t, g, "idle").ready(t)
+	if err := g.Kill(ctx); err != nil {
+		t.Fatal(err)
+	}
+	c.killed(t)
+	if n := known(t, "Procs", read(t, g).Procs); n != 0 {
+		t.Errorf("%d processes left", n)
+	}
+}
+
+func TestKernelIdentity(t *testing.T) {
+	ctx := testContext(t)
+	root := testRoot(t)
+	first, err := root.Create("same")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := root.Create("same"); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("making it twice: %v, want ErrExist", err)
+	}
+	again, err := root.Open("same")
+	if err != nil || again.Identity() != first.Identity() {
+		t.Fatalf("opened again it is %v (%v), want %v", again.Identity(), err, first.Identity())
+	}
+	if err := first.Remove(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := root.Open("same"); !errors.Is(err, ErrGone) {
+		t.Errorf("opening what is gone: %v, want ErrGone", err)
+	}
+	second, err := root.Create("same")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second.Identity() == first.Identity() {
+		t.Errorf("two groups have the identity %v", second.Identity())
+	}
+	c := start(t, second, "idle").ready(t)
+	if _, err := first.Read(); !errors.Is(err, ErrGone) {
+		t.Errorf("reading the first group: %v, want ErrGone", err)
+	}
+	if err := first.Remove(ctx); err != nil {
+		t.Errorf("removing the first group again: %v", err)
+	}
+	if err := c.cmd.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("that killed a process of the second one: %v", err)
+	}
+	if names, err := root.List(); err != nil || len(names) != 1 || names[0] != "same" {
+		t.Errorf("list is %v (%v), want [same]", names, err)
+	}
+}
+
+func TestKernelRootIsFoundAgain(t *testing.T) {
+	root := testRoot(t)
+	g, err := root.Create("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := Discover("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := host.OpenRoot(root.Place(), Memory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, err := again.Open("one")
+	if err != nil || same.Identity() != g.Identity() {
+		t.Errorf("found %v (%v), want %v", same, err, g.Identity())
+	}
+	if _, err := host.OpenRoot(root.Place()+"-not", Memory); !errors.Is(err, ErrGone) {
+		t.Errorf("opening a root that is not there: %v, want ErrGone", err)
+	}
+}
+
+func TestKernelCPUQuota(t *testing.T) {
+	ctx := testContext(t)
+	g := testGroup(t, CPU, CPUAcct)
+	start(t, g, "spin").ready(t)
+	start(t, g, "spin").ready(t)
+	for _, millicores := range []int64{200, 50, 200} {
+		if err := g.Apply(ctx, Limits{CPUMillicores: At(millicores), CPUWeight: At(200)}); err != nil {
+			t.Fatalf("%d millicores: %v", millicores, err)
+		}
+	}
+	from, began := read(t, g).CPUTime.Or(0), time.Now()
+	const enough = 300 * time.Millisecond
+	waitFor(t, "CPU time to pass", func() bool { return read(t, g).CPUTime.Or(0)-from >= enough })
+	used, wall := read(t, g).CPUTime.Or(0)-from, time.Since(began)
+	// Each period's quota can be used at once, so what was used may lead by one period's quota and a tick per CPU.
+	if most := wall/5 + 60*time.Millisecond; used > most {
+		t.Errorf("used %v of CPU in %v at 200 millicores, want at most %v", used, wall, most)
+	}
+	if throttled := known(t, "ThrottledTime", read(t, g).ThrottledTime); throttled == 0 {
+		t.Error("two spinning processes were never throttled")
+	}
+	if some, ok := read(t, g).CPUPressure.Some.Get(); ok && some == 0 {
+		t.Error("no CPU pressure")
+	}
+	if err := g.Apply(ctx, Limits{CPUMillicores: Unlimited()}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestKernelCpuset(t *testing.T) {
+	g := testGroup(t, Cpuset)
+	if err := g.Apply(testContext(t), Limits{Cpuset: "0"}); err != nil {
+		t.Fatal(err)
+	}
+	if line, _ := start(t, g, "cpus").line(t); line != "0" {
+		t.Errorf("allowed CPUs are %q, want 0", line)
+	}
+}
+
+func TestKernelPIDsMax(t *testing.T) {
+	g := testGroup(t, PIDs)
+	if err := g.Apply(testContext(t), Limits{PIDsMax: At(40)}); err != nil {
+		t.Fatal(err)
+	}
+	start(t, g, "threads 5").ready(t).cmd.Process.Kill()
+	waitFor(t, "the process to be gone", func() bool { return read(t, g).Procs.Or(1) == 0 })
+	// The Go runtime gives up when it gets no thread.
+	c := start(t, g, "threads 100")
+	if err := c.cmd.Wait(); err == nil {
+		t.Error("100 threads under a bound of 40")
+	}
+}
+
+func TestKernelIO(t *testing.T) {
+	g := testGroup(t, IO)
+	path, device := scratch(t)
+	if err := g.AccountIO(device); err != nil {
+		t.Fatal(err)
+	}
+	const bps = 8 * mib
+	if err := g.Apply(testContext(t), Limits{IO: []IOLimit{{Device: device, WriteBPS: At(bps)}}}); err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, g, fmt.Sprint("write ", 8*mib, " ", path))
+	line, _ := c.line(t)
+	took, err := time.ParseDuration(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took < 700*time.Millisecond {
+		t.Errorf("8 MiB at 8 MiB/s took %v", took)
+	}
+	c.ready(t)
+	if written := known(t, "WrittenBytes", read(t, g).WrittenBytes); written < 8*mib || written > 10*mib {
+		t.Errorf("%d bytes counted, want about %d", written, 8*mib)
+	}
+}
+
+// scratch returns something to write to past the page cache, and the block device it is on.
+func scratch(t *testing.T) (path, device string) {
+	t.Helper()
+	if path = os.Getenv("BELLOWS_SCRATCH_DEVICE"); path != "" {
+		var st unix.Stat_t
+		if err := unix.Stat(path, &st); err != nil {
+			t.Fatal(err)
+		}
+		return path, fmt.Sprintf("%d:%d", unix.Major(st.Rdev), unix.Minor(st.Rdev))
+	}
+	path = filepath.Join(t.TempDir(), "scratch")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|unix.O_DIRECT, 0o600)
+	if err != nil {
+		t.Skipf("needs a directory for temporary files that can be written past the page cache: %v", err)
+	}
+	f.Close()
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		t.Fatal(err)
+	}
+	major, minor := unix.Major(st.Dev), unix.Minor(st.Dev)
+	if major == 0 {
+		t.Skip("needs a directory for temporary files on a block device")
+	}
+	// Bounds are on whole disks.
+	sys := fmt.Sprintf("/sys/dev/block/%d:%d", major, minor)
+	if _, err := os.Stat(sys + "/partition"); err == nil {
+		disk, err := os.ReadFile(sys + "/../dev")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path, strings.TrimSpace(string(disk))
+	}
+	return path, fmt.Sprintf("%d:%d", major, minor)
+}
+
+func TestKernelAddProc(t *testing.T) {
+	root := testRoot(t)
+	one, err := root.Create("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := root.Create("two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, one, "idle").ready(t)
+	if err := two.AddProc(c.cmd.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	if pids, err := two.Procs(); err != nil || len(pids) != 1 || pids[0] != c.cmd.Process.Pid {
+		t.Errorf("processes are %v (%v), want [%d]", pids, err, c.cmd.Process.Pid)
+	}
+	if pids, err := one.Procs(); err != nil || len(pids) != 0 {
+		t.Errorf("processes left behind: %v (%v)", pids, err)
+	}
+}
+
+func TestKernelSwapAndReclaim(t *testing.T) {
+	ctx := testContext(t)
+	if swaps, err := os.ReadFile("/proc/swaps"); err != nil || strings.Count(string(swaps), "\n") < 2 {
+		t.Skip("needs swap")
+	}
+	g := testGroup(t)
+	if err := g.Apply(ctx, Limits{MemoryBytes: At(192 * mib), SwapBytes: At(256 * mib)}); err != nil {
+		t.Fatal(err)
+	}
+	start(t, g, fmt.Sprint("hold ", 96*mib)).ready(t)
+	if g.version[Memory] == V2 {
+		before := known(t, "MemoryBytes", read(t, g).MemoryBytes)
+		if err := g.Reclaim(ctx, 64*mib); err != nil {
+			t.Fatal(err)
+		}
+		r := read(t, g)
+		if taken := before - known(t, "MemoryBytes", r.MemoryBytes); taken < 62*mib || taken > 84*mib {
+			t.Errorf("%d bytes were taken away, want about %d", taken, 64*mib)
+		}
+		if swapped := known(t, "SwapBytes", r.SwapBytes); swapped < 56*mib {
+			t.Errorf("only %d bytes are in swap after 64 MiB were reclaimed", swapped)
+		}
+		hurried, cancel := context.WithTimeout(ctx, 2*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		if err := g.Reclaim(hurried, 4096*mib); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrBusy) {
+			t.Errorf("reclaiming 4 GiB in 2 ms: %v", err)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("gave up after %v instead of 2 ms", took)
+		}
+	}
+	if err := g.Apply(ctx, Limits{MemoryBytes: At(48 * mib)}); err != nil {
+		t.Fatal(err)
+	}
+	r := read(t, g)
+	if usage := known(t, "MemoryBytes", r.MemoryBytes); usage > 48*mib {
+		t.Errorf("usage is %d under 48 MiB", usage)
+	}
+	if swapped := known(t, "SwapBytes", r.SwapBytes); swapped < 40*mib {
+		t.Errorf("only %d bytes are in swap with 96 MiB held in 48 MiB", swapped)
+	}
+	if kills := known(t, "OOMKills", r.OOMKills); kills != 0 {
+		t.Errorf("%d kills with swap to spare", kills)
+	}
+	big := start(t, g, fmt.Sprint("hold ", 64*mib)).ready(t)
+	if some, ok := read(t, g).MemoryPressure.Some.Get(); ok && some == 0 {
+		t.Error("no memory pressure after 160 MiB were pressed into 48 MiB")
+	}
+	if usage := known(t, "MemoryBytes", read(t, g).MemoryBytes); usage > 48*mib {
+		t.Errorf("usage is %d under 48 MiB", usage)
+	}
+	if err := big.cmd.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("the process is gone: %v", err)
+	}
+}
+
+func TestKernelMemoryHigh(t *testing.T) {
+	ctx := testContext(t)
+	g := testGroup(t)
+	if g.version[Memory] != V2 {
+		t.Skip("needs version 2 of the memory controller")
+	}
+	if err := g.Apply(ctx, Limits{MemoryBytes: At(128 * mib), MemoryHighBytes: At(32 * mib), SwapBytes: At(128 * mib)}); err != nil {
+		t.Fatal(err)
+	}
+	start(t, g, fmt.Sprint("hold ", 64*mib)).ready(t)
+	r := read(t, g)
+	if hits := known(t, "HighHits", r.HighHits); hits == 0 {
+		t.Error("64 MiB were held above a high mark of 32 MiB unnoticed")
+	}
+	if usage := known(t, "MemoryBytes", r.MemoryBytes); usage > 40*mib {
+		t.Errorf("usage is %d with a high mark of 32 MiB and swap to spare", usage)
+	}
+	if hits := known(t, "LimitHits", r.LimitHits); hits != 0 {
+		t.Errorf("the limit was hit %d times", hits)
+	}
+}
+
+func TestKernelOOMGroup(t *testing.T) {
+	ctx := testContext(t)
+	g := testGroup(t)
+	if g.version[Memory] != V2 {
+		t.Skip("needs version 2 of the memory controller")
+	}
+	l := noSwap(g, 64*mib)
+	l.OOMGroup = true
+	if err := g.Apply(ctx, l); err != nil {
+		t.Fatal(err)
+	}
+	bystander := start(t, g, "idle").ready(t)
+	start(t, g, fmt.Sprint("hold ", 128*mib)).killed(t)
+	bystander.killed(t)
+	if kills := known(t, "OOMKills", read(t, g).OOMKills); kills < 2 {
+		t.Errorf("%d kills counted, want 2 at least", kills)
+	}
+}
+
+// A program that is started anew, in another scope, goes on with the groups it had.
+func TestKernelOpenRootFromAnotherScope(t *testing.T) {
+	if _, err := exec.LookPath("systemd-run"); err != nil || os.Getenv("XDG_RUNTIME_DIR") == "" || os.Geteuid() == 0 {
+		t.Skip("needs to be run as an ordinary user of systemd")
+	}
+	root := testRoot(t)
+	g, err := root.Create("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := start(t, g, "idle").ready(t)
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("systemd-run", "--user", "--quiet", "--scope", "-p", "Delegate=yes", binary)
+	cmd.Env = append(os.Environ(), childWork+"=adopt "+root.Place())
+	other := launch(t, cmd)
+	if line, _ := other.line(t); line != "2" {
+		t.Fatalf("seen from another scope there are %q processes, want 2", line)
+	}
+	other.ready(t)
+	if n := known(t, "Procs", read(t, g).Procs); n != 2 {
+		t.Errorf("%d processes, want the first one and the one started from another scope", n)
+	}
+	other.in.Close()
+	_ = other.cmd.Wait()
+	if err := first.cmd.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("the first process is gone: %v", err)
+	}
+}
+
+func TestKernelRefusesStrangers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to become a user that nothing was delegated to")
+	}
+	// The binary may be in a directory that only root can enter; an open descriptor can be executed all the same.
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = []string{childWork + "=root"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	line, _ := launch(t, cmd).line(t)
+	if !strings.Contains(line, "root") || !strings.Contains(line, "run it as") {
+		t.Errorf("error is %q, want it to say how to get permission", line)
+	}
+	t.Log(line)
+}
+
+func ownCPU(t *testing.T) time.Duration {
+	t.Helper()
+	var use unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &use); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+}
+
+// waitFor waits for an effect the kernel does not tell by itself.
+func waitFor(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	ctx := testContext(t)
+	for pause := newPause(time.Millisecond, 20*time.Millisecond); !is(); {
+		if err := pause.wait(ctx); err != nil {
+			t.Fatalf("waiting for %s: %v", what, err)
+		}
+	}
+}

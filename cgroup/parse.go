@@ -1,0 +1,172 @@
+package cgroup
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// keyed is a file of "key value" lines, such as memory.stat or memory.events.
+type keyed map[string]int64
+
+// parseKeyed keeps the lines that are a word and a number, and passes over all others: kernels add lines of new kinds.
+func parseKeyed(text string) keyed {
+	out := keyed{}
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) != 2 {
+			continue
+		}
+		if n, ok := parseCount(fields[1]).Get(); ok {
+			out[fields[0]] = n
+		}
+	}
+	return out
+}
+
+// first returns the value of the first of keys that is there.
+func (k keyed) first(keys ...string) Maybe[int64] {
+	for _, key := range keys {
+		if n, ok := k[key]; ok {
+			return Known(n)
+		}
+	}
+	return Maybe[int64]{}
+}
+
+// parseCount parses a non-negative number. Version 1 prints counters as unsigned, so what does not fit is missing.
+func parseCount(text string) Maybe[int64] {
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil || n < 0 {
+		return Maybe[int64]{}
+	}
+	return Known(n)
+}
+
+// parseBound parses a bound: a number, "max" (version 2), or -1 or a number of nearly 2^63 (version 1) for NoLimit.
+func parseBound(text string) Maybe[int64] {
+	text = strings.TrimSpace(text)
+	if text == "max" || text == "-1" {
+		return Known(NoLimit)
+	}
+	n, ok := parseCount(text).Get()
+	if ok && n >= NoLimit>>1 {
+		n = NoLimit
+	}
+	return Maybe[int64]{n, ok}
+}
+
+// Pressure is how long processes have stood still for want of something, in total since the group was made: at least
+// one of them (Some), or all at once (Full).
+type Pressure struct {
+	Some Maybe[time.Duration]
+	Full Maybe[time.Duration]
+}
+
+// parsePressure parses a pressure file: lines of a word and key=value pairs, of which total is in microseconds.
+func parsePressure(text string) Pressure {
+	var p Pressure
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		var total Maybe[time.Duration]
+		for _, f := range fields[1:] {
+			if value, ok := strings.CutPrefix(f, "total="); ok {
+				total = duration(parseCount(value), time.Microsecond)
+			}
+		}
+		switch fields[0] {
+		case "some":
+			p.Some = total
+		case "full":
+			p.Full = total
+		}
+	}
+	return p
+}
+
+// Transfer is what one block device has moved for a group, in bytes, in total since the group was made.
+type Transfer struct {
+	Device     string // Major and minor number.
+	ReadBytes  int64
+	WriteBytes int64
+}
+
+// parseIOStat parses io.stat of version 2: lines of a device and key=value pairs. Devices without rbytes and wbytes are
+// passed over.
+func parseIOStat(text string) []Transfer {
+	var out []Transfer
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || !isDevice(fields[0]) {
+			continue
+		}
+		var read, written Maybe[int64]
+		for _, f := range fields[1:] {
+			key, value, _ := strings.Cut(f, "=")
+			switch key {
+			case "rbytes":
+				read = parseCount(value)
+			case "wbytes":
+				written = parseCount(value)
+			}
+		}
+		r, ok1 := read.Get()
+		w, ok2 := written.Get()
+		if ok1 && ok2 {
+			out = append(out, Transfer{fields[0], r, w})
+		}
+	}
+	return out
+}
+
+// parseServiceBytes parses blkio.throttle.io_service_bytes of version 1: lines of device, kind and number. Read and Write
+// are taken, not Total, which counts discards as well.
+func parseServiceBytes(text string) []Transfer {
+	var out []Transfer
+	at := map[string]int{}
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) != 3 || !isDevice(fields[0]) || (fields[1] != "Read" && fields[1] != "Write") {
+			continue
+		}
+		n, ok := parseCount(fields[2]).Get()
+		if !ok {
+			continue
+		}
+		i, seen := at[fields[0]]
+		if !seen {
+			i = len(out)
+			at[fields[0]] = i
+			out = append(out, Transfer{Device: fields[0]})
+		}
+		if fields[1] == "Read" {
+			out[i].ReadBytes = n
+		} else {
+			out[i].WriteBytes = n
+		}
+	}
+	return out
+}
+
+// parseProcs parses cgroup.procs. A process outside our pid namespace is listed as 0, which names nobody.
+func parseProcs(text string) []int {
+	var out []int
+	for word := range strings.FieldsSeq(text) {
+		if pid, err := strconv.Atoi(word); err == nil && pid > 0 {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// duration turns a count of units into a duration; what does not fit is missing.
+func duration(count Maybe[int64], unit time.Duration) Maybe[time.Duration] {
+	n, ok := count.Get()
+	if !ok || n > int64(NoLimit)/int64(unit) {
+		return Maybe[time.Duration]{}
+	}
+	return Known(time.Duration(n) * unit)
+}

@@ -1,0 +1,174 @@
+package cgroup
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParseBound(t *testing.T) {
+	for text, want := range map[string]Maybe[int64]{
+		"max\n": Known(NoLimit), "-1\n": Known(NoLimit), "9223372036854771712\n": Known(NoLimit), "9223372036854775807": Known(NoLimit),
+		"0\n": Known[int64](0), "67108864\n": Known[int64](67108864),
+		"": {}, "-2": {}, "1 2": {}, "18446744073709551615": {}, "MAX": {},
+	} {
+		if got := parseBound(text); got != want {
+			t.Errorf("%q is %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestParsePressure(t *testing.T) {
+	ms := func(n int) Maybe[time.Duration] { return Known(time.Duration(n) * time.Millisecond) }
+	for _, c := range []struct {
+		text string
+		want Pressure
+	}{
+		{"some avg10=1.53 avg60=0.00 avg300=0.00 total=21000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7000\n", Pressure{ms(21), ms(7)}},
+		{"some avg10=0.00 total=0\n", Pressure{Some: ms(0)}},
+		{"full total=5000 more=1\nnew total=1\nsome avg10=0.00\n", Pressure{Full: ms(5)}},
+		{"some total=9223372036854775807\n", Pressure{}}, // Does not fit a duration.
+		{"", Pressure{}},
+	} {
+		if got := parsePressure(c.text); got != c.want {
+			t.Errorf("%q is %v, want %v", c.text, got, c.want)
+		}
+	}
+}
+
+func TestParseTransfers(t *testing.T) {
+	v2 := "8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=4096 dios=1\n8:0 \n254:0 wbytes=2 rbytes=1\nother rbytes=1 wbytes=1\n9:0 rbytes=5\n"
+	if got, want := parseIOStat(v2), []Transfer{{"8:16", 1459200, 314773504}, {"254:0", 1, 2}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("io.stat: %v, want %v", got, want)
+	}
+	v1 := "254:0 Read 12288\n254:0 Write 4096\n254:0 Sync 4096\n254:0 Discard 999\n254:0 Total 17383\n8:0 Write 1\nTotal 17383\n"
+	if got, want := parseServiceBytes(v1), []Transfer{{"254:0", 12288, 4096}, {"8:0", 0, 1}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("io_service_bytes: %v, want %v", got, want)
+	}
+	if got := parseServiceBytes("Total 0\n"); got != nil {
+		t.Errorf("nothing counted became %v", got)
+	}
+}
+
+func TestParseProcs(t *testing.T) {
+	if got, want := parseProcs("12\n0\n7\n-3\nx\n"), []int{12, 7}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v: 0 is outside our namespace", got, want)
+	}
+}
+
+func TestParseOwn(t *testing.T) {
+	own, err := parseOwn("12:blkio,memory:/a:b\n1:name=systemd:/s\n0::/u (deleted)\n\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := ownPaths{legacy: map[Controller]string{IO: "/a:b", Memory: "/a:b"}, unified: "/u"}
+	if !reflect.DeepEqual(own, want) {
+		t.Errorf("got %+v, want %+v", own, want)
+	}
+	for _, bad := range []string{"x", "1:memory", "1:memory:relative"} {
+		if _, err := parseOwn(bad); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+}
+
+// A mountinfo line made of what the parser is to find is found again, whatever stands around it.
+func FuzzParseMounts(f *testing.F) {
+	f.Add("35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:4 - cgroup cgroup rw,memory", "/m nt")
+	f.Add("22 27 0:21 / /proc rw - proc proc rw\n1 1", "")
+	f.Add("1 2 3:4 / /a\\040b\\ rw - cgroup2 x y", "\\040")
+	f.Fuzz(func(t *testing.T, text, dir string) {
+		before, errBefore := parseMounts(strings.NewReader(text))
+		for _, m := range before {
+			if m.version == V2 && m.controllers != nil {
+				t.Errorf("version 2 with controllers %v", m.controllers)
+			}
+		}
+		if strings.ContainsAny(dir, "\r\n") || strings.TrimSpace(dir) != dir || len(text)+len(dir) > 1<<12 {
+			return
+		}
+		escaped := strings.NewReplacer(`\`, `\134`, " ", `\040`, "\t", `\011`).Replace("/" + dir)
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+		line := fmt.Sprintf("%s35 31 0:32 / %s rw master:1 - cgroup cgroup rw,memory,new\n", text, escaped)
+		after, errAfter := parseMounts(strings.NewReader(line))
+		if errBefore != nil {
+			return
+		}
+		if errAfter != nil {
+			t.Fatalf("%q: %v", line, errAfter)
+		}
+		last := after[len(after)-1]
+		if len(after) != len(before)+1 || last.dir != "/"+dir || !reflect.DeepEqual(last.controllers, []Controller{Memory}) {
+			t.Errorf("%q gave %+v", line, last)
+		}
+	})
+}
+
+// A line of a key and a number is found among any others, and the last one of a key counts.
+func FuzzParseKeyed(f *testing.F) {
+	f.Add("anon 4096\nfile 0\nworkingset_refault_anon 17\n", int64(5))
+	f.Add("low 0\nhigh 41\nmax 3\noom 1\noom_kill 1\noom_group_kill 0\n", int64(0))
+	f.Add("oom_kill_disable 0\nunder_oom 0\noom_kill -1\n", int64(1<<62))
+	f.Add("oom_kill 18446744073709551615", int64(-1))
+	f.Fuzz(func(t *testing.T, text string, n int64) {
+		for key, value := range parseKeyed(text) {
+			if value < 0 || key == "" || strings.ContainsAny(key, " \n") {
+				t.Errorf("%q: %d", key, value)
+			}
+		}
+		got, ok := parseKeyed(fmt.Sprintf("%s\nwanted %d\n", text, n)).first("missing\x00", "wanted").Get()
+		before, was := parseKeyed(text).first("wanted").Get()
+		if n < 0 { // Not a count: as if the line were not there.
+			if got != before || ok != was {
+				t.Errorf("a line with %d changed %d, %t to %d, %t", n, before, was, got, ok)
+			}
+		} else if !ok || got != n {
+			t.Errorf("got %d, %t, want %d", got, ok, n)
+		}
+	})
+}
+
+func FuzzParsePressure(f *testing.F) {
+	f.Add("some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n", uint32(3))
+	f.Add("some total=-1\nfull total=99999999999999999999\n", uint32(0))
+	f.Fuzz(func(t *testing.T, text string, micros uint32) {
+		p := parsePressure(text)
+		for _, d := range []Maybe[time.Duration]{p.Some, p.Full} {
+			if d.Or(0) < 0 {
+				t.Errorf("negative total %v", d)
+			}
+		}
+		q := parsePressure(fmt.Sprintf("%s\nsome avg10=0.00 total=%d\n", text, micros))
+		if want := (Pressure{Known(time.Duration(micros) * time.Microsecond), p.Full}); q != want {
+			t.Errorf("got %v, want %v", q, want)
+		}
+	})
+}
+
+func FuzzParseIOStat(f *testing.F) {
+	f.Add("8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0\n", uint32(1), uint32(2))
+	f.Add("8:0 rbytes=-1 wbytes=x\n:: rbytes=1 wbytes=1\n", uint32(0), uint32(0))
+	f.Add("254:0 Read 1\n254:0 Write 2\n254:0 Total 3\nTotal 3\n", uint32(7), uint32(9))
+	f.Fuzz(func(t *testing.T, text string, read, written uint32) {
+		want := Transfer{"4294967295:7", int64(read), int64(written)}
+		if strings.Contains(text, want.Device) {
+			return
+		}
+		v2 := parseIOStat(fmt.Sprintf("%s\n%s rios=1 rbytes=%d wbytes=%d\n", text, want.Device, read, written))
+		v1 := parseServiceBytes(fmt.Sprintf("%s\n%s Read %d\n%[2]s Write %[4]d\nTotal 1\n", text, want.Device, read, written))
+		for name, got := range map[string][]Transfer{"io.stat": v2, "io_service_bytes": v1} {
+			if len(got) == 0 || got[len(got)-1] != want {
+				t.Errorf("%s: got %v, want %v at its end", name, got, want)
+			}
+			for _, x := range got {
+				if x.ReadBytes < 0 || x.WriteBytes < 0 || !isDevice(x.Device) {
+					t.Errorf("%s: %+v", name, x)
+				}
+			}
+		}
+	})
+}

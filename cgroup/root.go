@@ -1,0 +1,343 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Root is the subtree of groups that is ours. It is a group itself, so that limits on it bound all of them together, but
+// holds no processes.
+type Root struct {
+	*Group
+	place string
+	// children is what groups below the root have.
+	children map[Controller]Version
+}
+
+const (
+	prefix = "bellows-"
+	// leaf is where processes go that stood in the way of turning controllers on: in version 2 a group with processes of
+	// its own gives no controllers to its children.
+	leaf = prefix + "self"
+)
+
+// advice says how an ordinary user gets a subtree of their own.
+const advice = "run it as root, or as `systemd-run --user --scope -p Delegate=yes COMMAND`"
+
+// Root makes, or finds again, the subtree called name. need lists the controllers without which it is of no use. In
+// version 1 and on hybrid hosts the subtree is at the top of every hierarchy. In version 2 it is below our own group if
+// that was delegated to us, else, for root, at the top; all processes in our own group are moved into a leaf of it if that
+// is what turning controllers on takes. Where it cannot be had the error is one sentence that says what is missing and how
+// to get it.
+func (h *Host) Root(name string, need ...Controller) (*Root, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	if h.Mode() == None {
+		return nil, fmt.Errorf("no cgroup file system is mounted: %w: mount one, or in a container start it with its own writable cgroups", ErrUnsupported)
+	}
+	base, err := h.base()
+	if err != nil {
+		return nil, err
+	}
+	return h.openRoot(filepath.Join(base, prefix+name), need)
+}
+
+// OpenRoot finds again the subtree at place, as Place told it, even if this process now runs elsewhere in the tree. It
+// fails with ErrGone if it is not there any more.
+func (h *Host) OpenRoot(place string, need ...Controller) (*Root, error) {
+	clean := path.Clean("/" + place)
+	if !strings.HasPrefix(path.Base(clean), prefix) {
+		return nil, fmt.Errorf("place %q is not one of ours: its last part must begin with %q", place, prefix)
+	}
+	for _, dir := range h.child(clean).each() {
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("open %s: %w", dir, ErrGone)
+		}
+	}
+	return h.openRoot(clean, need)
+}
+
+// base returns where in each hierarchy the root goes: a path below the mount points, the same in all of them.
+func (h *Host) base() (string, error) {
+	if h.legacy {
+		for _, c := range Controllers() {
+			hierarchy, ok := h.serves[c]
+			if !ok || hierarchy.Version != V1 {
+				continue
+			}
+			switch err := writable(hierarchy.Mount); {
+			case errors.Is(err, unix.EROFS):
+				return "", readOnly(hierarchy.Mount)
+			case err != nil:
+				return "", fmt.Errorf("this user cannot make groups in %s: %w: run it as root, version 1 delegates nothing to ordinary users", hierarchy.Mount, err)
+			}
+		}
+		return "/", nil
+	}
+	u := h.unified
+	own := u.Own
+	if filepath.Base(own) == leaf {
+		own = filepath.Dir(own)
+	}
+	errOwn := ownable(own)
+	if errOwn == nil && own != u.Mount && (delegated(own) || writable(u.Mount) != nil) {
+		return relativeTo(u.Mount, own), nil
+	}
+	errTop := ownable(u.Mount)
+	if errTop == nil {
+		return "/", nil
+	}
+	if errors.Is(errTop, unix.EROFS) {
+		return "", readOnly(u.Mount)
+	}
+	return "", fmt.Errorf("the group %s was not delegated to this user: %w: %s", relativeTo(u.Mount, own), errOwn, advice)
+}
+
+func readOnly(dir string) error {
+	return fmt.Errorf("%s is mounted read-only: %w: start the container with writable cgroups (privileged, with a cgroup namespace of its own), or run outside of it", dir, unix.EROFS)
+}
+
+// ownable tells whether this process may make groups in dir, move processes there and turn controllers on.
+func ownable(dir string) error {
+	if err := writable(dir); err != nil {
+		return err
+	}
+	for _, file := range []string{"cgroup.procs", "cgroup.subtree_control"} {
+		if err := unix.Access(filepath.Join(dir, file), unix.W_OK); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// delegated reads the mark that systemd leaves on groups it keeps its hands off. Only root needs it: that a group was
+// delegated to an ordinary user shows in that they may write to it (and a user's own systemd leaves no mark).
+func delegated(dir string) bool {
+	for _, mark := range []string{"user.delegate", "trusted.delegate"} {
+		value := make([]byte, 8)
+		if n, err := unix.Getxattr(dir, mark, value); err == nil && string(value[:n]) == "1" {
+			return true
+		}
+	}
+	return false
+}
+
+func relativeTo(mount, dir string) string {
+	below, err := filepath.Rel(mount, dir)
+	if err != nil {
+		return "/"
+	}
+	return path.Clean("/" + below)
+}
+
+// child returns the group at place in every hierarchy, with what the machine has.
+func (h *Host) child(place string) *Group {
+	g := &Group{host: h, name: path.Base(place), dirs: map[Controller]string{}, version: map[Controller]Version{}, slow: make(chan struct{}, 1)}
+	for c, hierarchy := range h.serves {
+		g.version[c] = hierarchy.Version
+		g.dirs[c] = filepath.Join(hierarchy.Mount, place)
+	}
+	// Beside version 1, version 2 is welcome for pressure but not needed.
+	if h.unified.Version == V2 && (!h.legacy || writable(h.unified.Mount) == nil) {
+		g.unified = filepath.Join(h.unified.Mount, place)
+	}
+	return g
+}
+
+// openRoot makes what is missing of the root at place and turns controllers on.
+func (h *Host) openRoot(place string, need []Controller) (*Root, error) {
+	g := h.child(place)
+	var missing []Controller
+	if g.unified != "" {
+		if err := enable(filepath.Dir(g.unified), filepath.Join(h.unified.Mount, path.Dir(place)) != h.unified.Mount || namespaced(h.unified.Mount)); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := g.makeDirs(); err != nil {
+		return nil, err
+	}
+	if err := inheritCharges(g); err != nil {
+		return nil, err
+	}
+	r := &Root{place: place, children: map[Controller]Version{}}
+	var turnedOn []string
+	if g.unified != "" {
+		if err := enable(g.unified, false); err != nil {
+			return nil, err
+		}
+		turnedOn = readWords(filepath.Join(g.unified, "cgroup.subtree_control"))
+	}
+	for c, v := range g.version {
+		if v == V1 || !slices.Contains(switchable, c) || slices.Contains(turnedOn, string(c)) {
+			r.children[c] = v
+			continue
+		}
+		delete(g.version, c)
+		delete(g.dirs, c)
+	}
+	for _, c := range sorted(need) {
+		if r.children[c] == 0 {
+			missing = append(missing, c)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, h.lacks(g, place, missing)
+	}
+	var err error
+	r.Group, err = newGroup(h, path.Base(place), g.dirs, g.version, g.unified)
+	return r, err
+}
+
+// lacks says which controllers are missing, and takes the root away again if it is empty.
+func (h *Host) lacks(g *Group, place string, missing []Controller) error {
+	_ = g.removeDirs()
+	words := make([]string, len(missing))
+	for i, c := range missing {
+		words[i] = string(c)
+	}
+	list := strings.Join(words, ", ")
+	if place != "/"+path.Base(place) {
+		return fmt.Errorf("the group %s was delegated without these controllers: %s: %w: run it as root outside of that group, or add them to Delegate= of user@.service and log in again", path.Dir(place), list, ErrUnsupported)
+	}
+	return fmt.Errorf("this machine lacks these cgroup controllers: %s: %w: turn them on on the kernel command line or mount them", list, ErrUnsupported)
+}
+
+// namespaced tells whether a mount shows only a part of the hierarchy: the very top of it has no cgroup.type.
+func namespaced(mount string) bool {
+	_, err := os.Stat(filepath.Join(mount, "cgroup.type"))
+	return err == nil
+}
+
+// inheritCharges makes version 1 count groups below this one in it, which kernels before 5.11 did not do by themselves.
+func inheritCharges(g *Group) error {
+	if g.version[Memory] != V1 || strings.TrimSpace(slurp(g.dirs[Memory], "memory.use_hierarchy")) != "0" {
+		return nil
+	}
+	if err := writeFile(filepath.Join(g.dirs[Memory], "memory.use_hierarchy"), "1"); err != nil {
+		return fmt.Errorf("make group: %w", err)
+	}
+	return nil
+}
+
+// enable turns on, for the children of dir, whatever controllers dir has. Processes in dir are moved into a leaf first if
+// evict is set. That comes first because with processes in dir the kernel refuses some controllers, but takes others and
+// makes dir the top of a tree of threads, where the refused ones can no longer be had.
+func enable(dir string, evict bool) error {
+	file := filepath.Join(dir, "cgroup.subtree_control")
+	have := readWords(file)
+	var wanted []string
+	for _, c := range readWords(filepath.Join(dir, "cgroup.controllers")) {
+		if slices.Contains(switchable, Controller(c)) && !slices.Contains(have, c) {
+			wanted = append(wanted, c)
+		}
+	}
+	if len(wanted) > 0 && evict {
+		if err := vacate(dir); err != nil {
+			return err
+		}
+	}
+	for _, c := range wanted {
+		if err := writeFile(file, "+"+c); errors.Is(err, ErrBusy) {
+			return fmt.Errorf("the group %s holds processes, so it can give its children no controllers: %w: %s", dir, err, advice)
+		}
+		// Other failures mean that this controller is not to be had; Root says so if it is needed.
+	}
+	return nil
+}
+
+// vacate moves all processes of dir into its leaf. New ones may be forked meanwhile, so it looks again.
+func vacate(dir string) error {
+	to := filepath.Join(dir, leaf)
+	for range 20 {
+		pids := parseProcs(slurp(dir, "cgroup.procs"))
+		if len(pids) == 0 {
+			return nil
+		}
+		if err := os.Mkdir(to, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("make room in group %s: %w", dir, err)
+		}
+		for _, pid := range pids {
+			err := writeFile(filepath.Join(to, "cgroup.procs"), fmt.Sprint(pid))
+			if err != nil && !errors.Is(err, unix.ESRCH) {
+				return fmt.Errorf("make room in group %s: %w", dir, err)
+			}
+		}
+	}
+	return fmt.Errorf("make room in group %s: processes come faster than they can be moved: %w", dir, ErrBusy)
+}
+
+// Place is where the root is, for OpenRoot.
+func (r *Root) Place() string { return r.place }
+
+// Has tells whether groups below the root are bound and measured by c, and by which version.
+func (r *Root) Has(c Controller) (v Version, ok bool) {
+	v, ok = r.children[c]
+	return v, ok
+}
+
+// Create makes a group. name is a file name. It fails with fs.ErrExist if there is one of that name.
+func (r *Root) Create(name string) (*Group, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	g := r.child(name, r.children)
+	if _, err := os.Stat(g.dir()); err == nil {
+		return nil, fmt.Errorf("make group %s: %w", name, fs.ErrExist)
+	}
+	made, err := g.makeDirs()
+	if err != nil {
+		for _, dir := range slices.Backward(made) {
+			_ = unix.Rmdir(dir)
+		}
+		return nil, err
+	}
+	return newGroup(r.host, name, g.dirs, r.children, g.unified)
+}
+
+// Open finds a group again that Create made, perhaps in another process. It fails with ErrGone if there is none. Compare
+// Identity with what was stored to know that it is the same.
+func (r *Root) Open(name string) (*Group, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	g := r.child(name, r.children)
+	for _, dir := range g.each() {
+		if _, err := os.Stat(dir); err != nil {
+			return nil, fmt.Errorf("open group %s: %w: %w", name, ErrGone, err)
+		}
+	}
+	return newGroup(r.host, name, g.dirs, r.children, g.unified)
+}
+
+// List returns the names of the groups below the root, sorted.
+func (r *Root) List() ([]string, error) {
+	entries, err := os.ReadDir(r.dir())
+	if err != nil {
+		return nil, fmt.Errorf("list groups: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// checkName takes what can be a directory name and cannot be taken for a file of the kernel's, all of which have a dot
+// after the name of a controller.
+func checkName(name string) error {
+	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
+		return fmt.Errorf("group name %q must be letters, digits, - and _", name)
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package guest
+
+import (
+	"bufio"
+	"bytes"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/bellows-rm/bellows/guest/internal/plan"
+)
+
+func TestArchive(t *testing.T) {
+	var out bytes.Buffer
+	a := &archive{w: &out}
+	a.dir("dir")
+	a.file("dir/five", 0o755, []byte("12345"))
+	a.file("empty", 0o644, nil)
+	if err := a.close(); err != nil {
+		t.Fatal(err)
+	}
+	// Read it as the kernel does.
+	rest := out.Bytes()
+	var got []string
+	for len(rest) > 0 {
+		if string(rest[:6]) != "070701" {
+			t.Fatalf("an entry begins with %q", rest[:6])
+		}
+		number := func(i int) int {
+			n, err := strconv.ParseUint(string(rest[6+8*i:14+8*i]), 16, 32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return int(n)
+		}
+		mode, size, nameSize := number(1), number(6), number(11)
+		content := (110 + nameSize + 3) &^ 3
+		got = append(got, strconv.FormatInt(int64(mode), 8)+" "+string(rest[110:110+nameSize-1])+" "+string(rest[content:content+size]))
+		rest = rest[(content+size+3)&^3:]
+	}
+	want := "40755 dir |100755 dir/five 12345|100644 empty |0 TRAILER!!! "
+	if strings.Join(got, "|") != want {
+		t.Errorf("entries are %q, want %q", got, want)
+	}
+}
+
+func TestCopyRun(t *testing.T) {
+	for _, c := range []struct{ answers, output, end string }{
+		{"=== RUN a\r\n--- PASS\n" + plan.End + "0\nnext\n", "=== RUN a\r\n--- PASS\n", "0"},
+		{"half a line\n" + plan.End + "2\n", "half a line\n", "2"},
+		{"x\n" + plan.Fail + "no such user\n", "x\n", "no such user"},
+		{"x\ny", "x\n", "nothing: the guest is gone"},
+	} {
+		var out strings.Builder
+		end := copyRun(&out, bufio.NewReader(strings.NewReader(c.answers)))
+		if out.String() != c.output || end != c.end {
+			t.Errorf("%q: output %q and end %q, want %q and %q", c.answers, out.String(), end, c.output, c.end)
+		}
+	}
+}

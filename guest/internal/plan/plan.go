@@ -1,0 +1,56 @@
+// Package plan is what the host tells the first program of a guest, and how that program answers: a file in the initial
+// file system one way, lines on the second serial port the other way.
+package plan
+
+// Plan is what a guest does between booting and switching itself off.
+type Plan struct {
+	// Systemd makes systemd the init, on the root file system on Root. Otherwise the guest has nothing but the plan's own
+	// first program.
+	Systemd bool   `json:"systemd"`
+	Root    string `json:"root"` // Device.
+	// Mounts are made in this order.
+	Mounts []Mount `json:"mounts"`
+	// Swap is a device to be made into swap, Scratch one that any user may overwrite; empty if there is none.
+	Swap    string `json:"swap"`
+	Scratch string `json:"scratch"`
+	// Program is started once per run, with Args and Env, one run after the other.
+	Program string   `json:"program"`
+	Args    []string `json:"args"`
+	Env     []string `json:"env"`
+	Runs    []Run    `json:"runs"`
+}
+
+// Mount is a file system without a device.
+type Mount struct {
+	Kind    string `json:"kind"`
+	Dir     string `json:"dir"`
+	Options string `json:"options"`
+}
+
+// Run is one start of the program.
+type Run struct {
+	Name string `json:"name"`
+	// UID and GID are who it runs as.
+	UID uint32 `json:"uid"`
+	GID uint32 `json:"gid"`
+	// Scope puts it into a scope that systemd delegates, below the user's own manager unless the user is root.
+	Scope bool `json:"scope"`
+}
+
+// Where things are in the guest.
+const (
+	File    = "/guest/plan.json"
+	Init    = "/guest/init"
+	Program = "/guest/program"
+	Modules = "/guest/modules"
+)
+
+// Lines that begin with these marks are about the run, all others are the program's output. They stand at the beginning of a
+// line even if the program's output did not end in one.
+const (
+	Mark  = "\x1eguest "
+	Begin = Mark + "begin " // followed by the name of the run
+	End   = Mark + "end "   // followed by the exit code
+	Fail  = Mark + "fail "  // followed by what went wrong outside the program
+	Done  = Mark + "done"
+)
