@@ -1,0 +1,259 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Config is what an Agent is made of.
+type Config struct {
+	// Dir is the state directory, an absolute path. The caller holds its lock: there is one Agent per state directory.
+	Dir string
+	// Executable is the program that Supervise is in; empty is this one.
+	Executable string
+	// Node is the name of this machine; empty is its host name.
+	Node string
+	// Capacity is how much of the machine containers may use together; see the function Capacity.
+	Capacity resource.Vector
+	// Grace is how long a container has between the request to end and the end; 0 is DefaultGrace.
+	Grace time.Duration
+	Log   *slog.Logger // nil is slog.Default
+}
+
+// DefaultGrace is how long a container has between SIGTERM and SIGKILL.
+const DefaultGrace = 10 * time.Second
+
+// NoCgroupError is returned by Open where this process cannot bound the memory of others. Its text is one sentence that
+// says what is missing and how to get it.
+type NoCgroupError struct{ Err error }
+
+func (e *NoCgroupError) Error() string {
+	return fmt.Sprintf("containers need a control group with a memory controller: %v", e.Err)
+}
+
+// Unwrap returns what is missing.
+func (e *NoCgroupError) Unwrap() error { return e.Err }
+
+// Agent is one machine. Its methods may be called from several goroutines at once.
+type Agent struct {
+	config Config
+	log    *slog.Logger
+	root   *cgroup.Root
+	// supervisors is the control group in which supervisors live: not in those of their containers, where they would be
+	// killed for what the program does, nor in that of the agent, with which a service manager would end them.
+	supervisors *cgroup.Group
+	events      *queue
+	closed      context.Context
+	close       context.CancelFunc
+	starting    chan struct{} // bounds how many containers are being started at once
+
+	mu         sync.Mutex
+	containers map[cluster.ContainerID]*container // being started or running
+}
+
+// container is a container that is being started or runs.
+type container struct {
+	id     cluster.ContainerID
+	dir    folder
+	spec   *spec
+	killed chan struct{} // closed when it is to end
+	once   sync.Once
+	group  *cgroup.Group // nil until there is one; guarded by Agent.mu
+}
+
+// Open takes over the machine's part that belongs to this state directory: it finds or makes the control groups, takes
+// inventory of the containers there, and sends it as events. The error is a NoCgroupError where there can be no
+// containers.
+func Open(c Config) (*Agent, error) {
+	var err error
+	if c.Executable == "" {
+		if c.Executable, err = os.Executable(); err != nil {
+			return nil, fmt.Errorf("find this program: %w", err)
+		}
+	}
+	if c.Node == "" {
+		if c.Node, err = os.Hostname(); err != nil {
+			return nil, fmt.Errorf("find the name of this machine: %w", err)
+		}
+	}
+	if c.Grace == 0 {
+		c.Grace = DefaultGrace
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if err := os.MkdirAll(filepath.Join(c.Dir, "containers"), 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder for containers: %w", err)
+	}
+	a := &Agent{config: c, log: c.Log, events: newQueue(), starting: make(chan struct{}, 8), containers: map[cluster.ContainerID]*container{}}
+	a.closed, a.close = context.WithCancel(context.Background())
+	if err := a.openGroups(); err != nil {
+		return nil, &NoCgroupError{err}
+	}
+	a.accountIO()
+	if err := a.takeInventory(); err != nil {
+		a.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// openGroups finds the control groups of an earlier agent again, wherever in the tree this process is now, or makes them.
+func (a *Agent) openGroups() error {
+	host, err := cgroup.Discover("")
+	if err != nil {
+		return err
+	}
+	note := filepath.Join(a.config.Dir, "cgroup")
+	if text, err := os.ReadFile(note); err == nil {
+		a.root, err = host.OpenRoot(strings.TrimSpace(string(text)), cgroup.Memory)
+		if err != nil && !errors.Is(err, cgroup.ErrGone) {
+			a.log.Warn("cannot use the control group of last time", "error", err)
+		}
+	}
+	if a.root == nil {
+		// Two state directories are two agents, which must not meet.
+		name := fmt.Sprintf("%x", sha256.Sum256([]byte(a.config.Dir)))[:8]
+		if a.root, err = host.Root(name, cgroup.Memory); err != nil {
+			return err
+		}
+	}
+	if err := noteText(note, a.root.Place()); err != nil {
+		return fmt.Errorf("note the place of the control group: %w", err)
+	}
+	if err := a.weigh(); err != nil {
+		return err
+	}
+	a.supervisors, err = a.root.Create("supervisors")
+	if errors.Is(err, fs.ErrExist) {
+		a.supervisors, err = a.root.Open("supervisors")
+	}
+	return err
+}
+
+// weigh gives all containers together the weight of as many processes as there are cores to grant. By default they would
+// share that of one, beside every process of the machine that is in no group of its own.
+func (a *Agent) weigh() error {
+	if _, ok := a.root.Has(cgroup.CPU); !ok {
+		return nil
+	}
+	const perCore, most = 100, 10_000
+	cores := int64((a.config.Capacity[resource.CPU] + resource.Core - 1) / resource.Core)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := a.root.Apply(ctx, cgroup.Limits{CPUWeight: cgroup.At(min(most, max(1, cores)*perCore))}); err != nil {
+		return fmt.Errorf("give the containers their weight: %w", err)
+	}
+	return nil
+}
+
+// Events implements live.Backend.
+func (a *Agent) Events() <-chan cluster.Event { return a.events.out }
+
+// Close stops watching and leaves every container as it is.
+func (a *Agent) Close() {
+	a.close()
+	a.events.close()
+}
+
+// Remove closes the agent and takes its control groups away, if no container is left.
+func (a *Agent) Remove(ctx context.Context) error {
+	a.Close()
+	names, err := a.root.List()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if name != a.supervisors.Name() {
+			return fmt.Errorf("remove control group %s: container %s is still there", a.root.Place(), name)
+		}
+	}
+	// The last supervisors may still be on their way out.
+	for {
+		pids, err := a.supervisors.Procs()
+		if err != nil || len(pids) == 0 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("remove control group %s: %d supervisors are still there: %w", a.root.Place(), len(pids), ctx.Err())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	if err := a.supervisors.Remove(ctx); err != nil {
+		return err
+	}
+	return a.root.Remove(ctx)
+}
+
+// Apply implements live.Backend.
+func (a *Agent) Apply(orders []cluster.Order) {
+	for i := range orders {
+		o := orders[i]
+		switch o.Kind {
+		case cluster.Start:
+			c := &container{id: o.Container, dir: a.folder(o.Container), killed: make(chan struct{})}
+			a.mu.Lock()
+			_, twice := a.containers[o.Container]
+			if !twice {
+				a.containers[o.Container] = c
+			}
+			a.mu.Unlock()
+			if twice {
+				a.failed(o.Container, o.ID, errors.New("the container is there already"))
+				continue
+			}
+			go a.start(c, o)
+		case cluster.Kill:
+			a.mu.Lock()
+			c := a.containers[o.Container]
+			a.mu.Unlock()
+			if c != nil {
+				c.once.Do(func() { close(c.killed) })
+			}
+		}
+	}
+}
+
+func (a *Agent) folder(id cluster.ContainerID) folder {
+	return folder(filepath.Join(a.config.Dir, "containers", id.String()))
+}
+
+// Forget implements live.Backend.
+func (a *Agent) Forget(id cluster.ContainerID) {
+	if err := os.RemoveAll(string(a.folder(id))); err != nil {
+		a.log.Warn("cannot remove the record of a container; it will be reported again", "container", id, "error", err)
+	}
+}
+
+// forgetRunning takes a container that has ended out of the list.
+func (a *Agent) forgetRunning(id cluster.ContainerID) {
+	a.mu.Lock()
+	delete(a.containers, id)
+	a.mu.Unlock()
+}
+
+func (a *Agent) failed(id cluster.ContainerID, decision cluster.DecisionID, err error) {
+	a.events.put(cluster.Event{Kind: cluster.DecisionFailed, Task: id.Task, Run: id.Run, Decision: decision, Detail: err.Error()})
+}
+
+// noteText writes a line to a file, whole or not at all.
+func noteText(path, line string) error {
+	if err := os.WriteFile(path+".tmp", []byte(line+"\n"), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path)
+}

@@ -1,0 +1,99 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Capacity returns how much of this machine containers may use together. memory (bytes) and cpu (millicores) are what
+// somebody asked for; 0 stands for the default: every CPU this process may run on, and all memory but a tenth, of which
+// 512 MiB at least stay for the rest of the machine (half, on a machine that has less than 1 GiB). Asking for more than
+// there is, or for less than nothing, is the caller's mistake.
+func Capacity(memory, cpu resource.Amount) (resource.Vector, error) {
+	cores, err := usableCPUs()
+	if err != nil {
+		return resource.Vector{}, err
+	}
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return resource.Vector{}, fmt.Errorf("find out how much memory there is: %w", err)
+	}
+	total, err := memTotal(string(text))
+	if err != nil {
+		return resource.Vector{}, err
+	}
+	return capacity(memory, cpu, min(total, ownLimit()), cores)
+}
+
+// capacity is Capacity on a machine with the given memory and cores.
+func capacity(memory, cpu, total, cores resource.Amount) (resource.Vector, error) {
+	switch {
+	case memory < 0 || memory > total:
+		return resource.Vector{}, fmt.Errorf("memory %s: must be at most what this machine has, %s", resource.FormatMemory(memory), resource.FormatMemory(total))
+	case cpu < 0 || cpu > cores:
+		return resource.Vector{}, fmt.Errorf("cpus %s: must be at most what this machine has, %s", resource.FormatCPU(cpu), resource.FormatCPU(cores))
+	}
+	if memory == 0 {
+		memory = max(total-max(total/10, 512*resource.MiB), total/2)
+		memory -= memory % resource.MiB
+	}
+	if cpu == 0 {
+		cpu = cores
+	}
+	return resource.Of(cpu, memory), nil
+}
+
+func usableCPUs() (resource.Amount, error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return 0, fmt.Errorf("find out how many CPUs there are: %w", err)
+	}
+	return resource.Amount(set.Count()) * resource.Core, nil
+}
+
+// memTotal reads the size of memory from the text of /proc/meminfo.
+func memTotal(text string) (resource.Amount, error) {
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) == 3 && words[0] == "MemTotal:" && words[2] == "kB" {
+			kib, err := strconv.ParseInt(words[1], 10, 48)
+			if err == nil && kib > 0 {
+				return resource.Amount(kib) * resource.KiB, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("find out how much memory there is: /proc/meminfo has no MemTotal")
+}
+
+// ownLimit is the tightest memory bound on this process's own control group and those above it.
+func ownLimit() resource.Amount {
+	limit := resource.Amount(cgroup.NoLimit)
+	host, err := cgroup.Discover("")
+	if err != nil {
+		return limit
+	}
+	h, ok := host.Serves(cgroup.Memory)
+	if !ok {
+		return limit
+	}
+	for dir := h.Own; strings.HasPrefix(dir, h.Mount); dir = filepath.Dir(dir) {
+		for _, file := range []string{"memory.max", "memory.limit_in_bytes"} {
+			text, err := os.ReadFile(filepath.Join(dir, file))
+			if err != nil {
+				continue
+			}
+			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil {
+				limit = min(limit, resource.Amount(n))
+			}
+		}
+	}
+	return limit
+}

@@ -1,0 +1,110 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// takeInventory finds every container that an earlier agent left behind, tells of it, and watches those that run.
+func (a *Agent) takeInventory() error {
+	entries, err := os.ReadDir(filepath.Join(a.config.Dir, "containers"))
+	if err != nil {
+		return fmt.Errorf("take inventory: %w", err)
+	}
+	node := cluster.Node{ID: 0, Name: a.config.Node, Capacity: a.config.Capacity}
+	events := []cluster.Event{{Kind: cluster.NodeJoined, Node: node.ID, NewNode: &node}}
+	for _, entry := range entries {
+		id, err := cluster.ParseContainerID(entry.Name())
+		if err != nil {
+			continue // Not ours.
+		}
+		e, err := a.recover(id)
+		if err != nil {
+			return fmt.Errorf("take inventory of container %s: %w", id, err)
+		}
+		if e.Kind != 0 {
+			events = append(events, e)
+		}
+	}
+	a.sweepGroups()
+	a.events.put(append(events, cluster.Event{Kind: cluster.Synced})...)
+	return nil
+}
+
+// recover finds out what became of one container. The event has no kind if nothing of it ever was.
+func (a *Agent) recover(id cluster.ContainerID) (cluster.Event, error) {
+	c := &container{id: id, dir: a.folder(id), killed: make(chan struct{}), spec: new(spec)}
+	if err := c.dir.get("spec.json", c.spec); err != nil {
+		// The record is written before anything else happens, whole or not at all.
+		if errors.Is(err, os.ErrNotExist) {
+			a.removeGroup(id)
+			return cluster.Event{}, os.RemoveAll(string(c.dir))
+		}
+		return cluster.Event{}, err
+	}
+	if g, err := openGroup(c.spec); err == nil {
+		c.group = g
+	}
+	if c.group == nil {
+		// Then nothing can run. If the lock is held even so, it is by a process that the last agent was just starting for
+		// another container: it lets go in moments.
+		a.await(func() bool { return !held(c.dir) })
+	}
+	lock, err := c.dir.lock()
+	if err == nil {
+		lock.Close()
+		a.removeGroup(id)
+		return endEvent(id, c.dir), nil
+	}
+	if !errors.Is(err, errHeld) {
+		return cluster.Event{}, err
+	}
+	if c.group == nil {
+		return cluster.Event{}, errors.New("it has a supervisor, but its control group is gone")
+	}
+	// A supervisor that was started just before the last agent ended leaves its pid at once. Without it the end of the
+	// container is seen a little later, no more.
+	a.await(func() bool {
+		_, ok := c.dir.supervisor()
+		return ok || !held(c.dir)
+	})
+	a.containers[id] = c
+	go a.watch(c, a.follow(c.dir))
+	at := c.spec.Booked
+	var s started
+	if c.dir.get("started.json", &s) == nil {
+		at = s.At
+	}
+	return cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Node: 0, Grant: c.spec.Grant, Launched: at}, nil
+}
+
+// await waits for something that takes moments, but not for ever.
+func (a *Agent) await(f func() bool) {
+	ctx, cancel := context.WithTimeout(a.closed, time.Second)
+	defer cancel()
+	for ctx.Err() == nil && !f() {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// sweepGroups removes control groups without a container: their folder was never written, or is gone.
+func (a *Agent) sweepGroups() {
+	names, err := a.root.List()
+	if err != nil {
+		a.log.Warn("cannot list control groups", "error", err)
+		return
+	}
+	for _, name := range names {
+		id, err := cluster.ParseContainerID(name)
+		if err != nil || a.folder(id).exists("spec.json") {
+			continue
+		}
+		a.removeGroup(id)
+	}
+}

@@ -1,0 +1,86 @@
+package agent
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// Readings implements live.Backend.
+func (a *Agent) Readings() map[cluster.ContainerID]cluster.Reading {
+	a.mu.Lock()
+	groups := make(map[cluster.ContainerID]*cgroup.Group, len(a.containers))
+	for id, c := range a.containers {
+		if c.group != nil {
+			groups[id] = c.group
+		}
+	}
+	a.mu.Unlock()
+	readings := make(map[cluster.ContainerID]cluster.Reading, len(groups))
+	for id, g := range groups {
+		// A group that has just gone has no reading.
+		if r, err := g.Read(); err == nil {
+			readings[id] = translate(r, g)
+		}
+	}
+	return readings
+}
+
+func translate(r cgroup.Reading, g *cgroup.Group) cluster.Reading {
+	out := cluster.Reading{Memory: known(r.MemoryBytes), Anonymous: known(r.AnonBytes), Swap: known(r.SwapBytes),
+		Limit: known(r.MemoryLimitBytes), Read: known(r.ReadBytes), Written: known(r.WrittenBytes), Processes: known(r.Procs)}
+	if t, ok := r.CPUTime.Get(); ok {
+		ns := int64(t)
+		out.CPUTime = &ns
+	}
+	if peak, ok := peakMemory(g); ok {
+		out.Peak = &peak
+	}
+	if out.Limit != nil && *out.Limit == cgroup.NoLimit {
+		out.Limit = nil
+	}
+	return out
+}
+
+func known(m cgroup.Maybe[int64]) *int64 {
+	if v, ok := m.Get(); ok {
+		return &v
+	}
+	return nil
+}
+
+// accountIO makes the kernel count disk transfers of containers, on the device that the state directory is on. Without
+// it they are unknown, which is no reason not to run.
+func (a *Agent) accountIO() {
+	var st unix.Stat_t
+	if err := unix.Stat(a.config.Dir, &st); err != nil {
+		return
+	}
+	device := wholeDevice(fmt.Sprintf("%d:%d", unix.Major(uint64(st.Dev)), unix.Minor(uint64(st.Dev))))
+	if err := a.root.AccountIO(device); err != nil {
+		a.log.Debug("disk transfers are not counted", "error", err)
+	}
+}
+
+// wholeDevice returns the device that a partition is on: rules are about whole devices.
+func wholeDevice(device string) string {
+	dir := filepath.Join("/sys/dev/block", device)
+	if _, err := os.Stat(filepath.Join(dir, "partition")); err != nil {
+		return device
+	}
+	target, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return device
+	}
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(target), "dev"))
+	if err != nil {
+		return device
+	}
+	return string(bytes.TrimSpace(text))
+}

@@ -1,0 +1,160 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// spec is what the supervisor must know, and what the agent must find again after a restart.
+type spec struct {
+	Container cluster.ContainerID `json:"container"`
+	Grant     resource.Vector     `json:"grant"`
+	Booked    timeline.Time       `json:"booked_ns"`
+	Launch    cluster.Launch      `json:"launch"`
+	// Place and Identity say which control group it is; its name is that of the container.
+	Place    string          `json:"place"`
+	Identity cgroup.Identity `json:"identity"`
+	// Join are the files into which the program writes itself to be inside; SupervisorJoin the same for the supervisor's
+	// own group.
+	Join           []string `json:"join"`
+	SupervisorJoin []string `json:"supervisor_join"`
+	// Grace is how long processes have between the request to end and the end.
+	Grace time.Duration `json:"grace_ns"`
+}
+
+// started is when the program began.
+type started struct {
+	At timeline.Time `json:"at_ns"`
+}
+
+// ending is how a container ended.
+type ending struct {
+	cluster.Exit
+	Detail string `json:"detail,omitempty"`
+	// Fault says that the machine, not the program, is to blame: nothing ran.
+	Fault bool `json:"fault,omitempty"`
+}
+
+// folder is the folder of one container.
+type folder string
+
+func (f folder) path(name string) string { return filepath.Join(string(f), name) }
+
+func (f folder) exists(name string) bool {
+	_, err := os.Stat(f.path(name))
+	return err == nil
+}
+
+// put writes a file whole or not at all.
+func (f folder) put(name string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	temporary := f.path(name + ".tmp")
+	if err := os.WriteFile(temporary, append(text, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temporary, f.path(name))
+}
+
+func (f folder) get(name string, value any) error {
+	text, err := os.ReadFile(f.path(name))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, value); err != nil {
+		return fmt.Errorf("read %s: %w", f.path(name), err)
+	}
+	return nil
+}
+
+// endingSize is the room set aside for exit.json. Longer details are cut.
+const endingSize = 4096
+
+// setAside takes the disk space that the record of the end will need.
+func (f folder) setAside() error {
+	file, err := os.OpenFile(f.path("exit.tmp"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(bytes.Repeat([]byte(" "), endingSize))
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+// putEnding writes the record of the end into the space set aside and makes it known, durably.
+func (f folder) putEnding(e ending) error {
+	if len(e.Detail) > endingSize/4 {
+		e.Detail = strings.ToValidUTF8(e.Detail[:endingSize/4], "")
+	}
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(f.path("exit.tmp"), os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(append(text, '\n'), 0)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.path("exit.tmp"), f.path("exit.json")); err != nil {
+		return err
+	}
+	return syncDir(string(f))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// errHeld is returned by lock when somebody else is responsible for the container.
+var errHeld = errors.New("another process holds the lock")
+
+// lock takes the container's lock. The lock belongs to the open file: whoever inherits it holds it too.
+func (f folder) lock() (*os.File, error) {
+	file, err := os.OpenFile(f.path("lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return file, nil
+	}
+	file.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, errHeld
+	}
+	return nil, &fs.PathError{Op: "flock", Path: f.path("lock"), Err: err}
+}
+
+// supervisor returns the pid that the supervisor left in the lock; ok is false if it has not yet.
+func (f folder) supervisor() (pid int, ok bool) {
+	text, err := os.ReadFile(f.path("lock"))
+	if err != nil {
+		return 0, false
+	}
+	line, whole := strings.CutSuffix(string(text), "\n")
+	pid, err = strconv.Atoi(line)
+	return pid, err == nil && whole && pid > 1
+}

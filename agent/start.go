@@ -1,0 +1,174 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// start carries a Start out and stays with the container until its end.
+func (a *Agent) start(c *container, o cluster.Order) {
+	a.starting <- struct{}{}
+	s, supervisor, err := a.spawn(c, o)
+	<-a.starting
+	if err != nil {
+		a.discard(c)
+		a.failed(c.id, o.ID, err)
+		return
+	}
+	if s.Ended {
+		// The program could not be executed, or the machine failed it. Either way the record says why.
+		_ = supervisor.Wait()
+		var e ending
+		if err := c.dir.get("exit.json", &e); err == nil && e.Fault {
+			a.discard(c)
+			a.failed(c.id, o.ID, errors.New(e.Detail))
+			return
+		}
+	}
+	a.events.put(cluster.Event{Kind: cluster.DecisionDone, Task: c.id.Task, Run: c.id.Run, Decision: o.ID, Node: o.Node, Launched: s.Started})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if !s.Ended {
+			_ = supervisor.Wait() // What it has to say is in the record.
+		}
+	}()
+	a.watch(c, ended)
+}
+
+// discard takes away what was made for a container in which nothing ran.
+func (a *Agent) discard(c *container) {
+	a.forgetRunning(c.id)
+	a.removeGroup(c.id)
+	a.Forget(c.id)
+}
+
+// spawn makes the control group and the folder and starts the supervisor. It returns once the program runs or the
+// supervisor has recorded why it does not.
+func (a *Agent) spawn(c *container, o cluster.Order) (status, *exec.Cmd, error) {
+	if o.Launch == nil || len(o.Launch.Args) == 0 {
+		return status{}, nil, errors.New("there is nothing to run")
+	}
+	if err := os.MkdirAll(string(c.dir), 0o700); err != nil {
+		return status{}, nil, fmt.Errorf("make the container's folder: %w", err)
+	}
+	group, err := a.makeGroup(c.id.String(), o.Grant)
+	if err != nil {
+		return status{}, nil, err
+	}
+	a.mu.Lock()
+	c.group = group
+	c.spec = &spec{Container: c.id, Grant: o.Grant, Booked: now(), Launch: *o.Launch, Place: a.root.Place(), Identity: group.Identity(),
+		Join: group.JoinFiles(), SupervisorJoin: a.supervisors.JoinFiles(), Grace: a.config.Grace}
+	a.mu.Unlock()
+	if err := c.dir.put("spec.json", c.spec); err != nil {
+		return status{}, nil, fmt.Errorf("write the container's record: %w", err)
+	}
+	lock, err := c.dir.lock()
+	if err != nil {
+		return status{}, nil, fmt.Errorf("lock the container's folder: %w", err)
+	}
+	defer lock.Close()
+	log, err := os.OpenFile(c.dir.path("supervisor.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return status{}, nil, fmt.Errorf("open the supervisor's log: %w", err)
+	}
+	defer log.Close()
+	listen, speak, err := os.Pipe()
+	if err != nil {
+		return status{}, nil, fmt.Errorf("start the supervisor: %w", err)
+	}
+	defer listen.Close()
+	supervisor := exec.Command(a.config.Executable, SuperviseCommand, string(c.dir))
+	supervisor.Env = []string{"GOMAXPROCS=1"}
+	supervisor.Dir = "/"
+	supervisor.Stdout, supervisor.Stderr = log, log
+	supervisor.ExtraFiles = []*os.File{lock, speak}
+	supervisor.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = supervisor.Start()
+	speak.Close()
+	if err != nil {
+		return status{}, nil, fmt.Errorf("start the supervisor: %w", err)
+	}
+	var s status
+	if err := json.NewDecoder(listen).Decode(&s); err != nil {
+		_ = supervisor.Wait()
+		text, _ := os.ReadFile(c.dir.path("supervisor.log"))
+		if errors.Is(err, io.EOF) {
+			err = errors.New("it ended without a word")
+		}
+		return status{}, nil, fmt.Errorf("start the supervisor: %w: %s", err, strings.TrimSpace(string(text)))
+	}
+	return s, supervisor, nil
+}
+
+// makeGroup makes a control group with the limits of a grant. What there is of one of that name can only be a leftover.
+func (a *Agent) makeGroup(name string, grant resource.Vector) (*cgroup.Group, error) {
+	ctx, cancel := context.WithTimeout(a.closed, 30*time.Second)
+	defer cancel()
+	if err := a.root.Discard(ctx, name); err != nil {
+		return nil, fmt.Errorf("remove an old control group of the container: %w", err)
+	}
+	g, err := a.root.Create(name)
+	if err != nil {
+		return nil, fmt.Errorf("make the container's control group: %w", err)
+	}
+	if err := a.limit(ctx, g, grant); err != nil {
+		return nil, errors.Join(fmt.Errorf("limit the container: %w", err), g.Remove(ctx))
+	}
+	return g, nil
+}
+
+// limit bounds a container by its grant. Its memory is not swapped out: a task was promised that much memory, not that
+// much of something. Where swap is not accounted for it cannot be bounded.
+func (a *Agent) limit(ctx context.Context, g *cgroup.Group, grant resource.Vector) error {
+	limits := cgroup.Limits{MemoryBytes: cgroup.At(int64(grant[resource.Memory])), SwapBytes: cgroup.At(0)}
+	if err := g.Apply(ctx, limits); errors.Is(err, cgroup.ErrUnsupported) {
+		limits.SwapBytes = cgroup.Limit{}
+		if err := g.Apply(ctx, limits); err != nil {
+			return err
+		}
+	} else if err != nil {
+		return err
+	}
+	if _, ok := g.Has(cgroup.CPU); ok && grant[resource.CPU] > 0 {
+		return g.Apply(ctx, cgroup.Limits{CPUMillicores: cgroup.At(int64(grant[resource.CPU]))})
+	}
+	return nil
+}
+
+// removeGroup ends whatever is left inside a container's control group and removes it. What cannot be ended now, because
+// it hangs in the kernel, is tried again for as long as the agent lives.
+func (a *Agent) removeGroup(id cluster.ContainerID) {
+	err := a.discardGroup(id, 30*time.Second)
+	if err == nil || a.closed.Err() != nil {
+		return
+	}
+	a.log.Warn("cannot remove a control group yet", "container", id, "error", err)
+	go func() {
+		for a.closed.Err() == nil && a.discardGroup(id, time.Minute) != nil {
+			select {
+			case <-time.After(10 * time.Second):
+			case <-a.closed.Done():
+			}
+		}
+	}()
+}
+
+func (a *Agent) discardGroup(id cluster.ContainerID, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(a.closed, within)
+	defer cancel()
+	return a.root.Discard(ctx, id.String())
+}

@@ -1,0 +1,392 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// SuperviseCommand is the word that turns this program into a supervisor; see Supervise.
+const SuperviseCommand = "supervise"
+
+// Files that a supervisor, and then the program's first stage, get from their parents beside the standard three.
+const (
+	lockFD   = 3 // supervisor: the container's lock
+	statusFD = 4 // supervisor: tells the agent once that the program runs, or why not
+	reportFD = 3 // first stage: tells the supervisor why the program cannot run; closed by the kernel when it does
+)
+
+// Supervise is the supervisor of one container: the program calls it with the arguments behind SuperviseCommand, before
+// anything else, and exits with what it returns. It is no command for people.
+//
+// It is two programs. "supervise DIR" is started by the agent. It starts "supervise enter DIR", which goes into the
+// control group, takes the rights of the user and becomes the user's program.
+func Supervise(args []string) int {
+	switch {
+	case len(args) == 2 && args[0] == "enter":
+		return enter(folder(args[1]))
+	case len(args) == 1:
+		debug.SetGCPercent(20) // There is one supervisor per container: memory matters more than time.
+		return supervise(folder(args[0]))
+	}
+	fmt.Fprintln(os.Stderr, "bellows supervise: is started by bellows itself")
+	return 2
+}
+
+// status is what the supervisor tells the agent.
+type status struct {
+	Started timeline.Time `json:"started_ns,omitempty"`
+	// Ended says that the program never ran and exit.json says why.
+	Ended bool `json:"ended,omitempty"`
+}
+
+// report is what the first stage tells the supervisor.
+type report struct {
+	Detail string `json:"detail"`
+	Code   int    `json:"code"`
+	Fault  bool   `json:"fault,omitempty"`
+}
+
+func supervise(f folder) int {
+	unix.CloseOnExec(lockFD)
+	unix.CloseOnExec(statusFD)
+	// Caught and thrown away, not ignored: what is ignored would stay ignored in the program.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
+	lock := os.NewFile(lockFD, "lock")
+	// Held to the end: a file that nobody refers to any more is closed by the garbage collector, and the lock with it.
+	defer lock.Close()
+	if _, err := lock.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0); err != nil {
+		return fail("write the pid: %v", err)
+	}
+	var s spec
+	if err := f.get("spec.json", &s); err != nil {
+		return fail("%v", err)
+	}
+	if err := f.setAside(); err != nil {
+		return fail("set space aside in %s: %v", f, err)
+	}
+	for _, file := range s.SupervisorJoin {
+		// Where the supervisor runs matters little: outside it only is not accounted as ours.
+		_ = os.WriteFile(file, []byte("0"), 0)
+	}
+	tell := os.NewFile(statusFD, "status")
+	command, why := launch(f, &s)
+	if why != nil {
+		e := ending{Detail: why.Detail, Fault: why.Fault, Exit: cluster.Exit{Code: why.Code, Ended: now()}}
+		return finish(f, e, func() { say(tell, status{Ended: true}) })
+	}
+	begun := now()
+	_ = f.put("started.json", started{begun}) // On a full disk the time of the start is lost, no more.
+	say(tell, status{Started: begun})
+	_ = command.Wait() // The process state says it all.
+	e := settle(f, &s, command.ProcessState)
+	e.Started = begun
+	return finish(f, e, nil)
+}
+
+// fail writes to the supervisor's log; the agent finds no record and reports what the log says.
+func fail(format string, operands ...any) int {
+	fmt.Fprintf(os.Stderr, format+"\n", operands...)
+	return 1
+}
+
+func say(to *os.File, s status) {
+	_ = json.NewEncoder(to).Encode(s) // If the agent is gone, nobody listens.
+	to.Close()
+}
+
+// finish writes the record. Room was set aside for it; should it fail even so, it is tried until it succeeds, because
+// with the supervisor the exit code would be lost.
+func finish(f folder, e ending, then func()) int {
+	for {
+		err := f.putEnding(e)
+		if err == nil {
+			break
+		}
+		fmt.Fprintf(os.Stderr, "record the end in %s: %v\n", f, err)
+		if errors.Is(err, os.ErrNotExist) {
+			break // The folder is gone: nobody wants to know.
+		}
+		time.Sleep(time.Second)
+	}
+	if then != nil {
+		then()
+	}
+	return 0
+}
+
+func now() timeline.Time { return timeline.Time(time.Now().UnixNano()) }
+
+// launch starts the program and returns once it runs, or why it does not.
+func launch(f folder, s *spec) (*exec.Cmd, *report) {
+	stdout, err := openOutput(s.Launch.Stdout, s.Launch.As)
+	if err != nil {
+		return nil, &report{Detail: fmt.Sprintf("open the output file: %v", err), Fault: true}
+	}
+	defer stdout.Close()
+	stderr, err := openOutput(s.Launch.Stderr, s.Launch.As)
+	if err != nil {
+		return nil, &report{Detail: fmt.Sprintf("open the error file: %v", err), Fault: true}
+	}
+	defer stderr.Close()
+	self, err := os.Executable()
+	if err != nil {
+		return nil, &report{Detail: err.Error(), Fault: true}
+	}
+	listen, speak, err := os.Pipe()
+	if err != nil {
+		return nil, &report{Detail: err.Error(), Fault: true}
+	}
+	defer listen.Close()
+	command := exec.Command(self, SuperviseCommand, "enter", string(f))
+	command.Env = []string{"GOMAXPROCS=1"}
+	command.Dir = "/"
+	command.Stdout, command.Stderr = stdout, stderr
+	command.ExtraFiles = []*os.File{speak}
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = command.Start()
+	speak.Close()
+	if err != nil {
+		return nil, &report{Detail: fmt.Sprintf("start: %v", err), Fault: true}
+	}
+	text, _ := io.ReadAll(listen)
+	if len(text) == 0 {
+		// The pipe closed without a word: the program runs. (Or the first stage was killed: its exit code will say so.)
+		return command, nil
+	}
+	_ = command.Wait()
+	var why report
+	if err := json.Unmarshal(text, &why); err != nil {
+		why = report{Fault: true, Detail: fmt.Sprintf("start: the first stage made no sense: %v", err)}
+	}
+	return nil, &why
+}
+
+// openOutput opens a file for output and gives it to the user whose program writes there.
+func openOutput(path string, as cluster.Credentials) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if os.Geteuid() == 0 {
+		if err := file.Chown(int(as.UID), int(as.GID)); err != nil {
+			file.Close()
+			return nil, err
+		}
+	}
+	return file, nil
+}
+
+// enter goes into the control group, takes the user's rights and becomes the user's program. Whatever can be done before
+// going in is done before, because from then on memory counts.
+func enter(f folder) int {
+	unix.CloseOnExec(reportFD)
+	var s spec
+	if err := f.get("spec.json", &s); err != nil {
+		return refuse(report{Detail: err.Error(), Code: 126, Fault: true})
+	}
+	var doors []*os.File
+	for _, path := range s.Join {
+		door, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return refuse(report{Detail: fmt.Sprintf("enter the control group: %v", err), Code: 126, Fault: true})
+		}
+		doors = append(doors, door)
+	}
+	unix.Umask(0o022)
+	for _, door := range doors {
+		if _, err := door.WriteString("0"); err != nil {
+			return refuse(report{Detail: fmt.Sprintf("enter the control group: write to %s: %v", door.Name(), err), Code: 126, Fault: true})
+		}
+	}
+	if err := become(s.Launch.As); err != nil {
+		return refuse(report{Detail: err.Error(), Code: 126, Fault: true})
+	}
+	if err := os.Chdir(s.Launch.Dir); err != nil {
+		return refuse(report{Detail: fmt.Sprintf("working directory %q: %v", s.Launch.Dir, bare(err)), Code: 126})
+	}
+	program, why := find(s.Launch.Args[0], s.Launch.Env)
+	if why != nil {
+		return refuse(*why)
+	}
+	err := unix.Exec(program, s.Launch.Args, s.Launch.Env)
+	return refuse(report{Detail: fmt.Sprintf("program %q cannot be executed: %v", program, err), Code: 126})
+}
+
+func refuse(r report) int {
+	_ = json.NewEncoder(os.NewFile(reportFD, "report")).Encode(r)
+	return r.Code
+}
+
+// bare leaves out what an error says beside its cause.
+func bare(err error) error {
+	if e, ok := errors.AsType[*os.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// become takes a user's rights, in the only order that works: groups first, the user last. A process without privileges
+// can only stay who it is.
+func become(as cluster.Credentials) error {
+	if os.Geteuid() != 0 {
+		if uint32(os.Geteuid()) != as.UID {
+			return fmt.Errorf("run as user %d: only root can run programs as somebody else", as.UID)
+		}
+		return nil
+	}
+	groups := make([]int, len(as.Groups))
+	for i, g := range as.Groups {
+		groups[i] = int(g)
+	}
+	// The package syscall changes every thread; unix changes one.
+	if err := syscall.Setgroups(groups); err != nil {
+		return fmt.Errorf("take the groups of user %d: %w", as.UID, err)
+	}
+	if err := syscall.Setresgid(int(as.GID), int(as.GID), int(as.GID)); err != nil {
+		return fmt.Errorf("take group %d: %w", as.GID, err)
+	}
+	if err := syscall.Setresuid(int(as.UID), int(as.UID), int(as.UID)); err != nil {
+		return fmt.Errorf("become user %d: %w", as.UID, err)
+	}
+	return nil
+}
+
+// find looks a program up as a shell would: a name with a slash is a path, any other is sought along PATH of env.
+func find(name string, env []string) (string, *report) {
+	if strings.Contains(name, "/") {
+		return name, check(name, name)
+	}
+	path := "/usr/local/bin:/usr/bin:/bin"
+	for _, pair := range env {
+		if value, ok := strings.CutPrefix(pair, "PATH="); ok {
+			path = value
+		}
+	}
+	why := &report{Detail: fmt.Sprintf("program %q was not found along PATH=%s", name, path), Code: 127}
+	for _, dir := range filepath.SplitList(path) {
+		candidate := filepath.Join(dir, name)
+		switch problem := check(name, candidate); {
+		case problem == nil:
+			return candidate, nil
+		case problem.Code == 126:
+			why = problem
+		}
+	}
+	return "", why
+}
+
+func check(name, path string) *report {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
+		return &report{Detail: fmt.Sprintf("program %q was not found", name), Code: 127}
+	case err != nil:
+		return &report{Detail: fmt.Sprintf("program %q: %v", name, bare(err)), Code: 126}
+	case info.IsDir():
+		return &report{Detail: fmt.Sprintf("program %q is a directory", name), Code: 126}
+	case unix.Access(path, unix.X_OK) != nil:
+		return &report{Detail: fmt.Sprintf("program %q may not be executed by this user", name), Code: 126}
+	}
+	return nil
+}
+
+// settle ends whatever else runs in the container and takes its last reading. A container ends with its program.
+func settle(f folder, s *spec, state *os.ProcessState) ending {
+	e := ending{Exit: cluster.Exit{Ended: now(), Code: state.ExitCode(), CPUTime: state.UserTime() + state.SystemTime()}}
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		e.Signal = int(ws.Signal())
+		e.Code = 128 + e.Signal
+	}
+	g, err := openGroup(s)
+	if err != nil {
+		return e // The agent kills what is left.
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if f.exists("killed") {
+		waitEmpty(g, time.Now().Add(s.Grace))
+	}
+	_ = g.Kill(ctx) // The agent tries again.
+	reading, err := g.Read()
+	if err != nil {
+		return e
+	}
+	e.OOMKills, _ = reading.OOMKills.Get()
+	if t, ok := reading.CPUTime.Get(); ok {
+		e.CPUTime = t
+	}
+	if peak, ok := peakMemory(g); ok {
+		e.Peak = resource.Amount(peak)
+	}
+	return e
+}
+
+// waitEmpty gives processes that have been asked to end the time they were promised.
+func waitEmpty(g *cgroup.Group, until time.Time) {
+	for time.Now().Before(until) {
+		if pids, err := g.Procs(); err != nil || len(pids) == 0 {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// openGroup finds the container's control group, if it is still the one that was made for it.
+func openGroup(s *spec) (*cgroup.Group, error) {
+	host, err := cgroup.Discover("")
+	if err != nil {
+		return nil, err
+	}
+	root, err := host.OpenRoot(s.Place)
+	if err != nil {
+		return nil, err
+	}
+	g, err := root.Open(s.Container.String())
+	if err != nil {
+		return nil, err
+	}
+	if g.Identity() != s.Identity {
+		return nil, cgroup.ErrGone
+	}
+	return g, nil
+}
+
+// peakMemory reads the most memory that a group ever held; ok is false if the kernel does not tell.
+func peakMemory(g *cgroup.Group) (int64, bool) {
+	dir, ok := g.Dir(cgroup.Memory)
+	if !ok {
+		return 0, false
+	}
+	file := "memory.max_usage_in_bytes"
+	if v, _ := g.Has(cgroup.Memory); v == cgroup.V2 {
+		file = "memory.peak" // Linux 5.19 and later.
+	}
+	text, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return n, err == nil
+}

@@ -1,0 +1,200 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// watch stays with a running container until ended is closed, kills it if asked to, and reports how it ended.
+func (a *Agent) watch(c *container, ended <-chan struct{}) {
+	select {
+	case <-ended:
+	case <-a.closed.Done():
+		return
+	case <-c.killed:
+		if !a.kill(c, ended) {
+			return
+		}
+	}
+	a.removeGroup(c.id)
+	if a.closed.Err() != nil {
+		return // The next agent will find it.
+	}
+	a.forgetRunning(c.id)
+	a.events.put(endEvent(c.id, c.dir))
+}
+
+// kill asks every process of the container to end and, when its grace is over, ends them all, forks included. It returns
+// true once the container has ended, and false if the agent was closed before.
+func (a *Agent) kill(c *container, ended <-chan struct{}) bool {
+	if err := os.WriteFile(c.dir.path("killed"), nil, 0o600); err != nil {
+		a.log.Warn("cannot note that a container was killed", "container", c.id, "error", err)
+	}
+	if pids, err := c.group.Procs(); err == nil {
+		for _, pid := range pids {
+			_ = unix.Kill(pid, unix.SIGTERM) // One that has ended meanwhile is what was wanted.
+		}
+	}
+	grace := time.NewTimer(c.spec.Grace)
+	defer grace.Stop()
+	select {
+	case <-ended:
+		return true
+	case <-a.closed.Done():
+		return false
+	case <-grace.C:
+	}
+	for {
+		ctx, cancel := context.WithTimeout(a.closed, 10*time.Second)
+		err := c.group.Kill(ctx)
+		cancel()
+		if err != nil {
+			a.log.Warn("cannot kill a container yet", "container", c.id, "error", err)
+		}
+		select {
+		case <-ended:
+			return true
+		case <-a.closed.Done():
+			return false
+		case <-time.After(time.Second):
+			// Something may have been forked, or hang in the kernel.
+		}
+	}
+}
+
+// endEvent reads how a container ended, whose supervisor is gone.
+func endEvent(id cluster.ContainerID, dir folder) cluster.Event {
+	e := cluster.Event{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run}
+	var end ending
+	if err := dir.get("exit.json", &end); err != nil {
+		e.Outcome, e.Detail = cluster.Lost, "its supervisor ended without a record of how the program ended"
+		if !errors.Is(err, os.ErrNotExist) {
+			e.Detail = err.Error()
+		}
+		if dir.exists("killed") {
+			e.Outcome = cluster.Killed
+		}
+		return e
+	}
+	if end.Fault {
+		e.Outcome, e.Detail = cluster.Lost, end.Detail
+		return e
+	}
+	e.Exit = &end.Exit
+	e.Outcome, e.Detail = judge(&end, dir.exists("killed"))
+	return e
+}
+
+// judge says what the end of a program means.
+func judge(end *ending, killed bool) (cluster.Outcome, string) {
+	memory := ""
+	if end.OOMKills > 0 {
+		memory = fmt.Sprintf("the kernel killed %s of it for memory", processes(end.OOMKills))
+	}
+	switch {
+	case killed:
+		return cluster.Killed, join("killed", memory)
+	case end.Code == 0:
+		return cluster.Succeeded, memory
+	case end.OOMKills > 0:
+		return cluster.OutOfMemory, memory
+	case end.Detail != "":
+		return cluster.Failed, end.Detail
+	case end.Signal != 0:
+		return cluster.Failed, fmt.Sprintf("ended by signal %d (%s)", end.Signal, unix.SignalName(unix.Signal(end.Signal)))
+	}
+	return cluster.Failed, fmt.Sprintf("ended with exit code %d", end.Code)
+}
+
+func processes(n int64) string {
+	if n == 1 {
+		return "a process"
+	}
+	return fmt.Sprintf("%d processes", n)
+}
+
+func join(clauses ...string) string {
+	var out []string
+	for _, c := range clauses {
+		if c != "" {
+			out = append(out, c)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// follow returns a channel that is closed when the supervisor of a container is gone (not when the agent is closed). The process tells by itself; the
+// lock, asked once a second, is the net below.
+func (a *Agent) follow(dir folder) <-chan struct{} {
+	gone := make(chan struct{})
+	hint := make(chan struct{}, 1)
+	go a.hintEnd(dir, hint)
+	go func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			if !held(dir) {
+				close(gone)
+				return
+			}
+			select {
+			case <-hint:
+				hint = nil
+				// The process has ended; the lock follows within moments.
+				for held(dir) && a.closed.Err() == nil {
+					time.Sleep(time.Millisecond)
+				}
+			case <-tick.C:
+			case <-a.closed.Done():
+				return
+			}
+		}
+	}()
+	return gone
+}
+
+// hintEnd sends when the supervisor's process has ended, if the kernel lets us wait for it.
+func (a *Agent) hintEnd(dir folder, hint chan<- struct{}) {
+	pid, ok := dir.supervisor()
+	if !ok {
+		return
+	}
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		return
+	}
+	file := os.NewFile(uintptr(fd), "supervisor")
+	defer file.Close()
+	stop := context.AfterFunc(a.closed, func() { _ = file.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return
+	}
+	// The pid may since belong to another process, which does no harm: the lock has the last word.
+	err = raw.Read(func(fd uintptr) bool {
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(poll, 0)
+		return n > 0 || (err != nil && !errors.Is(err, unix.EINTR))
+	})
+	if err == nil {
+		hint <- struct{}{}
+	}
+}
+
+// held tells whether some process is responsible for the container.
+func held(dir folder) bool {
+	lock, err := dir.lock()
+	if err == nil {
+		lock.Close()
+	}
+	return errors.Is(err, errHeld)
+}

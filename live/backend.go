@@ -1,0 +1,22 @@
+package live
+
+import "github.com/bellows-rm/bellows/cluster"
+
+// Backend carries decisions out and reports what happened. The agent of one machine is one.
+//
+// When it begins, it sends its inventory: NodeJoined for each node, TaskAdopted for each container that runs, TaskEnded
+// for each that ended and was not yet forgotten, then Synced. From then on every Start ends in exactly one DecisionDone
+// (the program runs) or DecisionFailed (the machine's fault, for Detail; nothing ran), and after a DecisionDone in exactly
+// one TaskEnded with Run, Outcome and Exit. A program that cannot be executed is a DecisionDone and a TaskEnded whose
+// Detail says why. Kill has no event of its own: the TaskEnded of the container is its end; a Kill of what has already
+// ended does nothing.
+type Backend interface {
+	// Apply takes orders (Start and Kill) in. It only enqueues.
+	Apply([]cluster.Order)
+	// Events tells what happened, in order. It always returns the same channel, which is never closed.
+	Events() <-chan cluster.Event
+	// Forget says that the end of a container is recorded for good, so that no inventory need mention it again.
+	Forget(cluster.ContainerID)
+	// Readings samples every running container. It may take milliseconds per container.
+	Readings() map[cluster.ContainerID]cluster.Reading
+}

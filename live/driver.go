@@ -1,0 +1,364 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/engine"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// Config is what a Driver is made of. All fields but Settings and Log are needed.
+type Config struct {
+	Policy policy.Policy
+	// Settings are those that Policy was made with; they go into the event log.
+	Settings map[string]string
+	Backend  Backend
+	// Store stays open until after the Driver has stopped.
+	Store *store.Store
+	// Dir is the state directory, an absolute path: output goes to Dir/logs, event logs to Dir/events.
+	Dir string
+	Log *slog.Logger // nil is slog.Default
+	// UID is the user whom the daemon runs as: that user and user 0 may do anything to any job.
+	UID uint32
+}
+
+// Driver runs an engine on a Backend. Its methods may be called from any goroutine.
+type Driver struct {
+	config  Config
+	log     *slog.Logger
+	backend Backend
+	store   *store.Store
+	begun   time.Time // also the origin of the clock that never goes back
+	run     int64     // of the store
+	logPath string
+
+	calls  chan func()   // run by the loop, between steps
+	stop   chan struct{} // asks the loop to end
+	done   chan struct{} // closed by the loop
+	synced chan struct{} // closed by the loop once the inventory is complete
+
+	// All below belongs to the loop.
+	engine    *engine.Engine
+	events    *eventLog
+	jobs      map[cluster.JobID]*job // that have not ended, or whose end is not yet stored
+	inventory []cluster.Event        // of the Backend, until it is complete
+	isSynced  bool
+	own       []cluster.Event // of the Driver itself, to be handled after those at hand
+	held      []heldEvent
+	wakes     []timeline.Time
+	timer     *time.Timer
+	out       outbox
+	touched   map[cluster.JobID]*job // since the last harvest
+	broken    error                  // a bug of the policy, after which nothing is decided
+	trouble   error                  // why the outbox cannot be emptied
+	draining  bool                   // no new jobs
+}
+
+// heldEvent is an event that is handled later than it came.
+type heldEvent struct {
+	at    timeline.Time
+	event cluster.Event
+}
+
+// Start opens the event log, rebuilds the engine from the store and begins. It returns before the inventory is complete.
+func Start(c Config) (*Driver, error) {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, begun: time.Now(),
+		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}),
+		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, timer: time.NewTimer(time.Hour)}
+	d.engine = engine.New(c.Policy, nil)
+	ctx := context.Background()
+	run, err := c.Store.AddRun(ctx, store.Run{UID: c.UID, Policy: c.Policy.Name(), Settings: c.Settings, Started: d.now()})
+	if err != nil {
+		return nil, err
+	}
+	d.run = run
+	d.logPath = filepath.Join(c.Dir, "events", fmt.Sprintf("%06d.jsonl", run))
+	if d.events, err = createEventLog(d.logPath, trace.NewLogHeader(c.Policy.Name(), c.Settings, d.engine.Snapshot())); err != nil {
+		return nil, err
+	}
+	if err := d.load(ctx); err != nil {
+		return nil, errors.Join(err, d.events.close())
+	}
+	go d.loop()
+	return d, nil
+}
+
+// now is the wall clock when the Driver began plus what has passed since: it never goes back.
+func (d *Driver) now() timeline.Time {
+	return timeline.Time(d.begun.UnixNano()).Add(time.Since(d.begun))
+}
+
+// loop owns the engine.
+func (d *Driver) loop() {
+	defer close(d.done)
+	defer d.timer.Stop()
+	for {
+		// 1. Whatever comes next is taken in; events that are there already are taken in together, and stored together.
+		select {
+		case f := <-d.calls:
+			f()
+		case e := <-d.backend.Events():
+			d.receive(e)
+			d.drain()
+		case <-d.timer.C:
+		case <-d.stop:
+			d.finish()
+			return
+		}
+		// 2. What was to happen by now happens.
+		d.catchUp()
+		// 3. Steps are recorded, then acted on.
+		d.flush()
+		// 4. The loop is woken when it is needed next.
+		d.setTimer()
+	}
+}
+
+// drain takes in events that have come already, but not for ever.
+func (d *Driver) drain() {
+	for range 256 {
+		select {
+		case e := <-d.backend.Events():
+			d.receive(e)
+		default:
+			return
+		}
+	}
+}
+
+// catchUp handles the Driver's own events and those whose time has come.
+func (d *Driver) catchUp() {
+	for {
+		now := d.now()
+		for i := 0; i < len(d.held); {
+			if d.held[i].at > now {
+				i++
+				continue
+			}
+			d.own = append(d.own, d.held[i].event)
+			d.held = append(d.held[:i], d.held[i+1:]...)
+		}
+		woken := false
+		for i := 0; i < len(d.wakes); {
+			if d.wakes[i] > now {
+				i++
+				continue
+			}
+			woken = true
+			d.wakes = append(d.wakes[:i], d.wakes[i+1:]...)
+		}
+		if woken {
+			d.own = append(d.own, cluster.Event{Kind: cluster.Woken})
+		}
+		if len(d.own) == 0 {
+			return
+		}
+		events := d.own
+		d.own = nil
+		for i := range events {
+			d.step(events[i])
+		}
+	}
+}
+
+// retryAfter is how long the outbox waits before it tries again.
+const retryAfter = time.Second
+
+func (d *Driver) setTimer() {
+	next := timeline.Never
+	for _, at := range d.wakes {
+		next = min(next, at)
+	}
+	for _, h := range d.held {
+		next = min(next, h.at)
+	}
+	wait := time.Hour
+	if next != timeline.Never {
+		wait = min(wait, max(0, next.Sub(d.now())))
+	}
+	if d.trouble != nil {
+		wait = min(wait, retryAfter)
+	}
+	d.timer.Reset(wait)
+}
+
+// step hands one event to the engine and takes its decisions in. Nothing is acted on before the next flush.
+func (d *Driver) step(e cluster.Event) {
+	if d.broken != nil {
+		d.settleAlone()
+		return
+	}
+	now := d.now()
+	d.events.record(now, e)
+	decisions, err := d.decide(now, e)
+	if err != nil {
+		d.breakDown(err)
+		return
+	}
+	d.events.decided(now, decisions)
+	for i := range decisions {
+		d.take(now, &decisions[i])
+	}
+	if e.Task.Job != 0 {
+		d.touch(e.Task.Job)
+	}
+	if e.Job != 0 {
+		d.touch(e.Job)
+	}
+	d.harvest(now)
+}
+
+// decide is a step of the engine in which a panic is an error: it is a bug all the same, but what runs is not to suffer.
+func (d *Driver) decide(now timeline.Time, e cluster.Event) (decisions []cluster.Decision, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("engine: event %s at %v: panic: %v", e.Kind, now, p)
+		}
+	}()
+	return d.engine.Step(now, e)
+}
+
+// breakDown is what happens when the policy, or the engine, has a bug: it is said loudly, nothing is decided any more,
+// and everything else goes on. Containers run, their ends are recorded, jobs can be looked at and killed. The next start
+// builds the engine anew.
+func (d *Driver) breakDown(err error) {
+	d.broken = fault(Bug, "policy %s took an impossible decision, so nothing more is decided until bellows is started again; what runs goes on: %w", d.config.Policy.Name(), err)
+	d.log.Error("nothing more is decided; what runs goes on", "policy", d.config.Policy.Name(), "error", err, "event_log", d.logPath)
+	d.wakes = nil
+	d.settleAlone()
+}
+
+// finish is the end of the loop: what is recorded is all that the next Driver will know.
+func (d *Driver) finish() {
+	d.flush()
+	if d.trouble != nil {
+		d.log.Error("not everything could be stored; the rest is found out again at the next start", "error", d.trouble)
+	}
+	if err := d.store.EndRun(context.Background(), d.run, d.now()); err != nil {
+		d.log.Warn("cannot store the end of this run", "error", err)
+	}
+	if err := d.events.close(); err != nil {
+		d.log.Warn("cannot close the event log", "error", err)
+	}
+	for _, j := range d.jobs {
+		j.tell()
+	}
+}
+
+// errStopped is returned to whoever asks a Driver that has stopped.
+var errStopped = &Error{World, errors.New("bellows is going down")}
+
+// do has the loop run f, between two steps.
+func (d *Driver) do(ctx context.Context, f func()) error {
+	ran := make(chan struct{})
+	select {
+	case d.calls <- func() { f(); close(ran) }:
+		<-ran
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-d.done:
+		return errStopped
+	}
+}
+
+// awaitInventory waits until the Backend has told what it holds.
+func (d *Driver) awaitInventory(ctx context.Context) error {
+	select {
+	case <-d.synced:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-d.done:
+		return errStopped
+	}
+}
+
+// Shutdown ends the daemon's work for good. While jobs have not ended it is a Mistake unless kill is set: then they are
+// all cancelled, and Shutdown waits until the last has ended. Afterwards the Driver is closed.
+func (d *Driver) Shutdown(ctx context.Context, kill bool) error {
+	if err := d.awaitInventory(ctx); err != nil {
+		return err
+	}
+	var open []cluster.JobID
+	if err := d.do(ctx, func() {
+		open = d.openJobs()
+		if len(open) > 0 && !kill {
+			return
+		}
+		d.draining = true
+		for _, id := range open {
+			d.cancel(d.jobs[id])
+		}
+	}); err != nil {
+		return err
+	}
+	if len(open) > 0 && !kill {
+		return fault(Mistake, "%s not ended: wait for the end, or have them killed", have(open))
+	}
+	for _, id := range open {
+		if _, err := d.Wait(ctx, id); err != nil {
+			// It was not to be; the daemon lives on.
+			_ = d.do(context.WithoutCancel(ctx), func() { d.draining = false })
+			return err
+		}
+	}
+	return d.Close()
+}
+
+// have is "job 3 has" or "jobs 3, 4 and 12 more have".
+func have(ids []cluster.JobID) string {
+	if len(ids) == 1 {
+		return fmt.Sprintf("job %d has", ids[0])
+	}
+	const most = 5
+	text := "jobs"
+	for i, id := range ids[:min(len(ids), most)] {
+		if i > 0 {
+			text += ","
+		}
+		text += fmt.Sprintf(" %d", id)
+	}
+	if more := len(ids) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text + " have"
+}
+
+// Close stops deciding and leaves every container as it is: the next Start finds them again. It is what a signal to the
+// daemon should lead to.
+func (d *Driver) Close() error {
+	select {
+	case d.stop <- struct{}{}:
+	case <-d.done:
+	}
+	<-d.done
+	return nil
+}
+
+// Done is closed when the Driver has stopped, by Shutdown or Close.
+func (d *Driver) Done() <-chan struct{} { return d.done }
+
+// EventLog returns the file in which the steps of this run are recorded.
+func (d *Driver) EventLog() string { return d.logPath }
+
+// makeFile makes a file that only its owner can read, and its folder.
+func makeFile(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+}

@@ -1,0 +1,743 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+func TestJobRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		id := r.submit(submission(3))
+		a, b := r.order(cluster.Start), r.order(cluster.Start)
+		synctest.Wait()
+		r.noOrder()
+		if got := fmt.Sprint(a.Launch.Args); got != "[sort -S 393216K part0]" {
+			t.Errorf("command %s", got)
+		}
+		if !slices.Contains(a.Launch.Env, "LC_ALL=C") || slices.Contains(a.Launch.Env, "LC_ALL=de_DE") || a.Launch.Dir != "/work" || a.Launch.As.UID != 2000 {
+			t.Errorf("launch %+v", a.Launch)
+		}
+		r.fake.launched(a)
+		r.fake.launched(b)
+		synctest.Wait()
+		if j := r.job(id); j.Status != "running" || j.Stages[0].Running != 2 || j.Stages[0].Pending != 1 || j.Waiting == "" || j.Owner != "ada" {
+			t.Errorf("job %+v", j)
+		}
+		r.fake.ended(a.Container, cluster.Succeeded, 0)
+		c := r.order(cluster.Start)
+		r.fake.launched(c)
+		r.fake.ended(c.Container, cluster.Succeeded, 0)
+		r.fake.ended(b.Container, cluster.Succeeded, 0)
+		j := r.wait(id)
+		if j.Status != "succeeded" || j.ExitCode == nil || *j.ExitCode != 0 || j.Stages[0].Succeeded != 3 || len(j.Tasks) != 3 {
+			t.Errorf("job %+v", j)
+		}
+		synctest.Wait()
+		for _, o := range []cluster.Order{a, b, c} {
+			if !r.fake.forgotten[o.Container] {
+				t.Errorf("container %s was not forgotten", o.Container)
+			}
+		}
+		// What has ended is read from the store.
+		if again := r.job(id); again.Status != "succeeded" || len(again.Tasks) != 3 || !again.Ended {
+			t.Errorf("job %+v", again)
+		}
+		if jobs, err := r.Jobs(t.Context(), false); err != nil || len(jobs) != 0 {
+			t.Errorf("jobs %v %v", jobs, err)
+		}
+		if jobs, err := r.Jobs(t.Context(), true); err != nil || len(jobs) != 1 || jobs[0].Stages[0].Succeeded != 3 {
+			t.Errorf("jobs %v %v", jobs, err)
+		}
+		if logs, err := r.Logs(t.Context(), id); err != nil || len(logs) != 3 || !logs[0].Ended || logs[0].Stdout != a.Launch.Stdout {
+			t.Errorf("logs %v %v", logs, err)
+		}
+	})
+}
+
+func TestFailureEndsTheJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		id := r.submit(submission(3))
+		a, b := r.order(cluster.Start), r.order(cluster.Start)
+		r.fake.launched(a)
+		r.fake.launched(b)
+		r.fake.ended(b.Container, cluster.OutOfMemory, 137)
+		if k := r.order(cluster.Kill); k.Container != a.Container {
+			t.Errorf("killed %s", k.Container)
+		}
+		synctest.Wait()
+		if j := r.job(id); j.Ended || j.Status != "failed" || j.Tasks[0].State != "ending" {
+			t.Errorf("job %+v", j)
+		}
+		r.fake.ended(a.Container, cluster.Killed, 143)
+		j := r.wait(id)
+		if j.Status != "failed" || *j.ExitCode != 137 || j.Detail != "task 1.0.1: out-of-memory" || j.Stages[0].Failed != 2 || j.Stages[0].Pending != 1 {
+			t.Errorf("job %+v", j)
+		}
+	})
+}
+
+func TestRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		s := submission(1)
+		s.Job.MaxAttempts = 2
+		id := r.submit(s)
+		for run := 1; run <= 2; run++ {
+			o := r.order(cluster.Start)
+			if o.Container.Run != run {
+				t.Errorf("run %d, want %d", o.Container.Run, run)
+			}
+			r.fake.launched(o)
+			r.fake.ended(o.Container, cluster.Failed, run)
+		}
+		if j := r.wait(id); j.Status != "failed" || *j.ExitCode != 2 {
+			t.Errorf("job %+v", j)
+		}
+		if logs, err := r.Logs(t.Context(), id); err != nil || len(logs) != 2 {
+			t.Errorf("logs %v %v", logs, err)
+		}
+	})
+}
+
+// A machine that cannot start anything is tried again after a while, and not for ever.
+func TestStartsThatFailAreTriedAgainLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		id := r.submit(submission(1))
+		begun := time.Now()
+		for range maxFaults {
+			o := r.order(cluster.Start)
+			r.fake.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: o.Task, Run: o.Container.Run, Decision: o.ID, Detail: "no room for a cgroup"}
+		}
+		j := r.wait(id)
+		if passed := time.Since(begun); passed != 3*time.Second {
+			t.Errorf("it took %v", passed)
+		}
+		if j.Status != "failed" || j.ExitCode != nil || j.Detail != "task 1.0.0: could not run, 3 times in a row: no room for a cgroup" {
+			t.Errorf("job %+v", j)
+		}
+	})
+}
+
+// While a start that failed is held back, its job can be cancelled at once.
+func TestCancelDoesNotWaitForWhatIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		id := r.submit(submission(1))
+		o := r.order(cluster.Start)
+		r.fake.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: o.Task, Run: o.Container.Run, Detail: "no"}
+		synctest.Wait()
+		begun := time.Now()
+		if err := r.Cancel(t.Context(), user, id); err != nil {
+			t.Fatal(err)
+		}
+		if j := r.wait(id); j.Status != "cancelled" || time.Since(begun) != 0 {
+			t.Errorf("job %+v after %v", j, time.Since(begun))
+		}
+	})
+}
+
+func TestCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		id := r.submit(submission(5))
+		a, b := r.order(cluster.Start), r.order(cluster.Start)
+		r.fake.launched(a)
+		if err := r.Cancel(t.Context(), cluster.Credentials{UID: 3000}, id); KindOf(err) != Denied || err.Error() != "job 1: belongs to ada" {
+			t.Errorf("cancel by another user: %v", err)
+		}
+		if err := r.Cancel(t.Context(), user, id); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Cancel(t.Context(), user, id); err != nil {
+			t.Errorf("cancel again: %v", err)
+		}
+		r.order(cluster.Kill)
+		r.order(cluster.Kill)
+		r.fake.ended(a.Container, cluster.Killed, 143)
+		r.fake.launched(b)
+		r.fake.ended(b.Container, cluster.Killed, 143)
+		if j := r.wait(id); j.Status != "cancelled" || *j.ExitCode != 143 {
+			t.Errorf("job %+v", j)
+		}
+		synctest.Wait()
+		r.noOrder()
+		if err := r.Cancel(t.Context(), user, id); KindOf(err) != Mistake || err.Error() != "job 1: cannot be ended, because it has ended already (cancelled)" {
+			t.Errorf("cancel what has ended: %v", err)
+		}
+		if err := r.Cancel(t.Context(), user, 99); KindOf(err) != NotFound {
+			t.Errorf("cancel what never was: %v", err)
+		}
+	})
+}
+
+// Events that are lost, late, doubled or of nobody's containers change nothing else.
+func TestOddEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		id := r.submit(submission(2))
+		a, b := r.order(cluster.Start), r.order(cluster.Start)
+		r.fake.ended(a.Container, cluster.Succeeded, 0) // its start was never told
+		r.fake.launched(a)                              // too late
+		r.fake.ended(a.Container, cluster.Failed, 1)    // told already
+		stranger := cluster.ContainerID{Task: cluster.TaskID{Job: 77}, Run: 1}
+		r.fake.ended(stranger, cluster.Failed, 1)
+		r.fake.events <- cluster.Event{Kind: cluster.TaskAdopted, Task: stranger.Task, Run: 1}
+		r.fake.launched(b)
+		r.fake.launched(b)
+		r.fake.ended(cluster.ContainerID{Task: b.Task, Run: 9}, cluster.Failed, 1)
+		r.fake.ended(b.Container, cluster.Succeeded, 0)
+		if j := r.wait(id); j.Status != "succeeded" {
+			t.Errorf("job %+v", j)
+		}
+		synctest.Wait()
+		if !r.fake.forgotten[stranger] {
+			t.Error("the end of a container that nobody knows would be told for ever")
+		}
+	})
+}
+
+func TestMistakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		for _, c := range []struct {
+			name   string
+			change func(*Submission)
+			want   string
+		}{
+			{"too large", func(s *Submission) { s.Job.Stages[0].Ideal[resource.Memory] = 2 * resource.GiB },
+				`job "sorts" stage "sort" memory 2GiB: must be at most what a node has, 1GiB`},
+			{"too many cores", func(s *Submission) { s.Job.Stages[0].Ideal[resource.CPU] = 3000 },
+				`job "sorts" stage "sort" cpu 3 cores: must be at most what a node has, 2 cores`},
+			{"no memory", func(s *Submission) { s.Job.Stages[0].Ideal[resource.Memory] = 0 },
+				`job "sorts" stage "sort": ideal memory 0 bytes: must be positive`},
+			{"cycle", func(s *Submission) { s.Job.Stages[0].Parents = []int{0} },
+				`job "sorts" parents: must not form a cycle, but sort waits for sort`},
+			{"no command", func(s *Submission) { s.Commands = nil }, `job "sorts" commands 0: must be one for each of its 1 stages`},
+			{"empty command", func(s *Submission) { s.Commands[0].Args = nil }, `job "sorts" stage "sort" command: must begin with the name of a program`},
+			{"placeholder", func(s *Submission) { s.Commands[0].Args = []string{"a", "{no}"} }, "{no}"},
+			{"relative", func(s *Submission) { s.Dir = "here" }, `job "sorts" working directory "here": must be an absolute path`},
+			{"profile", func(s *Submission) { s.Profiles = []string{"p"} },
+				`job "sorts" stage "sort" profile "p": there is none of that name; measure one with bellows profile`},
+			{"profiles", func(s *Submission) { s.Profiles = []string{"p", "q"} }, `job "sorts" profiles 2: must be one for each of its 1 stages, or none`},
+		} {
+			s := submission(1)
+			c.change(&s)
+			if _, err := r.Submit(t.Context(), s); KindOf(err) != Mistake || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v: %v", c.name, KindOf(err), err)
+			}
+		}
+		if jobs, err := r.Jobs(t.Context(), true); err != nil || len(jobs) != 0 {
+			t.Errorf("jobs %v %v", jobs, err)
+		}
+		if _, err := r.Job(t.Context(), 5, false); KindOf(err) != NotFound {
+			t.Errorf("job 5: %v", err)
+		}
+		if _, err := r.WaitTask(t.Context(), cluster.TaskID{Job: 5}, false); KindOf(err) != NotFound {
+			t.Errorf("task of job 5: %v", err)
+		}
+	})
+}
+
+func TestProfileFillsWhatIsLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := policy.New("yarn-me", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newRig(t, p)
+		defer r.end()
+		profile := store.Profile{UID: user.UID, Name: "sort", IdealMemory: 600 * resource.MiB, MinMemory: 200 * resource.MiB, Duration: time.Minute,
+			Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 1.5}}
+		if err := r.store.PutProfile(t.Context(), profile); err != nil {
+			t.Fatal(err)
+		}
+		s := submission(4)
+		s.Profiles = []string{"sort"}
+		s.Job.Stages[0].Ideal[resource.Memory] = 0
+		id := r.submit(s)
+		r.fake.launched(r.order(cluster.Start))
+		o := r.order(cluster.Start)
+		if got := o.Grant[resource.Memory]; got < 200*resource.MiB || got > 424*resource.MiB {
+			t.Errorf("granted %v", o.Grant)
+		}
+		r.fake.launched(o)
+		synctest.Wait()
+		e, err := r.Explain(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(e.Tasks) != 2 || e.Tasks[1].Slowdown != 1.5 || !strings.Contains(e.Tasks[1].Why, "under-sized") || e.EstimatedEnd.IsZero() {
+			t.Errorf("explained %+v", e)
+		}
+	})
+}
+
+func TestExplain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		s := submission(2)
+		s.Job.Stages[0].Duration = time.Minute
+		running := r.submit(s)
+		waits := r.submit(s)
+		r.fake.launched(r.order(cluster.Start))
+		r.fake.launched(r.order(cluster.Start))
+		synctest.Wait()
+		e, err := r.Explain(t.Context(), waits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Why != "The next task of the job has not started: no node has 400MiB and 1 cores free." || !e.EarliestStart.Equal(time.Now().Add(time.Minute)) {
+			t.Errorf("explained %+v", e)
+		}
+		e, err = r.Explain(t.Context(), running)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Why != "All tasks of the job that are left are running." || !e.EstimatedEnd.Equal(time.Now().Add(time.Minute)) || len(e.Tasks) != 2 || len(e.Decisions) != 2 {
+			t.Errorf("explained %+v", e)
+		}
+	})
+}
+
+func TestWaitTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		id := r.submit(submission(3))
+		a := r.order(cluster.Start)
+		started := make(chan Task)
+		go func() {
+			task, err := r.WaitTask(t.Context(), cluster.TaskID{Job: id}, false)
+			if err != nil {
+				t.Error(err)
+			}
+			started <- task
+		}()
+		synctest.Wait()
+		select {
+		case <-started:
+			t.Error("it has not started yet")
+		default:
+		}
+		r.fake.launched(a)
+		if task := <-started; task.State != "running" {
+			t.Errorf("task %+v", task)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := r.WaitTask(ctx, cluster.TaskID{Job: id}, true); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("waited with %v", err)
+		}
+		if err := r.Cancel(t.Context(), user, id); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.WaitTask(t.Context(), cluster.TaskID{Job: id, Index: 7}, false); KindOf(err) != NotFound {
+			t.Errorf("waited with %v", err)
+		}
+		r.fake.ended(a.Container, cluster.Killed, 143)
+		r.fake.ended(r.order(cluster.Start).Container, cluster.Killed, 143)
+		if _, err := r.WaitTask(t.Context(), cluster.TaskID{Job: id, Index: 2}, false); KindOf(err) != NotFound {
+			t.Errorf("waited with %v", err)
+		}
+	})
+}
+
+func TestShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		id := r.submit(submission(1))
+		o := r.order(cluster.Start)
+		r.fake.launched(o)
+		if err := r.Shutdown(t.Context(), false); KindOf(err) != Mistake || !strings.HasPrefix(err.Error(), "job 1 has not ended") {
+			t.Errorf("shut down with %v", err)
+		}
+		down := make(chan error)
+		go func() { down <- r.Shutdown(t.Context(), true) }()
+		r.order(cluster.Kill)
+		if _, err := r.Submit(t.Context(), submission(1)); err == nil {
+			t.Error("a job was taken on the way down")
+		}
+		r.fake.ended(o.Container, cluster.Killed, 143)
+		if err := <-down; err != nil {
+			t.Error(err)
+		}
+		<-r.Done()
+		j, err := r.store.Job(t.Context(), id)
+		if err != nil || !j.State.Ended || j.State.Status != "cancelled" {
+			t.Errorf("job %+v %v", j.State, err)
+		}
+		if _, err := r.Job(t.Context(), id, false); err == nil {
+			t.Error("a stopped driver answers")
+		}
+	})
+}
+
+// bug is a policy that starts what there is no room for, or panics, when its time has come.
+type bug struct {
+	policy.Policy
+	after  int
+	panics bool
+}
+
+func (b *bug) Decide(now timeline.Time, p *cluster.Plan) {
+	b.after--
+	if b.after >= 0 {
+		b.Policy.Decide(now, p)
+		return
+	}
+	if b.panics {
+		panic("index out of range")
+	}
+	for _, j := range p.Jobs {
+		p.Start(j, 0, p.Nodes[0], 400*resource.MiB, cluster.Because(cluster.Fits))
+		p.Start(j, 0, p.Nodes[0], 400*resource.MiB, cluster.Because(cluster.Fits))
+	}
+}
+
+// A bug of the policy ends deciding, and nothing else: what runs goes on, its end is kept, jobs can be seen and killed, and
+// the next start goes on from there.
+func TestPolicyBugLosesNothing(t *testing.T) {
+	for _, panics := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, &bug{Policy: fifo(t), after: 5, panics: panics}) // Synced, two jobs, two launches
+			defer r.end()
+			first := r.submit(submission(2))
+			second := r.submit(submission(1))
+			a, b := r.order(cluster.Start), r.order(cluster.Start)
+			r.fake.launched(a)
+			r.fake.launched(b)
+			synctest.Wait()
+			r.fake.ended(a.Container, cluster.Failed, 3)
+			synctest.Wait()
+			s, err := r.Status(t.Context())
+			if err != nil || !strings.Contains(s.Trouble, "policy fifo took an impossible decision") {
+				t.Errorf("status %+v %v", s, err)
+			}
+			if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != Bug {
+				t.Errorf("submit: %v", err)
+			}
+			if _, err := r.Wait(t.Context(), second); KindOf(err) != Bug {
+				t.Errorf("wait for a job that cannot start: %v", err)
+			}
+			if err := r.Cancel(t.Context(), user, first); err != nil {
+				t.Error(err)
+			}
+			if k := r.order(cluster.Kill); k.Container != b.Container {
+				t.Errorf("killed %s", k.Container)
+			}
+			r.fake.ended(b.Container, cluster.Killed, 143)
+			if j := r.wait(first); j.Status != "cancelled" || *j.ExitCode != 3 {
+				t.Errorf("job %+v", j)
+			}
+			synctest.Wait()
+			r.noOrder()
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+			r.fake = newFake()
+			r.start(fifo(t))
+			o := r.order(cluster.Start)
+			r.fake.launched(o)
+			r.fake.ended(o.Container, cluster.Succeeded, 0)
+			if j := r.wait(second); j.Status != "succeeded" {
+				t.Errorf("job %+v", j)
+			}
+		})
+	}
+}
+
+// A restart finds everything as it was: what ran, what ended meanwhile, what was stored but never started, what was
+// cancelled, and how often a task has failed.
+func TestRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		s := submission(2)
+		s.Job.MaxAttempts = 2
+		s.Job.Stages = append(s.Job.Stages, cluster.Stage{Name: "merge", Tasks: 1, Parents: []int{0}, Ideal: resource.Of(1000, 100*resource.MiB)})
+		s.Commands = append(s.Commands, trace.Command{Args: []string{"merge"}})
+		dag := r.submit(s)
+		a, b := r.order(cluster.Start), r.order(cluster.Start)
+		r.fake.launched(a)
+		r.fake.launched(b)
+		r.fake.ended(a.Container, cluster.Failed, 7)
+		a = r.order(cluster.Start)
+		r.fake.launched(a)
+		other := r.submit(submission(1))
+		cancelled := r.submit(submission(1))
+		if err := r.Cancel(t.Context(), user, cancelled); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		stranger := cluster.ContainerID{Task: cluster.TaskID{Job: 99}, Run: 1}
+		r.fake = newFake(
+			cluster.Event{Kind: cluster.TaskAdopted, Task: a.Task, Run: a.Container.Run, Grant: a.Grant, Launched: 5},
+			cluster.Event{Kind: cluster.TaskAdopted, Task: stranger.Task, Run: 1, Grant: resource.Of(1000, 900*resource.MiB), Launched: 5},
+			cluster.Event{Kind: cluster.TaskEnded, Task: b.Task, Run: b.Container.Run, Outcome: cluster.Succeeded, Exit: &cluster.Exit{}},
+		)
+		r.start(fifo(t))
+		if k := r.order(cluster.Kill); k.Container != stranger {
+			t.Errorf("killed %s", k.Container)
+		}
+		o := r.order(cluster.Start)
+		if o.Task.Job != other {
+			t.Errorf("started %s", o.Container)
+		}
+		if j := r.job(cancelled); j.Status != "cancelled" || !j.Ended {
+			t.Errorf("job %+v", j)
+		}
+		j := r.job(dag)
+		if j.Status != "running" || j.Stages[0].Succeeded != 1 || j.Stages[0].Running != 1 || j.Stages[1].Pending != 1 {
+			t.Errorf("job %+v", j)
+		}
+		// It has failed once before; once more is too often.
+		r.fake.ended(a.Container, cluster.Failed, 8)
+		if j := r.wait(dag); j.Status != "failed" || *j.ExitCode != 8 {
+			t.Errorf("job %+v", j)
+		}
+	})
+}
+
+// An order that was stored but never reached the machine is given again, as another run.
+func TestOrderThatNeverArrived(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		id := r.submit(submission(1))
+		r.order(cluster.Start)
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r.fake = newFake()
+		r.start(fifo(t))
+		o := r.order(cluster.Start)
+		if o.Container.Run != 2 {
+			t.Errorf("started %s", o.Container)
+		}
+		r.fake.launched(o)
+		r.fake.ended(o.Container, cluster.Succeeded, 0)
+		if j := r.wait(id); j.Status != "succeeded" {
+			t.Errorf("job %+v", j)
+		}
+	})
+}
+
+// A node may be smaller after a restart than what runs there; it goes on, and nothing more starts until there is room.
+func TestRestartOnLessMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		r.submit(submission(3))
+		a, b := r.order(cluster.Start), r.order(cluster.Start)
+		r.fake.launched(a)
+		r.fake.launched(b)
+		synctest.Wait()
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r.fake = newFake(
+			cluster.Event{Kind: cluster.TaskAdopted, Task: a.Task, Run: 1, Grant: a.Grant},
+			cluster.Event{Kind: cluster.TaskAdopted, Task: b.Task, Run: 1, Grant: b.Grant})
+		first := <-r.fake.events
+		first.NewNode.Capacity = resource.Of(1000, 500*resource.MiB)
+		events := r.fake.events
+		r.fake.events = make(chan cluster.Event, 10)
+		r.fake.events <- first
+		for range 3 {
+			r.fake.events <- <-events
+		}
+		r.start(fifo(t))
+		synctest.Wait()
+		r.noOrder()
+		s, err := r.Status(t.Context())
+		if err != nil || s.Trouble != "" || s.Running != 2 {
+			t.Errorf("status %+v %v", s, err)
+		}
+	})
+}
+
+// What a live run has recorded, told to another engine, gives the same decisions; other events do not.
+func TestReplay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := policy.New("yarn-me", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newRig(t, p)
+		defer r.end()
+		s := submission(4)
+		s.Job.Stages[0].Duration = time.Minute
+		s.Job.Stages[0].MinMemory = 100 * resource.MiB
+		s.Job.Stages[0].Elasticity = cluster.Elasticity{Kind: cluster.SawTooth, Factor: 1.5}
+		for range 3 {
+			r.submit(s)
+			time.Sleep(time.Second)
+		}
+		for n := 0; n < 12; n++ {
+			o := r.order(cluster.Start)
+			r.fake.launched(o)
+			time.Sleep(10 * time.Second)
+			r.fake.ended(o.Container, cluster.Succeeded, 0)
+		}
+		r.wait(3)
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		header, log := readLog(t, r.EventLog())
+		if header.Policy != "yarn-me" {
+			t.Errorf("header %+v", header)
+		}
+		if at, ok := replay(t, header, log); !ok {
+			t.Errorf("record %d of %d came out differently", at, len(log))
+		}
+		changed := 0
+		for i := range log {
+			if log[i].Events == nil || log[i].Events[0].Kind != cluster.TaskEnded {
+				continue
+			}
+			other := slices.Clone(log)
+			other[i].Events = []cluster.Event{log[i].Events[0]}
+			other[i].Events[0].Outcome = cluster.Lost // It must run again.
+			if _, ok := replay(t, header, other); ok {
+				t.Errorf("event %d was changed, and no decision", i)
+			}
+			changed++
+		}
+		if changed != 12 {
+			t.Errorf("%d ends in the log", changed)
+		}
+	})
+}
+
+func readLog(t *testing.T, path string) (trace.LogHeader, []trace.LogRecord) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	in, err := trace.NewLogReader(file, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log []trace.LogRecord
+	for {
+		record, err := in.Next()
+		if err != nil {
+			return in.Header, log
+		}
+		log = append(log, record)
+	}
+}
+
+// While nothing can be recorded nothing is started and no job is taken, but what is to be killed is killed, and what ends
+// is not forgotten; as soon as there is room again everything goes on.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("bellows-test", dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skipf("needs to mount a file system: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{t: t, dir: dir, fake: newFake()}
+		var err error
+		if r.store, err = store.Open(dir); err != nil {
+			t.Fatal(err)
+		}
+		r.start(fifo(t))
+		defer r.end()
+		first := r.submit(submission(3))
+		second := r.submit(submission(1))
+		a, b := r.order(cluster.Start), r.order(cluster.Start)
+		r.fake.launched(a)
+		r.fake.launched(b)
+		synctest.Wait()
+		ballast := filepath.Join(dir, "ballast")
+		if err := os.WriteFile(ballast, make([]byte, 2<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+			t.Fatalf("the disk is not full: %v", err)
+		}
+		// More than fits into what is left of the log's last page.
+		r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: a.Task, Run: 1, Outcome: cluster.Succeeded, Exit: &cluster.Exit{}, Detail: strings.Repeat("x", 100_000)}
+		synctest.Wait()
+		r.noOrder()
+		if r.fake.forgotten[a.Container] {
+			t.Error("the end of a container was forgotten before it was stored")
+		}
+		s, err := r.Status(t.Context())
+		if err != nil || !strings.Contains(s.Trouble, "no space left on device") {
+			t.Errorf("status %+v %v", s, err)
+		}
+		if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != World || !strings.Contains(err.Error(), "no jobs are taken at the moment: write the event log") {
+			t.Errorf("submit: %v", err)
+		}
+		if err := r.Cancel(t.Context(), user, first); KindOf(err) != World {
+			t.Errorf("cancel: %v", err)
+		}
+		if k := r.order(cluster.Kill); k.Container != b.Container {
+			t.Errorf("killed %s", k.Container)
+		}
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * retryAfter)
+		synctest.Wait()
+		if !r.fake.forgotten[a.Container] {
+			t.Error("the end of a container was not stored")
+		}
+		// What was decided meanwhile, and then cancelled, is started and killed, in this order.
+		o := r.order(cluster.Start)
+		if k := r.order(cluster.Kill); k.Container != o.Container || o.Task.Job != first {
+			t.Errorf("started %s, killed %s", o.Container, k.Container)
+		}
+		r.fake.ended(o.Container, cluster.Killed, 143)
+		r.fake.ended(b.Container, cluster.Killed, 143)
+		o = r.order(cluster.Start)
+		r.fake.launched(o)
+		r.fake.ended(o.Container, cluster.Succeeded, 0)
+		if j := r.wait(first); j.Status != "cancelled" {
+			t.Errorf("job %+v", j)
+		}
+		if j := r.wait(second); j.Status != "succeeded" {
+			t.Errorf("job %+v", j)
+		}
+		if _, log := readLog(t, r.EventLog()); len(log) < 10 {
+			t.Errorf("%d records in the log", len(log))
+		}
+	})
+}

@@ -1,0 +1,66 @@
+package live
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// eventLog is the record of one run's steps. Lines are collected and written together; a write that fails is taken back,
+// so that the file never holds half a line while the Driver lives.
+type eventLog struct {
+	file *os.File
+	good int64 // bytes that are written
+	text bytes.Buffer
+	to   *trace.LogWriter
+}
+
+func createEventLog(path string, header trace.LogHeader) (*eventLog, error) {
+	file, err := makeFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("make the event log: %w", err)
+	}
+	l := &eventLog{file: file}
+	l.to, err = trace.NewLogWriter(&l.text, header)
+	if err == nil {
+		err = l.flush()
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return l, nil
+}
+
+// record and decided collect lines. Encoding plain values into memory does not fail.
+func (l *eventLog) record(now timeline.Time, e cluster.Event) {
+	if err := l.to.Events(now, e); err != nil {
+		panic(err)
+	}
+}
+
+func (l *eventLog) decided(now timeline.Time, decisions []cluster.Decision) {
+	if err := l.to.Decisions(now, decisions); err != nil {
+		panic(err)
+	}
+}
+
+// flush writes what was collected. If it fails the file is as before, and everything is still there to be tried again.
+func (l *eventLog) flush() error {
+	if l.text.Len() == 0 {
+		return nil
+	}
+	n, err := l.file.WriteAt(l.text.Bytes(), l.good)
+	if err != nil {
+		return errors.Join(fmt.Errorf("write the event log: %w", err), l.file.Truncate(l.good))
+	}
+	l.good += int64(n)
+	l.text.Reset()
+	return nil
+}
+
+func (l *eventLog) close() error { return l.file.Close() }

@@ -1,0 +1,143 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Explain says why a job is where it is.
+func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, error) {
+	if err := d.awaitInventory(ctx); err != nil {
+		return Explanation{}, err
+	}
+	view, err := d.look(ctx, id)
+	if err != nil {
+		return Explanation{}, err
+	}
+	e := Explanation{Job: view}
+	if err := d.do(ctx, func() {
+		if j, ok := d.jobs[id]; ok {
+			d.explain(&e, j)
+		}
+	}); err != nil {
+		return Explanation{}, err
+	}
+	if e.Why == "" {
+		e.Why = whyEnded(&e.Job)
+	}
+	return e, nil
+}
+
+func whyEnded(j *Job) string {
+	text := fmt.Sprintf("The job has ended: %s.", j.Status)
+	if j.Detail != "" {
+		text = fmt.Sprintf("The job has ended: %s, because of %s.", j.Status, j.Detail)
+	}
+	return text
+}
+
+// explain fills in what only the engine knows.
+func (d *Driver) explain(e *Explanation, j *job) {
+	for _, n := range j.notes {
+		e.Decisions = append(e.Decisions, DecisionNote{At: instant(n.at), Kind: n.kind.String(), Task: n.task, Why: n.reason.Words(clock)})
+	}
+	state := d.engineJob(j)
+	switch {
+	case j.State.Ended:
+		return
+	case state == nil:
+		e.Why = "Nothing more is decided: " + fmt.Sprint(d.broken) + "."
+		return
+	}
+	snapshot, now := d.engine.Snapshot(), d.now()
+	latest, known := now, true
+	tasks := slices.Clone(state.Tasks)
+	slices.SortFunc(tasks, func(a, b *cluster.TaskState) int { return compareTasks(a.ID, b.ID) })
+	for _, t := range tasks {
+		end, ok := snapshot.EstimatedEnd(t, now)
+		latest, known = max(latest, end), known && ok
+		e.Tasks = append(e.Tasks, d.explainTask(j, t, end, ok))
+	}
+	stage, ready := state.NextStage()
+	pending := state.Pending() > 0
+	switch {
+	case state.EndKnown:
+		e.EstimatedEnd = instant(max(now, state.End))
+	case known && !pending && len(state.Tasks) > 0:
+		e.EstimatedEnd = instant(latest)
+	}
+	switch {
+	case state.Status.Ended():
+		e.Why = fmt.Sprintf("The job is being ended: %s.", state.Status)
+	case !pending:
+		e.Why = "All tasks of the job that are left are running."
+	case !ready:
+		e.Why = "What is left of the job waits for an earlier stage to end."
+	default:
+		need := state.Stages[stage].Ideal
+		if d.underSizes() && state.Stages[stage].Elastic() {
+			need[resource.Memory] = state.Stages[stage].MinMemory
+		}
+		if at, ok := earliestRoom(snapshot, need, now); ok {
+			e.EarliestStart = instant(at)
+		}
+		e.Why = fmt.Sprintf("The next task of the job has not started: %s.", e.Job.Waiting)
+	}
+}
+
+func (d *Driver) explainTask(j *job, t *cluster.TaskState, end timeline.Time, known bool) TaskExplanation {
+	stage := t.Stage()
+	out := TaskExplanation{Task: t.ID, MemoryBytes: int64(t.Grant[resource.Memory]), IdealBytes: int64(stage.Ideal[resource.Memory]),
+		Slowdown: stage.Elasticity.Slowdown(stage.Ideal[resource.Memory], t.Grant[resource.Memory])}
+	if r := j.newest(t.ID); r != nil {
+		out.Why = r.Why
+	}
+	if known {
+		out.EstimatedEnd = instant(end)
+	}
+	return out
+}
+
+// earliestRoom returns when some node will have need free if nothing more is started. ok is false if that cannot be said,
+// because it depends on tasks of unknown run time.
+func earliestRoom(s *cluster.Snapshot, need resource.Vector, now timeline.Time) (at timeline.Time, ok bool) {
+	at = timeline.Never
+	for _, n := range s.Nodes {
+		if n.Gone || !need.FitsIn(n.Capacity) {
+			continue
+		}
+		if t, known := roomOn(s, n, need, now); known {
+			at, ok = min(at, t), true
+		}
+	}
+	return at, ok
+}
+
+// roomOn frees a node task by task, in the order in which they should end, until need fits.
+func roomOn(s *cluster.Snapshot, n *cluster.NodeState, need resource.Vector, now timeline.Time) (timeline.Time, bool) {
+	type end struct {
+		at    timeline.Time
+		grant resource.Vector
+	}
+	var ends []end
+	for _, t := range n.Tasks {
+		if at, known := s.EstimatedEnd(t, now); known {
+			ends = append(ends, end{at, t.Grant})
+		}
+	}
+	slices.SortFunc(ends, func(a, b end) int { return cmp.Compare(a.at, b.at) })
+	free, at := n.Free, now
+	for _, e := range ends {
+		if need.FitsIn(free) {
+			break
+		}
+		free, at = free.Add(e.grant), e.at
+	}
+	return at, need.FitsIn(free)
+}

@@ -1,0 +1,169 @@
+package live
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// fake is a Backend whose containers do what a test says. It is there for what a real machine does once in a year.
+type fake struct {
+	events    chan cluster.Event
+	orders    chan cluster.Order
+	forgotten map[cluster.ContainerID]bool // only to be read when the Driver is idle or has stopped
+}
+
+func newFake(inventory ...cluster.Event) *fake {
+	f := &fake{events: make(chan cluster.Event, 1000), orders: make(chan cluster.Order, 1000), forgotten: map[cluster.ContainerID]bool{}}
+	node := cluster.Node{Name: "n1", Capacity: resource.Of(2000, resource.GiB)}
+	f.events <- cluster.Event{Kind: cluster.NodeJoined, NewNode: &node}
+	for _, e := range inventory {
+		f.events <- e
+	}
+	f.events <- cluster.Event{Kind: cluster.Synced}
+	return f
+}
+
+func (f *fake) Apply(orders []cluster.Order) {
+	for _, o := range orders {
+		f.orders <- o
+	}
+}
+func (f *fake) Events() <-chan cluster.Event                      { return f.events }
+func (f *fake) Forget(id cluster.ContainerID)                     { f.forgotten[id] = true }
+func (f *fake) Readings() map[cluster.ContainerID]cluster.Reading { return nil }
+
+// launched says that an order to start was carried out.
+func (f *fake) launched(o cluster.Order) {
+	f.events <- cluster.Event{Kind: cluster.DecisionDone, Task: o.Task, Run: o.Container.Run, Decision: o.ID, Launched: 1}
+}
+
+func (f *fake) ended(id cluster.ContainerID, outcome cluster.Outcome, code int) {
+	f.events <- cluster.Event{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run, Outcome: outcome, Exit: &cluster.Exit{Code: code, Started: 1, Ended: 2}, Detail: outcome.String()}
+}
+
+// rig is a Driver on a fake.
+type rig struct {
+	*Driver
+	t     *testing.T
+	fake  *fake
+	dir   string
+	store *store.Store
+}
+
+func newRig(t *testing.T, p policy.Policy) *rig {
+	t.Helper()
+	r := &rig{t: t, dir: t.TempDir(), fake: newFake()}
+	var err error
+	if r.store, err = store.Open(r.dir); err != nil {
+		t.Fatal(err)
+	}
+	r.start(p)
+	return r
+}
+
+// start starts a Driver on the state that there is.
+func (r *rig) start(p policy.Policy) {
+	r.t.Helper()
+	r.startOn(p, r.fake)
+}
+
+func (r *rig) startOn(p policy.Policy, b Backend) {
+	r.t.Helper()
+	var err error
+	r.Driver, err = Start(Config{Policy: p, Backend: b, Store: r.store, Dir: r.dir, UID: 1000, Log: slog.New(slog.NewTextHandler(r.t.Output(), nil))})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) end() {
+	r.t.Helper()
+	if err := r.Driver.Close(); err != nil {
+		r.t.Error(err)
+	}
+	if err := r.store.Close(); err != nil {
+		r.t.Error(err)
+	}
+}
+
+// order returns the next order, which must be of a kind.
+func (r *rig) order(kind cluster.DecisionKind) cluster.Order {
+	r.t.Helper()
+	select {
+	case o := <-r.fake.orders:
+		if o.Kind != kind {
+			r.t.Fatalf("order %+v, want a %s", o, kind)
+		}
+		return o
+	case <-time.After(time.Minute):
+		r.t.Fatalf("no order to %s", kind)
+		return cluster.Order{}
+	}
+}
+
+func (r *rig) noOrder() {
+	r.t.Helper()
+	select {
+	case o := <-r.fake.orders:
+		r.t.Fatalf("order %+v, want none", o)
+	default:
+	}
+}
+
+func (r *rig) submit(s Submission) cluster.JobID {
+	r.t.Helper()
+	id, err := r.Submit(r.t.Context(), s)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return id
+}
+
+func (r *rig) job(id cluster.JobID) Job {
+	r.t.Helper()
+	j, err := r.Job(context.Background(), id, false)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return j
+}
+
+func (r *rig) wait(id cluster.JobID) Job {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	j, err := r.Wait(ctx, id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return j
+}
+
+func fifo(t *testing.T) policy.Policy {
+	t.Helper()
+	p, err := policy.New("fifo", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// user is an ordinary user, other than the daemon's.
+var user = cluster.Credentials{UID: 2000, GID: 2000, User: "ada"}
+
+// submission is a job of so many tasks of 400 MiB and one core: two run at a time.
+func submission(tasks int) Submission {
+	return Submission{
+		Job:      cluster.Job{Name: "sorts", Stages: []cluster.Stage{{Name: "sort", Tasks: tasks, Ideal: resource.Of(1000, 400*resource.MiB)}}},
+		Commands: []trace.Command{{Args: []string{"sort", "-S", "{memory}", "part{task}"}, Env: map[string]string{"LC_ALL": "C"}}},
+		Caller:   user, Env: []string{"PATH=/bin", "LC_ALL=de_DE"}, Dir: "/work",
+	}
+}

@@ -1,0 +1,246 @@
+package live
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// job is a job as the Driver knows it.
+type job struct {
+	store.Job
+	// state is the engine's; nil if the engine does not have the job.
+	state *cluster.JobState
+	// runs of each task that was ever started, in order.
+	runs map[cluster.TaskID][]*run
+	// faults counts, by task, starts in a row that came to nothing through no fault of the program.
+	faults map[cluster.TaskID]int
+	notes  []note
+	// changed is closed, and replaced, when something about the job has changed.
+	changed chan struct{}
+}
+
+// run is one run of a task.
+type run struct {
+	store.Task
+	launched bool // the engine has been told that it runs
+	killing  bool // it has been told to end
+}
+
+// note is a decision about a job.
+type note struct {
+	at     timeline.Time
+	kind   cluster.DecisionKind
+	task   cluster.TaskID
+	reason cluster.Reason
+}
+
+// notesKept is how many decisions are remembered per job, for explanations.
+const notesKept = 50
+
+func newJob(stored store.Job) *job {
+	return &job{Job: stored, runs: map[cluster.TaskID][]*run{}, faults: map[cluster.TaskID]int{}, changed: make(chan struct{})}
+}
+
+func (r *run) ended() bool { return r.Outcome != 0 }
+
+// tell wakes everybody who waits for a change.
+func (j *job) tell() {
+	close(j.changed)
+	j.changed = make(chan struct{})
+}
+
+func (j *job) note(n note) {
+	j.notes = append(j.notes, n)
+	if len(j.notes) > notesKept {
+		j.notes = slices.Delete(j.notes, 0, 1)
+	}
+}
+
+// has tells whether the job has a task of that number.
+func (j *job) has(id cluster.TaskID) bool {
+	stages := j.Request.Job.Stages
+	return id.Stage >= 0 && int(id.Stage) < len(stages) && id.Index >= 0 && int(id.Index) < stages[id.Stage].Tasks
+}
+
+// newest returns the newest run of a task, nil if it was never started.
+func (j *job) newest(id cluster.TaskID) *run {
+	runs := j.runs[id]
+	if len(runs) == 0 {
+		return nil
+	}
+	return runs[len(runs)-1]
+}
+
+// find returns a run, nil if there is none.
+func (j *job) find(id cluster.ContainerID) *run {
+	for _, r := range j.runs[id.Task] {
+		if r.Container.Run == id.Run {
+			return r
+		}
+	}
+	return nil
+}
+
+func (j *job) add(r *run) {
+	id := r.Container.Task
+	j.runs[id] = append(j.runs[id], r)
+}
+
+// tasks returns the tasks that were ever started, sorted.
+func (j *job) tasks() []cluster.TaskID {
+	ids := make([]cluster.TaskID, 0, len(j.runs))
+	for id := range j.runs {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, compareTasks)
+	return ids
+}
+
+func compareTasks(a, b cluster.TaskID) int {
+	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Index, b.Index))
+}
+
+// alive returns the runs that have not ended.
+func (j *job) alive() []*run {
+	var out []*run
+	for _, id := range j.tasks() {
+		if r := j.newest(id); !r.ended() {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// culprit returns the run that is to blame for the end of the job: the last that ended without success, nil if none did.
+func (j *job) culprit() *run {
+	var last *run
+	for _, id := range j.tasks() {
+		r := j.newest(id)
+		if r.ended() && r.Outcome != cluster.Succeeded && (last == nil || blame(r) > blame(last) || blame(r) == blame(last) && r.Ended < last.Ended) {
+			last = r
+		}
+	}
+	return last
+}
+
+// blame orders outcomes: a task that failed by itself is to blame, not those that were killed for it.
+func blame(r *run) int {
+	switch r.Outcome {
+	case cluster.Failed, cluster.OutOfMemory:
+		return 2
+	case cluster.Lost:
+		return 1
+	}
+	return 0
+}
+
+// openJobs returns the jobs that have not ended, sorted.
+func (d *Driver) openJobs() []cluster.JobID {
+	var ids []cluster.JobID
+	for id, j := range d.jobs {
+		if !j.State.Ended {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (d *Driver) touch(id cluster.JobID) {
+	if j, ok := d.jobs[id]; ok {
+		d.touched[id] = j
+	}
+}
+
+// harvest finds out which of the jobs that were touched have got on, and which have ended.
+func (d *Driver) harvest(now timeline.Time) {
+	for id, j := range d.touched {
+		delete(d.touched, id)
+		if j.state == nil || j.State.Ended {
+			continue
+		}
+		was := j.State
+		j.State.Status = j.state.Status.String()
+		if j.state.Status == cluster.StatusPending && j.State.Started != 0 {
+			// The engine of an earlier run knew what this one cannot: something of it has run.
+			j.State.Status = cluster.StatusRunning.String()
+		}
+		if j.state.Status.Ended() {
+			d.settle(j, len(j.state.Tasks) == 0, now)
+		}
+		if j.State != was {
+			d.out.putJob(j)
+		}
+		j.tell()
+	}
+}
+
+// settle records why a job has ended, or is about to; ended says that nothing of it is left.
+func (d *Driver) settle(j *job, ended bool, now timeline.Time) {
+	if j.State.ExitCode == nil {
+		switch bad := j.culprit(); {
+		case j.State.Status == cluster.StatusSucceeded.String():
+			j.State.ExitCode = new(int)
+		case bad != nil && bad.Exit != nil:
+			code := bad.Exit.Code
+			j.State.ExitCode = &code
+		}
+	}
+	if bad := j.culprit(); j.State.Detail == "" && bad != nil && j.State.Status == cluster.StatusFailed.String() {
+		j.State.Detail = "task " + bad.Container.Task.String() + ": " + bad.Detail
+	}
+	if ended {
+		j.State.Ended, j.State.Finished = true, now
+		d.out.ended = append(d.out.ended, j.ID)
+	}
+}
+
+// settleAlone finds out, when there is no engine any more to say so, which jobs have ended.
+func (d *Driver) settleAlone() {
+	for _, j := range d.jobs {
+		if j.State.Ended || len(j.alive()) > 0 {
+			continue
+		}
+		was := j.State
+		succeeded, failed := j.count()
+		tasks := 0
+		for i := range j.Request.Job.Stages {
+			tasks += j.Request.Job.Stages[i].Tasks
+		}
+		switch {
+		case succeeded == tasks:
+			j.State.Status = cluster.StatusSucceeded.String()
+		case j.State.Cancelled:
+			j.State.Status = cluster.StatusCancelled.String()
+		case failed > 0 && j.Request.Job.MaxAttempts <= 1:
+			j.State.Status = cluster.StatusFailed.String()
+		default:
+			j.tell() // It waits for the next start, and so do those who wait for it.
+			continue
+		}
+		d.settle(j, true, d.now())
+		if j.State != was {
+			d.out.putJob(j)
+		}
+		j.tell()
+	}
+}
+
+// count returns how many tasks succeeded, and how many ended otherwise when they last ran.
+func (j *job) count() (succeeded, failed int) {
+	for id := range j.runs {
+		switch j.newest(id).Outcome {
+		case 0:
+		case cluster.Succeeded:
+			succeeded++
+		case cluster.Lost:
+		default:
+			failed++
+		}
+	}
+	return succeeded, failed
+}

@@ -1,0 +1,360 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/store"
+)
+
+// Jobs returns the jobs that have not ended and, if all is set, those that have, by ascending ID, without Tasks.
+func (d *Driver) Jobs(ctx context.Context, all bool) ([]Job, error) {
+	found := map[cluster.JobID]Job{}
+	if err := d.do(ctx, func() {
+		for id, j := range d.jobs {
+			if all || !j.State.Ended {
+				found[id] = j.view(d.engineJob(j))
+			}
+		}
+	}); err != nil {
+		return nil, err
+	}
+	if all {
+		// After the others: a job that ends in between is then found twice, and not never.
+		stored, err := d.store.EndedJobs(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range stored {
+			j, err := d.recall(ctx, s)
+			if err != nil {
+				return nil, err
+			}
+			found[s.ID] = j.view(nil)
+		}
+	}
+	out := make([]Job, 0, len(found))
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		j := found[id]
+		j.Tasks = nil
+		out = append(out, j)
+	}
+	return out, nil
+}
+
+// engineJob returns the engine's view of a job as long as the engine can be trusted.
+func (d *Driver) engineJob(j *job) *cluster.JobState {
+	if d.broken != nil {
+		return nil
+	}
+	return j.state
+}
+
+// recall reads a job that the Driver has dropped from the store.
+func (d *Driver) recall(ctx context.Context, stored store.Job) (*job, error) {
+	tasks, err := d.store.Tasks(ctx, stored.ID)
+	if err != nil {
+		return nil, err
+	}
+	j := newJob(stored)
+	for _, t := range tasks {
+		j.add(&run{Task: t})
+	}
+	return j, nil
+}
+
+// Job returns one job with its tasks; usage says whether to sample its running containers.
+func (d *Driver) Job(ctx context.Context, id cluster.JobID, usage bool) (Job, error) {
+	out, err := d.look(ctx, id)
+	if err != nil {
+		return Job{}, err
+	}
+	if usage {
+		d.measure(out.Tasks)
+	}
+	return out, nil
+}
+
+// look returns a job as it is now.
+func (d *Driver) look(ctx context.Context, id cluster.JobID) (Job, error) {
+	return d.await(ctx, id, func(*job) bool { return true })
+}
+
+// await returns a job once it is as ready says, has ended, or can no longer get on because nothing more is decided.
+// Ready is run by the loop, each time that something about the job has changed, and should be cheap.
+func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*job) bool) (Job, error) {
+	for {
+		var out Job
+		var changed <-chan struct{}
+		here := false
+		if err := d.do(ctx, func() {
+			var j *job
+			if j, here = d.jobs[id]; !here {
+				return
+			}
+			hopeless := d.broken != nil && !j.State.Ended && len(j.alive()) == 0
+			if !ready(j) && !j.State.Ended && !hopeless {
+				changed = j.changed
+				return
+			}
+			out = j.view(d.engineJob(j))
+			if hopeless {
+				out.Waiting = d.broken.Error()
+			}
+		}); err != nil {
+			return Job{}, err
+		}
+		switch {
+		case !here:
+			return d.lookUpStored(ctx, id)
+		case changed == nil:
+			return out, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return Job{}, ctx.Err()
+		case <-d.done:
+			return Job{}, errStopped
+		}
+	}
+}
+
+// lookUpStored returns a job that the Driver has dropped, because it has ended.
+func (d *Driver) lookUpStored(ctx context.Context, id cluster.JobID) (Job, error) {
+	stored, err := d.store.Job(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return Job{}, fault(NotFound, "job %d: there is none of that number", id)
+	}
+	if err != nil {
+		return Job{}, err
+	}
+	j, err := d.recall(ctx, stored)
+	if err != nil {
+		return Job{}, err
+	}
+	return j.view(nil), nil
+}
+
+// Tasks returns the tasks of all jobs that have not ended, by TaskID; usage says whether to sample running containers.
+func (d *Driver) Tasks(ctx context.Context, usage bool) ([]Task, error) {
+	var out []Task
+	if err := d.do(ctx, func() {
+		for _, id := range d.openJobs() {
+			j := d.jobs[id]
+			out = append(out, j.view(d.engineJob(j)).Tasks...)
+		}
+	}); err != nil {
+		return nil, err
+	}
+	if usage {
+		d.measure(out)
+	}
+	return out, nil
+}
+
+// measure fills in what the running containers among tasks use.
+func (d *Driver) measure(tasks []Task) {
+	if !slices.ContainsFunc(tasks, func(t Task) bool { return t.State != "ended" }) {
+		return
+	}
+	readings := d.backend.Readings()
+	for i := range tasks {
+		if r, ok := readings[cluster.ContainerID{Task: tasks[i].Task, Run: tasks[i].Run}]; ok {
+			tasks[i].Usage = &r
+		}
+	}
+}
+
+// Wait returns the job once it has ended, or the error of ctx. If the job can no longer end, because nothing more is
+// decided, the error is a Bug.
+func (d *Driver) Wait(ctx context.Context, id cluster.JobID) (Job, error) {
+	j, err := d.await(ctx, id, func(*job) bool { return false })
+	if err == nil && !j.Ended {
+		err = fault(Bug, "job %d: %s", id, j.Waiting)
+	}
+	return j, err
+}
+
+// WaitTask returns a task once its newest run is running or has ended (ended false), or has ended (ended true), or the
+// error of ctx. A task that can no longer start is NotFound.
+func (d *Driver) WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (Task, error) {
+	j, err := d.await(ctx, id.Job, func(j *job) bool {
+		r := j.newest(id)
+		return !j.has(id) || r != nil && (r.ended() || !ended && r.state() != "starting")
+	})
+	if err != nil {
+		return Task{}, err
+	}
+	if id.Stage < 0 || int(id.Stage) >= len(j.Stages) || id.Index < 0 || int(id.Index) >= j.Stages[id.Stage].Tasks {
+		return Task{}, fault(NotFound, "task %s: job %d has none of that number", id, id.Job)
+	}
+	at := slices.IndexFunc(j.Tasks, func(t Task) bool { return t.Task == id })
+	if at < 0 {
+		return Task{}, fault(NotFound, "task %s: it never started, and never will", id)
+	}
+	return j.Tasks[at], nil
+}
+
+// Logs returns where the output of a job is, for every run that was ever started, by task and run.
+func (d *Driver) Logs(ctx context.Context, id cluster.JobID) ([]LogFile, error) {
+	if _, err := d.look(ctx, id); err != nil {
+		return nil, err
+	}
+	var out []LogFile
+	list := func(j *job) {
+		for _, task := range j.tasks() {
+			for _, r := range j.runs[task] {
+				path := logPath(d.config.Dir, r.Container)
+				out = append(out, LogFile{Task: task, Run: r.Container.Run, Stdout: path + ".out", Stderr: path + ".err", Ended: r.ended()})
+			}
+		}
+	}
+	here := false
+	if err := d.do(ctx, func() {
+		var j *job
+		if j, here = d.jobs[id]; here {
+			list(j)
+		}
+	}); err != nil || here {
+		return out, err
+	}
+	j, err := d.recall(ctx, store.Job{ID: id})
+	if err != nil {
+		return nil, err
+	}
+	list(j)
+	return out, nil
+}
+
+// Status returns how the daemon and its nodes are.
+func (d *Driver) Status(ctx context.Context) (Status, error) {
+	s := Status{Policy: d.config.Policy.Name(), Since: d.begun, EventLog: d.logPath}
+	if err := d.do(ctx, func() {
+		snapshot := d.engine.Snapshot()
+		for _, n := range snapshot.Nodes {
+			if !n.Gone {
+				s.Nodes = append(s.Nodes, Node{ID: n.ID, Name: n.Name, Capacity: n.Capacity, Free: n.Free})
+			}
+		}
+		for _, id := range d.openJobs() {
+			s.Jobs++
+			for _, stage := range d.jobs[id].view(nil).Stages {
+				s.Pending += stage.Pending
+				s.Running += stage.Running
+			}
+		}
+		s.Steps = d.engine.Steps()
+		for _, err := range []error{d.trouble, d.broken} {
+			if err != nil {
+				s.Trouble = err.Error()
+			}
+		}
+	}); err != nil {
+		return Status{}, err
+	}
+	readings := d.backend.Readings()
+	if len(s.Nodes) > 0 {
+		// One machine has one node.
+		n := &s.Nodes[0]
+		n.Containers = len(readings)
+		for _, r := range readings {
+			n.UsedMemoryBytes += value(r.Memory)
+			n.UsedAnonymousBytes += value(r.Anonymous)
+		}
+	}
+	return s, nil
+}
+
+func value(p *int64) int64 {
+	if p == nil {
+		return 0
+	}
+	return *p
+}
+
+// view copies a job for people. state is the engine's view, nil if there is none.
+func (j *job) view(state *cluster.JobState) Job {
+	out := Job{ID: j.ID, Name: j.Request.Job.Name, Owner: j.Request.Job.Owner, UID: j.Request.As.UID, Status: j.State.Status,
+		Ended: j.State.Ended, Submitted: instant(j.Submitted), Started: instant(j.State.Started), Finished: instant(j.State.Finished),
+		Detail: j.State.Detail}
+	if j.State.Ended {
+		out.ExitCode = j.State.ExitCode
+	}
+	for i := range j.Request.Job.Stages {
+		s := &j.Request.Job.Stages[i]
+		out.Stages = append(out.Stages, Stage{Name: s.Name, Tasks: s.Tasks, Pending: s.Tasks, CPUMillicores: int64(s.Ideal[resource.CPU]),
+			IdealBytes: int64(s.Ideal[resource.Memory]), MinMemoryBytes: int64(s.MinMemory), DurationSeconds: s.Duration.Seconds(),
+			Elasticity: s.Elasticity.String(), Class: j.Request.Job.Class, Parents: s.Parents})
+	}
+	final := j.State.Ended || j.State.Cancelled || j.State.Status == cluster.StatusFailed.String()
+	for _, id := range j.tasks() {
+		r := j.newest(id)
+		count(&out.Stages[id.Stage], r, final)
+		out.Tasks = append(out.Tasks, r.view(&j.Request.Job.Stages[id.Stage]))
+	}
+	if state != nil && !j.State.Ended {
+		out.Waiting = waiting(&out, state)
+	}
+	return out
+}
+
+// count moves a task of a stage from those that are pending to where it belongs. Final says that nothing runs again.
+func count(s *Stage, r *run, final bool) {
+	switch {
+	case !r.ended():
+		s.Pending--
+		s.Running++
+	case r.Outcome == cluster.Succeeded:
+		s.Pending--
+		s.Succeeded++
+	case final:
+		s.Pending--
+		s.Failed++
+	}
+}
+
+// waiting says why the next task of a job has not started; empty if none waits.
+func waiting(out *Job, state *cluster.JobState) string {
+	pending := false
+	for i := range out.Stages {
+		pending = pending || out.Stages[i].Pending > 0
+	}
+	if !pending || state.Status.Ended() {
+		return ""
+	}
+	if state.Waiting.Code != 0 {
+		return state.Waiting.Words(clock)
+	}
+	if _, ready := state.NextStage(); ready {
+		return "waits for its turn"
+	}
+	return "what is left waits for an earlier stage to end"
+}
+
+func (r *run) view(s *cluster.Stage) Task {
+	out := Task{Task: r.Container.Task, Run: r.Container.Run, State: r.state(), Node: r.Node, CPUMillicores: int64(r.Grant[resource.CPU]),
+		MemoryBytes: int64(r.Grant[resource.Memory]), Elastic: r.Grant[resource.Memory] < s.Ideal[resource.Memory], Why: r.Why,
+		Booked: instant(r.Booked), Started: instant(r.Started), Ended: instant(r.Ended), Exit: r.Exit, Detail: r.Detail}
+	if r.ended() {
+		out.Outcome = r.Outcome.String()
+	}
+	return out
+}
+
+// state is where a run is in its life, in the words of Task.State.
+func (r *run) state() string {
+	switch {
+	case r.ended():
+		return "ended"
+	case r.killing:
+		return "ending"
+	case r.Started == 0:
+		return "starting"
+	}
+	return "running"
+}

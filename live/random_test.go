@@ -1,0 +1,239 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// machine is a machine that does everything that it may do to a driver: it fails to start, tells things twice, late or
+// not at all, and goes on while no driver is there.
+type machine struct {
+	mu      sync.Mutex
+	random  *rand.Rand
+	running map[cluster.ContainerID]*box
+	over    map[cluster.ContainerID]cluster.Event // ended, not forgotten
+	session *session
+	starts  map[cluster.ContainerID]int
+}
+
+type box struct {
+	grant resource.Vector
+	kill  chan struct{}
+	once  sync.Once
+}
+
+// session is the machine as one driver sees it.
+type session struct {
+	*machine
+	events chan cluster.Event
+	deaf   bool // orders get lost: the driver is about to be killed
+}
+
+func newMachine(random *rand.Rand) *machine {
+	return &machine{random: random, running: map[cluster.ContainerID]*box{}, over: map[cluster.ContainerID]cluster.Event{}, starts: map[cluster.ContainerID]int{}}
+}
+
+// connect begins a session with an inventory.
+func (m *machine) connect() *session {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := &session{machine: m, events: make(chan cluster.Event, 100_000)}
+	node := cluster.Node{Name: "n1", Capacity: resource.Of(4000, resource.GiB)}
+	s.events <- cluster.Event{Kind: cluster.NodeJoined, NewNode: &node}
+	for id, b := range m.running {
+		s.events <- cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Grant: b.grant, Launched: 1}
+	}
+	for _, e := range m.over {
+		s.events <- e
+	}
+	s.events <- cluster.Event{Kind: cluster.Synced}
+	m.session = s
+	return s
+}
+
+func (m *machine) chance(percent int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.random.IntN(100) < percent
+}
+
+func (m *machine) tell(e cluster.Event) {
+	twice := m.chance(5)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.session.events <- e
+	if twice {
+		m.session.events <- e
+	}
+}
+
+func (s *session) Events() <-chan cluster.Event { return s.events }
+
+func (s *session) Forget(id cluster.ContainerID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.over, id)
+}
+
+func (s *session) Readings() map[cluster.ContainerID]cluster.Reading { return nil }
+
+func (s *session) Apply(orders []cluster.Order) {
+	for _, o := range orders {
+		s.mu.Lock()
+		deaf, b := s.deaf, s.running[o.Container]
+		if !deaf && o.Kind == cluster.Start {
+			s.starts[o.Container]++
+			b = &box{grant: o.Grant, kill: make(chan struct{})}
+			s.running[o.Container] = b
+		}
+		s.mu.Unlock()
+		switch {
+		case deaf || b == nil:
+		case o.Kind == cluster.Start:
+			go s.machine.run(o, b)
+		default:
+			b.once.Do(func() { close(b.kill) })
+		}
+	}
+}
+
+// run is the life of a container.
+func (m *machine) run(o cluster.Order, b *box) {
+	if m.chance(8) {
+		m.mu.Lock()
+		delete(m.running, o.Container)
+		m.mu.Unlock()
+		m.tell(cluster.Event{Kind: cluster.DecisionFailed, Task: o.Task, Run: o.Container.Run, Decision: o.ID, Detail: "no"})
+		return
+	}
+	if !m.chance(5) {
+		m.tell(cluster.Event{Kind: cluster.DecisionDone, Task: o.Task, Run: o.Container.Run, Decision: o.ID, Launched: 1})
+	}
+	m.mu.Lock()
+	life := time.Duration(m.random.IntN(20_000)) * time.Millisecond
+	m.mu.Unlock()
+	outcome := cluster.Succeeded
+	if m.chance(10) {
+		outcome = []cluster.Outcome{cluster.Failed, cluster.OutOfMemory, cluster.Lost}[life%3]
+	}
+	select {
+	case <-time.After(life):
+	case <-b.kill:
+		outcome = cluster.Killed
+	}
+	e := cluster.Event{Kind: cluster.TaskEnded, Task: o.Task, Run: o.Container.Run, Outcome: outcome, Exit: &cluster.Exit{Started: 1, Ended: 2}}
+	m.mu.Lock()
+	delete(m.running, o.Container)
+	m.over[o.Container] = e
+	m.mu.Unlock()
+	m.tell(e)
+}
+
+// randomSubmission is a job of one to three stages.
+func randomSubmission(random *rand.Rand) Submission {
+	s := Submission{Job: cluster.Job{Name: "j", MaxAttempts: 1 + random.IntN(3)}, Caller: user, Dir: "/"}
+	for i := range 1 + random.IntN(3) {
+		ideal := resource.Amount(100+random.IntN(800)) * resource.MiB
+		stage := cluster.Stage{Tasks: 1 + random.IntN(5), Ideal: resource.Of(500, ideal), MinMemory: ideal / 4,
+			Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 1.5}, Duration: time.Duration(random.IntN(20)) * time.Second}
+		if i > 0 && random.IntN(3) > 0 {
+			stage.Parents = []int{random.IntN(i)}
+		}
+		s.Job.Stages = append(s.Job.Stages, stage)
+		s.Commands = append(s.Commands, trace.Command{Args: []string{"true", "{memory}"}})
+	}
+	return s
+}
+
+// Whatever the machine does, and however often the driver is started again, no event and no decision is impossible, no
+// container is started twice, and every job ends.
+func TestRandomMachines(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	for n := range 15 {
+		name := policy.Names()[n%len(policy.Names())]
+		t.Run(fmt.Sprintf("%d-%s", n, name), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { randomMachine(t, name, rand.New(rand.NewPCG(seed, uint64(n)))) })
+		})
+	}
+}
+
+func randomMachine(t *testing.T, name string, random *rand.Rand) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Hour)
+	defer cancel()
+	m := newMachine(rand.New(rand.NewPCG(random.Uint64(), 0)))
+	r := newRig(t, fifo(t))
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	start := func() {
+		p, err := policy.New(name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.startOn(p, m.connect())
+	}
+	start()
+	var ids []cluster.JobID
+	for range 60 {
+		switch k := random.IntN(10); {
+		case k < 3:
+			ids = append(ids, r.submit(randomSubmission(random)))
+		case k < 4 && len(ids) > 0:
+			_ = r.Cancel(ctx, user, ids[random.IntN(len(ids))]) // It may have ended.
+		case k < 6:
+			m.mu.Lock()
+			m.session.deaf = random.IntN(2) == 0
+			m.mu.Unlock()
+			ids = append(ids, r.submit(randomSubmission(random)))
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Duration(random.IntN(5)) * time.Second)
+			start()
+		default:
+			time.Sleep(time.Duration(random.IntN(5000)) * time.Millisecond)
+		}
+		if s, err := r.Status(ctx); err != nil || s.Trouble != "" {
+			t.Fatalf("status %+v %v", s, err)
+		}
+	}
+	for _, id := range ids {
+		if j, err := r.Wait(ctx, id); err != nil {
+			s, _ := r.Status(context.WithoutCancel(ctx))
+			t.Fatalf("job %+v: %v; %+v", j, err, s)
+		}
+	}
+	synctest.Wait()
+	for id, n := range m.starts {
+		if n != 1 {
+			t.Errorf("container %s was started %d times", id, n)
+		}
+	}
+	if len(m.running) > 0 || len(m.over) > 0 {
+		t.Errorf("left: %d run, %d are not forgotten", len(m.running), len(m.over))
+	}
+	r.end()
+	t.Logf("%d jobs, %d containers", len(ids), len(m.starts))
+	logs, err := filepath.Glob(filepath.Join(r.dir, "events", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range logs {
+		header, log := readLog(t, path)
+		if at, ok := replay(t, header, log); !ok {
+			t.Errorf("%s: record %d of %d came out differently", path, at, len(log))
+		}
+	}
+}

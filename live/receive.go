@@ -1,0 +1,137 @@
+package live
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// receive takes an event of the Backend in. What cannot be true of what we know (an end that was told before, a container
+// that nobody asked for) is left out: the engine sees only what fits.
+func (d *Driver) receive(e cluster.Event) {
+	if !d.isSynced {
+		d.inventory = append(d.inventory, e)
+		if e.Kind == cluster.Synced {
+			d.restore()
+		}
+		return
+	}
+	switch e.Kind {
+	case cluster.DecisionDone:
+		d.launched(e)
+	case cluster.DecisionFailed, cluster.TaskEnded:
+		d.ended(e)
+	case cluster.NodeLeft:
+		d.nodeLeft(e)
+		d.step(e)
+	case cluster.NodeJoined, cluster.Heartbeat:
+		d.step(e)
+	default:
+		d.log.Warn("an event was not expected", "event", e.Kind, "task", e.Task)
+	}
+}
+
+// lookUp returns the run that an event is about; nil if we know of none.
+func (d *Driver) lookUp(e *cluster.Event) (*job, *run) {
+	j, ok := d.jobs[e.Task.Job]
+	if !ok {
+		return nil, nil
+	}
+	return j, j.find(cluster.ContainerID{Task: e.Task, Run: e.Run})
+}
+
+func (d *Driver) launched(e cluster.Event) {
+	j, r := d.lookUp(&e)
+	if r == nil || r.ended() || r.launched {
+		d.log.Debug("a start was told that is none", "task", e.Task, "run", e.Run)
+		return
+	}
+	r.launched, r.Started = true, e.Launched
+	if j.State.Started == 0 && r.Started != 0 {
+		j.State.Started = r.Started
+		d.out.putJob(j)
+	}
+	d.out.putRun(r)
+	d.step(e)
+	j.tell()
+}
+
+// maxFaults is how often a task may fail to run through no fault of its own before it counts as failed. Each time its
+// resources are kept for twice as long, beginning with a second: whatever is wrong with the machine may pass.
+const maxFaults = 3
+
+// ended takes in that a run has ended, or never began.
+func (d *Driver) ended(e cluster.Event) {
+	id := cluster.ContainerID{Task: e.Task, Run: e.Run}
+	j, r := d.lookUp(&e)
+	if r == nil || r.ended() {
+		d.out.forget = append(d.out.forget, id) // It is recorded already, or was never ours.
+		return
+	}
+	if e.Kind == cluster.DecisionFailed {
+		e.Outcome = cluster.Lost
+	}
+	if e.Outcome != cluster.Lost {
+		delete(j.faults, e.Task)
+		d.close(j, r, &e)
+		d.step(e)
+		return
+	}
+	j.faults[e.Task]++
+	n := j.faults[e.Task]
+	if n >= maxFaults {
+		delete(j.faults, e.Task)
+		e = cluster.Event{Kind: cluster.TaskEnded, Task: e.Task, Run: e.Run, Node: e.Node, Outcome: cluster.Failed,
+			Detail: fmt.Sprintf("could not run, %d times in a row: %s", n, e.Detail)}
+		d.close(j, r, &e)
+		d.step(e)
+		return
+	}
+	d.log.Warn("a task could not run; it will be tried again", "task", e.Task, "run", e.Run, "why", e.Detail)
+	d.close(j, r, &e)
+	if d.broken != nil || r.killing {
+		d.step(e)
+		return
+	}
+	d.held = append(d.held, heldEvent{d.now().Add(time.Second << (n - 1)), e})
+	j.tell()
+}
+
+// close records how a run ended.
+func (d *Driver) close(j *job, r *run, e *cluster.Event) {
+	r.Outcome, r.Exit, r.Detail, r.Ended = e.Outcome, e.Exit, e.Detail, d.now()
+	if e.Exit != nil && e.Exit.Ended > 0 {
+		r.Ended = e.Exit.Ended
+		r.Started = e.Exit.Started
+	}
+	d.out.putRun(r)
+	d.out.forget = append(d.out.forget, r.Container)
+	d.touch(j.ID)
+}
+
+// release hands the event that a task's end was held back with to the engine now: somebody is waiting for it.
+func (d *Driver) release(id cluster.TaskID) {
+	for i := range d.held {
+		if d.held[i].event.Task == id {
+			d.own = append(d.own, d.held[i].event)
+			d.held = append(d.held[:i], d.held[i+1:]...)
+			return
+		}
+	}
+}
+
+// nodeLeft records that what ran on a node is lost; the engine does the same for itself.
+func (d *Driver) nodeLeft(e cluster.Event) {
+	nodes := d.engine.Snapshot().Nodes
+	if int(e.Node) >= len(nodes) || nodes[e.Node].Gone {
+		return
+	}
+	for _, t := range nodes[e.Node].Tasks {
+		if j, ok := d.jobs[t.ID.Job]; ok {
+			if r := j.newest(t.ID); r != nil && !r.ended() {
+				d.close(j, r, &cluster.Event{Outcome: cluster.Lost, Detail: "its node left"})
+			}
+		}
+	}
+}

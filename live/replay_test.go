@@ -1,0 +1,43 @@
+package live
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/engine"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// replay tells the events of a log to a new engine. It returns the first record that came out differently; ok says that
+// none did.
+func replay(t *testing.T, header trace.LogHeader, log []trace.LogRecord) (at int, ok bool) {
+	t.Helper()
+	p, err := policy.New(header.Policy, header.Settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := engine.New(p, header.Configure)
+	for i := 0; i < len(log); i++ {
+		decisions, err := e.Step(log[i].Now, log[i].Events...)
+		if err != nil {
+			return i, false
+		}
+		var want []cluster.Decision
+		if i+1 < len(log) && log[i+1].Decisions != nil {
+			i++
+			want = log[i].Decisions
+		}
+		if len(decisions) != len(want) || len(want) > 0 && !reflect.DeepEqual(decisions, want) {
+			return i, false
+		}
+	}
+	return 0, true
+}
+
+// Replay is for the tests that drive the driver from outside.
+var Replay = replay
+
+// ReadLog is for the tests that drive the driver from outside.
+var ReadLog = readLog

@@ -1,0 +1,144 @@
+package live
+
+import (
+	"context"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// load reads what the store knows of jobs that have not ended.
+func (d *Driver) load(ctx context.Context) error {
+	jobs, err := d.store.OpenJobs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, stored := range jobs {
+		j := newJob(stored)
+		tasks, err := d.store.Tasks(ctx, j.ID)
+		if err != nil {
+			return err
+		}
+		for _, t := range tasks {
+			j.add(&run{Task: t})
+		}
+		d.jobs[j.ID] = j
+	}
+	return nil
+}
+
+// restore builds the engine from what is stored and what the Backend has found, and begins to decide. The engine is told
+// what happened in an order in which each event could have happened: what jobs there are, how earlier runs of tasks
+// ended (none of these ended a job, since another run followed), what runs, what has been cancelled, how the last runs
+// ended.
+func (d *Driver) restore() {
+	d.makeRoom()
+	for _, e := range d.inventory {
+		if e.Kind == cluster.NodeJoined {
+			d.step(e)
+		}
+	}
+	jobs := d.openJobs()
+	for _, id := range jobs {
+		d.admit(d.jobs[id])
+	}
+	adopted := d.match()
+	for _, id := range jobs {
+		d.retell(d.jobs[id], false)
+	}
+	for _, e := range adopted {
+		d.step(e)
+	}
+	for _, id := range jobs {
+		if j := d.jobs[id]; j.State.Cancelled {
+			d.step(cluster.Event{Kind: cluster.JobCancelled, Job: id})
+		}
+	}
+	for _, id := range jobs {
+		d.retell(d.jobs[id], true)
+	}
+	d.inventory, d.isSynced = nil, true
+	d.step(cluster.Event{Kind: cluster.Synced})
+	for _, id := range jobs {
+		d.touch(id)
+	}
+	d.harvest(d.now())
+	close(d.synced)
+}
+
+// match compares the inventory with what is stored. It returns what was found running, in the Backend's order; what ended
+// meanwhile is recorded, and what we know nothing of is ended.
+func (d *Driver) match() (adopted []cluster.Event) {
+	found := map[cluster.ContainerID]bool{}
+	for _, e := range d.inventory {
+		id := cluster.ContainerID{Task: e.Task, Run: e.Run}
+		j, r := d.lookUp(&e)
+		switch e.Kind {
+		case cluster.TaskAdopted:
+			if r == nil || r.ended() || r != j.newest(e.Task) {
+				d.log.Warn("a container that nobody knows is ended", "container", id)
+				d.out.orders = append(d.out.orders, cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill, Task: e.Task}, Container: id})
+				continue
+			}
+			found[id], r.launched = true, true
+			if r.Started == 0 {
+				r.Started = e.Launched
+				d.out.putRun(r)
+			}
+			adopted = append(adopted, e)
+		case cluster.TaskEnded:
+			if r == nil || r.ended() {
+				d.out.forget = append(d.out.forget, id)
+				continue
+			}
+			found[id] = true
+			d.close(j, r, &e)
+		}
+	}
+	for _, j := range d.jobs {
+		for _, r := range j.alive() {
+			if !found[r.Container] {
+				// It was stored, but the order never arrived.
+				d.close(j, r, &cluster.Event{Outcome: cluster.Lost, Detail: "bellows ended before it was started"})
+			}
+		}
+	}
+	return adopted
+}
+
+// retell tells the engine how the last runs of a job's tasks ended, or those before the last.
+func (d *Driver) retell(j *job, last bool) {
+	for _, id := range j.tasks() {
+		runs := j.runs[id]
+		for i, r := range runs {
+			if (i == len(runs)-1) != last || !r.ended() {
+				continue
+			}
+			if _, here := d.engine.Snapshot().Job(j.ID); !here {
+				return // It ended by what has been told already.
+			}
+			d.step(cluster.Event{Kind: cluster.TaskEnded, Task: id, Run: r.Container.Run, Outcome: r.Outcome, Exit: r.Exit})
+		}
+	}
+}
+
+// makeRoom lets each node hold at least what was found running there. A node may have become smaller meanwhile, because
+// somebody wants it so; what runs is not ended for that.
+func (d *Driver) makeRoom() {
+	held := map[cluster.NodeID]resource.Vector{}
+	for _, e := range d.inventory {
+		if _, r := d.lookUp(&e); e.Kind == cluster.TaskAdopted && r != nil && !r.ended() {
+			held[e.Node] = held[e.Node].Add(e.Grant)
+		}
+	}
+	for i, e := range d.inventory {
+		if e.Kind != cluster.NodeJoined || held[e.NewNode.ID].FitsIn(e.NewNode.Capacity) {
+			continue
+		}
+		node := *e.NewNode
+		node.Capacity = node.Capacity.Max(held[node.ID])
+		d.log.Warn("a node holds more than it should; until the next start it counts as larger", "node", node.Name,
+			"capacity", e.NewNode.Capacity, "held", held[node.ID])
+		d.inventory[i].NewNode = &node
+	}
+}

@@ -1,0 +1,146 @@
+package live
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// take takes a decision in: it becomes an order, a timer, or just something that can be explained.
+func (d *Driver) take(now timeline.Time, decision *cluster.Decision) {
+	if decision.Kind == cluster.Wake {
+		d.wakes = append(d.wakes, decision.At)
+		return
+	}
+	j, ok := d.jobs[decision.Task.Job]
+	if !ok {
+		return // A reservation of a job that has just ended.
+	}
+	j.note(note{now, decision.Kind, decision.Task, decision.Reason})
+	switch decision.Kind {
+	case cluster.Start:
+		d.start(now, j, decision)
+	case cluster.Kill:
+		d.kill(j, decision)
+	}
+	d.touch(j.ID)
+}
+
+// start makes a run of a task and the order to start it.
+func (d *Driver) start(now timeline.Time, j *job, decision *cluster.Decision) {
+	id := cluster.ContainerID{Task: decision.Task, Run: 1}
+	if r := j.newest(decision.Task); r != nil {
+		id.Run = r.Container.Run + 1
+	}
+	r := &run{Task: store.Task{Container: id, UID: j.Request.As.UID, Node: d.nodeName(decision.Node), Grant: decision.Grant,
+		Why: decision.Reason.Words(clock), Booked: now}}
+	j.add(r)
+	d.out.putRun(r)
+	launch, err := d.launch(j, id, decision.Grant)
+	if err != nil {
+		e := cluster.Event{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run, Outcome: cluster.Failed, Detail: err.Error()}
+		d.close(j, r, &e)
+		d.own = append(d.own, e)
+		return
+	}
+	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: id, Launch: launch})
+}
+
+func (d *Driver) nodeName(id cluster.NodeID) string {
+	if nodes := d.engine.Snapshot().Nodes; int(id) < len(nodes) {
+		return nodes[id].Name
+	}
+	return ""
+}
+
+// launch fills in what runs in a container.
+func (d *Driver) launch(j *job, id cluster.ContainerID, grant resource.Vector) (*cluster.Launch, error) {
+	command, err := trace.FillCommand(j.Request.Commands[id.Task.Stage], grant, &j.Request.Job, id.Task)
+	if err != nil {
+		return nil, err
+	}
+	dir := j.Request.Dir
+	if command.Dir != "" {
+		dir = command.Dir
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(j.Request.Dir, dir)
+		}
+	}
+	command.Env = withOwn(command.Env, id, grant)
+	out := logPath(d.config.Dir, id)
+	return &cluster.Launch{Args: command.Args, Env: merge(j.Request.Env, command.Env), Dir: dir, As: j.Request.As, Class: j.Request.Job.Class,
+		Stdout: out + ".out", Stderr: out + ".err"}, nil
+}
+
+// withOwn adds the variables that tell a program what it is.
+func withOwn(env map[string]string, id cluster.ContainerID, grant resource.Vector) map[string]string {
+	out := map[string]string{
+		"BELLOWS_JOB":            fmt.Sprint(id.Task.Job),
+		"BELLOWS_STAGE":          fmt.Sprint(id.Task.Stage),
+		"BELLOWS_TASK":           fmt.Sprint(id.Task.Index),
+		"BELLOWS_RUN":            fmt.Sprint(id.Run),
+		"BELLOWS_MEMORY_BYTES":   fmt.Sprint(int64(grant[resource.Memory])),
+		"BELLOWS_CPU_MILLICORES": fmt.Sprint(int64(grant[resource.CPU])),
+	}
+	maps.Copy(out, env)
+	return out
+}
+
+// merge returns base with the variables of more added, or replaced.
+func merge(base []string, more map[string]string) []string {
+	out := make([]string, 0, len(base)+len(more))
+	for _, pair := range base {
+		name, _, _ := strings.Cut(pair, "=")
+		if _, replaced := more[name]; !replaced {
+			out = append(out, pair)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(more)) {
+		out = append(out, name+"="+more[name])
+	}
+	return out
+}
+
+// logPath is where the output of a container goes, without the ending that tells its two files apart.
+func logPath(dir string, id cluster.ContainerID) string {
+	return filepath.Join(dir, "logs", fmt.Sprint(id.Task.Job), id.String())
+}
+
+// kill makes the order to end a task.
+func (d *Driver) kill(j *job, decision *cluster.Decision) {
+	r := j.newest(decision.Task)
+	if r == nil {
+		return
+	}
+	r.killing = true
+	if r.ended() {
+		d.release(decision.Task)
+		return
+	}
+	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: r.Container})
+}
+
+// clock prints a time as people read it off a clock.
+func clock(t timeline.Time) string {
+	if t == timeline.Never {
+		return "never"
+	}
+	return instant(t).Format(time.TimeOnly)
+}
+
+// instant is t as a time.Time; the zero Time, which has not happened, is the zero time.Time.
+func instant(t timeline.Time) time.Time {
+	if t == 0 || t == timeline.Never {
+		return time.Time{}
+	}
+	return time.Unix(0, int64(t))
+}

@@ -1,0 +1,204 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// Submission is a job with what to run and for whom.
+type Submission struct {
+	// Job has estimates only. ID, Owner and Submitted are given by the Driver.
+	Job cluster.Job `json:"job"`
+	// Commands has one command per stage.
+	Commands []trace.Command `json:"commands"`
+	// Profiles has, per stage, the name of a stored profile that fills in what the stage leaves out (ideal and minimum
+	// memory, duration, elasticity); "" or a nil slice is none.
+	Profiles []string `json:"profiles,omitempty"`
+	// Caller is the user that submits; tasks run with these rights.
+	Caller cluster.Credentials `json:"-"`
+	// Env is the environment of the submitter, "NAME=value"; Dir the working directory, an absolute path.
+	Env []string `json:"env,omitempty"`
+	Dir string   `json:"dir"`
+}
+
+// Submit checks a job and takes it in; when it returns the job is stored and survives any crash. A job that cannot be run
+// is a Mistake.
+func (d *Driver) Submit(ctx context.Context, s Submission) (cluster.JobID, error) {
+	if err := d.awaitInventory(ctx); err != nil {
+		return 0, err
+	}
+	j, err := d.prepare(ctx, &s)
+	if err != nil {
+		return 0, err
+	}
+	var id cluster.JobID
+	if e := d.do(ctx, func() { id, err = d.submit(ctx, j) }); e != nil {
+		return 0, e
+	}
+	return id, err
+}
+
+// prepare makes what will be stored of a submission, and checks all that does not depend on the cluster.
+func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) {
+	j := s.Job
+	j.Stages = slices.Clone(j.Stages)
+	j.Owner = s.Caller.User
+	if j.Owner == "" {
+		j.Owner = fmt.Sprint(s.Caller.UID)
+	}
+	switch {
+	case len(s.Commands) != len(j.Stages):
+		return store.Job{}, fault(Mistake, "job %q commands %d: must be one for each of its %d stages", j.Name, len(s.Commands), len(j.Stages))
+	case s.Profiles != nil && len(s.Profiles) != len(j.Stages):
+		return store.Job{}, fault(Mistake, "job %q profiles %d: must be one for each of its %d stages, or none", j.Name, len(s.Profiles), len(j.Stages))
+	case !filepath.IsAbs(s.Dir):
+		return store.Job{}, fault(Mistake, "job %q working directory %q: must be an absolute path", j.Name, s.Dir)
+	}
+	for i, name := range s.Profiles {
+		if name == "" {
+			continue
+		}
+		p, err := d.store.Profile(ctx, s.Caller.UID, name)
+		if errors.Is(err, store.ErrNotFound) {
+			return store.Job{}, fault(Mistake, "job %q stage %q profile %q: there is none of that name; measure one with bellows profile", j.Name, stageName(&j, i), name)
+		}
+		if err != nil {
+			return store.Job{}, err
+		}
+		trace.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.Duration, Elasticity: p.Elasticity}.Fill(&j.Stages[i])
+	}
+	if err := j.Check(); err != nil {
+		return store.Job{}, &Error{Mistake, err}
+	}
+	for i := range s.Commands {
+		if err := trace.CheckCommand(s.Commands[i], &j, i); err != nil {
+			return store.Job{}, fault(Mistake, "job %q stage %q %w", j.Name, stageName(&j, i), err)
+		}
+	}
+	return store.Job{
+		Request: store.Request{Job: j, Commands: s.Commands, As: s.Caller, Env: s.Env, Dir: s.Dir},
+		State:   store.JobState{Status: cluster.StatusPending.String()},
+	}, nil
+}
+
+func stageName(j *cluster.Job, i int) string {
+	if j.Stages[i].Name != "" {
+		return j.Stages[i].Name
+	}
+	return fmt.Sprint(i)
+}
+
+// underSizes tells whether the policy starts tasks with less than their ideal memory.
+func (d *Driver) underSizes() bool {
+	p, ok := d.config.Policy.(policy.Elastic)
+	return ok && p.UnderSizes()
+}
+
+// submit stores a job and hands it to the engine.
+func (d *Driver) submit(ctx context.Context, stored store.Job) (cluster.JobID, error) {
+	switch {
+	case d.draining:
+		return 0, errStopped
+	case d.broken != nil:
+		return 0, d.broken
+	case d.trouble != nil:
+		return 0, fault(World, "no jobs are taken at the moment: %w", d.trouble)
+	}
+	if err := d.engine.Snapshot().CheckFits(&stored.Request.Job, d.underSizes()); err != nil {
+		return 0, &Error{Mistake, err}
+	}
+	stored.Submitted = d.now()
+	id, err := d.store.AddJob(ctx, stored)
+	if err != nil {
+		return 0, err
+	}
+	stored.ID = id
+	stored.Request.Job.ID, stored.Request.Job.Submitted = id, stored.Submitted
+	j := newJob(stored)
+	d.jobs[id] = j
+	d.admit(j)
+	return id, nil
+}
+
+// admit hands a job to the engine.
+func (d *Driver) admit(j *job) {
+	spec := j.Request.Job // The engine keeps it; it is never changed.
+	// The policy may act on the job in the very step that brings it, so it is looked up after it.
+	d.step(cluster.Event{Kind: cluster.JobSubmitted, Job: j.ID, NewJob: &spec})
+	j.state, _ = d.engine.Snapshot().Job(j.ID)
+	d.touch(j.ID)
+	d.harvest(d.now())
+}
+
+// Cancel ends a job: what runs of it is killed, what waits never starts. It returns once that is stored and under way; see
+// Wait for the end. Cancelling a job that has ended is a Mistake.
+func (d *Driver) Cancel(ctx context.Context, by cluster.Credentials, id cluster.JobID) error {
+	if err := d.awaitInventory(ctx); err != nil {
+		return err
+	}
+	var found bool
+	var err error
+	if e := d.do(ctx, func() {
+		j, ok := d.jobs[id]
+		if !ok || j.State.Ended {
+			return
+		}
+		found = true
+		if err = d.mayTouch(by, &j.Job); err == nil {
+			d.cancel(j)
+			d.catchUp()
+			d.flush()
+			err = d.trouble
+		}
+	}); e != nil {
+		return e
+	}
+	if found {
+		return err
+	}
+	stored, err := d.store.Job(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return fault(NotFound, "job %d: there is none of that number", id)
+	}
+	if err != nil {
+		return err
+	}
+	if err := d.mayTouch(by, &stored); err != nil {
+		return err
+	}
+	return fault(Mistake, "job %d: cannot be ended, because it has ended already (%s)", id, stored.State.Status)
+}
+
+// mayTouch tells whether a user may change a job.
+func (d *Driver) mayTouch(by cluster.Credentials, j *store.Job) error {
+	if by.UID == j.Request.As.UID || by.UID == 0 || by.UID == d.config.UID {
+		return nil
+	}
+	return fault(Denied, "job %d: belongs to %s", j.ID, j.Request.Job.Owner)
+}
+
+// cancel ends a job that has not ended; once more does nothing.
+func (d *Driver) cancel(j *job) {
+	if j.State.Cancelled {
+		return
+	}
+	j.State.Cancelled = true
+	d.out.putJob(j)
+	if d.broken != nil {
+		for _, r := range j.alive() {
+			r.killing = true
+			d.out.orders = append(d.out.orders, cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill, Task: r.Container.Task}, Container: r.Container})
+		}
+		d.settleAlone()
+		return
+	}
+	d.step(cluster.Event{Kind: cluster.JobCancelled, Job: j.ID})
+}

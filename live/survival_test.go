@@ -1,0 +1,414 @@
+package live_test
+
+// These tests run the driver on the real agent, in a process of its own that is killed again and again. Test files may
+// import both; the packages themselves do not know each other.
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/agent"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// TestMain lets this test program be a supervisor, and a daemon.
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand:
+		syscall.Exit(agent.Supervise(os.Args[2:])) // os.Exit would sleep for a second with the race detector.
+	case len(os.Args) == 3 && os.Args[1] == "daemon":
+		if err := daemon(os.Args[2]); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case len(os.Args) == 2 && os.Args[1] == "allocate":
+		block := make([]byte, 200<<20)
+		for i := 0; i < len(block); i += 4096 {
+			block[i] = 1
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// ask is a line that a daemon of these tests reads, answer the line it replies with.
+type ask struct {
+	Submit *live.Submission `json:",omitempty"`
+	Cancel cluster.JobID    `json:",omitempty"`
+	Wait   cluster.JobID    `json:",omitempty"`
+	Jobs   bool             `json:",omitempty"`
+	Tidy   bool             `json:",omitempty"` // take the control groups away, and end
+}
+
+type answer struct {
+	ID    cluster.JobID `json:",omitempty"`
+	Jobs  []live.Job    `json:",omitempty"`
+	Error string        `json:",omitempty"`
+}
+
+// daemon does what it is asked until its input ends, or it is killed.
+func daemon(dir string) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	lock, err := store.TakeLock(dir)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	s, err := store.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	a, err := agent.Open(agent.Config{Dir: dir, Node: "n1", Capacity: resource.Of(4000, 512*resource.MiB), Grace: 100 * time.Millisecond, Log: log})
+	if err != nil {
+		return err
+	}
+	p, err := policy.New("fair", nil)
+	if err != nil {
+		return err
+	}
+	d, err := live.Start(live.Config{Policy: p, Backend: a, Store: s, Dir: dir, UID: uint32(os.Getuid()), Log: log})
+	if err != nil {
+		return err
+	}
+	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
+	for {
+		var q ask
+		if err := in.Decode(&q); err != nil {
+			a.Close()
+			return d.Close()
+		}
+		reply, err := serve(d, &q)
+		if q.Tidy {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			err = errors.Join(d.Close(), a.Remove(ctx))
+		}
+		if err != nil {
+			reply.Error = err.Error()
+		}
+		if err := out.Encode(reply); err != nil || q.Tidy {
+			return err
+		}
+	}
+}
+
+func serve(d *live.Driver, q *ask) (answer, error) {
+	ctx := context.Background()
+	me := cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
+	switch {
+	case q.Submit != nil:
+		q.Submit.Caller = me
+		id, err := d.Submit(ctx, *q.Submit)
+		return answer{ID: id}, err
+	case q.Cancel != 0:
+		return answer{}, d.Cancel(ctx, me, q.Cancel)
+	case q.Wait != 0:
+		j, err := d.Wait(ctx, q.Wait)
+		return answer{Jobs: []live.Job{j}}, err
+	case q.Jobs:
+		jobs, err := d.Jobs(ctx, true)
+		for i := range jobs {
+			if err == nil {
+				jobs[i], err = d.Job(ctx, jobs[i].ID, false)
+			}
+		}
+		return answer{Jobs: jobs}, err
+	}
+	return answer{}, nil
+}
+
+// process is a daemon in a process of its own.
+type process struct {
+	t       *testing.T
+	command *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Reader
+	errors  *strings.Builder
+}
+
+func startDaemon(t *testing.T, dir string) *process {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{t: t, command: exec.Command(self, "daemon", dir), errors: &strings.Builder{}}
+	p.command.Stderr = p.errors
+	if p.in, err = p.command.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.out = bufio.NewReader(out)
+	if err := p.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// ask returns the reply; ok is false if the daemon is gone.
+func (p *process) ask(q ask) (reply answer, ok bool) {
+	p.t.Helper()
+	text, err := json.Marshal(q)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	_, _ = p.in.Write(append(text, '\n')) // If it is gone the answer says so.
+	line, err := p.out.ReadString('\n')
+	if err != nil {
+		return answer{}, false
+	}
+	if err := json.Unmarshal([]byte(line), &reply); err != nil {
+		p.t.Fatalf("the daemon says %s%s", line, p.errors)
+	}
+	return reply, true
+}
+
+// mustAsk is ask of a daemon that is not to be gone.
+func (p *process) mustAsk(q ask) answer {
+	p.t.Helper()
+	reply, ok := p.ask(q)
+	if !ok || reply.Error != "" {
+		p.t.Fatalf("asked %+v: %v %s; log:\n%s", q, ok, reply.Error, p.errors)
+	}
+	return reply
+}
+
+func (p *process) kill() {
+	_ = p.command.Process.Kill()
+	_ = p.command.Wait()
+}
+
+// needCgroups skips a test where there can be no containers.
+func needCgroups(t *testing.T) {
+	t.Helper()
+	a, err := agent.Open(agent.Config{Dir: t.TempDir(), Capacity: resource.Of(1, 1)})
+	if err != nil {
+		t.Skipf("needs a control group with a memory controller: %v", err)
+	}
+	if err := a.Remove(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// kind of job, by name: what its tasks do, and what must be seen at the end.
+type kind struct {
+	tasks   int
+	script  string
+	memory  resource.Amount
+	code    int
+	outcome string
+	status  string
+	output  string
+}
+
+// once makes a script end with 99 if the same task is run a second time.
+const once = `mkdir "$RAN/$BELLOWS_JOB-$BELLOWS_TASK" || exit 99; `
+
+func (k *kind) submission(t *testing.T, name, ran string) *live.Submission {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &live.Submission{
+		Job:      cluster.Job{Name: name, Stages: []cluster.Stage{{Tasks: k.tasks, Ideal: resource.Of(100, k.memory)}}},
+		Commands: []trace.Command{{Args: []string{"sh", "-c", once + k.script}}},
+		Env:      []string{"PATH=/usr/bin:/bin", "RAN=" + ran, "SELF=" + self}, Dir: "/",
+	}
+}
+
+func kinds(random *rand.Rand) map[string]*kind {
+	code := 1 + random.IntN(98)
+	pause := func() string { return fmt.Sprintf("sleep 0.%03d; ", random.IntN(400)) }
+	return map[string]*kind{
+		"good": {1 + random.IntN(4), "echo begun; " + pause() + "echo done", 16 * resource.MiB, 0, "succeeded", "succeeded", "begun\ndone\n"},
+		"bad":  {1, "echo begun; " + pause() + fmt.Sprintf("exit %d", code), 16 * resource.MiB, code, "failed", "failed", "begun\n"},
+		"big":  {1, pause() + `exec "$SELF" allocate`, 32 * resource.MiB, 137, "out-of-memory", "failed", ""},
+		"gone": {1, "exec no-such-program", 16 * resource.MiB, 127, "failed", "failed", ""},
+		"long": {1, "echo begun; exec sleep 1000", 16 * resource.MiB, 143, "killed", "cancelled", "begun\n"},
+	}
+}
+
+// A daemon that is killed at any moment loses nothing: every job that it said it had is run, every task exactly once, and
+// every exit code and all output is kept.
+func TestKilledDaemonLosesNothing(t *testing.T) {
+	needCgroups(t)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	dir, ran := t.TempDir(), t.TempDir()
+	expected := map[string]*kind{}
+	reported := map[string]cluster.JobID{}
+	cancelled := map[string]bool{}
+	const rounds = 25
+	for round := range rounds {
+		p := startDaemon(t, dir)
+		doomed := time.AfterFunc(time.Duration(random.IntN(250))*time.Millisecond, func() { _ = p.command.Process.Kill() })
+		for n := range 1 + random.IntN(4) {
+			all := kinds(random)
+			names := []string{"good", "good", "good", "bad", "big", "gone", "long"}
+			what := names[random.IntN(len(names))]
+			name := fmt.Sprintf("%s-%d-%d", what, round, n)
+			expected[name] = all[what]
+			reply, ok := p.ask(ask{Submit: all[what].submission(t, name, ran)})
+			if !ok {
+				break
+			}
+			if reply.Error != "" {
+				t.Fatalf("round %d: %s", round, reply.Error)
+			}
+			reported[name] = reply.ID
+			if what != "long" {
+				continue
+			}
+			// Half of these are cancelled now, as long as they run or not.
+			if random.IntN(2) == 0 {
+				time.Sleep(time.Duration(random.IntN(30)) * time.Millisecond)
+				if _, ok := p.ask(ask{Cancel: reply.ID}); !ok {
+					break
+				}
+				cancelled[name] = true
+			}
+		}
+		_ = p.command.Wait() // It is killed sooner or later.
+		doomed.Stop()
+	}
+
+	p := startDaemon(t, dir)
+	jobs := p.mustAsk(ask{Jobs: true}).Jobs
+	for _, j := range jobs {
+		if strings.HasPrefix(j.Name, "long") && !j.Ended && !cancelled[j.Name] {
+			p.mustAsk(ask{Cancel: j.ID})
+		}
+	}
+	for i, j := range jobs {
+		jobs[i] = p.mustAsk(ask{Wait: j.ID}).Jobs[0]
+	}
+	tasks := 0
+	for _, j := range jobs {
+		k := expected[j.Name]
+		if id, ok := reported[j.Name]; ok && id != j.ID {
+			t.Errorf("job %s was said to be %d, but is %d", j.Name, id, j.ID)
+		}
+		delete(reported, j.Name)
+		tasks += len(j.Tasks)
+		verify(t, dir, &j, k)
+	}
+	for name, id := range reported {
+		t.Errorf("job %s (%d) is lost", name, id)
+	}
+	if t.Failed() {
+		t.Log(p.errors)
+	}
+	t.Logf("%d kills, %d jobs, %d tasks", rounds, len(jobs), tasks)
+	replayAll(t, dir)
+	p.mustAsk(ask{Tidy: true})
+	if err := p.command.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// replayAll tells every log that the daemons left to another engine: it must decide as they did. A log may end in the
+// middle of its last step.
+func replayAll(t *testing.T, dir string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "events", "*.jsonl"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("event logs %v: %v", paths, err)
+	}
+	records := 0
+	for _, path := range paths {
+		if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+			continue // Killed before there was a header.
+		}
+		header, log := live.ReadLog(t, path)
+		records += len(log)
+		if at, ok := live.Replay(t, header, log); !ok && at < len(log)-1 {
+			t.Errorf("%s: record %d of %d came out differently", path, at, len(log))
+		}
+	}
+	t.Logf("%d event logs with %d records", len(paths), records)
+}
+
+func verify(t *testing.T, dir string, j *live.Job, k *kind) {
+	t.Helper()
+	if strings.HasPrefix(j.Name, "long") && len(j.Tasks) == 0 && j.Status == "cancelled" {
+		return // It never came to start.
+	}
+	if j.Status != k.status || len(j.Tasks) != k.tasks {
+		t.Errorf("job %s: %s with %d tasks, want %s with %d; %s", j.Name, j.Status, len(j.Tasks), k.status, k.tasks, j.Detail)
+		return
+	}
+	for _, task := range j.Tasks {
+		if k.status == "cancelled" && (task.Exit == nil || task.Exit.Started == 0) {
+			continue // It was ended before it began.
+		}
+		if task.Outcome != k.outcome || task.Exit == nil || (task.Exit.Code != k.code && k.status != "cancelled") {
+			t.Errorf("job %s task %s run %d: %s %+v, want %s %d; %s", j.Name, task.Task, task.Run, task.Outcome, task.Exit, k.outcome, k.code, task.Detail)
+			continue
+		}
+		id := cluster.ContainerID{Task: task.Task, Run: task.Run}
+		text, err := os.ReadFile(filepath.Join(dir, "logs", fmt.Sprint(j.ID), id.String()+".out"))
+		if err != nil || string(text) != k.output && (k.status != "cancelled" || !strings.HasPrefix(k.output, string(text))) {
+			t.Errorf("job %s task %s output %q, want %q: %v", j.Name, task.Task, text, k.output, err)
+		}
+	}
+}
+
+// A container goes on while there is no daemon, whatever way the daemon went, and is there again afterwards.
+func TestContainersSurviveEveryEnd(t *testing.T) {
+	needCgroups(t)
+	dir, ran := t.TempDir(), t.TempDir()
+	gate := filepath.Join(ran, "gate")
+	k := kind{tasks: 2, script: `echo begun; until [ -e "$RAN/gate" ]; do sleep 0.01; done; echo done`, memory: 16 * resource.MiB,
+		outcome: "succeeded", status: "succeeded", output: "begun\ndone\n"}
+	p := startDaemon(t, dir)
+	id := p.mustAsk(ask{Submit: k.submission(t, "waits", ran)}).ID
+	for _, end := range []string{"killed", "closed", "killed"} {
+		if end == "killed" {
+			p.kill()
+		} else {
+			p.in.Close()
+			if err := p.command.Wait(); err != nil {
+				t.Errorf("%s: %v %s", end, err, p.errors)
+			}
+		}
+		p = startDaemon(t, dir)
+	}
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j := p.mustAsk(ask{Wait: id}).Jobs[0]
+	verify(t, dir, &j, &k)
+	if slices.ContainsFunc(j.Tasks, func(task live.Task) bool { return task.Run > 2 }) {
+		t.Errorf("tasks %+v", j.Tasks)
+	}
+	p.mustAsk(ask{Tidy: true})
+	if err := p.command.Wait(); err != nil {
+		t.Error(err)
+	}
+}

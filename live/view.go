@@ -1,0 +1,150 @@
+package live
+
+import (
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Job is a job as people see it. It is a copy: nobody else holds it.
+type Job struct {
+	ID    cluster.JobID `json:"id"`
+	Name  string        `json:"name"`
+	Owner string        `json:"owner"` // user name, or the number of the user if it has none
+	UID   uint32        `json:"uid"`
+	// Status is pending, running, succeeded, failed or cancelled. A failed or cancelled job may still have tasks that are
+	// being ended: see Ended.
+	Status string `json:"status"`
+	// Ended says that nothing more will happen to the job.
+	Ended     bool      `json:"ended"`
+	Submitted time.Time `json:"submitted"`
+	Started   time.Time `json:"started,omitzero"`  // when the first program began
+	Finished  time.Time `json:"finished,omitzero"` // when the last task ended
+	// ExitCode is 0 if the job succeeded, and else that of the task that made it fail; nil as long as the job has not
+	// ended, or if it ended without an exit code (cancelled before it ran).
+	ExitCode *int `json:"exit_code,omitempty"`
+	// Detail is one sentence on why the job failed; empty if it did not.
+	Detail string `json:"detail,omitempty"`
+	// Waiting is one clause on why its next task has not started; empty if nothing waits.
+	Waiting string  `json:"waiting,omitempty"`
+	Stages  []Stage `json:"stages"`
+	// Tasks are those that have been started, by stage and index; of each the newest run. Left out where jobs are listed
+	// without tasks.
+	Tasks []Task `json:"tasks,omitempty"`
+}
+
+// Stage counts the tasks of a stage: Pending + Running + Succeeded + Failed = Tasks.
+type Stage struct {
+	Name            string        `json:"name"`
+	Tasks           int           `json:"tasks"`
+	Pending         int           `json:"pending"`   // not started, or to run again
+	Running         int           `json:"running"`   // being started, or running
+	Succeeded       int           `json:"succeeded"` // ended well
+	Failed          int           `json:"failed"`    // ended for good without success
+	CPUMillicores   int64         `json:"cpu_millicores"`
+	IdealBytes      int64         `json:"ideal_memory_bytes"`
+	MinMemoryBytes  int64         `json:"min_memory_bytes,omitempty"` // 0: it cannot be under-sized
+	DurationSeconds float64       `json:"duration_s,omitempty"`       // estimated, at ideal memory; 0 is unknown
+	Elasticity      string        `json:"elasticity"`
+	Class           cluster.Class `json:"class"`
+	Parents         []int         `json:"parents,omitempty"`
+}
+
+// Task is one run of a task.
+type Task struct {
+	Task cluster.TaskID `json:"task"`
+	Run  int            `json:"run"` // 1 for the first
+	// State is starting, running, ending (it has been told to end) or ended.
+	State         string `json:"state"`
+	Node          string `json:"node"`
+	CPUMillicores int64  `json:"cpu_millicores"`
+	MemoryBytes   int64  `json:"memory_bytes"` // granted
+	Elastic       bool   `json:"elastic"`      // granted less than its ideal memory
+	// Why is one clause on why it was started with this much.
+	Why     string    `json:"why,omitempty"`
+	Booked  time.Time `json:"booked"`
+	Started time.Time `json:"started,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
+	// Outcome is succeeded, failed, out-of-memory, killed or lost; empty as long as it runs.
+	Outcome string `json:"outcome,omitempty"`
+	// Exit is how its program ended; nil as long as it runs, and if nobody saw it end.
+	Exit *cluster.Exit `json:"exit,omitempty"`
+	// Detail is one sentence on what went wrong; empty if nothing did.
+	Detail string `json:"detail,omitempty"`
+	// Usage is what its container uses now; nil unless it runs, and where jobs are listed without usage.
+	Usage *cluster.Reading `json:"usage,omitempty"`
+}
+
+// Node is a machine as people see it.
+type Node struct {
+	ID       cluster.NodeID  `json:"id"`
+	Name     string          `json:"name"`
+	Capacity resource.Vector `json:"capacity"` // by resource.Kind
+	Free     resource.Vector `json:"free"`     // not granted
+	// UsedMemoryBytes and UsedAnonymousBytes are what the containers really hold now.
+	UsedMemoryBytes    int64 `json:"used_memory_bytes"`
+	UsedAnonymousBytes int64 `json:"used_anonymous_bytes"`
+	Containers         int   `json:"containers"`
+}
+
+// Status is the daemon as a whole.
+type Status struct {
+	Policy  string    `json:"policy"`
+	Since   time.Time `json:"since"`
+	Nodes   []Node    `json:"nodes"`
+	Pending int       `json:"pending_tasks"`
+	Running int       `json:"running_tasks"`
+	Jobs    int       `json:"jobs"` // that have not ended
+	Steps   int64     `json:"steps"`
+	// Trouble is one sentence on what keeps the daemon from working as it should (a full disk, an impossible decision of
+	// the policy); empty if nothing does.
+	Trouble string `json:"trouble,omitempty"`
+	// EventLog is the file in which the steps of this run are recorded.
+	EventLog string `json:"event_log"`
+}
+
+// Explanation says why a job is where it is.
+type Explanation struct {
+	Job Job `json:"job"`
+	// Why is one sentence on where the job stands.
+	Why string `json:"why"`
+	// EarliestStart is the earliest time at which its next task could have room, if nothing else came first; zero if
+	// nothing waits, or if the end of what is in the way is unknown.
+	EarliestStart time.Time `json:"earliest_start,omitzero"`
+	// EstimatedEnd is when the job should end, as the policy last estimated or as follows from its running tasks; zero
+	// if unknown.
+	EstimatedEnd time.Time `json:"estimated_end,omitzero"`
+	// Tasks are those that run, with why they have the size they have.
+	Tasks []TaskExplanation `json:"tasks,omitempty"`
+	// Decisions are the newest decisions about the job, oldest first.
+	Decisions []DecisionNote `json:"decisions,omitempty"`
+}
+
+// TaskExplanation says why a running task has its size, and when it should end.
+type TaskExplanation struct {
+	Task         cluster.TaskID `json:"task"`
+	MemoryBytes  int64          `json:"memory_bytes"`
+	IdealBytes   int64          `json:"ideal_memory_bytes"`
+	Slowdown     float64        `json:"slowdown"` // estimated run time over that at ideal memory
+	Why          string         `json:"why"`
+	EstimatedEnd time.Time      `json:"estimated_end,omitzero"`
+}
+
+// DecisionNote is a decision in words.
+type DecisionNote struct {
+	At   time.Time      `json:"at"`
+	Kind string         `json:"kind"` // start, kill, reserve, unreserve, wait
+	Task cluster.TaskID `json:"task"`
+	Why  string         `json:"why"`
+}
+
+// LogFile is where the output of one run of a task goes. The files may not exist yet while it is being started.
+type LogFile struct {
+	Task   cluster.TaskID `json:"task"`
+	Run    int            `json:"run"`
+	Stdout string         `json:"stdout"`
+	Stderr string         `json:"stderr"`
+	// Ended says that nothing more will be written.
+	Ended bool `json:"ended"`
+}

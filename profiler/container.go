@@ -1,0 +1,202 @@
+package profiler
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// Container runs a command in control groups of this process's own. Close it.
+type Container struct {
+	command trace.Command
+	env     []string
+	dir     string
+	cpu     resource.Amount
+	root    *cgroup.Root
+	runs    int
+}
+
+// NewContainer returns a Runner for a command, whose placeholders are filled before each run, in a working directory
+// (absolute) and with cpu millicores. It fails with one sentence where this process cannot bound the memory of others.
+func NewContainer(command trace.Command, env []string, dir string, cpu resource.Amount) (*Container, error) {
+	host, err := cgroup.Discover("")
+	if err != nil {
+		return nil, fmt.Errorf("measuring needs control groups: %w", err)
+	}
+	root, err := host.Root(fmt.Sprintf("profile-%d", os.Getpid()), cgroup.Memory)
+	if err != nil {
+		return nil, fmt.Errorf("measuring needs control groups: %w", err)
+	}
+	return &Container{command: command, env: env, dir: dir, cpu: cpu, root: root}, nil
+}
+
+// Close takes the control groups away.
+func (c *Container) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	return c.root.Remove(ctx)
+}
+
+// enter is a shell script that goes into the groups named by its first arguments, up to --, and becomes the rest. What
+// the shell itself took stays charged to where it was started.
+const enter = `while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"`
+
+// Run implements Runner.
+func (c *Container) Run(ctx context.Context, memory resource.Amount) (m Measurement, err error) {
+	grant := resource.Of(c.cpu, memory)
+	job := cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{{Name: "profile", Tasks: 1, Ideal: grant}}}
+	filled, err := trace.FillCommand(c.command, grant, &job, cluster.TaskID{Job: 1})
+	if err != nil {
+		return m, err
+	}
+	c.runs++
+	group, err := c.root.Create(fmt.Sprintf("run-%d", c.runs))
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, c.remove(group)) }()
+	if err := limit(ctx, group, grant); err != nil {
+		return m, err
+	}
+	c.dropFiles(filled.Args)
+	cmd := exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", enter, "sh"}, append(append(group.JoinFiles(), "--"), filled.Args...)...)...)
+	cmd.Env, cmd.Dir = c.env, c.dir
+	// Children of the program must not outlive an interrupt either.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return group.Kill(context.Background()) }
+	var said tail
+	cmd.Stderr = &said
+	begin := time.Now()
+	failure := cmd.Run()
+	m.Duration = time.Since(begin)
+	if ctx.Err() != nil {
+		return m, ctx.Err()
+	}
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		const block = 512
+		m.Written = resource.Amount(usage.Oublock) * block
+		m.Resident = resource.Amount(usage.Maxrss) * resource.KiB
+	}
+	reading, err := group.Read()
+	if err != nil {
+		return m, err
+	}
+	m.Peak = resource.Amount(peak(group))
+	m.Failure = failed(failure, reading, &said)
+	return m, nil
+}
+
+// failed says why a run does not count.
+func failed(err error, r cgroup.Reading, said *tail) string {
+	if err == nil {
+		return ""
+	}
+	if n, ok := r.OOMKills.Get(); ok && n > 0 {
+		return "the kernel killed it for memory"
+	}
+	text := err.Error()
+	if last := said.lastLine(); last != "" {
+		text += ": " + last
+	}
+	return text
+}
+
+// limit bounds a group. The program's memory is not swapped out.
+func limit(ctx context.Context, g *cgroup.Group, grant resource.Vector) error {
+	limits := cgroup.Limits{MemoryBytes: cgroup.At(int64(grant[resource.Memory])), SwapBytes: cgroup.At(0)}
+	err := g.Apply(ctx, limits)
+	if errors.Is(err, cgroup.ErrUnsupported) { // no swap accounting
+		limits.SwapBytes = cgroup.Limit{}
+		err = g.Apply(ctx, limits)
+	}
+	if err != nil {
+		return err
+	}
+	if _, ok := g.Has(cgroup.CPU); ok && grant[resource.CPU] > 0 {
+		return g.Apply(ctx, cgroup.Limits{CPUMillicores: cgroup.At(int64(grant[resource.CPU]))})
+	}
+	return nil
+}
+
+// remove takes a group away, and what it left in the page cache before that: afterwards it would belong to nobody, and
+// the next run would read it for free.
+func (c *Container) remove(g *cgroup.Group) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if err := g.Kill(ctx); err != nil {
+		return err
+	}
+	if dir, err := os.Open(c.dir); err == nil {
+		_ = unix.Syncfs(int(dir.Fd())) // what is not on disk yet cannot be dropped, and would disturb the next run
+		dir.Close()
+	}
+	_ = g.Apply(ctx, cgroup.Limits{MemoryBytes: cgroup.At(int64(resource.MiB))})
+	return g.Remove(ctx)
+}
+
+// dropFiles drops the page cache of files that the command names: who read them first may have been somebody else.
+func (c *Container) dropFiles(args []string) {
+	for _, arg := range args {
+		path := arg
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(c.dir, path)
+		}
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if f, err := os.Open(path); err == nil {
+			_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
+			f.Close()
+		}
+	}
+}
+
+// peak returns the most memory that a group held, 0 if the kernel does not tell.
+func peak(g *cgroup.Group) int64 {
+	dir, ok := g.Dir(cgroup.Memory)
+	if !ok {
+		return 0
+	}
+	for _, file := range []string{"memory.peak", "memory.max_usage_in_bytes"} {
+		var n int64
+		if text, err := os.ReadFile(filepath.Join(dir, file)); err == nil {
+			if _, err := fmt.Sscan(string(text), &n); err == nil {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ kept []byte }
+
+const tailBytes = 4096
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p...)
+	if extra := len(t.kept) - tailBytes; extra > 0 {
+		t.kept = bytes.Clone(t.kept[extra:])
+	}
+	return len(p), nil
+}
+
+func (t *tail) lastLine() string {
+	lines := strings.Split(strings.TrimSpace(string(t.kept)), "\n")
+	return lines[len(lines)-1]
+}

@@ -1,0 +1,284 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Profiles is what the API needs of a store.Store.
+type Profiles interface {
+	PutProfile(ctx context.Context, p store.Profile) error
+	Profile(ctx context.Context, uid uint32, name string) (store.Profile, error)
+	Profiles(ctx context.Context, uid uint32) ([]store.Profile, error)
+}
+
+// body is an answer that is JSON.
+type body[T any] struct{ Body T }
+
+// JobPath, in the address of a request, names a job.
+type JobPath struct {
+	Job int64 `path:"job" doc:"id of a job"`
+}
+
+// TaskPath, in the address of a request, names a task.
+type TaskPath struct {
+	Task string `path:"task" doc:"job.stage.index" example:"7.0.2"`
+}
+
+func (p TaskPath) id() (cluster.TaskID, error) {
+	id, err := ParseTask(p.Task)
+	if err != nil {
+		return id, Errorf(Invalid, "%v", err)
+	}
+	return id, nil
+}
+
+// ParseTask reads "7", "7.0" or "7.0.2": job, stage and index, of which the latter two are 0 if left out.
+func ParseTask(text string) (cluster.TaskID, error) {
+	parts := strings.Split(text, ".")
+	var numbers [3]int64
+	for i, part := range parts {
+		bits := 32
+		if i == 0 {
+			bits = 64
+		}
+		var err error
+		if i >= len(numbers) {
+			err = strconv.ErrSyntax
+		} else {
+			numbers[i], err = strconv.ParseInt(part, 10, bits)
+		}
+		if err != nil || numbers[min(i, 2)] < 0 {
+			return cluster.TaskID{}, fmt.Errorf("task %q: must be JOB or JOB.STAGE.INDEX, such as 7 or 7.0.2", text)
+		}
+	}
+	return cluster.TaskID{Job: cluster.JobID(numbers[0]), Stage: int32(numbers[1]), Index: int32(numbers[2])}, nil
+}
+
+// handler returns everything the API answers.
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	config := huma.DefaultConfig("bellows", "1")
+	config.Info.Description = "Jobs that share the memory of a machine. Times are RFC 3339, sizes bytes, CPU millicores."
+	config.DocsPath = ""     // its page would load scripts from elsewhere
+	config.CreateHooks = nil // no links to schemas in every answer
+	api := humago.New(mux, config)
+	s.machine(api)
+	s.jobs(api)
+	s.tasks(api)
+	s.knowledge(api)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, Errorf(NotFound, "%s %s: no such address; GET /openapi.json lists them", r.Method, r.URL.Path))
+	})
+	return mux
+}
+
+// register adds one operation; what goes wrong is answered as an Error.
+func register[In, Out any](api huma.API, method, path, id, summary string, status int, do func(context.Context, *In) (*Out, error)) {
+	huma.Register(api, huma.Operation{
+		OperationID: id, Method: method, Path: path, Summary: summary, DefaultStatus: status,
+		MaxBodyBytes: 64 << 20, SkipValidateBody: true,
+	}, func(ctx context.Context, in *In) (*Out, error) {
+		out, err := do(ctx, in)
+		if err != nil {
+			return nil, said(err)
+		}
+		return out, nil
+	})
+}
+
+func (s *Server) machine(api huma.API) {
+	register(api, "GET", "/v1/status", "status", "The daemon and its machine", 200,
+		func(ctx context.Context, _ *struct{}) (*body[Status], error) {
+			status, err := s.driver.Status(ctx)
+			if err != nil {
+				return nil, err
+			}
+			out := Status{Daemon: s.daemon, Status: status}
+			for _, n := range status.Nodes {
+				out.Nodes = append(out.Nodes, nodeOf(n))
+			}
+			return &body[Status]{out}, nil
+		})
+	register(api, "POST", "/v1/shutdown", "shutdown", "End the daemon", 202,
+		func(ctx context.Context, in *struct {
+			Kill bool `query:"kill" doc:"kill the jobs that have not ended"`
+		}) (*struct{}, error) {
+			caller, err := peer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if caller.UID != 0 && caller.UID != s.daemon.UID {
+				return nil, Errorf(Denied, "only the daemon's user and root may end it")
+			}
+			// The wish stands, whether or not whoever uttered it stays to hear.
+			return nil, s.driver.Shutdown(context.WithoutCancel(ctx), in.Kill)
+		})
+}
+
+// Submitted is the answer to a submission.
+type Submitted struct {
+	ID int64 `json:"id"`
+}
+
+func (s *Server) jobs(api huma.API) {
+	register(api, "POST", "/v1/jobs", "submit", "Submit a job", 201,
+		func(ctx context.Context, in *body[Submission]) (*body[Submitted], error) {
+			caller, err := peer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			job, err := in.Body.live(caller)
+			if err != nil {
+				return nil, err
+			}
+			id, err := s.driver.Submit(ctx, job)
+			return &body[Submitted]{Submitted{int64(id)}}, err
+		})
+	register(api, "GET", "/v1/jobs", "jobs", "List jobs", 200,
+		func(ctx context.Context, in *struct {
+			All bool `query:"all" doc:"also those that have ended"`
+		}) (*body[[]live.Job], error) {
+			jobs, err := s.driver.Jobs(ctx, in.All)
+			return &body[[]live.Job]{jobs}, err
+		})
+	register(api, "GET", "/v1/jobs/{job}", "job", "One job with its tasks", 200,
+		func(ctx context.Context, in *struct {
+			JobPath
+			Usage bool `query:"usage" doc:"with what its containers use now"`
+			Ended bool `query:"ended" doc:"answer once it has ended"`
+		}) (*body[live.Job], error) {
+			id := cluster.JobID(in.Job)
+			if in.Ended {
+				job, err := s.driver.Wait(ctx, id)
+				return &body[live.Job]{job}, err
+			}
+			job, err := s.driver.Job(ctx, id, in.Usage)
+			return &body[live.Job]{job}, err
+		})
+	register(api, "DELETE", "/v1/jobs/{job}", "kill", "Kill a job", 202,
+		func(ctx context.Context, in *struct{ JobPath }) (*struct{}, error) {
+			caller, err := peer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return nil, s.driver.Cancel(ctx, caller, cluster.JobID(in.Job))
+		})
+	register(api, "GET", "/v1/jobs/{job}/explain", "explain", "Why a job is where it is", 200,
+		func(ctx context.Context, in *struct{ JobPath }) (*body[live.Explanation], error) {
+			why, err := s.driver.Explain(ctx, cluster.JobID(in.Job))
+			return &body[live.Explanation]{why}, err
+		})
+	register(api, "GET", "/v1/jobs/{job}/logs", "logs", "Where the output of a job is", 200,
+		func(ctx context.Context, in *struct{ JobPath }) (*body[[]live.LogFile], error) {
+			files, err := s.driver.Logs(ctx, cluster.JobID(in.Job))
+			return &body[[]live.LogFile]{files}, err
+		})
+}
+
+func (s *Server) tasks(api huma.API) {
+	register(api, "GET", "/v1/tasks", "tasks", "Tasks of jobs that have not ended", 200,
+		func(ctx context.Context, in *struct {
+			Usage bool `query:"usage" doc:"with what their containers use now"`
+		}) (*body[[]live.Task], error) {
+			tasks, err := s.driver.Tasks(ctx, in.Usage)
+			return &body[[]live.Task]{tasks}, err
+		})
+	register(api, "GET", "/v1/tasks/{task}", "task", "One task, once it runs or has ended", 200,
+		func(ctx context.Context, in *struct {
+			TaskPath
+			Ended bool `query:"ended" doc:"answer once it has ended"`
+		}) (*body[live.Task], error) {
+			id, err := in.id()
+			if err != nil {
+				return nil, err
+			}
+			task, err := s.driver.WaitTask(ctx, id, in.Ended)
+			return &body[live.Task]{task}, err
+		})
+	register(api, "GET", "/v1/tasks/{task}/output", "output", "What a task printed", 200,
+		func(ctx context.Context, in *struct {
+			TaskPath
+			Stderr bool  `query:"stderr" doc:"standard error instead of standard output"`
+			Run    int   `query:"run" doc:"of this run of the task; 0 is the newest"`
+			Follow bool  `query:"follow" doc:"go on until that run has ended"`
+			From   int64 `query:"from" doc:"bytes at the beginning to leave out" minimum:"0"`
+		}) (*huma.StreamResponse, error) {
+			id, err := in.id()
+			if err != nil {
+				return nil, err
+			}
+			return s.output(ctx, chunk{id: id, run: in.Run, stderr: in.Stderr, follow: in.Follow, from: in.From})
+		})
+}
+
+// NamedProfile is a stored profile with its name.
+type NamedProfile struct {
+	Name string    `json:"name"`
+	Made time.Time `json:"made"`
+	store.Profile
+}
+
+func profileOf(p store.Profile) NamedProfile {
+	return NamedProfile{Name: p.Name, Made: time.Unix(0, int64(p.Made)), Profile: p}
+}
+
+func (s *Server) knowledge(api huma.API) {
+	register(api, "GET", "/v1/profiles", "profiles", "The caller's profiles", 200,
+		func(ctx context.Context, _ *struct{}) (*body[[]NamedProfile], error) {
+			caller, err := peer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			stored, err := s.profiles.Profiles(ctx, caller.UID)
+			out := make([]NamedProfile, len(stored))
+			for i := range stored {
+				out[i] = profileOf(stored[i])
+			}
+			return &body[[]NamedProfile]{out}, err
+		})
+	register(api, "GET", "/v1/profiles/{name}", "profile", "One of the caller's profiles", 200,
+		func(ctx context.Context, in *struct {
+			Name string `path:"name"`
+		}) (*body[NamedProfile], error) {
+			caller, err := peer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			stored, err := s.profiles.Profile(ctx, caller.UID, in.Name)
+			if errors.Is(err, store.ErrNotFound) {
+				return nil, Errorf(NotFound, "profile %q: there is none; `bellows profile` makes one", in.Name)
+			}
+			return &body[NamedProfile]{profileOf(stored)}, err
+		})
+	register(api, "PUT", "/v1/profiles/{name}", "store-profile", "Store a profile in place of the old one of that name", 204,
+		func(ctx context.Context, in *struct {
+			Name string `path:"name"`
+			Body store.Profile
+		}) (*struct{}, error) {
+			caller, err := peer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			p := in.Body
+			p.Name, p.UID, p.User = in.Name, caller.UID, caller.User
+			p.Made = timeline.Time(time.Now().UnixNano())
+			if err := p.Elasticity.Check(); err != nil {
+				return nil, Errorf(Invalid, "profile %q: %v", p.Name, err)
+			}
+			return nil, s.profiles.PutProfile(ctx, p)
+		})
+}

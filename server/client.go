@@ -1,0 +1,217 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"syscall"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/store"
+)
+
+// Client talks to the daemon behind a socket. Its errors are an Error where the daemon answered, or cannot be reached.
+type Client struct {
+	socket string
+	http   *http.Client
+}
+
+// NewClient returns a client for the daemon behind the socket at that path. It does not connect yet.
+func NewClient(socket string) *Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}
+	return &Client{socket, &http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true}}}
+}
+
+// Status returns how the daemon is.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	return call[Status](ctx, c, "GET", "/v1/status", nil, nil)
+}
+
+// Shutdown ends the daemon; kill says whether jobs that have not ended are killed.
+func (c *Client) Shutdown(ctx context.Context, kill bool) error {
+	_, err := call[struct{}](ctx, c, "POST", "/v1/shutdown", query("kill", kill), nil)
+	return err
+}
+
+// Submit submits a job.
+func (c *Client) Submit(ctx context.Context, s Submission) (cluster.JobID, error) {
+	done, err := call[Submitted](ctx, c, "POST", "/v1/jobs", nil, s)
+	return cluster.JobID(done.ID), err
+}
+
+// Jobs returns the jobs that have not ended, or all.
+func (c *Client) Jobs(ctx context.Context, all bool) ([]live.Job, error) {
+	return call[[]live.Job](ctx, c, "GET", "/v1/jobs", query("all", all), nil)
+}
+
+// Job returns one job with its tasks.
+func (c *Client) Job(ctx context.Context, id cluster.JobID, usage bool) (live.Job, error) {
+	return call[live.Job](ctx, c, "GET", jobAddress(id), query("usage", usage), nil)
+}
+
+// Wait returns a job once it has ended.
+func (c *Client) Wait(ctx context.Context, id cluster.JobID) (live.Job, error) {
+	return call[live.Job](ctx, c, "GET", jobAddress(id), query("ended", true), nil)
+}
+
+// Kill kills a job.
+func (c *Client) Kill(ctx context.Context, id cluster.JobID) error {
+	_, err := call[struct{}](ctx, c, "DELETE", jobAddress(id), nil, nil)
+	return err
+}
+
+// Explain says why a job is where it is.
+func (c *Client) Explain(ctx context.Context, id cluster.JobID) (live.Explanation, error) {
+	return call[live.Explanation](ctx, c, "GET", jobAddress(id)+"/explain", nil, nil)
+}
+
+// Logs returns where the output of a job is.
+func (c *Client) Logs(ctx context.Context, id cluster.JobID) ([]live.LogFile, error) {
+	return call[[]live.LogFile](ctx, c, "GET", jobAddress(id)+"/logs", nil, nil)
+}
+
+// Tasks returns the tasks of all jobs that have not ended.
+func (c *Client) Tasks(ctx context.Context, usage bool) ([]live.Task, error) {
+	return call[[]live.Task](ctx, c, "GET", "/v1/tasks", query("usage", usage), nil)
+}
+
+// Output is a wish to see what a task printed.
+type Output struct {
+	Task   cluster.TaskID
+	Run    int   // which run of the task; 0 is the newest
+	Stderr bool  // standard error instead of standard output
+	Follow bool  // wait for the run to begin, and go on until it ends
+	From   int64 // bytes at the beginning to leave out
+}
+
+// Output copies what a task printed to w and returns how many bytes it copied.
+func (c *Client) Output(ctx context.Context, w io.Writer, o Output) (int64, error) {
+	q := query("stderr", o.Stderr)
+	q.Set("follow", strconv.FormatBool(o.Follow))
+	q.Set("run", strconv.Itoa(o.Run))
+	q.Set("from", strconv.FormatInt(o.From, 10))
+	r, err := c.send(ctx, "GET", "/v1/tasks/"+o.Task.String()+"/output", q, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Body.Close()
+	from := &marked{r: r.Body}
+	n, err := io.Copy(w, from)
+	switch {
+	case err == nil:
+		return n, nil
+	case from.err != nil:
+		return n, c.failed(err, "read the output of task "+o.Task.String())
+	}
+	return n, err // the writer's
+}
+
+// marked remembers whether reading failed, as opposed to writing what was read.
+type marked struct {
+	r   io.Reader
+	err error
+}
+
+func (m *marked) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	if err != io.EOF {
+		m.err = err
+	}
+	return n, err
+}
+
+// PutProfile stores a profile in place of the caller's old one of that name.
+func (c *Client) PutProfile(ctx context.Context, name string, p store.Profile) error {
+	_, err := call[struct{}](ctx, c, "PUT", "/v1/profiles/"+url.PathEscape(name), nil, p)
+	return err
+}
+
+// Profile returns the caller's profile of that name.
+func (c *Client) Profile(ctx context.Context, name string) (NamedProfile, error) {
+	return call[NamedProfile](ctx, c, "GET", "/v1/profiles/"+url.PathEscape(name), nil, nil)
+}
+
+// Profiles returns the caller's profiles.
+func (c *Client) Profiles(ctx context.Context) ([]NamedProfile, error) {
+	return call[[]NamedProfile](ctx, c, "GET", "/v1/profiles", nil, nil)
+}
+
+func jobAddress(id cluster.JobID) string { return fmt.Sprintf("/v1/jobs/%d", id) }
+
+func query(name string, on bool) url.Values {
+	return url.Values{name: {strconv.FormatBool(on)}}
+}
+
+// call sends in as JSON and returns the answer.
+func call[Out any](ctx context.Context, c *Client, method, path string, q url.Values, in any) (out Out, err error) {
+	r, err := c.send(ctx, method, path, q, in)
+	if err != nil {
+		return out, err
+	}
+	defer r.Body.Close()
+	if r.StatusCode == http.StatusNoContent || r.ContentLength == 0 {
+		return out, nil
+	}
+	if err := json.NewDecoder(r.Body).Decode(&out); err != nil && err != io.EOF {
+		return out, c.failed(err, "read the daemon's answer")
+	}
+	return out, nil
+}
+
+// send asks at an escaped path; it returns an answer that is not an error; the caller closes its body.
+func (c *Client) send(ctx context.Context, method, path string, q url.Values, in any) (*http.Response, error) {
+	var content io.Reader
+	if in != nil {
+		text, err := json.Marshal(in)
+		if err != nil {
+			return nil, fmt.Errorf("send to the daemon: %w", err)
+		}
+		content = bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, "http://bellows"+path+"?"+q.Encode(), content)
+	if err != nil {
+		return nil, fmt.Errorf("send to the daemon: %w", err)
+	}
+	if in != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	r, err := c.http.Do(request)
+	if err != nil {
+		return nil, c.failed(err, "ask the daemon")
+	}
+	if r.StatusCode >= 400 {
+		defer r.Body.Close()
+		e := &Error{Code: codeOf(r.StatusCode)}
+		if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(e); err != nil || e.Message == "" {
+			e.Message = "the daemon answered " + r.Status
+		}
+		return nil, e
+	}
+	return r, nil
+}
+
+// failed says in one sentence why the daemon could not be asked.
+func (c *Client) failed(err error, attempted string) error {
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return Errorf(Unavailable, "no daemon listens on %s: start one with `bellows up`, or name its socket with --socket", c.socket)
+	case errors.Is(err, fs.ErrPermission):
+		return Errorf(Denied, "the daemon's socket %s belongs to another user: run this as that user or as root", c.socket)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		return Errorf(Unavailable, "%s: the daemon on %s ended; what runs goes on, and `bellows up` finds it again", attempted, c.socket)
+	}
+	return fmt.Errorf("%s on %s: %w", attempted, c.socket, err)
+}

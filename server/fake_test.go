@@ -1,0 +1,148 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/store"
+)
+
+// fake is a Driver that keeps what it is told and answers what it was given.
+type fake struct {
+	mu        sync.Mutex
+	submitted []live.Submission
+	cancelled []cluster.JobID
+	by        cluster.Credentials
+	shutdown  *bool
+	jobs      map[cluster.JobID]live.Job
+	logs      []live.LogFile
+	err       error
+	ended     chan struct{} // closed when task 1.0.0 has ended
+	done      chan struct{}
+}
+
+func newFake() *fake {
+	return &fake{jobs: map[cluster.JobID]live.Job{}, ended: make(chan struct{}), done: make(chan struct{})}
+}
+
+func (f *fake) Submit(_ context.Context, s live.Submission) (cluster.JobID, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.submitted = append(f.submitted, s)
+	return cluster.JobID(len(f.submitted)), f.err
+}
+
+func (f *fake) Cancel(_ context.Context, by cluster.Credentials, id cluster.JobID) error {
+	f.by, f.cancelled = by, append(f.cancelled, id)
+	return f.err
+}
+
+func (f *fake) Jobs(_ context.Context, all bool) ([]live.Job, error) {
+	var jobs []live.Job
+	for id := range cluster.JobID(10) {
+		if j, ok := f.jobs[id]; ok && (all || !j.Ended) {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs, f.err
+}
+
+func (f *fake) Job(_ context.Context, id cluster.JobID, _ bool) (live.Job, error) {
+	j, ok := f.jobs[id]
+	if !ok {
+		return j, &live.Error{Kind: live.NotFound, Err: Errorf(NotFound, "job %d: there is none", id)}
+	}
+	return j, f.err
+}
+
+func (f *fake) Tasks(context.Context, bool) ([]live.Task, error) { return nil, f.err }
+
+func (f *fake) Wait(ctx context.Context, id cluster.JobID) (live.Job, error) {
+	select {
+	case <-f.ended:
+		return f.jobs[id], f.err
+	case <-ctx.Done():
+		return live.Job{}, ctx.Err()
+	}
+}
+
+func (f *fake) WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (live.Task, error) {
+	if !ended {
+		return live.Task{Task: id, Run: 1}, f.err
+	}
+	select {
+	case <-f.ended:
+		return live.Task{Task: id, Run: 1, State: "ended"}, nil
+	case <-ctx.Done():
+		return live.Task{}, ctx.Err()
+	}
+}
+
+func (f *fake) Explain(_ context.Context, id cluster.JobID) (live.Explanation, error) {
+	return live.Explanation{Job: f.jobs[id], Why: "It waits."}, f.err
+}
+
+func (f *fake) Logs(context.Context, cluster.JobID) ([]live.LogFile, error) { return f.logs, f.err }
+
+func (f *fake) Status(context.Context) (live.Status, error) {
+	return live.Status{Policy: "fair", Nodes: []live.Node{{Name: "here"}}}, f.err
+}
+
+func (f *fake) Shutdown(_ context.Context, kill bool) error { f.shutdown = &kill; return f.err }
+
+func (f *fake) Done() <-chan struct{} { return f.done }
+
+// fakeProfiles keeps profiles in memory.
+type fakeProfiles map[string]store.Profile
+
+func (p fakeProfiles) PutProfile(_ context.Context, s store.Profile) error {
+	p[s.Name] = s
+	return nil
+}
+
+func (p fakeProfiles) Profile(_ context.Context, _ uint32, name string) (store.Profile, error) {
+	s, ok := p[name]
+	if !ok {
+		return s, store.ErrNotFound
+	}
+	return s, nil
+}
+
+func (p fakeProfiles) Profiles(context.Context, uint32) ([]store.Profile, error) {
+	var all []store.Profile
+	for _, s := range p {
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// start serves d on a socket in a folder of the test's own, and returns a client.
+func start(t *testing.T, d Driver, p Profiles) (c *Client, socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "s")
+	l, err := Listen(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(d, p, Daemon{Version: "test", PID: os.Getpid(), UID: uint32(os.Getuid())}, slog.New(slog.DiscardHandler))
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = s.Shutdown(ctx)
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return NewClient(socket), socket
+}
+
+var _ net.Listener = (*listener)(nil)

@@ -1,0 +1,179 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
+)
+
+// lookAgain is how often a file that is followed is looked at: soon enough for a person who watches.
+const lookAgain = 50 * time.Millisecond
+
+// chunk asks for what one run of a task printed.
+type chunk struct {
+	id     cluster.TaskID
+	run    int // 0 is the newest
+	stderr bool
+	follow bool
+	from   int64 // bytes to leave out
+}
+
+// output answers with what one run of a task printed. When it follows, the run may yet have to start.
+func (s *Server) output(ctx context.Context, c chunk) (*huma.StreamResponse, error) {
+	file, err := s.find(ctx, &c)
+	if err != nil {
+		return nil, err
+	}
+	path := file.Stdout
+	if c.stderr {
+		path = file.Stderr
+	}
+	return &huma.StreamResponse{Body: func(w huma.Context) {
+		w.SetHeader("Content-Type", "application/octet-stream")
+		ended := (<-chan struct{})(closed)
+		if c.follow && !file.Ended {
+			ended = s.whenEnded(w.Context(), c.id, file.Run)
+		}
+		_ = stream(w.Context(), w.BodyWriter(), path, c.from, ended)
+	}}, nil
+}
+
+// find returns where the output is. When it follows, it waits for the run to begin.
+func (s *Server) find(ctx context.Context, c *chunk) (live.LogFile, error) {
+	tick := time.NewTicker(lookAgain)
+	defer tick.Stop()
+	for {
+		if c.follow {
+			if _, err := s.driver.WaitTask(ctx, c.id, false); err != nil {
+				return live.LogFile{}, err
+			}
+		}
+		files, err := s.driver.Logs(ctx, c.id.Job)
+		if err != nil {
+			return live.LogFile{}, err
+		}
+		file, err := pick(files, c.id, c.run)
+		if err == nil || !c.follow {
+			return file, err
+		}
+		// The run asked for comes after one that failed, or never.
+		if job, gone := s.driver.Job(ctx, c.id.Job, false); gone != nil || job.Ended {
+			return file, err
+		}
+		select {
+		case <-ctx.Done():
+			return file, ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// pick returns the file of a run of a task; of the newest if run is 0.
+func pick(files []live.LogFile, id cluster.TaskID, run int) (live.LogFile, error) {
+	var found *live.LogFile
+	for i := range files {
+		f := &files[i]
+		if f.Task == id && (f.Run == run || run == 0 && (found == nil || f.Run > found.Run)) {
+			found = f
+		}
+	}
+	switch {
+	case found != nil:
+		return *found, nil
+	case run != 0:
+		return live.LogFile{}, Errorf(NotFound, "task %s run %d: there was none", id, run)
+	}
+	return live.LogFile{}, Errorf(NotFound, "task %s: has printed nothing, because it has not started", id)
+}
+
+// whenEnded returns a channel that is closed when that run of the task has ended, or nobody waits any more.
+func (s *Server) whenEnded(ctx context.Context, id cluster.TaskID, run int) <-chan struct{} {
+	c := make(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		_, _ = s.driver.WaitTask(ctx, id, true)
+	}()
+	go func() {
+		defer close(c)
+		// A run that failed may be followed by another at once, whose end is not waited for here.
+		tick := time.NewTicker(10 * lookAgain)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			files, err := s.driver.Logs(ctx, id.Job)
+			if file, none := pick(files, id, run); err != nil || none != nil || file.Ended {
+				return
+			}
+		}
+	}()
+	return c
+}
+
+// stream copies a file to w as it grows, until ended is closed and the rest is copied.
+func stream(ctx context.Context, w io.Writer, path string, from int64, ended <-chan struct{}) error {
+	tick := time.NewTicker(lookAgain)
+	defer tick.Stop()
+	flush := func() {}
+	if f, ok := w.(http.Flusher); ok {
+		flush = f.Flush
+	}
+	flush()
+	var f *os.File
+	for last := false; ; {
+		if f == nil {
+			var err error
+			if f, err = os.Open(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			if f != nil {
+				defer f.Close()
+				if _, err := f.Seek(from, io.SeekStart); err != nil {
+					return err
+				}
+			}
+		}
+		if f != nil {
+			n, err := io.Copy(w, f)
+			if err != nil {
+				return err
+			}
+			if n > 0 {
+				flush()
+			}
+		}
+		if last {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ended:
+			last = true
+		case <-tick.C:
+		}
+	}
+}
+
+// writeError answers a request that no operation took.
+func writeError(w http.ResponseWriter, e *Error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(e.GetStatus())
+	_ = json.NewEncoder(w).Encode(e)
+}

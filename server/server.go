@@ -1,0 +1,144 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
+)
+
+// Driver is what the API needs of a live.Driver.
+type Driver interface {
+	Submit(ctx context.Context, s live.Submission) (cluster.JobID, error)
+	Cancel(ctx context.Context, by cluster.Credentials, id cluster.JobID) error
+	Jobs(ctx context.Context, all bool) ([]live.Job, error)
+	Job(ctx context.Context, id cluster.JobID, usage bool) (live.Job, error)
+	Tasks(ctx context.Context, usage bool) ([]live.Task, error)
+	Wait(ctx context.Context, id cluster.JobID) (live.Job, error)
+	WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (live.Task, error)
+	Explain(ctx context.Context, id cluster.JobID) (live.Explanation, error)
+	Logs(ctx context.Context, id cluster.JobID) ([]live.LogFile, error)
+	Status(ctx context.Context) (live.Status, error)
+	Shutdown(ctx context.Context, kill bool) error
+	Done() <-chan struct{}
+}
+
+// Server answers on one socket for one Driver.
+type Server struct {
+	driver   Driver
+	profiles Profiles
+	daemon   Daemon
+	http     *http.Server
+}
+
+// New returns a server. It does not listen yet: see Serve.
+func New(d Driver, p Profiles, about Daemon, log *slog.Logger) *Server {
+	useOurErrors()
+	s := &Server{driver: d, profiles: p, daemon: about}
+	s.http = &http.Server{
+		Handler:           s.handler(),
+		ConnContext:       withPeer,
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	return s
+}
+
+// Serve answers until Shutdown, or until l fails.
+func (s *Server) Serve(l net.Listener) error {
+	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("answer on %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// Shutdown stops answering. Requests under way have until ctx ends.
+func (s *Server) Shutdown(ctx context.Context) error {
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		_ = s.http.Close()
+	}
+	return err
+}
+
+// Listen opens the socket at path, which only its user and root can connect to. A socket that a daemon left behind when it
+// was killed is replaced; one that somebody answers on is an error. The folder is made if it is missing. Closing the
+// listener removes the socket.
+func Listen(path string) (net.Listener, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("make the folder of the socket: %w", err)
+	}
+	if c, err := net.Dial("unix", path); err == nil {
+		_ = c.Close()
+		return nil, fmt.Errorf("socket %s: another daemon answers there", path)
+	}
+	switch info, err := os.Lstat(path); {
+	case err == nil && info.Mode().Type() != fs.ModeSocket:
+		return nil, fmt.Errorf("socket %s: there is something else of that name", path)
+	case err == nil:
+		if err := os.Remove(path); err != nil {
+			return nil, fmt.Errorf("remove the socket of a daemon that is gone: %w", err)
+		}
+	}
+	// Nobody else may connect between making the socket and setting its mode: it gets its name last.
+	hidden, err := os.MkdirTemp(filepath.Dir(path), ".s")
+	if err != nil {
+		return nil, fmt.Errorf("make the socket: %w", err)
+	}
+	defer os.RemoveAll(hidden)
+	first := filepath.Join(hidden, "s")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: first, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("make the socket %s: %w", path, err)
+	}
+	l.SetUnlinkOnClose(false)
+	if err := errors.Join(os.Chmod(first, 0o600), os.Rename(first, path)); err != nil {
+		_ = l.Close()
+		return nil, fmt.Errorf("make the socket %s: %w", path, err)
+	}
+	return &listener{UnixListener: l, path: path}, nil
+}
+
+// listener removes its socket when it is closed.
+type listener struct {
+	*net.UnixListener
+	path string
+}
+
+func (l *listener) Close() error {
+	err := l.UnixListener.Close()
+	if err == nil {
+		_ = os.Remove(l.path)
+	}
+	return err
+}
+
+// said turns an error of the driver into one of the API.
+func said(err error) error {
+	var own *Error
+	if err == nil || errors.As(err, &own) {
+		return err
+	}
+	code := Internal
+	switch live.KindOf(err) {
+	case live.Mistake:
+		code = Invalid
+	case live.NotFound:
+		code = NotFound
+	case live.Denied:
+		code = Denied
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		code = Unavailable
+	}
+	return &Error{code, err.Error()}
+}

@@ -1,0 +1,256 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+func TestSubmissionArrivesWithCaller(t *testing.T) {
+	d := newFake()
+	c, _ := start(t, d, fakeProfiles{})
+	job := trace.Job{Job: cluster.Job{Name: "sort", Class: cluster.Flex, MaxAttempts: 2, Stages: []cluster.Stage{
+		{Name: "a", Tasks: 3, Ideal: resource.Of(1500, 1<<30).With(resource.Disk, 7), MinMemory: 1 << 28, Duration: time.Minute,
+			Elasticity: cluster.Elasticity{Kind: cluster.SawTooth, Factor: 1.5}},
+		{Name: "b", Tasks: 1, Parents: []int{0}, Ideal: resource.Of(1000, 1<<20)},
+	}}, Commands: []trace.Command{{Args: []string{"sort", "-S", "{memory}"}, Env: map[string]string{"A": "b"}}, {Args: []string{"true"}, Dir: "sub"}},
+		Profiles: []string{"", "p"}}
+	id, err := c.Submit(context.Background(), SubmissionOf(&job, []string{"X=y"}, "/tmp"))
+	if err != nil || id != 1 {
+		t.Fatalf("Submit: id %d, %v", id, err)
+	}
+	got := d.submitted[0]
+	want := live.Submission{Job: job.Job, Commands: job.Commands, Profiles: job.Profiles, Env: []string{"X=y"}, Dir: "/tmp"}
+	if got.Caller.UID != uint32(os.Getuid()) || got.Caller.GID != uint32(os.Getgid()) {
+		t.Errorf("caller is %+v, but this is user %d of group %d", got.Caller, os.Getuid(), os.Getgid())
+	}
+	got.Caller = cluster.Credentials{}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("submitted\n%+v, want\n%+v", got, want)
+	}
+}
+
+func TestErrorsKeepTheirKind(t *testing.T) {
+	tests := []struct {
+		kind live.Kind
+		want Code
+	}{
+		{live.Mistake, Invalid}, {live.NotFound, NotFound}, {live.Denied, Denied}, {live.World, Internal}, {live.Bug, Internal},
+	}
+	for _, tt := range tests {
+		d := newFake()
+		d.err = &live.Error{Kind: tt.kind, Err: errors.New("memory 9GiB: must be at most 4GiB")}
+		c, _ := start(t, d, fakeProfiles{})
+		err := c.Kill(context.Background(), 3)
+		if CodeOf(err) != tt.want || err.Error() != "memory 9GiB: must be at most 4GiB" {
+			t.Errorf("kind %v: code %q, %q", tt.kind, CodeOf(err), err)
+		}
+	}
+}
+
+func TestMalformedRequestsAreInvalid(t *testing.T) {
+	_, socket := start(t, newFake(), fakeProfiles{})
+	h := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}
+	tests := []struct {
+		method, path, body string
+		status             int
+	}{
+		{"POST", "/v1/jobs", "{", 400},
+		{"POST", "/v1/jobs", `{"stages": 3}`, 400},
+		{"POST", "/v1/jobs", `{"class": "loose"}`, 400},
+		{"GET", "/v1/jobs/x", "", 400},
+		{"GET", "/v1/tasks/1.2.3.4", "", 400},
+		{"GET", "/v1/nothing", "", 404},
+		{"GET", "/openapi.json", "", 200},
+	}
+	for _, tt := range tests {
+		req, _ := http.NewRequest(tt.method, "http://bellows"+tt.path, strings.NewReader(tt.body))
+		r, err := h.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(r.Body)
+		r.Body.Close()
+		if r.StatusCode != tt.status {
+			t.Errorf("%s %s %s: status %d, want %d: %s", tt.method, tt.path, tt.body, r.StatusCode, tt.status, text)
+		}
+		var e Error
+		if tt.status >= 400 && (json.Unmarshal(text, &e) != nil || e.Code == "" || e.Message == "") {
+			t.Errorf("%s %s %s: %s is no error of ours", tt.method, tt.path, tt.body, text)
+		}
+	}
+}
+
+func TestFollowedOutputArrivesAsItIsWritten(t *testing.T) {
+	d := newFake()
+	file := filepath.Join(t.TempDir(), "stdout")
+	d.logs = []live.LogFile{{Task: cluster.TaskID{Job: 1}, Run: 1, Stdout: file}}
+	c, _ := start(t, d, fakeProfiles{})
+	r, w := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.Output(context.Background(), w, Output{Task: cluster.TaskID{Job: 1}, Follow: true})
+		done <- errors.Join(err, w.Close())
+	}()
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, text := range []string{"first", "second"} {
+		if _, err := f.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, len(text))
+		if _, err := io.ReadFull(r, got); err != nil || string(got) != text {
+			t.Fatalf("followed %q, %v, want %q", got, err, text)
+		}
+	}
+	if _, err := f.WriteString("last"); err != nil {
+		t.Fatal(err)
+	}
+	close(d.ended)
+	rest, err := io.ReadAll(r)
+	if err := errors.Join(err, <-done); err != nil || string(rest) != "last" {
+		t.Errorf("the rest is %q, %v", rest, err)
+	}
+}
+
+func TestOutputFromTheMiddle(t *testing.T) {
+	d := newFake()
+	file := filepath.Join(t.TempDir(), "stderr")
+	if err := os.WriteFile(file, []byte("0123456789"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	task := cluster.TaskID{Job: 1, Index: 2}
+	d.logs = []live.LogFile{{Task: task, Run: 1, Stderr: "/nowhere"}, {Task: task, Run: 2, Stderr: file, Ended: true}}
+	c, _ := start(t, d, fakeProfiles{})
+	var b bytes.Buffer
+	n, err := c.Output(context.Background(), &b, Output{Task: task, Stderr: true, From: 4})
+	if err != nil || n != 6 || b.String() != "456789" {
+		t.Errorf("got %d bytes %q, %v", n, &b, err)
+	}
+	if _, err := c.Output(context.Background(), &b, Output{Task: task, Run: 3}); CodeOf(err) != NotFound {
+		t.Errorf("a run that never was: %v", err)
+	}
+}
+
+func TestProfilesBelongToTheCaller(t *testing.T) {
+	profiles := fakeProfiles{}
+	c, _ := start(t, newFake(), profiles)
+	ctx := context.Background()
+	if _, err := c.Profile(ctx, "a b/c"); CodeOf(err) != NotFound {
+		t.Errorf("before it is stored: %v", err)
+	}
+	p := store.Profile{IdealMemory: 5, MinMemory: 2, Duration: time.Second, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}, Args: []string{"x"}}
+	if err := c.PutProfile(ctx, "a b/c", p); err != nil {
+		t.Fatal(err)
+	}
+	if stored := profiles["a b/c"]; stored.UID != uint32(os.Getuid()) || stored.Made == 0 {
+		t.Errorf("stored for user %d, made %d", stored.UID, stored.Made)
+	}
+	got, err := c.Profile(ctx, "a b/c")
+	if err != nil || got.Name != "a b/c" || got.IdealMemory != 5 || got.Elasticity.Factor != 2 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	p.Elasticity.Factor = 0.5
+	if err := c.PutProfile(ctx, "bad", p); CodeOf(err) != Invalid {
+		t.Errorf("a profile that is faster when spilling: %v", err)
+	}
+}
+
+func TestListenReplacesOnlyDeadSockets(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "sub", "s")
+	l, err := Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v, want 0600", info.Mode(), err)
+	}
+	if _, err := Listen(path); err == nil || !strings.Contains(err.Error(), "another daemon answers") {
+		t.Errorf("a second listener: %v", err)
+	}
+	// As if it had been killed: the socket stays, nobody answers.
+	l.(*listener).UnixListener.Close()
+	again, err := Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after closing, the socket is there: %v", err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Listen(path); err == nil || !strings.Contains(err.Error(), "something else") {
+		t.Errorf("in place of a file: %v", err)
+	}
+}
+
+func TestNoDaemonIsOneSentence(t *testing.T) {
+	c := NewClient(filepath.Join(t.TempDir(), "none"))
+	_, err := c.Status(context.Background())
+	if CodeOf(err) != Unavailable || !strings.Contains(err.Error(), "bellows up") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestParseTask(t *testing.T) {
+	tests := []struct {
+		text string
+		want cluster.TaskID
+		ok   bool
+	}{
+		{"7", cluster.TaskID{Job: 7}, true},
+		{"7.1.12", cluster.TaskID{Job: 7, Stage: 1, Index: 12}, true},
+		{"7.1", cluster.TaskID{Job: 7, Stage: 1}, true},
+		{"", cluster.TaskID{}, false},
+		{"7.", cluster.TaskID{}, false},
+		{"-1", cluster.TaskID{}, false},
+		{"1.2.3.4", cluster.TaskID{}, false},
+		{"1.2.3.4.5", cluster.TaskID{}, false},
+		{"1.9999999999.0", cluster.TaskID{}, false},
+	}
+	for _, tt := range tests {
+		got, err := ParseTask(tt.text)
+		if (err == nil) != tt.ok || (tt.ok && got != tt.want) {
+			t.Errorf("ParseTask(%q) = %v, %v", tt.text, got, err)
+		}
+	}
+}
+
+func FuzzParseTask(f *testing.F) {
+	f.Add("7.1.12")
+	f.Fuzz(func(t *testing.T, text string) {
+		id, err := ParseTask(text)
+		if err != nil {
+			return
+		}
+		if again, err := ParseTask(id.String()); err != nil || again != id {
+			t.Errorf("%q reads as %v, which reads as %v, %v", text, id, again, err)
+		}
+	})
+}

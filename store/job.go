@@ -1,0 +1,238 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// Job is a job as it was submitted, and how far it has come.
+type Job struct {
+	ID        cluster.JobID // given by AddJob
+	Submitted timeline.Time
+	Request   Request
+	State     JobState
+}
+
+// Request is what somebody submitted. It never changes.
+type Request struct {
+	Job      cluster.Job         `json:"job"` // ID is that of the row
+	Commands []trace.Command     `json:"commands"`
+	As       cluster.Credentials `json:"as"`
+	Env      []string            `json:"env,omitempty"`
+	Dir      string              `json:"dir"`
+}
+
+// JobState is how far a job has come.
+type JobState struct {
+	Status    string // as cluster.JobStatus prints
+	Ended     bool   // nothing more will happen to it
+	Cancelled bool   // its owner wants it to end
+	Started   timeline.Time
+	Finished  timeline.Time
+	ExitCode  *int
+	Detail    string
+}
+
+// Task is one run of a task.
+type Task struct {
+	Container cluster.ContainerID
+	UID       uint32 // owner
+	Node      string
+	Grant     resource.Vector
+	Why       string
+	Booked    timeline.Time
+	Started   timeline.Time
+	Ended     timeline.Time
+	Outcome   cluster.Outcome // 0 as long as it has not ended
+	Exit      *cluster.Exit
+	Detail    string
+}
+
+// Batch is what is written together or not at all.
+type Batch struct {
+	Jobs  map[cluster.JobID]JobState // jobs that are stored already
+	Tasks []Task                     // new, or in place of what was stored of the same container
+}
+
+// Empty reports whether there is nothing to write.
+func (b *Batch) Empty() bool { return len(b.Jobs) == 0 && len(b.Tasks) == 0 }
+
+// AddJob stores a new job and returns its id, which was never given before. j.ID is ignored.
+func (s *Store) AddJob(ctx context.Context, j Job) (cluster.JobID, error) {
+	request, err := json.Marshal(j.Request)
+	if err != nil {
+		return 0, fmt.Errorf("store job %q: %w", j.Request.Job.Name, err)
+	}
+	var id int64
+	err = s.write(ctx, "add a job to", func(tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, `INSERT INTO jobs (owner_uid, owner_name, name, status, submitted_ns, request)
+			VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
+			j.Request.As.UID, j.Request.As.User, j.Request.Job.Name, j.State.Status, int64(j.Submitted), string(request)).Scan(&id)
+	})
+	return cluster.JobID(id), err
+}
+
+// Write stores a batch.
+func (s *Store) Write(ctx context.Context, b Batch) error {
+	if b.Empty() {
+		return nil
+	}
+	return s.write(ctx, "write to", func(tx *sql.Tx) error {
+		for id, state := range b.Jobs {
+			if err := putJobState(ctx, tx, id, state); err != nil {
+				return err
+			}
+		}
+		for i := range b.Tasks {
+			if err := putTask(ctx, tx, &b.Tasks[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func putJobState(ctx context.Context, tx *sql.Tx, id cluster.JobID, s JobState) error {
+	_, err := tx.ExecContext(ctx, `UPDATE jobs SET status = ?, ended = ?, cancelled = ?, started_ns = ?, finished_ns = ?,
+		exit_code = ?, detail = ? WHERE id = ?`,
+		s.Status, s.Ended, s.Cancelled, int64(s.Started), int64(s.Finished), s.ExitCode, s.Detail, int64(id))
+	if err != nil {
+		return fmt.Errorf("job %d: %w", id, err)
+	}
+	return nil
+}
+
+func putTask(ctx context.Context, tx *sql.Tx, t *Task) error {
+	grant, err := json.Marshal(t.Grant)
+	if err != nil {
+		return fmt.Errorf("task %s: %w", t.Container.Task, err)
+	}
+	var outcome string
+	if t.Outcome != 0 {
+		outcome = t.Outcome.String()
+	}
+	var code, peak, exit any
+	if t.Exit != nil {
+		text, err := json.Marshal(t.Exit)
+		if err != nil {
+			return fmt.Errorf("task %s: %w", t.Container.Task, err)
+		}
+		code, exit = t.Exit.Code, string(text)
+		if t.Exit.Peak > 0 {
+			peak = int64(t.Exit.Peak)
+		}
+	}
+	id := t.Container
+	_, err = tx.ExecContext(ctx, `INSERT OR REPLACE INTO tasks (job, stage, idx, run, owner_uid, node, granted, why, booked_ns,
+		started_ns, ended_ns, outcome, exit_code, peak_memory_bytes, exit, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		int64(id.Task.Job), id.Task.Stage, id.Task.Index, id.Run, t.UID, t.Node, string(grant), t.Why, int64(t.Booked),
+		int64(t.Started), int64(t.Ended), outcome, code, peak, exit, t.Detail)
+	if err != nil {
+		return fmt.Errorf("task %s: %w", id.Task, err)
+	}
+	return nil
+}
+
+const jobColumns = `id, status, ended, cancelled, submitted_ns, started_ns, finished_ns, exit_code, detail, request FROM jobs`
+
+// OpenJobs returns the jobs that have not ended, by ascending id.
+func (s *Store) OpenJobs(ctx context.Context) ([]Job, error) {
+	return s.jobs(ctx, "SELECT "+jobColumns+" WHERE ended = 0 ORDER BY id")
+}
+
+// EndedJobs returns the jobs that have ended, by ascending id.
+func (s *Store) EndedJobs(ctx context.Context) ([]Job, error) {
+	return s.jobs(ctx, "SELECT "+jobColumns+" WHERE ended = 1 ORDER BY id")
+}
+
+// Job returns one job, or ErrNotFound.
+func (s *Store) Job(ctx context.Context, id cluster.JobID) (Job, error) {
+	jobs, err := s.jobs(ctx, "SELECT "+jobColumns+" WHERE id = ?", int64(id))
+	if err != nil {
+		return Job{}, err
+	}
+	if len(jobs) == 0 {
+		return Job{}, fmt.Errorf("job %d: %w", id, ErrNotFound)
+	}
+	return jobs[0], nil
+}
+
+func (s *Store) jobs(ctx context.Context, query string, args ...any) ([]Job, error) {
+	var jobs []Job
+	err := s.read(ctx, query, args, func(scan func(...any) error) error {
+		var j Job
+		var submitted, started, finished int64
+		var request string
+		if err := scan(&j.ID, &j.State.Status, &j.State.Ended, &j.State.Cancelled, &submitted, &started, &finished,
+			&j.State.ExitCode, &j.State.Detail, &request); err != nil {
+			return err
+		}
+		if err := json.Unmarshal([]byte(request), &j.Request); err != nil {
+			return fmt.Errorf("job %d: %w", j.ID, err)
+		}
+		j.Submitted, j.State.Started, j.State.Finished = timeline.Time(submitted), timeline.Time(started), timeline.Time(finished)
+		j.Request.Job.ID, j.Request.Job.Submitted = j.ID, j.Submitted
+		jobs = append(jobs, j)
+		return nil
+	})
+	return jobs, err
+}
+
+// Tasks returns every run of every task of a job, by stage, index and run.
+func (s *Store) Tasks(ctx context.Context, id cluster.JobID) ([]Task, error) {
+	var tasks []Task
+	query := `SELECT stage, idx, run, owner_uid, node, granted, why, booked_ns, started_ns, ended_ns, outcome, exit, detail
+		FROM tasks WHERE job = ? ORDER BY stage, idx, run`
+	err := s.read(ctx, query, []any{int64(id)}, func(scan func(...any) error) error {
+		t := Task{Container: cluster.ContainerID{Task: cluster.TaskID{Job: id}}}
+		var grant, outcome string
+		var exit sql.NullString
+		var booked, started, ended int64
+		if err := scan(&t.Container.Task.Stage, &t.Container.Task.Index, &t.Container.Run, &t.UID, &t.Node, &grant, &t.Why,
+			&booked, &started, &ended, &outcome, &exit, &t.Detail); err != nil {
+			return err
+		}
+		t.Booked, t.Started, t.Ended = timeline.Time(booked), timeline.Time(started), timeline.Time(ended)
+		if err := json.Unmarshal([]byte(grant), &t.Grant); err != nil {
+			return fmt.Errorf("task %s: %w", t.Container.Task, err)
+		}
+		if outcome != "" {
+			if err := t.Outcome.UnmarshalText([]byte(outcome)); err != nil {
+				return fmt.Errorf("task %s: %w", t.Container.Task, err)
+			}
+		}
+		if exit.Valid {
+			if err := json.Unmarshal([]byte(exit.String), &t.Exit); err != nil {
+				return fmt.Errorf("task %s: %w", t.Container.Task, err)
+			}
+		}
+		tasks = append(tasks, t)
+		return nil
+	})
+	return tasks, err
+}
+
+// read runs a query and hands every row's scan to f. The rows are closed when it returns: there is one connection.
+func (s *Store) read(ctx context.Context, query string, args []any, f func(scan func(...any) error) error) error {
+	rows, err := s.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return s.explain("read", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := f(rows.Scan); err != nil {
+			return s.explain("read", err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return s.explain("read", err)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrLocked is returned by TakeLock when another daemon has the state directory.
+var ErrLocked = errors.New("another bellows uses it")
+
+// Lock keeps a state directory for one daemon. The kernel gives it back when the process ends, however it ends.
+type Lock struct{ file *os.File }
+
+// TakeLock takes a state directory, which is made if it is missing, or fails with ErrLocked.
+func TakeLock(dir string) (*Lock, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the state directory %s: %w", dir, err)
+	}
+	path := filepath.Join(dir, "lock")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, (&Store{path: path}).explain("lock", err)
+	}
+	if err := flock(f); err != nil {
+		holder, _ := os.ReadFile(path)
+		f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("state directory %s: %w (process %s): end that one, or choose another directory with --state", dir, ErrLocked, strings.TrimSpace(string(holder)))
+		}
+		return nil, fmt.Errorf("lock the state directory %s: %w", dir, err)
+	}
+	// For people only; a full disk does not matter here.
+	_ = f.Truncate(0)
+	_, _ = f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
+	return &Lock{f}, nil
+}
+
+// flock locks a file. A process that the last daemon was just starting when it was killed holds the lock for moments more,
+// so it is tried for a second.
+func flock(f *os.File) error {
+	for end := time.Now().Add(time.Second); ; time.Sleep(5 * time.Millisecond) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(end) {
+			return err
+		}
+	}
+}
+
+// Release gives the directory back.
+func (l *Lock) Release() error { return l.file.Close() }

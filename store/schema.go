@@ -1,0 +1,105 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// migrations lead from each version of the schema to the next; version N has had the first N. One that was released is
+// never changed again. Times are nanoseconds since the Unix epoch, 0 or NULL where something has not happened.
+var migrations = []string{`
+-- Jobs. AUTOINCREMENT: an id is never given twice, even if the newest job is deleted.
+CREATE TABLE jobs (
+	id           INTEGER PRIMARY KEY AUTOINCREMENT,
+	owner_uid    INTEGER NOT NULL,
+	owner_name   TEXT    NOT NULL,
+	name         TEXT    NOT NULL,
+	status       TEXT    NOT NULL,           -- pending, running, succeeded, failed, cancelled
+	ended        INTEGER NOT NULL DEFAULT 0, -- 1: nothing more will happen to it
+	cancelled    INTEGER NOT NULL DEFAULT 0, -- 1: its owner wants it to end
+	submitted_ns INTEGER NOT NULL,
+	started_ns   INTEGER NOT NULL DEFAULT 0,
+	finished_ns  INTEGER NOT NULL DEFAULT 0,
+	exit_code    INTEGER,
+	detail       TEXT    NOT NULL DEFAULT '',
+	request      TEXT    NOT NULL            -- JSON: what to run and as whom
+);
+CREATE INDEX jobs_open ON jobs (id) WHERE ended = 0;
+
+-- Runs of tasks: one row per container that was ever asked for.
+CREATE TABLE tasks (
+	job               INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+	stage             INTEGER NOT NULL,
+	idx               INTEGER NOT NULL,
+	run               INTEGER NOT NULL,
+	owner_uid         INTEGER NOT NULL,
+	node              TEXT    NOT NULL,
+	granted           TEXT    NOT NULL,           -- JSON: resource vector
+	why               TEXT    NOT NULL,
+	booked_ns         INTEGER NOT NULL,
+	started_ns        INTEGER NOT NULL DEFAULT 0,
+	ended_ns          INTEGER NOT NULL DEFAULT 0,
+	outcome           TEXT    NOT NULL DEFAULT '', -- empty as long as it has not ended
+	exit_code         INTEGER,
+	peak_memory_bytes INTEGER,
+	exit              TEXT,                        -- JSON: all that is known of the end
+	detail            TEXT    NOT NULL DEFAULT '',
+	PRIMARY KEY (job, stage, idx, run)
+) WITHOUT ROWID;
+
+-- Elasticity profiles, by owner and name.
+CREATE TABLE profiles (
+	owner_uid  INTEGER NOT NULL,
+	owner_name TEXT    NOT NULL,
+	name       TEXT    NOT NULL,
+	made_ns    INTEGER NOT NULL,
+	body       TEXT    NOT NULL, -- JSON
+	PRIMARY KEY (owner_uid, name)
+) WITHOUT ROWID;
+
+-- Runs of the daemon: each has an event log of its own.
+CREATE TABLE runs (
+	id         INTEGER PRIMARY KEY AUTOINCREMENT,
+	owner_uid  INTEGER NOT NULL,
+	owner_name TEXT    NOT NULL,
+	policy     TEXT    NOT NULL,
+	settings   TEXT    NOT NULL, -- JSON object
+	started_ns INTEGER NOT NULL,
+	ended_ns   INTEGER NOT NULL DEFAULT 0
+);
+`}
+
+// migrate brings the schema up to date. Each step is one transaction together with its version number.
+func (s *Store) migrate() error {
+	ctx := context.Background()
+	var version int
+	if err := s.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return err
+	}
+	if version > len(migrations) {
+		return fmt.Errorf("its schema has version %d, this program knows versions up to %d: use a newer one", version, len(migrations))
+	}
+	for v := version; v < len(migrations); v++ {
+		tx, err := s.db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		if err := migrateTo(ctx, tx, v+1); err != nil {
+			_ = tx.Rollback()
+			return err
+		}
+		if err := tx.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func migrateTo(ctx context.Context, tx *sql.Tx, version int) error {
+	if _, err := tx.ExecContext(ctx, migrations[version-1]); err != nil {
+		return fmt.Errorf("bring the schema to version %d: %w", version, err)
+	}
+	_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", version))
+	return err
+}

@@ -1,0 +1,126 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Errors to test for with errors.Is. A write that fails with one of them changed nothing, and may be tried again.
+var (
+	// ErrFull is returned by every method that writes when the disk is full.
+	ErrFull = errors.New("its disk is full: free some space")
+	// ErrReadOnly is returned by Open, and by every method that writes, when the store cannot be written.
+	ErrReadOnly = errors.New("it is read-only: make it writable, or choose another state directory")
+	// ErrNotFound is returned when there is no job or profile of that name.
+	ErrNotFound = errors.New("not found")
+)
+
+// File is the name of the store in the state directory.
+const File = "bellows.db"
+
+// Store is an open store. Its methods may be called from several goroutines at once.
+type Store struct {
+	db   *sql.DB
+	path string
+}
+
+// Open opens the store in a state directory, and makes both if they are missing. The files are for their owner only.
+func Open(dir string) (*Store, error) {
+	s := &Store{path: filepath.Join(dir, File)}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, s.explain("open", err)
+	}
+	if err := s.touch(); err != nil {
+		return nil, s.explain("open", err)
+	}
+	// FULL makes every commit reach the disk before it is reported, so that not even a loss of power takes it back.
+	pragmas := url.Values{
+		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"},
+		"_txlock": {"immediate"},
+	}
+	name := url.URL{Scheme: "file", Path: s.path, RawQuery: pragmas.Encode()}
+	db, err := sql.Open("sqlite", name.String())
+	if err != nil {
+		return nil, s.explain("open", err)
+	}
+	// One connection: every statement is short, and there is nothing to wait for but each other.
+	db.SetMaxOpenConns(1)
+	s.db = db
+	if err := s.migrate(); err != nil {
+		return nil, errors.Join(s.explain("open", err), db.Close())
+	}
+	return s, nil
+}
+
+// touch makes the file with the right mode, and finds out whether it can be written before SQLite does: an empty commit
+// would not tell.
+func (s *Store) touch() error {
+	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// Close closes the store.
+func (s *Store) Close() error {
+	if err := s.db.Close(); err != nil {
+		return s.explain("close", err)
+	}
+	return nil
+}
+
+// write runs f in a transaction that is on disk when write returns nil, and never happened otherwise.
+func (s *Store) write(ctx context.Context, what string, f func(*sql.Tx) error) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return s.explain(what, err)
+	}
+	if err := f(tx); err != nil {
+		_ = tx.Rollback() // The error of f tells more, and a transaction that is not committed is undone anyway.
+		return s.explain(what, err)
+	}
+	if err := tx.Commit(); err != nil {
+		_ = tx.Rollback()
+		return s.explain(what, err)
+	}
+	return nil
+}
+
+// explain puts the failure of an operation into one sentence.
+func (s *Store) explain(what string, err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return err
+	}
+	for _, cause := range []error{ErrFull, ErrReadOnly} {
+		if causedBy(err, cause) {
+			return fmt.Errorf("%s the store %s: %w", what, s.path, cause)
+		}
+	}
+	return fmt.Errorf("%s the store %s: %w", what, s.path, err)
+}
+
+// causedBy tells whether err, of SQLite or of the operating system, is ErrFull or ErrReadOnly.
+func causedBy(err, cause error) bool {
+	code := 0
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		code = e.Code() & 0xff
+	}
+	switch cause {
+	case ErrFull:
+		return code == sqlite3.SQLITE_FULL || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+	case ErrReadOnly:
+		return code == sqlite3.SQLITE_READONLY || errors.Is(err, unix.EROFS) || errors.Is(err, fs.ErrPermission)
+	}
+	return false
+}

@@ -1,0 +1,415 @@
+package store
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// TestMain lets this test program be one that writes until it is killed.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "write-until-killed" {
+		writeUntilKilled(os.Args[2])
+	}
+	os.Exit(m.Run())
+}
+
+func open(t *testing.T, dir string) *Store {
+	t.Helper()
+	s, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func sample(name string) Job {
+	return Job{
+		Submitted: 1234,
+		Request: Request{
+			Job: cluster.Job{Name: name, Owner: "ada", MaxAttempts: 2, Stages: []cluster.Stage{{Name: "sort", Tasks: 3, Ideal: resource.Of(1000, resource.GiB),
+				MinMemory: resource.MiB, Duration: time.Second, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 1.5}}}},
+			Commands: []trace.Command{{Args: []string{"sort", "{memory}"}, Env: map[string]string{"A": "b"}}},
+			As:       cluster.Credentials{UID: 7, GID: 8, Groups: []uint32{9}, User: "ada"},
+			Env:      []string{"PATH=/bin"}, Dir: "/work",
+		},
+		State: JobState{Status: "pending"},
+	}
+}
+
+func TestJobsAndTasks(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	s, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := sample("one")
+	if want.ID, err = s.AddJob(ctx, want); err != nil || want.ID != 1 {
+		t.Fatal(want.ID, err)
+	}
+	want.Request.Job.ID, want.Request.Job.Submitted = 1, 1234
+	if id, err := s.AddJob(ctx, sample("two")); err != nil || id != 2 {
+		t.Fatal(id, err)
+	}
+	code := 137
+	want.State = JobState{Status: "failed", Ended: true, Cancelled: true, Started: 1, Finished: 2, ExitCode: &code, Detail: "why"}
+	tasks := []Task{
+		{Container: cluster.ContainerID{Task: cluster.TaskID{Job: 1, Index: 0}, Run: 1}, UID: 7, Node: "n", Grant: resource.Of(1, 2), Why: "fits", Booked: 3, Started: 4, Ended: 5,
+			Outcome: cluster.OutOfMemory, Exit: &cluster.Exit{Code: 137, Signal: 9, Peak: 77, OOMKills: 1}, Detail: "d"},
+		{Container: cluster.ContainerID{Task: cluster.TaskID{Job: 1, Index: 0}, Run: 2}, UID: 7, Node: "n", Grant: resource.Of(1, 2), Booked: 6},
+	}
+	if err := s.Write(ctx, Batch{Jobs: map[cluster.JobID]JobState{1: want.State}, Tasks: tasks}); err != nil {
+		t.Fatal(err)
+	}
+	tasks[1].Started = 9
+	if err := s.Write(ctx, Batch{Tasks: tasks[1:]}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir)
+	if got, err := s.Job(ctx, 1); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("job %+v\nwant %+v\n%v", got, want, err)
+	}
+	if got, err := s.Tasks(ctx, 1); err != nil || !reflect.DeepEqual(got, tasks) {
+		t.Errorf("tasks %+v\nwant %+v\n%v", got, tasks, err)
+	}
+	if jobs, err := s.OpenJobs(ctx); err != nil || len(jobs) != 1 || jobs[0].ID != 2 {
+		t.Errorf("open jobs %+v %v", jobs, err)
+	}
+	if jobs, err := s.EndedJobs(ctx); err != nil || len(jobs) != 1 || jobs[0].ID != 1 {
+		t.Errorf("ended jobs %+v %v", jobs, err)
+	}
+	if _, err := s.Job(ctx, 3); !errors.Is(err, ErrNotFound) || err.Error() != "job 3: not found" {
+		t.Errorf("job 3: %v", err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, File)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v %v", info.Mode(), err)
+	}
+}
+
+// Every table says from the first version on to whom a row belongs.
+func TestEveryTableHasAnOwner(t *testing.T) {
+	s := open(t, t.TempDir())
+	for _, table := range []string{"jobs", "tasks", "profiles", "runs"} {
+		var n int
+		err := s.db.QueryRow("SELECT count(*) FROM pragma_table_info(?) WHERE name = 'owner_uid'", table).Scan(&n)
+		if err != nil || n != 1 {
+			t.Errorf("table %s: %d %v", table, n, err)
+		}
+	}
+}
+
+func TestProfiles(t *testing.T) {
+	ctx := t.Context()
+	s := open(t, t.TempDir())
+	p := Profile{UID: 7, User: "ada", Name: "sort", Made: 5, IdealMemory: 10, MinMemory: 1, Duration: time.Second,
+		Elasticity: cluster.Elasticity{Kind: cluster.Points, Points: []cluster.ElasticityPoint{{Memory: 1, Slowdown: 2}, {Memory: 10, Slowdown: 1}}},
+		Args:       []string{"sort"}, Evidence: json.RawMessage(`{"a":1}`)}
+	other := p
+	other.UID, other.IdealMemory = 8, 20
+	for _, p := range []Profile{p, other, p} {
+		if err := s.PutProfile(ctx, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := s.Profile(ctx, 7, "sort"); err != nil || !reflect.DeepEqual(got, p) {
+		t.Errorf("profile %+v %v", got, err)
+	}
+	if got, err := s.Profiles(ctx, 8); err != nil || len(got) != 1 || got[0].IdealMemory != 20 {
+		t.Errorf("profiles %+v %v", got, err)
+	}
+	if _, err := s.Profile(ctx, 9, "sort"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("profile of somebody else: %v", err)
+	}
+	p.Elasticity.Points[0].Slowdown = 0
+	if err := s.PutProfile(ctx, p); err == nil {
+		t.Error("a profile that makes no sense was stored")
+	}
+}
+
+func TestRuns(t *testing.T) {
+	ctx := t.Context()
+	s := open(t, t.TempDir())
+	want := Run{UID: 7, User: "ada", Policy: "fifo", Settings: map[string]string{"a": "b"}, Started: 5}
+	id, err := s.AddRun(ctx, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.EndRun(ctx, id, 9); err != nil {
+		t.Fatal(err)
+	}
+	want.ID, want.Ended = id, 9
+	if got, err := s.Runs(ctx); err != nil || !reflect.DeepEqual(got, []Run{want}) {
+		t.Errorf("runs %+v %v", got, err)
+	}
+}
+
+func TestNewerSchemaIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.db.Exec("PRAGMA user_version = 99"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "its schema has version 99, this program knows versions up to 1: use a newer one") {
+		t.Errorf("opened with %v", err)
+	}
+}
+
+func TestNoStoreAtAll(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, File), []byte(strings.Repeat("not a database ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "not a database") {
+		t.Errorf("opened with %v", err)
+	}
+}
+
+func TestLock(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	l, err := TakeLock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = TakeLock(dir)
+	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), fmt.Sprintf("(process %d)", os.Getpid())) {
+		t.Errorf("taken twice: %v", err)
+	}
+	if err := l.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = TakeLock(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Release(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mount mounts a small file system in memory for one test.
+func mount(t *testing.T, dir, options string, flags uintptr) {
+	t.Helper()
+	if err := unix.Mount("bellows-test", dir, "tmpfs", flags, options); err != nil {
+		t.Skipf("needs to mount a file system: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Errorf("unmount %s: %v", dir, err)
+		}
+	})
+}
+
+// On a full disk a write says so in one sentence and changes nothing; once there is room, the same write succeeds.
+func TestFullDisk(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	mount(t, dir, "size=1m", 0)
+	s, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close() // Before the file system goes.
+	id, err := s.AddJob(ctx, sample("before"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ballast := filepath.Join(dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 2<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	big := sample(strings.Repeat("x", 20_000))
+	_, err = s.AddJob(ctx, big)
+	if want := "add a job to the store " + filepath.Join(dir, File) + ": its disk is full: free some space"; err == nil || err.Error() != want || !errors.Is(err, ErrFull) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	write := Batch{Jobs: map[cluster.JobID]JobState{id: {Status: "failed", Detail: strings.Repeat("y", 20_000)}}}
+	if err := s.Write(ctx, write); !errors.Is(err, ErrFull) {
+		t.Errorf("write: %v", err)
+	}
+	if j, err := s.Job(ctx, id); err != nil || j.State.Status != "pending" {
+		t.Errorf("job %+v %v", j.State, err)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Write(ctx, write); err != nil {
+		t.Error(err)
+	}
+	if j, err := s.Job(ctx, id); err != nil || j.State.Status != "failed" {
+		t.Errorf("job %+v %v", j.State, err)
+	}
+	if id, err := s.AddJob(ctx, big); err != nil || id != 2 {
+		t.Errorf("job %d %v", id, err)
+	}
+}
+
+func TestFullDiskFromTheBeginning(t *testing.T) {
+	dir := t.TempDir()
+	mount(t, dir, "size=64k", 0)
+	if err := os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	if _, err := Open(dir); !errors.Is(err, ErrFull) {
+		t.Errorf("opened with %v", err)
+	}
+}
+
+func TestReadOnly(t *testing.T) {
+	dir := t.TempDir()
+	mount(t, dir, "size=1m", 0)
+	s, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.AddJob(t.Context(), sample("before")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(dir)
+	if want := "open the store " + filepath.Join(dir, File) + ": it is read-only: make it writable, or choose another state directory"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if _, err := TakeLock(dir); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("lock: %v", err)
+	}
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT, ""); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir)
+	if jobs, err := s.OpenJobs(t.Context()); err != nil || len(jobs) != 1 {
+		t.Errorf("jobs %+v %v", jobs, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writeUntilKilled prints the number of each job once it is stored, and then of each of its tasks.
+func writeUntilKilled(dir string) {
+	ctx := context.Background()
+	s, err := Open(dir)
+	if err != nil {
+		fmt.Println("error", err)
+		os.Exit(1)
+	}
+	for {
+		id, err := s.AddJob(ctx, sample("one"))
+		if err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+		fmt.Println("job", id)
+		b := Batch{Jobs: map[cluster.JobID]JobState{id: {Status: "running", Started: timeline.Time(id)}}}
+		for run := 1; run <= 5; run++ {
+			b.Tasks = append(b.Tasks, Task{Container: cluster.ContainerID{Task: cluster.TaskID{Job: id}, Run: run}, Node: "n"})
+		}
+		if err := s.Write(ctx, b); err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+		fmt.Println("tasks", id)
+	}
+}
+
+// What was reported as stored is there after a kill -9 at any moment, and a batch is there whole or not at all.
+func TestKilledWhileWriting(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("seed %d", seed)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	reported := map[string]map[cluster.JobID]bool{"job": {}, "tasks": {}}
+	for round := range 10 {
+		command := exec.Command(self, "write-until-killed", dir)
+		out, err := command.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		for left := 1 + random.IntN(40); lines.Scan(); left-- {
+			var what string
+			var id cluster.JobID
+			if _, err := fmt.Sscan(lines.Text(), &what, &id); err != nil {
+				t.Fatalf("the writer says %s", lines.Text())
+			}
+			reported[what][id] = true
+			if left == 0 {
+				time.AfterFunc(time.Duration(random.IntN(3000))*time.Microsecond, func() { _ = command.Process.Kill() })
+			}
+		}
+		_ = command.Wait()
+		check(t, dir, round, reported)
+	}
+}
+
+func check(t *testing.T, dir string, round int, reported map[string]map[cluster.JobID]bool) {
+	t.Helper()
+	s, err := Open(dir)
+	if err != nil {
+		t.Fatalf("round %d: %v", round, err)
+	}
+	defer s.Close()
+	jobs, err := s.OpenJobs(t.Context())
+	if err != nil {
+		t.Fatalf("round %d: %v", round, err)
+	}
+	stored := map[cluster.JobID]bool{}
+	for _, j := range jobs {
+		stored[j.ID] = true
+		tasks, err := s.Tasks(t.Context(), j.ID)
+		whole := len(tasks) == 5 && j.State.Status == "running"
+		none := len(tasks) == 0 && j.State.Status == "pending"
+		if err != nil || !whole && (!none || reported["tasks"][j.ID]) {
+			t.Fatalf("round %d: job %d has %d tasks and is %s: %v", round, j.ID, len(tasks), j.State.Status, err)
+		}
+	}
+	for id := range reported["job"] {
+		if !stored[id] {
+			t.Fatalf("round %d: job %d was reported as stored, and is not", round, id)
+		}
+	}
+	var result string
+	if err := s.db.QueryRow("PRAGMA integrity_check").Scan(&result); err != nil || result != "ok" {
+		t.Fatalf("round %d: %s %v", round, result, err)
+	}
+}
