@@ -1,0 +1,183 @@
+package architecture
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestProject checks the project. Files that need a build tag are checked with the tags that the project uses.
+func TestProject(t *testing.T) {
+	packages := load(t)
+	if len(packages) < 10 {
+		t.Fatalf("only %d packages were found", len(packages))
+	}
+	broken, err := check(packages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range broken {
+		t.Error(b)
+	}
+}
+
+// load reads all packages of the module.
+func load(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,GoFiles,IgnoredGoFiles", "./...")
+	cmd.Dir = filepath.Join("..", "..")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []pkg
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var listed struct {
+			ImportPath, Dir         string
+			GoFiles, IgnoredGoFiles []string
+		}
+		if err := d.Decode(&listed); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		p := pkg{path: strings.TrimPrefix(strings.TrimPrefix(listed.ImportPath, module), "/")}
+		// Ignored files are those of other systems and build tags: the rules hold for them too.
+		for _, name := range slices.Concat(listed.GoFiles, listed.IgnoredGoFiles) {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(filepath.Join(listed.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.files = append(p.files, source{filepath.Join(p.path, name), string(text)})
+		}
+		if len(p.files) > 0 {
+			packages = append(packages, p)
+		}
+	}
+}
+
+// TestRules breaks each rule once.
+func TestRules(t *testing.T) {
+	const doc = "// Package p is an example.\n"
+	ours := func(path string) string { return `import "` + module + "/" + path + `"` }
+	for _, c := range []struct {
+		name, path, text string
+		want             string // part of the sentence; empty if the example is good
+	}{
+		{"good core", "cluster", doc + "package cluster\n" + ours("resource") + "\nimport \"time\"\nvar _ time.Duration = resource.X", ""},
+		{"numeric library", "profile", doc + "package profile\nimport \"gonum.org/v1/gonum/stat\"", ""},
+		{"upwards", "resource", doc + "package resource\n" + ours("cluster"), "imports cluster, but may import nothing of this module"},
+		{"mechanisms", "memory", doc + "package memory\n" + ours("share"), "imports share"},
+		{"mechanisms", "leveling", doc + "package leveling\n" + ours("profile"), "imports profile"},
+		{"policy asks the engine", "policy", doc + "package policy\n" + ours("engine"), "imports engine"},
+		{"policy sees files", "policy", doc + "package policy\n" + ours("trace"), "imports trace"},
+		{"engine knows live", "engine", doc + "package engine\n" + ours("live"), "imports live"},
+		{"sim, live", "sim", doc + "package sim\n" + ours("live"), "imports live"},
+		{"live, sim", "live", doc + "package live\n" + ours("sim"), "imports sim"},
+		{"live, agent", "live", doc + "package live\n" + ours("agent"), "imports agent"},
+		{"agent, live", "agent", doc + "package agent\n" + ours("live"), "imports live"},
+		{"agent, policy", "agent", doc + "package agent\n" + ours("policy"), "imports policy"},
+		{"kube, agent", "kube", doc + "package kube\n" + ours("agent"), "imports agent"},
+		{"server, agent", "server", doc + "package server\n" + ours("agent"), "imports agent"},
+		{"server, engine", "server", doc + "package server\n" + ours("engine"), "imports engine"},
+		{"cgroup knows jobs", "cgroup", doc + "package cgroup\n" + ours("cluster"), "imports cluster"},
+		{"harness outside of tests", "agent", doc + "package agent\n" + ours("guest"), "only tests do"},
+		{"harness in the command", "cmd/bellows", doc + "package main\n" + ours("guest"), "only tests do"},
+		{"command as a library", "server", doc + "package server\n" + ours("cmd/bellows"), "a command is for people"},
+		{"demo as a library", "live", doc + "package live\n" + ours("cmd/bellows/internal/demo"), "imports cmd/bellows/internal/demo"},
+		{"command wires", "cmd/bellows", doc + "package main\n" + ours("sim") + "\n" + ours("live"), ""},
+		{"kubernetes", "live", doc + "package live\nimport \"k8s.io/api/core/v1\"", "k8s.io stands only in kube"},
+		{"kubernetes", "kube", doc + "package kube\nimport \"k8s.io/api/core/v1\"", ""},
+		{"library in the core", "timeline", doc + "package timeline\nimport \"github.com/spf13/cobra\"", "standard library and numeric libraries only"},
+		{"library outside of the core", "server", doc + "package server\nimport \"github.com/spf13/cobra\"", ""},
+		{"os", "profile", doc + "package profile\nimport \"os\"", "imports os"},
+		{"below os", "engine", doc + "package engine\nimport \"os/exec\"", "imports os/exec"},
+		{"net", "cluster", doc + "package cluster\nimport \"net/http\"", "imports net/http"},
+		{"os outside of the core", "trace", doc + "package trace\nimport \"os\"", ""},
+		{"locks", "policy", doc + "package policy\nimport \"sync\"", "imports sync"},
+		{"log", "policy", doc + "package policy\nimport \"log/slog\"", "imports log/slog"},
+		{"goroutine", "engine", doc + "package engine\nfunc f() { go f() }", "engine/x.go:3 starts a goroutine"},
+		{"goroutine outside of the core", "live", doc + "package live\nfunc f() { go f() }", ""},
+		{"clock", "policy", doc + "package policy\nimport \"time\"\nvar x = time.Now()", "reads the clock (time.Now)"},
+		{"clock as a value", "policy", doc + "package policy\nimport \"time\"\nvar x = time.Since", "reads the clock (time.Since)"},
+		{"clock under another name", "engine", doc + "package engine\nimport c \"time\"\nfunc f() { c.Sleep(1) }", "reads the clock (time.Sleep)"},
+		{"clock without a name", "sim", doc + "package sim\nimport . \"time\"\nvar x = Now()", "imports time without its name"},
+		{"timer", "sim", doc + "package sim\nimport \"time\"\nvar x = time.Tick(1)", "reads the clock (time.Tick)"},
+		{"something called time", "policy", doc + "package policy\nfunc f(time struct{ Now int }) int { return time.Now }", ""},
+		{"clock outside of the core", "live", doc + "package live\nimport \"time\"\nvar x = time.Now()", ""},
+		{"global randomness", "trace", doc + "package trace\nimport \"math/rand/v2\"\nvar x = rand.IntN(6)", "global randomness (rand.IntN)"},
+		{"global randomness", "profile", doc + "package profile\nimport \"math/rand\"\nfunc f() { rand.Shuffle(1, nil) }", "global randomness (rand.Shuffle)"},
+		{"seeded randomness", "trace", doc + "package trace\nimport \"math/rand/v2\"\nvar x = rand.New(rand.NewPCG(1, 2)).IntN(6)", ""},
+		{"truth in live", "live", doc + "package live\n" + ours("trace") + "\nfunc f(j trace.Job) any { return j.Truth }", "uses Truth"},
+		{"truth in the command", "cmd/bellows", doc + "package main\n" + ours("trace") + "\nvar x = trace.Job{Truth: nil}", "uses Truth"},
+		{"truth by its type", "server", doc + "package server\n" + ours("trace") + "\nvar x trace.StageTruth", "uses StageTruth"},
+		{"truth in sim", "sim", doc + "package sim\n" + ours("trace") + "\nfunc f(j trace.Job) any { return j.Truth }", ""},
+		{"no comment", "share", "package share", "has no package comment"},
+		{"licence for a comment", "share", "// Copyright somebody\n\npackage share", "has no package comment"},
+		{"no row", "scheduler", doc + "package scheduler", "has no row in the table"},
+		{"vague name", "live/util", doc + "package util", "is called util"},
+		{"vague folder", "sim/common", doc + "package simulation", "is called common"},
+		{"vague package", "sim/x", doc + "package helpers", "is called helpers"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			broken, err := check([]pkg{{c.path, []source{{c.path + "/x.go", c.text}}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case c.want == "" && len(broken) > 0:
+				t.Errorf("a good example breaks a rule: %q", broken)
+			case c.want != "" && !slices.ContainsFunc(broken, func(b string) bool { return strings.Contains(b, c.want) }):
+				t.Errorf("broken rules are %q, want one with %q", broken, c.want)
+			}
+		})
+	}
+}
+
+func TestTwoPackageComments(t *testing.T) {
+	broken, err := check([]pkg{{"share", []source{
+		{"share/a.go", "// Package share is one thing.\npackage share"},
+		{"share/b.go", "// Package share is another.\npackage share"},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(broken) != 1 || !strings.Contains(broken[0], "a.go and b.go") {
+		t.Errorf("broken rules are %q", broken)
+	}
+}
+
+// TestTable checks the table itself: every row has a reason and imports only what stands above it, so that there is no
+// cycle.
+func TestTable(t *testing.T) {
+	var above []string
+	for _, f := range folders {
+		if slices.Contains(above, f.path) {
+			t.Errorf("%s: has two rows", f.path)
+		}
+		if f.reason == "" {
+			t.Errorf("%s: has no reason", f.path)
+		}
+		for _, m := range f.may {
+			if m != "..." && !slices.Contains(above, m) {
+				t.Errorf("%s: may import %s, which does not stand above it", f.path, m)
+			}
+		}
+		above = append(above, f.path)
+	}
+	for _, name := range slices.Concat(core, clocked, truthful) {
+		if !slices.Contains(above, name) {
+			t.Errorf("%s: has no row", name)
+		}
+	}
+}

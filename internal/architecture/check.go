@@ -1,0 +1,223 @@
+package architecture
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const module = "github.com/bellows-rm/bellows"
+
+// pkg is a package as the check sees it: its files that are not tests.
+type pkg struct {
+	path  string // below the module; "." is the module itself
+	files []source
+}
+
+type source struct {
+	name string // below the module
+	text string
+}
+
+// check returns a sentence for every rule that is broken, in the order of packages and files.
+func check(packages []pkg) ([]string, error) {
+	var c checker
+	for _, p := range packages {
+		c.pkg = p
+		if err := c.check(); err != nil {
+			return nil, err
+		}
+	}
+	return c.broken, nil
+}
+
+type checker struct {
+	pkg    pkg
+	row    *folder
+	broken []string
+	set    *token.FileSet
+}
+
+func (c *checker) failf(format string, operands ...any) {
+	c.broken = append(c.broken, c.pkg.path+": "+fmt.Sprintf(format, operands...))
+}
+
+func (c *checker) at(n ast.Node) string {
+	p := c.set.Position(n.Pos())
+	return fmt.Sprintf("%s:%d", p.Filename, p.Line)
+}
+
+func (c *checker) check() error {
+	c.row = nil
+	for i := range folders {
+		if folders[i].path == c.pkg.path {
+			c.row = &folders[i]
+		}
+	}
+	if c.row == nil {
+		c.failf("has no row in the table of folders: say there what it may import, and why")
+	}
+	c.set = token.NewFileSet()
+	var comments []string
+	name := path.Base(c.pkg.path)
+	for _, s := range c.pkg.files {
+		f, err := parser.ParseFile(c.set, s.name, s.text, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		name = f.Name.Name
+		if f.Doc != nil && f.Doc.Text() != "" {
+			comments = append(comments, path.Base(s.name))
+		}
+		c.file(f)
+	}
+	for _, n := range []string{name, path.Base(c.pkg.path)} {
+		if slices.Contains(vague, n) {
+			c.failf("is called %s, which says nothing of what it is for", n)
+			break
+		}
+	}
+	switch len(comments) {
+	case 1:
+	case 0:
+		c.failf("has no package comment: one file must say what the package is for")
+	default:
+		c.failf("has package comments in %s: there must be one place to read", strings.Join(comments, " and "))
+	}
+	return nil
+}
+
+func (c *checker) file(f *ast.File) {
+	for _, spec := range f.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		c.imports(imported, spec)
+	}
+	if slices.Contains(core, c.pkg.path) {
+		c.goroutines(f)
+	}
+	if slices.Contains(clocked, c.pkg.path) {
+		c.functions(f)
+	}
+	if !slices.Contains(truthful, c.pkg.path) {
+		c.truth(f)
+	}
+}
+
+// imports checks one import.
+func (c *checker) imports(imported string, spec *ast.ImportSpec) {
+	inside, ours := strings.CutPrefix(imported, module+"/")
+	switch {
+	case ours:
+		c.ours(inside, spec)
+	case c.pkg.path != "kube" && (below(imported, "k8s.io") || below(imported, "sigs.k8s.io")):
+		c.failf("%s imports %s: k8s.io stands only in kube, so that nobody else pays for it", c.at(spec), imported)
+	}
+	if ours || !slices.Contains(core, c.pkg.path) {
+		return
+	}
+	if first, _, _ := strings.Cut(imported, "/"); strings.Contains(first, ".") {
+		if !slices.ContainsFunc(numeric, func(n string) bool { return below(imported, n) }) {
+			c.failf("%s imports %s: the core uses the standard library and numeric libraries only", c.at(spec), imported)
+		}
+		return
+	}
+	for _, p := range purity {
+		if below(imported, p.path) {
+			c.failf("%s imports %s, but %s", c.at(spec), imported, p.reason)
+		}
+	}
+}
+
+func (c *checker) ours(imported string, spec *ast.ImportSpec) {
+	switch {
+	case c.row == nil:
+	case below(imported, "guest") && !below(c.pkg.path, "guest"):
+		c.failf("%s imports %s: only tests do", c.at(spec), imported)
+	case below(imported, "cmd") && !below(c.pkg.path, "cmd"):
+		c.failf("%s imports %s: a command is for people, not for packages", c.at(spec), imported)
+	case slices.Contains(c.row.may, "...") || slices.Contains(c.row.may, imported):
+	default:
+		may := "nothing of this module"
+		if len(c.row.may) > 0 {
+			may = strings.Join(c.row.may, ", ")
+		}
+		c.failf("%s imports %s, but may import %s: %s", c.at(spec), imported, may, c.row.reason)
+	}
+}
+
+func below(path, parent string) bool {
+	return path == parent || strings.HasPrefix(path, parent+"/")
+}
+
+// goroutines finds go statements.
+func (c *checker) goroutines(f *ast.File) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		if _, ok := n.(*ast.GoStmt); ok {
+			c.failf("%s starts a goroutine: the core is a function, and long work runs outside of it", c.at(n))
+		}
+		return true
+	})
+}
+
+// functions finds uses of the clock and of the global source of randomness.
+func (c *checker) functions(f *ast.File) {
+	names := map[string]string{} // of imported packages in this file, to their paths
+	for _, spec := range f.Imports {
+		imported, _ := strconv.Unquote(spec.Path.Value)
+		if imported != "time" && imported != "math/rand" && imported != "math/rand/v2" {
+			continue
+		}
+		switch {
+		case spec.Name == nil && imported == "time":
+			names["time"] = imported
+		case spec.Name == nil:
+			names["rand"] = imported
+		case spec.Name.Name == ".":
+			c.failf("%s imports %s without its name, so that nobody sees what is used of it", c.at(spec), imported)
+		default:
+			names[spec.Name.Name] = imported
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		s, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		x, ok := s.X.(*ast.Ident)
+		if !ok || x.Obj != nil { // a local variable may have the name of a package
+			return true
+		}
+		switch imported := names[x.Name]; {
+		case imported == "time" && slices.Contains(clock, s.Sel.Name):
+			c.failf("%s reads the clock (time.%s): now is an argument", c.at(n), s.Sel.Name)
+		case strings.HasPrefix(imported, "math/rand") && !slices.Contains(seeded, s.Sel.Name):
+			c.failf("%s uses global randomness (rand.%s): randomness is a seeded source handed to a constructor", c.at(n), s.Sel.Name)
+		}
+		return true
+	})
+}
+
+// truth finds the type trace.StageTruth and the field trace.Job.Truth.
+func (c *checker) truth(f *ast.File) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		var name *ast.Ident
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			name = n.Sel
+		case *ast.KeyValueExpr:
+			name, _ = n.Key.(*ast.Ident)
+		}
+		if name != nil && (name.Name == "Truth" || name.Name == "StageTruth") {
+			c.failf("%s uses %s: the truth of tasks is for the simulator alone", c.at(n), name.Name)
+		}
+		return true
+	})
+}

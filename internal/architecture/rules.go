@@ -1,0 +1,103 @@
+package architecture
+
+// folder is a row of the table: what a package may import from this module, and why no more.
+type folder struct {
+	path   string   // below the module
+	may    []string // import these of the module; "..." is any but a command
+	reason string
+}
+
+// core are the packages that turn events into decisions. They are pure: see purity.
+var core = []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine"}
+
+// folders has a row for every package, those included that are still to be written. Rows stand in the direction of
+// imports: a package imports only from rows above its own.
+var folders = []folder{
+	{"resource", nil,
+		"amounts and their units mean the same everywhere, so they know nothing else"},
+	{"timeline", []string{"resource"},
+		"a step function over vectors needs no jobs and no nodes"},
+	{"cluster", []string{"resource", "timeline"},
+		"the nouns are plain values that no policy and no substrate shapes"},
+	{"memory", []string{"resource", "timeline", "cluster"},
+		"mechanisms are functions of their own: each can be understood, tested and switched off alone"},
+	{"share", []string{"resource", "timeline", "cluster"},
+		"as memory"},
+	{"leveling", []string{"resource", "timeline", "cluster"},
+		"as memory"},
+	{"profile", []string{"resource", "timeline", "cluster"},
+		"as memory"},
+	{"policy", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile"},
+		"a policy combines mechanisms and sees estimates; it knows neither who asks nor what is true"},
+	{"engine", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy"},
+		"the same engine runs in the simulator and on a machine, so it knows neither"},
+	{"trace", []string{"resource", "timeline", "cluster", "profile"},
+		"files hold nouns; what decides about them is not their business"},
+	{"sim", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "trace"},
+		"a substrate knows the engine and no other substrate; the truth of what tasks do lives here"},
+	{"store", []string{"resource", "timeline", "cluster", "profile", "trace"},
+		"what must survive is stored as it is submitted; it does not decide and does not run anything"},
+	{"live", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "trace", "store"},
+		"a substrate knows the engine and no other substrate; its backend satisfies an interface that is defined here"},
+	{"cgroup", nil,
+		"groups of processes are the kernel's business: this package could serve any other project"},
+	{"agent", []string{"resource", "timeline", "cluster", "memory", "cgroup"},
+		"one node carries out orders; it satisfies live.Backend without knowing it, and decides nothing but in the memory loop"},
+	{"kube", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "trace"},
+		"a substrate knows no other substrate; nobody else pays for its dependencies"},
+	{"server", []string{"resource", "timeline", "cluster", "profile", "policy", "trace", "store", "live"},
+		"the API shows what live and store know; it runs nothing itself"},
+	{"profiler", []string{"resource", "timeline", "cluster", "profile", "trace", "cgroup"},
+		"measuring a program needs containers and models, but no scheduler"},
+	{"cmd/bellows/internal/demo", []string{"resource", "timeline", "cluster", "profile", "policy", "engine", "trace", "sim", "store", "live", "agent", "profiler"},
+		"a demonstration shows the machine beside the simulator, so it wires both, as a part of the command that nobody else can import"},
+	{"cmd/bellows", []string{"..."},
+		"only the command wires substrates together"},
+	{"guest/internal/plan", nil,
+		"it is compiled into the first program of a guest, which must stay small"},
+	{"guest/init", []string{"guest/internal/plan"},
+		"as its plan"},
+	{"guest", []string{"guest/internal/plan"},
+		"a harness that knows nothing of what it tests serves every package"},
+	{"internal/architecture", nil,
+		"a judge has no friends"},
+	{"internal/testrun", nil,
+		"it must also run where nothing else of the project compiles"},
+}
+
+// purity is what the core does without, by import path; a path stands for everything below it too.
+var purity = []struct{ path, reason string }{
+	{"os", "what the core knows comes in as events"},
+	{"net", "what the core knows comes in as events"},
+	{"syscall", "what the core knows comes in as events"},
+	{"io/ioutil", "what the core knows comes in as events"},
+	{"database", "what lasts is stored by others"},
+	{"log", "decisions carry their reasons; others log"},
+	{"context", "a step is short and is never given up"},
+	{"sync", "one goroutine owns the engine: there is nothing to lock, and nothing to wait for"},
+	{"runtime", "decisions do not depend on the process they are taken in"},
+	{"plugin", "the policies are in one map"},
+	{"unsafe", "the core has no need of it"},
+	{"C", "the main program is pure Go"},
+	{"testing", "it is no test"},
+}
+
+// numeric are the libraries that the core may use beside the standard library.
+var numeric = []string{"gonum.org/v1/gonum"}
+
+// clocked are the packages that also take now as an argument though they are not of the core: a simulation gives the same
+// bytes whenever it runs.
+var clocked = append([]string{"sim", "trace"}, core...)
+
+// clock are the functions of package time that read or wait for the clock.
+var clock = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
+
+// seeded are the names of math/rand and math/rand/v2 that are no global source: constructors and types.
+var seeded = []string{"New", "NewSource", "NewPCG", "NewChaCha8", "NewZipf", "Rand", "Source", "Source64", "PCG", "ChaCha8", "Zipf"}
+
+// vague are names that say nothing of what a package is for.
+var vague = []string{"util", "utils", "common", "helper", "helpers", "types", "misc", "shared", "base"}
+
+// truthful are the packages in which the truth of tasks is handled: one reads it, one reads it from files, and one tells the
+// simulator what it measured and policies do not know.
+var truthful = []string{"sim", "trace", "cmd/bellows/internal/demo"}

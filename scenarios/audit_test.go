@@ -1,0 +1,421 @@
+package scenarios
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// auditor follows a run from its events and decisions alone, in the slowest and plainest way, and looks for what must
+// never be. It shares nothing with the snapshot.
+type auditor struct {
+	s      *scenario
+	c      choice
+	now    timeline.Time
+	lastID cluster.DecisionID
+	nodes  map[cluster.NodeID]cluster.Node
+	kept   map[cluster.NodeID]cluster.JobID // reservations
+	jobs   map[cluster.JobID]*auditedJob
+	err    error
+}
+
+type auditedJob struct {
+	*cluster.Job
+	stopped bool // cancelled or failed
+	tasks   map[cluster.TaskID]*auditedTask
+}
+
+type auditedTask struct {
+	id       cluster.TaskID
+	state    taskState
+	node     cluster.NodeID
+	grant    resource.Vector
+	attempts int // that ended without success through the task's own fault
+	killing  bool
+}
+
+type taskState uint8
+
+const (
+	waiting taskState = iota
+	booked
+	running
+	done
+)
+
+// audit returns the first thing in h that must never be.
+func audit(s *scenario, c choice, h *history) error {
+	a := &auditor{s: s, c: c, nodes: map[cluster.NodeID]cluster.Node{}, kept: map[cluster.NodeID]cluster.JobID{}, jobs: map[cluster.JobID]*auditedJob{}}
+	synced := false
+	for i := range h.steps {
+		step := &h.steps[i]
+		if step.now < a.now {
+			a.fail("time goes back to %s", seconds(step.now))
+		}
+		a.now = step.now
+		for k := range step.events {
+			synced = synced || step.events[k].Kind == cluster.Synced
+			a.event(&step.events[k])
+		}
+		for k := range step.decisions {
+			a.decision(&step.decisions[k])
+		}
+		if synced && a.err == nil {
+			a.conserving()
+		}
+		if a.err != nil {
+			return fmt.Errorf("step %d at %s: %w", i+1, seconds(step.now), a.err)
+		}
+	}
+	a.end(h)
+	return a.err
+}
+
+func (a *auditor) fail(format string, operands ...any) {
+	if a.err == nil {
+		a.err = fmt.Errorf(format, operands...)
+	}
+}
+
+func (a *auditor) task(id cluster.TaskID) *auditedTask {
+	if j := a.jobs[id.Job]; j != nil && j.tasks[id] != nil {
+		return j.tasks[id]
+	}
+	a.fail("task %s: there is none", id)
+	return &auditedTask{}
+}
+
+func (a *auditor) event(e *cluster.Event) {
+	switch e.Kind {
+	case cluster.NodeJoined:
+		a.nodes[e.NewNode.ID] = *e.NewNode
+	case cluster.NodeLeft:
+		delete(a.nodes, e.Node)
+		delete(a.kept, e.Node)
+		for _, j := range a.jobs {
+			for _, t := range j.tasks {
+				if t.node == e.Node && (t.state == booked || t.state == running) {
+					a.ended(j, t, cluster.Lost)
+				}
+			}
+		}
+	case cluster.JobSubmitted:
+		j := &auditedJob{Job: e.NewJob, tasks: map[cluster.TaskID]*auditedTask{}}
+		for stage := range j.Stages {
+			for i := range j.Stages[stage].Tasks {
+				id := cluster.TaskID{Job: j.ID, Stage: int32(stage), Index: int32(i)}
+				j.tasks[id] = &auditedTask{id: id}
+			}
+		}
+		a.jobs[j.ID] = j
+	case cluster.JobCancelled:
+		a.stop(a.jobs[e.Job])
+	case cluster.DecisionDone:
+		t := a.task(e.Task)
+		if t.state != booked {
+			a.fail("task %s is launched, but in state %d", e.Task, t.state)
+		}
+		t.state = running
+	case cluster.TaskEnded:
+		t := a.task(e.Task)
+		if t.state != running && t.state != booked {
+			a.fail("task %s ends, but in state %d", e.Task, t.state)
+		}
+		a.ended(a.jobs[e.Task.Job], t, e.Outcome)
+	}
+}
+
+func (a *auditor) stop(j *auditedJob) {
+	j.stopped = true
+	for n, holder := range a.kept {
+		if holder == j.ID {
+			delete(a.kept, n) // it gives back what is kept for it
+		}
+	}
+}
+
+func (a *auditor) ended(j *auditedJob, t *auditedTask, outcome cluster.Outcome) {
+	t.state, t.killing = waiting, false
+	switch outcome {
+	case cluster.Succeeded:
+		t.state = done
+		if j.finished() {
+			a.stop(j)
+		}
+	case cluster.Lost:
+	default:
+		if t.attempts++; t.attempts >= max(1, j.MaxAttempts) && !j.stopped {
+			a.stop(j)
+		}
+	}
+}
+
+func (j *auditedJob) finished() bool {
+	for _, t := range j.tasks {
+		if t.state != done {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *auditor) decision(d *cluster.Decision) {
+	if a.lastID++; d.ID != a.lastID {
+		a.fail("decision %d follows decision %d", d.ID, a.lastID-1)
+	}
+	if d.Reason.Code == 0 || d.Reason.Words(nil) == "no reason recorded" {
+		a.fail("%s of %s has no reason", d.Kind, d.Task)
+	}
+	switch d.Kind {
+	case cluster.Start:
+		a.start(d)
+	case cluster.Kill:
+		t := a.task(d.Task)
+		if t.state != booked && t.state != running || t.killing || !a.jobs[d.Task.Job].stopped {
+			a.fail("task %s is killed in state %d", d.Task, t.state)
+		}
+		t.killing = true
+	case cluster.Reserve:
+		if holder, twice := a.kept[d.Node]; twice {
+			a.fail("node %d is kept for job %d and for job %d", d.Node, holder, d.Task.Job)
+		}
+		if a.flag("reservations") != "true" {
+			a.fail("node %d is kept for job %d, but there are no reservations", d.Node, d.Task.Job)
+		}
+		a.kept[d.Node] = d.Task.Job
+	case cluster.Unreserve:
+		if a.kept[d.Node] != d.Task.Job {
+			a.fail("node %d is given back by job %d, but kept for job %d", d.Node, d.Task.Job, a.kept[d.Node])
+		}
+		delete(a.kept, d.Node)
+	case cluster.Wait:
+		if stage, ok := a.jobs[d.Task.Job].next(); !ok || stage != int(d.Task.Stage) {
+			a.fail("stage %d of job %d waits, but is not the next to run", d.Task.Stage, d.Task.Job)
+		}
+	}
+	switch r := &d.Reason; {
+	case r.Code == cluster.WouldEndAfterJob && r.B <= r.C, r.Code == cluster.FitsElastic && r.B > r.C, r.Code == cluster.FitsInGap && r.B > r.C:
+		a.fail("%s of %s: %s", d.Kind, d.Task, r.Words(seconds))
+	}
+}
+
+// flag returns a setting of the policy.
+func (a *auditor) flag(name string) string {
+	if v, ok := a.c.settings[a.c.name+"."+name]; ok {
+		return v
+	}
+	_, parameters := policy.About(a.c.name)
+	for _, p := range parameters {
+		if p.Name == a.c.name+"."+name {
+			return p.Default
+		}
+	}
+	return ""
+}
+
+func (a *auditor) start(d *cluster.Decision) {
+	t, j := a.task(d.Task), a.jobs[d.Task.Job]
+	if a.err != nil {
+		return
+	}
+	stage := &j.Stages[d.Task.Stage]
+	ideal, memory := stage.Ideal[resource.Memory], d.Grant[resource.Memory]
+	n, here := a.nodes[d.Node]
+	holder, kept := a.kept[d.Node]
+	switch next, ok := j.next(); {
+	case t.state != waiting:
+		a.fail("task %s is started in state %d", d.Task, t.state)
+	case j.stopped:
+		a.fail("task %s is started, but its job is to end", d.Task)
+	case !ok || next != int(d.Task.Stage):
+		a.fail("task %s is started, but stage %d is next (%v)", d.Task, next, ok)
+	case !here:
+		a.fail("task %s is started on node %d, which is gone", d.Task, d.Node)
+	case d.Grant.With(resource.Memory, ideal) != stage.Ideal:
+		a.fail("task %s is granted %v of what it needs, %v", d.Task, d.Grant, stage.Ideal)
+	case memory != ideal && (memory > ideal || memory < stage.MinMemory || stage.MinMemory == 0 || a.c.name != "yarn-me" || stage.Elasticity.Kind == cluster.NotElastic):
+		a.fail("task %s is granted %d bytes: must be %d to %d", d.Task, memory, stage.MinMemory, ideal)
+	case memory != resource.Amount(d.Reason.A):
+		a.fail("task %s is granted %d bytes, but the reason tells of %d", d.Task, memory, d.Reason.A)
+	case !d.Grant.FitsIn(a.free(n)):
+		a.fail("task %s is granted %v on node %s, which has %v free", d.Task, d.Grant, n.Name, a.free(n))
+	case kept && holder != j.ID && a.flag("gaps") != "true" && (a.flag("gaps") != "auto" || a.s.heartbeat > 0):
+		a.fail("task %s is started on node %s, which is kept for job %d", d.Task, n.Name, holder)
+	}
+	if memory < ideal {
+		a.disk(d, &n, stage)
+	} else if !kept && a.c.name == "fair" {
+		a.fairness(j, n)
+	}
+	t.state, t.node, t.grant = booked, d.Node, d.Grant
+}
+
+// free adds up what is granted on a node.
+func (a *auditor) free(n cluster.Node) resource.Vector {
+	free := n.Capacity
+	for _, j := range a.jobs {
+		for _, t := range j.tasks {
+			if t.node == n.ID && (t.state == booked || t.state == running) {
+				free = free.Sub(t.grant)
+			}
+		}
+	}
+	return free
+}
+
+// disk checks the budget of a node's disk for under-sized tasks.
+func (a *auditor) disk(d *cluster.Decision, n *cluster.Node, stage *cluster.Stage) {
+	share, _ := strconv.ParseFloat(a.flag("disk-share"), 64)
+	used := float64(stage.Elasticity.DiskRate)
+	for _, j := range a.jobs {
+		for _, t := range j.tasks {
+			s := &j.Stages[t.id.Stage]
+			if t.node == n.ID && (t.state == booked || t.state == running) && t.grant[resource.Memory] < s.Ideal[resource.Memory] {
+				used += float64(s.Elasticity.DiskRate)
+			}
+		}
+	}
+	if limit := float64(n.Capacity[resource.Disk]); limit > 0 && stage.Elasticity.DiskRate > 0 && used > share*limit {
+		a.fail("under-sized tasks with task %s ask for %g bytes/s of node %s's disk, and may for %g", d.Task, used, n.Name, share*limit)
+	}
+}
+
+// next returns the first stage of j with a task to be started now.
+func (j *auditedJob) next() (int, bool) {
+	for i := range j.Stages {
+		if !j.stopped && j.ready(i) {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+func (j *auditedJob) ready(stage int) bool {
+	waits := false
+	for _, t := range j.tasks {
+		s := int(t.id.Stage)
+		switch {
+		case s == stage:
+			waits = waits || t.state == waiting
+		case slices.Contains(j.Stages[stage].Parents, s) && t.state != done,
+			j.Stages[s].Coordinator && t.state != running && t.state != done:
+			return false
+		}
+	}
+	return waits
+}
+
+// consumption is what fair sharing divides.
+func (j *auditedJob) consumption() float64 {
+	used := 0.0
+	for _, t := range j.tasks {
+		if t.state == booked || t.state == running {
+			used += float64(t.grant[resource.Memory])
+		}
+	}
+	if j.Weight > 0 {
+		used /= j.Weight
+	}
+	return used
+}
+
+// fairness checks that nobody who consumes less than j had a task for the room on n.
+func (a *auditor) fairness(j *auditedJob, n cluster.Node) {
+	free := a.free(n)
+	for _, other := range a.jobs {
+		stage, ok := other.next()
+		if !ok || other == j {
+			continue
+		}
+		first := cmp.Or(cmp.Compare(other.consumption(), j.consumption()), cmp.Compare(other.Submitted, j.Submitted), cmp.Compare(other.ID, j.ID)) < 0
+		if first && other.Stages[stage].Ideal.FitsIn(free) {
+			a.fail("job %s is served on node %s before job %s, which consumes less", j.Name, n.Name, other.Name)
+		}
+	}
+}
+
+// conserving checks that nothing waits for room that is there. Where nodes have heartbeats or are kept, it may.
+func (a *auditor) conserving() {
+	if a.s.heartbeat > 0 || a.flag("reservations") == "true" {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(a.jobs)) {
+		j := a.jobs[id]
+		stage, ok := j.next()
+		if !ok {
+			continue
+		}
+		for _, n := range a.nodes {
+			if j.Stages[stage].Ideal.FitsIn(a.free(n)) {
+				a.fail("a task of job %s stage %d waits, but fits on node %s", j.Name, stage, n.Name)
+			}
+		}
+		if a.c.name == "fifo" {
+			return
+		}
+	}
+}
+
+// end checks that nothing was lost, and that whatever can end has ended.
+func (a *auditor) end(h *history) {
+	for i, e := range h.jobs {
+		j := a.jobs[cluster.JobID(i+1)]
+		if j == nil {
+			if e.ended {
+				a.fail("job %d has ended, but was never submitted", i+1)
+			}
+			continue
+		}
+		a.lives(j, e, h)
+		if !e.ended && a.everyoneFits() {
+			a.fail("job %s does not end, though there is room for everything", j.Name)
+		}
+	}
+}
+
+// lives checks that an ended job runs no more, and that each task of one that succeeded has done so once. Where nodes have
+// heartbeats, the last ends are not told any more.
+func (a *auditor) lives(j *auditedJob, e ending, h *history) {
+	if !e.ended {
+		return
+	}
+	succeeded := map[cluster.TaskID]int{}
+	for _, l := range h.tasks {
+		if l.outcome == cluster.Succeeded {
+			succeeded[l.task]++
+		}
+	}
+	for _, t := range j.tasks {
+		switch {
+		case j.Stages[t.id.Stage].Coordinator:
+		case a.s.heartbeat == 0 && (t.state == booked || t.state == running):
+			a.fail("job %s has ended, but its task %s has not", j.Name, t.id)
+		case e.status == "succeeded" && (succeeded[t.id] != 1 || t.state == waiting || t.state == booked):
+			a.fail("job %s has succeeded, and its task %s %d times", j.Name, t.id, succeeded[t.id])
+		}
+	}
+}
+
+// everyoneFits reports whether each task has a node that could hold it beside all coordinators.
+func (a *auditor) everyoneFits() bool {
+	coordinators := a.s.coordinator.Scale(int64(len(a.s.jobs)))
+	for i := range a.s.jobs {
+		for _, stage := range a.s.jobs[i].Stages {
+			fits := false
+			for _, n := range a.nodes {
+				fits = fits || stage.Ideal.Add(coordinators).FitsIn(n.Capacity)
+			}
+			if !fits {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,333 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/engine"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// simulate is the simulator.
+func simulate(t tester, s *scenario, c choice) history {
+	t.Helper()
+	var h history
+	config := sim.Config{Nodes: s.nodes, Heartbeat: s.heartbeat, StartsPerHeartbeat: s.starts, CoordinatorHeartbeat: s.coordinates,
+		Coordinator: s.coordinator, KeepTasks: true}
+	config.Observe = func(now timeline.Time, events []cluster.Event, decisions []cluster.Decision) {
+		h.steps = append(h.steps, step{now, slices.Clone(events), slices.Clone(decisions)})
+	}
+	var w trace.Workload
+	for _, j := range s.jobs {
+		work := trace.Job{Job: j.Job, After: -1}
+		for _, d := range j.really {
+			work.Truth = append(work.Truth, trace.StageTruth{Duration: d})
+		}
+		w.Jobs = append(w.Jobs, work)
+	}
+	res, err := sim.Run(config, &w, c.make(t))
+	if err != nil {
+		t.Fatalf("%s: %v", c.title, err)
+	}
+	for i := range res.Jobs {
+		j := &res.Jobs[i]
+		if !j.Done && j.Stuck == "" {
+			t.Errorf("%s: job %s does not end, and nobody says why", c.title, j.Name)
+		}
+		h.jobs = append(h.jobs, ending{j.Done, "succeeded", j.Ended})
+	}
+	for _, r := range res.Tasks {
+		if !r.Coordinator {
+			h.tasks = append(h.tasks, life{r.ID, r.Node, r.Memory, r.Launched, r.Finished, cluster.Succeeded})
+		}
+	}
+	slices.SortStableFunc(h.tasks, func(a, b life) int { return lifeOrder(&a, &b) })
+	return h
+}
+
+// loop is the least driver there is: it hands each event of the world to an engine.
+func loop(t tester, s *scenario, c choice) history { return loopFrom(t, s, c, 0) }
+
+// loopLater is loop with a clock that has run for long: what is decided must not depend on when the origin was.
+func loopLater(t tester, s *scenario, c choice) history {
+	return loopFrom(t, s, c, timeline.Time(26*365*24*time.Hour+777*time.Millisecond))
+}
+
+func loopFrom(t tester, s *scenario, c choice, origin timeline.Time) history {
+	t.Helper()
+	var h history
+	e := engine.New(c.make(t), nil)
+	tell := func(now timeline.Time, events ...cluster.Event) []cluster.Decision {
+		for i := range events {
+			events[i] = shift(events[i], origin)
+		}
+		decisions, err := e.Step(origin+now, events...)
+		if err != nil {
+			t.Fatalf("%s: %v", c.title, err)
+		}
+		h.steps = append(h.steps, step{origin + now, events, slices.Clone(decisions)})
+		return decisions
+	}
+	var boot []cluster.Event
+	for i := range s.nodes {
+		boot = append(boot, cluster.Event{Kind: cluster.NodeJoined, NewNode: &s.nodes[i]})
+	}
+	tell(0, append(boot, cluster.Event{Kind: cluster.Synced})...)
+	w := newWorld(s)
+	states := make([]*cluster.JobState, len(s.jobs))
+	w.tell = func(now timeline.Time, ev cluster.Event) []cluster.Decision {
+		if ev.Kind == cluster.JobCancelled {
+			if _, here := e.Snapshot().Job(ev.Job); !here {
+				return nil // it has ended; whoever cancels it then is told so
+			}
+		}
+		decisions := tell(now, ev)
+		if ev.Kind == cluster.JobSubmitted {
+			states[ev.NewJob.ID-1], _ = e.Snapshot().Job(ev.NewJob.ID)
+		}
+		return decisions
+	}
+	w.pass(func(timeline.Time) {})
+	for _, j := range states {
+		h.jobs = append(h.jobs, ending{j.Status.Ended(), j.Status.String(), j.Finish - origin})
+	}
+	h.tasks = w.lives
+	h.moveBack(origin)
+	return h
+}
+
+// shift returns e with its times counted from an earlier origin.
+func shift(e cluster.Event, by timeline.Time) cluster.Event {
+	if e.Launched != 0 || e.Kind == cluster.DecisionDone {
+		e.Launched += by
+	}
+	if e.NewJob != nil {
+		job := *e.NewJob
+		job.Submitted += by
+		e.NewJob = &job
+	}
+	return e
+}
+
+// moveBack counts all times of the steps from the origin.
+func (h *history) moveBack(origin timeline.Time) {
+	if origin == 0 {
+		return
+	}
+	for i := range h.steps {
+		step := &h.steps[i]
+		step.now -= origin
+		for k := range step.events {
+			step.events[k] = shift(step.events[k], -origin)
+		}
+		for k := range step.decisions {
+			moveReason(&step.decisions[k].Reason, origin)
+		}
+	}
+}
+
+func moveReason(r *cluster.Reason, origin timeline.Time) {
+	switch r.Code {
+	case cluster.FitsElastic, cluster.FitsElasticNoLimit, cluster.FitsInGap, cluster.WouldEndAfterJob:
+		for _, at := range []*int64{&r.B, &r.C} {
+			if *at != 0 && *at != int64(timeline.Never) {
+				*at -= int64(origin)
+			}
+		}
+	}
+}
+
+// backend is a machine whose containers are processes of a world.
+type backend struct {
+	events chan cluster.Event
+	mu     sync.Mutex
+	orders []cluster.Order
+}
+
+func (b *backend) Apply(orders []cluster.Order) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.orders = append(b.orders, orders...)
+}
+func (b *backend) Events() <-chan cluster.Event                      { return b.events }
+func (b *backend) Forget(cluster.ContainerID)                        {}
+func (b *backend) Readings() map[cluster.ContainerID]cluster.Reading { return nil }
+
+// take returns the decisions that arrived since it was last called.
+func (b *backend) take() (decisions []cluster.Decision) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, o := range b.orders {
+		decisions = append(decisions, o.Decision)
+	}
+	b.orders = nil
+	return decisions
+}
+
+// runLive is the driver in real time, in a bubble in which time passes at once. Its steps are read from its event log.
+func runLive(tb tester, s *scenario, c choice) (h history) {
+	tb.Helper()
+	dir := tb.(*testing.T).TempDir()
+	synctest.Test(tb.(*testing.T), func(t *testing.T) {
+		st, err := store.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		origin := timeline.Time(time.Now().UnixNano())
+		b := &backend{events: make(chan cluster.Event, len(s.nodes)+1)}
+		for i := range s.nodes {
+			b.events <- cluster.Event{Kind: cluster.NodeJoined, NewNode: &s.nodes[i]}
+		}
+		b.events <- cluster.Event{Kind: cluster.Synced}
+		d, err := live.Start(live.Config{Policy: c.make(t), Settings: c.settings, Backend: b, Store: st, Dir: dir, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := errors.Join(d.Close(), st.Close()); err != nil {
+				t.Error(err)
+			}
+			h.steps = readLog(t, d.EventLog())
+			h.moveBack(origin)
+		}()
+		w := newWorld(s)
+		w.tell = func(now timeline.Time, e cluster.Event) []cluster.Decision {
+			hand(t, d, b, e, origin)
+			synctest.Wait()
+			return b.take()
+		}
+		w.pass(func(at timeline.Time) { time.Sleep(time.Until(time.Unix(0, int64(origin+at)))) })
+		for i := range s.jobs {
+			j, err := d.Job(context.Background(), s.jobs[i].ID, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.jobs = append(h.jobs, ending{j.Ended, j.Status, timeline.Time(j.Finished.UnixNano()) - origin})
+		}
+		h.tasks = w.lives
+	})
+	return h
+}
+
+// hand tells a live driver of an event of the world as whoever causes it would.
+func hand(t *testing.T, d *live.Driver, b *backend, e cluster.Event, origin timeline.Time) {
+	t.Helper()
+	switch e.Kind {
+	case cluster.JobSubmitted:
+		job := *e.NewJob
+		job.ID, job.Submitted = 0, 0
+		sub := live.Submission{Job: job, Dir: "/", Commands: make([]trace.Command, len(job.Stages))}
+		for i := range sub.Commands {
+			sub.Commands[i].Args = []string{"true"}
+		}
+		id, err := d.Submit(context.Background(), sub)
+		if err != nil || id != e.NewJob.ID {
+			t.Fatalf("submit job %s: id %d, %v", job.Name, id, err)
+		}
+	case cluster.JobCancelled:
+		if err := d.Cancel(context.Background(), cluster.Credentials{}, e.Job); err != nil && live.KindOf(err) != live.Mistake {
+			t.Fatal(err)
+		}
+	default:
+		b.events <- shift(e, origin)
+	}
+}
+
+// readLog reads the steps of an event log.
+func readLog(t *testing.T, name string) (steps []step) {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	r, err := trace.NewLogReader(f, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		record, err := r.Next()
+		switch {
+		case err == io.EOF:
+			return steps
+		case err != nil:
+			t.Fatal(err)
+		case record.Events != nil:
+			steps = append(steps, step{now: record.Now, events: record.Events})
+		default:
+			steps[len(steps)-1].decisions = record.Decisions
+		}
+	}
+}
+
+// replay tells the events of another driver's run to a new engine whose policy forgets what it has cached now and then.
+func replay(of driver) func(tester, *scenario, choice) history {
+	return func(t tester, s *scenario, c choice) history {
+		t.Helper()
+		h := of.run(t, s, c)
+		e := engine.New(&forgetful{c.make(t), rand.New(rand.NewPCG(1, 2))}, s.describe)
+		for i := range h.steps {
+			step := &h.steps[i]
+			decisions, err := e.Step(step.now, step.events...)
+			if err != nil {
+				t.Fatalf("%s: %v", c.title, err)
+			}
+			if fmt.Sprintf("%+v", decisions) != fmt.Sprintf("%+v", step.decisions) {
+				t.Fatalf("%s: at %s, replaying %+v, it decides\n%+v\ninstead of\n%+v", c.title, seconds(step.now), step.events, decisions, step.decisions)
+			}
+		}
+		return h
+	}
+}
+
+// describe tells an engine how s launches tasks.
+func (s *scenario) describe(to *cluster.Snapshot) {
+	to.Heartbeat, to.StartsPerHeartbeat = s.heartbeat, s.starts
+	to.LaunchHeartbeat, to.LaunchDelay = s.coordinates, s.coordinates
+}
+
+// forgetful drops the caches of a policy before some decisions.
+type forgetful struct {
+	policy.Policy
+	random *rand.Rand
+}
+
+func (f *forgetful) Decide(now timeline.Time, p *cluster.Plan) {
+	if c, ok := f.Policy.(policy.CacheDropper); ok && f.random.IntN(3) == 0 {
+		c.DropCaches()
+	}
+	f.Policy.Decide(now, p)
+}
+
+// tooLarge says which job no node can hold.
+func (s *scenario) tooLarge(p policy.Policy) error {
+	snapshot := cluster.NewSnapshot()
+	for i := range s.nodes {
+		if err := snapshot.Apply(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &s.nodes[i]}); err != nil {
+			return err
+		}
+	}
+	e, ok := p.(policy.Elastic)
+	for i := range s.jobs {
+		if err := snapshot.CheckFits(&s.jobs[i].Job, ok && e.UnderSizes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

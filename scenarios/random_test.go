@@ -1,0 +1,218 @@
+package scenarios
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+	"pgregory.net/rapid"
+)
+
+// choices are all policies, with each setting that changes decisions.
+var choices = []choice{
+	made("fifo"),
+	made("fair"),
+	made("fair", "reservations", "false"),
+	made("fair", "gaps", "true"),
+	made("fair", "gaps", "false"),
+	made("yarn-me"),
+	made("yarn-me", "reservations", "false"),
+	made("yarn-me", "gaps", "true"),
+	made("yarn-me", "gaps", "false"),
+	made("yarn-me", "timeline", "resimulate"),
+	made("yarn-me", "timeline", "resimulate", "gaps", "true"),
+	made("yarn-me", "timeline", "resimulate", "gaps", "false"),
+	made("yarn-me", "timeline", "resimulate", "reservations", "false"),
+	made("yarn-me", "disk-share", "0.5"),
+	made("yarn-me", "granularity", "700MB", "interval", "7s"),
+}
+
+func made(name string, settings ...string) choice {
+	c := choice{name: name, title: name, settings: map[string]string{}}
+	for i := 0; i < len(settings); i += 2 {
+		c.settings[name+"."+settings[i]] = settings[i+1]
+		c.title += " " + settings[i] + "=" + settings[i+1]
+	}
+	return c
+}
+
+// TestRandomScenarios plays scenarios that nobody has thought of. What must never be is looked for by the auditor; all
+// drivers must agree; and the same input must give the same bytes.
+func TestRandomScenarios(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := draw(rt)
+		s.policies = []choice{rapid.SampledFrom(choices).Draw(rt, "policy")}
+		check(rt, s, s.drivers())
+	})
+}
+
+// TestRandomScenariosLive does the same with the live driver, for which each takes longer.
+func TestRandomScenariosLive(t *testing.T) {
+	const runs = 30
+	for i := range runs {
+		s := rapid.Custom(func(rt *rapid.T) *scenario {
+			s := draw(rt)
+			s.heartbeat, s.coordinates, s.coordinator = 0, 0, resource.Vector{}
+			return s
+		}).Example(i)
+		s.policies = []choice{choices[i%len(choices)]}
+		t.Run(fmt.Sprintf("%d %s", i, s.policies[0].title), func(t *testing.T) {
+			check(t, s, []driver{{"loop", loop}, {"live", runLive}})
+			if t.Failed() {
+				t.Logf("the scenario is\n%s", s)
+			}
+		})
+	}
+}
+
+// check plays s by some drivers, of which the live one needs a *testing.T.
+func check(t tester, s *scenario, drivers []driver) {
+	t.Helper()
+	c := s.policies[0]
+	first := ""
+	for _, d := range drivers {
+		if _, whole := t.(*testing.T); d.name == "live" && !whole {
+			continue
+		}
+		h := d.run(t, s, c)
+		if err := audit(s, c, &h); err != nil {
+			t.Fatalf("%s under %s: %v\n%s\n%s", c.title, d.name, err, s, s.render(&h))
+		}
+		got := s.render(&h) + exactly(&h)
+		if first == "" {
+			first = got
+			// 2. The same once more.
+			again := d.run(t, s, c)
+			if text := s.render(&again) + exactly(&again); text != got {
+				t.Fatalf("%s decides\n%s\nand then\n%s\n%s", d.name, got, text, s)
+			}
+		}
+		if got != first {
+			t.Fatalf("%s: %s decides\n%s\nand %s\n%s\n%s", c.title, drivers[0].name, first, d.name, got, s)
+		}
+	}
+}
+
+// exactly prints decisions with all their digits.
+func exactly(h *history) string {
+	var out strings.Builder
+	for _, step := range h.steps {
+		for i := range step.decisions {
+			fmt.Fprintf(&out, "%d %+v\n", step.now, step.decisions[i])
+		}
+	}
+	return out.String()
+}
+
+// draw returns a small random scenario that some node can hold. Amounts are few and round, so that ties are common.
+func draw(t *rapid.T) *scenario {
+	s := &scenario{showTasks: true}
+	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
+	oneIn := func(what string, n int) bool { return number(what, 1, n) == n }
+	nodes := number("nodes", 1, 4)
+	for i := range nodes {
+		capacity := resource.Of(resource.Amount(number("cores", 1, 4))*resource.Core, resource.Amount(number("gigabytes", 6, 10))*resource.GB)
+		if i == 0 {
+			capacity = resource.Of(4*resource.Core, 10*resource.GB)
+		}
+		if oneIn("disk", 2) {
+			capacity[resource.Disk] = 100 * resource.MB
+		}
+		s.nodes = append(s.nodes, cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprintf("n%d", i+1), Capacity: capacity})
+	}
+	if oneIn("heartbeats", 3) {
+		s.heartbeat = time.Duration(number("heartbeat", 1, 3)) * time.Second
+		s.starts = number("starts", 0, 2)
+		if oneIn("coordinators", 2) {
+			s.coordinates = time.Second
+			s.coordinator = resource.Of(100, resource.Amount(number("coordinator", 0, 2))*500*resource.MB)
+		}
+	}
+	at := 0
+	for i := range number("jobs", 1, 5) {
+		at += number("pause", 0, 3) * number("pause unit", 0, 20)
+		j := plannedJob{Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprintf("J%d", i+1), Submitted: timeline.Seconds(float64(at)),
+			Weight: float64(number("weight", 0, 2)), MaxAttempts: number("attempts", 0, 3)}}
+		for k := range number("stages", 1, 3) {
+			j.Stages = append(j.Stages, drawStage(t, k))
+			j.really = append(j.really, max(j.Stages[k].Duration+time.Duration(number("error", -1, 1)*number("error size", 0, 9))*time.Second, time.Second))
+		}
+		s.jobs = append(s.jobs, j)
+	}
+	if s.heartbeat == 0 && oneIn("accidents", 3) {
+		s.drawAccidents(t)
+	}
+	return s
+}
+
+func drawStage(t *rapid.T, index int) cluster.Stage {
+	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
+	stage := cluster.Stage{Name: fmt.Sprintf("s%d", index), Tasks: number("tasks", 1, 5),
+		Ideal:    resource.Of(resource.Amount(number("task cores", 0, 2))*resource.Core, resource.Amount(number("task memory", 1, 10))*resource.GB),
+		Duration: time.Duration(number("run", 0, 12)*5) * time.Second}
+	if stage.Ideal[resource.Memory] == 10*resource.GB {
+		stage.Ideal[resource.Memory] -= 2 * resource.GB // so that a coordinator has room beside it
+	}
+	for p := range index {
+		if number("parent", 0, 1) == 1 {
+			stage.Parents = append(stage.Parents, p)
+		}
+	}
+	switch number("elasticity", 0, 3) {
+	case 1:
+		stage.Elasticity = cluster.Elasticity{Kind: cluster.Step, Factor: float64(number("factor", 2, 6)) / 2}
+	case 2:
+		stage.Elasticity = cluster.Elasticity{Kind: cluster.SawTooth, Factor: float64(number("factor", 2, 6)) / 2}
+	case 3:
+		half := stage.Ideal[resource.Memory] / 2
+		stage.Elasticity = cluster.Elasticity{Kind: cluster.Points, Points: []cluster.ElasticityPoint{{Memory: half, Slowdown: 1.4}, {Memory: 2 * half, Slowdown: 1}}}
+	}
+	if stage.Elasticity.Kind != cluster.NotElastic {
+		stage.MinMemory = stage.Ideal[resource.Memory] * resource.Amount(number("least", 1, 10)) / 10
+		stage.Elasticity.DiskRate = resource.Amount(number("spill", 0, 3)) * 25 * resource.MB
+	}
+	return stage
+}
+
+func (s *scenario) drawAccidents(t *rapid.T) {
+	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
+	for range number("cancellations", 0, 2) {
+		job := number("cancelled", 0, len(s.jobs)-1)
+		s.cancellations = append(s.cancellations, cancellation{job, s.jobs[job].Submitted + timeline.Seconds(float64(number("cancelled after", 0, 80)))})
+	}
+	for range number("failures", 0, 3) {
+		job := number("failing job", 0, len(s.jobs)-1)
+		stage := number("failing stage", 0, len(s.jobs[job].Stages)-1)
+		task := cluster.TaskID{Job: cluster.JobID(job + 1), Stage: int32(stage), Index: int32(number("failing task", 0, s.jobs[job].Stages[stage].Tasks-1))}
+		s.failures = append(s.failures, failure{task, time.Duration(number("failing after", 0, 20)) * time.Second, number("failing runs", 1, 3),
+			cluster.Outcome(number("outcome", int(cluster.Failed), int(cluster.OutOfMemory)))})
+	}
+	for n := 1; n < len(s.nodes); n++ { // the first, which can hold everything, stays
+		if number("leaves", 0, 3) == 0 {
+			s.departures = append(s.departures, departure{cluster.NodeID(n), timeline.Seconds(float64(number("leaves at", 0, 150)))})
+		}
+	}
+}
+
+// String prints s for whoever has to find out what is wrong.
+func (s *scenario) String() string {
+	var out strings.Builder
+	for _, n := range s.nodes {
+		fmt.Fprintf(&out, "node %s %v\n", n.Name, n.Capacity)
+	}
+	fmt.Fprintf(&out, "heartbeat %v starts=%d coordinator %v %v\n", s.heartbeat, s.starts, s.coordinates, s.coordinator)
+	for i := range s.jobs {
+		j := &s.jobs[i]
+		fmt.Fprintf(&out, "job %s at=%s weight=%v attempts=%d\n", j.Name, seconds(j.Submitted), j.Weight, j.MaxAttempts)
+		for k := range j.Stages {
+			fmt.Fprintf(&out, "  stage tasks=%d after=%v needs %v min=%d run=%v really=%v penalty=%v spill=%d\n", j.Stages[k].Tasks, j.Stages[k].Parents,
+				j.Stages[k].Ideal, j.Stages[k].MinMemory, j.Stages[k].Duration, j.really[k], j.Stages[k].Elasticity, j.Stages[k].Elasticity.DiskRate)
+		}
+	}
+	fmt.Fprintf(&out, "cancel %v fail %v leave %v\n", s.cancellations, s.failures, s.departures)
+	return out.String()
+}

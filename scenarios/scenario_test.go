@@ -1,0 +1,291 @@
+// Package scenarios runs text scenarios: each tells a story, describes a cluster, its jobs and what happens to them, and
+// lists the decisions that must come of it. All drivers must take the same decisions. See TestScenarios for the format.
+package scenarios
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the decisions that were taken into the scenarios; commit a change only if you understand it")
+
+// TestScenarios runs every file of this folder. A file is a comment that tells the story, a description, a line of four
+// dashes, and the decisions with their times and reasons, followed by how the jobs ended. The description has one thing
+// per line:
+//
+//	nodes 2 cores=4 memory=10GB disk=100MB/s     nodes n1, n2; repeated, more of them
+//	policy fair reservations=false               repeated, the scenario is played once under each
+//	heartbeat 1s starts=1                        nodes work by heartbeats
+//	coordinator 1s cores=1 memory=1GB            jobs have coordinators with heartbeats of their own
+//	job A at=10s weight=2 attempts=3             its stages follow, or are said on the same line if it has one
+//	stage map tasks=3 cores=1 memory=6GB min=1GB penalty=sawtooth:2 spill=50MB/s run=100s really=120s
+//	stage reduce after=map ...
+//	cancel A at=30s
+//	fail A.map.1 after=5s runs=2 outcome=out-of-memory
+//	leave n2 at=50s
+//	show tasks                                   when and where each task ran is listed too
+//
+// Cores are 1, and penalty none, unless said otherwise; run without a value is unknown, and really is as run.
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("*.txt")
+	if err != nil || len(files) < 15 {
+		t.Fatalf("only %d scenarios were found: %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(file, ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := parse(file, string(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.story == "" {
+				t.Errorf("%s: tells no story: begin with a comment", file)
+			}
+			got := s.play(t)
+			want := s.expected
+			if got == want {
+				return
+			}
+			if !*rewrite {
+				t.Fatalf("decisions are\n%s\nwant\n%s", got, want)
+			}
+			if err := os.WriteFile(file, []byte(s.description+"----\n"+got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// scenario is a cluster, what is submitted to it and what happens.
+type scenario struct {
+	story       string
+	description string // all lines above the dashes
+	expected    string // all lines below them
+
+	nodes         []cluster.Node
+	policies      []choice
+	heartbeat     time.Duration
+	starts        int
+	coordinates   time.Duration
+	coordinator   resource.Vector
+	jobs          []plannedJob
+	cancellations []cancellation
+	failures      []failure
+	departures    []departure
+	showTasks     bool
+}
+
+// choice is a policy with its settings.
+type choice struct {
+	name     string
+	settings map[string]string
+	title    string // as it was written
+}
+
+func (c choice) make(t tester) policy.Policy {
+	t.Helper()
+	p, err := policy.New(c.name, c.settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// plannedJob is a job with what its tasks really do.
+type plannedJob struct {
+	cluster.Job
+	really []time.Duration // per stage, at ideal memory
+}
+
+type cancellation struct {
+	job int // index in jobs
+	at  timeline.Time
+}
+
+// failure makes the first runs of a task end early.
+type failure struct {
+	task    cluster.TaskID
+	after   time.Duration
+	runs    int
+	outcome cluster.Outcome
+}
+
+type departure struct {
+	node cluster.NodeID
+	at   timeline.Time
+}
+
+// simulable reports whether the simulator knows all that happens in s: it has no accidents.
+func (s *scenario) simulable() bool {
+	return len(s.cancellations)+len(s.failures)+len(s.departures) == 0
+}
+
+// live reports whether a live driver can run s: it knows no heartbeats.
+func (s *scenario) live() bool { return s.heartbeat == 0 }
+
+// history is what came of one driver's run.
+type history struct {
+	steps []step
+	jobs  []ending
+	tasks []life
+}
+
+// step is one step of an engine. Its slices belong to it.
+type step struct {
+	now       timeline.Time
+	events    []cluster.Event
+	decisions []cluster.Decision
+}
+
+type ending struct {
+	ended  bool
+	status string
+	at     timeline.Time
+}
+
+// life is when and where a task ran.
+type life struct {
+	task         cluster.TaskID
+	node         cluster.NodeID
+	memory       resource.Amount
+	launched, at timeline.Time
+	outcome      cluster.Outcome
+}
+
+// play runs s under each of its policies by every driver that can, checks that they agree, and returns the decisions.
+func (s *scenario) play(t *testing.T) string {
+	t.Helper()
+	var out strings.Builder
+	for _, c := range s.policies {
+		if len(s.policies) > 1 {
+			fmt.Fprintf(&out, "== %s\n", c.title)
+		}
+		out.WriteString(s.playUnder(t, c))
+	}
+	return out.String()
+}
+
+// driver is a way to run a scenario.
+type driver struct {
+	name string
+	run  func(t tester, s *scenario, c choice) history
+}
+
+// drivers returns those that can run s. There are always two: what no second one can run is replayed.
+func (s *scenario) drivers() []driver {
+	var all []driver
+	if s.simulable() {
+		all = append(all, driver{"sim", simulate})
+	}
+	if s.live() {
+		all = append(all, driver{"loop", loop}, driver{"loop long after the origin", loopLater}, driver{"live", runLive})
+	}
+	return append(all, driver{"replay", replay(all[0])})
+}
+
+func (s *scenario) playUnder(t *testing.T, c choice) string {
+	t.Helper()
+	first, from := "", ""
+	for _, d := range s.drivers() {
+		h := d.run(t, s, c)
+		if err := audit(s, c, &h); err != nil {
+			t.Errorf("%s under %s: %v", c.title, d.name, err)
+		}
+		got := s.render(&h)
+		if first == "" {
+			first, from = got, d.name
+		}
+		if got != first {
+			t.Errorf("%s: %s decides\n%s\nand %s\n%s", c.title, from, first, d.name, got)
+		}
+	}
+	return first
+}
+
+// render puts a history into words.
+func (s *scenario) render(h *history) string {
+	var out strings.Builder
+	line := func(at timeline.Time, format string, operands ...any) {
+		fmt.Fprintf(&out, "%9s  %s\n", seconds(at), fmt.Sprintf(format, operands...))
+	}
+	for _, step := range h.steps {
+		for i := range step.decisions {
+			d := &step.decisions[i]
+			what := ""
+			switch d.Kind {
+			case cluster.Start, cluster.Kill:
+				what = s.taskName(d.Task) + " on " + s.nodes[d.Node].Name
+			case cluster.Reserve, cluster.Unreserve:
+				what = s.nodes[d.Node].Name + " for " + s.stageName(d.Task)
+			case cluster.Wait:
+				what = s.stageName(d.Task)
+			case cluster.Wake:
+				what = seconds(d.At)
+			}
+			line(step.now, "%s %s: %s", d.Kind, what, d.Reason.Words(seconds))
+		}
+	}
+	if s.showTasks {
+		for _, l := range h.tasks {
+			line(l.launched, "%s ran on %s with %s until %s", s.taskName(l.task), s.nodes[l.node].Name, resource.FormatMemory(l.memory), seconds(l.at))
+		}
+	}
+	for i, e := range h.jobs {
+		if !e.ended {
+			fmt.Fprintf(&out, "%9s  %s does not end\n", "", s.jobs[i].Name)
+			continue
+		}
+		line(e.at, "%s %s", s.jobs[i].Name, e.status)
+	}
+	return out.String()
+}
+
+// seconds prints a time as seconds since the origin, to the millisecond.
+func seconds(at timeline.Time) string {
+	if at == timeline.Never {
+		return "never"
+	}
+	ms := (int64(at) + 500_000) / 1_000_000
+	return strconv.FormatFloat(float64(ms)/1000, 'f', -1, 64) + "s"
+}
+
+// stageName is "A", or "A.map" if the stage has a name.
+func (s *scenario) stageName(id cluster.TaskID) string {
+	j := &s.jobs[id.Job-1]
+	stage := int(id.Stage)
+	if s.coordinates > 0 {
+		if stage--; stage < 0 {
+			return j.Name + ".coordinator"
+		}
+	}
+	if name := j.Stages[stage].Name; name != "" {
+		return j.Name + "." + name
+	}
+	return j.Name
+}
+
+func (s *scenario) taskName(id cluster.TaskID) string {
+	return s.stageName(id) + "." + strconv.Itoa(int(id.Index))
+}
+
+// tester is what *testing.T, *testing.F and *rapid.T have in common.
+type tester interface {
+	Helper()
+	Fatal(...any)
+	Fatalf(string, ...any)
+	Errorf(string, ...any)
+}

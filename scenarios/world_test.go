@@ -1,0 +1,148 @@
+package scenarios
+
+import (
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// world is what really happens in a scenario without heartbeats: jobs come, what was started runs and ends, accidents
+// occur. It tells an engine of it and does what the engine asks for. Times are since the origin.
+type world struct {
+	s *scenario
+	// tell hands an event to the engine and returns what it decides.
+	tell   func(now timeline.Time, e cluster.Event) []cluster.Decision
+	now    timeline.Time
+	agenda []happening // by time; what was entered first comes first among equals
+	runs   map[cluster.TaskID]*process
+	count  map[cluster.TaskID]int // runs so far
+	lives  []life
+}
+
+type happening struct {
+	at timeline.Time
+	do func()
+}
+
+// process is one run of a task.
+type process struct {
+	life
+	run      int
+	decision cluster.DecisionID
+	begun    bool
+	over     bool
+}
+
+func newWorld(s *scenario) *world {
+	w := &world{s: s, runs: map[cluster.TaskID]*process{}, count: map[cluster.TaskID]int{}}
+	for i := range s.jobs {
+		job := &s.jobs[i].Job
+		w.enter(job.Submitted, func() { w.say(cluster.Event{Kind: cluster.JobSubmitted, Job: job.ID, NewJob: job}) })
+	}
+	for _, c := range s.cancellations {
+		w.enter(c.at, func() { w.say(cluster.Event{Kind: cluster.JobCancelled, Job: s.jobs[c.job].ID}) })
+	}
+	for _, d := range s.departures {
+		w.enter(d.at, func() { w.leave(d.node) })
+	}
+	return w
+}
+
+func (w *world) enter(at timeline.Time, do func()) {
+	i := len(w.agenda)
+	for i > 0 && w.agenda[i-1].at > at {
+		i--
+	}
+	w.agenda = slices.Insert(w.agenda, i, happening{at, do})
+}
+
+// pass lets everything happen. Before each change of time it calls until.
+func (w *world) pass(until func(timeline.Time)) {
+	for len(w.agenda) > 0 {
+		next := w.agenda[0]
+		w.agenda = w.agenda[1:]
+		if next.at > w.now {
+			until(next.at)
+			w.now = next.at
+		}
+		next.do()
+	}
+	slices.SortStableFunc(w.lives, func(a, b life) int { return lifeOrder(&a, &b) })
+}
+
+func lifeOrder(a, b *life) int {
+	for _, d := range []int64{int64(a.launched - b.launched), int64(a.task.Job - b.task.Job), int64(a.task.Stage - b.task.Stage), int64(a.task.Index - b.task.Index)} {
+		if d != 0 {
+			return int(max(-1, min(1, d)))
+		}
+	}
+	return 0
+}
+
+// say tells the engine and does what it decides.
+func (w *world) say(e cluster.Event) {
+	for _, d := range w.tell(w.now, e) {
+		switch d.Kind {
+		case cluster.Start:
+			w.count[d.Task]++
+			p := &process{life: life{task: d.Task, node: d.Node, memory: d.Grant[resource.Memory]}, run: w.count[d.Task], decision: d.ID}
+			w.runs[d.Task] = p
+			w.enter(w.now, func() { w.launch(p) })
+		case cluster.Kill:
+			p := w.runs[d.Task]
+			w.enter(w.now, func() { w.end(p, cluster.Killed) })
+		case cluster.Wake:
+			w.enter(d.At, func() { w.say(cluster.Event{Kind: cluster.Woken}) })
+		}
+	}
+}
+
+func (w *world) launch(p *process) {
+	if p.over {
+		return
+	}
+	p.begun, p.launched = true, w.now
+	d, outcome := w.fate(p)
+	w.enter(w.now.Add(d), func() { w.end(p, outcome) })
+	w.say(cluster.Event{Kind: cluster.DecisionDone, Decision: p.decision, Task: p.task, Node: p.node, Run: p.run, Launched: w.now})
+}
+
+// fate is how long a run really takes and how it ends.
+func (w *world) fate(p *process) (time.Duration, cluster.Outcome) {
+	j := &w.s.jobs[p.task.Job-1]
+	stage := &j.Stages[p.task.Stage]
+	for _, f := range w.s.failures {
+		if f.task == p.task && p.run <= f.runs {
+			return f.after, f.outcome
+		}
+	}
+	return stage.Elasticity.Duration(j.really[p.task.Stage], stage.Ideal[resource.Memory], p.memory), cluster.Succeeded
+}
+
+func (w *world) end(p *process, outcome cluster.Outcome) {
+	if p.over {
+		return
+	}
+	w.bury(p, outcome)
+	w.say(cluster.Event{Kind: cluster.TaskEnded, Task: p.task, Node: p.node, Run: p.run, Outcome: outcome})
+}
+
+func (w *world) bury(p *process, outcome cluster.Outcome) {
+	p.over, p.outcome, p.at = true, outcome, w.now
+	delete(w.runs, p.task)
+	if p.begun {
+		w.lives = append(w.lives, p.life)
+	}
+}
+
+func (w *world) leave(n cluster.NodeID) {
+	for _, p := range w.runs {
+		if p.node == n {
+			w.bury(p, cluster.Lost)
+		}
+	}
+	w.say(cluster.Event{Kind: cluster.NodeLeft, Node: n})
+}
