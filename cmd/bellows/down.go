@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/server"
+)
+
+func downCommand() *cobra.Command {
+	var p place
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "End the daemon and give the machine back",
+		Long: `End the daemon once all jobs have ended, and take its groups of processes away.
+While jobs have not ended it is refused, unless --force kills them first.
+What was printed and recorded stays in the state directory.`,
+		Example: `  bellows down
+  bellows down --force`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := p.client()
+			if err != nil {
+				return err
+			}
+			status, err := client.Status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := client.Shutdown(cmd.Context(), force); err != nil {
+				// Refusing is no mistake in the input: the same command works later.
+				if server.CodeOf(err) == server.Invalid {
+					return server.Errorf(server.Conflict, "%s", err.Error())
+				}
+				return err
+			}
+			return waitGone(cmd.Context(), status.PID)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().BoolVar(&force, "force", false, "kill the jobs that have not ended")
+	p.flags(cmd, false)
+	return cmd
+}
+
+// waitGone waits for a process to end, so that a new daemon can take its place at once.
+func waitGone(ctx context.Context, pid int) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil // It is gone, or this kernel cannot tell.
+	}
+	defer unix.Close(fd)
+	for ctx.Err() == nil {
+		const aWhile = 200 // milliseconds
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, aWhile)
+		switch {
+		case n > 0:
+			return nil
+		case err != nil && !errors.Is(err, unix.EINTR):
+			return fmt.Errorf("wait for the daemon, process %d, to end: %w", pid, err)
+		}
+	}
+	return ctx.Err()
+}

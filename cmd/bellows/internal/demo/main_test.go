@@ -1,0 +1,20 @@
+package demo
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/bellows-rm/bellows/agent"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write golden files instead of comparing")
+
+// TestMain lets the test program be the supervisor of containers that it starts.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand {
+		os.Exit(agent.Supervise(os.Args[2:]))
+	}
+	flag.Parse()
+	os.Exit(m.Run())
+}

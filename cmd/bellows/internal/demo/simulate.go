@@ -1,0 +1,104 @@
+package demo
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// Machine is what the simulator is told of a machine.
+type Machine struct {
+	// Launch is how long it takes from one task to the next on a full node.
+	Launch time.Duration `json:"launch_ns"`
+	// Neighbour is how many times as long a task takes while another one runs beside it, on a core of its own: they share
+	// caches and the way to memory. Programs are measured alone, and no policy knows of this.
+	Neighbour float64 `json:"neighbour_slowdown"`
+}
+
+// simulate runs the mix in virtual time. All it knows are profiles, the job file, and two figures of the machine.
+func simulate(c *configuration, m models, on Machine) (*Run, error) {
+	// How long tasks have a neighbour depends on how long they take, but little: a few passes settle it.
+	const passes = 4
+	var r *Run
+	slower := 1.0
+	for range passes {
+		var err error
+		if r, err = simulateOnce(c, m, on.Launch, slower); err != nil {
+			return nil, err
+		}
+		slower = 1 + (max(1, on.Neighbour)-1)*r.beside()
+	}
+	return r, nil
+}
+
+// beside is the share of the time of all tasks during which another one ran too.
+func (r *Run) beside() float64 {
+	var alone, all time.Duration
+	times := changes(r, func(t *TaskRun) time.Duration { return t.Started })
+	for k := 0; k+1 < len(times); k++ {
+		n := time.Duration(0)
+		for _, t := range r.Tasks {
+			if t.Started <= times[k] && times[k] < t.Ended {
+				n++
+			}
+		}
+		span := times[k+1] - times[k]
+		all += n * span
+		if n == 1 {
+			alone += span
+		}
+	}
+	return 1 - alone.Seconds()/max(all.Seconds(), 1e-9)
+}
+
+// simulateOnce simulates tasks that really take slower times as long as was measured.
+func simulateOnce(c *configuration, m models, launch time.Duration, slower float64) (*Run, error) {
+	w, err := c.workload(m)
+	if err != nil {
+		return nil, err
+	}
+	for i := range w.Jobs {
+		j := &w.Jobs[i]
+		for s := range j.Stages {
+			j.Truth = append(j.Truth, trace.StageTruth{Duration: time.Duration(slower * float64(j.Stages[s].Duration))})
+		}
+	}
+	p, err := policy.New(c.policy, c.settings)
+	if err != nil {
+		return nil, err
+	}
+	res, err := sim.Run(sim.Config{Nodes: sim.Uniform(1, node), LaunchDelay: launch, KeepTasks: true}, w, p)
+	if err != nil {
+		return nil, fmt.Errorf("simulate %s: %w", c.name, err)
+	}
+	if stuck := res.Unfinished(); len(stuck) > 0 {
+		return nil, fmt.Errorf("simulate %s: job %s does not end: %s", c.name, stuck[0].Name, stuck[0].Stuck)
+	}
+	r := &Run{Configuration: c.name, Simulated: true}
+	index := map[cluster.JobID]int{}
+	for i, j := range res.Jobs {
+		index[j.ID] = i
+		r.Jobs = append(r.Jobs, JobRun{Name: j.Name, Submitted: time.Duration(j.Submitted), Ended: time.Duration(j.Ended)})
+	}
+	ideal := idealDurations(w, m)
+	for _, t := range res.Tasks {
+		job := index[t.ID.Job]
+		r.Tasks = append(r.Tasks, TaskRun{Job: job, Memory: t.Memory, Booked: time.Duration(t.Decided), Started: time.Duration(t.Launched),
+			Ended: time.Duration(t.Finished), Ideal: ideal[job]})
+	}
+	r.sortTasks()
+	return r, nil
+}
+
+// idealDurations returns how long a task of each job takes with ideal memory.
+func idealDurations(w *trace.Workload, m models) []time.Duration {
+	out := make([]time.Duration, len(w.Jobs))
+	for i := range w.Jobs {
+		out[i] = m[w.Jobs[i].Profiles[0]].IdealDuration
+	}
+	return out
+}

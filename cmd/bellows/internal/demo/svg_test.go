@@ -1,0 +1,102 @@
+package demo
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// canned is a result in which every configuration is the same two tasks, later for each.
+func canned() *Result {
+	r := &Result{Node: node, Machine: Machine{Launch: 20 * time.Millisecond, Neighbour: 1.1}}
+	for i := range configurations {
+		c := &configurations[i]
+		run := twoTasks()
+		run.Configuration, run.Round = c.name, 1
+		for j := range run.Jobs {
+			run.Jobs[j].Ended += time.Duration(3-i) * time.Second
+		}
+		for j := range run.Tasks {
+			run.Tasks[j].Memory *= resource.MiB
+			run.Tasks[j].Ended += time.Duration(3-i) * time.Second
+		}
+		for j := range run.Usage {
+			run.Usage[j].Anonymous *= resource.MiB
+		}
+		run.Replay = &Replay{Decisions: 5, Equal: 5, Changed: 2}
+		r.Runs = append(r.Runs, *run)
+		said := *run
+		said.Simulated, said.Round, said.Usage = true, 0, nil
+		r.Predicted = append(r.Predicted, said)
+		r.Summaries = append(r.Summaries, summarise(c, []Run{*run}, []resource.Amount{100 * resource.MiB, 100 * resource.MiB}))
+	}
+	d := demonstration{result: r}
+	d.compare()
+	return r
+}
+
+// compare checks text against a file in testdata, or writes it.
+func compare(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *rewrite {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; look at it, and run the test with -rewrite if it is right:\n%s", path, got)
+	}
+}
+
+func TestPicture(t *testing.T) {
+	var out bytes.Buffer
+	if err := WriteSVG(&out, canned()); err != nil {
+		t.Fatal(err)
+	}
+	wellFormed(t, out.Bytes())
+	compare(t, "picture.svg", out.Bytes())
+}
+
+func TestReport(t *testing.T) {
+	var out bytes.Buffer
+	if err := Write(&out, canned()); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "report.txt", out.Bytes())
+	narrow(t, out.String())
+}
+
+func wellFormed(t *testing.T, text []byte) {
+	t.Helper()
+	for d := xml.NewDecoder(bytes.NewReader(text)); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatalf("the picture is no XML: %v", err)
+		}
+	}
+}
+
+// narrow checks that a report fits a terminal.
+func narrow(t *testing.T, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if n := len([]rune(strings.TrimRight(line, "\n"))); n > width {
+			t.Errorf("%d columns, more than %d: %s", n, width, line)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+func killCommand() *cobra.Command {
+	var p place
+	var waits bool
+	cmd := &cobra.Command{
+		Use:   "kill JOB...",
+		Short: "Kill jobs",
+		Long: `Kill jobs: what runs of them is killed, what waits never starts. What they
+printed stays.`,
+		Example: `  bellows kill 7
+  bellows kill --wait 7 8 9`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("job: must be the id of at least one job")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var ids []cluster.JobID
+			for _, text := range args {
+				id, err := parseJob(text)
+				if err != nil {
+					return err
+				}
+				ids = append(ids, id)
+			}
+			client, err := p.client()
+			if err != nil {
+				return err
+			}
+			// One that cannot be killed does not save the others.
+			var first error
+			for _, id := range ids {
+				err := client.Kill(cmd.Context(), id)
+				if err == nil && waits {
+					_, err = client.Wait(cmd.Context(), id)
+				}
+				switch {
+				case err == nil:
+				case first == nil:
+					first = err
+				default:
+					fmt.Fprintln(cmd.ErrOrStderr(), "bellows:", err)
+				}
+			}
+			return first
+		},
+		ValidArgsFunction: completeJobs(&p),
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().BoolVar(&waits, "wait", false, "return once they have ended")
+	p.flags(cmd, false)
+	return cmd
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/server"
+)
+
+// mostFollowed is how many tasks are followed at once.
+const mostFollowed = 64
+
+type logsOptions struct {
+	place  place
+	follow bool
+	stderr bool
+	run    int
+}
+
+func logsCommand() *cobra.Command {
+	var o logsOptions
+	cmd := &cobra.Command{
+		Use:   "logs JOB[.STAGE.INDEX]",
+		Short: "Show what a job printed",
+		Long: `Show what a job, or one of its tasks, printed on its standard output, or with
+--stderr on its standard error. Of a task that ran more than once it is the
+newest run. Where a job has several tasks each is shown below a line with its
+name; with -f, the name stands before every line.`,
+		Example: `  bellows logs 7
+  bellows logs -f 7.0.2
+  bellows logs --stderr 7`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("job: must be one JOB or JOB.STAGE.INDEX, but %d were given", len(args))
+			}
+			return nil
+		},
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.show(cmd, args[0]) },
+		ValidArgsFunction: completeJobs(&o.place),
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.BoolVarP(&o.follow, "follow", "f", false, "go on until the job has ended")
+	f.BoolVar(&o.stderr, "stderr", false, "standard error instead of standard output")
+	f.Var(countValue{&o.run, 0, 1 << 20}, "run", "which run of the task; 0 is the newest")
+	o.place.flags(cmd, false)
+	return cmd
+}
+
+func (o *logsOptions) show(cmd *cobra.Command, arg string) error {
+	id, err := server.ParseTask(arg)
+	if err != nil {
+		return usage(err)
+	}
+	client, err := o.place.client()
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	job, err := client.Job(ctx, id.Job, false)
+	if err != nil {
+		return err
+	}
+	tasks, err := o.choose(&job, id, strings.Count(arg, ".") == 2)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(tasks) == 1:
+		_, err = client.Output(ctx, cmd.OutOrStdout(), o.output(tasks[0]))
+		if server.CodeOf(err) == server.NotFound && job.Ended && len(job.Tasks) == 0 {
+			return nil // it never ran, so it printed nothing
+		}
+		return interrupted(ctx, err)
+	case o.follow:
+		return interrupted(ctx, o.followAll(ctx, client, cmd.OutOrStdout(), tasks))
+	}
+	return o.printAll(ctx, client, cmd.OutOrStdout(), tasks)
+}
+
+func (o *logsOptions) output(id cluster.TaskID) server.Output {
+	return server.Output{Task: id, Run: o.run, Stderr: o.stderr, Follow: o.follow}
+}
+
+// interrupted turns the end that a user put to following into a silent one.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return codeError(130)
+	}
+	return err
+}
+
+// choose returns the tasks to show: one, or all of a job; without follow, only those that have started.
+func (o *logsOptions) choose(job *live.Job, id cluster.TaskID, one bool) ([]cluster.TaskID, error) {
+	if one {
+		if int(id.Stage) >= len(job.Stages) || int(id.Index) >= job.Stages[id.Stage].Tasks {
+			return nil, usagef("task %s: job %d has no such task; `bellows ps %d` lists those that have started", id, id.Job, id.Job)
+		}
+		return []cluster.TaskID{id}, nil
+	}
+	var all []cluster.TaskID
+	for s, stage := range job.Stages {
+		for i := range stage.Tasks {
+			all = append(all, cluster.TaskID{Job: job.ID, Stage: int32(s), Index: int32(i)})
+		}
+	}
+	if len(all) == 1 {
+		return all, nil
+	}
+	if o.follow {
+		if len(all) > mostFollowed {
+			return nil, usagef("job %d: must have at most %d tasks to be followed as a whole, but has %d: name one, such as %s", job.ID, mostFollowed, len(all), all[0])
+		}
+		return all, nil
+	}
+	started := make([]cluster.TaskID, 0, len(job.Tasks))
+	for _, t := range job.Tasks {
+		started = append(started, t.Task)
+	}
+	return started, nil
+}
+
+// printAll prints one task after the other.
+func (o *logsOptions) printAll(ctx context.Context, client *server.Client, w io.Writer, tasks []cluster.TaskID) error {
+	for i, id := range tasks {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "==> %s <==\n", id)
+		if _, err := client.Output(ctx, w, o.output(id)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// followAll follows all tasks at once, every line marked with the task it comes from.
+func (o *logsOptions) followAll(ctx context.Context, client *server.Client, w io.Writer, tasks []cluster.TaskID) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, id := range tasks {
+		all.Go(func() {
+			lines := &lineWriter{mu: &mu, w: w, before: id.String() + "  "}
+			_, err := client.Output(ctx, lines, o.output(id))
+			lines.rest()
+			if err != nil && server.CodeOf(err) != server.NotFound {
+				cancel(err)
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// lineWriter writes whole lines, each with something before it, so that the lines of several do not mix.
+type lineWriter struct {
+	mu      *sync.Mutex
+	w       io.Writer
+	before  string
+	pending []byte
+}
+
+func (l *lineWriter) Write(p []byte) (int, error) {
+	l.pending = append(l.pending, p...)
+	for {
+		i := bytes.IndexByte(l.pending, '\n')
+		if i < 0 {
+			return len(p), nil
+		}
+		if err := l.line(l.pending[:i+1]); err != nil {
+			return 0, err
+		}
+		l.pending = l.pending[i+1:]
+	}
+}
+
+func (l *lineWriter) line(text []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := l.w.Write(append([]byte(l.before), text...))
+	return err
+}
+
+// rest writes a last line that has no end.
+func (l *lineWriter) rest() {
+	if len(l.pending) > 0 {
+		_ = l.line(append(l.pending, '\n'))
+	}
+}

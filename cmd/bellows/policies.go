@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/policy"
+)
+
+// policyJSON is a policy in the output of `bellows policies --json`.
+type policyJSON struct {
+	Name     string        `json:"name"`
+	About    string        `json:"about"`
+	Settings []settingJSON `json:"settings"`
+}
+
+type settingJSON struct {
+	Name    string `json:"name"`
+	Default string `json:"default"`
+	Meaning string `json:"meaning"`
+}
+
+func policiesCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "policies [POLICY...]",
+		Short: "List the policies and their settings",
+		Long: `List the policies, each with its settings and their defaults. Settings are given
+to up and simulate as --set POLICY.NAME=VALUE.`,
+		Example: `  bellows policies
+  bellows policies yarn-me
+  bellows up --policy yarn-me --set yarn-me.timeline=resimulate`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			list, err := listPolicies(names)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), map[string]any{"policies": list})
+			}
+			return printPolicies(cmd.OutOrStdout(), list)
+		},
+		ValidArgs: policy.Names(),
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func listPolicies(names []string) ([]policyJSON, error) {
+	if len(names) == 0 {
+		names = policy.Names()
+	}
+	var list []policyJSON
+	for _, name := range names {
+		if _, err := policy.New(name, nil); err != nil {
+			return nil, usage(err)
+		}
+		about, parameters := policy.About(name)
+		p := policyJSON{Name: name, About: about, Settings: []settingJSON{}}
+		for _, s := range parameters {
+			p.Settings = append(p.Settings, settingJSON(s))
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+func printPolicies(w io.Writer, list []policyJSON) error {
+	for i, p := range list {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s: %s\n", p.Name, fold(p.About, width-len(p.Name)-2, "  "))
+		for _, s := range p.Settings {
+			fmt.Fprintf(w, "  %s=%s\n      %s\n", s.Name, s.Default, fold(s.Meaning, width-6, "      "))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,320 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/agent"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/profile"
+	"github.com/bellows-rm/bellows/profiler"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+const profileLong = `Learn what less memory costs a program: run it at several sizes, fit a model,
+and store it for "run --profile" and job files. {memory} in the arguments
+becomes the size of each run less what a program needs beside its data; the size
+bounds its page cache too.
+
+Which sizes are held out, to try the model on, is decided and printed before
+anything runs. Every size is run once per round, in alternating order, after one
+run that only warms up; the fastest run of a size stands for it. Beside the
+error of the model at a held-out size stand those of two that need no thought,
+the mean of the other sizes and the straight line between the smallest and the
+largest, and by how much the repeats differ.
+
+It runs the program itself, not through the daemon, and needs the same rights
+as "bellows up". Other work on the machine disturbs it.`
+
+const profileExample = `  bellows profile -- sort -S {memory} -o /dev/null big.txt
+  bellows profile --max-memory 1GiB -- samtools sort -m {memory*0.8} in.bam
+  bellows profile --name wc --sizes 64MiB,128MiB,256MiB,512MiB -- wc big.txt`
+
+// profileOptions are the flags of profile.
+type profileOptions struct {
+	place    place
+	name     string
+	sizes    []string
+	heldOut  []string
+	min, max resource.Amount
+	count    int
+	repeats  int
+	cpus     resource.Amount
+	overhead resource.Amount
+	input    resource.Amount
+	dryRun   bool
+	noStore  bool
+	asJSON   bool
+	quiet    bool
+}
+
+func profileCommand() *cobra.Command {
+	o := profileOptions{count: 9, repeats: 3, cpus: resource.Core}
+	cmd := &cobra.Command{
+		Use:     "profile [flags] -- COMMAND [ARGUMENT...]",
+		Short:   "Learn what less memory costs a program",
+		Long:    profileLong,
+		Example: profileExample,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("command: must be given, as in `bellows profile -- sort -S {memory} big.txt`")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.SetInterspersed(false)
+	f.StringVar(&o.name, "name", "", "`name` to store it under; unless given, that of the program")
+	f.Var(memoryValue(&o.max), "max-memory", "largest size: enough to run unhindered; unless given, one run finds out")
+	f.Var(memoryValue(&o.min), "min-memory", "smallest size; unless given, a tenth of the largest")
+	f.Var(countValue{&o.count, 2, 100}, "count", "number of sizes from the smallest to the largest")
+	f.StringSliceVar(&o.sizes, "sizes", nil, "these `sizes`, instead")
+	f.StringSliceVar(&o.heldOut, "held-out", nil, "`sizes` to try the model on; unless given, every second of the others")
+	f.Var(countValue{&o.repeats, 1, 100}, "repeats", "how often each size is run")
+	f.Var(cpuValue(&o.cpus), "cpus", "cores for each run")
+	f.Var(memoryValue(&o.overhead).orZero(), "overhead", "of the memory it is told, what the program needs beside its data")
+	f.Var(memoryValue(&o.input).orZero(), "input", "size of its data as they lie in memory, if known")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be measured, and stop")
+	f.BoolVar(&o.noStore, "no-store", false, "print the profile but do not store it")
+	f.BoolVar(&o.asJSON, "json", false, "print JSON")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
+	o.place.flags(cmd, true)
+	return cmd
+}
+
+func (o *profileOptions) run(cmd *cobra.Command, args []string) error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("find the working directory: %w", err)
+	}
+	if err := findProgram(args[0], dir); err != nil {
+		return err
+	}
+	command := trace.Command{Args: args}
+	if o.max == 0 && len(o.sizes) == 0 && !o.dryRun {
+		if err := o.findLargest(cmd, command, dir); err != nil {
+			return err
+		}
+	}
+	plan, err := o.plan()
+	if err != nil {
+		return err
+	}
+	program := profile.Program{Input: o.input}
+	if program.Buffer, err = profiler.BufferOf(command, o.overhead, plan.Fitted[len(plan.Fitted)-1]); err != nil {
+		return usage(err)
+	}
+	if err := checkCommand(command, plan); err != nil {
+		return usage(err)
+	}
+	if o.name == "" {
+		o.name = filepath.Base(args[0])
+	}
+	tell := cmd.OutOrStdout()
+	if o.asJSON {
+		tell = cmd.ErrOrStderr()
+	}
+	if !o.asJSON || !o.quiet {
+		printPlan(tell, args, plan)
+	}
+	if o.dryRun {
+		return nil
+	}
+	res, err := o.measure(cmd, command, dir, plan)
+	if err != nil {
+		return err
+	}
+	report, err := learn(o.name, args, plan, res, program)
+	if err != nil {
+		return err
+	}
+	if o.asJSON {
+		err = writeJSON(cmd.OutOrStdout(), report)
+	} else {
+		err = report.print(cmd.OutOrStdout())
+	}
+	if err != nil || o.noStore {
+		return err
+	}
+	if err := o.store(cmd.Context(), report); err != nil {
+		return err
+	}
+	if !o.asJSON {
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "stored as %q: use it with `bellows run --profile %s`\n", o.name, o.name)
+	}
+	return err
+}
+
+// checkCommand returns an error if a placeholder of the command is unknown, or cannot be filled at some size.
+func checkCommand(c trace.Command, p *profiler.Plan) error {
+	least, most := p.Fitted[0], p.Fitted[len(p.Fitted)-1]
+	stage := cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, most), MinMemory: least}
+	return trace.CheckCommand(c, &cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{stage}}, 0)
+}
+
+// plan decides on sizes.
+func (o *profileOptions) plan() (*profiler.Plan, error) {
+	p := &profiler.Plan{Repeats: o.repeats}
+	heldOut, err := parseSizes("held-out", o.heldOut)
+	if err != nil {
+		return nil, err
+	}
+	sizes, err := parseSizes("sizes", o.sizes)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(sizes) > 0 && (o.max > 0 || o.min > 0):
+		return nil, usagef("sizes: cannot be given beside --max-memory and --min-memory")
+	case len(sizes) == 0 && o.max == 0:
+		return nil, usagef("max-memory: must be given, or --sizes, when nothing may be run to find it")
+	case len(sizes) == 0:
+		least := o.min
+		if least == 0 {
+			const whole = resource.MiB
+			least = max((o.max/10+whole-1)/whole*whole, 2*whole)
+		}
+		if least >= o.max {
+			return nil, usagef("min-memory %s: must be below the largest size, %s", resource.FormatMemory(least), resource.FormatMemory(o.max))
+		}
+		sizes = profiler.Sizes(least, o.max, o.count)
+	}
+	if len(heldOut) > 0 {
+		p.HeldOut = heldOut
+		p.Fitted = slices.DeleteFunc(sizes, func(m resource.Amount) bool { return slices.Contains(heldOut, m) })
+	} else {
+		p.Fitted, p.HeldOut = profiler.Split(sizes)
+	}
+	return p, usage(p.Check())
+}
+
+func parseSizes(field string, texts []string) ([]resource.Amount, error) {
+	var sizes []resource.Amount
+	for _, text := range texts {
+		m, err := resource.ParseMemory(strings.TrimSpace(text))
+		if err != nil {
+			return nil, usagef("%s: %w", field, err)
+		}
+		sizes = append(sizes, m)
+	}
+	slices.Sort(sizes)
+	return slices.Compact(sizes), nil
+}
+
+func printPlan(w io.Writer, args []string, p *profiler.Plan) {
+	list := func(sizes []resource.Amount) string {
+		var texts []string
+		for _, m := range sizes {
+			texts = append(texts, resource.FormatMemory(m))
+		}
+		return strings.Join(texts, ", ")
+	}
+	say := func(text string) { fmt.Fprintln(w, fold(text, width-2, "  ")) }
+	say("measuring " + strings.Join(args, " "))
+	say("fitted to: " + list(p.Fitted))
+	if len(p.HeldOut) > 0 {
+		say("held out: " + list(p.HeldOut))
+	}
+	say(fmt.Sprintf("%s, %s with the one that warms up", count(p.Repeats, "round"), count(len(p.Runs()), "run")))
+}
+
+// findLargest runs the program once, with half of what the machine can give, to see how much it takes.
+func (o *profileOptions) findLargest(cmd *cobra.Command, command trace.Command, dir string) error {
+	machine, err := agent.Capacity(0, 0)
+	if err != nil {
+		return err
+	}
+	plenty := machine[resource.Memory] / 2
+	stage := cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, plenty)}
+	if err := trace.CheckCommand(command, &cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{stage}}, 0); err != nil {
+		return usage(err)
+	}
+	return o.inContainer(cmd, command, dir, func(c *profiler.Container) error {
+		if o.max, err = profiler.Unhindered(cmd.Context(), c, plenty); err == nil && !o.quiet {
+			fmt.Fprintf(cmd.ErrOrStderr(), "one run with %s: %s should be enough\n", resource.FormatMemory(plenty), resource.FormatMemory(o.max))
+		}
+		return err
+	})
+}
+
+// inContainer makes a container for the program, and takes it away afterwards.
+func (o *profileOptions) inContainer(cmd *cobra.Command, command trace.Command, dir string, do func(*profiler.Container) error) error {
+	c, err := profiler.NewContainer(command, os.Environ(), dir, o.cpus)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := c.Close(); err != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "bellows: a control group is left behind: %v\n", err)
+		}
+	}()
+	return do(c)
+}
+
+// measure runs the program at every size.
+func (o *profileOptions) measure(cmd *cobra.Command, command trace.Command, dir string, plan *profiler.Plan) (res *profiler.Result, err error) {
+	var seen func(done, all int, run profiler.Run, m profiler.Measurement)
+	if !o.quiet {
+		w := cmd.ErrOrStderr()
+		seen = func(done, all int, run profiler.Run, m profiler.Measurement) {
+			what := fmt.Sprintf("%.2fs", m.Duration.Seconds())
+			if run.Round == 0 {
+				what += " (warm-up)"
+			}
+			if m.Failure != "" {
+				what = "does not work: " + m.Failure
+			}
+			fmt.Fprintln(w, cut(fmt.Sprintf("[%*d/%d] %8s  %s", len(fmt.Sprint(all)), done, all, resource.FormatMemory(run.Memory), what), 2*width))
+		}
+	}
+	err = o.inContainer(cmd, command, dir, func(c *profiler.Container) error {
+		res, err = profiler.Measure(cmd.Context(), c, plan, seen)
+		return err
+	})
+	return res, err
+}
+
+// store stores the profile through the daemon, or, where none runs, in its state directory.
+func (o *profileOptions) store(ctx context.Context, r *profileReport) error {
+	client, err := o.place.client()
+	if err != nil {
+		return err
+	}
+	evidence, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("store the profile: %w", err)
+	}
+	p := store.Profile{IdealMemory: r.Model.IdealMemory, MinMemory: r.Model.MinMemory, Duration: r.Model.IdealDuration,
+		Elasticity: r.Model.Elasticity(), Args: r.Args, Evidence: evidence}
+	err = client.PutProfile(ctx, o.name, p)
+	if server.CodeOf(err) != server.Unavailable {
+		return err
+	}
+	lock, err := store.TakeLock(o.place.state)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	s, err := store.Open(o.place.state)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	p.Name, p.UID, p.User = o.name, uint32(os.Getuid()), userName()
+	p.Made = timeline.Time(time.Now().UnixNano())
+	return s.PutProfile(ctx, p)
+}

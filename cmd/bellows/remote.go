@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// client returns a client for the daemon at that place.
+func (p *place) client() (*server.Client, error) {
+	if err := p.fill(); err != nil {
+		return nil, err
+	}
+	return server.NewClient(p.socket), nil
+}
+
+// parseJob reads the id of a job.
+func parseJob(text string) (cluster.JobID, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 1 {
+		return 0, usagef("job %q: must be the id of a job, such as 7; `bellows ps --all` lists them", text)
+	}
+	return cluster.JobID(id), nil
+}
+
+// oneJob is for commands that take the id of one job.
+func oneJob(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usagef("job: must be the id of one job, but %d were given", len(args))
+	}
+	return nil
+}
+
+// completeJobs offers the ids of jobs that have not ended to a shell.
+func completeJobs(p *place) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		client, err := p.client()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		jobs, _ := client.Jobs(ctx, false)
+		var ids []string
+		for _, j := range jobs {
+			ids = append(ids, strconv.FormatInt(int64(j.ID), 10)+"\t"+j.Name)
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// storedProfiles looks up the profiles that a job file names.
+type storedProfiles struct {
+	client *server.Client
+	// state is the directory to look in where no daemon runs; empty for none.
+	state string
+	store *store.Store // once it was opened
+	// failed becomes the first error other than that there is no such profile.
+	failed *error
+}
+
+func (s *storedProfiles) lookUp(ctx context.Context) trace.Profiles {
+	return func(name string) (trace.Profile, bool) {
+		p, err := s.get(ctx, name)
+		switch {
+		case err == nil:
+			return trace.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.Duration, Elasticity: p.Elasticity}, true
+		case server.CodeOf(err) != server.NotFound && !errors.Is(err, store.ErrNotFound) && *s.failed == nil:
+			*s.failed = err
+		}
+		return trace.Profile{}, false
+	}
+}
+
+func (s *storedProfiles) get(ctx context.Context, name string) (store.Profile, error) {
+	if s.store == nil {
+		p, err := s.client.Profile(ctx, name)
+		if server.CodeOf(err) != server.Unavailable || s.state == "" {
+			return p.Profile, err
+		}
+		// Looking must not make a store where there is none.
+		if _, missing := os.Stat(filepath.Join(s.state, store.File)); missing != nil {
+			return store.Profile{}, err
+		}
+		if s.store, err = store.Open(s.state); err != nil {
+			return store.Profile{}, err
+		}
+	}
+	return s.store.Profile(ctx, uint32(os.Getuid()), name)
+}
+
+func (s *storedProfiles) close() {
+	if s.store != nil {
+		_ = s.store.Close() // It was only read.
+	}
+}

@@ -1,0 +1,333 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+const runLong = `Run a command as a job of one task. It starts when there is room for it: with
+its ideal memory, or, under an elastic policy, with less if that pays. {memory}
+in its arguments becomes what it was granted; {memory*0.8} and {memory-64MiB}
+work as well, and {memory:bytes}, {memory:M} and so on choose the unit.
+
+Without -d the output of the command is shown, and its exit code is that of
+bellows; 128 + n if signal n ended it. Ctrl-C kills the job. The command reads
+no input.
+
+Less than the ideal memory is possible from --min-memory on. What it costs is
+known from --profile, or believed to be --penalty.`
+
+const runExample = `  bellows run --memory 1GiB -- python3 train.py
+  bellows run --memory 1GiB --min-memory 200MiB --duration 40s \
+      -- sort -S {memory*0.8} -o out.txt big.txt
+  bellows run --profile sort-big -d -- sort -S {memory*0.8} big.txt`
+
+// runOptions are the flags of run.
+type runOptions struct {
+	place       place
+	memory, min resource.Amount
+	cpus        resource.Amount
+	disk        resource.Amount
+	duration    time.Duration
+	profile     string
+	penalty     string
+	name, queue string
+	class       string
+	maxAttempts int
+	detach      bool
+	asJSON      bool
+}
+
+func runCommand() *cobra.Command {
+	o := runOptions{cpus: resource.Core, class: "regular", maxAttempts: 1, penalty: "sawtooth:1.5"}
+	cmd := &cobra.Command{
+		Use:     "run [flags] -- COMMAND [ARGUMENT...]",
+		Short:   "Run a command",
+		Long:    runLong,
+		Example: runExample,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("command: must be given, as in `bellows run --memory 1GiB -- sort big.txt`")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.SetInterspersed(false) // what follows the command belongs to it
+	f.Var(memoryValue(&o.memory), "memory", "ideal memory: what it needs to run unhindered")
+	f.Var(memoryValue(&o.min), "min-memory", "least memory; unless given, the ideal")
+	f.Var(cpuValue(&o.cpus), "cpus", "cores")
+	f.Var(amountValue{&o.disk, 0, resource.Disk}, "disk", "disk bandwidth, such as 50MB/s")
+	f.Var(durationValue{&o.duration, time.Millisecond}, "duration", "estimated run time with the ideal memory")
+	f.StringVar(&o.profile, "profile", "", "`name` of a stored profile to take memory, duration and elasticity from")
+	f.StringVar(&o.penalty, "penalty", o.penalty, "cost, as a `shape`, of less memory without a profile: none, step:FACTOR or sawtooth:FACTOR")
+	f.StringVar(&o.name, "name", "", "`name` of the job; unless given, that of the program")
+	f.StringVar(&o.queue, "queue", "", "`name` of the job's queue")
+	f.Var(choiceValue{&o.class, []string{"regular", "flex"}}, "class", "class of its container: regular or flex")
+	f.Var(countValue{&o.maxAttempts, 1, 1000}, "max-attempts", "how often to try before the job has failed")
+	f.BoolVarP(&o.detach, "detach", "d", false, "print the job's id and leave it alone")
+	f.BoolVar(&o.asJSON, "json", false, "with -d: print JSON")
+	o.place.flags(cmd, false)
+	return cmd
+}
+
+func (o *runOptions) run(cmd *cobra.Command, args []string) error {
+	s, err := o.submission(args)
+	if err != nil {
+		return err
+	}
+	client, err := o.place.client()
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	// An interrupt must not leave a job behind of which nobody knows the id.
+	id, err := client.Submit(context.WithoutCancel(ctx), s)
+	if err != nil {
+		return err
+	}
+	if o.detach {
+		if o.asJSON {
+			return writeJSON(cmd.OutOrStdout(), map[string]any{"id": id})
+		}
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), id)
+		return err
+	}
+	a := attached{client: client, id: id, attempts: o.maxAttempts, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr()}
+	return a.follow(ctx)
+}
+
+// submission describes the job; mistakes that can be seen from here are told at once.
+func (o *runOptions) submission(args []string) (server.Submission, error) {
+	var s server.Submission
+	switch {
+	case o.memory == 0 && o.profile == "":
+		return s, usagef("memory: must be given, by --memory or --profile")
+	case o.min > o.memory && o.memory > 0:
+		return s, usagef("min-memory %s: must be at most the ideal memory, %s", resource.FormatMemory(o.min), resource.FormatMemory(o.memory))
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return s, fmt.Errorf("find the working directory: %w", err)
+	}
+	if err := findProgram(args[0], dir); err != nil {
+		return s, err
+	}
+	name := o.name
+	if name == "" {
+		name = filepath.Base(args[0])
+	}
+	stage := cluster.Stage{Name: name, Tasks: 1, Ideal: resource.Of(o.cpus, o.memory).With(resource.Disk, o.disk), MinMemory: o.min, Duration: o.duration}
+	if o.min > 0 && o.profile == "" {
+		if stage.Elasticity, err = trace.ParsePenalty(o.penalty); err != nil {
+			return s, usage(err)
+		}
+	}
+	job := trace.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts, Stages: []cluster.Stage{stage}},
+		Commands: []trace.Command{{Args: args}}, Profiles: []string{o.profile}}
+	if err := job.Class.UnmarshalText([]byte(o.class)); err != nil {
+		return s, usage(err)
+	}
+	return server.SubmissionOf(&job, os.Environ(), dir), nil
+}
+
+// findProgram returns an error if there is no such program. One whose name has placeholders cannot be looked up yet.
+func findProgram(program, dir string) error {
+	if strings.Contains(program, "{") {
+		return nil
+	}
+	path := program
+	if strings.Contains(program, "/") && !filepath.IsAbs(program) {
+		path = filepath.Join(dir, program)
+	}
+	if _, err := exec.LookPath(path); err != nil && !errors.Is(err, exec.ErrDot) {
+		why := "not found in any folder of PATH"
+		switch {
+		case errors.Is(err, os.ErrPermission):
+			why = "not executable"
+		case strings.Contains(program, "/"):
+			why = "no such file"
+		}
+		return usagef("command %q: %s", program, why)
+	}
+	return nil
+}
+
+// attached is a job of one task whose output is shown until it ends.
+type attached struct {
+	client   *server.Client
+	id       cluster.JobID
+	attempts int
+	out, err io.Writer
+}
+
+// follow shows the output of the job, and returns the error that makes its exit code ours. When ctx ends the job is
+// killed.
+func (a *attached) follow(ctx context.Context) error {
+	// When the reader of our output goes away, writing shall fail rather than end this process: the job must be killed.
+	signal.Ignore(syscall.SIGPIPE)
+	all, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	broken := make(chan struct{}, 2)
+	var copies sync.WaitGroup
+	for _, stderr := range []bool{false, true} {
+		copies.Go(func() {
+			if a.copy(all, stderr) != nil {
+				broken <- struct{}{}
+			}
+		})
+	}
+	ended := make(chan struct{})
+	killer := make(chan bool, 1)
+	go func() {
+		defer close(killer)
+		select {
+		case <-ended:
+			return
+		case <-ctx.Done():
+		case <-broken:
+			killer <- true
+		}
+		_ = a.kill(all)
+	}()
+	go a.sayWhyItWaits(all)
+	job, err := a.wait(all)
+	close(ended)
+	if err != nil {
+		return err
+	}
+	copies.Wait()
+	if unread := <-killer; unread {
+		return codeError(128 + int(syscall.SIGPIPE))
+	}
+	return a.result(&job, ctx.Err() != nil)
+}
+
+// result says what went wrong, unless the user knows, and returns the exit code as an error.
+func (a *attached) result(job *live.Job, interrupted bool) error {
+	code := exitFailed
+	if interrupted {
+		code = exitInterrupted
+	}
+	if job.ExitCode != nil {
+		code = *job.ExitCode
+	}
+	if job.Status == "succeeded" {
+		code = 0
+	}
+	switch {
+	case job.Status == "cancelled" && !interrupted:
+		fmt.Fprintf(a.err, "bellows: job %d: was killed\n", a.id)
+	case job.Detail != "" && !plainFailure(job):
+		fmt.Fprintf(a.err, "bellows: job %d: %s\n", a.id, job.Detail)
+	}
+	if code == 0 {
+		return nil
+	}
+	return codeError(code)
+}
+
+// plainFailure reports whether a job failed because its program ended with an exit code: the code says it all.
+func plainFailure(job *live.Job) bool {
+	if job.Status != "failed" || len(job.Tasks) != 1 {
+		return false
+	}
+	t := &job.Tasks[0]
+	return t.Outcome == "failed" && t.Exit != nil && t.Exit.Signal == 0 && t.Exit.Code < 126
+}
+
+// copy copies one stream of every attempt. An error means that what was read could not be written.
+func (a *attached) copy(ctx context.Context, stderr bool) error {
+	w := a.out
+	if stderr {
+		w = a.err
+	}
+	for run := 1; run <= a.attempts; run++ {
+		o := server.Output{Task: cluster.TaskID{Job: a.id}, Run: run, Stderr: stderr, Follow: true}
+		for {
+			n, err := a.client.Output(ctx, w, o)
+			o.From += n
+			if err == nil {
+				break
+			}
+			if server.CodeOf(err) == server.Unavailable {
+				if wait(ctx, time.Second/5) {
+					continue
+				}
+				return nil
+			}
+			if server.CodeOf(err) != "" || ctx.Err() != nil {
+				return nil // there is no such run
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// wait returns the job once it has ended. A daemon that goes away is waited for: the job goes on without it.
+func (a *attached) wait(ctx context.Context) (live.Job, error) {
+	for told := false; ; {
+		job, err := a.client.Wait(ctx, a.id)
+		if server.CodeOf(err) != server.Unavailable {
+			return job, err
+		}
+		if !told {
+			fmt.Fprintf(a.err, "bellows: the daemon is gone; job %d goes on, and its end is told when there is a daemon again\n", a.id)
+			told = true
+		}
+		if !wait(ctx, time.Second/5) {
+			return job, ctx.Err()
+		}
+	}
+}
+
+// kill kills the job; if there is no daemon, as soon as there is one again.
+func (a *attached) kill(ctx context.Context) error {
+	for {
+		err := a.client.Kill(ctx, a.id)
+		if server.CodeOf(err) != server.Unavailable || !wait(ctx, time.Second/5) {
+			return err
+		}
+	}
+}
+
+// sayWhyItWaits tells somebody who sits at a terminal what the job waits for.
+func (a *attached) sayWhyItWaits(ctx context.Context) {
+	if !isTerminal(a.err) || !wait(ctx, time.Second) {
+		return
+	}
+	if job, err := a.client.Job(ctx, a.id, false); err == nil && job.Status == "pending" && job.Waiting != "" {
+		fmt.Fprintf(a.err, "bellows: job %d waits: %s\n", a.id, job.Waiting)
+	}
+}
+
+// wait passes some time; it returns false if ctx ends first.
+func wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/bellows-rm/bellows/cgroup"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what is printed now into testdata")
+
+func TestMain(m *testing.M) {
+	// Programs with the race detector sleep for a second when they end, unless they are told not to.
+	if os.Getenv("GORACE") == "" {
+		os.Setenv("GORACE", "atexit_sleep_ms=0")
+	}
+	testscript.Main(m, map[string]func(){"bellows": main})
+}
+
+// commands are what scripts know beside testscript's own.
+var commands = map[string]func(*testscript.TestScript, bool, []string){
+	"exits": exits,
+	"until": until,
+	"wide":  wide,
+}
+
+// exits is "exits CODE COMMAND...": the command must end with that code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	code := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		code = exit.ExitCode()
+	}
+	if code != want {
+		ts.Fatalf("exit code %d, want %d", code, want)
+	}
+}
+
+// until is "until PATTERN COMMAND...": the command is run again and again until it prints what matches.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until PATTERN COMMAND...")
+	}
+	pattern := regexp.MustCompile("(?m)" + args[0])
+	const patience = 20 * time.Second
+	for deadline := time.Now().Add(patience); ; {
+		cmd := exec.Command(args[1], args[2:]...)
+		cmd.Dir, cmd.Env = ts.MkAbs("."), append(os.Environ(), "BELLOWS_STATE="+ts.Getenv("BELLOWS_STATE"))
+		printed, err := cmd.CombinedOutput()
+		if pattern.Match(printed) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%v (%v) never printed what matches %q, but\n%s", args[1:], err, args[0], printed)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// wide is "wide FILE": it must not have a line longer than a terminal; "! wide" is not for it.
+func wide(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 || neg {
+		ts.Fatalf("usage: wide FILE")
+	}
+	for i, line := range strings.Split(ts.ReadFile(args[0]), "\n") {
+		if n := len([]rune(line)); n > width {
+			ts.Fatalf("line %d is %d characters long, more than %d: %s", i+1, n, width, line)
+		}
+	}
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script", Cmds: commands, UpdateScripts: *rewrite, RequireUniqueNames: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("BELLOWS_STATE", filepath.Join(env.WorkDir, "state"))
+			env.Setenv("GORACE", os.Getenv("GORACE"))
+			return nil
+		},
+	})
+}
+
+// TestMachine runs a real daemon with real programs in real control groups.
+func TestMachine(t *testing.T) {
+	needControlGroups(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/machine", Cmds: commands, RequireUniqueNames: true,
+		Setup: func(env *testscript.Env) error {
+			// A folder of its own, since the name of a socket must be short.
+			state, err := os.MkdirTemp("", "bellows")
+			if err != nil {
+				return err
+			}
+			env.Setenv("BELLOWS_STATE", state)
+			env.Setenv("GORACE", os.Getenv("GORACE"))
+			env.Defer(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+				defer cancel()
+				down := exec.CommandContext(ctx, "bellows", "down", "--force")
+				down.Env = append(os.Environ(), "BELLOWS_STATE="+state)
+				_ = down.Run() // Most scripts have done so themselves.
+				_ = os.RemoveAll(state)
+			})
+			return nil
+		},
+	})
+}
+
+// needControlGroups skips a test where containers cannot be had.
+func needControlGroups(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	host, err := cgroup.Discover("")
+	if err != nil {
+		t.Skipf("needs control groups: %v", err)
+	}
+	root, err := host.Root(fmt.Sprintf("test-%d", os.Getpid()), cgroup.Memory)
+	if err != nil {
+		t.Skipf("needs control groups with a memory controller: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := root.Remove(ctx); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// simulationJSON is what `bellows simulate --json` prints.
+type simulationJSON struct {
+	Workload workloadJSON `json:"workload"`
+	Cluster  clusterJSON  `json:"cluster"`
+	Results  []resultJSON `json:"results"`
+}
+
+type workloadJSON struct {
+	Name   string `json:"name"`
+	Format string `json:"format"`
+	Jobs   int    `json:"jobs"`
+	Tasks  int    `json:"tasks"`
+	// Generated workloads only.
+	Seed    *uint64 `json:"seed,omitempty"`
+	Penalty string  `json:"penalty,omitempty"`
+}
+
+type clusterJSON struct {
+	Nodes              int     `json:"nodes"`
+	NodeMemory         int64   `json:"node_memory_bytes"`
+	NodeCPU            float64 `json:"node_cpus"`
+	Heartbeat          float64 `json:"heartbeat_s"`
+	StartsPerHeartbeat int     `json:"starts_per_heartbeat"`
+	AMHeartbeat        float64 `json:"am_heartbeat_s"`
+	AMMemory           int64   `json:"am_memory_bytes"`
+	LaunchDelay        float64 `json:"launch_delay_s"`
+}
+
+// resultJSON is what came of one policy. Of a run that failed only policy, settings, jobs, tasks and error are there.
+type resultJSON struct {
+	Policy   string            `json:"policy"`
+	Settings map[string]string `json:"settings"`
+	// Timeline is how ends of jobs were estimated: sum or resimulate; empty for policies that do not.
+	Timeline    string             `json:"timeline,omitempty"`
+	Average     *float64           `json:"average_job_runtime_s,omitempty"`
+	Makespan    *float64           `json:"makespan_s,omitempty"`
+	Utilisation *float64           `json:"memory_utilisation,omitempty"`
+	Elastic     *float64           `json:"elastic_task_share,omitempty"`
+	Jobs        int                `json:"jobs"`
+	Tasks       int                `json:"tasks"`
+	Unfinished  []unfinishedJSON   `json:"unfinished_jobs,omitempty"`
+	Bounds      boundsJSON         `json:"lower_bounds"`
+	Simulation  simulationCostJSON `json:"simulation"`
+	PerJob      []jobResultJSON    `json:"per_job,omitempty"`
+	Error       string             `json:"error,omitempty"`
+}
+
+type boundsJSON struct {
+	Makespan float64 `json:"makespan_s"`
+	Average  float64 `json:"average_job_runtime_s"`
+}
+
+type simulationCostJSON struct {
+	CPU    float64 `json:"cpu_s"`
+	CPUOf  string  `json:"cpu_of"` // process or thread
+	Wall   float64 `json:"wall_s"`
+	Events int64   `json:"events"`
+	Steps  int64   `json:"steps"`
+}
+
+type unfinishedJSON struct {
+	Job  int64  `json:"job"`
+	Name string `json:"name"`
+	Why  string `json:"why"`
+}
+
+type jobResultJSON struct {
+	Job       int64    `json:"job"`
+	Name      string   `json:"name"`
+	Submitted float64  `json:"submitted_s"`
+	Started   *float64 `json:"started_s,omitempty"`
+	Ended     *float64 `json:"ended_s,omitempty"`
+	Runtime   *float64 `json:"runtime_s,omitempty"`
+	Tasks     int      `json:"tasks"`
+	Elastic   int      `json:"elastic_tasks"`
+}
+
+// report prints the results and returns the error that sets the exit code.
+func (s *simulation) report(out, errOut io.Writer) error {
+	doc := s.document()
+	if s.options.jobsFile != "" {
+		if err := s.writeJobs(); err != nil {
+			return err
+		}
+	}
+	var err error
+	if s.options.asJSON {
+		err = writeJSON(out, doc)
+	} else {
+		err = printSimulation(out, doc)
+	}
+	if err != nil {
+		return fmt.Errorf("print the results: %w", err)
+	}
+	failed := false
+	for i, r := range doc.Results {
+		switch {
+		case s.outcomes[i].err != nil:
+			fmt.Fprintf(errOut, "bellows: policy %s: %s\n", r.Policy, r.Error)
+			failed = true
+		case len(r.Unfinished) > 0:
+			u := r.Unfinished[0]
+			fmt.Fprintf(errOut, "bellows: policy %s: %d of %s did not end; job %d (%s): %s\n",
+				r.Policy, len(r.Unfinished), count(r.Jobs, "job"), u.Job, u.Name, u.Why)
+			failed = true
+		}
+	}
+	if failed {
+		return codeError(exitFailed)
+	}
+	return nil
+}
+
+func (s *simulation) document() simulationJSON {
+	o, c := s.options, s.config
+	doc := simulationJSON{Workload: s.options.workload.describe(s.workload), Cluster: clusterJSON{
+		Nodes: o.nodes, NodeMemory: int64(o.node[resource.Memory]), NodeCPU: float64(o.node[resource.CPU]) / float64(resource.Core),
+		Heartbeat: c.Heartbeat.Seconds(), StartsPerHeartbeat: c.StartsPerHeartbeat,
+		AMHeartbeat: c.CoordinatorHeartbeat.Seconds(), AMMemory: int64(o.am[resource.Memory]), LaunchDelay: c.LaunchDelay.Seconds(),
+	}}
+	for i := range s.outcomes {
+		r := s.result(i, doc.Workload)
+		r.Bounds = s.bounds(i)
+		doc.Results = append(doc.Results, r)
+	}
+	return doc
+}
+
+// result describes what came of policy i.
+func (s *simulation) result(i int, w workloadJSON) resultJSON {
+	o := &s.outcomes[i]
+	name := s.policies[i].Name()
+	r := resultJSON{Policy: name, Settings: settingsInForce(name, s.options.settings), Jobs: w.Jobs, Tasks: w.Tasks}
+	r.Timeline = r.Settings[name+".timeline"]
+	r.Simulation = simulationCostJSON{CPU: o.cpu.Seconds(), CPUOf: "thread", Wall: o.wall.Seconds()}
+	if s.alone() {
+		r.Simulation.CPUOf = "process"
+	}
+	if o.err != nil {
+		r.Error = o.err.Error()
+		return r
+	}
+	res := o.result
+	r.Simulation.Events, r.Simulation.Steps = res.Events, res.Steps
+	share := res.ElasticShare()
+	r.Average, r.Makespan = seconds(res.AverageJobRuntime), seconds(res.Makespan)
+	r.Utilisation, r.Elastic = &res.MemoryUtilisation, &share
+	for _, j := range res.Unfinished() {
+		r.Unfinished = append(r.Unfinished, unfinishedJSON{int64(j.ID), j.Name, j.Stuck})
+	}
+	if s.options.perJob {
+		r.PerJob = perJob(res)
+	}
+	return r
+}
+
+func perJob(res *sim.Result) []jobResultJSON {
+	var list []jobResultJSON
+	for i := range res.Jobs {
+		j := &res.Jobs[i]
+		row := jobResultJSON{Job: int64(j.ID), Name: j.Name, Submitted: j.Submitted.Seconds(), Tasks: j.Tasks, Elastic: j.Elastic}
+		if j.Tasks > 0 {
+			row.Started = seconds(time.Duration(j.Started))
+		}
+		if j.Done {
+			row.Ended, row.Runtime = seconds(time.Duration(j.Ended)), seconds(j.Runtime())
+		}
+		list = append(list, row)
+	}
+	return list
+}
+
+func seconds(d time.Duration) *float64 {
+	s := d.Seconds()
+	return &s
+}
+
+// writeJobs writes every job's times, per policy, to the file asked for.
+func (s *simulation) writeJobs() error {
+	all := map[string][]map[string]any{"results": {}}
+	for i, o := range s.outcomes {
+		if o.err == nil {
+			all["results"] = append(all["results"], map[string]any{"policy": s.policies[i].Name(), "per_job": perJob(o.result)})
+		}
+	}
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err == nil {
+		err = os.WriteFile(s.options.jobsFile, append(text, '\n'), 0o666)
+	}
+	if err != nil {
+		return fmt.Errorf("write the times of jobs: %w", err)
+	}
+	return nil
+}
+
+// printSimulation prints the results as a table, beside each result what no policy of its kind can beat.
+func printSimulation(w io.Writer, doc simulationJSON) error {
+	c := doc.Cluster
+	fmt.Fprintf(w, "%s: %s, %s on %s of %s, %s cores each", doc.Workload.Name, count(doc.Workload.Jobs, "job"),
+		count(doc.Workload.Tasks, "task"), count(c.Nodes, "node"), resource.FormatMemory(resource.Amount(c.NodeMemory)), strconv.FormatFloat(c.NodeCPU, 'g', -1, 64))
+	if c.Heartbeat > 0 {
+		fmt.Fprintf(w, ", heartbeat %gs", c.Heartbeat)
+	}
+	fmt.Fprint(w, "\n\n")
+	t := newTable("POLICY", ">JOB RUNTIME", ">AT LEAST", ">MAKESPAN", ">AT LEAST", ">MEMORY", ">ELASTIC", ">CPU")
+	t.shrinks = 0
+	for _, r := range doc.Results {
+		t.add(r.row()...)
+	}
+	if err := t.write(w); err != nil {
+		return err
+	}
+	for _, r := range doc.Results {
+		if r.Timeline != "" {
+			fmt.Fprintf(w, "%s: estimated ends of jobs by timeline %s\n", r.Policy, r.Timeline)
+		}
+	}
+	return nil
+}
+
+// count prints a number of things.
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
+func (r *resultJSON) row() []string {
+	name := r.Policy
+	average, makespan := secondsText(&r.Bounds.Average), secondsText(&r.Bounds.Makespan)
+	if r.Error != "" {
+		return []string{name, "failed", average, "", makespan, "", "", fmt.Sprintf("%.2fs", r.Simulation.CPU)}
+	}
+	return []string{name, secondsText(r.Average), average, secondsText(r.Makespan), makespan, percentText(*r.Utilisation),
+		percentText(*r.Elastic), fmt.Sprintf("%.2fs", r.Simulation.CPU)}
+}
+
+func secondsText(s *float64) string {
+	if s == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*s, 'f', 2, 64) + "s"
+}
+
+func percentText(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
+
+// settingsInForce returns every setting of a policy: as given, else its default.
+func settingsInForce(name string, given map[string]string) map[string]string {
+	all := map[string]string{}
+	_, parameters := policy.About(name)
+	for _, p := range parameters {
+		all[p.Name] = p.Default
+		if v, ok := given[p.Name]; ok {
+			all[p.Name] = v
+		}
+	}
+	return all
+}
+
+// bounds returns what policy i cannot beat. A makespan counts from the origin, not from the first submission.
+func (s *simulation) bounds(i int) boundsJSON {
+	e, ok := s.policies[i].(policy.Elastic)
+	b := sim.LowerBounds(s.workload, s.options.node.Scale(int64(s.options.nodes)), ok && e.UnderSizes())
+	first := timeline.Never
+	for j := range s.workload.Jobs {
+		if s.workload.Jobs[j].After < 0 {
+			first = min(first, s.workload.Jobs[j].Submitted)
+		}
+	}
+	return boundsJSON{Makespan: (b.Makespan + time.Duration(first)).Seconds(), Average: b.AverageJobRuntime.Seconds()}
+}

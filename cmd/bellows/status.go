@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/server"
+)
+
+func statusCommand() *cobra.Command {
+	var p place
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show the daemon and what is free",
+		Long: `Show the daemon and its machine. GRANTED is what tasks were promised, USED what
+their containers hold now, page cache included.`,
+		Example: `  bellows status
+  bellows status --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := p.client()
+			if err != nil {
+				return err
+			}
+			s, err := client.Status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), s)
+			}
+			return printStatus(cmd.OutOrStdout(), &s, time.Now())
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	p.flags(cmd, false)
+	return cmd
+}
+
+func printStatus(w io.Writer, s *server.Status, now time.Time) error {
+	fmt.Fprintf(w, "%s since %s (process %d, version %s), state in %s\n", s.Policy, age(now.Sub(s.Since)), s.PID, s.Version, s.State)
+	fmt.Fprintf(w, "%s not ended, %s running, %d waiting\n", count(s.Jobs, "job"), count(s.Running, "task"), s.Pending)
+	if s.Trouble != "" {
+		fmt.Fprintf(w, "%s\n", fold("trouble: "+s.Trouble, width-2, "  "))
+	}
+	fmt.Fprintln(w)
+	t := newTable("NODE", ">MEMORY", ">GRANTED", ">USED", ">CORES", ">GRANTED", ">CONTAINERS")
+	t.shrinks = 0
+	for _, n := range s.Nodes {
+		memory := func(bytes int64) string { return resource.FormatMemory(resource.Amount(bytes)) }
+		cpu := func(milli int64) string { return resource.FormatCPU(resource.Amount(milli)) }
+		t.add(n.Name, memory(n.Memory), memory(n.Memory-n.FreeMemory), memory(n.UsedMemory), cpu(n.CPU), cpu(n.CPU-n.FreeCPU), fmt.Sprint(n.Containers))
+	}
+	return t.write(w)
+}

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+const submitLong = `Submit the jobs of a file and print their ids, in the order of the file's jobs
+by submission. The format is that of docs/formats.md; a small one is
+
+  bellows: 1
+  name: sort-three
+  stages:
+    - name: sort
+      tasks: 3
+      memory: 1GiB
+      min_memory: 200MiB
+      duration: 40s
+      elasticity: {sawtooth: 1.5}
+      command: [sort, -S, "{memory*0.8}", -o, "out.{task}", "big.{task}"]
+
+Jobs with "at" or "after" are submitted when their time has come; bellows stays
+until then. Programs run in the current working directory, with the environment
+of bellows and the rights of whoever calls it.`
+
+type submitOptions struct {
+	place  place
+	wait   bool
+	asJSON bool
+}
+
+func submitCommand() *cobra.Command {
+	var o submitOptions
+	cmd := &cobra.Command{
+		Use:   "submit FILE",
+		Short: "Submit the jobs of a file",
+		Long:  submitLong,
+		Example: `  bellows submit mix.yaml
+  bellows submit --wait mix.yaml && echo all jobs succeeded
+  generate-jobs | bellows submit -`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("file: must be one file of jobs, or - for standard input, but %d were given", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait for all jobs to end; exit code 1 if one did not succeed")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON, once all are submitted (with --wait: have ended)")
+	o.place.flags(cmd, false)
+	return cmd
+}
+
+func (o *submitOptions) run(cmd *cobra.Command, file string) error {
+	client, err := o.place.client()
+	if err != nil {
+		return err
+	}
+	w, err := readLiveJobs(cmd.Context(), client, file)
+	if err != nil {
+		return err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("find the working directory: %w", err)
+	}
+	for i := range w.Jobs {
+		if err := checkPrograms(&w.Jobs[i], dir); err != nil {
+			return err
+		}
+	}
+	b := batch{client: client, jobs: w.Jobs, dir: dir, env: os.Environ(), ended: make([]chan struct{}, len(w.Jobs)),
+		ids: make([]cluster.JobID, len(w.Jobs)), results: make([]live.Job, len(w.Jobs))}
+	if !o.asJSON {
+		b.out = cmd.OutOrStdout()
+	}
+	err = b.run(cmd.Context(), o.wait)
+	if o.asJSON && err == nil {
+		err = b.json(cmd.OutOrStdout(), o.wait)
+	}
+	if err != nil {
+		return err
+	}
+	return b.verdict(cmd.ErrOrStderr(), o.wait)
+}
+
+// readLiveJobs reads a file of jobs that a machine can run.
+func readLiveJobs(ctx context.Context, client *server.Client, file string) (*trace.Workload, error) {
+	data, err := readInput(file)
+	if err != nil {
+		return nil, usagef("file: %w", err)
+	}
+	var failed error
+	known := storedProfiles{client: client, failed: &failed}
+	w, err := trace.ReadJobs(bytes.NewReader(data), file, known.lookUp(ctx))
+	switch {
+	case failed != nil:
+		return nil, failed
+	case err != nil:
+		return nil, usage(err)
+	}
+	for _, j := range w.Jobs {
+		if j.Commands == nil {
+			return nil, usagef("%s: job %q command: must be given for a job that is to run", file, j.Name)
+		}
+	}
+	return w, nil
+}
+
+// checkPrograms returns an error if a program of the job is missing. With a PATH or directory of its own that shows only
+// when it starts.
+func checkPrograms(j *trace.Job, dir string) error {
+	for i, c := range j.Commands {
+		if _, own := c.Env["PATH"]; own || (c.Dir != "" && !filepath.IsAbs(c.Args[0])) {
+			continue
+		}
+		if err := findProgram(c.Args[0], dir); err != nil {
+			return usagef("job %q stage %q %w", j.Name, j.Stages[i].Name, err)
+		}
+	}
+	return nil
+}
+
+// batch is the jobs of one file on their way.
+type batch struct {
+	client *server.Client
+	jobs   []trace.Job
+	dir    string
+	env    []string
+	out    io.Writer // for ids; nil for none
+
+	mu      sync.Mutex
+	ids     []cluster.JobID
+	results []live.Job
+	ended   []chan struct{} // closed when that job has ended
+}
+
+// run submits every job when its time has come, and waits for them to end if wait is set. The first error ends it.
+func (b *batch) run(ctx context.Context, wait bool) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	waits := make([]bool, len(b.jobs)) // for the end of the job
+	for i := range b.jobs {
+		b.ended[i] = make(chan struct{})
+		waits[i] = waits[i] || wait
+		if after := b.jobs[i].After; after >= 0 {
+			waits[after] = true
+		}
+	}
+	begun := time.Now()
+	var all sync.WaitGroup
+	for i := range b.jobs {
+		// Jobs that are due are submitted one after the other, so that their ids are in the order of the file.
+		if b.jobs[i].After < 0 {
+			if err := b.due(ctx, i, begun); err != nil {
+				cancel(err)
+				break
+			}
+		}
+		all.Go(func() {
+			if err := b.rest(ctx, i, waits[i]); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// due submits job i at its time.
+func (b *batch) due(ctx context.Context, i int, begun time.Time) error {
+	if at := time.Duration(b.jobs[i].Submitted) - time.Since(begun); at > 0 && !wait(ctx, at) {
+		return context.Cause(ctx)
+	}
+	return b.submit(ctx, i)
+}
+
+// rest submits job i after the one it waits for, if any, and sees it end if wanted.
+func (b *batch) rest(ctx context.Context, i int, wait bool) error {
+	if after := b.jobs[i].After; after >= 0 {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-b.ended[after]:
+		}
+		if err := b.submit(ctx, i); err != nil {
+			return err
+		}
+	}
+	if !wait {
+		return nil
+	}
+	a := attached{client: b.client, id: b.ids[i], err: io.Discard}
+	job, err := a.wait(ctx)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.results[i] = job
+	close(b.ended[i])
+	return nil
+}
+
+func (b *batch) submit(ctx context.Context, i int) error {
+	id, err := b.client.Submit(ctx, server.SubmissionOf(&b.jobs[i], b.env, b.dir))
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ids[i] = id
+	if b.out != nil {
+		_, err = fmt.Fprintln(b.out, id)
+	}
+	return err
+}
+
+func (b *batch) json(w io.Writer, wait bool) error {
+	if wait {
+		return writeJSON(w, map[string]any{"jobs": b.results})
+	}
+	type submitted struct {
+		ID   cluster.JobID `json:"id"`
+		Name string        `json:"name"`
+	}
+	var list []submitted
+	for i, id := range b.ids {
+		list = append(list, submitted{id, b.jobs[i].Name})
+	}
+	return writeJSON(w, map[string]any{"jobs": list})
+}
+
+// verdict says which jobs did not succeed.
+func (b *batch) verdict(w io.Writer, wait bool) error {
+	failed := false
+	for _, j := range b.results {
+		if wait && j.Status != "succeeded" {
+			failed = true
+			why := j.Detail
+			if why == "" {
+				why = j.Status
+			}
+			fmt.Fprintf(w, "bellows: job %d (%s): %s\n", j.ID, j.Name, why)
+		}
+	}
+	if failed {
+		return codeError(exitFailed)
+	}
+	return nil
+}

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/agent"
+)
+
+// superviseCommand is what the agent starts beside every container; main takes it before flags are looked at. It is here
+// so that it is no unknown command.
+func superviseCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:                agent.SuperviseCommand,
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE:               func(_ *cobra.Command, args []string) error { return codeError(agent.Supervise(args)) },
+	}
+}

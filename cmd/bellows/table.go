@@ -1,0 +1,130 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// width is what help texts are laid out for, and tables that are not written to a wider terminal; in columns.
+const width = 80
+
+// columns is how wide a table may be.
+func columns(w io.Writer) int {
+	f, ok := w.(interface{ Fd() uintptr })
+	if !ok {
+		return width
+	}
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return width
+	}
+	return max(width, int(size.Col))
+}
+
+// table prints rows below heads. Columns whose head begins with ">" are aligned to the right.
+type table struct {
+	heads []string
+	rows  [][]string
+	// shrinks is the column that is cut where a row would be too long; -1 for none.
+	shrinks int
+}
+
+func newTable(heads ...string) *table { return &table{heads: heads, shrinks: -1} }
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// write prints t; nothing is written after the last column.
+func (t *table) write(w io.Writer) error {
+	var text strings.Builder
+	widths := t.widths(columns(w))
+	line := func(cells []string) {
+		var row strings.Builder
+		for i, cell := range cells {
+			if i > 0 {
+				row.WriteString("  ")
+			}
+			cell = cut(cell, widths[i])
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if strings.HasPrefix(t.heads[i], ">") {
+				row.WriteString(pad + cell)
+			} else {
+				row.WriteString(cell + pad)
+			}
+		}
+		text.WriteString(strings.TrimRight(row.String(), " ") + "\n")
+	}
+	heads := make([]string, len(t.heads))
+	for i, h := range t.heads {
+		heads[i] = strings.TrimPrefix(h, ">")
+	}
+	line(heads)
+	for _, row := range t.rows {
+		line(row)
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// widths returns the width of each column, and takes what is too much from the one that shrinks.
+func (t *table) widths(most int) []int {
+	widths := make([]int, len(t.heads))
+	for i, h := range t.heads {
+		widths[i] = utf8.RuneCountInString(strings.TrimPrefix(h, ">"))
+	}
+	for _, row := range t.rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	if t.shrinks >= 0 {
+		total := 2 * (len(widths) - 1)
+		for _, w := range widths {
+			total += w
+		}
+		widths[t.shrinks] = max(8, widths[t.shrinks]-max(0, total-most))
+	}
+	return widths
+}
+
+// cut shortens text to n characters and marks that it did.
+func cut(text string, n int) string {
+	if utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	return string([]rune(text)[:n-1]) + "…"
+}
+
+// fold breaks text between words into lines of at most n characters, each after the first indented.
+func fold(text string, n int, indent string) string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > n {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return strings.Join(append(lines, line), "\n"+indent)
+}
+
+// writeJSON prints v as one indented JSON value.
+func writeJSON(w io.Writer, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("print JSON: %w", err)
+	}
+	_, err = w.Write(append(text, '\n'))
+	return err
+}
+
+// oneLine makes text fit into a cell.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/server"
+)
+
+func TestFoldKeepsWords(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[a-zé ]{0,200}`).Draw(t, "text")
+		n := rapid.IntRange(10, 80).Draw(t, "n")
+		folded := fold(text, n, "    ")
+		if got, want := strings.Join(strings.Fields(folded), " "), strings.Join(strings.Fields(text), " "); got != want {
+			t.Fatalf("words are %q, want %q", got, want)
+		}
+		for line := range strings.Lines(folded) {
+			line = strings.TrimSpace(line)
+			if utf8.RuneCountInString(line) > n && strings.Contains(line, " ") {
+				t.Fatalf("line %q is longer than %d", line, n)
+			}
+		}
+	})
+}
+
+func TestAge(t *testing.T) {
+	tests := map[time.Duration]string{
+		-time.Second: "0s", 1234 * time.Millisecond: "1.2s", 59 * time.Second: "59s", 150 * time.Second: "2m30s",
+		3 * time.Hour: "3h00m", 75 * time.Hour: "3d03h",
+	}
+	for d, want := range tests {
+		if got := age(d); got != want {
+			t.Errorf("age(%v) = %s, want %s", d, got, want)
+		}
+	}
+}
+
+// view compares what a view prints of canned data with testdata/views/NAME.txt, and that it fits a terminal.
+func view(t *testing.T, name string, print func(*bytes.Buffer) error) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := print(&b); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+			t.Errorf("%s: %d columns, more than %d: %s", name, n, width, line)
+		}
+	}
+	file := "testdata/views/" + name + ".txt"
+	if *rewrite {
+		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != string(want) {
+		t.Errorf("%s:\n%s\nwant\n%s", name, b.String(), want)
+	}
+}
+
+func pointer[T any](v T) *T { return &v }
+
+// canned is a machine with one job of each kind.
+func canned() (now time.Time, jobs []live.Job, tasks []live.Task) {
+	now = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	stage := live.Stage{Name: "a", Tasks: 300, Succeeded: 17, Running: 3, Pending: 280, IdealBytes: 4 << 30}
+	jobs = []live.Job{
+		{ID: 1, Name: "sort", Owner: "ann", Status: "succeeded", Ended: true, Started: now.Add(-time.Hour), Finished: now.Add(-50 * time.Minute),
+			ExitCode: pointer(0), Stages: []live.Stage{{Tasks: 1, Succeeded: 1}}},
+		{ID: 2, Name: "a name that is far too long to be shown", Owner: "somebody-with-a-long-name", Status: "failed", Ended: true, Started: now.Add(-time.Hour),
+			Finished: now.Add(-59 * time.Minute), ExitCode: pointer(137), Stages: []live.Stage{{Tasks: 1, Failed: 1}}},
+		{ID: 12345, Name: "join", Owner: "bob", Status: "running", Started: now.Add(-90 * time.Second), Stages: []live.Stage{stage},
+			Waiting: "would fit under-sized (600MB), but end 03:05:00, after its job (03:04:30)"},
+		{ID: 12346, Name: "train", Owner: "bob", Status: "pending", Stages: []live.Stage{{Tasks: 2, Pending: 2}}, Waiting: "no node has 8GiB and 4 cores free"},
+	}
+	id := cluster.TaskID{Job: 12345}
+	tasks = []live.Task{
+		{Task: id, Run: 2, State: "running", MemoryBytes: 2 << 30, Elastic: true, Started: now.Add(-30 * time.Second),
+			Usage: &cluster.Reading{Memory: pointer[int64](1500 << 20)}},
+		{Task: cluster.TaskID{Job: 12345, Index: 1}, Run: 1, State: "ended", Outcome: "failed", MemoryBytes: 4 << 30, Started: now.Add(-80 * time.Second),
+			Ended: now.Add(-20 * time.Second), Exit: &cluster.Exit{Code: 3, Peak: 3 << 30}, Detail: "ended with exit code 3"},
+		{Task: cluster.TaskID{Job: 12345, Index: 12}, Run: 1, State: "ended", Outcome: "out-of-memory", MemoryBytes: 4 << 30, Started: now.Add(-80 * time.Second),
+			Ended: now.Add(-20 * time.Second), Exit: &cluster.Exit{Code: 137}, Detail: "the kernel killed a process of it for memory"},
+		{Task: cluster.TaskID{Job: 12345, Index: 13}, Run: 1, State: "starting", MemoryBytes: 4 << 30},
+	}
+	return now, jobs, tasks
+}
+
+func TestViews(t *testing.T) {
+	// Times of day are shown as the user's.
+	local := time.Local
+	time.Local = time.UTC
+	t.Cleanup(func() { time.Local = local })
+
+	now, jobs, tasks := canned()
+	view(t, "jobs", func(b *bytes.Buffer) error { return printJobs(b, jobs, tasks, now) })
+	view(t, "no-jobs", func(b *bytes.Buffer) error { return printJobs(b, nil, nil, now) })
+	job := jobs[2]
+	job.Tasks, job.Submitted = tasks, now.Add(-2*time.Minute)
+	view(t, "tasks", func(b *bytes.Buffer) error { return printTasks(b, &job, now) })
+	view(t, "explanation", func(b *bytes.Buffer) error {
+		return printExplanation(b, &live.Explanation{
+			Job: job, Why: "The next task of the job has not started: would fit under-sized (600MB), but end 03:05:00, after its job (03:04:30).",
+			EarliestStart: now.Add(12 * time.Second), EstimatedEnd: now.Add(time.Minute),
+			Tasks: []live.TaskExplanation{
+				{Task: tasks[0].Task, MemoryBytes: 2 << 30, IdealBytes: 4 << 30, Slowdown: 1.25, EstimatedEnd: now.Add(40 * time.Second),
+					Why: "under-sized to 2GiB: ends 03:04:45, no later than its job (03:05:05)"},
+			},
+			Decisions: []live.DecisionNote{
+				{At: now.Add(-30 * time.Second), Kind: "start", Task: tasks[0].Task, Why: "under-sized to 2GiB: ends 03:04:45, no later than its job (03:05:05)"},
+				{At: now.Add(-30 * time.Second), Kind: "unreserve", Task: tasks[0].Task, Why: "its task started"},
+			},
+		}, now)
+	})
+	view(t, "status", func(b *bytes.Buffer) error {
+		return printStatus(b, &server.Status{
+			Daemon: server.Daemon{Version: "1.2.3", PID: 4711, State: "/var/lib/bellows"},
+			Status: live.Status{Policy: "yarn-me", Since: now.Add(-50 * time.Hour), Jobs: 2, Running: 1, Pending: 282,
+				Trouble: "write the event log /var/lib/bellows/events/000007.jsonl: no space left on device"},
+			Nodes: []server.Node{{Name: "a-machine-with-a-name", CPU: 16000, Memory: 1 << 37, FreeCPU: 12500, FreeMemory: 1 << 36, UsedMemory: 123 << 20, Containers: 3}},
+		}, now)
+	})
+}

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/agent"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/store"
+)
+
+const upLong = `Start the daemon that runs jobs on this machine, and print one line that says
+what it manages. It needs to bound the memory of others: run it as root, or as a
+user with a delegated cgroup v2 group.
+
+Jobs outlive the daemon: when it is interrupted, or killed, what runs goes on,
+and the next "bellows up" with the same --state finds it again. "bellows down"
+ends it for good.
+
+The state directory is /var/lib/bellows for root, else ~/.local/state/bellows;
+the socket is /run/bellows/bellows.sock for root, else bellows/bellows.sock in
+$XDG_RUNTIME_DIR. With --state alone, the socket is bellows.sock in there.`
+
+const upExample = `  bellows up --memory 4GiB --cpus 2 --detach
+  bellows up --policy fair --set fair.reservations=false
+  systemd-run --user --scope -p Delegate=yes bellows up    (as an ordinary user)`
+
+// upOptions are the flags of up.
+type upOptions struct {
+	place    place
+	memory   resource.Amount
+	cpus     resource.Amount
+	disk     resource.Amount
+	policy   string
+	settings map[string]string
+	detach   bool
+	verbose  bool
+}
+
+func upCommand() *cobra.Command {
+	o := upOptions{policy: "yarn-me", settings: map[string]string{}}
+	cmd := &cobra.Command{
+		Use:     "up",
+		Short:   "Start the daemon on this machine",
+		Long:    upLong,
+		Example: upExample,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Var(memoryValue(&o.memory), "memory", "memory that jobs may use together; unless given, all but a tenth of the machine's")
+	f.Var(cpuValue(&o.cpus), "cpus", "cores that jobs may use together; unless given, all")
+	f.Var(rateValue(&o.disk), "disk", "bandwidth of the disk, of which under-sized tasks may ask for a share (yarn-me.disk-share); unless given, they have no limit")
+	f.Var(choiceValue{&o.policy, policy.Names()}, "policy", "who runs when, with how much: "+strings.Join(policy.Names(), ", "))
+	f.Var(settingsValue(o.settings), "set", "a policy's setting; may be given again")
+	o.place.flags(cmd, true)
+	f.BoolVarP(&o.detach, "detach", "d", false, "return once it answers; it logs to daemon.log in the state directory")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "log more")
+	return cmd
+}
+
+func (o *upOptions) run(cmd *cobra.Command) error {
+	p, err := newPolicies([]string{o.policy}, o.settings)
+	if err != nil {
+		return err
+	}
+	capacity, err := agent.Capacity(o.memory, o.cpus)
+	if err != nil {
+		return usage(err)
+	}
+	capacity[resource.Disk] = o.disk
+	if err := o.place.fill(); err != nil {
+		return err
+	}
+	if o.detach {
+		return o.leave(cmd.Context(), cmd.OutOrStdout())
+	}
+	level := slog.LevelWarn
+	if o.verbose {
+		level = slog.LevelDebug
+	}
+	d := daemon{options: o, capacity: capacity, policy: p[0],
+		log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))}
+	if err := d.open(); err != nil {
+		d.close()
+		return err
+	}
+	if _, err := fmt.Fprintln(cmd.OutOrStdout(), d.line()); err != nil {
+		d.close()
+		return fmt.Errorf("say what is managed: %w", err)
+	}
+	return d.serve(cmd.Context())
+}
+
+// daemon is all that runs between up and down.
+type daemon struct {
+	options  *upOptions
+	capacity resource.Vector
+	policy   policy.Policy
+	log      *slog.Logger
+
+	lock   *store.Lock
+	store  *store.Store
+	agent  *agent.Agent
+	driver *live.Driver
+	server *server.Server
+	served chan error
+}
+
+// open brings the parts up, each on those before it.
+func (d *daemon) open() error {
+	var err error
+	at := &d.options.place
+	if d.lock, err = store.TakeLock(at.state); err != nil {
+		return err
+	}
+	if d.store, err = store.Open(at.state); err != nil {
+		return err
+	}
+	if d.agent, err = agent.Open(agent.Config{Dir: at.state, Capacity: d.capacity, Log: d.log}); err != nil {
+		return err
+	}
+	d.driver, err = live.Start(live.Config{Policy: d.policy, Settings: d.options.settings, Backend: d.agent, Store: d.store,
+		Dir: at.state, Log: d.log, UID: uint32(os.Geteuid())})
+	if err != nil {
+		return err
+	}
+	listener, err := server.Listen(at.socket)
+	if err != nil {
+		return err
+	}
+	about := server.Daemon{Version: versionText(), PID: os.Getpid(), UID: uint32(os.Geteuid()), State: at.state, Settings: d.options.settings}
+	d.server = server.New(d.driver, d.store, about, d.log)
+	d.served = make(chan error, 1)
+	go func() { d.served <- d.server.Serve(listener) }()
+	return nil
+}
+
+// line says what is managed.
+func (d *daemon) line() string {
+	name, _ := os.Hostname()
+	return fmt.Sprintf("bellows manages %s and %s cores of %s under %s; socket %s",
+		resource.FormatMemory(d.capacity[resource.Memory]), resource.FormatCPU(d.capacity[resource.CPU]), name, d.policy.Name(), d.options.place.socket)
+}
+
+// serve works until somebody ends the daemon: for good, by down, or for now, by a signal.
+func (d *daemon) serve(ctx context.Context) error {
+	var err error
+	forGood := false
+	select {
+	case <-ctx.Done():
+	case <-d.driver.Done():
+		forGood = true
+	case err = <-d.served:
+	}
+	d.hangUp()
+	if forGood {
+		// What is left of control groups hinders nobody: the next daemon finds them.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		if err := d.agent.Remove(ctx); err != nil {
+			d.log.Warn("control groups are left behind", "error", err)
+		}
+		d.agent = nil
+	}
+	d.close()
+	return err
+}
+
+// hangUp lets requests under way end, and cuts those off that would wait for long.
+func (d *daemon) hangUp() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = d.server.Shutdown(ctx)
+	d.server = nil
+}
+
+// close takes down what is up and leaves every container as it is.
+func (d *daemon) close() {
+	if d.server != nil {
+		d.hangUp()
+	}
+	if d.driver != nil {
+		if err := d.driver.Close(); err != nil {
+			d.log.Error("end the driver", "error", err)
+		}
+	}
+	if d.agent != nil {
+		d.agent.Close()
+	}
+	if d.store != nil {
+		if err := d.store.Close(); err != nil {
+			d.log.Error("close the store", "error", err)
+		}
+	}
+	if d.lock != nil {
+		_ = d.lock.Release()
+	}
+}
+
+// leave starts the same daemon in a session of its own, and returns once it has said what it manages.
+func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	if err := os.MkdirAll(o.place.state, 0o700); err != nil {
+		return fmt.Errorf("make the state directory: %w", err)
+	}
+	log, err := os.OpenFile(filepath.Join(o.place.state, "daemon.log"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the log of the daemon: %w", err)
+	}
+	defer log.Close()
+	from, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return fmt.Errorf("open the log of the daemon: %w", err)
+	}
+	child := exec.Command(self, o.arguments()...)
+	child.Dir = "/"
+	child.Stderr = log
+	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	stdout, err := child.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("start the daemon: %w", err)
+	}
+	if err := child.Start(); err != nil {
+		return fmt.Errorf("start the daemon: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = child.Process.Signal(os.Interrupt) })
+	defer stop()
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err == nil {
+		_, err = io.WriteString(out, line)
+		return err
+	}
+	return whyNot(child.Wait(), log, from)
+}
+
+// arguments are those of the daemon itself.
+func (o *upOptions) arguments() []string {
+	args := []string{"up", "--policy", o.policy, "--state", o.place.state, "--socket", o.place.socket}
+	if o.memory > 0 {
+		args = append(args, "--memory", resource.FormatMemoryExact(o.memory))
+	}
+	if o.cpus > 0 {
+		args = append(args, "--cpus", resource.FormatCPU(o.cpus))
+	}
+	if o.disk > 0 {
+		args = append(args, "--disk", resource.FormatRateExact(o.disk))
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.settings)) {
+		args = append(args, "--set", name+"="+o.settings[name])
+	}
+	if o.verbose {
+		args = append(args, "--verbose")
+	}
+	return args
+}
+
+// whyNot repeats what a daemon that did not start wrote last, with its exit code.
+func whyNot(ended error, log *os.File, from int64) error {
+	text, _ := io.ReadAll(io.NewSectionReader(log, from, 1<<20))
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	slices.Reverse(lines)
+	why := ""
+	for _, line := range lines {
+		if said, ok := strings.CutPrefix(line, "bellows: "); ok {
+			why = said
+			break
+		}
+	}
+	if why == "" {
+		return fmt.Errorf("start the daemon: %v; its log is %s", ended, log.Name())
+	}
+	var exit *exec.ExitError
+	if errors.As(ended, &exit) && exit.ExitCode() == exitUsage {
+		return usagef("%s", why)
+	}
+	return errors.New(why)
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// workloadOptions are the flags that say what is simulated.
+type workloadOptions struct {
+	place        place // where a daemon knows the profiles that jobs name
+	name, format string
+	penalty      string
+	generate     trace.GenerateOptions
+}
+
+func (o *workloadOptions) defaults() {
+	o.format, o.penalty = "bellows", "none"
+	o.generate = trace.DefaultGenerateOptions(trace.Uniform)
+}
+
+func (o *workloadOptions) flags(f *pflag.FlagSet) {
+	g := &o.generate
+	f.StringVar(&o.name, "workload", "", "a `file`, - for standard input, or uniform or exponential")
+	f.Var(choiceValue{&o.format, []string{"bellows", "dss"}}, "format", "format of the file: bellows or dss")
+	f.StringVar(&o.penalty, "penalty", o.penalty, "cost, as a `shape`, of less memory for tasks that say nothing: none, step:FACTOR or sawtooth:FACTOR")
+	f.Var(countValue{&g.Jobs, 1, 1_000_000}, "jobs", "generated: number of jobs")
+	f.Var(rangeValue[int]{&g.Tasks, trace.ParseTasks, strconv.Itoa}, "tasks", "generated: tasks of a job")
+	f.Var(rangeValue[resource.Amount]{&g.Memory, trace.ParseTaskMemory, resource.FormatMemoryExact}, "task-memory", "generated: ideal memory of a task")
+	f.Var(rangeValue[time.Duration]{&g.Duration, trace.ParseTaskDuration, shortDuration}, "task-duration", "generated: run time at ideal memory")
+	f.Var(rangeValue[time.Duration]{&g.Arrivals, trace.ParseArrivals, shortDuration}, "arrivals", "generated: when jobs are submitted")
+	f.Uint64Var(&g.Seed, "seed", g.Seed, "generated: a `number`; same seed, same workload")
+}
+
+// settle takes the defaults of the distribution for what no flag has set.
+func (o *workloadOptions) settle(changed func(string) bool) {
+	d, err := trace.ParseDistribution(o.name)
+	if err != nil {
+		return
+	}
+	usual := trace.DefaultGenerateOptions(d)
+	if !changed("tasks") {
+		o.generate.Tasks = usual.Tasks
+	}
+	if !changed("task-memory") {
+		o.generate.Memory = usual.Memory
+	}
+	if !changed("task-duration") {
+		o.generate.Duration = usual.Duration
+	}
+	if !changed("arrivals") {
+		o.generate.Arrivals = usual.Arrivals
+	}
+}
+
+// shortDuration prints whole seconds as such.
+func shortDuration(d time.Duration) string {
+	if d%time.Second == 0 {
+		return strconv.FormatInt(int64(d/time.Second), 10) + "s"
+	}
+	return d.String()
+}
+
+// generated reports whether the workload comes from a distribution.
+func (o *workloadOptions) generated() bool {
+	_, err := trace.ParseDistribution(o.name)
+	return err == nil
+}
+
+// ours reports whether the workload is a file in our own format.
+func (o *workloadOptions) ours() bool { return !o.generated() && o.format == "bellows" }
+
+// load reads or generates the workload. What is wrong with a file is the user's mistake.
+func (o *workloadOptions) load(ctx context.Context) (*trace.Workload, error) {
+	penalty, err := trace.ParsePenalty(o.penalty)
+	if err != nil {
+		return nil, usage(err)
+	}
+	w, err := o.source(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if penalty.Kind != cluster.NotElastic {
+		w.SetPenalty(penalty, trace.DefaultMinShare, trace.DefaultGranularity)
+	}
+	return w, nil
+}
+
+func (o *workloadOptions) source(ctx context.Context) (*trace.Workload, error) {
+	if d, err := trace.ParseDistribution(o.name); err == nil {
+		w, err := trace.Generate(d, o.generate)
+		return w, usage(err)
+	}
+	data, err := readInput(o.name)
+	if err != nil {
+		return nil, usagef("workload: %w", err)
+	}
+	if o.format == "dss" {
+		w, err := trace.ReadDSS(bytes.NewReader(data), o.name)
+		return w, usage(err)
+	}
+	return o.readOurs(ctx, data)
+}
+
+// readInput returns the content of a file, or of standard input.
+func readInput(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(os.Stdin)
+	}
+	return os.ReadFile(name)
+}
+
+// readOurs reads jobs in our own format. Profiles that they name are those of the daemon.
+func (o *workloadOptions) readOurs(ctx context.Context, data []byte) (*trace.Workload, error) {
+	client, err := o.place.client()
+	if err != nil {
+		return nil, err
+	}
+	var failed error
+	known := storedProfiles{client: client, state: o.place.state, failed: &failed}
+	defer known.close()
+	w, err := trace.ReadJobs(bytes.NewReader(data), o.name, known.lookUp(ctx))
+	if failed != nil {
+		return nil, fmt.Errorf("look up a profile that %s names: %w", o.name, failed)
+	}
+	return w, usage(err)
+}
+
+// describe says what was simulated.
+func (o *workloadOptions) describe(w *trace.Workload) workloadJSON {
+	d := workloadJSON{Name: o.name, Format: o.format, Jobs: len(w.Jobs), Penalty: o.penalty}
+	if o.generated() {
+		d.Format, d.Seed = "generated", &o.generate.Seed
+	}
+	for i := range w.Jobs {
+		for _, s := range w.Jobs[i].Stages {
+			if !s.Coordinator {
+				d.Tasks += s.Tasks
+			}
+		}
+	}
+	return d
+}
