@@ -1,0 +1,46 @@
+# "make help" lists what there is.
+.DEFAULT_GOAL := help
+.PHONY: help build demo test check lint test-quick test-race test-guest bench fuzz clean
+
+FUZZTIME ?= 10s
+# Packages with tests that run in guests.
+GUESTS = $(shell grep -rl --include='*_test.go' '^//go:build guest' . | xargs -n 1 dirname | sort -u)
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## bin/bellows
+	go build -o bin/bellows ./cmd/bellows
+
+demo: build ## real programs share too little memory, under 8 minutes; installs nothing, and needs root for real containers
+	./bin/bellows demo --svg bin/demo.svg
+
+test: ## everything, under 20 minutes; as root on Debian it installs gcc and QEMU if they are missing, and says so
+	@internal/testrun/all
+
+check: lint test-quick ## what to run before a commit: installs nothing
+
+lint: ## gofmt, go vet and staticcheck
+	@unformatted=$$(gofmt -l .); \
+	if [ -n "$$unformatted" ]; then echo "gofmt: not formatted:"; echo "$$unformatted"; exit 1; fi
+	go vet -tags guest ./...
+	go tool staticcheck -tags guest ./...
+
+test-quick: ## the tests without the race detector and without guests
+	go run ./internal/testrun -- -count=1 ./...
+
+test-race: ## the tests with the race detector; needs gcc
+	CGO_ENABLED=1 go run ./internal/testrun -- -race -count=1 ./...
+
+test-guest: ## the tests that need other kernels, in QEMU; as root on Debian it installs QEMU if it is missing
+	guest/setup
+	go run ./internal/testrun -- -tags guest -count=1 -p 1 -run '^TestGuest' $(GUESTS)
+
+bench: ## benchmarks: timeline, engine at 100 to 10,000 nodes, the YARN-ME authors' workload
+	go test -run '^$$' -bench . -benchmem ./...
+
+fuzz: ## every fuzz target for FUZZTIME (10s)
+	internal/testrun/fuzz $(FUZZTIME)
+
+clean: ## remove bin/ and what was fetched for guests
+	rm -rf bin .cache

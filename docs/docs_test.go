@@ -1,0 +1,221 @@
+// Package docs_test keeps the documents true: what they tell people to type is typed, the code in them is the project's,
+// and their links lead somewhere.
+//
+// A block marked "sh" is run, as one script, in a folder that the blocks of a document share, one after the other, with
+// a bellows that was built from here. A comment in the line above says otherwise:
+//
+//	<!-- needs containers -->   it is skipped where no control groups can be had
+//	<!-- not run: REASON -->    it is not run
+//	<!-- from FILE -->          above any block: its text stands in that file of the project, letter by letter
+package docs_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cgroup"
+)
+
+// documents returns README.md and all that stands in docs.
+func documents(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, pattern := range []string{"../README.md", "*.md", "decisions/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, found...)
+	}
+	if len(all) < 4 {
+		t.Fatalf("only %d documents were found", len(all))
+	}
+	return all
+}
+
+// block is a fenced block of a document.
+type block struct {
+	line     int    // of its fence
+	language string // behind the fence
+	note     string // the comment in the line above; empty if there is none
+	text     string
+}
+
+var comment = regexp.MustCompile(`^<!-- (.*) -->$`)
+
+// blocks finds the fenced blocks of a document.
+func blocks(text string) ([]block, error) {
+	var all []block
+	var open *block
+	above := ""
+	for i, line := range strings.Split(text, "\n") {
+		fence, fenced := strings.CutPrefix(line, "```")
+		switch {
+		case open == nil && fenced:
+			open = &block{line: i + 1, language: fence}
+			if m := comment.FindStringSubmatch(above); m != nil {
+				open.note = m[1]
+			}
+		case open != nil && fenced:
+			all, open = append(all, *open), nil
+		case open != nil:
+			open.text += line + "\n"
+		}
+		above = line
+	}
+	if open != nil {
+		return nil, fmt.Errorf("the block in line %d does not end", open.line)
+	}
+	return all, nil
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func blocksOf(t *testing.T, file string) []block {
+	t.Helper()
+	all, err := blocks(read(t, file))
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return all
+}
+
+func TestCommands(t *testing.T) {
+	bin := t.TempDir()
+	build := exec.Command("go", "build", "-o", filepath.Join(bin, "bellows"), "../cmd/bellows")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	for _, file := range documents(t) {
+		var scripts []block
+		for _, b := range blocksOf(t, file) {
+			if b.language == "sh" && !strings.HasPrefix(b.note, "not run: ") {
+				scripts = append(scripts, b)
+			}
+		}
+		if len(scripts) > 0 {
+			t.Run(filepath.Base(file), func(t *testing.T) { runScripts(t, bin, scripts) })
+		}
+	}
+}
+
+// runScripts runs the blocks of one document.
+func runScripts(t *testing.T, bin string, scripts []block) {
+	// Names of sockets are short: the folder cannot be below that of the test.
+	dir, err := os.MkdirTemp("", "bellows-docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "BELLOWS_STATE="+filepath.Join(dir, "state"),
+		"BELLOWS_SOCKET="+filepath.Join(dir, "socket"))
+	sh := func(ctx context.Context, script string) (string, error) {
+		cmd := exec.CommandContext(ctx, "sh", "-eu", "-c", script)
+		cmd.Dir, cmd.Env = filepath.Join(dir, "work"), env
+		// A daemon that was left running would hold the output open.
+		cmd.WaitDelay = time.Second
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if err := os.Mkdir(filepath.Join(dir, "work"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if _, err := os.Stat(filepath.Join(dir, "socket")); err == nil {
+			if out, err := sh(ctx, "bellows down"); err != nil {
+				t.Errorf("bellows down: %v\n%s", err, out)
+			}
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, b := range scripts {
+		t.Run(fmt.Sprintf("line%d", b.line), func(t *testing.T) {
+			if b.note == "needs containers" {
+				needContainers(t)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			out, err := sh(ctx, b.text)
+			if err != nil {
+				t.Fatalf("%v\n%s%s", err, b.text, out)
+			}
+			t.Logf("%s%s", b.text, out)
+		})
+	}
+}
+
+// needContainers skips where this process can make no control groups.
+func needContainers(t *testing.T) {
+	t.Helper()
+	host, err := cgroup.Discover("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := host.Root(fmt.Sprintf("docs-%d", os.Getpid()), cgroup.Memory)
+	if err != nil {
+		t.Skipf("needs control groups: %v", err)
+	}
+	if err := root.Remove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCode compares the blocks that are taken from the project with where they come from.
+func TestCode(t *testing.T) {
+	for _, file := range documents(t) {
+		for _, b := range blocksOf(t, file) {
+			from, ok := strings.CutPrefix(b.note, "from ")
+			switch {
+			case ok && !strings.Contains(read(t, filepath.Join("..", from)), b.text):
+				t.Errorf("%s:%d: does not stand in %s any more", file, b.line, from)
+			case !ok && b.language == "go":
+				t.Errorf("%s:%d: Go code must be taken from the project: say from which file", file, b.line)
+			}
+		}
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// TestLinks looks for the files that documents point to.
+func TestLinks(t *testing.T) {
+	for _, file := range documents(t) {
+		for _, m := range link.FindAllStringSubmatch(read(t, file), -1) {
+			target, _, _ := strings.Cut(m[1], "#")
+			if target == "" || strings.Contains(target, "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), target)); err != nil {
+				t.Errorf("%s: points to %s, which is not there", file, m[1])
+			}
+		}
+	}
+}
+
+func TestBlocks(t *testing.T) {
+	got, err := blocks("a\n<!-- needs x -->\n```sh\none\ntwo\n```\n\n```\nthree\n```\n")
+	want := []block{{3, "sh", "needs x", "one\ntwo\n"}, {8, "", "", "three\n"}}
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("blocks are %v (%v), want %v", got, err, want)
+	}
+	if _, err := blocks("```sh\nnever\n"); err == nil {
+		t.Error("a block that does not end is taken for good")
+	}
+}
