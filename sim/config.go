@@ -43,6 +43,16 @@ func Uniform(n int, capacity resource.Vector) []cluster.Node {
 	return nodes
 }
 
+// Pool returns one node with the capacities of all nodes together: the Meganode of YARN-ME section 6.2, on which memory
+// is not fragmented.
+func Pool(nodes []cluster.Node) []cluster.Node {
+	var all resource.Vector
+	for _, n := range nodes {
+		all = all.Add(n.Capacity)
+	}
+	return Uniform(1, all)
+}
+
 // Check returns an error that names the first field that is out of range.
 func (c *Config) Check() error {
 	switch {

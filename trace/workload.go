@@ -38,6 +38,32 @@ type StageTruth struct {
 	IdealMemory resource.Amount
 	// Elasticity is the real profile; nil is as estimated.
 	Elasticity *cluster.Elasticity
+	// IdealMemories is IdealMemory for each task where tasks differ, nil otherwise.
+	IdealMemories []resource.Amount
+	// Phases are what a task passes through, in order; nil is one phase that needs what the stage's Ideal says. Their
+	// durations are stretched so that they add up to the real duration of the task, if that is given.
+	Phases []Phase
+	// TaskPhases are Phases for each task where tasks differ, nil otherwise.
+	TaskPhases [][]Phase
+	// Heap is set for programs with a garbage-collected heap.
+	Heap *Heap
+}
+
+// Phase is a span of a task with one demand.
+type Phase struct {
+	Name string
+	// Duration of the phase when it gets all that it demands.
+	Duration time.Duration
+	// Demand is CPU, working set (the memory in use), and disk and network bandwidth.
+	Demand resource.Vector
+}
+
+// Heap is the memory of a program that collects garbage, such as a JVM.
+type Heap struct {
+	// Live is the largest live set, bytes: with a smaller heap the program fails.
+	Live resource.Amount
+	// Size is the maximum heap, bytes; 0 is as much as was granted.
+	Size resource.Amount
 }
 
 // Command is a program with its arguments. Placeholders such as {memory} are filled in when a task starts.
