@@ -248,7 +248,14 @@ type JobState struct {
 	AllStartedKnown bool
 	Started         timeline.Time // first launch; meaningful from StatusRunning on
 	Finish          timeline.Time // meaningful when Status.Ended()
+
+	// Version changes whenever Tasks, a launch among them, or what is pending does: what a policy has worked out for a
+	// job holds until then.
+	Version uint64
 }
+
+// Retired reports whether j is no longer among Snapshot.Jobs: it has ended, and so have all its tasks.
+func (j *JobState) Retired() bool { return j.Status.Ended() && len(j.Tasks) == 0 }
 
 // NextStage returns the index of the first stage that may start a task now; ok is false if there is none.
 func (j *JobState) NextStage() (stage int, ok bool) {

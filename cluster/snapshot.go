@@ -38,8 +38,9 @@ type Snapshot struct {
 	// Synced is false until the substrate has reported what it holds.
 	Synced bool
 
-	byJob  map[JobID]*JobState
-	byTask map[TaskID]*TaskState
+	byJob   map[JobID]*JobState
+	byTask  map[TaskID]*TaskState
+	largest resource.Vector // capacity of the nodes that have not left
 	// The indexes are brought up to date when they are asked: where work comes by heartbeats nobody asks.
 	open    roomIndex    // nodes that are not reserved
 	kept    roomIndex    // nodes that are
@@ -130,14 +131,16 @@ func (s *Snapshot) CheckFits(j *Job, elastic bool) error {
 }
 
 // Largest returns the most of each resource that any node has.
-func (s *Snapshot) Largest() resource.Vector {
-	var largest resource.Vector
+func (s *Snapshot) Largest() resource.Vector { return s.largest }
+
+// findLargest looks at all nodes, which is needed only when one left.
+func (s *Snapshot) findLargest() {
+	s.largest = resource.Vector{}
 	for _, n := range s.Nodes {
 		if !n.Gone {
-			largest = largest.Max(n.Capacity)
+			s.largest = s.largest.Max(n.Capacity)
 		}
 	}
-	return largest
 }
 
 func (s *Snapshot) fitsSomewhere(need resource.Vector) bool {
@@ -201,7 +204,7 @@ func (s *Snapshot) join(n *Node) error {
 		return fmt.Errorf("node %q %s %d: must not be negative", n.Name, k, n.Capacity[k])
 	}
 	s.Nodes = append(s.Nodes, &NodeState{Node: *n, Free: n.Capacity})
-	s.Capacity = s.Capacity.Add(n.Capacity)
+	s.Capacity, s.largest = s.Capacity.Add(n.Capacity), s.largest.Max(n.Capacity)
 	s.touch(s.Nodes[n.ID])
 	return nil
 }
@@ -221,6 +224,7 @@ func (s *Snapshot) leave(now timeline.Time, id NodeID) error {
 	}
 	n.Gone = true
 	s.Capacity = s.Capacity.Sub(n.Capacity)
+	s.findLargest()
 	s.reindex(n)
 	return nil
 }
@@ -351,6 +355,7 @@ func (s *Snapshot) launch(now timeline.Time, id TaskID) error {
 func (s *Snapshot) markRunning(t *TaskState, at timeline.Time) {
 	t.Running, t.Launched = true, at
 	t.Node.Version++
+	t.Job.Version++
 	p := &t.Job.Progress[t.ID.Stage]
 	p.Booked--
 	p.Running++
@@ -459,6 +464,7 @@ func (s *Snapshot) book(j *JobState, id TaskID, n *NodeState, grant resource.Vec
 		n.ElasticDisk += stage.Elasticity.DiskRate
 	}
 	j.Progress[id.Stage].Booked++
+	j.Version++
 	j.Waiting = Reason{}
 	s.byTask[id] = t
 	if !stage.Coordinator {
@@ -486,6 +492,7 @@ func (s *Snapshot) end(now timeline.Time, id TaskID, outcome Outcome) error {
 		p.Booked--
 	}
 	s.release(t)
+	j.Version++
 	s.Changes.Tasks = true
 	s.staleByEnd(now, t)
 	s.touch(n)
@@ -498,7 +505,7 @@ func (s *Snapshot) end(now timeline.Time, id TaskID, outcome Outcome) error {
 		s.fail(now, j, id, outcome)
 	}
 	s.Changes.Jobs = append(s.Changes.Jobs, j)
-	if j.Status.Ended() && len(j.Tasks) == 0 {
+	if j.Retired() {
 		s.retire(now, j)
 	}
 	// The caller may still look at t during this step; it is used again only after later bookings.
@@ -515,12 +522,13 @@ func (s *Snapshot) endBeforeSync(now timeline.Time, id TaskID, outcome Outcome) 
 	if err := j.take(id); err != nil {
 		return fmt.Errorf("task %s: ended: %w", id, err)
 	}
+	j.Version++
 	if outcome == Succeeded {
 		s.succeed(now, j, id.Stage)
 	} else {
 		s.fail(now, j, id, outcome)
 	}
-	if j.Status.Ended() && len(j.Tasks) == 0 {
+	if j.Retired() {
 		s.retire(now, j)
 	}
 	return nil

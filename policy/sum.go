@@ -2,7 +2,6 @@ package policy
 
 import (
 	"math/bits"
-	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -20,41 +19,19 @@ import (
 type sum struct {
 	gap   gap
 	nodes []nodeWork // by NodeID
-	work  []jobWork
-}
-
-// jobWork is what one job still asks for.
-type jobWork struct {
-	job     *cluster.JobState
-	queued  float64       // byte-seconds of tasks that have not started
-	longest time.Duration // of a queued task
-	running timeline.Time // the latest end of its running tasks
-	known   bool          // every task has an estimate
+	work  []jobWork  // the least queued first
 }
 
 func (s *sum) estimate(now timeline.Time, p *cluster.Plan) {
 	capacity := float64(p.Capacity[resource.Memory])
 	busy := s.committed(now, p)
-	largest := p.Largest() // stands for all nodes when tasks are cut to their part of a node
-	s.work = s.work[:0]
-	for _, j := range p.Jobs {
-		s.work = append(s.work, measure(now, p, j, largest))
-	}
-	slices.SortFunc(s.work, func(a, b jobWork) int {
-		switch {
-		case a.queued < b.queued:
-			return -1
-		case a.queued > b.queued:
-			return 1
-		}
-		return int(min(1, max(-1, a.job.ID-b.job.ID)))
-	})
+	s.measure(p)
 	smaller := 0.0 // sum over the jobs with less queued
 	for i := range s.work {
 		w := &s.work[i]
 		ahead := smaller + w.queued*float64(len(s.work)-i)
 		smaller += w.queued
-		end := w.running
+		end := max(now, w.running)
 		if w.longest > 0 {
 			end = max(end, p.LaunchTime(w.job, now).Add(w.longest))
 			if capacity > 0 {
@@ -66,7 +43,7 @@ func (s *sum) estimate(now timeline.Time, p *cluster.Plan) {
 	}
 }
 
-func (s *sum) dropCaches() { s.nodes = nil }
+func (s *sum) dropCaches() { s.nodes, s.work = nil, nil }
 
 func seconds(s float64) time.Duration { return time.Duration(min(s, 1e9) * 1e9) }
 
@@ -147,39 +124,4 @@ func (s *sum) commit(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) n
 		}
 	}
 	return w
-}
-
-func measure(now timeline.Time, p *cluster.Plan, j *cluster.JobState, node resource.Vector) jobWork {
-	w := jobWork{job: j, running: now, known: true}
-	for _, t := range j.Tasks {
-		if t.Stage().Coordinator {
-			continue
-		}
-		end, ok := p.EstimatedEnd(t, now)
-		w.known = w.known && ok
-		w.running = max(w.running, end)
-	}
-	for i := range j.Stages {
-		stage, pending := &j.Stages[i], j.Progress[i].Pending
-		if pending == 0 || stage.Coordinator {
-			continue
-		}
-		// What no node can hold with its ideal memory runs under-sized or never: its end says nothing about waiting.
-		w.known = w.known && stage.Duration > 0 && stage.Ideal.FitsIn(node)
-		w.longest = max(w.longest, stage.Duration)
-		w.queued += float64(pending) * stage.Duration.Seconds() * partOfNode(stage.Ideal, node)
-	}
-	return w
-}
-
-// partOfNode returns how much of a node's memory one task takes when the node is full of its like, in bytes.
-func partOfNode(need, node resource.Vector) float64 {
-	fit := resource.Amount(1)
-	if need[resource.Memory] > 0 {
-		fit = node[resource.Memory] / need[resource.Memory]
-	}
-	if need[resource.CPU] > 0 {
-		fit = min(fit, node[resource.CPU]/need[resource.CPU])
-	}
-	return float64(node[resource.Memory]) / float64(max(1, fit))
 }
