@@ -29,6 +29,9 @@ type workloadJSON struct {
 	// Generated workloads only.
 	Seed    *uint64 `json:"seed,omitempty"`
 	Penalty string  `json:"penalty,omitempty"`
+	// How far off the truth estimates are, and the seed of their errors; only if they are.
+	Misjudged    string  `json:"misjudged,omitempty"`
+	MisjudgeSeed *uint64 `json:"misjudge_seed,omitempty"`
 }
 
 type clusterJSON struct {

@@ -22,11 +22,14 @@ type workloadOptions struct {
 	name, format string
 	penalty      string
 	generate     trace.GenerateOptions
+	misjudged    string // how far off estimates are
+	misjudgeSeed uint64
 }
 
 func (o *workloadOptions) defaults() {
 	o.format, o.penalty = "bellows", "none"
 	o.generate = trace.DefaultGenerateOptions(trace.Uniform)
+	o.misjudged, o.misjudgeSeed = "none", 1
 }
 
 func (o *workloadOptions) flags(f *pflag.FlagSet) {
@@ -40,6 +43,8 @@ func (o *workloadOptions) flags(f *pflag.FlagSet) {
 	f.Var(rangeValue[time.Duration]{&g.Duration, trace.ParseTaskDuration, shortDuration}, "task-duration", "generated: run time at ideal memory")
 	f.Var(rangeValue[time.Duration]{&g.Arrivals, trace.ParseArrivals, shortDuration}, "arrivals", "generated: when jobs are submitted")
 	f.Uint64Var(&g.Seed, "seed", g.Seed, "generated: a `number`; same seed, same workload")
+	f.StringVar(&o.misjudged, "misjudge", o.misjudged, "`errors` of estimates, up to: any of duration=0.15, memory=-0.5, penalty=0.5, with commas between")
+	f.Uint64Var(&o.misjudgeSeed, "misjudge-seed", o.misjudgeSeed, "a `number` to draw those errors from")
 }
 
 // settle takes the defaults of the distribution for what no flag has set.
@@ -86,12 +91,19 @@ func (o *workloadOptions) load(ctx context.Context) (*trace.Workload, error) {
 	if err != nil {
 		return nil, usage(err)
 	}
+	misjudged, err := trace.ParseMisjudgement(o.misjudged)
+	if err != nil {
+		return nil, usage(err)
+	}
 	w, err := o.source(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if penalty.Kind != cluster.NotElastic {
 		w.SetPenalty(penalty, trace.DefaultMinShare, trace.DefaultGranularity)
+	}
+	if misjudged != (trace.Misjudgement{}) {
+		w = trace.Misjudge(w, misjudged, o.misjudgeSeed)
 	}
 	return w, nil
 }
@@ -141,6 +153,9 @@ func (o *workloadOptions) describe(w *trace.Workload) workloadJSON {
 	d := workloadJSON{Name: o.name, Format: o.format, Jobs: len(w.Jobs), Penalty: o.penalty}
 	if o.generated() {
 		d.Format, d.Seed = "generated", &o.generate.Seed
+	}
+	if o.misjudged != "none" {
+		d.Misjudged, d.MisjudgeSeed = o.misjudged, &o.misjudgeSeed
 	}
 	for i := range w.Jobs {
 		for _, s := range w.Jobs[i].Stages {
