@@ -287,26 +287,31 @@ func (j *JobState) Pending() int {
 	return n
 }
 
-// TaskState is a task that is booked or running.
+// TaskState is a task that is booked or running. What is looked at for many tasks at a time stands together: at 10,000
+// nodes the memory is what a look costs.
 type TaskState struct {
-	ID      TaskID
+	Grant resource.Vector
+	// end is when it should end; Never is unknown.
+	end     timeline.Time
 	Job     *JobState
-	Node    *NodeState
-	Grant   resource.Vector
+	ID      TaskID
+	Running bool // launched
 	Elastic bool // granted less than ideal memory
-	Attempt int  // 1 for the first
-	// Decision is the Start decision that booked it.
-	Decision DecisionID
-	Booked   timeline.Time
-	// Launched is when it began to run; meaningful if Running.
-	Launched timeline.Time
-	Running  bool
-	// Duration is the estimated run time with this grant; 0 is unknown.
-	Duration time.Duration
+	Steers  bool // is its job's coordinator
 	// Killing is set when a Kill decision for it has been given.
 	Killing bool
 
-	inNode, inJob int // positions in Node.Tasks and Job.Tasks
+	inNode, inJob int32 // positions in Node.Tasks and Job.Tasks
+
+	Node *NodeState
+	// Duration is the estimated run time with this grant; 0 is unknown.
+	Duration time.Duration
+	Booked   timeline.Time
+	// Launched is when it began to run; meaningful if Running.
+	Launched timeline.Time
+	// Decision is the Start decision that booked it.
+	Decision DecisionID
+	Attempt  int // 1 for the first
 }
 
 // Stage returns the stage of the task.
@@ -315,12 +320,20 @@ func (t *TaskState) Stage() *Stage { return &t.Job.Stages[t.ID.Stage] }
 // EstimatedEnd returns when the task should end, as far as known at now; a task that is overdue should end now. ok is
 // false if its run time is unknown.
 func (s *Snapshot) EstimatedEnd(t *TaskState, now timeline.Time) (end timeline.Time, ok bool) {
-	if t.Duration <= 0 {
+	if t.end == timeline.Never {
 		return timeline.Never, false
 	}
+	return max(now, t.end), true
+}
+
+// foreseeEnd works out when t should end.
+func (s *Snapshot) foreseeEnd(t *TaskState) {
 	from := t.Launched
 	if !t.Running {
-		from = s.LaunchTime(t.Job, t.Booked)
+		from = s.LaunchTime(t.Job.Submitted, t.Booked)
 	}
-	return max(now, from.Add(t.Duration)), true
+	t.end = timeline.Never
+	if t.Duration > 0 {
+		t.end = from.Add(t.Duration)
+	}
 }

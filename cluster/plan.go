@@ -71,8 +71,7 @@ func (p *Plan) Start(j *JobState, stage int, n *NodeState, memory resource.Amoun
 		p.fail("start of a task of job %d on node %q with %v: only %v are free", j.ID, n.Name, grant, n.Free)
 	default:
 		id := TaskID{j.ID, int32(stage), j.Progress[stage].nextIndex()}
-		t := p.book(j, id, n, grant)
-		t.Booked = p.now
+		t := p.book(p.now, j, id, n, grant)
 		t.Decision = p.add(Decision{Kind: Start, Task: id, Node: n.ID, Grant: grant, Duration: t.Duration, Reason: why})
 		p.starts++
 		return t

@@ -94,11 +94,12 @@ func (s *Snapshot) first(x *roomIndex, need resource.Vector, from NodeID) (*Node
 	return s.Nodes[n], true
 }
 
-// LaunchTime returns when a task of j that is booked at the given time should begin to run.
-func (s *Snapshot) LaunchTime(j *JobState, booked timeline.Time) timeline.Time {
+// LaunchTime returns when a task that is booked at the given time, of a job submitted at the given time, should begin to
+// run.
+func (s *Snapshot) LaunchTime(submitted, booked timeline.Time) timeline.Time {
 	if s.LaunchHeartbeat > 0 {
 		every := timeline.Time(s.LaunchHeartbeat)
-		booked = j.Submitted + ((booked-j.Submitted)/every+1)*every
+		booked = submitted + ((booked-submitted)/every+1)*every
 	}
 	return booked.Add(s.LaunchDelay)
 }
@@ -354,6 +355,7 @@ func (s *Snapshot) launch(now timeline.Time, id TaskID) error {
 
 func (s *Snapshot) markRunning(t *TaskState, at timeline.Time) {
 	t.Running, t.Launched = true, at
+	s.foreseeEnd(t)
 	t.Node.Version++
 	t.Job.Version++
 	p := &t.Job.Progress[t.ID.Stage]
@@ -404,8 +406,7 @@ func (s *Snapshot) adopt(e *Event) error {
 	if err := j.take(e.Task); err != nil {
 		return fmt.Errorf("task %s: adopted: %w", e.Task, err)
 	}
-	t := s.book(j, e.Task, n, e.Grant)
-	t.Booked = e.Launched
+	t := s.book(e.Launched, j, e.Task, n, e.Grant)
 	s.markRunning(t, e.Launched)
 	return nil
 }
@@ -447,7 +448,7 @@ func (p *StageState) nextIndex() int32 {
 }
 
 // book gives a task room on a node.
-func (s *Snapshot) book(j *JobState, id TaskID, n *NodeState, grant resource.Vector) *TaskState {
+func (s *Snapshot) book(at timeline.Time, j *JobState, id TaskID, n *NodeState, grant resource.Vector) *TaskState {
 	var t *TaskState
 	if last := len(s.spare) - 1; last >= 0 {
 		t, s.spare = s.spare[last], s.spare[:last]
@@ -455,9 +456,11 @@ func (s *Snapshot) book(j *JobState, id TaskID, n *NodeState, grant resource.Vec
 		t = new(TaskState)
 	}
 	stage := &j.Stages[id.Stage]
-	*t = TaskState{ID: id, Job: j, Node: n, Grant: grant, Attempt: j.Progress[id.Stage].attempts[id.Index] + 1,
-		Elastic: grant[resource.Memory] < stage.Ideal[resource.Memory], inNode: len(n.Tasks), inJob: len(j.Tasks)}
+	*t = TaskState{ID: id, Job: j, Node: n, Grant: grant, Attempt: j.Progress[id.Stage].attempts[id.Index] + 1, Booked: at,
+		Elastic: grant[resource.Memory] < stage.Ideal[resource.Memory], Steers: stage.Coordinator,
+		inNode: int32(len(n.Tasks)), inJob: int32(len(j.Tasks))}
 	t.Duration, _ = stage.DurationAt(grant[resource.Memory])
+	s.foreseeEnd(t)
 	n.Tasks, j.Tasks = append(n.Tasks, t), append(j.Tasks, t)
 	n.Free, j.Used = n.Free.Sub(grant), j.Used.Add(grant)
 	if t.Elastic {

@@ -235,7 +235,7 @@ func coherent(t reporter, s *Snapshot) {
 			if !task.Stage().Coordinator {
 				running++
 			}
-			if task.Node != n || task.inNode != at || s.byTask[task.ID] != task {
+			if task.Node != n || int(task.inNode) != at || s.byTask[task.ID] != task {
 				t.Errorf("task %s is filed wrongly", task.ID)
 			}
 		}
@@ -256,7 +256,7 @@ func coherent(t reporter, s *Snapshot) {
 		used, kept := resource.Vector{}, 0
 		for at, task := range j.Tasks {
 			used = used.Add(task.Grant)
-			if task.inJob != at || task.Job != j {
+			if int(task.inJob) != at || task.Job != j {
 				t.Errorf("task %s is filed wrongly", task.ID)
 			}
 		}

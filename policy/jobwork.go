@@ -2,6 +2,7 @@ package policy
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -11,46 +12,51 @@ import (
 
 // jobWork is what one job still asks for, worked out once for each version of the job.
 type jobWork struct {
-	job     *cluster.JobState
-	version uint64
-	node    resource.Vector // the largest node, which stands for all when tasks are cut to their part of a node
-	queued  float64         // byte-seconds of tasks that have not started
-	longest time.Duration   // of a queued task
-	running timeline.Time   // the latest end of its running tasks, which may have passed
-	known   bool            // every task has an estimate
+	job       *cluster.JobState
+	version   uint64
+	submitted timeline.Time
+	queued    float64       // byte-seconds of tasks that have not started
+	longest   time.Duration // of a queued task
+	running   timeline.Time // the latest end of its running tasks, which may have passed
+	known     bool          // every task has an estimate
 }
 
 // measure brings s.work up to date with the jobs of p: ended jobs leave, new ones come, those that changed are measured
 // again. The order is nearly that of the last time, so that sorting costs little more than looking.
 func (s *sum) measure(p *cluster.Plan) {
-	left := s.work[:0]
-	for _, w := range s.work {
-		if !w.job.Retired() {
-			left = append(left, w)
-		}
-	}
-	clear(s.work[len(left):])
-	s.work = left
+	s.removeRetired()
 	if len(s.work) < len(p.Jobs) {
 		s.addNew(p)
 	}
 	largest := p.Largest()
+	anew := s.node != largest
+	s.node = largest
 	for i := range s.work {
-		if w := &s.work[i]; w.version != w.job.Version || w.node != largest {
+		if w := &s.work[i]; anew || w.version != w.job.Version {
 			*w = workOf(p, w.job, largest)
 		}
 		s.sift(i)
 	}
 }
 
-// addNew enters the jobs that are not known yet. Their version is none that a job has.
+func (s *sum) removeRetired() {
+	s.work = slices.DeleteFunc(s.work, func(w jobWork) bool {
+		if w.job.Retired() {
+			delete(s.known, w.job)
+			return true
+		}
+		return false
+	})
+}
+
+// addNew enters the jobs that are not known yet, with a version that no job has. They are mostly the last of all.
 func (s *sum) addNew(p *cluster.Plan) {
-	known := make(map[*cluster.JobState]bool, len(s.work))
-	for i := range s.work {
-		known[s.work[i].job] = true
+	if s.known == nil {
+		s.known = map[*cluster.JobState]bool{}
 	}
-	for _, j := range p.Jobs {
-		if !known[j] {
+	for i := len(p.Jobs) - 1; len(s.work) < len(p.Jobs); i-- {
+		if j := p.Jobs[i]; !s.known[j] {
+			s.known[j] = true
 			s.work = append(s.work, jobWork{job: j, version: math.MaxUint64})
 		}
 	}
@@ -74,9 +80,9 @@ func (w *jobWork) less(v *jobWork) bool {
 }
 
 func workOf(p *cluster.Plan, j *cluster.JobState, node resource.Vector) jobWork {
-	w := jobWork{job: j, version: j.Version, node: node, running: math.MinInt64, known: true}
+	w := jobWork{job: j, version: j.Version, submitted: j.Submitted, running: math.MinInt64, known: true}
 	for _, t := range j.Tasks {
-		if t.Stage().Coordinator {
+		if t.Steers {
 			continue
 		}
 		end, ok := p.EstimatedEnd(t, math.MinInt64)

@@ -96,7 +96,7 @@ func (r *resimulation) estimate(now timeline.Time, p *cluster.Plan) {
 	}
 	for i := range r.jobs {
 		j := &r.jobs[i]
-		end := p.LaunchTime(j.state, j.end)
+		end := p.LaunchTime(j.state.Submitted, j.end)
 		if p.LaunchHeartbeat == 0 {
 			end = j.end
 		}
@@ -310,7 +310,7 @@ func (r *resimulation) offerAt(node int32, at timeline.Time) {
 }
 
 func (r *resimulation) readyAt(p *cluster.Plan, job int32, booked timeline.Time) {
-	at := p.LaunchTime(r.jobs[job].state, booked)
+	at := p.LaunchTime(r.jobs[job].state.Submitted, booked)
 	if p.LaunchHeartbeat > 0 {
 		at -= timeline.Time(p.LaunchDelay) // a coordinator is launched by the heartbeat that finds it granted
 	}
@@ -439,7 +439,7 @@ func (r *resimulation) start(p *cluster.Plan, node, job int32) bool {
 		r.running++
 		j.pending--
 		j.lastStart = r.now
-		r.addTask(simTask{s.cpu, s.memory, stage, node}, p.LaunchTime(j.state, r.now).Add(s.duration), s.duration > 0)
+		r.addTask(simTask{s.cpu, s.memory, stage, node}, p.LaunchTime(j.state.Submitted, r.now).Add(s.duration), s.duration > 0)
 	}
 	r.requeue(job)
 	if n.holder == job {

@@ -18,8 +18,10 @@ import (
 // cluster with every other job until either has no more queued, so that it waits for the sum of min(w, w of the other).
 type sum struct {
 	gap   gap
-	nodes []nodeWork // by NodeID
-	work  []jobWork  // the least queued first
+	nodes []nodeWork                 // by NodeID
+	work  []jobWork                  // the least queued first
+	known map[*cluster.JobState]bool // the jobs in work
+	node  resource.Vector            // the largest node, which stands for all when tasks are cut to their part of a node
 }
 
 func (s *sum) estimate(now timeline.Time, p *cluster.Plan) {
@@ -33,7 +35,7 @@ func (s *sum) estimate(now timeline.Time, p *cluster.Plan) {
 		smaller += w.queued
 		end := max(now, w.running)
 		if w.longest > 0 {
-			end = max(end, p.LaunchTime(w.job, now).Add(w.longest))
+			end = max(end, p.LaunchTime(w.submitted, now).Add(w.longest))
 			if capacity > 0 {
 				end = max(end, now.Add(seconds((busy+ahead)/capacity)))
 			}
@@ -43,7 +45,7 @@ func (s *sum) estimate(now timeline.Time, p *cluster.Plan) {
 	}
 }
 
-func (s *sum) dropCaches() { s.nodes, s.work = nil, nil }
+func (s *sum) dropCaches() { *s = sum{} }
 
 func seconds(s float64) time.Duration { return time.Duration(min(s, 1e9) * 1e9) }
 
