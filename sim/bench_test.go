@@ -1,11 +1,19 @@
 package sim
 
 import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/trace"
 )
 
 // BenchmarkU100 is the YARN-ME authors' scale: 100 jobs of 14,970 tasks on 100 nodes, from their trace. cpu-ms is the
@@ -41,6 +49,74 @@ func BenchmarkU100(b *testing.B) {
 			b.ReportMetric(float64(processorTime(b)-before)/float64(time.Millisecond)/float64(runs), "cpu-ms")
 		})
 	}
+}
+
+// BenchmarkScale grows cluster and workload together, jobs drawn as in YARN-ME section 6.1 with a penalty of 3x. The cost
+// of an event should stay flat: ns/event at 10,000 nodes within twice that at 100. peak-MB is the most memory that the
+// process held.
+func BenchmarkScale(b *testing.B) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as bellows simulate
+	for _, name := range []string{"fair", "yarn-me"} {
+		for _, n := range []int{100, 1000, 3000, 10000} {
+			b.Run(fmt.Sprintf("%s/nodes=jobs=%d", name, n), func(b *testing.B) {
+				w := scaledWorkload(b, n)
+				c := Config{Nodes: Uniform(n, resource.Of(16*resource.Core, 10000*resource.MB)), Heartbeat: time.Second,
+					StartsPerHeartbeat: 1, CoordinatorHeartbeat: time.Second}
+				forgetPeakMemory(b)
+				before := processorTime(b)
+				events := int64(0)
+				for b.Loop() {
+					p, err := policy.New(name, map[string]string{name + ".reservations": "true"})
+					if err != nil {
+						b.Fatal(err)
+					}
+					r, err := Run(c, w, p)
+					if err != nil {
+						b.Fatal(err)
+					}
+					events += r.Events
+				}
+				cpu := processorTime(b) - before
+				b.ReportMetric(float64(cpu)/float64(events), "cpu-ns/event")
+				b.ReportMetric(cpu.Seconds()/float64(b.N), "cpu-s")
+				b.ReportMetric(peakMemory(b), "peak-MB")
+			})
+		}
+	}
+}
+
+func scaledWorkload(b *testing.B, jobs int) *trace.Workload {
+	o := trace.DefaultGenerateOptions(trace.Uniform)
+	o.Jobs = jobs
+	w, err := trace.Generate(trace.Uniform, o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	w.SetPenalty(cluster.Elasticity{Kind: cluster.SawToothTable, Factor: 3}, 0.1, 100*resource.MB)
+	return w
+}
+
+// forgetPeakMemory makes the kernel count the peak from now on.
+func forgetPeakMemory(b *testing.B) {
+	runtime.GC()
+	debug.FreeOSMemory()
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		b.Logf("peak memory includes what ran before: %v", err)
+	}
+}
+
+// peakMemory returns the peak resident memory of this process in MB.
+func peakMemory(b *testing.B) float64 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), "VmHWM:")
+	var kib float64
+	if _, err := fmt.Sscan(after, &kib); err != nil {
+		b.Fatal(err)
+	}
+	return kib * 1024 / 1e6
 }
 
 // processorTime is what this process has used so far, of all cores.
