@@ -44,6 +44,7 @@ type entry struct {
 var registry = map[string]entry{
 	"fifo":    {about: "first come, first served; the first job that does not fit blocks all behind it", make: newFIFO},
 	"fair":    {about: "YARN's fair sharing by memory", parameters: fairParameters("fair", "false"), make: newFair},
+	"srjf":    {about: "shortest remaining job first: the job with the least work left to start is served first (YARN-ME, section 6.2)", make: newSRJF},
 	"yarn-me": {about: "fair sharing that under-sizes tasks where that does not delay their job (YARN-ME, Algorithm 1)", parameters: yarnMEParameters(), make: newYarnME},
 }
 

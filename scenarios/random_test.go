@@ -19,6 +19,7 @@ var choices = []choice{
 	made("fair", "reservations", "false"),
 	made("fair", "gaps", "true"),
 	made("fair", "gaps", "false"),
+	made("srjf"),
 	made("yarn-me"),
 	made("yarn-me", "reservations", "false"),
 	made("yarn-me", "gaps", "true"),

@@ -40,6 +40,7 @@ type dssRun struct {
 	penalty   string
 	amMemory  resource.Amount
 	perBeat   int
+	pooled    bool   // on one node as large as all
 	otherName string // for yarn-me: the run without the check of job ends, smartg
 }
 
@@ -48,6 +49,9 @@ func (r *dssRun) config() Config {
 		CoordinatorHeartbeat: time.Second, StartsPerHeartbeat: r.perBeat}
 	if r.amMemory > 0 {
 		c.Coordinator = resource.Of(resource.Core, r.amMemory)
+	}
+	if r.pooled {
+		c.Nodes = Pool(c.Nodes)
 	}
 	return c
 }
@@ -164,16 +168,26 @@ func TestMeganodeFairEqualsDSS(t *testing.T) {
 		{name: "u100-mega-fair-multi-am0", trace: "u100-s12345.trace", nodes: 100},
 	} {
 		t.Run(r.name, func(t *testing.T) {
-			c := r.config()
-			c.Nodes = Uniform(1, resource.Of(16*resource.Core, 10000*resource.MB).Scale(int64(r.nodes)))
-			p, err := policy.New("fair", map[string]string{"fair.reservations": "false"})
-			if err != nil {
-				t.Fatal(err)
+			r.policy, r.settings, r.pooled = "fair", "reservations=false", true
+			ours := r.simulate(t)
+			if mean, equal := distance(t, ours, theirEnds(t, r.name)); equal != len(ours.Jobs) {
+				t.Errorf("%d of %d jobs end when theirs do; mean difference %v", equal, len(ours.Jobs), mean)
 			}
-			ours, err := Run(c, readDSS(t, r.trace, ""), p)
-			if err != nil {
-				t.Fatal(err)
-			}
+		})
+	}
+}
+
+// TestSRJFEqualsDSS is their SRTF: on nodes, and on the one big node that is the paper's Meganode. Theirs starts any number
+// of tasks per heartbeat.
+func TestSRJFEqualsDSS(t *testing.T) {
+	needFixtures(t)
+	for _, r := range []dssRun{
+		{name: "u20-srtf-am0", trace: "u20-s777.trace", nodes: 20},
+		{name: "u100-mega-srtf-am0", trace: "u100-s12345.trace", nodes: 100, pooled: true},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			r.policy = "srjf"
+			ours := r.simulate(t)
 			if mean, equal := distance(t, ours, theirEnds(t, r.name)); equal != len(ours.Jobs) {
 				t.Errorf("%d of %d jobs end when theirs do; mean difference %v", equal, len(ours.Jobs), mean)
 			}
@@ -229,11 +243,14 @@ func TestTinyEqualsDSS(t *testing.T) {
 		}
 		run, ok := tinyCase(head)
 		if !ok {
-			continue // the Meganode under srtf is another policy
+			continue // smartg has no counterpart here
 		}
 		cases++
 		t.Run(strings.ReplaceAll(head[0][3:], " ", "_"), func(t *testing.T) {
-			settings := map[string]string{run.policy + ".reservations": strconv.FormatBool(strings.Contains(head[3], "-r"))}
+			settings := map[string]string{}
+			if run.policy != "srjf" {
+				settings[run.policy+".reservations"] = strconv.FormatBool(strings.Contains(head[3], "-r"))
+			}
 			if run.policy == "yarn-me" {
 				settings["yarn-me.timeline"], settings["yarn-me.gaps"] = "resimulate", "false"
 			}
@@ -250,7 +267,7 @@ func TestTinyEqualsDSS(t *testing.T) {
 			compareTasks(t, res, block)
 		})
 	}
-	if cases < 6 {
+	if cases < 8 {
 		t.Errorf("only %d cases found", cases)
 	}
 }
@@ -264,10 +281,13 @@ func tinyCase(head []string) (dssRun, bool) {
 	case "regular":
 	case "peek":
 		run.policy, run.penalty = "yarn-me", words[1]+":"+words[2]
+	case "srtf":
+		run.policy, run.perBeat = "srjf", 0
 	default:
 		return run, false
 	}
-	return run, !strings.Contains(head[3], "meganode")
+	run.pooled = strings.Contains(head[3], "meganode")
+	return run, true
 }
 
 // compareTasks compares launches, ends and memory; which of its like a task is does not matter.

@@ -35,11 +35,17 @@ Nodes work by heartbeats, as in YARN, or at once, as bellows does on one machine
 collects what the job was granted. Unless given, both are 1s for dss traces and
 generated workloads, and 0 for bellows workloads.
 
+A policy given as NAME@pool runs on one node as large as all together, where no
+memory is fragmented and any number of tasks starts per heartbeat: srjf@pool is
+the idealised Meganode of section 6.2 of that paper. --pool does so for all.
+
 Policies run at the same time on all cores; the results do not depend on that.
 simulation.cpu_s is the CPU time of one policy: that of the whole process if it
 runs alone, else that of its thread, which leaves out most garbage collection.`
 
 const simulateExample = `  bellows simulate --workload uniform --jobs 50 --nodes 50 --policy fair,yarn-me
+  bellows simulate --workload uniform --penalty sawtooth:1.5 \
+      --policy fair,yarn-me,srjf@pool
   bellows simulate --workload mix.yaml --node-memory 4GiB --node-cpus 2
   bellows simulate --workload u100.trace --format dss --nodes 100 \
       --policy fair,yarn-me --set fair.reservations=true \
@@ -57,7 +63,8 @@ type simulateOptions struct {
 	am           resource.Vector
 	launchDelay  time.Duration
 
-	policies []string
+	policies []string // as given: NAME or NAME@pool
+	pool     bool     // all of them run on one node as large as all
 	settings map[string]string
 	parallel int
 
@@ -100,7 +107,8 @@ func simulateCommand() *cobra.Command {
 	f.Var(memoryValue(&o.am[resource.Memory]).orZero(), "am-memory", "memory of an application master")
 	f.Var(cpuValue(&o.am[resource.CPU]).orZero(), "am-cpus", "cores of an application master")
 	f.Var(durationValue{&o.launchDelay, 0}, "launch-delay", "from decision to launch, where there is no application master")
-	f.StringSliceVar(&o.policies, "policy", o.policies, "`names` of policies to compare: "+strings.Join(policy.Names(), ", "))
+	f.BoolVar(&o.pool, "pool", false, "run every policy on one node as large as all: the Meganode of YARN-ME")
+	f.StringSliceVar(&o.policies, "policy", o.policies, "`names` of policies to compare, with @pool on one node as large as all: "+strings.Join(policy.Names(), ", "))
 	f.Var(settingsValue(o.settings), "set", "a policy's setting; may be given again")
 	f.Var(countValue{&o.parallel, 0, 1 << 10}, "parallel", "policies that run at the same time; 0: one per core")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
@@ -156,42 +164,81 @@ func (o *simulateOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	policies, err := newPolicies(o.policies, o.settings)
+	contenders, err := o.contenders(config)
 	if err != nil {
 		return err
-	}
-	if len(policies) == 0 {
-		return usagef("policy: must name at least one of %s", strings.Join(policy.Names(), ", "))
 	}
 	w, err := o.workload.load(cmd.Context())
 	if err != nil {
 		return err
 	}
-	if err := checkFits(config.Nodes, w, policies); err != nil {
-		return usage(err)
+	for _, c := range contenders {
+		if err := c.checkFits(w); err != nil {
+			return usage(err)
+		}
 	}
-	r := &simulation{options: o, config: config, workload: w, policies: policies}
+	r := &simulation{options: o, config: config, workload: w, contenders: contenders}
 	if !o.quiet && isTerminal(cmd.ErrOrStderr()) {
-		r.progress = newProgress(cmd.ErrOrStderr(), o.policies)
+		r.progress = newProgress(cmd.ErrOrStderr(), r.titles())
 	}
 	r.run(cmd.Context())
 	return r.report(cmd.OutOrStdout(), cmd.ErrOrStderr())
 }
 
-// checkFits returns an error if some policy could never start some task, before anything runs.
-func checkFits(nodes []cluster.Node, w *trace.Workload, policies []policy.Policy) error {
+// contender is a policy with the cluster that it runs on.
+type contender struct {
+	policy policy.Policy
+	pooled bool // on one node as large as all
+	config sim.Config
+}
+
+// poolSuffix marks a policy that runs on one node as large as all.
+const poolSuffix = "@pool"
+
+// title is the policy's name with its suffix.
+func (c *contender) title() string {
+	if c.pooled {
+		return c.policy.Name() + poolSuffix
+	}
+	return c.policy.Name()
+}
+
+// contenders returns the policies that were asked for. A pooled node does at once what its nodes would have done: it starts
+// any number of tasks per heartbeat.
+func (o *simulateOptions) contenders(config sim.Config) ([]contender, error) {
+	pooled := config
+	pooled.Nodes, pooled.StartsPerHeartbeat = sim.Pool(config.Nodes), 0
+	var all []contender
+	for _, name := range o.policies {
+		name, alone := strings.CutSuffix(name, poolSuffix)
+		p, err := newPolicies([]string{name}, o.settings)
+		if err != nil {
+			return nil, err
+		}
+		c := contender{p[0], o.pool || alone, config}
+		if c.pooled {
+			c.config = pooled
+		}
+		all = append(all, c)
+	}
+	if len(all) == 0 {
+		return nil, usagef("policy: must name at least one of %s", strings.Join(policy.Names(), ", "))
+	}
+	return all, nil
+}
+
+// checkFits returns an error if the policy could never start some task, before anything runs.
+func (c *contender) checkFits(w *trace.Workload) error {
 	s := cluster.NewSnapshot()
-	for i := range nodes {
-		if err := s.Apply(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &nodes[i]}); err != nil {
+	for i := range c.config.Nodes {
+		if err := s.Apply(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &c.config.Nodes[i]}); err != nil {
 			return err
 		}
 	}
-	for _, p := range policies {
-		e, ok := p.(policy.Elastic)
-		for i := range w.Jobs {
-			if err := s.CheckFits(&w.Jobs[i].Job, ok && e.UnderSizes()); err != nil {
-				return err
-			}
+	e, ok := c.policy.(policy.Elastic)
+	for i := range w.Jobs {
+		if err := s.CheckFits(&w.Jobs[i].Job, ok && e.UnderSizes()); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -199,12 +246,20 @@ func checkFits(nodes []cluster.Node, w *trace.Workload, policies []policy.Policy
 
 // simulation is one call of simulate: the same workload under several policies.
 type simulation struct {
-	options  *simulateOptions
-	config   sim.Config
-	workload *trace.Workload
-	policies []policy.Policy
-	progress *progress
-	outcomes []outcome
+	options    *simulateOptions
+	config     sim.Config // of contenders that are not pooled
+	workload   *trace.Workload
+	contenders []contender
+	progress   *progress
+	outcomes   []outcome
+}
+
+func (s *simulation) titles() []string {
+	var titles []string
+	for i := range s.contenders {
+		titles = append(titles, s.contenders[i].title())
+	}
+	return titles
 }
 
 // outcome is what came of one policy.
@@ -216,10 +271,10 @@ type outcome struct {
 
 // run runs all policies, some of them at the same time.
 func (s *simulation) run(ctx context.Context) {
-	s.outcomes = make([]outcome, len(s.policies))
+	s.outcomes = make([]outcome, len(s.contenders))
 	slots := make(chan struct{}, s.options.parallel)
 	var all sync.WaitGroup
-	for i := range s.policies {
+	for i := range s.contenders {
 		slots <- struct{}{}
 		if ctx.Err() != nil {
 			s.outcomes[i].err = fmt.Errorf("interrupted")
@@ -238,11 +293,11 @@ func (s *simulation) run(ctx context.Context) {
 }
 
 // alone reports whether policies run one after the other.
-func (s *simulation) alone() bool { return s.options.parallel == 1 || len(s.policies) == 1 }
+func (s *simulation) alone() bool { return s.options.parallel == 1 || len(s.contenders) == 1 }
 
 // one runs one policy on its own copy of the jobs. An interrupt ends the process where the simulation cannot be told.
 func (s *simulation) one(ctx context.Context, i int) outcome {
-	c := s.config
+	c := s.contenders[i].config
 	if s.progress != nil {
 		c.Progress = func(ended, jobs int, _ timeline.Time) { s.progress.set(i, ended, jobs) }
 	}
@@ -257,7 +312,7 @@ func (s *simulation) one(ctx context.Context, i int) outcome {
 		}
 		cpu, begin := cpuTime(clock), time.Now()
 		var o outcome
-		o.result, o.err = sim.Run(c, &w, s.policies[i])
+		o.result, o.err = sim.Run(c, &w, s.contenders[i].policy)
 		o.wall, o.cpu = time.Since(begin), cpuTime(clock)-cpu
 		done <- o
 	}()

@@ -81,3 +81,25 @@ func TestSimulateDoesNotDependOnParallelism(t *testing.T) {
 		t.Errorf("%d jobs in the result, want 40", len(one.Results[0].PerJob))
 	}
 }
+
+// A policy may run on one node as large as all, beside others on many; what is no larger than a node has more room there.
+func TestSimulatePooled(t *testing.T) {
+	args := []string{"--workload", "uniform", "--jobs", "30", "--nodes", "10", "--policy", "srjf,srjf@pool"}
+	doc := simulateJSON(t, args...)
+	many, one := doc.Results[0], doc.Results[1]
+	if many.Pooled || !one.Pooled || one.Policy != "srjf" {
+		t.Errorf("results are of %s (pooled %v) and %s (pooled %v)", many.Policy, many.Pooled, one.Policy, one.Pooled)
+	}
+	if *one.Utilisation <= *many.Utilisation || *one.Average >= *many.Average {
+		t.Errorf("pooled: %.1f s, %.3f of the memory; on ten nodes: %.1f s, %.3f", *one.Average, *one.Utilisation, *many.Average, *many.Utilisation)
+	}
+	if one.Bounds != many.Bounds {
+		t.Errorf("bounds are %v pooled and %v on ten nodes, want the same", one.Bounds, many.Bounds)
+	}
+	all := simulateJSON(t, append(args, "--pool")...)
+	for _, r := range all.Results {
+		if !r.Pooled || *r.Average != *one.Average || *r.Makespan != *one.Makespan {
+			t.Errorf("with --pool: pooled %v, %.1f s, want %.1f s", r.Pooled, *r.Average, *one.Average)
+		}
+	}
+}

@@ -45,9 +45,12 @@ type clusterJSON struct {
 	LaunchDelay        float64 `json:"launch_delay_s"`
 }
 
-// resultJSON is what came of one policy. Of a run that failed only policy, settings, jobs, tasks and error are there.
+// resultJSON is what came of one policy. Of a run that failed only policy, pooled, settings, jobs, tasks and error are
+// there.
 type resultJSON struct {
-	Policy   string            `json:"policy"`
+	Policy string `json:"policy"`
+	// Pooled tells that it ran on one node as large as all.
+	Pooled   bool              `json:"pooled,omitempty"`
 	Settings map[string]string `json:"settings"`
 	// Timeline is how ends of jobs were estimated: sum or resimulate; empty for policies that do not.
 	Timeline    string             `json:"timeline,omitempty"`
@@ -115,12 +118,12 @@ func (s *simulation) report(out, errOut io.Writer) error {
 	for i, r := range doc.Results {
 		switch {
 		case s.outcomes[i].err != nil:
-			fmt.Fprintf(errOut, "bellows: policy %s: %s\n", r.Policy, r.Error)
+			fmt.Fprintf(errOut, "bellows: policy %s: %s\n", r.title(), r.Error)
 			failed = true
 		case len(r.Unfinished) > 0:
 			u := r.Unfinished[0]
 			fmt.Fprintf(errOut, "bellows: policy %s: %d of %s did not end; job %d (%s): %s\n",
-				r.Policy, len(r.Unfinished), count(r.Jobs, "job"), u.Job, u.Name, u.Why)
+				r.title(), len(r.Unfinished), count(r.Jobs, "job"), u.Job, u.Name, u.Why)
 			failed = true
 		}
 	}
@@ -148,8 +151,8 @@ func (s *simulation) document() simulationJSON {
 // result describes what came of policy i.
 func (s *simulation) result(i int, w workloadJSON) resultJSON {
 	o := &s.outcomes[i]
-	name := s.policies[i].Name()
-	r := resultJSON{Policy: name, Settings: settingsInForce(name, s.options.settings), Jobs: w.Jobs, Tasks: w.Tasks}
+	name := s.contenders[i].policy.Name()
+	r := resultJSON{Policy: name, Pooled: s.contenders[i].pooled, Settings: settingsInForce(name, s.options.settings), Jobs: w.Jobs, Tasks: w.Tasks}
 	r.Timeline = r.Settings[name+".timeline"]
 	r.Simulation = simulationCostJSON{CPU: o.cpu.Seconds(), CPUOf: "thread", Wall: o.wall.Seconds()}
 	if s.alone() {
@@ -199,7 +202,7 @@ func (s *simulation) writeJobs() error {
 	all := map[string][]map[string]any{"results": {}}
 	for i, o := range s.outcomes {
 		if o.err == nil {
-			all["results"] = append(all["results"], map[string]any{"policy": s.policies[i].Name(), "per_job": perJob(o.result)})
+			all["results"] = append(all["results"], map[string]any{"policy": s.contenders[i].policy.Name(), "pooled": s.contenders[i].pooled, "per_job": perJob(o.result)})
 		}
 	}
 	text, err := json.MarshalIndent(all, "", "  ")
@@ -231,7 +234,7 @@ func printSimulation(w io.Writer, doc simulationJSON) error {
 	}
 	for _, r := range doc.Results {
 		if r.Timeline != "" {
-			fmt.Fprintf(w, "%s: estimated ends of jobs by timeline %s\n", r.Policy, r.Timeline)
+			fmt.Fprintf(w, "%s: estimated ends of jobs by timeline %s\n", r.title(), r.Timeline)
 		}
 	}
 	return nil
@@ -245,8 +248,15 @@ func count(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
+func (r *resultJSON) title() string {
+	if r.Pooled {
+		return r.Policy + poolSuffix
+	}
+	return r.Policy
+}
+
 func (r *resultJSON) row() []string {
-	name := r.Policy
+	name := r.title()
 	average, makespan := secondsText(&r.Bounds.Average), secondsText(&r.Bounds.Makespan)
 	if r.Error != "" {
 		return []string{name, "failed", average, "", makespan, "", "", fmt.Sprintf("%.2fs", r.Simulation.CPU)}
@@ -279,7 +289,7 @@ func settingsInForce(name string, given map[string]string) map[string]string {
 
 // bounds returns what policy i cannot beat. A makespan counts from the origin, not from the first submission.
 func (s *simulation) bounds(i int) boundsJSON {
-	e, ok := s.policies[i].(policy.Elastic)
+	e, ok := s.contenders[i].policy.(policy.Elastic)
 	b := sim.LowerBounds(s.workload, s.options.node.Scale(int64(s.options.nodes)), ok && e.UnderSizes())
 	first := timeline.Never
 	for j := range s.workload.Jobs {
