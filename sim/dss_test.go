@@ -178,17 +178,25 @@ func TestMeganodeFairEqualsDSS(t *testing.T) {
 }
 
 // TestSRJFEqualsDSS is their SRTF: on nodes, and on the one big node that is the paper's Meganode. Theirs starts any number
-// of tasks per heartbeat.
+// of tasks per heartbeat. Among jobs with equal remaining work theirs serves the one that has had so little for longest,
+// ours the one submitted first: on 100 nodes that parts the runs after 6,725 of 14,970 tasks.
 func TestSRJFEqualsDSS(t *testing.T) {
 	needFixtures(t)
 	for _, r := range []dssRun{
 		{name: "u20-srtf-am0", trace: "u20-s777.trace", nodes: 20},
+		{name: "u20-mega-srtf-am0", trace: "u20-s777.trace", nodes: 20, pooled: true},
+		{name: "u100-srtf-am0", trace: "u100-s12345.trace", nodes: 100},
 		{name: "u100-mega-srtf-am0", trace: "u100-s12345.trace", nodes: 100, pooled: true},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			r.policy = "srjf"
 			ours := r.simulate(t)
-			if mean, equal := distance(t, ours, theirEnds(t, r.name)); equal != len(ours.Jobs) {
+			mean, equal := distance(t, ours, theirEnds(t, r.name))
+			least := len(ours.Jobs)
+			if r.name == "u100-srtf-am0" {
+				least = 56
+			}
+			if equal < least {
 				t.Errorf("%d of %d jobs end when theirs do; mean difference %v", equal, len(ours.Jobs), mean)
 			}
 		})
@@ -320,7 +328,7 @@ func kind(coordinator bool) string {
 	return "task"
 }
 
-// TestAveragesOfDSS holds the numbers people quote: average job runtime and makespan of yarn-me.
+// TestAveragesOfDSS holds the numbers people quote: average job runtime and makespan.
 func TestAveragesOfDSS(t *testing.T) {
 	needFixtures(t)
 	r := dssRun{trace: "u100-s12345.trace", nodes: 100, policy: "fair", settings: "reservations=true", perBeat: 1}
@@ -330,5 +338,10 @@ func TestAveragesOfDSS(t *testing.T) {
 	}
 	if got, want := res.Makespan.Seconds(), 26521.0; got != want {
 		t.Errorf("makespan %.0f s, theirs %.0f s", got, want)
+	}
+	r = dssRun{trace: "u100-s12345.trace", nodes: 100, policy: "srjf", pooled: true}
+	res = r.simulate(t)
+	if got, want := res.AverageJobRuntime.Seconds(), 4556.64; math.Abs(got-want) > 0.005 {
+		t.Errorf("on the Meganode: average job runtime %.2f s, theirs %.2f s", got, want)
 	}
 }

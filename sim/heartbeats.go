@@ -19,6 +19,8 @@ import (
 type heartbeats struct {
 	*run
 	nodes []beatingNode
+	// waiting counts tasks of the jobs that have arrived, coordinators included, that no decision has started.
+	waiting int
 	// after are launches and ends that a coordinator's heartbeat causes; they happen right after it.
 	after []item
 }
@@ -94,6 +96,7 @@ func (h *heartbeats) wakeMaster(j *job) {
 }
 
 func (h *heartbeats) arrive(j *job) {
+	h.waiting += j.unstarted
 	h.stepOne(cluster.Event{Kind: cluster.JobSubmitted, NewJob: &j.Job.Job})
 	if h.config.CoordinatorHeartbeat > 0 {
 		j.master.scheduled = true
@@ -138,7 +141,7 @@ func (h *heartbeats) beat(id cluster.NodeID) {
 	n.ended, n.started = n.ended[:0], 0
 	h.events = append(events, cluster.Event{Kind: cluster.Heartbeat, Node: id})
 	h.step(h.events)
-	if n.started > 0 || n.booked > 0 {
+	if h.waiting > 0 && (n.started > 0 || n.booked > 0) {
 		h.wakeNode(id)
 	}
 	if slices.ContainsFunc(ended, h.opensBarrier) {
@@ -156,6 +159,7 @@ func (h *heartbeats) opensBarrier(t *task) bool {
 }
 
 func (h *heartbeats) started(t *task) {
+	h.waiting--
 	n := &h.nodes[t.node]
 	n.started++
 	n.booked++
