@@ -71,7 +71,9 @@ type container struct {
 	spec   *spec
 	killed chan struct{} // closed when it is to end
 	once   sync.Once
-	group  *cgroup.Group // nil until there is one; guarded by Agent.mu
+	// preempted says that it ends to give its room to others; set before killed is closed.
+	preempted bool
+	group     *cgroup.Group // nil until there is one; guarded by Agent.mu
 }
 
 // Open takes over the machine's part that belongs to this state directory: it finds or makes the control groups, takes
@@ -222,7 +224,10 @@ func (a *Agent) Apply(orders []cluster.Order) {
 			c := a.containers[o.Container]
 			a.mu.Unlock()
 			if c != nil {
-				c.once.Do(func() { close(c.killed) })
+				c.once.Do(func() {
+					c.preempted = o.Preempt
+					close(c.killed)
+				})
 			}
 		}
 	}

@@ -362,6 +362,24 @@ func TestFoundAgainContainersCanBeKilled(t *testing.T) {
 	}
 }
 
+// That a container was to give its room to others is known to the agent that finds it ended, too.
+func TestPreemptedIsNotKilled(t *testing.T) {
+	b := newBench(t)
+	o := b.order("sleep", "1000")
+	b.Apply([]cluster.Order{o})
+	b.next(cluster.DecisionDone)
+	k := kill(o.Container)
+	k[0].Preempt = true
+	b.Apply(k)
+	if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Preempted || e.Exit.Signal != 15 {
+		t.Errorf("ended %+v %+v", e, e.Exit)
+	}
+	b.reopen()
+	if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Preempted {
+		t.Errorf("after a restart it ended %+v", e)
+	}
+}
+
 func TestDeadSupervisorIsALostTask(t *testing.T) {
 	b := newBench(t)
 	o := b.order("sleep", "1000")

@@ -8,6 +8,7 @@
 //	lock          held (flock) from before the supervisor exists until it has ended; its text is the supervisor's pid
 //	started.json  when the program began; written by the supervisor
 //	killed        exists once the agent has been told to end the container
+//	preempted     exists beside it if that was to give its room to others
 //	exit.json     how it ended; written by the supervisor, all at once
 //
 // The lock answers the question that a process id cannot: whether anybody is, or is about to be, responsible for the

@@ -35,6 +35,11 @@ func (a *Agent) watch(c *container, ended <-chan struct{}) {
 // kill asks every process of the container to end and, when its grace is over, ends them all, forks included. It returns
 // true once the container has ended, and false if the agent was closed before.
 func (a *Agent) kill(c *container, ended <-chan struct{}) bool {
+	if c.preempted {
+		if err := os.WriteFile(c.dir.path("preempted"), nil, 0o600); err != nil {
+			a.log.Warn("cannot note that a container was preempted", "container", c.id, "error", err)
+		}
+	}
 	if err := os.WriteFile(c.dir.path("killed"), nil, 0o600); err != nil {
 		a.log.Warn("cannot note that a container was killed", "container", c.id, "error", err)
 	}
@@ -72,6 +77,14 @@ func (a *Agent) kill(c *container, ended <-chan struct{}) bool {
 
 // endEvent reads how a container ended, whose supervisor is gone.
 func endEvent(id cluster.ContainerID, dir folder) cluster.Event {
+	e := howEnded(id, dir)
+	if e.Outcome == cluster.Killed && dir.exists("preempted") {
+		e.Outcome = cluster.Preempted
+	}
+	return e
+}
+
+func howEnded(id cluster.ContainerID, dir folder) cluster.Event {
 	e := cluster.Event{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run}
 	var end ending
 	if err := dir.get("exit.json", &end); err != nil {

@@ -57,9 +57,10 @@ const (
 	OutOfMemory         // the kernel killed it for memory
 	Killed              // a Kill decision, or its owner
 	Lost                // its node left, or its end was never seen
+	Preempted           // a Kill decision that gives its room to others: it runs again, and the run is no attempt
 )
 
-var outcomeNames = [...]string{"", "succeeded", "failed", "out-of-memory", "killed", "lost"}
+var outcomeNames = [...]string{"", "succeeded", "failed", "out-of-memory", "killed", "lost", "preempted"}
 
 func (o Outcome) String() string {
 	if int(o) < len(outcomeNames) {

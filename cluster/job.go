@@ -298,8 +298,8 @@ type TaskState struct {
 	Running bool // launched
 	Elastic bool // granted less than ideal memory
 	Steers  bool // is its job's coordinator
-	// Killing is set when a Kill decision for it has been given.
-	Killing bool
+	// Killing is set when a Kill decision for it has been given, Preempting if that is to give its room to others.
+	Killing, Preempting bool
 
 	inNode, inJob int32 // positions in Node.Tasks and Job.Tasks
 
@@ -312,6 +312,9 @@ type TaskState struct {
 	// Decision is the Start decision that booked it.
 	Decision DecisionID
 	Attempt  int // 1 for the first
+	// Marked is set once a policy has chosen the task to be preempted, at MarkedAt: see Plan.Mark.
+	Marked   bool
+	MarkedAt timeline.Time
 }
 
 // Stage returns the stage of the task.

@@ -54,7 +54,7 @@ var fullEvents = []any{
 	Event{Kind: DecisionFailed, Decision: 4, Task: TaskID{1, 0, 0}},
 }
 
-var fullDecision = Decision{ID: 1, Kind: Start, Task: TaskID{1, 2, 3}, Node: 4, Grant: resource.Vector{1, 2, 3, 4}, Duration: 5, At: 6, Reason: Because(FitsElastic, 7, 8, 9)}
+var fullDecision = Decision{ID: 1, Kind: Start, Task: TaskID{1, 2, 3}, Node: 4, Grant: resource.Vector{1, 2, 3, 4}, Duration: 5, At: 6, Preempt: true, Reason: Because(FitsElastic, 7, 8, 9)}
 
 // TestJSON checks that nothing is lost on the way through a file.
 func TestJSON(t *testing.T) {

@@ -109,6 +109,32 @@ func (p *Plan) Kill(t *TaskState, why Reason) {
 	p.add(Decision{Kind: Kill, Task: t.ID, Node: t.Node.ID, Reason: why})
 }
 
+// Preempt ends a task to give its room to others. It runs again, and the run is no attempt of its job. A coordinator
+// cannot be preempted. Doing it twice, or to a task that is being killed, is nothing.
+func (p *Plan) Preempt(t *TaskState, why Reason) {
+	switch {
+	case t.Killing:
+	case t.Steers:
+		p.fail("preempt task %s: it is the coordinator of its job", t.ID)
+	default:
+		t.Killing, t.Preempting = true, true
+		p.add(Decision{Kind: Kill, Task: t.ID, Node: t.Node.ID, Preempt: true, Reason: why})
+	}
+}
+
+// Mark records that t has been chosen now to be preempted, which policies do only if that lasts.
+func (p *Plan) Mark(t *TaskState) { t.Marked, t.MarkedAt = true, p.now }
+
+// PlanPreemption asks for another call at the given time, which must lie ahead, to look for tasks to preempt. It lasts,
+// as PreemptAt, until it is planned anew or EndPreemption is called.
+func (p *Plan) PlanPreemption(at timeline.Time, why Reason) {
+	p.PreemptAt = at
+	p.Wake(at, why)
+}
+
+// EndPreemption records that there is nothing to look for any more.
+func (p *Plan) EndPreemption() { p.PreemptAt = 0 }
+
 // Wait records why the next task of a stage of j does not start. A reason with the code that is already known for the job
 // is not repeated.
 func (p *Plan) Wait(j *JobState, stage int, n NodeID, why Reason) {

@@ -31,6 +31,11 @@ const (
 	JobGaveUp                       // another task of the job failed as often as it may
 	DependsOnStage                  // A: index of a stage that must end first
 	WaitsForCoordinator             // the job's coordinator has not started
+	QueueFull                       // A: kind of resource; B: what its queue, or one above, would hold; C: the most that may be
+	UserLimit                       // A: kind of resource; B: what its user holds in the queue; C: the user's limit
+	NoSuchQueue                     // the policy has no queue of the name that the job gives
+	PreemptionDue                   // the policy looks at its interval for tasks to preempt
+	QueueOverShare                  // A: kind of resource; B: what the task's queue holds; C: what it is guaranteed
 	numReasons
 )
 
@@ -67,6 +72,7 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 		}
 	}
 	memory := func(v int64) string { return resource.FormatMemory(resource.Amount(v)) }
+	amount := func(kind, v int64) string { return resource.Kind(kind).Format(resource.Amount(v)) }
 	when := func(v int64) string { return at(timeline.Time(v)) }
 	switch r.Code {
 	case Fits:
@@ -105,6 +111,16 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 		return fmt.Sprintf("waits for stage %d to end", r.A)
 	case WaitsForCoordinator:
 		return "its coordinator has not started"
+	case QueueFull:
+		return fmt.Sprintf("its queue would hold %s of %s, and may hold %s", amount(r.A, r.B), resource.Kind(r.A), amount(r.A, r.C))
+	case UserLimit:
+		return fmt.Sprintf("its user holds %s of %s in the queue, and may hold %s", amount(r.A, r.B), resource.Kind(r.A), amount(r.A, r.C))
+	case NoSuchQueue:
+		return "the policy has no such queue"
+	case PreemptionDue:
+		return "to look for tasks to preempt"
+	case QueueOverShare:
+		return fmt.Sprintf("preempted: its queue holds %s of %s, %s are guaranteed to it, and others wait for theirs", amount(r.A, r.B), resource.Kind(r.A), amount(r.A, r.C))
 	}
 	return "no reason recorded"
 }

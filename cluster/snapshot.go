@@ -35,6 +35,8 @@ type Snapshot struct {
 	// EstimatedAt is when the ends of jobs were last estimated. StaleSince is when the first thing happened since that
 	// may change them; Never if nothing did. A task that ended when it should have changes nothing.
 	EstimatedAt, StaleSince timeline.Time
+	// PreemptAt is when the policy looks next for tasks to preempt; 0 if it does not mean to. See Plan.PlanPreemption.
+	PreemptAt timeline.Time
 	// Synced is false until the substrate has reported what it holds.
 	Synced bool
 
@@ -480,7 +482,7 @@ func (s *Snapshot) book(at timeline.Time, j *JobState, id TaskID, n *NodeState, 
 
 // end releases what a task held and records how it ended.
 func (s *Snapshot) end(now timeline.Time, id TaskID, outcome Outcome) error {
-	if outcome < Succeeded || outcome > Lost {
+	if outcome < Succeeded || outcome > Preempted {
 		return fmt.Errorf("task %s: ended with outcome %d: unknown", id, outcome)
 	}
 	t, ok := s.byTask[id]
@@ -501,6 +503,9 @@ func (s *Snapshot) end(now timeline.Time, id TaskID, outcome Outcome) error {
 	s.touch(n)
 	if !stage.Coordinator {
 		s.Running--
+	}
+	if outcome == Killed && t.Preempting {
+		outcome = Preempted
 	}
 	if outcome == Succeeded {
 		s.succeed(now, j, id.Stage)
@@ -578,7 +583,7 @@ func (s *Snapshot) fail(now timeline.Time, j *JobState, id TaskID, outcome Outco
 		return
 	}
 	p := &j.Progress[id.Stage]
-	if outcome != Lost {
+	if outcome != Lost && outcome != Preempted {
 		if p.attempts == nil {
 			p.attempts = map[int32]int{}
 		}

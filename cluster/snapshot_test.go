@@ -26,7 +26,7 @@ func dump(s *Snapshot) string {
 			fmt.Fprintf(&out, " reserved for %d.%d", n.ReservedFor.ID, n.ReservedStage)
 		}
 		for _, t := range n.Tasks {
-			fmt.Fprintf(&out, "\n  task %v %v %v %v %v %v %v %v %d %d", t.ID, t.Grant, t.Elastic, t.Attempt, t.Booked, t.Launched, t.Running, t.Killing, t.inNode, t.inJob)
+			fmt.Fprintf(&out, "\n  task %v %v %v %v %v %v %v %v %v %v %d %d", t.ID, t.Grant, t.Elastic, t.Attempt, t.Booked, t.Launched, t.Running, t.Killing, t.Preempting, t.MarkedAt, t.inNode, t.inJob)
 		}
 	}
 	for _, j := range s.Jobs {

@@ -28,6 +28,7 @@ type run struct {
 	store.Task
 	launched bool // the engine has been told that it runs
 	killing  bool // it has been told to end
+	preempts bool // that was to give its room to others
 }
 
 // note is a decision about a job.
@@ -237,7 +238,7 @@ func (j *job) count() (succeeded, failed int) {
 		case 0:
 		case cluster.Succeeded:
 			succeeded++
-		case cluster.Lost:
+		case cluster.Lost, cluster.Preempted:
 		default:
 			failed++
 		}

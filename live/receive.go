@@ -72,6 +72,9 @@ func (d *Driver) ended(e cluster.Event) {
 	if e.Kind == cluster.DecisionFailed {
 		e.Outcome = cluster.Lost
 	}
+	if e.Outcome == cluster.Killed && r.preempts {
+		e.Outcome = cluster.Preempted
+	}
 	if e.Outcome != cluster.Lost {
 		delete(j.faults, e.Task)
 		d.close(j, r, &e)

@@ -121,7 +121,7 @@ func (d *Driver) kill(j *job, decision *cluster.Decision) {
 	if r == nil {
 		return
 	}
-	r.killing = true
+	r.killing, r.preempts = true, decision.Preempt
 	if r.ended() {
 		d.release(decision.Task)
 		return

@@ -66,7 +66,7 @@ type Task struct {
 	Booked  time.Time `json:"booked"`
 	Started time.Time `json:"started,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
-	// Outcome is succeeded, failed, out-of-memory, killed or lost; empty as long as it runs.
+	// Outcome is succeeded, failed, out-of-memory, killed, lost or preempted; empty as long as it runs.
 	Outcome string `json:"outcome,omitempty"`
 	// Exit is how its program ended; nil as long as it runs, and if nobody saw it end.
 	Exit *cluster.Exit `json:"exit,omitempty"`

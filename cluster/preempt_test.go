@@ -1,0 +1,96 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+)
+
+// A preempted task runs again and the run is no attempt, however its end is told; but a task that succeeds before it can
+// be ended has succeeded, one that fails has failed, and a job that was cancelled meanwhile ends.
+func TestPreempt(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		outcome Outcome
+		cancel  bool
+		pending int
+		status  JobStatus
+	}{
+		{"killed", Killed, false, 2, StatusRunning},
+		{"preempted", Preempted, false, 2, StatusRunning},
+		{"lost", Lost, false, 2, StatusRunning},
+		{"succeeded", Succeeded, false, 1, StatusRunning},
+		{"failed", Failed, false, 1, StatusFailed},
+		{"cancelled", Killed, true, 1, StatusCancelled},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := example(t)
+			j, task := s.Jobs[0], TaskID{1, 0, 0}
+			p := NewPlan(5, s, 0)
+			p.Mark(s.byTask[task])
+			p.Preempt(s.byTask[task], Because(QueueOverShare, 1, 2, 3))
+			p.Preempt(s.byTask[task], Because(QueueOverShare, 1, 2, 3))
+			p.Kill(s.byTask[task], Because(CancelledByOwner))
+			decisions, err := p.Close()
+			if err != nil || len(decisions) != 1 || decisions[0].Kind != Kill || !decisions[0].Preempt || decisions[0].Task != task {
+				t.Fatalf("decisions are %+v (%v)", decisions, err)
+			}
+			if !s.byTask[task].Marked || s.byTask[task].MarkedAt != 5 {
+				t.Error("the mark is not kept")
+			}
+			if c.cancel {
+				if err := s.Apply(6, &Event{Kind: JobCancelled, Job: 1}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := s.Apply(7, &Event{Kind: TaskEnded, Task: task, Outcome: c.outcome}); err != nil {
+				t.Fatal(err)
+			}
+			if j.Status != c.status || j.Progress[0].Pending != c.pending {
+				t.Errorf("job is %v with %d pending tasks, want %v with %d", j.Status, j.Progress[0].Pending, c.status, c.pending)
+			}
+			if c.status != StatusRunning {
+				return
+			}
+			p = NewPlan(8, s, 1)
+			if again := p.Start(j, 0, s.Nodes[0], j.Stages[0].Ideal[1], Because(Fits)); again == nil || again.Attempt != 1 || again.Preempting || again.Marked {
+				t.Errorf("the next task is %+v", again)
+			}
+		})
+	}
+}
+
+// What was preempted while the engine was away is no attempt either.
+func TestPreemptedBeforeSync(t *testing.T) {
+	s := NewSnapshot()
+	for _, e := range []Event{joins(0), {Kind: JobSubmitted, NewJob: twoStages(1)}, {Kind: TaskEnded, Task: TaskID{1, 0, 0}, Outcome: Preempted}} {
+		if err := s.Apply(0, &e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if j, here := s.Job(1); !here || j.Progress[0].Pending != 3 {
+		t.Errorf("the job is here: %v", here)
+	}
+}
+
+func TestCoordinatorsAreNotPreempted(t *testing.T) {
+	s := example(t)
+	s.byTask[TaskID{1, 0, 0}].Steers = true
+	p := NewPlan(5, s, 0)
+	p.Preempt(s.byTask[TaskID{1, 0, 0}], Because(QueueOverShare))
+	if _, err := p.Close(); err == nil || !strings.Contains(err.Error(), "preempt task 1.0.0: it is the coordinator of its job") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestPreemptionIsPlanned(t *testing.T) {
+	s := example(t)
+	p := NewPlan(5, s, 0)
+	p.PlanPreemption(8, Because(PreemptionDue))
+	decisions, err := p.Close()
+	if err != nil || len(decisions) != 1 || decisions[0].Kind != Wake || decisions[0].At != 8 || s.PreemptAt != 8 {
+		t.Errorf("decisions are %+v (%v)", decisions, err)
+	}
+	if p.EndPreemption(); s.PreemptAt != 0 {
+		t.Error("the end is not kept")
+	}
+}
