@@ -64,15 +64,20 @@ func (s *srjf) offer(p *cluster.Plan, n *cluster.NodeState, most int) {
 // place starts what fits on any node of the jobs that changed, in the order of the queue. A job that starts a task moves
 // ahead, and none that was ahead of it fits better than before: so it goes on until it fits no more.
 func (s *srjf) place(p *cluster.Plan) {
-	changed := slices.Clone(p.Changes.Jobs)
-	slices.SortFunc(changed, func(a, b *cluster.JobState) int { return s.queue.entry(a).compare(s.queue.entry(b)) })
-	for _, j := range slices.Compact(changed) {
-		for stage, more := j.NextStage(); more; stage, more = j.NextStage() {
-			n, ok := firstOpen(p, j.Stages[stage].Ideal)
+	var changed []queuedWork
+	for _, j := range p.Changes.Jobs {
+		if e, queued := s.queue.filed[j]; queued {
+			changed = append(changed, e)
+		}
+	}
+	slices.SortFunc(changed, queuedWork.compare)
+	for _, e := range slices.Compact(changed) {
+		for stage, more := e.job.NextStage(); more; stage, more = e.job.NextStage() {
+			n, ok := firstOpen(p, e.job.Stages[stage].Ideal)
 			if !ok {
 				break
 			}
-			s.start(p, j, n)
+			s.start(p, e.job, n)
 		}
 	}
 }
@@ -133,8 +138,8 @@ func remainingWork(j *cluster.JobState) float64 {
 // workQueue holds the jobs that have a runnable task, the one with the least remaining work first; among equals the one
 // submitted first. It finds the first whose next task fits without looking at every job.
 type workQueue struct {
-	jobs []queuedWork
-	keys map[*cluster.JobState]float64 // what each queued job is filed under
+	jobs  []queuedWork
+	filed map[*cluster.JobState]queuedWork // how each of them is filed
 	// least is the smallest need of each block of jobs: component by component, so that nothing in the block fits if that
 	// does not.
 	least []resource.Vector
@@ -157,8 +162,8 @@ func (a queuedWork) compare(b queuedWork) int {
 // follow brings the queue up to date with what changed.
 func (q *workQueue) follow(p *cluster.Plan) {
 	changed := p.Changes.Jobs
-	if q.keys == nil {
-		q.keys = make(map[*cluster.JobState]float64, len(p.Jobs))
+	if q.filed == nil {
+		q.filed = make(map[*cluster.JobState]queuedWork, len(p.Jobs))
 		changed = p.Jobs
 	}
 	for _, j := range changed {
@@ -169,43 +174,44 @@ func (q *workQueue) follow(p *cluster.Plan) {
 // update files j where it belongs now, or removes it if it has nothing to run. It takes O(log jobs) and a move.
 func (q *workQueue) update(j *cluster.JobState) {
 	stage, runnable := j.NextStage()
-	old, present := q.keys[j]
-	if !present && !runnable {
-		return
-	}
-	from, to := len(q.jobs), 0
-	if present {
-		from, _ = q.find(queuedWork{job: j, work: old})
-	}
+	old, present := q.filed[j]
 	if !runnable {
-		q.jobs = slices.Delete(q.jobs, from, from+1)
-		delete(q.keys, j)
-		q.summarise(from, len(q.jobs))
+		if present {
+			q.remove(old)
+		}
 		return
 	}
 	e := queuedWork{j, remainingWork(j), j.Stages[stage].Ideal}
-	if present && e.work == old {
-		q.jobs[from] = e
-		q.summarise(from, from+1)
+	if present && e == old {
 		return
 	}
-	q.keys[j] = e.work
+	q.filed[j] = e
 	if !present {
-		to, _ = q.find(e)
+		to, _ := q.find(e)
 		q.jobs = slices.Insert(q.jobs, to, e)
 		q.summarise(to, len(q.jobs))
 		return
 	}
-	to = q.move(from, e)
-	q.summarise(min(from, to), max(from, to)+1)
+	from, to := q.move(old, e)
+	if from/workBlock != to/workBlock || e.need != old.need {
+		q.summarise(min(from, to), max(from, to)+1)
+	}
 }
 
 func (q *workQueue) find(e queuedWork) (int, bool) {
 	return slices.BinarySearchFunc(q.jobs, e, queuedWork.compare)
 }
 
-// move files what is at from anew and returns where; only the entries between shift.
-func (q *workQueue) move(from int, e queuedWork) (to int) {
+func (q *workQueue) remove(e queuedWork) {
+	at, _ := q.find(e)
+	q.jobs = slices.Delete(q.jobs, at, at+1)
+	delete(q.filed, e.job)
+	q.summarise(at, len(q.jobs))
+}
+
+// move shifts only the entries between the old and the new place.
+func (q *workQueue) move(old, e queuedWork) (from, to int) {
+	from, _ = q.find(old)
 	to, _ = q.find(e)
 	if to > from {
 		to--
@@ -214,7 +220,7 @@ func (q *workQueue) move(from int, e queuedWork) (to int) {
 		copy(q.jobs[to+1:from+1], q.jobs[to:from])
 	}
 	q.jobs[to] = e
-	return to
+	return from, to
 }
 
 // summarise works out the blocks that hold the jobs in [from, to) anew.
@@ -225,13 +231,16 @@ func (q *workQueue) summarise(from, to int) {
 	}
 	q.least = q.least[:blocks]
 	for b := from / workBlock; b < blocks && b*workBlock < to; b++ {
-		block := q.jobs[b*workBlock : min(len(q.jobs), (b+1)*workBlock)]
-		least := block[0].need
+		block := q.block(b)
+		q.least[b] = block[0].need
 		for i := range block[1:] {
-			least = least.Min(block[1+i].need)
+			q.least[b] = q.least[b].Min(block[1+i].need)
 		}
-		q.least[b] = least
 	}
+}
+
+func (q *workQueue) block(b int) []queuedWork {
+	return q.jobs[b*workBlock : min(len(q.jobs), (b+1)*workBlock)]
 }
 
 // firstFit returns the first job whose next task needs no more than is free.
@@ -240,20 +249,12 @@ func (q *workQueue) firstFit(free resource.Vector) (*cluster.JobState, bool) {
 		if !least.FitsIn(free) {
 			continue
 		}
-		for i := b * workBlock; i < min(len(q.jobs), (b+1)*workBlock); i++ {
-			if q.jobs[i].need.FitsIn(free) {
-				return q.jobs[i].job, true
+		block := q.block(b)
+		for i := range block {
+			if block[i].need.FitsIn(free) {
+				return block[i].job, true
 			}
 		}
 	}
 	return nil, false
-}
-
-// entry is how j is filed, less its need; jobs that are not queued come first.
-func (q *workQueue) entry(j *cluster.JobState) queuedWork {
-	work, ok := q.keys[j]
-	if !ok {
-		work = -1
-	}
-	return queuedWork{job: j, work: work}
 }

@@ -19,12 +19,17 @@ import (
 // BenchmarkU100 is the YARN-ME authors' scale: 100 jobs of 14,970 tasks on 100 nodes, from their trace. cpu-ms is the
 // processor time of one run, garbage collection included, to be set beside that of their simulator.
 func BenchmarkU100(b *testing.B) {
-	for _, c := range []struct{ name, policy, timeline, penalty string }{
-		{"fair", "fair", "", ""},
-		{"yarn-me/sum/1.5x", "yarn-me", "sum", "sawtooth:1.5"},
-		{"yarn-me/sum/3x", "yarn-me", "sum", "sawtooth:3"},
-		{"yarn-me/resimulate/1.5x", "yarn-me", "resimulate", "sawtooth:1.5"},
-		{"yarn-me/resimulate/3x", "yarn-me", "resimulate", "sawtooth:3"},
+	for _, c := range []struct {
+		name, policy, timeline, penalty string
+		pooled                          bool
+	}{
+		{"fair", "fair", "", "", false},
+		{"srjf", "srjf", "", "", false},
+		{"srjf/pooled", "srjf", "", "", true}, // the Meganode
+		{"yarn-me/sum/1.5x", "yarn-me", "sum", "sawtooth:1.5", false},
+		{"yarn-me/sum/3x", "yarn-me", "sum", "sawtooth:3", false},
+		{"yarn-me/resimulate/1.5x", "yarn-me", "resimulate", "sawtooth:1.5", false},
+		{"yarn-me/resimulate/3x", "yarn-me", "resimulate", "sawtooth:3", false},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			needFixtures(b)
@@ -33,7 +38,10 @@ func BenchmarkU100(b *testing.B) {
 			if c.timeline != "" {
 				settings["yarn-me.timeline"] = c.timeline
 			}
-			r := dssRun{nodes: 100, perBeat: 1}
+			r := dssRun{nodes: 100, perBeat: 1, pooled: c.pooled}
+			if c.policy == "srjf" {
+				r.perBeat = 0
+			}
 			before := processorTime(b)
 			runs := 0
 			for b.Loop() {
