@@ -1,0 +1,131 @@
+package memory
+
+import (
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Envelope is what the engine allows the manager to do with one container without asking.
+type Envelope struct {
+	Container cluster.ContainerID
+	Class     cluster.Class
+	// Min and Max bound the limit, in bytes. Min is what the container starts with; of a REGULAR one both are its grant.
+	Min, Max resource.Amount
+	// Rank orders containers: the lower is served first. Containers of one job share a rank, and no two jobs do.
+	Rank int
+	// Duration is how long the job is expected to run; 0 is unknown.
+	Duration time.Duration
+	// HeartbeatTimeout is how long the programs inside may be silent before somebody takes them for dead; 0: for ever.
+	HeartbeatTimeout time.Duration
+}
+
+// order leaves a place before each rank.
+func (e *Envelope) order() int { return 2 * e.Rank }
+
+// Reading is what was seen of one container.
+type Reading struct {
+	Container cluster.ContainerID
+	// Anonymous is memory that only swap can take, and Swap what it has taken. Page cache does not count: the kernel gives
+	// it back without harm.
+	Anonymous, Swap resource.Amount
+	// SwapTraffic is how many bytes went to and came from swap since the container began, as far as the kernel tells.
+	SwapTraffic int64
+	// Pressed says that the kernel gave notice, since the last reading, that the container waits for memory.
+	Pressed bool
+}
+
+// NodeReading is what was seen of the node.
+type NodeReading struct {
+	// Memory is what containers may have together, bytes.
+	Memory resource.Amount
+	// SwapFree is how many bytes of swap may still be used: the room that is left, or what the write budget allows if that
+	// is less.
+	SwapFree resource.Amount
+}
+
+// container is what the manager knows of a container.
+type container struct {
+	Envelope
+	order   int             // by which containers are served; one less than that of the job above after a long suspension
+	limit   resource.Amount // in force, as far as is known
+	target  resource.Amount // of a resize under way; limit if none is
+	pending *pending        // the action under way
+	lent    bool            // above Min
+
+	anonymous, swap resource.Amount
+	traffic         int64
+	read            bool // at least once
+	short           bool // out of memory at the last reading
+	seen            timeline.Time
+	shortSince      timeline.Time // since when without a break; meaningful if short or suspended
+	lastShort       timeline.Time // when it last was; meaningful if everShort
+	everShort       bool
+
+	suspended bool
+	pages     bool          // runs although it is out of memory
+	turned    timeline.Time // last suspension or resumption, or start of a breath
+	breath    timeline.Time // end of the last breath, or the suspension
+	since     timeline.Time // of the suspension
+}
+
+// pending is an action that the kernel has not confirmed.
+type pending struct {
+	Action
+	asked timeline.Time
+}
+
+// demand is what the container would hold if it could.
+func (c *container) demand() resource.Amount { return c.anonymous + c.swap }
+
+// room is what the container takes of the node: while a resize is under way the larger of both limits.
+func (c *container) room() resource.Amount { return max(c.limit, c.target) }
+
+func (c *container) flex() bool { return c.Class == cluster.Flex }
+
+// wants reports whether more memory would help the container now: it is out of memory, or suspended because it was and
+// still holds more than its limit.
+func (c *container) wants() bool {
+	if !c.flex() || c.limit >= c.Max {
+		return false
+	}
+	return c.short || c.suspended && c.demand() > c.limit
+}
+
+// isShort is the OCM heuristic (section 3.2): memory and swap together exceed the limit, and there is swap activity.
+// Memory is anonymous memory only; a notice of the kernel counts as activity.
+func (c *container) isShort(r *Reading) bool {
+	if !c.flex() || r.Swap == 0 && !r.Pressed {
+		return false
+	}
+	active := r.Pressed || c.read && (r.SwapTraffic > c.traffic || r.Swap > c.swap)
+	return active && r.Anonymous+r.Swap >= c.limit
+}
+
+// observe takes over a reading.
+func (c *container) observe(now timeline.Time, r *Reading) {
+	was := c.short
+	c.short = c.isShort(r)
+	c.anonymous, c.swap, c.traffic, c.read, c.seen = r.Anonymous, r.Swap, r.SwapTraffic, true, now
+	if c.short {
+		if !was && !c.suspended {
+			c.shortSince = now
+		}
+		c.lastShort, c.everShort = now, true
+	}
+}
+
+// suspend notes that c is suspended from now on.
+func (c *container) suspend(now timeline.Time) {
+	c.suspended, c.turned, c.since, c.breath = true, now, now, now
+	if !c.short {
+		c.shortSince = now
+	}
+}
+
+// holding reports whether the container was out of memory so lately that it is not shrunk.
+func (c *container) holding(now timeline.Time, hold time.Duration) bool {
+	return c.everShort && now.Sub(c.lastShort) < hold
+}

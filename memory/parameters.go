@@ -1,0 +1,116 @@
+package memory
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Parameters are the constants of the memory manager. Paper gives Pufferfish's, Default ours.
+type Parameters struct {
+	// PuffRatio is φ: in one puff a container grows by this share of its limit (section 4.3.1; 40 % in section 5.1).
+	PuffRatio float64
+	// Interval is the time between two puffs of a node (section 4.2: two seconds). 0: whenever something is known anew.
+	Interval time.Duration
+	// Stop is the share of the node's memory above which nothing is puffed.
+	Stop float64
+	// Hold is how long a container counts as one that runs out of memory after it last did (section 4.3.1: e.g. two
+	// minutes). Until then it is not shrunk.
+	Hold time.Duration
+	// SlackShare is what a container keeps above its demand when it is shrunk, as a share of the demand, but not more than
+	// SlackBytes (section 4.3.1: 2 GB above 60; the authors' code: 10 %).
+	SlackShare float64
+	SlackBytes resource.Amount
+	// Tolerance is how long a container may be suspended, as a share of the expected duration of its job (section 4.3.3:
+	// half). 0: for ever. Jobs of unknown duration are suspended no longer than LongestSuspension; 0: for ever.
+	Tolerance         float64
+	LongestSuspension time.Duration
+	// KillPatience is how long the first container must have been out of memory, with nothing left to give, before the
+	// last is killed for it. The paper kills at once; in the authors' code it is ten rounds of two seconds.
+	KillPatience time.Duration
+
+	// PuffFirst grows a container that runs out of memory at once if there is room, instead of suspending it until the
+	// next puff.
+	PuffFirst bool
+	// Ahead puffs a container before it swaps, when less than this share of its limit is left. 0: never.
+	Ahead float64
+	// ReclaimFirst takes memory from suspended containers of lower priority before one is killed.
+	ReclaimFirst bool
+	// Settle is the shortest time between a suspension and the next resumption of a container, and back.
+	Settle time.Duration
+	// BreathEvery and Breath let a container whose programs send heartbeats run while it is suspended: for Breath in every
+	// Envelope.HeartbeatTimeout × BreathEvery. 0: never, as in the paper, which relies on 1 % of CPU.
+	BreathEvery float64
+	Breath      time.Duration
+	// ActionTimeout is how long the kernel may take for one action before the next step is taken.
+	ActionTimeout time.Duration
+}
+
+// Paper returns the constants of "Pufferfish: Container-driven Elastic Memory Management for Data-intensive Applications"
+// (Chen et al., SoCC 2019).
+func Paper() Parameters {
+	return Parameters{
+		PuffRatio:     0.4,
+		Interval:      2 * time.Second,
+		Stop:          1,
+		Hold:          2 * time.Minute,
+		SlackShare:    0.1,
+		SlackBytes:    2 * resource.GB,
+		Tolerance:     0.5,
+		ActionTimeout: time.Minute,
+	}
+}
+
+// Default returns the constants that bellows uses: those of the paper, with reactions in milliseconds, growth ahead of
+// swapping, and memory taken from the suspended before anything is killed.
+func Default() Parameters {
+	p := Paper()
+	p.Interval = 0
+	p.Hold = 10 * time.Second
+	p.KillPatience = 20 * time.Second
+	p.PuffFirst = true
+	p.Ahead = 0.1
+	p.ReclaimFirst = true
+	p.Settle = 500 * time.Millisecond
+	p.BreathEvery = 0.5
+	p.Breath = 2 * time.Second
+	return p
+}
+
+// Check returns an error that names the first parameter that is out of range.
+func (p *Parameters) Check() error {
+	shares := []struct {
+		name     string
+		value    float64
+		from, to float64
+	}{
+		{"puff ratio", p.PuffRatio, 0.01, 100}, {"stop", p.Stop, 0.01, 1}, {"slack share", p.SlackShare, 0, 10},
+		{"tolerance", p.Tolerance, 0, 1000}, {"ahead", p.Ahead, 0, 0.9}, {"breath every", p.BreathEvery, 0, 1},
+	}
+	for _, s := range shares {
+		if !(s.value >= s.from && s.value <= s.to) || math.IsNaN(s.value) {
+			return fmt.Errorf("memory %s %v: must be %v to %v", s.name, s.value, s.from, s.to)
+		}
+	}
+	times := []struct {
+		name  string
+		value time.Duration
+	}{
+		{"interval", p.Interval}, {"hold", p.Hold}, {"longest suspension", p.LongestSuspension},
+		{"kill patience", p.KillPatience}, {"settle", p.Settle}, {"breath", p.Breath},
+	}
+	for _, t := range times {
+		if t.value < 0 {
+			return fmt.Errorf("memory %s %v: must not be negative", t.name, t.value)
+		}
+	}
+	if p.ActionTimeout <= 0 {
+		return fmt.Errorf("memory action timeout %v: must be positive", p.ActionTimeout)
+	}
+	if p.SlackBytes < 0 {
+		return fmt.Errorf("memory slack %d bytes: must not be negative", p.SlackBytes)
+	}
+	return nil
+}
