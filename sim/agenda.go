@@ -33,6 +33,10 @@ const (
 	ended                          // a task
 	jobEnded                       // as its coordinator sees it
 	woken                          // the policy
+	phaseEnded                     // of the task of a node that is next to end one
+	dying                          // a task, of what its fate says
+	killed                         // a task
+	struck                         // the cluster, by an incident
 )
 
 func (e *item) before(f *item) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }

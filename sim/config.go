@@ -26,6 +26,13 @@ type Config struct {
 	// LaunchDelay is how long a task takes from its start decision to its launch where there is no coordinator.
 	LaunchDelay time.Duration
 
+	// Machine is what the nodes make of too much demand.
+	Machine Machine
+	// KillDelay is how long a task lives on after a kill decision.
+	KillDelay time.Duration
+	// Incidents happen to the cluster from outside, in the order of their times.
+	Incidents []Incident
+
 	// KeepTasks keeps every task in the result.
 	KeepTasks bool
 	// Observe, if not nil, is told every step. The slices are valid during the call.
@@ -66,6 +73,8 @@ func (c *Config) Check() error {
 		return fmt.Errorf("coordinator heartbeat %v: needs a node heartbeat", c.CoordinatorHeartbeat)
 	case c.LaunchDelay < 0:
 		return fmt.Errorf("launch delay %v: must not be negative", c.LaunchDelay)
+	case c.KillDelay < 0:
+		return fmt.Errorf("kill delay %v: must not be negative", c.KillDelay)
 	case c.StartsPerHeartbeat < 0:
 		return fmt.Errorf("starts per heartbeat %d: must not be negative", c.StartsPerHeartbeat)
 	}
@@ -73,12 +82,28 @@ func (c *Config) Check() error {
 		if n.ID != cluster.NodeID(i) {
 			return fmt.Errorf("node %q id %d: must be its position, %d", n.Name, n.ID, i)
 		}
-		if n.Capacity[resource.CPU] <= 0 || n.Capacity[resource.Memory] <= 0 {
-			return fmt.Errorf("node %q capacity %v: CPU and memory must be positive", n.Name, n.Capacity)
+		if err := checkNode(&c.Nodes[i]); err != nil {
+			return err
 		}
+	}
+	if err := checkIncidents(c.Incidents); err != nil {
+		return err
+	}
+	if err := c.Machine.check(); err != nil {
+		return err
 	}
 	if k, bad := c.Coordinator.Negative(); bad {
 		return fmt.Errorf("coordinator %s %d: must not be negative", k, c.Coordinator[k])
+	}
+	return nil
+}
+
+func checkNode(n *cluster.Node) error {
+	if n.Capacity[resource.CPU] <= 0 || n.Capacity[resource.Memory] <= 0 {
+		return fmt.Errorf("node %q capacity %v: CPU and memory must be positive", n.Name, n.Capacity)
+	}
+	if k, bad := n.Capacity.Negative(); bad {
+		return fmt.Errorf("node %q %s %d: must not be negative", n.Name, k, n.Capacity[k])
 	}
 	return nil
 }

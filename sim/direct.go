@@ -19,16 +19,23 @@ func (d *direct) started(t *task) {
 func (d *direct) gaveBack(cluster.NodeID) {}
 
 func (d *direct) handle(i item) {
-	if i.what == launched {
-		d.launch(d.tasks[i.who])
+	if t := d.tasks[i.who]; i.what == launched && !t.ended {
+		d.launch(t)
 	}
 }
 
 func (d *direct) finished(t *task) {
-	d.keep(t)
-	j := t.job
-	d.stepOne(cluster.Event{Kind: cluster.TaskEnded, Task: t.id, Node: t.node, Outcome: cluster.Succeeded})
-	if j.unended == 0 {
+	j, how := t.job, t.result.Outcome
+	d.stepOne(cluster.Event{Kind: cluster.TaskEnded, Task: t.id, Node: t.node, Outcome: how})
+	switch {
+	case d.err != nil:
+	case how != cluster.Succeeded:
+		d.afterLoss(t, how)
+	case j.unended == 0:
 		d.endJob(j)
 	}
 }
+
+func (d *direct) lost(*task)            {}
+func (d *direct) joined(cluster.NodeID) {}
+func (d *direct) freed()                {}

@@ -19,13 +19,12 @@ import (
 type heartbeats struct {
 	*run
 	nodes []beatingNode
-	// waiting counts tasks of the jobs that have arrived, coordinators included, that no decision has started.
-	waiting int
 	// after are launches and ends that a coordinator's heartbeat causes; they happen right after it.
 	after []item
 }
 
 type beatingNode struct {
+	gone      bool
 	phase     timeline.Time // of its heartbeats
 	scheduled bool          // the next one is on the agenda
 	ended     []*task       // to be reported with it
@@ -76,7 +75,7 @@ func (h *heartbeats) next(every time.Duration, phase timeline.Time) timeline.Tim
 
 // wakeNode makes sure that the node's next heartbeat is on the agenda.
 func (h *heartbeats) wakeNode(n cluster.NodeID) {
-	if node := &h.nodes[n]; !node.scheduled {
+	if node := &h.nodes[n]; !node.scheduled && !node.gone {
 		node.scheduled = true
 		h.agenda.push(h.next(h.config.Heartbeat, node.phase), nodeHeartbeat, int32(n))
 	}
@@ -96,7 +95,6 @@ func (h *heartbeats) wakeMaster(j *job) {
 }
 
 func (h *heartbeats) arrive(j *job) {
-	h.waiting += j.unstarted
 	h.stepOne(cluster.Event{Kind: cluster.JobSubmitted, NewJob: &j.Job.Job})
 	if h.config.CoordinatorHeartbeat > 0 {
 		j.master.scheduled = true
@@ -117,9 +115,10 @@ func (h *heartbeats) handle(i item) {
 		}
 		h.after = h.after[:0]
 	case launched:
-		t := h.tasks[i.who]
-		h.nodes[t.node].booked--
-		h.launch(t)
+		if t := h.tasks[i.who]; !t.ended {
+			h.nodes[t.node].booked--
+			h.launch(t)
+		}
 	case jobEnded:
 		h.endJob(h.jobs[i.who])
 	}
@@ -129,14 +128,14 @@ func (h *heartbeats) handle(i item) {
 func (h *heartbeats) beat(id cluster.NodeID) {
 	n := &h.nodes[id]
 	n.scheduled = false
+	if n.gone {
+		return
+	}
 	events := h.events[:0]
 	ended := n.ended
 	for _, t := range ended {
-		events = append(events, cluster.Event{Kind: cluster.TaskEnded, Task: t.id, Node: id, Outcome: cluster.Succeeded})
-		if !t.result.Coordinator && h.config.CoordinatorHeartbeat > 0 {
-			h.wakeMaster(t.job)
-			t.job.master.released++
-		}
+		events = append(events, cluster.Event{Kind: cluster.TaskEnded, Task: t.id, Node: id, Outcome: t.result.Outcome})
+		h.release(t)
 	}
 	n.ended, n.started = n.ended[:0], 0
 	h.events = append(events, cluster.Event{Kind: cluster.Heartbeat, Node: id})
@@ -147,7 +146,42 @@ func (h *heartbeats) beat(id cluster.NodeID) {
 	if slices.ContainsFunc(ended, h.opensBarrier) {
 		h.wakeAllNodes()
 	}
+	for _, t := range ended {
+		if t.result.Outcome != cluster.Succeeded && h.err == nil {
+			h.afterLoss(t, t.result.Outcome)
+			h.wakeAllNodes()
+		}
+	}
 }
+
+// release lets the job's coordinator hear, by its next heartbeat, of a task that ended. If it is the coordinator itself
+// that ended before its job did, another is waited for.
+func (h *heartbeats) release(t *task) {
+	m := &t.job.master
+	switch {
+	case h.config.CoordinatorHeartbeat == 0:
+	case !t.result.Coordinator:
+		h.wakeMaster(t.job)
+		m.released++
+	case t.result.Outcome != cluster.Succeeded:
+		m.self, m.launched, m.last = nil, false, false
+		m.running--
+		h.wakeMaster(t.job)
+	}
+}
+
+func (h *heartbeats) lost(t *task) {
+	n := &h.nodes[t.node]
+	n.gone, n.ended = true, nil
+	h.release(t)
+}
+
+func (h *heartbeats) joined(id cluster.NodeID) {
+	h.nodes = append(h.nodes, beatingNode{phase: h.now % timeline.Time(h.config.Heartbeat)})
+	h.wakeNode(id)
+}
+
+func (h *heartbeats) freed() { h.wakeAllNodes() }
 
 // opensBarrier reports whether other stages waited for t, which has been reported as ended, and wait no more.
 func (h *heartbeats) opensBarrier(t *task) bool {
@@ -159,7 +193,6 @@ func (h *heartbeats) opensBarrier(t *task) bool {
 }
 
 func (h *heartbeats) started(t *task) {
-	h.waiting--
 	n := &h.nodes[t.node]
 	n.started++
 	n.booked++
@@ -167,8 +200,13 @@ func (h *heartbeats) started(t *task) {
 		h.agenda.push(h.now.Add(h.config.LaunchDelay), launched, t.index)
 		return
 	}
-	t.job.master.granted = append(t.job.master.granted, t)
-	t.job.master.running++
+	m := &t.job.master
+	m.running++
+	if t.result.Coordinator {
+		m.self = t
+	} else {
+		m.granted = append(m.granted, t)
+	}
 	h.wakeMaster(t.job)
 }
 
@@ -183,13 +221,16 @@ func (h *heartbeats) soon(what happening, t *task) {
 func (h *heartbeats) masterBeat(j *job) {
 	m := &j.master
 	m.scheduled = false
+	if j.done || j.failing != "" {
+		return
+	}
 	if !m.launched {
-		if len(m.granted) == 0 {
+		if m.self == nil {
 			m.scheduled = true
 			h.agenda.push(h.now.Add(pollDelay), jobPoll, j.index)
 			return
 		}
-		m.self, m.granted, m.launched = m.granted[0], nil, true
+		m.launched = true
 		h.wakeNode(m.self.node)
 		h.soon(launched, m.self)
 		h.wakeAllNodes()
@@ -216,7 +257,9 @@ func (h *heartbeats) masterBeat(j *job) {
 }
 
 func (h *heartbeats) finished(t *task) {
-	h.keep(t)
+	if !t.launched {
+		h.nodes[t.node].booked--
+	}
 	h.nodes[t.node].ended = append(h.nodes[t.node].ended, t)
 	h.wakeNode(t.node)
 	if h.config.CoordinatorHeartbeat == 0 && t.job.unended == 0 {

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -22,6 +24,10 @@ type Result struct {
 	MemoryUtilisation float64
 	// Started counts launched tasks, coordinators aside; Elastic those of them that were under-sized.
 	Started, Elastic int
+	// OutOfMemory, Killed, Preempted and Lost count runs of tasks that ended so; coordinators count. Retries counts tasks that were
+	// to run again because of that, and LostWork is how long those runs took.
+	OutOfMemory, Killed, Preempted, Lost, Retries int
+	LostWork                                      time.Duration
 	// Steps counts the engine's steps, Events the happenings of the simulation.
 	Steps, Events int64
 }
@@ -32,11 +38,16 @@ type JobResult struct {
 	Name      string
 	Submitted timeline.Time
 	Started   timeline.Time // first launch, coordinator aside; meaningful if Tasks > 0
-	Ended     timeline.Time // meaningful if Done
-	Done      bool
-	Tasks     int    // launched, coordinator aside
-	Elastic   int    // of those, under-sized
-	Stuck     string // why the job did not end, if it did not
+	Ended     timeline.Time // meaningful if Done or Failed
+	Done      bool          // it succeeded
+	Failed    bool          // it ended without success, or was cancelled
+	Failure   string        // why, if Failed
+	Tasks     int           // launched, coordinator aside
+	Elastic   int           // of those, under-sized
+	Stuck     string        // why the job did not end, if it did not
+
+	OutOfMemory, Killed, Preempted, Lost, Retries int           // as of Result
+	LostWork                                      time.Duration // as of Result
 }
 
 // Runtime is the time from submission to end.
@@ -51,17 +62,29 @@ type TaskResult struct {
 	Elastic            bool
 	Decided            timeline.Time // when it was started
 	Launched, Finished timeline.Time
+	Outcome            cluster.Outcome // 0 if it did not end
 }
 
 // Unfinished returns the jobs that did not end.
 func (r *Result) Unfinished() []JobResult {
 	var left []JobResult
 	for _, j := range r.Jobs {
-		if !j.Done {
+		if !j.Done && !j.Failed {
 			left = append(left, j)
 		}
 	}
 	return left
+}
+
+// Failures returns the jobs that failed or were cancelled.
+func (r *Result) Failures() []JobResult {
+	var failed []JobResult
+	for _, j := range r.Jobs {
+		if j.Failed {
+			failed = append(failed, j)
+		}
+	}
+	return failed
 }
 
 // ElasticShare is the share of under-sized tasks, 0 to 1.
@@ -99,23 +122,43 @@ func (r *run) finish() *Result {
 			res.Jobs[i].Stuck = r.whyStuck(j)
 			continue
 		}
-		done++
-		total += res.Jobs[i].Runtime()
-		last = max(last, res.Jobs[i].Ended)
+		if j.arrived {
+			last = max(last, res.Jobs[i].Ended)
+		}
+		if j.failing == "" {
+			done++
+			total += res.Jobs[i].Runtime()
+		}
+	}
+	if last > first {
+		res.Makespan = last.Sub(first)
 	}
 	if done > 0 {
-		res.Makespan = last.Sub(first)
 		res.AverageJobRuntime = total / time.Duration(done)
 	}
-	var capacity resource.Vector
-	for _, n := range r.config.Nodes {
-		capacity = capacity.Add(n.Capacity)
-	}
-	r.used.change(max(r.now, r.used.since), 0)
-	if res.Makespan > 0 {
-		res.MemoryUtilisation = r.used.integral / (float64(capacity[resource.Memory]) * res.Makespan.Seconds())
+	res.MemoryUtilisation = r.utilisation()
+	if r.config.KeepTasks {
+		for _, t := range r.tasks {
+			if t.ended {
+				res.Tasks = append(res.Tasks, t.result)
+			}
+		}
+		slices.SortStableFunc(res.Tasks, func(a, b TaskResult) int { return cmp.Compare(a.Launched, b.Launched) })
 	}
 	return res
+}
+
+// utilisation is the share of memory that was granted over the makespan.
+func (r *run) utilisation() float64 {
+	if r.result.Makespan <= 0 {
+		return 0
+	}
+	r.used.change(max(r.now, r.used.since), 0)
+	if len(r.config.Incidents) == 0 {
+		return r.used.integral / (float64(r.capacity.held) * r.result.Makespan.Seconds())
+	}
+	r.capacity.change(max(r.now, r.capacity.since), 0)
+	return r.used.integral / r.capacity.integral
 }
 
 // whyStuck says why a job did not end.

@@ -22,12 +22,22 @@ type run struct {
 	byID     map[cluster.JobID]*job
 	protocol protocol
 	used     usage
+	capacity usage // of the nodes that are there
 	ended    int
+	waiting  int // tasks of the jobs that have arrived, coordinators included, that no decision has started
 	result   *Result
 	err      error
 	events   []cluster.Event // of the step in preparation
 	tasks    []*task         // all that were started, by index
 	spare    []task          // room for tasks to come
+
+	// What follows is used only if something can be contended, or tasks have phases: if the workload is fluid.
+	fluid   bool
+	places  []place
+	unsure  []cluster.NodeID // to be settled
+	due     []*task          // whose phase ends now
+	scratch []float64
+	audit   func(*place) // for tests: called when a place has been settled
 }
 
 // protocol is how the cluster acquires and reports work: by heartbeats or at once.
@@ -38,6 +48,9 @@ type protocol interface {
 	gaveBack(n cluster.NodeID) // a hopeless reservation ended
 	handle(i item)             // a happening of the protocol's own
 	finished(t *task)          // the process ended
+	lost(t *task)              // its node left, which the engine has been told
+	joined(n cluster.NodeID)   // a node came, which the engine has been told
+	freed()                    // tasks or jobs ended before they were done: others may run in their place, or they again
 }
 
 // job is a job as it really is.
@@ -45,10 +58,13 @@ type job struct {
 	*trace.Job
 	index     int32
 	arrived   bool
-	done      bool
-	unstarted int // tasks that no decision has started yet, coordinator included
-	unended   int // tasks whose process has not ended, coordinator aside
+	done      bool   // it succeeded, or failed
+	failing   string // why it is to end before it is done; empty if it is not
+	unstarted int    // tasks that no decision has started yet, coordinator included
+	unended   int    // tasks whose process has not ended, coordinator aside
 	master    master
+	natures   []nature  // of its stages, if the workload is fluid
+	latest    [][]int32 // the index of the latest run of each task that was started, by stage and task
 }
 
 // task is a task that has been started.
@@ -60,6 +76,14 @@ type task struct {
 	node     cluster.NodeID
 	grant    resource.Vector
 	result   TaskResult
+
+	launched bool
+	ended    bool            // its process; what is on the agenda for it is void
+	fate     cluster.Outcome // how it is about to end by itself; 0 if that is not known yet
+	killing  cluster.Outcome // how it ends by a kill decision; 0 if there is none
+	slot     int32           // among the tasks of its place
+	ends     timeline.Time   // as entered at its launch, if it has no flow
+	flow     *flow           // nil while it is plain
 }
 
 // Run simulates the workload under the policy. Jobs that do not end are in the result with the reason; an error means a
@@ -73,6 +97,7 @@ func Run(c Config, w *trace.Workload, p policy.Policy) (*Result, error) {
 	if err := r.load(w); err != nil {
 		return nil, err
 	}
+	r.prepare()
 	if c.Heartbeat > 0 {
 		r.protocol = newHeartbeats(r)
 	} else {
@@ -88,6 +113,9 @@ func Run(c Config, w *trace.Workload, p policy.Policy) (*Result, error) {
 		}
 	}
 	r.protocol.begin()
+	for i := range c.Incidents {
+		r.agenda.push(timeline.Time(c.Incidents[i].At), struck, int32(i))
+	}
 	for r.ended < len(r.jobs) && r.err == nil {
 		i, ok := r.agenda.pop()
 		if !ok {
@@ -109,7 +137,7 @@ func (r *run) load(w *trace.Workload) error {
 		if r.config.CoordinatorHeartbeat > 0 {
 			t = withCoordinator(t, r.config.Coordinator)
 		}
-		j := &job{Job: t, index: int32(i)}
+		j := &job{Job: t, index: int32(i), latest: make([][]int32, len(t.Stages))}
 		if _, twice := r.byID[t.ID]; twice {
 			return fmt.Errorf("job %q id %d: another job has it", t.Name, t.ID)
 		}
@@ -126,11 +154,44 @@ func (r *run) load(w *trace.Workload) error {
 	return nil
 }
 
+// prepare finds out whether the workload is fluid: whether more may be demanded of a node than it has, or tasks pass
+// through phases. Grants alone never exceed capacity, which the engine sees to; where the truth is no more than them, no
+// task has an influence on another.
+func (r *run) prepare() {
+	bandwidth := func(n *cluster.Node) bool { return n.Capacity[resource.Disk] > 0 || n.Capacity[resource.Network] > 0 }
+	limited := false
+	for i := range r.config.Nodes {
+		limited = limited || bandwidth(&r.config.Nodes[i])
+	}
+	for i := range r.config.Incidents {
+		limited = limited || r.config.Incidents[i].Kind == NodeJoin && bandwidth(&r.config.Incidents[i].New)
+	}
+	for _, j := range r.jobs {
+		j.natures = make([]nature, len(j.Stages))
+		for s := range j.Stages {
+			n, ideal := natureOf(j.Job, s), &j.Stages[s].Ideal
+			j.natures[s] = n
+			r.fluid = r.fluid || n&(phased|outgrow) != 0 || limited && (n&spills != 0 || ideal[resource.Disk] > 0 || ideal[resource.Network] > 0)
+		}
+	}
+	if !r.fluid {
+		return
+	}
+	for i := range r.config.Nodes {
+		r.places = append(r.places, r.newPlace(&r.config.Nodes[i]))
+	}
+}
+
+func (r *run) newPlace(n *cluster.Node) place {
+	return place{capacity: n.Capacity, swap: r.config.Machine.Swap, due: timeline.Never}
+}
+
 // boot brings the nodes up.
 func (r *run) boot() {
 	var events []cluster.Event
 	for i := range r.config.Nodes {
 		events = append(events, cluster.Event{Kind: cluster.NodeJoined, NewNode: &r.config.Nodes[i]})
+		r.capacity.change(0, r.config.Nodes[i].Capacity[resource.Memory])
 	}
 	r.step(append(events, cluster.Event{Kind: cluster.Synced}))
 }
@@ -156,24 +217,38 @@ func (r *run) handle(i item) {
 	r.result.Events++
 	switch i.what {
 	case arrival:
-		r.arrive(r.jobs[i.who])
+		if j := r.jobs[i.who]; !j.done {
+			r.arrive(j)
+		}
 	case woken:
 		r.stepOne(cluster.Event{Kind: cluster.Woken})
 	case ended:
-		t := r.tasks[i.who]
-		t.result.Finished = r.now
-		r.used.change(r.now, -t.grant[resource.Memory])
-		if !t.result.Coordinator {
-			t.job.unended--
+		if t := r.tasks[i.who]; !t.ended && t.flow == nil {
+			r.end(t, cluster.Succeeded)
 		}
-		r.protocol.finished(t)
+	case phaseEnded:
+		r.endPhases(cluster.NodeID(i.who), i.at)
+	case dying:
+		if t := r.tasks[i.who]; !t.ended {
+			r.end(t, t.fate)
+		}
+	case killed:
+		if t := r.tasks[i.who]; !t.ended {
+			r.end(t, t.killing)
+		}
+	case struck:
+		r.strike(&r.config.Incidents[i.who])
 	default:
 		r.protocol.handle(i)
+	}
+	if len(r.unsure) > 0 {
+		r.settleAll()
 	}
 }
 
 func (r *run) arrive(j *job) {
 	j.arrived = true
+	r.waiting += j.unstarted
 	j.Submitted = r.now
 	r.result.Jobs[j.index].Submitted = r.now
 	r.protocol.arrive(j)
@@ -211,13 +286,23 @@ func (r *run) step(events []cluster.Event) {
 		case cluster.Start:
 			j := r.byID[d.Task.Job]
 			j.unstarted--
+			r.waiting--
 			t := r.newTask()
 			*t = task{index: t.index, job: j, id: d.Task, decision: d.ID, node: d.Node, grant: d.Grant}
+			j.remember(d.Task, t.index)
 			t.result = TaskResult{ID: d.Task, Coordinator: j.Stages[d.Task.Stage].Coordinator, Node: d.Node,
 				Memory: d.Grant[resource.Memory], Decided: r.now,
 				Elastic: d.Grant[resource.Memory] < j.Stages[d.Task.Stage].Ideal[resource.Memory]}
 			r.used.change(r.now, d.Grant[resource.Memory])
 			r.protocol.started(t)
+		case cluster.Kill:
+			if t := r.latest(d.Task); t != nil && !t.ended {
+				t.killing = cluster.Killed
+				if d.Preempt {
+					t.killing = cluster.Preempted
+				}
+				r.agenda.push(r.now.Add(r.config.KillDelay), killed, t.index)
+			}
 		case cluster.Wake:
 			r.agenda.push(d.At, woken, 0)
 		case cluster.Unreserve:
@@ -230,7 +315,7 @@ func (r *run) step(events []cluster.Event) {
 
 // launch makes a task's process run.
 func (r *run) launch(t *task) {
-	t.result.Launched = r.now
+	t.launched, t.result.Launched = true, r.now
 	if !t.result.Coordinator {
 		j := &r.result.Jobs[t.job.index]
 		if j.Tasks == 0 {
@@ -242,25 +327,29 @@ func (r *run) launch(t *task) {
 			j.Elastic++
 			r.result.Elastic++
 		}
-		d := trueDuration(t.job.Job, int(t.id.Stage), t.id.Index, t.grant[resource.Memory])
-		r.agenda.push(r.now.Add(d), ended, t.index)
+		if r.fluid {
+			r.occupy(t)
+		} else {
+			d := trueDuration(t.job.Job, int(t.id.Stage), t.id.Index, t.grant[resource.Memory])
+			r.agenda.push(r.now.Add(d), ended, t.index)
+		}
 	}
 	r.stepOne(cluster.Event{Kind: cluster.DecisionDone, Decision: t.decision, Task: t.id, Node: t.node})
 }
 
-// keep records a task that ended.
-func (r *run) keep(t *task) {
-	if r.config.KeepTasks {
-		r.result.Tasks = append(r.result.Tasks, t.result)
-	}
-}
-
-// endJob records the end of a job and submits those that wait for it.
+// endJob records the end of a job, however it ended, and submits those that wait for it.
 func (r *run) endJob(j *job) {
+	if j.done {
+		return
+	}
 	j.done = true
 	r.ended++
+	if j.arrived && j.failing != "" {
+		r.waiting -= j.unstarted
+	}
 	res := &r.result.Jobs[j.index]
-	res.Done, res.Ended = true, r.now
+	res.Done, res.Ended = j.failing == "", r.now
+	res.Failed, res.Failure = j.failing != "", j.failing
 	for _, next := range r.jobs {
 		if next.After == int(j.index) {
 			r.agenda.push(r.now, arrival, next.index)

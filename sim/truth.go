@@ -8,27 +8,102 @@ import (
 	"github.com/bellows-rm/bellows/trace"
 )
 
-// trueDuration returns how long a task really runs with the given memory. It is the model of the truth: what is not said
-// of the truth is as estimated.
-func trueDuration(j *trace.Job, stage int, index int32, memory resource.Amount) time.Duration {
+// real is what is true of one task whatever it is granted. What is not said of the truth is as estimated.
+type real struct {
+	duration time.Duration   // with enough memory
+	ideal    resource.Amount // memory from which on it is enough
+	profile  *cluster.Elasticity
+	phases   []trace.Phase // nil: one, that needs what the stage needs
+	heap     *trace.Heap   // nil: it collects no garbage
+}
+
+// realOf looks up the truth of a task.
+func realOf(j *trace.Job, stage int, index int32) real {
 	s := &j.Stages[stage]
-	d, ideal, profile := s.Duration, s.Ideal[resource.Memory], &s.Elasticity
-	if stage < len(j.Truth) {
-		t := &j.Truth[stage]
-		if t.Duration > 0 {
-			d = t.Duration
-		}
-		if int(index) < len(t.Durations) {
-			d = t.Durations[index]
-		}
-		if t.IdealMemory > 0 {
-			ideal = t.IdealMemory
-		}
-		if t.Elasticity != nil {
-			profile = t.Elasticity
-		}
+	r := real{duration: s.Duration, ideal: s.Ideal[resource.Memory], profile: &s.Elasticity}
+	if stage >= len(j.Truth) {
+		return r
 	}
-	return profile.Duration(d, ideal, memory)
+	t := &j.Truth[stage]
+	r.phases, r.heap = t.Phases, t.Heap
+	if int(index) < len(t.TaskPhases) {
+		r.phases = t.TaskPhases[index]
+	}
+	if len(r.phases) > 0 {
+		r.duration, r.ideal = overPhases(r.phases)
+	}
+	if t.Duration > 0 {
+		r.duration = t.Duration
+	}
+	if int(index) < len(t.Durations) {
+		r.duration = t.Durations[index]
+	}
+	if t.IdealMemory > 0 {
+		r.ideal = t.IdealMemory
+	}
+	if int(index) < len(t.IdealMemories) {
+		r.ideal = t.IdealMemories[index]
+	}
+	if t.Elasticity != nil {
+		r.profile = t.Elasticity
+	}
+	return r
+}
+
+// overPhases returns how long all phases take and the largest working set among them.
+func overPhases(phases []trace.Phase) (total time.Duration, largest resource.Amount) {
+	for i := range phases {
+		total += phases[i].Duration
+		largest = max(largest, phases[i].Demand[resource.Memory])
+	}
+	return total, largest
+}
+
+// underSized reports whether a grant makes the task spill.
+func (r *real) underSized(memory resource.Amount) bool {
+	return memory < r.ideal && r.profile.Kind != cluster.NotElastic
+}
+
+// trueDuration returns how long a task really runs with the given memory on a node where nothing is contended, phases,
+// paging and garbage aside.
+func trueDuration(j *trace.Job, stage int, index int32, memory resource.Amount) time.Duration {
+	r := realOf(j, stage, index)
+	return r.profile.Duration(r.duration, r.ideal, memory)
+}
+
+// nature is what is true of all tasks of a stage, as far as it decides how they must be followed.
+type nature uint8
+
+const (
+	phased  nature = 1 << iota // its tasks have phases, or a heap
+	spills                     // under-sized, they ask for disk bandwidth
+	outgrow                    // they may need more memory than they are granted, and cannot spill
+)
+
+func natureOf(j *trace.Job, stage int) nature {
+	if stage >= len(j.Truth) {
+		return spillNature(&j.Stages[stage].Elasticity)
+	}
+	t := &j.Truth[stage]
+	n := spillNature(&j.Stages[stage].Elasticity)
+	inelastic := j.Stages[stage].Elasticity.Kind == cluster.NotElastic
+	if t.Elasticity != nil {
+		n, inelastic = spillNature(t.Elasticity), t.Elasticity.Kind == cluster.NotElastic
+	}
+	if len(t.Phases) > 0 || len(t.TaskPhases) > 0 || t.Heap != nil {
+		n |= phased
+	}
+	if inelastic && (t.IdealMemory > 0 || t.IdealMemories != nil || j.Stages[stage].Elastic()) {
+		n |= outgrow
+	}
+	return n
+}
+
+func spillNature(e *cluster.Elasticity) nature {
+	if e.Kind != cluster.NotElastic && e.DiskRate > 0 {
+		return spills
+	}
+	return 0
 }
 
 // withCoordinator returns j with a coordinator as its first stage.

@@ -1,0 +1,237 @@
+package sim_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+const (
+	MB = resource.MB
+	GB = resource.GB
+)
+
+// vector is CPU in cores, memory in GB, disk and network in MB/s.
+func vector(cores, memory, disk, network float64) resource.Vector {
+	return resource.Vector{resource.Amount(cores * float64(resource.Core)), resource.Amount(memory * float64(GB)),
+		resource.Amount(disk * float64(MB)), resource.Amount(network * float64(MB))}
+}
+
+// oneStage is a job of one stage; tasks need one core and 1 GB and take 100 s, as far as a policy knows.
+func oneStage(id cluster.JobID, tasks int, truth trace.StageTruth, change ...func(*trace.Job)) trace.Job {
+	j := trace.Job{After: -1, Job: cluster.Job{ID: id, Name: "job" + string(rune('0'+id)), Stages: []cluster.Stage{
+		{Name: "work", Tasks: tasks, Ideal: vector(1, 1, 0, 0), Duration: 100 * time.Second}}}, Truth: []trace.StageTruth{truth}}
+	for _, c := range change {
+		c(&j)
+	}
+	return j
+}
+
+func simulate(t testing.TB, c sim.Config, name string, jobs ...trace.Job) *sim.Result {
+	t.Helper()
+	p, err := policy.New(name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.KeepTasks = true
+	res, err := sim.Run(c, &trace.Workload{Jobs: jobs}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// wantEnds compares when the tasks ended, in the order of their launch.
+func wantEnds(t *testing.T, res *sim.Result, ends ...time.Duration) {
+	t.Helper()
+	if len(res.Tasks) != len(ends) {
+		t.Fatalf("%d runs of tasks, want %d: %+v", len(res.Tasks), len(ends), res.Tasks)
+	}
+	for i, want := range ends {
+		if got := time.Duration(res.Tasks[i].Finished); got.Round(time.Microsecond) != want {
+			t.Errorf("run %d ends after %v, want %v", i+1, got, want)
+		}
+	}
+}
+
+func phases(list ...trace.Phase) trace.StageTruth { return trace.StageTruth{Phases: list} }
+
+func phase(length time.Duration, demand resource.Vector) trace.Phase {
+	return trace.Phase{Duration: length, Demand: demand}
+}
+
+// Two tasks ask for 60 MB/s each of a disk with 100 MB/s; when the first phase of one is over the other has the disk to
+// itself.
+func TestDiskIsShared(t *testing.T) {
+	node := sim.Uniform(1, vector(4, 8, 100, 0))
+	reads := phases(phase(60*time.Second, vector(1, 1, 60, 0)), phase(40*time.Second, vector(1, 1, 0, 0)))
+	wantEnds(t, simulate(t, sim.Config{Nodes: node}, "fifo", oneStage(1, 2, reads)), 112*time.Second, 112*time.Second)
+
+	// The second begins 30 s later: 30 s alone, then both at 5/6; the first has 30 s left and takes 36 s for them, in which
+	// the second does 30 s of its 60.
+	late := oneStage(2, 1, reads, func(j *trace.Job) { j.Submitted = timeline.Seconds(30) })
+	res := simulate(t, sim.Config{Nodes: node}, "fifo", oneStage(1, 1, reads), late)
+	wantEnds(t, res, 106*time.Second, 136*time.Second)
+}
+
+// On a hard disk there is less to share: demand is 1.2 times the capacity.
+func TestOverAllocatedDiskLosesCapacity(t *testing.T) {
+	c := sim.Config{Nodes: sim.Uniform(1, vector(4, 8, 100, 0)), Machine: sim.Machine{Disk: sim.Loss{Slope: 0.25, Floor: 0.3}}}
+	reads := phases(phase(100*time.Second, vector(1, 1, 60, 0)))
+	wantEnds(t, simulate(t, c, "fifo", oneStage(1, 2, reads)), 126*time.Second, 126*time.Second) // 1.2 × (1 + 0.25 × 0.2)
+}
+
+// A small demand is met in full; what the others get is the same for all.
+func TestSharingIsMaxMin(t *testing.T) {
+	c := sim.Config{Nodes: sim.Uniform(1, vector(4, 8, 0, 100))}
+	uses := func(id cluster.JobID, rate float64) trace.Job {
+		return oneStage(id, 1, phases(phase(100*time.Second, vector(1, 1, 0, rate))))
+	}
+	// 10 + 30 + 60: until the first ends nobody notices anything but the third and the fourth, which get 30 each.
+	res := simulate(t, c, "fifo", uses(1, 10), uses(2, 30), uses(3, 60), uses(4, 45))
+	if a, b := res.Tasks[0].Finished, res.Tasks[1].Finished; a != timeline.Seconds(100) || b != timeline.Seconds(100) {
+		t.Errorf("small demands end at %v and %v, want 100s", a, b)
+	}
+	// Then 100 MB/s are left for 105: 45 and 55. The fourth ends first, and the third has all.
+	wantEnds(t, res, 100*time.Second, 100*time.Second, 152_777_778*time.Microsecond, 133_333_333*time.Microsecond)
+}
+
+// Tasks that ask for nothing of what is short are not slowed down, nor are those of other nodes.
+func TestOnlyThoseWhoAskAreSlowed(t *testing.T) {
+	c := sim.Config{Nodes: sim.Uniform(2, vector(2, 8, 100, 0))}
+	disk := phases(phase(100*time.Second, vector(1, 1, 100, 0)))
+	res := simulate(t, c, "fifo", oneStage(1, 2, disk), oneStage(2, 1, phases(phase(100*time.Second, vector(1, 1, 0, 0)))), oneStage(3, 1, disk))
+	wantEnds(t, res, 200*time.Second, 200*time.Second, 100*time.Second, 100*time.Second)
+}
+
+// least is a policy that gives every task the least that it may have, on the first node where that fits.
+type least struct{}
+
+func (least) Name() string     { return "least" }
+func (least) UnderSizes() bool { return true }
+func (least) Decide(_ timeline.Time, p *cluster.Plan) {
+	for _, j := range p.Jobs {
+		for stage, ok := j.NextStage(); ok; stage, ok = j.NextStage() {
+			s := &j.Stages[stage]
+			need := s.Ideal
+			if s.Elastic() {
+				need[resource.Memory] = s.MinMemory
+			}
+			n, fits := p.FirstFit(need)
+			if !fits {
+				break
+			}
+			p.Start(j, stage, n, need[resource.Memory], cluster.Because(cluster.Fits))
+		}
+	}
+}
+
+// Under-sized tasks run their penalty longer and ask for their spill bandwidth, so that they are in each other's way: two
+// that ask for 80 MB/s each of 100 MB/s.
+func TestSpillingContends(t *testing.T) {
+	job := func(tasks int) *trace.Workload {
+		j := oneStage(1, tasks, trace.StageTruth{})
+		j.Stages[0].MinMemory = GB / 2
+		j.Stages[0].Elasticity = cluster.Elasticity{Kind: cluster.Step, Factor: 1.5, DiskRate: 80 * MB}
+		return &trace.Workload{Jobs: []trace.Job{j}}
+	}
+	for _, c := range []struct {
+		tasks int
+		disk  float64
+		want  time.Duration
+	}{{1, 100, 150 * time.Second}, {2, 100, 240 * time.Second}, {2, 160, 150 * time.Second}, {2, 0, 150 * time.Second}} {
+		res, err := sim.Run(sim.Config{Nodes: sim.Uniform(1, vector(4, 4, c.disk, 0)), KeepTasks: true}, job(c.tasks), least{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []time.Duration{c.want, c.want}
+		wantEnds(t, res, want[:c.tasks]...)
+	}
+}
+
+// Phases are stretched to the real duration of the task.
+func TestPhasesAreStretched(t *testing.T) {
+	truth := phases(phase(10*time.Second, vector(1, 1, 100, 0)), phase(30*time.Second, vector(1, 1, 50, 0)))
+	truth.Durations = []time.Duration{80 * time.Second}
+	c := sim.Config{Nodes: sim.Uniform(1, vector(4, 8, 50, 0))}
+	wantEnds(t, simulate(t, c, "fifo", oneStage(1, 1, truth)), 100*time.Second) // 20 s at half the pace, 60 s
+}
+
+func TestWorkingSetAboveTheGrant(t *testing.T) {
+	grows := phases(phase(40*time.Second, vector(1, 0.5, 0, 0)), phase(40*time.Second, vector(1, 2, 0, 0)), phase(20*time.Second, vector(1, 1, 0, 0)))
+	c := sim.Config{Nodes: sim.Uniform(1, vector(1, 8, 0, 0))}
+	attempts := func(n int) func(*trace.Job) { return func(j *trace.Job) { j.MaxAttempts = n } }
+
+	t.Run("without swap it is killed when it grows, and the job fails in the end", func(t *testing.T) {
+		res := simulate(t, c, "fifo", oneStage(1, 1, grows, attempts(4)), oneStage(2, 1, trace.StageTruth{}))
+		wantEnds(t, res, 40*time.Second, 80*time.Second, 120*time.Second, 160*time.Second, 260*time.Second)
+		j := res.Jobs[0]
+		if !j.Failed || j.Done || j.OutOfMemory != 4 || j.Retries != 3 || j.LostWork != 160*time.Second || res.OutOfMemory != 4 ||
+			j.Failure != `task 0 of stage "work" ended without success in all its 4 runs, the last out of memory with 1GB` {
+			t.Errorf("job is %+v", j)
+		}
+		if !res.Jobs[1].Done || len(res.Unfinished()) != 0 || len(res.Failures()) != 1 {
+			t.Errorf("jobs are %+v", res.Jobs)
+		}
+	})
+	t.Run("with swap it pages", func(t *testing.T) {
+		c := c
+		c.Machine = sim.Machine{Swap: 2 * GB, Paging: sim.Paging{{0.5, 3}, {1, 1}}}
+		wantEnds(t, simulate(t, c, "fifo", oneStage(1, 1, grows)), 180*time.Second)
+	})
+	t.Run("swap is finite", func(t *testing.T) {
+		c := c
+		c.Nodes = sim.Uniform(1, vector(2, 8, 0, 0))
+		c.Machine = sim.Machine{Swap: 1500 * MB, Paging: sim.Paging{{0.5, 3}, {1, 1}}}
+		res := simulate(t, c, "fifo", oneStage(1, 2, grows))
+		// The second finds 500 MB left, wants 1 GB, and is killed; its job ends with it.
+		if res.OutOfMemory != 1 || res.Killed != 1 || !res.Jobs[0].Failed {
+			t.Errorf("result is %+v", res)
+		}
+	})
+	t.Run("a task that spills does so instead", func(t *testing.T) {
+		elastic := oneStage(1, 1, grows)
+		elastic.Stages[0].MinMemory = GB / 2
+		elastic.Stages[0].Elasticity = cluster.Elasticity{Kind: cluster.Step, Factor: 1.5}
+		wantEnds(t, simulate(t, c, "fifo", elastic), 150*time.Second)
+	})
+	t.Run("what is said of memory alone", func(t *testing.T) {
+		res := simulate(t, c, "fifo", oneStage(1, 2, trace.StageTruth{IdealMemories: []resource.Amount{GB, GB + 1}}))
+		if res.OutOfMemory != 1 || !strings.Contains(res.Jobs[0].Failure, "task 1 of") {
+			t.Errorf("result is %+v", res)
+		}
+	})
+}
+
+func TestHeap(t *testing.T) {
+	c := sim.Config{Nodes: sim.Uniform(1, vector(1, 8, 0, 0)), Machine: sim.Machine{Collection: sim.Collection{Cost: 0.5, GiveUp: 0.98}}}
+	heap := func(live, size float64) trace.StageTruth {
+		return trace.StageTruth{Heap: &trace.Heap{Live: resource.Amount(live * float64(GB)), Size: resource.Amount(size * float64(GB))}}
+	}
+	wantEnds(t, simulate(t, c, "fifo", oneStage(1, 1, heap(0.5, 0))), 150*time.Second) // twice the live set
+	wantEnds(t, simulate(t, c, "fifo", oneStage(1, 1, heap(0, 0))), 100*time.Second)
+	for _, swap := range []resource.Amount{0, 100 * GB} {
+		c.Machine.Swap, c.Machine.Paging = swap, sim.SSDPaging
+		for _, size := range []float64{0, 1, 0.5} {
+			if res := simulate(t, c, "fifo", oneStage(1, 1, heap(1.01, size))); res.OutOfMemory != 1 || !res.Jobs[0].Failed {
+				t.Errorf("a live set above a heap of %v GB with swap %d: %+v", size, swap, res.Jobs[0])
+			}
+		}
+	}
+	// A heap larger than the container: what is in use pages, and the rest of the heap costs nothing.
+	large := heap(0.2, 4)
+	large.Phases = []trace.Phase{phase(100*time.Second, vector(1, 2, 0, 0))}
+	c.Machine.Collection.Cost = 0
+	c.Machine.Paging = sim.Paging{{0.5, 2}, {1, 1}}
+	wantEnds(t, simulate(t, c, "fifo", oneStage(1, 1, large)), 200*time.Second)
+	// A heap smaller than the working set bounds it.
+	large.Heap.Size = GB
+	wantEnds(t, simulate(t, c, "fifo", oneStage(1, 1, large)), 100*time.Second)
+}

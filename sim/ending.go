@@ -1,0 +1,122 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// remember notes the newest run of a task.
+func (j *job) remember(id cluster.TaskID, run int32) {
+	runs := &j.latest[id.Stage]
+	for int(id.Index) >= len(*runs) {
+		*runs = append(*runs, -1)
+	}
+	(*runs)[id.Index] = run
+}
+
+// latest returns the newest run of a task, nil if there is none.
+func (r *run) latest(id cluster.TaskID) *task {
+	runs := r.byID[id.Job].latest[id.Stage]
+	if int(id.Index) >= len(runs) || runs[id.Index] < 0 {
+		return nil
+	}
+	return r.tasks[runs[id.Index]]
+}
+
+// end ends the process of a task, or what was to become one.
+func (r *run) end(t *task, how cluster.Outcome) {
+	r.stop(t, how)
+	r.protocol.finished(t)
+}
+
+// stop takes a task off its node and counts how it ended.
+func (r *run) stop(t *task, how cluster.Outcome) {
+	t.ended = true
+	t.result.Finished, t.result.Outcome = r.now, how
+	r.used.change(r.now, -t.grant[resource.Memory])
+	if r.fluid && t.launched && !t.result.Coordinator {
+		r.vacate(t)
+	}
+	if how == cluster.Succeeded {
+		if !t.result.Coordinator {
+			t.job.unended--
+		}
+		return
+	}
+	r.countLoss(t, how)
+}
+
+func (r *run) countLoss(t *task, how cluster.Outcome) {
+	j := &r.result.Jobs[t.job.index]
+	switch how {
+	case cluster.OutOfMemory:
+		j.OutOfMemory++
+		r.result.OutOfMemory++
+	case cluster.Killed:
+		j.Killed++
+		r.result.Killed++
+	case cluster.Preempted:
+		j.Preempted++
+		r.result.Preempted++
+	case cluster.Lost:
+		j.Lost++
+		r.result.Lost++
+	}
+	if t.launched && !t.result.Coordinator {
+		work := t.result.Finished.Sub(t.result.Launched)
+		j.LostWork += work
+		r.result.LostWork += work
+	}
+}
+
+// forfeit undoes the end of a task that succeeded on a node that left before it could report.
+func (r *run) forfeit(t *task) {
+	t.result.Outcome = cluster.Lost
+	if !t.result.Coordinator {
+		t.job.unended++
+	}
+	r.countLoss(t, cluster.Lost)
+}
+
+// afterLoss finds out what the engine, which has been told, makes of a task that ended without success: it runs again, or
+// its job is to end.
+func (r *run) afterLoss(t *task, how cluster.Outcome) {
+	j := t.job
+	state, here := r.engine.Snapshot().Job(j.ID)
+	switch {
+	case j.done:
+		return
+	case here && !state.Status.Ended():
+		j.unstarted++
+		r.waiting++
+		if !t.result.Coordinator {
+			r.result.Jobs[j.index].Retries++
+			r.result.Retries++
+		}
+	case j.failing == "":
+		j.failing = r.whyFailed(t, how)
+	}
+	if !here {
+		r.endJob(j)
+	}
+}
+
+// whyFailed says why a job failed whose task t was its last chance.
+func (r *run) whyFailed(t *task, how cluster.Outcome) string {
+	j := t.job
+	runs := max(1, j.MaxAttempts)
+	why := how.String()
+	if how == cluster.OutOfMemory {
+		why = fmt.Sprintf("out of memory with %s", resource.FormatMemory(t.grant[resource.Memory]))
+	}
+	return fmt.Sprintf("task %d of stage %q ended without success in all its %d runs, the last %s", t.id.Index, stageName(j.Stages, int(t.id.Stage)), runs, why)
+}
+
+func stageName(stages []cluster.Stage, i int) string {
+	if stages[i].Name != "" {
+		return stages[i].Name
+	}
+	return fmt.Sprint(i)
+}

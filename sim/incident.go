@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// IncidentKind says what happens to a cluster from outside.
+type IncidentKind uint8
+
+const (
+	NodeLoss  IncidentKind = iota + 1 // Node leaves, with what runs on it
+	NodeJoin                          // New comes; it gets the next NodeID
+	JobCancel                         // Job is cancelled by its owner, unless it has ended
+)
+
+// Incident is something that happens to a cluster from outside, at a time. Which fields mean something is said at each
+// IncidentKind.
+type Incident struct {
+	At   time.Duration // from the origin of the workload
+	Kind IncidentKind
+	Node cluster.NodeID
+	New  cluster.Node
+	Job  cluster.JobID
+}
+
+// strike carries an incident out. What has happened already by itself is left out.
+func (r *run) strike(i *Incident) {
+	switch i.Kind {
+	case NodeLoss:
+		r.loseNode(i.Node)
+	case NodeJoin:
+		r.joinNode(i.New)
+	case JobCancel:
+		r.cancel(i.Job)
+	}
+}
+
+func (r *run) loseNode(id cluster.NodeID) {
+	nodes := r.engine.Snapshot().Nodes
+	if int(id) >= len(nodes) || nodes[id].Gone {
+		return
+	}
+	var lost []*task
+	for _, t := range nodes[id].Tasks {
+		lost = append(lost, r.latest(t.ID))
+	}
+	slices.SortFunc(lost, func(a, b *task) int { return int(a.index) - int(b.index) })
+	for _, t := range lost {
+		if t.ended {
+			if t.result.Outcome == cluster.Succeeded {
+				r.forfeit(t)
+			}
+		} else {
+			r.stop(t, cluster.Lost)
+		}
+	}
+	r.capacity.change(r.now, -nodes[id].Capacity[resource.Memory])
+	r.stepOne(cluster.Event{Kind: cluster.NodeLeft, Node: id})
+	for _, t := range lost {
+		if r.err == nil {
+			r.protocol.lost(t)
+			r.afterLoss(t, cluster.Lost)
+		}
+	}
+	r.protocol.freed()
+}
+
+func (r *run) joinNode(n cluster.Node) {
+	n.ID = cluster.NodeID(len(r.engine.Snapshot().Nodes))
+	r.capacity.change(r.now, n.Capacity[resource.Memory])
+	if r.fluid {
+		r.places = append(r.places, r.newPlace(&n))
+	}
+	r.protocol.joined(n.ID)
+	r.stepOne(cluster.Event{Kind: cluster.NodeJoined, NewNode: &n})
+}
+
+func (r *run) cancel(id cluster.JobID) {
+	const why = "cancelled by its owner"
+	j := r.byID[id]
+	if j == nil || j.done || j.failing != "" {
+		return
+	}
+	if !j.arrived {
+		j.failing = why
+		r.endJob(j)
+		return
+	}
+	if state, here := r.engine.Snapshot().Job(id); !here || state.Status.Ended() {
+		return // it is only its coordinator that has not noticed yet
+	}
+	j.failing = why
+	r.stepOne(cluster.Event{Kind: cluster.JobCancelled, Job: id})
+	if _, here := r.engine.Snapshot().Job(id); !here {
+		r.endJob(j)
+	}
+	r.protocol.freed()
+}
+
+func checkIncidents(incidents []Incident) error {
+	for n, i := range incidents {
+		switch {
+		case i.At < 0:
+			return fmt.Errorf("incident %d at %v: must not be negative", n+1, i.At)
+		case i.Kind < NodeLoss || i.Kind > JobCancel:
+			return fmt.Errorf("incident %d kind %d: unknown", n+1, i.Kind)
+		case i.Kind == NodeLoss && i.Node < 0:
+			return fmt.Errorf("incident %d node %d: must not be negative", n+1, i.Node)
+		}
+		if i.Kind == NodeJoin {
+			if err := checkNode(&i.New); err != nil {
+				return fmt.Errorf("incident %d: %w", n+1, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Failures says how nodes are lost at random.
+type Failures struct {
+	// Every is the mean time between two losses in the whole cluster, above 0; the times between are exponential.
+	Every time.Duration
+	// Until is when the last can happen.
+	Until time.Duration
+	// Repair is how long after its loss a node like it joins; 0: none does.
+	Repair time.Duration
+}
+
+// RandomFailures draws losses of nodes; the same arguments give the same incidents. Any node that is there may be lost,
+// each as likely; the last one never is.
+func RandomFailures(f Failures, nodes []cluster.Node, seed uint64) ([]Incident, error) {
+	switch {
+	case f.Every <= 0:
+		return nil, fmt.Errorf("mean time between losses %v: must be positive", f.Every)
+	case f.Until < 0 || f.Repair < 0:
+		return nil, fmt.Errorf("losses until %v, repair after %v: must not be negative", f.Until, f.Repair)
+	}
+	random := rand.New(rand.NewPCG(seed, 1))
+	here := slices.Clone(nodes)
+	next := cluster.NodeID(len(nodes))
+	var coming, all []Incident
+	for at := time.Duration(0); ; {
+		at += time.Duration(random.ExpFloat64() * float64(f.Every))
+		if at > f.Until || at < 0 {
+			return append(all, coming...), nil
+		}
+		for len(coming) > 0 && coming[0].At <= at {
+			n := coming[0].New
+			n.ID = next
+			next++
+			here = append(here, n)
+			all, coming = append(all, coming[0]), coming[1:]
+		}
+		if len(here) < 2 {
+			continue
+		}
+		i := random.IntN(len(here))
+		all = append(all, Incident{At: at, Kind: NodeLoss, Node: here[i].ID})
+		if f.Repair > 0 {
+			coming = append(coming, Incident{At: at + f.Repair, Kind: NodeJoin, New: here[i]})
+		}
+		here = slices.Delete(here, i, i+1)
+	}
+}

@@ -1,0 +1,68 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// PagingPoint is a point of a paging curve.
+type PagingPoint struct {
+	Resident float64 // grant over working set, 0 to 1
+	Slowdown float64 // run time over that with the whole working set in memory, at least 1
+}
+
+// Paging is what it costs a program that its working set exceeds its grant and the rest lies on a swap device: points with
+// Resident ascending, straight lines between them. Below the first the first holds; all of the working set in memory
+// costs nothing.
+type Paging []PagingPoint
+
+// The presets hold what the papers' text says of Fig. 2b of YARN-ME and Fig. 13 of Pufferfish; the points between are
+// assumed, as docs/truth.md says of each. They are data: measured ones can stand in their place.
+var (
+	// SSDPaging: 10 times as long below 0.3 (Pufferfish), and cheaper than spilling at 0.7 or more (YARN-ME).
+	SSDPaging = Paging{{0.1, 20}, {0.3, 10}, {0.5, 3}, {0.7, 1.5}, {0.9, 1.1}, {1, 1}}
+	// HDDPaging: at 0.7 as long as WordCount with spilling, 1.9 times; a solid-state disk "significantly outperforms" it.
+	HDDPaging = Paging{{0.1, 50}, {0.3, 20}, {0.5, 5}, {0.7, 1.9}, {0.9, 1.3}, {1, 1}}
+)
+
+// Slowdown returns run time over that with the whole working set in memory. Both amounts are in bytes.
+func (c Paging) Slowdown(grant, workingSet resource.Amount) float64 {
+	if grant >= workingSet || len(c) == 0 {
+		return 1
+	}
+	resident := float64(grant) / float64(workingSet)
+	i := sort.Search(len(c), func(i int) bool { return c[i].Resident >= resident })
+	switch i {
+	case 0:
+		return c[0].Slowdown
+	case len(c): // towards all of it, which costs nothing
+		return between(c[i-1], PagingPoint{1, 1}, resident)
+	}
+	return between(c[i-1], c[i], resident)
+}
+
+func between(a, b PagingPoint, resident float64) float64 {
+	if b.Resident <= a.Resident {
+		return b.Slowdown
+	}
+	return a.Slowdown + (resident-a.Resident)/(b.Resident-a.Resident)*(b.Slowdown-a.Slowdown)
+}
+
+func (c Paging) check() error {
+	for i, p := range c {
+		if !(p.Resident >= 0 && p.Resident <= 1) || i > 0 && p.Resident <= c[i-1].Resident {
+			return fmt.Errorf("paging point %d resident share %v: must be from 0 to 1, ascending", i+1, p.Resident)
+		}
+		if !(p.Slowdown >= 1) || math.IsInf(p.Slowdown, 0) {
+			return fmt.Errorf("paging point %d slowdown %v: must be a number of at least 1", i+1, p.Slowdown)
+		}
+	}
+	if slices.ContainsFunc(c, func(p PagingPoint) bool { return p.Resident == 1 && p.Slowdown != 1 }) {
+		return fmt.Errorf("paging with all of the working set in memory: must cost nothing, slowdown 1")
+	}
+	return nil
+}

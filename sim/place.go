@@ -1,0 +1,221 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// place is a node as it really is. Tasks are plain there as long as they can be: their end is entered once, at their
+// launch. A task that passes through phases is a flow from the start, and all tasks of a place become flows when more is
+// demanded there than there is.
+type place struct {
+	capacity resource.Vector
+	swap     resource.Amount // left
+	demand   resource.Vector // of all tasks; memory is not looked at
+	tasks    []*task
+	flows    int
+	crowded  bool          // more was demanded than there is
+	due      timeline.Time // of the item that the agenda holds for the earliest end of a phase; Never if none
+	unsure   bool          // it is among those to be settled
+}
+
+// plainUse is what a task without phases takes with a grant that makes it neither spill nor page.
+func (r *run) plainUse(t *task) resource.Vector {
+	return t.job.Stages[t.id.Stage].Ideal.With(resource.Memory, t.grant[resource.Memory])
+}
+
+// occupy puts a task on its place, at its launch.
+func (r *run) occupy(t *task) {
+	truth := realOf(t.job.Job, int(t.id.Stage), t.id.Index)
+	p := &r.places[t.node]
+	memory := t.grant[resource.Memory]
+	t.slot = int32(len(p.tasks))
+	p.tasks = append(p.tasks, t)
+	r.unsettle(t.node)
+	stretched := truth.underSized(memory)
+	if n := t.job.natures[t.id.Stage]; n&phased == 0 && (memory >= truth.ideal || stretched && (n&spills == 0 || p.capacity[resource.Disk] == 0)) {
+		t.ends = r.now.Add(truth.profile.Duration(truth.duration, truth.ideal, memory))
+		p.demand = p.demand.Add(r.plainUse(t))
+		r.agenda.push(t.ends, ended, t.index)
+		return
+	}
+	t.flow = newFlow(&truth, t.job.Stages[t.id.Stage].Ideal, memory)
+	p.flows++
+	r.nextPhase(t)
+}
+
+// nextPhase lets a flow enter its next phase, or notes that it is over, or that it cannot live on.
+func (r *run) nextPhase(t *task) {
+	p, f := &r.places[t.node], t.flow
+	p.demand = p.demand.Sub(f.demand)
+	p.swap += f.swap
+	f.demand, f.swap = resource.Vector{}, 0
+	if f.at++; f.at == len(f.phases) {
+		r.fate(t, cluster.Succeeded)
+		return
+	}
+	n, ok := f.needOf(&f.phases[f.at], &r.config.Machine, p.swap)
+	if !ok {
+		r.fate(t, cluster.OutOfMemory)
+		return
+	}
+	f.begin(r.now, n)
+	p.demand = p.demand.Add(f.demand)
+	p.swap -= f.swap
+}
+
+// fate makes a task end now: right after what is being handled, as its launch may not have been reported yet.
+func (r *run) fate(t *task, how cluster.Outcome) {
+	t.fate = how
+	t.flow.due, t.flow.pace = timeline.Never, 1
+	r.agenda.push(r.now, dying, t.index)
+}
+
+// vacate takes a task off its place.
+func (r *run) vacate(t *task) {
+	p := &r.places[t.node]
+	last := p.tasks[len(p.tasks)-1]
+	p.tasks[t.slot], last.slot = last, t.slot
+	p.tasks = p.tasks[:len(p.tasks)-1]
+	if f := t.flow; f != nil {
+		p.demand = p.demand.Sub(f.demand)
+		p.swap += f.swap
+		p.flows--
+	} else {
+		p.demand = p.demand.Sub(r.plainUse(t))
+	}
+	r.unsettle(t.node)
+}
+
+func (r *run) unsettle(n cluster.NodeID) {
+	if p := &r.places[n]; !p.unsure {
+		p.unsure = true
+		r.unsure = append(r.unsure, n)
+	}
+}
+
+// settleAll finds the pace of the tasks on all places where something has changed.
+func (r *run) settleAll() {
+	for _, n := range r.unsure {
+		r.places[n].unsure = false
+		r.settle(n)
+	}
+	r.unsure = r.unsure[:0]
+}
+
+func (r *run) settle(id cluster.NodeID) {
+	p := &r.places[id]
+	over := p.overcommitted()
+	switch {
+	case over:
+		r.becomeFlows(p)
+		r.crowd(p)
+	case p.crowded:
+		for _, t := range p.tasks {
+			if t.flow != nil && t.flow.pace != 1 {
+				t.flow.setPace(r.now, 1)
+			}
+		}
+	}
+	p.crowded = over
+	if r.audit != nil {
+		r.audit(p)
+	}
+	if p.flows == 0 {
+		return
+	}
+	next := timeline.Never
+	for _, t := range p.tasks {
+		if t.flow != nil {
+			next = min(next, t.flow.due)
+		}
+	}
+	if next != p.due {
+		p.due = next
+		if next != timeline.Never {
+			r.agenda.push(next, phaseEnded, int32(id))
+		}
+	}
+}
+
+func (p *place) overcommitted() bool {
+	for _, k := range contended {
+		if p.capacity[k] > 0 && p.demand[k] > p.capacity[k] {
+			return true
+		}
+	}
+	return false
+}
+
+// becomeFlows turns the plain tasks of a place into flows; their entries in the agenda are void from now on.
+func (r *run) becomeFlows(p *place) {
+	if p.flows == len(p.tasks) {
+		return
+	}
+	for _, t := range p.tasks {
+		if t.flow == nil {
+			t.flow = &flow{stretch: 1, slower: 1, grant: t.grant[resource.Memory], pace: 1, since: r.now, due: t.ends,
+				left: float64(t.ends - r.now), demand: r.plainUse(t)}
+			t.flow.at = len(t.flow.phases) - 1
+		}
+	}
+	p.flows = len(p.tasks)
+}
+
+// crowd shares what is demanded too much: each resource max-min among the tasks, and each task goes on at the pace of what
+// it gets least of.
+func (r *run) crowd(p *place) {
+	var level [resource.NumKinds]float64 // 0: no limit
+	for _, k := range contended {
+		if p.capacity[k] <= 0 || p.demand[k] <= p.capacity[k] {
+			continue
+		}
+		r.scratch = r.scratch[:0]
+		for _, t := range p.tasks {
+			if d := t.flow.demand[k]; d > 0 {
+				r.scratch = append(r.scratch, float64(d))
+			}
+		}
+		level[k] = fairLevel(r.scratch, p.effective(k, &r.config.Machine))
+	}
+	for _, t := range p.tasks {
+		pace := 1.0
+		for _, k := range contended {
+			if d := t.flow.demand[k]; level[k] > 0 && d > 0 {
+				pace = min(pace, level[k]/float64(d))
+			}
+		}
+		if pace != t.flow.pace {
+			t.flow.setPace(r.now, pace)
+		}
+	}
+}
+
+// effective is what a place can give of a resource at its present demand.
+func (p *place) effective(k resource.Kind, m *Machine) float64 {
+	capacity := float64(p.capacity[k])
+	return capacity * m.loss(k).Efficiency(float64(p.demand[k])/capacity)
+}
+
+// endPhases handles the end of the phases that are due on a place.
+func (r *run) endPhases(id cluster.NodeID, at timeline.Time) {
+	p := &r.places[id]
+	if p.due != at {
+		return // things have changed since it was entered
+	}
+	p.due = timeline.Never
+	r.due = r.due[:0]
+	for _, t := range p.tasks {
+		if t.flow != nil && t.flow.due <= at {
+			r.due = append(r.due, t)
+		}
+	}
+	slices.SortFunc(r.due, func(a, b *task) int { return int(a.index) - int(b.index) })
+	for _, t := range r.due {
+		r.nextPhase(t)
+	}
+	r.unsettle(id)
+}
