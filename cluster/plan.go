@@ -57,16 +57,27 @@ func (p *Plan) FirstFit(need resource.Vector) (*NodeState, bool) {
 // else. It returns nil if that is impossible.
 func (p *Plan) Start(j *JobState, stage int, n *NodeState, memory resource.Amount, why Reason) *TaskState {
 	s := &j.Stages[stage]
-	grant := s.Ideal.With(resource.Memory, memory)
-	switch least := min(s.Ideal[resource.Memory], max(s.MinMemory, 1)); {
+	least := min(s.Ideal[resource.Memory], max(s.MinMemory, 1))
+	if memory > s.Ideal[resource.Memory] || memory < least || (memory < s.Ideal[resource.Memory] && !s.Elastic()) {
+		p.fail("start of a task of job %d stage %d with %d bytes: must be %d to %d", j.ID, stage, memory, least, s.Ideal[resource.Memory])
+		return nil
+	}
+	return p.StartSized(j, stage, n, memory, why)
+}
+
+// StartSized is Start with a container of any size: memory above the ideal lies idle, and with less than its minimum a
+// task runs as well as it can, if it does.
+func (p *Plan) StartSized(j *JobState, stage int, n *NodeState, memory resource.Amount, why Reason) *TaskState {
+	grant := j.Stages[stage].Ideal.With(resource.Memory, memory)
+	switch {
 	case !p.Synced:
 		p.fail("start of a task of job %d: before the inventory was complete", j.ID)
 	case !j.Ready(stage):
 		p.fail("start of a task of job %d stage %d: none is ready", j.ID, stage)
 	case n.Gone:
 		p.fail("start of a task of job %d on node %q: it left", j.ID, n.Name)
-	case memory > s.Ideal[resource.Memory] || memory < least || (memory < s.Ideal[resource.Memory] && !s.Elastic()):
-		p.fail("start of a task of job %d stage %d with %d bytes: must be %d to %d", j.ID, stage, memory, least, s.Ideal[resource.Memory])
+	case memory < 0:
+		p.fail("start of a task of job %d stage %d with %d bytes: must not be negative", j.ID, stage, memory)
 	case !grant.FitsIn(n.Free):
 		p.fail("start of a task of job %d on node %q with %v: only %v are free", j.ID, n.Name, grant, n.Free)
 	default:

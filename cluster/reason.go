@@ -36,6 +36,8 @@ const (
 	NoSuchQueue                     // the policy has no queue of the name that the job gives
 	PreemptionDue                   // the policy looks at its interval for tasks to preempt
 	QueueOverShare                  // A: kind of resource; B: what the task's queue holds; C: what it is guaranteed
+	FitsContainer                   // A: memory granted, bytes, the same for every task; B: memory needed, bytes
+	ContainerTooSmall               // A: memory needed, bytes; B: memory of every container, bytes
 	numReasons
 )
 
@@ -85,6 +87,10 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 		return fmt.Sprintf("%s fit beside a reservation: ends %s, the reserved job gets the node %s", memory(r.A), when(r.B), when(r.C))
 	case NoRoom:
 		return fmt.Sprintf("no node has %s and %s cores free", memory(r.A), resource.FormatCPU(resource.Amount(r.B)))
+	case FitsContainer:
+		return fmt.Sprintf("its container of %s fits; it needs %s", memory(r.A), memory(r.B))
+	case ContainerTooSmall:
+		return fmt.Sprintf("refused: it needs %s, and every container has %s", memory(r.A), memory(r.B))
 	case WouldEndAfterJob:
 		return fmt.Sprintf("would fit under-sized (%s), but end %s, after its job (%s)", memory(r.A), when(r.B), when(r.C))
 	case DiskBudget:

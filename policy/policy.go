@@ -26,6 +26,25 @@ type CacheDropper interface{ DropCaches() }
 // Elastic is a policy that may start tasks with less than their ideal memory.
 type Elastic interface{ UnderSizes() bool }
 
+// Admitter is a policy that cannot run every job.
+type Admitter interface {
+	// Admit returns an error that says why j can never run.
+	Admit(s *cluster.Snapshot, j *cluster.Job) error
+}
+
+// CheckRuns returns an error that says why p can never run j on the nodes of s: because no node can hold it, or because p
+// does not admit it.
+func CheckRuns(p Policy, s *cluster.Snapshot, j *cluster.Job) error {
+	e, ok := p.(Elastic)
+	if err := s.CheckFits(j, ok && e.UnderSizes()); err != nil {
+		return err
+	}
+	if a, ok := p.(Admitter); ok {
+		return a.Admit(s, j)
+	}
+	return nil
+}
+
 // Parameter is a setting of a policy.
 type Parameter struct {
 	Name    string // "POLICY.NAME"
@@ -42,10 +61,12 @@ type entry struct {
 
 // registry holds every policy by name.
 var registry = map[string]entry{
-	"fifo":    {about: "first come, first served; the first job that does not fit blocks all behind it", make: newFIFO},
-	"fair":    {about: "YARN's fair sharing by memory", parameters: fairParameters("fair", "false"), make: newFair},
-	"srjf":    {about: "shortest remaining job first: the job with the least work left to start is served first (YARN-ME, section 6.2)", make: newSRJF},
-	"yarn-me": {about: "fair sharing that under-sizes tasks where that does not delay their job (YARN-ME, Algorithm 1)", parameters: yarnMEParameters(), make: newYarnME},
+	"capacity": {about: "YARN's capacity scheduling: queues with guaranteed and maximum shares", parameters: capacityParameters(), make: newCapacity},
+	"fifo":     {about: "first come, first served; the first job that does not fit blocks all behind it", make: newFIFO},
+	"fair":     {about: "YARN's fair sharing by memory", parameters: fairParameters("fair", "false"), make: newFair},
+	"srjf":     {about: "shortest remaining job first: the job with the least work left to start is served first (YARN-ME, section 6.2)", make: newSRJF},
+	"static":   {about: "over-provisioned containers: every task gets its peak memory, or a container of one size", parameters: staticParameters(), make: newStatic},
+	"yarn-me":  {about: "fair sharing that under-sizes tasks where that does not delay their job (YARN-ME, Algorithm 1)", parameters: yarnMEParameters(), make: newYarnME},
 }
 
 // Names returns the names of all policies, sorted.

@@ -240,6 +240,10 @@ func (a *auditor) start(d *cluster.Decision) {
 		a.fail("task %s is started on node %d, which is gone", d.Task, d.Node)
 	case d.Grant.With(resource.Memory, ideal) != stage.Ideal:
 		a.fail("task %s is granted %v of what it needs, %v", d.Task, d.Grant, stage.Ideal)
+	case a.sized():
+		if want, ok := a.need(stage); !ok || d.Grant != want {
+			a.fail("task %s is granted %v, want %v (%v)", d.Task, d.Grant, want, ok)
+		}
 	case memory != ideal && (memory > ideal || memory < stage.MinMemory || stage.MinMemory == 0 || a.c.name != "yarn-me" || stage.Elasticity.Kind == cluster.NotElastic):
 		a.fail("task %s is granted %d bytes: must be %d to %d", d.Task, memory, stage.MinMemory, ideal)
 	case memory != resource.Amount(d.Reason.A):
@@ -249,12 +253,25 @@ func (a *auditor) start(d *cluster.Decision) {
 	case kept && holder != j.ID && a.flag("gaps") != "true" && (a.flag("gaps") != "auto" || a.s.heartbeat > 0):
 		a.fail("task %s is started on node %s, which is kept for job %d", d.Task, n.Name, holder)
 	}
-	if memory < ideal {
+	if memory < ideal && !a.sized() {
 		a.disk(d, &n, stage)
 	} else if !kept && a.c.name == "fair" {
 		a.fairness(j, n)
 	}
 	t.state, t.node, t.grant = booked, d.Node, d.Grant
+}
+
+// sized reports whether every container has the same memory.
+func (a *auditor) sized() bool { return a.c.name == "static" && a.flag("memory") != "peak" }
+
+// need is what a task gets if it gets its ideal memory or, where all containers have one size, that; ok is false if it is
+// refused.
+func (a *auditor) need(stage *cluster.Stage) (need resource.Vector, ok bool) {
+	if !a.sized() || stage.Coordinator {
+		return stage.Ideal, true
+	}
+	size, _ := resource.ParseMemory(a.flag("memory"))
+	return stage.Ideal.With(resource.Memory, size), stage.Ideal[resource.Memory] <= size || a.flag("too-large") == "run"
 }
 
 // free adds up what is granted on a node.
@@ -352,12 +369,13 @@ func (a *auditor) conserving() {
 		if !ok {
 			continue
 		}
+		need, started := a.need(&j.Stages[stage])
 		for _, n := range a.nodes {
-			if j.Stages[stage].Ideal.FitsIn(a.free(n)) {
+			if started && need.FitsIn(a.free(n)) {
 				a.fail("a task of job %s stage %d waits, but fits on node %s", j.Name, stage, n.Name)
 			}
 		}
-		if a.c.name == "fifo" {
+		if a.c.name == "fifo" || a.flag("order") == "fifo" && started {
 			return
 		}
 	}
@@ -408,9 +426,10 @@ func (a *auditor) everyoneFits() bool {
 	coordinators := a.s.coordinator.Scale(int64(len(a.s.jobs)))
 	for i := range a.s.jobs {
 		for _, stage := range a.s.jobs[i].Stages {
+			need, started := a.need(&stage)
 			fits := false
 			for _, n := range a.nodes {
-				fits = fits || stage.Ideal.Add(coordinators).FitsIn(n.Capacity)
+				fits = fits || started && need.Add(coordinators).FitsIn(n.Capacity)
 			}
 			if !fits {
 				return false

@@ -1,0 +1,53 @@
+package policy
+
+import (
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// static gives every task an over-provisioned container: its peak memory, whatever it could do with less (what ECS and
+// Pufferfish compare with, and what users of YARN ask for), or a size that is the same for all containers of the cluster
+// (Pufferfish section 5: 4 to 64 GB).
+type static struct {
+	firstFit
+	memory  resource.Amount // of every container, bytes; 0 is each task's peak
+	refuses bool            // tasks that need more than that
+}
+
+func staticParameters() []Parameter {
+	return []Parameter{
+		{"static.order", "fair", "who is served first: fair, the job that holds least memory per weight, or fifo, the one submitted first, which blocks all behind it"},
+		{"static.memory", "peak", "memory of a container: peak, which is what its task needs at most, or one size for all containers, such as 8GiB; what its task does not need lies idle"},
+		{"static.too-large", "refuse", "what becomes of tasks that need more than static.memory: refuse to start them, or run them with it and let them page, spill or fail"},
+	}
+}
+
+func newStatic(s *settings) Policy {
+	p := &static{refuses: s.oneOf("static.too-large", "refuse", "run") == "refuse"}
+	p.queue.key, p.queue.container = fairKey, p.size
+	if s.oneOf("static.order", "fair", "fifo") == "fifo" {
+		p.blocks, p.queue.key = true, func(*cluster.JobState) float64 { return 0 }
+	}
+	if s.text("static.memory") != "peak" {
+		p.memory = s.memory("static.memory")
+	}
+	return p
+}
+
+func (*static) Name() string { return "static" }
+
+func (s *static) Decide(_ timeline.Time, p *cluster.Plan) { s.decide(p) }
+
+// size is the container of a task. Coordinators are no tasks: they get what they need.
+func (s *static) size(j *cluster.JobState, stage int) (resource.Vector, cluster.Reason, bool) {
+	need := j.Stages[stage].Ideal
+	memory := need[resource.Memory]
+	switch {
+	case s.memory == 0 || j.Stages[stage].Coordinator:
+		return idealContainer(j, stage)
+	case s.refuses && memory > s.memory:
+		return need, cluster.Because(cluster.ContainerTooSmall, int64(memory), int64(s.memory)), false
+	}
+	return need.With(resource.Memory, s.memory), cluster.Because(cluster.FitsContainer, int64(s.memory), int64(memory)), true
+}
