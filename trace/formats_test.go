@@ -69,7 +69,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	fields := slices.Concat([]string{"memory:FORM", "slowdown", "disk_rate", "durations"}, dssJobFields, dssTaskFields)
-	fields = slices.Concat(fields, jobFields, stageFields, elasticityShapes)
+	fields = slices.Concat(fields, jobFields, stageFields, elasticityShapes, truthFields, phaseFields)
 	for _, form := range memoryForms {
 		fields = append(fields, form.name)
 	}

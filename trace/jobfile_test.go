@@ -92,7 +92,25 @@ stages:
     command: |
       sort -m part-* >all
       rm part-*
-    truth: {duration: 5s, elasticity: {step: 1.5}}
+    truth:
+      duration: 5s
+      elasticity: {step: 1.5}
+      phases:
+        - {name: read, duration: 2s, cpus: 500m, memory: 200MiB, disk: 100MB/s}
+        - {duration: 3s, cpus: 2, memory: 1GiB, network: 20MB/s}
+        - {duration: 0s}
+      heap: {live: 300MiB, size: 2GiB}
+  - name: both
+    tasks: 2
+    memory: 1GiB
+    command: [ls]
+    truth:
+      memories: [900MiB, 1.5GiB]
+      task_phases:
+        - [{duration: 1s, cpus: 1}]
+        - - {duration: 1s}
+          - {duration: 2s, memory: 1B}
+      heap: {live: 1B}
 ---
 # Comments and empty documents are skipped.
 ---
@@ -133,13 +151,22 @@ func TestReadJobs(t *testing.T) {
 		{Args: []string{"sh", "-c", "split -n l/8 logs part-"}},
 		{Args: []string{"sort", "-S", "{memory-16MiB}", "part-{task}"}, Env: map[string]string{"LC_ALL": "C", "TMPDIR": "/tmp/{job}"}, Dir: "/data"},
 		{Args: []string{"sh", "-c", "sort -m part-* >all\nrm part-*\n"}},
+		{Args: []string{"ls"}},
 	}
 	if !reflect.DeepEqual(j.Commands, commands) {
 		t.Errorf("commands:\ngot  %+v\nwant %+v", j.Commands, commands)
 	}
 	truth := []StageTruth{{},
 		{Durations: []time.Duration{31 * time.Second, 29 * time.Second, 30 * time.Second, time.Minute}, IdealMemory: 500 * resource.MiB, Elasticity: &cluster.Elasticity{}},
-		{Duration: 5 * time.Second, Elasticity: &cluster.Elasticity{Kind: cluster.Step, Factor: 1.5}}}
+		{Duration: 5 * time.Second, Elasticity: &cluster.Elasticity{Kind: cluster.Step, Factor: 1.5},
+			Phases: []Phase{
+				{Name: "read", Duration: 2 * time.Second, Demand: resource.Vector{resource.Core / 2, 200 * resource.MiB, 100 * resource.MB}},
+				{Duration: 3 * time.Second, Demand: resource.Vector{2 * resource.Core, resource.GiB, 0, 20 * resource.MB}}, {}},
+			Heap: &Heap{Live: 300 * resource.MiB, Size: 2 * resource.GiB}},
+		{IdealMemories: []resource.Amount{900 * resource.MiB, resource.GiB * 3 / 2},
+			TaskPhases: [][]Phase{{{Duration: time.Second, Demand: resource.Vector{resource.Core}}},
+				{{Duration: time.Second}, {Duration: 2 * time.Second, Demand: resource.Vector{0, 1}}}},
+			Heap: &Heap{Live: 1}}}
 	if !reflect.DeepEqual(j.Truth, truth) {
 		t.Errorf("truth:\ngot  %+v\nwant %+v", j.Truth, truth)
 	}
@@ -282,6 +309,20 @@ func TestReadJobsRefuses(t *testing.T) {
 		{"truth", stage("truth: {durations: [1s]}, tasks: 2"), `x:4: job "j" stage "s" truth durations a list: must be one for each task, 2, but are 1`},
 		{"truth twice", stage("truth: {durations: [1s], duration: 1s}"), `x:4: job "j" stage "s" truth durations a list: cannot stand beside duration`},
 		{"truth 0", stage("truth: {durations: [0s]}"), `x:4: job "j" stage "s" truth durations a list: each must be a duration with its unit, up to 87600h0m0s, but one is 0s`},
+		{"truth of memory twice", stage("truth: {memory: 1B, memories: [1B]}"), `x:4: job "j" stage "s" truth memories a list: cannot stand beside memory`},
+		{"truth of one memory", stage("truth: {memories: [1]}"), `x:4: job "j" stage "s" truth memories a list: each must be a size with its unit, up to 1000PB, but one is 1`},
+		{"truth of too few memories", stage("truth: {memories: [1B]}, tasks: 2"), `x:4: job "j" stage "s" truth memories a list: must be one for each task, 2, but are 1`},
+		{"no phases", stage("truth: {phases: []}"), `x:4: job "j" stage "s" truth phases a list: must be a list of at least one phase`},
+		{"phase without duration", stage("truth: {phases: [{cpus: 1}]}"), `x:4: job "j" stage "s" truth phase 1 duration is missing: must be a duration with its unit, such as 90s, 1.5h or 250ms`},
+		{"phase with another field", stage("truth: {phases: [{duration: 1s, gpu: 1}]}"), `x:4: job "j" stage "s" truth phase 1 gpu: unknown field; must be one of name, duration, cpus, memory, disk, network`},
+		{"phase of negative duration", stage("truth: {phases: [{duration: 1s}, {duration: -1s}]}"), `x:4: job "j" stage "s" truth phase 2 duration -1s: must be from 0s to 87600h0m0s`},
+		{"phases for ever", stage("truth: {phases: [{duration: 87600h}, {duration: 1s}]}"), `x:4: job "j" stage "s" truth phases: must last 87600h0m0s at most together`},
+		{"phases twice", stage("truth: {phases: [{duration: 1s}], task_phases: [[{duration: 1s}]]}"), `x:4: job "j" stage "s" truth task_phases a list: cannot stand beside phases`},
+		{"phases of no task", stage("truth: {task_phases: [[]]}"), `x:4: job "j" stage "s" truth task_phases: must be a list of at least one phase for each task, but one is a list`},
+		{"phases of too many tasks", stage("truth: {task_phases: [[{duration: 1s}], [{duration: 1s}]]}"), `x:4: job "j" stage "s" truth task_phases a list: must be one for each task, 1, but are 2`},
+		{"phase of a task", stage("truth: {task_phases: [[{duration: 1s, disk: 1MB}]]}"), `x:4: job "j" stage "s" truth task 0 phase 1 disk "1MB" does not end in /s: write a number and one of B/s, KB/s, MB/s, GB/s, TB/s, PB/s (powers of 1000) or KiB/s, MiB/s, GiB/s, TiB/s, PiB/s (powers of 1024), such as 110MB/s`},
+		{"heap", stage("truth: {heap: 1GiB}"), `x:4: job "j" stage "s" truth heap: must be a mapping of field names to values, but is "1GiB"`},
+		{"live set", stage("truth: {heap: {live: 0MiB}}"), `x:4: job "j" stage "s" truth heap live 0MiB: must be from 1B to 1000PB`},
 		{"profile", stage("profile: [p]"), `x:4: job "j" stage "s" profile a list: must be a name of 1 to 200 printable characters`},
 		{"empty command", stage(`command: [""]`), `x:4: job "j" stage "s" command: must begin with the name of a program`},
 		{"no command", stage("command: []"), `x:4: job "j" stage "s" command a list: must be a list of at least one word`},
@@ -307,6 +348,8 @@ func FuzzReadJobs(f *testing.F) {
 	f.Add("bellows: 1\nname: j\nstages: [{name: s, memory: 1MiB, command: \"{{x {memory*0.5:MiB}\"}]\n")
 	f.Add("bellows: 1\nname: j\nafter: j\nstages: [{name: s, memory: 0.1GiB}]\n")
 	f.Add("bellows: 1\nname: j\nstages: [{name: s, profile: p}, {name: t, profile: p, min_memory: 1B, elasticity: {step: 2}}]\n")
+	f.Add("bellows: 1\nname: j\nstages: [{name: s, memory: 1MiB, truth: {memories: [1B], phases: [{duration: 0s, cpus: 1m}], heap: {}}}]\n")
+	f.Add("bellows: 1\nname: j\nstages: [{name: s, memory: 1MiB, truth: {task_phases: [[{name: a, duration: 1s, network: 1B/s}]], heap: {size: 1B}}}]\n")
 	f.Add("a: &a [*a]")
 	f.Fuzz(func(t *testing.T, text string) {
 		w, err := ReadJobs(strings.NewReader(text), "x", nil)

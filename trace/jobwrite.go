@@ -57,7 +57,24 @@ type (
 		Duration   string   `yaml:"duration,omitempty"`
 		Durations  []string `yaml:"durations,omitempty,flow"`
 		Memory     string   `yaml:"memory,omitempty"`
+		Memories   []string `yaml:"memories,omitempty,flow"`
 		Elasticity any      `yaml:"elasticity,omitempty"`
+
+		Phases     []phaseDoc   `yaml:"phases,omitempty"`
+		TaskPhases [][]phaseDoc `yaml:"task_phases,omitempty"`
+		Heap       *heapDoc     `yaml:"heap,omitempty,flow"`
+	}
+	phaseDoc struct {
+		Name     string `yaml:"name,omitempty"`
+		Duration string `yaml:"duration"`
+		CPUs     string `yaml:"cpus,omitempty"`
+		Memory   string `yaml:"memory,omitempty"`
+		Disk     string `yaml:"disk,omitempty"`
+		Network  string `yaml:"network,omitempty"`
+	}
+	heapDoc struct {
+		Live string `yaml:"live,omitempty"`
+		Size string `yaml:"size,omitempty"`
 	}
 	// words is a list on one line.
 	words struct{ list []string }
@@ -67,6 +84,15 @@ type (
 func (w words) MarshalYAML() (any, error) {
 	var n yaml.Node
 	err := n.Encode(w.list)
+	n.Style = yaml.FlowStyle
+	return &n, err
+}
+
+// MarshalYAML implements yaml.Marshaler: a phase stands on one line.
+func (p phaseDoc) MarshalYAML() (any, error) {
+	type plain phaseDoc
+	var n yaml.Node
+	err := n.Encode(plain(p))
 	n.Style = yaml.FlowStyle
 	return &n, err
 }
@@ -166,15 +192,30 @@ func elasticityText(e *cluster.Elasticity) *elasticityDoc {
 
 // truthText returns nil if all is as estimated.
 func truthText(t *StageTruth) *truthDoc {
-	if t.Duration == 0 && t.Durations == nil && t.IdealMemory == 0 && t.Elasticity == nil {
+	if t.IsZero() {
 		return nil
 	}
-	doc := &truthDoc{Memory: memoryText(t.IdealMemory)}
+	doc := &truthDoc{Phases: phaseTexts(t.Phases)}
 	if t.Durations == nil {
 		doc.Duration = durationText(t.Duration)
 	}
 	for _, d := range t.Durations {
 		doc.Durations = append(doc.Durations, d.String())
+	}
+	if t.IdealMemories == nil {
+		doc.Memory = memoryText(t.IdealMemory)
+	}
+	for _, m := range t.IdealMemories {
+		doc.Memories = append(doc.Memories, memoryText(m))
+	}
+	if t.TaskPhases != nil {
+		doc.Phases = nil
+	}
+	for _, phases := range t.TaskPhases {
+		doc.TaskPhases = append(doc.TaskPhases, phaseTexts(phases))
+	}
+	if t.Heap != nil {
+		doc.Heap = &heapDoc{memoryText(t.Heap.Live), memoryText(t.Heap.Size)}
 	}
 	switch {
 	case t.Elasticity == nil:
@@ -184,6 +225,20 @@ func truthText(t *StageTruth) *truthDoc {
 		doc.Elasticity = elasticityText(t.Elasticity)
 	}
 	return doc
+}
+
+func phaseTexts(phases []Phase) []phaseDoc {
+	var docs []phaseDoc
+	for i := range phases {
+		p := &phases[i]
+		doc := phaseDoc{Name: p.Name, Duration: p.Duration.String(), Memory: memoryText(p.Demand[resource.Memory]),
+			Disk: rateText(p.Demand[resource.Disk]), Network: rateText(p.Demand[resource.Network])}
+		if p.Demand[resource.CPU] > 0 {
+			doc.CPUs = resource.FormatCPU(p.Demand[resource.CPU])
+		}
+		docs = append(docs, doc)
+	}
+	return docs
 }
 
 func durationText(d time.Duration) string {

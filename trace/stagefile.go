@@ -3,6 +3,7 @@ package trace
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -154,33 +155,29 @@ func readPoints(m *mapping, ideal resource.Amount) []cluster.ElasticityPoint {
 	return points
 }
 
+// truthFields are the fields of a stage's truth, phaseFields those of its phases.
+var (
+	truthFields = []string{"duration", "durations", "memory", "memories", "elasticity", "phases", "task_phases", "heap"}
+	phaseFields = []string{"name", "duration", "cpus", "memory", "disk", "network"}
+)
+
 // readTruth reads what the tasks really do.
 func (s *stageReader) readTruth() {
-	m := s.open("truth", "duration", "durations", "memory", "elasticity")
+	m := s.open("truth", truthFields...)
 	t := &StageTruth{}
 	if m.has("duration") {
 		t.Duration = m.duration("duration", 1)
 	}
 	if m.has("durations") {
-		if m.has("duration") {
-			m.fail("durations", "cannot stand beside duration")
-		}
-		for _, text := range m.texts("durations", "duration") {
-			d, err := parseDuration(text)
-			if err != nil || d < 1 || d > longest {
-				m.fail("durations", "each must be a duration with its unit, up to %v, but one is %s", longest, clipLine(text))
-				return
-			}
-			t.Durations = append(t.Durations, d)
-		}
-		if len(t.Durations) != s.stage.Tasks {
-			m.fail("durations", "must be one for each task, %d, but are %d", s.stage.Tasks, len(t.Durations))
-		}
+		t.Durations = s.readDurations(m)
 	}
 	ideal := s.stage.Ideal[resource.Memory]
 	if m.has("memory") {
 		t.IdealMemory = m.memory("memory")
 		ideal = t.IdealMemory
+	}
+	if m.has("memories") {
+		t.IdealMemories = s.readMemories(m)
 	}
 	if text, _ := m.scalar("elasticity"); text == cluster.NotElastic.String() {
 		t.Elasticity = &cluster.Elasticity{}
@@ -188,9 +185,117 @@ func (s *stageReader) readTruth() {
 		e := readElasticity(m, ideal)
 		t.Elasticity = &e
 	}
-	if t.Duration != 0 || t.Durations != nil || t.IdealMemory != 0 || t.Elasticity != nil {
+	if m.has("phases") {
+		t.Phases = readPhases(m, m.who, m.list("phases", "phase"))
+	}
+	if m.has("task_phases") {
+		t.TaskPhases = s.readTaskPhases(m)
+	}
+	if m.has("heap") {
+		t.Heap = readHeap(m)
+	}
+	if err := t.check(s.stage.Tasks); err != nil {
+		m.failAt(m.line, "%s%v", m.who, err)
+	}
+	if !t.IsZero() {
 		s.truth = t
 	}
+}
+
+func (s *stageReader) readDurations(m *mapping) []time.Duration {
+	if m.has("duration") {
+		m.fail("durations", "cannot stand beside duration")
+	}
+	var all []time.Duration
+	for _, text := range m.texts("durations", "duration") {
+		d, err := parseDuration(text)
+		if err != nil || d < 1 || d > longest {
+			m.fail("durations", "each must be a duration with its unit, up to %v, but one is %s", longest, clipLine(text))
+			return nil
+		}
+		all = append(all, d)
+	}
+	s.onePerTask(m, "durations", len(all))
+	return all
+}
+
+func (s *stageReader) readMemories(m *mapping) []resource.Amount {
+	if m.has("memory") {
+		m.fail("memories", "cannot stand beside memory")
+	}
+	var all []resource.Amount
+	for _, text := range m.texts("memories", "size") {
+		a, err := resource.ParseMemory(text)
+		if err != nil || a < 1 || a > mostMemory {
+			m.fail("memories", "each must be a size with its unit, up to %s, but one is %s", resource.FormatMemoryExact(mostMemory), clipLine(text))
+			return nil
+		}
+		all = append(all, a)
+	}
+	s.onePerTask(m, "memories", len(all))
+	return all
+}
+
+func (s *stageReader) onePerTask(m *mapping, name string, given int) {
+	if given != s.stage.Tasks {
+		m.fail(name, "must be one for each task, %d, but are %d", s.stage.Tasks, given)
+	}
+}
+
+// readPhases reads what a task passes through.
+func readPhases(m *mapping, who string, list []*yaml.Node) []Phase {
+	var phases []Phase
+	for i, n := range list {
+		p := openMapping(m.file, fmt.Sprintf("%sphase %d ", who, i+1), n, m.err, phaseFields...)
+		if *m.err != nil {
+			return nil
+		}
+		phase := Phase{Duration: p.duration("duration", 0)}
+		if p.has("name") {
+			phase.Name = p.name("name")
+		}
+		if p.has("cpus") {
+			phase.Demand[resource.CPU] = p.cpus("cpus")
+		}
+		if p.has("memory") {
+			phase.Demand[resource.Memory] = p.memory("memory")
+		}
+		if p.has("disk") {
+			phase.Demand[resource.Disk] = p.rate("disk")
+		}
+		if p.has("network") {
+			phase.Demand[resource.Network] = p.rate("network")
+		}
+		phases = append(phases, phase)
+	}
+	return phases
+}
+
+func (s *stageReader) readTaskPhases(m *mapping) [][]Phase {
+	if m.has("phases") {
+		m.fail("task_phases", "cannot stand beside phases")
+	}
+	var all [][]Phase
+	for i, n := range m.list("task_phases", "list of phases") {
+		if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
+			m.failAt(n.Line, "%stask_phases: must be a list of at least one phase for each task, but one is %s", m.who, kindName(n))
+			return nil
+		}
+		all = append(all, readPhases(m, fmt.Sprintf("%stask %d ", m.who, i), n.Content))
+	}
+	s.onePerTask(m, "task_phases", len(all))
+	return all
+}
+
+func readHeap(m *mapping) *Heap {
+	h, in := &Heap{}, m.open("heap", "live", "size")
+	if in.has("live") {
+		h.Live = in.memory("live")
+	}
+	if in.has("size") {
+		h.Size = in.memory("size")
+	}
+	return h
 }
 
 // readCommand reads what a live machine runs.

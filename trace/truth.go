@@ -7,8 +7,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// isZero reports whether nothing is said: all is as estimated.
-func (t *StageTruth) isZero() bool {
+// IsZero reports whether nothing is said: all is as estimated.
+func (t *StageTruth) IsZero() bool {
 	return t.Durations == nil && t.Duration == 0 && t.IdealMemory == 0 && t.Elasticity == nil && t.IdealMemories == nil &&
 		t.Phases == nil && t.TaskPhases == nil && t.Heap == nil
 }

@@ -75,7 +75,7 @@ func drawStages(t *rapid.T, j *Job, unit time.Duration) {
 		j.Stages = append(j.Stages, s)
 		if rapid.Bool().Draw(t, "truth") {
 			truth[i] = drawTruth(t, s.Tasks, unit)
-			said = said || !truth[i].isZero()
+			said = said || !truth[i].IsZero()
 		}
 		if commands {
 			j.Commands[i] = Command{Args: []string{"sort", "<&>", "{memory}"}, Env: map[string]string{"A": "1", "B": ""}}

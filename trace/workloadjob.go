@@ -194,7 +194,7 @@ func (e *jobEncoder) stage(j *Job, i int) {
 	if y := &s.Elasticity; y.Kind != cluster.NotElastic || y.Factor != 0 || y.Points != nil || y.DiskRate != 0 {
 		e.elasticity(&s.Elasticity)
 	}
-	if i < len(j.Truth) && !j.Truth[i].isZero() {
+	if i < len(j.Truth) && !j.Truth[i].IsZero() {
 		e.truth(&j.Truth[i])
 	}
 	if i < len(j.Profiles) {
@@ -388,7 +388,7 @@ func (d *jobDecoder) stage(j *Job, i int, l *stageLine) {
 		s.Elasticity = d.elasticity(l.Elasticity)
 	}
 	if l.Truth != nil {
-		if t := d.truth(l.Truth); !t.isZero() {
+		if t := d.truth(l.Truth); !t.IsZero() {
 			if j.Truth == nil {
 				j.Truth = make([]StageTruth, len(j.Stages))
 			}
