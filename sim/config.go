@@ -26,6 +26,10 @@ type Config struct {
 	// LaunchDelay is how long a task takes from its start decision to its launch where there is no coordinator.
 	LaunchDelay time.Duration
 
+	// Startup is what passes on a node between the order to run a task, which LaunchDelay or heartbeats come before, and its
+	// run.
+	Startup Startup
+
 	// Machine is what the nodes make of too much demand.
 	Machine Machine
 	// KillDelay is how long a task lives on after a kill decision.
@@ -95,7 +99,7 @@ func (c *Config) Check() error {
 	if k, bad := c.Coordinator.Negative(); bad {
 		return fmt.Errorf("coordinator %s %d: must not be negative", k, c.Coordinator[k])
 	}
-	return nil
+	return c.Startup.check()
 }
 
 func checkNode(n *cluster.Node) error {
@@ -114,7 +118,8 @@ func (c *Config) describe(s *cluster.Snapshot) {
 	if c.CoordinatorHeartbeat > 0 {
 		// What is granted before one heartbeat of the coordinator is launched by the next.
 		s.LaunchHeartbeat, s.LaunchDelay = c.CoordinatorHeartbeat, c.CoordinatorHeartbeat
-		return
+	} else {
+		s.LaunchDelay = c.LaunchDelay
 	}
-	s.LaunchDelay = c.LaunchDelay
+	s.LaunchDelay += c.Startup.Container + c.Startup.Executor
 }

@@ -13,7 +13,7 @@ func (d *direct) arrive(j *job) {
 }
 
 func (d *direct) started(t *task) {
-	d.agenda.push(d.now.Add(d.config.LaunchDelay), launched, t.index)
+	d.agenda.push(d.now.Add(d.config.LaunchDelay+d.order(t)), launched, t.index)
 }
 
 func (d *direct) gaveBack(cluster.NodeID) {}

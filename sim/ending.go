@@ -34,6 +34,7 @@ func (r *run) end(t *task, how cluster.Outcome) {
 // stop takes a task off its node and counts how it ended.
 func (r *run) stop(t *task, how cluster.Outcome) {
 	t.ended = true
+	r.giveUp(t, how)
 	t.result.Finished, t.result.Outcome = r.now, how
 	r.used.change(r.now, -t.grant[resource.Memory])
 	if r.fluid && t.launched && !t.result.Coordinator {

@@ -118,6 +118,9 @@ func (h *heartbeats) handle(i item) {
 		if t := h.tasks[i.who]; !t.ended {
 			h.nodes[t.node].booked--
 			h.launch(t)
+			if t.result.Coordinator { // its job can be served from now on
+				h.wakeAllNodes()
+			}
 		}
 	case jobEnded:
 		h.endJob(h.jobs[i.who])
@@ -197,7 +200,7 @@ func (h *heartbeats) started(t *task) {
 	n.started++
 	n.booked++
 	if h.config.CoordinatorHeartbeat == 0 {
-		h.agenda.push(h.now.Add(h.config.LaunchDelay), launched, t.index)
+		h.agenda.push(h.now.Add(h.config.LaunchDelay+h.order(t)), launched, t.index)
 		return
 	}
 	m := &t.job.master
@@ -217,6 +220,15 @@ func (h *heartbeats) soon(what happening, t *task) {
 	h.after = append(h.after, item{at: h.now, what: what, who: t.index})
 }
 
+// launchSoon has a task launched right after the heartbeat in progress, or when it has been started up.
+func (h *heartbeats) launchSoon(t *task) {
+	if delay := h.order(t); delay > 0 {
+		h.agenda.push(h.now.Add(delay), launched, t.index)
+		return
+	}
+	h.soon(launched, t)
+}
+
 // masterBeat is one heartbeat of a coordinator.
 func (h *heartbeats) masterBeat(j *job) {
 	m := &j.master
@@ -232,16 +244,18 @@ func (h *heartbeats) masterBeat(j *job) {
 		}
 		m.launched = true
 		h.wakeNode(m.self.node)
-		h.soon(launched, m.self)
-		h.wakeAllNodes()
+		h.launchSoon(m.self)
 	}
 	if m.last {
 		h.agenda.push(h.now, jobEnded, j.index)
 		return
 	}
 	for _, t := range m.acquired {
+		if t.ended {
+			continue
+		}
 		h.wakeNode(t.node)
-		h.soon(launched, t)
+		h.launchSoon(t)
 	}
 	m.running -= m.counted
 	m.acquired, m.granted = m.granted, m.acquired[:0]

@@ -31,6 +31,8 @@ type run struct {
 	tasks    []*task         // all that were started, by index
 	spare    []task          // room for tasks to come
 
+	idle map[cluster.NodeID][]executor // that can be taken over
+
 	// What follows is used only if something can be contended, or tasks have phases: if the workload is fluid.
 	fluid   bool
 	places  []place
@@ -63,6 +65,7 @@ type job struct {
 	unstarted int    // tasks that no decision has started yet, coordinator included
 	unended   int    // tasks whose process has not ended, coordinator aside
 	master    master
+	acquiring acquiring
 	natures   []nature  // of its stages, if the workload is fluid
 	latest    [][]int32 // the index of the latest run of each task that was started, by stage and task
 }
@@ -78,6 +81,7 @@ type task struct {
 	result   TaskResult
 
 	launched bool
+	ordered  bool            // to run, where that takes time
 	ended    bool            // its process; what is on the agenda for it is void
 	fate     cluster.Outcome // how it is about to end by itself; 0 if that is not known yet
 	killing  cluster.Outcome // how it ends by a kill decision; 0 if there is none
@@ -93,6 +97,7 @@ func Run(c Config, w *trace.Workload, p policy.Policy) (*Result, error) {
 		return nil, err
 	}
 	r := &run{config: c, policy: p, engine: engine.New(p, c.describe), byID: map[cluster.JobID]*job{},
+		idle:   map[cluster.NodeID][]executor{},
 		result: &Result{}}
 	if err := r.load(w); err != nil {
 		return nil, err

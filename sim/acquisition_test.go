@@ -1,0 +1,114 @@
+package sim_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// waits returns how long the tasks of a stage waited from the time the stage was ready, ascending: Mira's micro-benchmark,
+// n tasks of 10 s at a time on 14 nodes that hold eight each.
+func waits(t *testing.T, a sim.Acquisition, n int, stage int32) []time.Duration {
+	t.Helper()
+	wave := func(name string) cluster.Stage {
+		return cluster.Stage{Name: name, Tasks: n, Ideal: resource.Of(resource.Core, GB), Duration: 10 * time.Second}
+	}
+	first, second := wave("first"), wave("second")
+	second.Parents = []int{0}
+	c := sim.Config{Nodes: sim.Uniform(14, resource.Of(8*resource.Core, 8*GB)), KeepTasks: true}
+	a.Apply(&c)
+	p, err := policy.New("fifo", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := sim.Run(c, &trace.Workload{Jobs: []trace.Job{{After: -1, Job: cluster.Job{ID: 1, Name: "j", Stages: []cluster.Stage{first, second}}}}}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !res.Jobs[0].Done {
+		t.Fatalf("the job does not end: %+v", res.Jobs[0])
+	}
+	var all []time.Duration
+	ready := time.Duration(0)
+	if a.CoordinatorHeartbeat > 0 {
+		stage++
+	}
+	for _, task := range res.Tasks {
+		switch {
+		case task.Coordinator && stage == 1:
+			ready = time.Duration(task.Launched)
+		case task.ID.Stage == stage-1 && !task.Coordinator:
+			ready = max(ready, time.Duration(task.Finished))
+		}
+	}
+	for _, task := range res.Tasks {
+		if task.ID.Stage == stage {
+			all = append(all, time.Duration(task.Launched)-ready)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// The presets are set beside what Mira measured (section II.A, Fig. 3; IV.B, Fig. 10). The last of 110 executors comes too soon
+// on YARN: there Spark asks for the next only later, and they wait for heartbeats after that, not at the same time.
+func TestAcquisitionPresetsBesideMira(t *testing.T) {
+	for _, c := range []struct {
+		preset                    sim.Acquisition
+		name                      string
+		first, lastOf2, lastOf110 float64 // seconds, measured
+		within                    float64 // share
+	}{
+		{sim.YARN(), "yarn", 3.2, 5.3, 15.6, 0.3},
+		{sim.SparkStandalone(), "spark-standalone", 2.46, 3.2, 9.6, 0.15},
+		{sim.Bellows(), "bellows", 1.1, 1.1, 1.1, 0.01},
+	} {
+		two, many := waits(t, c.preset, 2, 0), waits(t, c.preset, 110, 0)
+		for _, m := range []struct {
+			what     string
+			is       time.Duration
+			measured float64
+		}{{"first", two[0], c.first}, {"last of 2", two[1], c.lastOf2}, {"last of 110", many[109], c.lastOf110}} {
+			t.Logf("%s: %s after %.2f s, measured %.2f s", c.name, m.what, m.is.Seconds(), m.measured)
+			if off := m.is.Seconds()/m.measured - 1; off < -c.within || off > c.within {
+				t.Errorf("%s: %s after %v, measured %v s", c.name, m.what, m.is, m.measured)
+			}
+		}
+	}
+}
+
+// Executors of the first wave serve the second: on bellows in 36 ms, on Spark without being started again.
+func TestWarmExecutors(t *testing.T) {
+	if w := waits(t, sim.Bellows(), 110, 1); w[0] != 36*time.Millisecond || w[109] != 36*time.Millisecond {
+		t.Errorf("on warm executors tasks wait %v to %v", w[0], w[109])
+	}
+	if w := waits(t, sim.SparkStandalone(), 110, 1); w[109] != 10*time.Millisecond {
+		t.Errorf("on the job's own executors tasks wait up to %v", w[109])
+	}
+	cold := sim.Bellows()
+	cold.Startup.Keep = 0
+	if w := waits(t, cold, 110, 1); w[0] != 1100*time.Millisecond {
+		t.Errorf("without idle executors tasks wait %v", w[0])
+	}
+}
+
+// Executors are shared among jobs only where they may be, and end after a while.
+func TestWhoseExecutors(t *testing.T) {
+	node := sim.Uniform(1, vector(1, 8, 0, 0))
+	a := sim.Acquisition{Startup: sim.Startup{Container: time.Second, Executor: 4 * time.Second, Warm: time.Second, Keep: 30 * time.Second}}
+	run := func(shared bool, keep time.Duration) *sim.Result {
+		c := sim.Config{Nodes: node}
+		a.Startup.Shared, a.Startup.Keep = shared, keep
+		a.Apply(&c)
+		return simulate(t, c, "fifo", oneStage(1, 2, trace.StageTruth{}), oneStage(2, 1, trace.StageTruth{}))
+	}
+	wantEnds(t, run(false, 30*time.Second), 105*time.Second, 206*time.Second, 311*time.Second)
+	wantEnds(t, run(true, 30*time.Second), 105*time.Second, 206*time.Second, 307*time.Second)
+	wantEnds(t, run(true, 0), 105*time.Second, 210*time.Second, 315*time.Second)
+}
