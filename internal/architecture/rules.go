@@ -33,8 +33,16 @@ var folders = []folder{
 		"the same engine runs in the simulator and on a machine, so it knows neither"},
 	{"trace", []string{"resource", "timeline", "cluster", "profile"},
 		"files hold nouns; what decides about them is not their business"},
+	{"trace/importer", []string{"resource", "timeline", "cluster", "profile", "trace"},
+		"what other systems recorded becomes a workload like any other; nobody needs to know where one came from"},
+	{"bound", []string{"resource", "timeline", "cluster", "trace"},
+		"what no schedule can beat is worked out from the truth alone, without knowing who schedules or simulates"},
 	{"sim", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "trace"},
 		"a substrate knows the engine and no other substrate; the truth of what tasks do lives here"},
+	{"chart", nil,
+		"a picture shows numbers, whatever they are about"},
+	{"sweep", nil,
+		"many runs in a fixed order, whatever is run"},
 	{"store", []string{"resource", "timeline", "cluster", "profile", "trace"},
 		"what must survive is stored as it is submitted; it does not decide and does not run anything"},
 	{"live", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "trace", "store"},
@@ -47,6 +55,8 @@ var folders = []folder{
 		"a substrate knows no other substrate; nobody else pays for its dependencies"},
 	{"server", []string{"resource", "timeline", "cluster", "profile", "policy", "trace", "store", "live"},
 		"the API shows what live and store know; it runs nothing itself"},
+	{"profiler/pattern", []string{"resource"},
+		"a program that is measured knows nothing of who measures it"},
 	{"profiler", []string{"resource", "timeline", "cluster", "profile", "trace", "cgroup"},
 		"measuring a program needs containers and models, but no scheduler"},
 	{"cmd/bellows/internal/demo", []string{"resource", "timeline", "cluster", "profile", "policy", "engine", "trace", "sim", "store", "live", "agent", "profiler"},
@@ -87,7 +97,7 @@ var numeric = []string{"gonum.org/v1/gonum"}
 
 // clocked are the packages that also take now as an argument though they are not of the core: a simulation gives the same
 // bytes whenever it runs.
-var clocked = append([]string{"sim", "trace"}, core...)
+var clocked = append([]string{"sim", "bound", "trace", "trace/importer"}, core...)
 
 // clock are the functions of package time that read or wait for the clock.
 var clock = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
@@ -100,4 +110,4 @@ var vague = []string{"util", "utils", "common", "helper", "helpers", "types", "m
 
 // truthful are the packages in which the truth of tasks is handled: one reads it, one reads it from files, and one tells the
 // simulator what it measured and policies do not know.
-var truthful = []string{"sim", "trace", "cmd/bellows/internal/demo"}
+var truthful = []string{"sim", "bound", "trace", "trace/importer", "cmd/bellows/internal/demo"}

@@ -1,0 +1,126 @@
+package chart
+
+import (
+	"bytes"
+	"flag"
+	"image"
+	_ "image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the pictures of testdata anew")
+
+// examples are one picture of each kind; testdata holds what they look like.
+func examples() map[string]Picture {
+	var steps Series
+	for i := range 40 {
+		steps.X = append(steps.X, float64(i*30))
+		steps.Y = append(steps.Y, 50+40*math.Round(math.Sin(float64(i)/5)*4)/4)
+	}
+	steps.Name, steps.Step = "yarn-me", true
+	top := 100.0
+	zero := 0.0
+	a := []float64{12, 30, 31, 45, 60, 61, 90, 140, 180, 600}
+	b := []float64{15, 42, 50, 51, 70, 95, 120, 200, 410, 900}
+	return map[string]Picture{
+		"cdf": &Plot{Title: "Job runtimes", Subtitle: "10 jobs, 2 policies; further left is better", X: "runtime (s)", Y: "share of jobs",
+			Series: []Series{CDF("fair", b), CDF("yarn-me", a)}, Lines: []Rule{{100, true, "lower bound"}}},
+		"steps": &Plot{Title: "Memory granted", X: "time (s)", Y: "memory (% of all nodes)", Series: []Series{steps}, YMin: &zero, YMax: &top,
+			Lines: []Rule{{At: 95, Label: "capacity for tasks"}}},
+		"points": &Plot{Title: "Measured against predicted", X: "memory (bytes)", Y: "time (s)", LogX: true, LogY: true, Series: []Series{
+			{Name: "measured", Points: true, X: []float64{1e6, 1e7, 1e8, 1e9}, Y: []float64{300, 120, 40, 22}, Low: []float64{250, 110, 38, 20}, High: []float64{380, 130, 44, 25}},
+			{Name: "model", X: []float64{1e6, 1e7, 1e8, 1e9}, Y: []float64{320, 115, 42, 21}, Low: []float64{280, 100, 36, 18}, High: []float64{370, 130, 50, 25}}}},
+		"bars": &Bars{Title: "Mean job runtime by workload", Subtitle: "bars: 95 % confidence", Y: "runtime (s)", Groups: []string{"uniform", "exponential", "heavy tailed mixture"},
+			Series: []BarSeries{{Name: "fair", Values: []float64{100, 250, 330}, Low: []float64{90, 220, 300}, High: []float64{110, 280, 360}},
+				{Name: "yarn-me", Values: []float64{70, 150, math.NaN()}, Low: []float64{60, 130, 0}, High: []float64{80, 170, 0}},
+				{Name: "srjf", Values: []float64{60, 120, 210}}}, Lines: []Rule{{At: 55, Label: "bound"}}},
+		"gantt": &Gantt{Title: "Tasks on nodes", Rows: []string{"n1", "n2", "node-three"}, Legend: []string{"job A", "job B", "job C"}, Faint: "under-sized", Spans: []Span{
+			{0, 0, 100, "A1", 0, false}, {0, 0, 60, "B1", 1, true}, {0, 60, 150, "B2", 1, false}, {1, 10, 90, "A2", 0, false}, {1, 95, 300, "C1", 2, true}, {2, 20, 21, "", 1, false}, {2, 40, 220, "C2", 2, false}}},
+		"heat": &Heat{Title: "Runtime relative to fair", X: "error of estimates", Y: "load", Columns: []string{"0", "10 %", "25 %", "50 %"}, Rows: []string{"light", "medium", "heavy"},
+			Values: [][]float64{{1, 0.98, 0.95, 0.9}, {0.8, 0.82, 0.85, math.NaN()}, {0.6, 0.612, 0.7, 1.2}}},
+		"empty": &Plot{Title: "Nothing happened", X: "time (s)", Y: "tasks", Series: []Series{{Name: "none"}}},
+		"one":   &Plot{Title: "One point", X: "time (s)", Y: "tasks", Series: []Series{{Name: "once", X: []float64{3}, Y: []float64{7}}}},
+	}
+}
+
+// TestPictures compares with testdata: documents by bytes, images by pixels, because how they are packed may change with Go.
+func TestPictures(t *testing.T) {
+	for name, p := range examples() {
+		t.Run(name, func(t *testing.T) {
+			for format, draw := range map[string]func() ([]byte, error){"svg": p.SVG, "png": p.PNG} {
+				got, err := draw()
+				if err != nil {
+					t.Fatal(err)
+				}
+				again, _ := draw()
+				if !bytes.Equal(got, again) {
+					t.Errorf("%s: the same picture gave other bytes", format)
+				}
+				path := filepath.Join("testdata", name+"."+format)
+				if *rewrite {
+					if err := os.WriteFile(path, got, 0o644); err != nil {
+						t.Fatal(err)
+					}
+					continue
+				}
+				want, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if format == "svg" && !bytes.Equal(got, want) || format == "png" && !alike(t, got, want) {
+					t.Errorf("%s is not what it was: look at it, and run this test with -rewrite", path)
+				}
+			}
+		})
+	}
+}
+
+// alike reports whether two images have the same pixels.
+func alike(t *testing.T, a, b []byte) bool {
+	t.Helper()
+	var pixels [2]image.Image
+	for i, data := range [][]byte{a, b} {
+		var err error
+		if pixels[i], _, err = image.Decode(bytes.NewReader(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if pixels[0].Bounds() != pixels[1].Bounds() {
+		return false
+	}
+	for y := range pixels[0].Bounds().Dy() {
+		for x := range pixels[0].Bounds().Dx() {
+			r, g, bl, al := pixels[0].At(x, y).RGBA()
+			r2, g2, bl2, al2 := pixels[1].At(x, y).RGBA()
+			if r != r2 || g != g2 || bl != bl2 || al != al2 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func TestCannotBeMeant(t *testing.T) {
+	one, two, bad := 1.0, 2.0, math.NaN()
+	for want, p := range map[string]Picture{
+		`series "a": 2 values of x, but 1 of y`:                   &Plot{Series: []Series{{Name: "a", X: []float64{1, 2}, Y: []float64{1}}}},
+		`series "a": 1 ends of error bars, but 2 values`:          &Plot{Series: []Series{{Name: "a", X: []float64{1, 2}, Y: []float64{1, 2}, Low: []float64{1}, High: []float64{1}}}},
+		`series "a": error bars have only one end`:                &Plot{Series: []Series{{Name: "a", X: []float64{1}, Y: []float64{1}, Low: []float64{1}}}},
+		`range of x: from 2 to 1`:                                 &Plot{XMin: &two, XMax: &one},
+		`range of y: NaN cannot be an end of the axis`:            &Plot{YMin: &bad},
+		`width 1e+06: must be from 80 to 8000 pixels`:             &Plot{Width: 1e6},
+		`series "b": 1 values, but 2 groups`:                      &Bars{Groups: []string{"x", "y"}, Series: []BarSeries{{Name: "b", Values: []float64{1}}}},
+		`span 0: row 1, but there are 1 rows`:                     &Gantt{Rows: []string{"n"}, Spans: []Span{{Row: 1}}},
+		`span 0: from 2 to 1`:                                     &Gantt{Rows: []string{"n"}, Spans: []Span{{From: 2, To: 1}}},
+		`heat map: 0 rows of values, but 1 rows`:                  &Heat{Rows: []string{"n"}},
+		`heat map: row "n" has 0 values, but there are 1 columns`: &Heat{Rows: []string{"n"}, Columns: []string{"c"}, Values: [][]float64{{}}},
+	} {
+		if _, err := p.SVG(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

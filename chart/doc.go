@@ -1,0 +1,97 @@
+// Package chart draws pictures of results: lines and points, steps and distributions, grouped bars, heat maps and Gantt
+// charts, in one style. A picture is a plain value; SVG and PNG are pure functions of it: same value, same bytes.
+//
+// Numbers that are not finite are gaps: they are neither drawn nor do they shape an axis, and a picture without any number
+// says so in words. What cannot be meant, such as lists of unequal length, is an error.
+//
+// Series have colours that colour-blind people can tell apart, and differ in dash or marker too. The legend stands above the
+// data and never covers it.
+package chart
+
+// Picture is what can be drawn. Errors name the series and the lengths that do not fit together.
+type Picture interface {
+	// SVG returns a document whose text is text. It names the fonts Liberation Sans and Arial, which have the same widths.
+	SVG() ([]byte, error)
+	// PNG returns an image with two pixels for each pixel of the size of the picture.
+	PNG() ([]byte, error)
+}
+
+// Series is a line, or points, through (X[i], Y[i]).
+type Series struct {
+	Name      string    // in the legend; no entry if empty
+	X, Y      []float64 // of the same length
+	Step      bool      // a step function: Y[i] holds from X[i] to X[i+1]
+	Points    bool      // markers without a line
+	Dashed    bool      // dashed. If no series of the plot is, dashes tell series apart
+	Low, High []float64 // if given, as long as Y: error bars of points, a band around a line
+	Color     int       // from 1 on, a place in the palette; 0: the place of the series in the plot
+}
+
+// Rule is a straight reference line across a plot. It is within the range of the axis unless that is given.
+type Rule struct {
+	At       float64
+	Vertical bool   // at x = At, not at y = At
+	Label    string // beside the line; may be empty
+}
+
+// Plot shows series over two axes. A range that is not given is that of the data; zero is in the range of Y if that does
+// not hide how the data differ.
+type Plot struct {
+	Title, Subtitle string
+	X, Y            string // what the axes show, with the unit
+	Series          []Series
+	LogX, LogY      bool // logarithmic; what is not above zero is a gap
+	XMin, XMax      *float64
+	YMin, YMax      *float64
+	Lines           []Rule
+	Width, Height   float64 // pixels; 640 × 400 if 0
+}
+
+// BarSeries are the bars of one colour, one per group.
+type BarSeries struct {
+	Name      string
+	Values    []float64 // one per group; NaN is missing
+	Low, High []float64 // if given, one per group: ends of error bars
+	Color     int       // as Color of Series
+}
+
+// Bars shows groups of bars. They begin at zero, or at the lower end of a logarithmic axis.
+type Bars struct {
+	Title, Subtitle string
+	Y               string // what the bars show, with the unit
+	Groups          []string
+	Series          []BarSeries
+	LogY            bool
+	YMin, YMax      *float64
+	Lines           []Rule  // those that are Vertical are not drawn
+	Width, Height   float64 // pixels; 640 × 400 if 0
+}
+
+// Span is what one row of a Gantt chart does for a time.
+type Span struct {
+	Row      int     // of Gantt.Rows, from 0 on
+	From, To float64 // seconds; From <= To
+	Label    string  // inside, if it fits
+	Color    int     // a place in the palette, from 0 on
+	Faint    bool    // light with a hatch: under-sized, say, or suspended
+}
+
+// Gantt shows what rows do over time. Spans of a row that overlap are stacked within it.
+type Gantt struct {
+	Title, Subtitle string
+	Rows            []string
+	Spans           []Span
+	Legend          []string // what the colours mean, in the order of the palette; may be empty
+	Faint           string   // what Faint means, in the legend; may be empty
+	Width, Height   float64  // pixels; 640, and what the rows need, if 0
+}
+
+// Heat shows a number per row and column as a colour and, where there is room, in digits.
+type Heat struct {
+	Title, Subtitle string
+	X, Y            string // what columns and rows are
+	Columns, Rows   []string
+	Values          [][]float64 // per row and column; NaN is missing
+	Low, High       *float64    // what the ends of the scale of colours stand for; those of the values if nil
+	Width, Height   float64     // pixels; 640, and what the rows need, if 0
+}
