@@ -112,7 +112,7 @@ func (d *Driver) submit(ctx context.Context, stored store.Job) (cluster.JobID, e
 	case d.trouble != nil:
 		return 0, fault(World, "no jobs are taken at the moment: %w", d.trouble)
 	}
-	if err := d.engine.Snapshot().CheckFits(&stored.Request.Job, d.underSizes()); err != nil {
+	if err := policy.CheckRuns(d.config.Policy, d.engine.Snapshot(), &stored.Request.Job); err != nil {
 		return 0, &Error{Mistake, err}
 	}
 	stored.Submitted = d.now()

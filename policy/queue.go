@@ -53,8 +53,12 @@ func (q *fairQueue) fill(p *cluster.Plan) {
 // update files j where it belongs now, or removes it if it has nothing to run. It takes O(log jobs) and a move.
 func (q *fairQueue) update(j *cluster.JobState) {
 	_, runnable := j.NextStage()
+	q.file(j, fairKey(j), runnable)
+}
+
+// file is update with another key than the memory per weight; the least comes first.
+func (q *fairQueue) file(j *cluster.JobState, key float64, runnable bool) {
 	old, present := q.keys[j]
-	key := fairKey(j)
 	switch {
 	case !present && !runnable:
 	case !present:
@@ -75,6 +79,9 @@ func (q *fairQueue) find(e queued) (int, bool) {
 func (q *fairQueue) insert(e queued) {
 	at, _ := q.find(e)
 	q.jobs = slices.Insert(q.jobs, at, e)
+	if q.keys == nil {
+		q.keys = map[*cluster.JobState]float64{}
+	}
 	q.keys[e.job] = e.key
 }
 

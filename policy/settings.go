@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -35,6 +36,13 @@ func (s *settings) fail(name, must string) {
 	}
 }
 
+// reject keeps an error in the text of a setting.
+func (s *settings) reject(name string, err error) {
+	if s.err == nil {
+		s.err = fmt.Errorf("setting %s=%q: %w", name, s.text(name), err)
+	}
+}
+
 func (s *settings) flag(name string) bool {
 	v, err := strconv.ParseBool(s.text(name))
 	if err != nil {
@@ -56,6 +64,15 @@ func (s *settings) share(name string) float64 {
 	v, err := strconv.ParseFloat(s.text(name), 64)
 	if err != nil || !(v >= 0 && v <= 1) {
 		s.fail(name, "a number from 0 to 1")
+	}
+	return v
+}
+
+// number is one of at least 0.
+func (s *settings) number(name string) float64 {
+	v, err := strconv.ParseFloat(s.text(name), 64)
+	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
+		s.fail(name, "a number of at least 0")
 	}
 	return v
 }

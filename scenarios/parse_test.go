@@ -221,6 +221,7 @@ func (p *parser) job(name string) {
 		p.fail("weight %q: must be a number from 0 to 1000000", weight)
 	}
 	j.Weight = w
+	j.Queue, j.Owner = p.text("queue", ""), p.text("owner", "")
 	p.s.jobs, p.after = append(p.s.jobs, j), append(p.after, nil)
 	if len(p.keys) > 0 {
 		p.stage("")
@@ -240,6 +241,7 @@ func (p *parser) stage(name string) {
 	s := cluster.Stage{Name: name, Tasks: p.whole("tasks", 1, 1, 10000),
 		Ideal:     resource.Of(p.amount("cores", "1", resource.ParseCPU), p.amount("memory", "", resource.ParseMemory)),
 		MinMemory: p.amount("min", "0B", resource.ParseMemory), Duration: p.duration("run"), Elasticity: p.penalty(p.text("penalty", "none"))}
+	s.Ideal[resource.Disk] = p.amount("disk", "0B/s", resource.ParseRate)
 	s.Elasticity.DiskRate = p.amount("spill", "0B/s", resource.ParseRate)
 	really := p.duration("really")
 	if really == 0 {

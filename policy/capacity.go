@@ -1,0 +1,421 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// capacity is YARN's CapacityScheduler. Each queue is guaranteed a share of its parent's and may hold up to another; what
+// nobody else asks for is there for all. The queue that holds least of what it is guaranteed is served first; in a leaf,
+// the job that was submitted first. A node that cannot hold the next task of the job whose turn it is is kept for that
+// job. With preemption, tasks of queues that hold more than their guarantee end when others miss theirs. What was taken
+// over of YARN, and what was not, stands in docs/decisions/0006-queues.md.
+type capacity struct {
+	tree         *queueTree
+	measure      measure
+	fair         bool // in a leaf, the job that holds least is served first
+	reservations bool
+	users        userLimits
+	preemption   preemption
+
+	// All below is worked out from the snapshot.
+	members map[*cluster.JobState]*capacityMember
+	kept    map[cluster.NodeID]*capacityMember // reserved nodes
+	limits  []queueLimits                      // by queue.index
+	of      resource.Vector                    // the capacity of the cluster that limits are of
+	tooBig  []resource.Vector                  // needs that no node can hold, in the decision in progress
+	// decisions counts calls of Decide.
+	decisions int
+}
+
+// capacityMember is a job in its leaf.
+type capacityMember struct {
+	member
+	user   *userUse
+	kept   []reservation // by node
+	looked int           // capacity.decisions when it last looked for nodes to reserve
+}
+
+// queueLimits are the shares of a queue as amounts, and what is reserved for the jobs in and below it.
+type queueLimits struct {
+	guaranteed, most, reserved resource.Vector
+	share                      float64 // guaranteed, of the cluster
+}
+
+func capacityParameters() []Parameter {
+	return []Parameter{
+		{"capacity.queues", "default=100%", "the queues, each with what it is guaranteed and, behind two dots, the most that it may hold of its parent's: prod=60%..100%,prod.etl=50%..80%,adhoc=40%; jobs name a leaf, and those that name none are in the leaf default"},
+		{"capacity.calculator", "memory", "what shares are measured in: memory, or dominant: the larger of memory and CPU (YARN: DefaultResourceCalculator, DominantResourceCalculator)"},
+		{"capacity.ordering", "fifo", "who is first in a leaf: fifo, the job submitted first, or fair, the job with the least memory per weight"},
+		{"capacity.reservations", "true", "keep a node that cannot hold the next task of the job whose turn it is for that job"},
+		{"capacity.user-limits", "false", "bound what one owner of jobs may hold in a leaf"},
+		{"capacity.minimum-user-limit-percent", "100", "with user-limits: the percentage of a leaf that each of its users may have at least, however many there are"},
+		{"capacity.user-limit-factor", "1", "with user-limits: how many times its leaf's guarantee one user may hold"},
+		{"capacity.preemption", "false", "end tasks of queues that hold more than their guarantee for those that hold less; needs reservations"},
+		{"capacity.preemption-interval", "3s", "how often it is looked for tasks to preempt (YARN: monitoring_interval)"},
+		{"capacity.preemption-wait", "15s", "how long a task must have been chosen for before it ends (YARN: max_wait_before_kill)"},
+		{"capacity.preemption-per-round", "0.1", "the most that is preempted at a time, as a share of the cluster (YARN: total_preemption_per_round)"},
+		{"capacity.preemption-ignored", "0.1", "the part of its guarantee that a queue may hold beyond it without losing anything (YARN: max_ignored_over_capacity)"},
+		{"capacity.preemption-termination", "0.2", "the part of what should be preempted that is; the rest should end by itself (YARN: natural_termination_factor)"},
+	}
+}
+
+func newCapacity(s *settings) Policy {
+	c := &capacity{fair: s.oneOf("capacity.ordering", "fifo", "fair") == "fair", reservations: s.flag("capacity.reservations"),
+		users: newUserLimits(s), preemption: newPreemption(s)}
+	c.measure.dominant = s.oneOf("capacity.calculator", "memory", "dominant") == "dominant"
+	if c.preemption.on && !c.reservations {
+		s.fail("capacity.preemption", "false without capacity.reservations: what is taken from one queue would not reach the other")
+	}
+	var err error
+	if c.tree, err = parseQueues(s.text("capacity.queues"), readShares); err == nil {
+		err = c.tree.checkShares()
+	}
+	if err == nil && c.tree.root.leaf() {
+		err = errors.New("must name at least one queue")
+	}
+	if err != nil {
+		s.reject("capacity.queues", err)
+	}
+	return c
+}
+
+// readShares reads "50%" or "50%..80%".
+func readShares(q *queue, text string) error {
+	guaranteed, most, both := strings.Cut(text, "..")
+	if !both {
+		most = "100%"
+	}
+	var ok, okToo bool
+	q.share, ok = percent(guaranteed)
+	q.most, okToo = percent(most)
+	switch {
+	case !ok || !okToo:
+		return fmt.Errorf("share %q: must be a percentage from 0%% to 100%%, or two such as 50%%..80%%", text)
+	case q.share > q.most:
+		return fmt.Errorf("share %q: the first must not be more than the second", text)
+	case q.most == 0:
+		return fmt.Errorf("share %q: the most that it may hold must be more than 0%%", text)
+	}
+	return nil
+}
+
+func percent(text string) (float64, bool) {
+	number, ok := strings.CutSuffix(text, "%")
+	v, err := strconv.ParseFloat(number, 64)
+	return v / 100, ok && err == nil && v >= 0 && v <= 100
+}
+
+// checkShares returns an error if more is guaranteed below a queue than there is.
+func (t *queueTree) checkShares() error {
+	for _, q := range t.all {
+		sum := 0.0
+		for _, child := range q.children {
+			sum += child.share
+		}
+		if sum > 1+1e-9 {
+			name := "the cluster"
+			if q.parent != nil {
+				name = fmt.Sprintf("queue %q", q.name)
+			}
+			return fmt.Errorf("%s guarantees %g%% to the queues below: must be at most 100%%", name, math.Round(1e6*sum)/1e4)
+		}
+	}
+	return nil
+}
+
+func (c *capacity) Name() string { return "capacity" }
+
+// DropCaches implements CacheDropper.
+func (c *capacity) DropCaches() { c.members = nil }
+
+// Admit implements Admitter.
+func (c *capacity) Admit(s *cluster.Snapshot, j *cluster.Job) error {
+	if err := c.tree.check(j); err != nil {
+		return err
+	}
+	c.scale(s.Capacity)
+	leaf := c.tree.home(j)
+	for i := range j.Stages {
+		if k, q := c.overMost(leaf, j.Stages[i].Ideal); q != nil {
+			return fmt.Errorf("job %q stage %d %s %s: must be at most what queue %q may hold, %s", j.Name, i, k, k.Format(j.Stages[i].Ideal[k]),
+				q.name, k.Format(c.limits[q.index].most[k]))
+		}
+	}
+	return nil
+}
+
+// overMost returns the first queue on the way from a leaf to the root that could not hold need if it were empty, and the
+// resource it lacks; nil if all could.
+func (c *capacity) overMost(leaf *queue, need resource.Vector) (resource.Kind, *queue) {
+	for q := leaf; q.parent != nil; q = q.parent {
+		for _, k := range c.measure.kinds() {
+			if need[k] > c.limits[q.index].most[k] {
+				return k, q
+			}
+		}
+	}
+	return 0, nil
+}
+
+func (c *capacity) Decide(now timeline.Time, p *cluster.Plan) {
+	c.follow(p)
+	c.tooBig = c.tooBig[:0]
+	c.decisions++
+	c.settleReservations(p)
+	for c.serve(p, c.tree.root) {
+	}
+	c.explain(p)
+	if c.preemption.on {
+		c.preempt(now, p)
+	}
+}
+
+// follow brings queues and limits up to date with what changed.
+func (c *capacity) follow(p *cluster.Plan) {
+	c.scale(p.Capacity)
+	if c.members == nil {
+		c.fill(p)
+		return
+	}
+	for _, id := range p.Changes.Nodes {
+		if m := c.kept[id]; m != nil && p.Nodes[id].ReservedFor != m.job {
+			c.forgetReservation(m, id)
+		}
+	}
+	for _, j := range p.Changes.Jobs {
+		c.update(p, j)
+	}
+}
+
+// fill works everything out anew.
+func (c *capacity) fill(p *cluster.Plan) {
+	c.members, c.kept = make(map[*cluster.JobState]*capacityMember, len(p.Jobs)), map[cluster.NodeID]*capacityMember{}
+	c.tree.clear()
+	c.users.clear()
+	for i := range c.limits {
+		c.limits[i].reserved = resource.Vector{}
+	}
+	reserved := false
+	for _, j := range p.Jobs {
+		c.update(p, j)
+		reserved = reserved || j.Reservations > 0
+	}
+	for i := 0; reserved && i < len(p.Nodes); i++ {
+		if n := p.Nodes[i]; n.ReservedFor != nil {
+			c.noteReservation(c.members[n.ReservedFor], n)
+		}
+	}
+}
+
+// scale works out what the shares of the queues are worth.
+func (c *capacity) scale(whole resource.Vector) {
+	if c.limits == nil {
+		c.limits = make([]queueLimits, len(c.tree.all))
+	} else if c.of == whole {
+		return
+	}
+	c.of, c.measure.whole = whole, whole
+	most := make([]float64, len(c.limits))
+	for i, q := range c.tree.all {
+		l := &c.limits[i]
+		l.share, most[i] = 1, 1
+		if q.parent != nil {
+			l.share, most[i] = q.share*c.limits[q.parent.index].share, q.most*most[q.parent.index]
+		}
+		l.guaranteed, l.most = portion(whole, l.share), portion(whole, most[i])
+	}
+}
+
+// portion is a share of v, rounded down, but not for want of digits.
+func portion(v resource.Vector, share float64) resource.Vector {
+	for k := range v {
+		v[k] = resource.Amount(math.Floor(float64(v[k])*share + 1e-6))
+	}
+	return v
+}
+
+// update brings what is known of one job up to date.
+func (c *capacity) update(p *cluster.Plan, j *cluster.JobState) {
+	m := c.members[j]
+	if m == nil {
+		if j.Retired() {
+			return
+		}
+		m = &capacityMember{member: member{job: j, leaf: c.tree.home(j.Job)}}
+		m.user = c.users.of(m.leaf, j.Owner)
+		c.members[j] = m
+	}
+	stage, runnable := j.NextStage()
+	if m.leaf == nil {
+		if runnable {
+			p.Wait(j, stage, 0, cluster.Because(cluster.NoSuchQueue))
+		}
+	} else {
+		m.leaf.jobs.file(j, c.key(j), runnable)
+	}
+	c.users.leave(m)
+	m.count()
+	c.users.join(m)
+	if j.Retired() {
+		delete(c.members, j)
+	}
+}
+
+// key is what a job is filed under in its leaf.
+func (c *capacity) key(j *cluster.JobState) float64 {
+	if c.fair {
+		return fairKey(j)
+	}
+	return 0
+}
+
+// serve lets one task in or below q start, and reports whether one did. Queues are served in the order of what they hold
+// of their guarantee.
+func (c *capacity) serve(p *cluster.Plan, q *queue) bool {
+	if q.runnable == 0 {
+		return false
+	}
+	if q.leaf() {
+		return c.serveLeaf(p, q)
+	}
+	// A queue further up may be served in between, so that the order is not kept.
+	order := make([]*queue, 0, 8)
+	for _, child := range q.children {
+		if child.runnable > 0 {
+			order = append(order, child)
+		}
+	}
+	slices.SortStableFunc(order, c.compare)
+	return slices.ContainsFunc(order, func(child *queue) bool { return c.serve(p, child) })
+}
+
+// compare orders queues: first who holds least of what it is guaranteed, then who is guaranteed more.
+func (c *capacity) compare(a, b *queue) int {
+	switch x, y := c.ratio(a), c.ratio(b); {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	case c.limits[a.index].share > c.limits[b.index].share:
+		return -1
+	case c.limits[a.index].share < c.limits[b.index].share:
+		return 1
+	}
+	return 0
+}
+
+// ratio is what a queue holds, with what is reserved for it, over what it is guaranteed. Queues without a guarantee come
+// last.
+func (c *capacity) ratio(q *queue) float64 {
+	l := &c.limits[q.index]
+	if l.share == 0 {
+		return math.Inf(1)
+	}
+	return c.measure.share(q.used.Add(l.reserved)) / l.share
+}
+
+// serveLeaf lets one job of a leaf start one task. A job that would take a queue above its most blocks those behind it;
+// one that no node can hold, or whose user holds as much as he may, does not.
+func (c *capacity) serveLeaf(p *cluster.Plan, leaf *queue) bool {
+	for i := 0; i < len(leaf.jobs.jobs); i++ {
+		j := leaf.jobs.jobs[i].job
+		m := c.members[j]
+		stage, _ := j.NextStage()
+		need := j.Stages[stage].Ideal
+		if why, over := c.overLimit(m, need, m.reserved()); over {
+			p.Wait(j, stage, 0, why)
+			return false
+		}
+		if why, over := c.users.over(c, m, need); over {
+			p.Wait(j, stage, 0, why)
+			continue
+		}
+		if n, ok := c.findNode(p, need); ok {
+			c.start(p, m, stage, n)
+			return true
+		}
+		if c.reservations {
+			c.reserve(p, m, stage)
+		}
+		p.Wait(j, stage, 0, cluster.Because(cluster.NoRoom, int64(need[resource.Memory]), int64(need[resource.CPU])))
+	}
+	return false
+}
+
+// overLimit reports whether a queue on the way to the root would hold more than it may with need more and without what it
+// gives back.
+func (c *capacity) overLimit(m *capacityMember, need, back resource.Vector) (cluster.Reason, bool) {
+	for q := m.leaf; q.parent != nil; q = q.parent {
+		l := &c.limits[q.index]
+		for _, k := range c.measure.kinds() {
+			if would := q.used[k] + l.reserved[k] + need[k] - back[k]; would > l.most[k] {
+				return cluster.Because(cluster.QueueFull, int64(k), int64(would), int64(l.most[k])), true
+			}
+		}
+	}
+	return cluster.Reason{}, false
+}
+
+// findNode is firstRoom that remembers what did not fit.
+func (c *capacity) findNode(p *cluster.Plan, need resource.Vector) (*cluster.NodeState, bool) {
+	for _, v := range c.tooBig {
+		if v.FitsIn(need) {
+			return nil, false
+		}
+	}
+	n, ok := firstRoom(p, need)
+	if !ok && len(c.tooBig) < 64 {
+		c.tooBig = append(c.tooBig, need)
+	}
+	return n, ok
+}
+
+// firstRoom is Plan.FirstFit that looks at all resources.
+func firstRoom(p *cluster.Plan, need resource.Vector) (*cluster.NodeState, bool) {
+	n, ok := p.FirstFit(need)
+	for ok && !need.FitsIn(n.Free) {
+		n, ok = p.FirstOpen(need, n.ID+1) // without heartbeats: with them FirstFit has looked at everything
+	}
+	return n, ok
+}
+
+// start starts the next task of a stage on n.
+func (c *capacity) start(p *cluster.Plan, m *capacityMember, stage int, n *cluster.NodeState) {
+	need := m.job.Stages[stage].Ideal
+	memory := need[resource.Memory]
+	if n.ReservedFor == nil {
+		c.makeLimit(p, m, need)
+	}
+	p.Start(m.job, stage, n, memory, cluster.Because(cluster.Fits, int64(memory)))
+	if n.ReservedFor == m.job {
+		c.unreserve(p, m, n, cluster.ReservationUsed)
+	}
+	c.update(p, m.job)
+	c.giveBackExcess(p, m)
+}
+
+// explain gives a reason to the jobs that no one got to because another one blocks their leaf.
+func (c *capacity) explain(p *cluster.Plan) {
+	for _, j := range p.Changes.Jobs {
+		m := c.members[j]
+		if m == nil || !m.runnable || j.Waiting.Code != 0 {
+			continue
+		}
+		stage, _ := j.NextStage()
+		for _, e := range m.leaf.jobs.jobs {
+			if code := e.job.Waiting.Code; code == cluster.QueueFull {
+				p.Wait(j, stage, 0, cluster.Because(cluster.BehindJob, int64(e.job.ID)))
+				break
+			}
+		}
+	}
+}

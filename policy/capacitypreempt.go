@@ -1,0 +1,349 @@
+package policy
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// preemption are the settings of YARN's ProportionalCapacityPreemptionPolicy, by YARN's names in
+// capacityParameters.
+type preemption struct {
+	on          bool
+	interval    time.Duration
+	wait        time.Duration
+	perRound    float64
+	ignored     float64
+	termination float64
+}
+
+func newPreemption(s *settings) preemption {
+	return preemption{on: s.flag("capacity.preemption"), interval: s.duration("capacity.preemption-interval"), wait: s.duration("capacity.preemption-wait"),
+		perRound: s.share("capacity.preemption-per-round"), ignored: s.number("capacity.preemption-ignored"), termination: s.share("capacity.preemption-termination")}
+}
+
+// preempt looks for tasks to preempt, once per interval while somebody misses what is guaranteed to them.
+func (c *capacity) preempt(now timeline.Time, p *cluster.Plan) {
+	due := p.PreemptAt != 0 && now >= p.PreemptAt
+	if p.PreemptAt != 0 && !due {
+		return
+	}
+	if !c.imbalanced() {
+		if due {
+			p.EndPreemption()
+		}
+		return
+	}
+	if due {
+		c.preemptRound(now, p)
+	}
+	p.PlanPreemption(now.Add(c.preemption.interval), cluster.Because(cluster.PreemptionDue))
+}
+
+// imbalanced reports whether some queue with tasks to start holds less than it is guaranteed while some leaf holds more,
+// by more than is ignored.
+func (c *capacity) imbalanced() bool {
+	less, more := false, false
+	for _, q := range c.tree.all[1:] {
+		less = less || q.runnable > 0 && c.measure.less(q.used, c.limits[q.index].guaranteed)
+		more = more || q.leaf() && c.beyondIgnored(q, q.used)
+	}
+	return less && more
+}
+
+// beyondIgnored reports whether used is more than what a queue is guaranteed and what is ignored.
+func (c *capacity) beyondIgnored(q *queue, used resource.Vector) bool {
+	var bound resource.Vector
+	for k, v := range c.limits[q.index].guaranteed {
+		bound[k] = resource.Amount(float64(v) * (1 + c.preemption.ignored))
+	}
+	return c.measure.less(bound, used)
+}
+
+// idealQueue is a queue while it is worked out what it should hold.
+type idealQueue struct {
+	*queue
+	children         []*idealQueue
+	used, pending    resource.Vector // what it holds, reserved nodes included; what its jobs ask for beyond that
+	guaranteed, most resource.Vector
+	ideal            resource.Vector // what it should hold
+	preempt          resource.Vector // what of it should be preempted
+	normal           [resource.NumKinds]float64
+}
+
+// preemptRound chooses tasks for preemption and ends those that have been chosen for long enough.
+func (c *capacity) preemptRound(now timeline.Time, p *cluster.Plan) {
+	// 1. What each queue holds, and what it asks for.
+	queues := c.look()
+	root := queues[0]
+	// 2. What each should hold, from the root down, and what has to be taken from it for that.
+	allowed := scaled(root.guaranteed, c.preemption.perRound)
+	root.ideal = root.guaranteed
+	c.distribute(root, allowed)
+	// 3. Tasks of those leaves that hold too much, until enough is found.
+	for _, q := range queues {
+		if !q.leaf() || !c.beyondIgnored(q.queue, q.used) {
+			continue
+		}
+		obtain := roundUp(q.preempt, c.preemption.termination)
+		if c.measure.less(resource.Vector{}, obtain) {
+			c.choose(now, p, q, obtain, &allowed)
+		}
+	}
+}
+
+// look makes a copy of the tree to work on. What is being killed counts as gone.
+func (c *capacity) look() []*idealQueue {
+	queues := make([]*idealQueue, len(c.tree.all))
+	for i, q := range c.tree.all {
+		l := &c.limits[i]
+		queues[i] = &idealQueue{queue: q, used: c.measure.of(q.used.Add(l.reserved)), guaranteed: c.measure.of(l.guaranteed), most: c.measure.of(l.most)}
+		if q.parent != nil {
+			parent := queues[q.parent.index]
+			parent.children = append(parent.children, queues[i])
+		}
+	}
+	for _, m := range c.members {
+		if m.leaf == nil {
+			continue
+		}
+		killing, pending := c.claims(m)
+		for q := m.leaf; q != nil; q = q.parent {
+			queues[q.index].used = queues[q.index].used.Sub(killing)
+			queues[q.index].pending = queues[q.index].pending.Add(pending)
+		}
+	}
+	return queues
+}
+
+// claims adds up what of a job is being killed, and what it asks for: its tasks that can start but those that no queue of
+// its could ever hold, or its user may not have, less the nodes that are reserved for it.
+func (c *capacity) claims(m *capacityMember) (killing, pending resource.Vector) {
+	j := m.job
+	for _, t := range j.Tasks {
+		if t.Killing {
+			killing = killing.Add(t.Grant)
+		}
+	}
+	for i := range j.Stages {
+		if !j.Ready(i) || j.Status.Ended() {
+			continue
+		}
+		need := j.Stages[i].Ideal
+		_, over := c.users.over(c, m, need)
+		if _, q := c.overMost(m.leaf, need); over || q != nil {
+			continue
+		}
+		pending = pending.Add(need.Scale(int64(j.Progress[i].Pending)))
+	}
+	return c.measure.of(killing), c.measure.of(pending.Sub(m.reserved()).Max(resource.Vector{}))
+}
+
+// distribute works out what the queues below q should hold of what q should, and what must be preempted for that.
+func (c *capacity) distribute(q *idealQueue, allowed resource.Vector) {
+	if len(q.children) == 0 {
+		return
+	}
+	var guaranteed, others []*idealQueue
+	for _, child := range q.children {
+		if c.measure.less(resource.Vector{}, child.guaranteed) {
+			guaranteed = append(guaranteed, child)
+		} else {
+			others = append(others, child)
+		}
+	}
+	left := c.assign(guaranteed, q.ideal, true)
+	if len(others) > 0 && c.measure.less(resource.Vector{}, left) {
+		c.assign(others, left, false)
+	}
+	var needed resource.Vector
+	for _, child := range q.children {
+		if c.measure.less(child.ideal, child.used) {
+			needed = needed.Add(child.used.Sub(child.ideal))
+		}
+	}
+	factor := 1.0
+	if c.measure.less(allowed, needed) {
+		factor = c.measure.share(allowed) / c.measure.share(needed)
+	}
+	for _, child := range q.children {
+		// It keeps what it should hold, and what it asks for of its guarantee.
+		keep := c.measure.max(c.measure.min(child.used.Add(child.pending), child.guaranteed), child.ideal)
+		if c.measure.less(keep, child.used) {
+			child.preempt = scaled(child.used.Sub(keep), factor)
+		}
+		c.distribute(child, allowed)
+	}
+}
+
+// assign shares out what there is: first to each what it holds up to its guarantee, then to those that hold the least of
+// their guarantees, until nobody asks for more. It returns what is left.
+func (c *capacity) assign(queues []*idealQueue, left resource.Vector, byGuarantee bool) resource.Vector {
+	var asking []*idealQueue
+	for _, q := range queues {
+		q.ideal = q.used
+		if c.measure.less(q.guaranteed, q.used) {
+			q.ideal = q.guaranteed
+		}
+		left = left.Sub(q.ideal)
+		if c.measure.less(q.ideal, q.used.Add(q.pending)) {
+			asking = append(asking, q)
+		}
+	}
+	for len(asking) > 0 && c.measure.less(resource.Vector{}, left) {
+		normalize(asking, byGuarantee)
+		slices.SortStableFunc(asking, func(a, b *idealQueue) int { return cmp.Compare(c.idealRatio(a), c.idealRatio(b)) })
+		given, first := resource.Vector{}, c.idealRatio(asking[0])
+		var still []*idealQueue
+		for _, q := range asking {
+			if c.idealRatio(q) > first {
+				still = append(still, q)
+				continue
+			}
+			part := left
+			for k := range part {
+				part[k] = roundUpAmount(resource.Kind(k), float64(part[k])*q.normal[k])
+			}
+			if taken := c.offer(q, part); c.measure.less(resource.Vector{}, taken) {
+				q.ideal = q.ideal.Add(taken)
+				given = given.Add(taken)
+				still = append(still, q)
+			}
+		}
+		asking, left = still, left.Sub(given)
+	}
+	return left
+}
+
+// normalize works out the part of each queue among those that ask for more.
+func normalize(asking []*idealQueue, byGuarantee bool) {
+	var sum resource.Vector
+	for _, q := range asking {
+		sum = sum.Add(q.guaranteed)
+	}
+	for _, q := range asking {
+		for k := range sum {
+			switch {
+			case !byGuarantee:
+				q.normal[k] = 1 / float64(len(asking))
+			case sum[k] > 0:
+				q.normal[k] = float64(q.guaranteed[k]) / float64(sum[k])
+			}
+		}
+	}
+}
+
+// idealRatio is what a queue should hold over its guarantee; without a guarantee it is the last to get more.
+func (c *capacity) idealRatio(q *idealQueue) float64 {
+	guaranteed := c.measure.share(q.guaranteed)
+	if guaranteed == 0 {
+		return math.Inf(1)
+	}
+	return c.measure.share(q.ideal) / guaranteed
+}
+
+// offer returns what of part a queue takes: what it may hold at most and what it asks for bound it. A leaf takes no more
+// than its guarantee, or what it holds already: nothing is preempted to take anybody further above a guarantee.
+func (c *capacity) offer(q *idealQueue, part resource.Vector) resource.Vector {
+	var none resource.Vector
+	taken := c.measure.min(q.most.Sub(q.ideal).Max(none), c.measure.min(part, q.used.Add(q.pending).Sub(q.ideal)))
+	if q.leaf() {
+		bound := c.measure.max(c.measure.max(q.used, q.guaranteed).Sub(q.ideal), none)
+		taken = c.measure.min(taken, bound)
+	}
+	return taken
+}
+
+// choose marks tasks of a leaf for preemption, those of the last job first and of each job the newest first, and ends
+// those that have been marked for long enough. A mark is forgotten that was not renewed in time.
+func (c *capacity) choose(now timeline.Time, p *cluster.Plan, q *idealQueue, obtain resource.Vector, allowed *resource.Vector) {
+	k := c.measure.largest(q.used)
+	why := cluster.Because(cluster.QueueOverShare, int64(k), int64(q.used[k]), int64(q.guaranteed[k]))
+	wait := timeline.Time(c.preemption.wait)
+	for _, j := range c.lastFirst(q.queue) {
+		for _, t := range newestFirst(j) {
+			if !c.contributes(t, &obtain, allowed) {
+				continue
+			}
+			switch {
+			case !t.Marked || t.MarkedAt+2*wait < now:
+				p.Mark(t)
+			case t.MarkedAt+wait <= now:
+				p.Preempt(t, why)
+			}
+		}
+	}
+}
+
+// contributes reports whether the end of t would give something of what is wanted and is allowed, and takes it off both.
+func (c *capacity) contributes(t *cluster.TaskState, obtain, allowed *resource.Vector) bool {
+	var none resource.Vector
+	grant := c.measure.of(t.Grant)
+	if !c.measure.less(none, obtain.Max(none)) || !grant.FitsIn(allowed.Max(none)) {
+		return false
+	}
+	if after := obtain.Sub(grant); !c.measure.less(after.Max(none), obtain.Max(none)) {
+		return false
+	}
+	*obtain, *allowed = obtain.Sub(grant), allowed.Sub(grant)
+	return true
+}
+
+// lastFirst returns the jobs of a leaf that run, those that are served last first.
+func (c *capacity) lastFirst(leaf *queue) []*cluster.JobState {
+	var jobs []queued
+	for j, m := range c.members {
+		if m.leaf == leaf && len(j.Tasks) > 0 {
+			jobs = append(jobs, queued{j, c.key(j)})
+		}
+	}
+	slices.SortFunc(jobs, func(a, b queued) int { return b.compare(a) })
+	out := make([]*cluster.JobState, len(jobs))
+	for i, e := range jobs {
+		out[i] = e.job
+	}
+	return out
+}
+
+// newestFirst returns the tasks of a job that can be preempted.
+func newestFirst(j *cluster.JobState) []*cluster.TaskState {
+	var tasks []*cluster.TaskState
+	for _, t := range j.Tasks {
+		if t.Running && !t.Killing && !t.Steers {
+			tasks = append(tasks, t)
+		}
+	}
+	slices.SortFunc(tasks, func(a, b *cluster.TaskState) int {
+		return cmp.Or(cmp.Compare(b.Booked, a.Booked), cmp.Compare(b.ID.Stage, a.ID.Stage), cmp.Compare(b.ID.Index, a.ID.Index))
+	})
+	return tasks
+}
+
+func scaled(v resource.Vector, factor float64) resource.Vector {
+	for k := range v {
+		v[k] = resource.Amount(float64(v[k]) * factor)
+	}
+	return v
+}
+
+// roundUp scales v and rounds up to what YARN counts in.
+func roundUp(v resource.Vector, factor float64) resource.Vector {
+	for k := range v {
+		v[k] = roundUpAmount(resource.Kind(k), float64(v[k])*factor)
+	}
+	return v
+}
+
+// roundUpAmount rounds up to megabytes of memory, and to single units of everything else.
+func roundUpAmount(k resource.Kind, v float64) resource.Amount {
+	step := 1.0
+	if k == resource.Memory {
+		step = float64(resource.MB)
+	}
+	return resource.Amount(math.Ceil(v/step) * step)
+}

@@ -1,0 +1,170 @@
+package policy
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// reservation is a node that is kept for a job, and what the job's queue is charged for it.
+type reservation struct {
+	node cluster.NodeID
+	need resource.Vector
+}
+
+// reserved adds up what is reserved for m.
+func (m *capacityMember) reserved() (v resource.Vector) {
+	for _, r := range m.kept {
+		v = v.Add(r.need)
+	}
+	return v
+}
+
+// settleReservations starts tasks on the nodes that are kept for them and have room now, and gives back nodes that are
+// kept in vain.
+func (c *capacity) settleReservations(p *cluster.Plan) {
+	if len(c.kept) == 0 {
+		return
+	}
+	if p.Running == 0 {
+		c.giveBackHopeless(p)
+	}
+	if p.Heartbeat > 0 {
+		for _, id := range p.Changes.Heartbeats {
+			c.settle(p, p.Nodes[id])
+		}
+		return
+	}
+	for i := 0; i < len(p.Changes.Nodes); i++ { // nodes that are given back become some of them
+		c.settle(p, p.Nodes[p.Changes.Nodes[i]])
+	}
+	for _, j := range p.Changes.Jobs {
+		if m := c.members[j]; m != nil {
+			c.giveBackExcess(p, m)
+		}
+	}
+}
+
+// settle looks after one reservation. What it was charged for when it was made needs no other permission.
+func (c *capacity) settle(p *cluster.Plan, n *cluster.NodeState) {
+	m := c.kept[n.ID]
+	if m == nil {
+		return
+	}
+	stage, more := m.job.NextStage()
+	switch {
+	case !more || stage != n.ReservedStage:
+		c.unreserve(p, m, n, cluster.ReservationNotNeeded)
+	case m.job.Stages[stage].Ideal.FitsIn(n.Free):
+		c.start(p, m, stage, n)
+	}
+}
+
+// giveBackHopeless ends the reservations of nodes when nothing but coordinators runs: no end is in sight for which they
+// could wait.
+func (c *capacity) giveBackHopeless(p *cluster.Plan) {
+	for _, id := range slices.Sorted(maps.Keys(c.kept)) {
+		if n := p.Nodes[id]; !n.ReservedFor.Stages[n.ReservedStage].Ideal.FitsIn(n.Free) {
+			c.unreserve(p, c.kept[id], n, cluster.ReservationHopeless)
+		}
+	}
+}
+
+// giveBackExcess ends the reservations for which a job has no task any more. Where nodes have heartbeats each gives itself
+// back with its next one.
+func (c *capacity) giveBackExcess(p *cluster.Plan, m *capacityMember) {
+	if p.Heartbeat > 0 || len(m.kept) == 0 {
+		return
+	}
+	stage, more := m.job.NextStage()
+	for i := 0; i < len(m.kept); {
+		n := p.Nodes[m.kept[i].node]
+		if more && n.ReservedStage == stage && len(m.kept) <= m.job.Progress[stage].Pending {
+			i++
+			continue
+		}
+		c.unreserve(p, m, n, cluster.ReservationNotNeeded)
+	}
+}
+
+// makeLimit gives back nodes that are kept for m until m may take need elsewhere.
+func (c *capacity) makeLimit(p *cluster.Plan, m *capacityMember, need resource.Vector) {
+	for len(m.kept) > 0 {
+		if _, over := c.overLimit(m, need, resource.Vector{}); !over {
+			return
+		}
+		c.unreserve(p, m, p.Nodes[m.kept[0].node], cluster.ReservationNotNeeded)
+	}
+}
+
+// reserve keeps nodes that changed, but have no room for the next task of a job, for that job: no more of them than it has
+// tasks to start, and only if its queues may hold that much more. What has no end in sight is not waited for.
+func (c *capacity) reserve(p *cluster.Plan, m *capacityMember, stage int) {
+	if m.looked == c.decisions || p.Running == 0 {
+		return
+	}
+	m.looked = c.decisions
+	need := m.job.Stages[stage].Ideal
+	nodes := p.Changes.Nodes
+	if p.Heartbeat > 0 {
+		nodes = p.Changes.Heartbeats
+	}
+	for _, id := range nodes {
+		n := p.Nodes[id]
+		if n.Gone || n.ReservedFor != nil || !need.FitsIn(n.Capacity) || need.FitsIn(n.Free) || !someFree(n.Free, need) || !slices.ContainsFunc(n.Tasks, ends) {
+			continue
+		}
+		if _, over := c.overLimit(m, need, resource.Vector{}); over || len(m.kept) >= m.job.Progress[stage].Pending {
+			return
+		}
+		p.Reserve(n, m.job, stage, cluster.Because(cluster.ReservedForTask, int64(need[resource.Memory]), int64(n.Free[resource.Memory])))
+		c.noteReservation(m, n)
+	}
+}
+
+// someFree reports whether there is something free of all that is needed: full nodes are not kept.
+func someFree(free, need resource.Vector) bool {
+	for k := range need {
+		if need[k] > 0 && free[k] <= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// ends reports whether a task ends by itself.
+func ends(t *cluster.TaskState) bool { return !t.Steers }
+
+func (c *capacity) unreserve(p *cluster.Plan, m *capacityMember, n *cluster.NodeState, why cluster.ReasonCode) {
+	p.Unreserve(n, cluster.Because(why))
+	c.forgetReservation(m, n.ID)
+	c.tooBig = c.tooBig[:0]
+}
+
+func (c *capacity) noteReservation(m *capacityMember, n *cluster.NodeState) {
+	at, _ := slices.BinarySearchFunc(m.kept, n.ID, byNode)
+	r := reservation{n.ID, m.job.Stages[n.ReservedStage].Ideal}
+	m.kept = slices.Insert(m.kept, at, r)
+	c.kept[n.ID] = m
+	c.charge(m, r.need)
+}
+
+func (c *capacity) forgetReservation(m *capacityMember, id cluster.NodeID) {
+	at, _ := slices.BinarySearchFunc(m.kept, id, byNode)
+	c.charge(m, resource.Vector{}.Sub(m.kept[at].need))
+	m.kept = slices.Delete(m.kept, at, at+1)
+	delete(c.kept, id)
+}
+
+func byNode(r reservation, id cluster.NodeID) int { return cmp.Compare(r.node, id) }
+
+// charge counts what is reserved in the leaf of a job and in the queues above.
+func (c *capacity) charge(m *capacityMember, more resource.Vector) {
+	for q := m.leaf; q != nil; q = q.parent {
+		l := &c.limits[q.index]
+		l.reserved = l.reserved.Add(more)
+	}
+}

@@ -1,0 +1,101 @@
+package policy
+
+import (
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// userLimits bound what one owner of jobs may hold in a leaf.
+type userLimits struct {
+	on      bool
+	percent float64 // YARN's minimum-user-limit-percent
+	factor  float64 // YARN's user-limit-factor
+	users   map[userOf]*userUse
+	leaves  map[*queue]*leafUse
+}
+
+type userOf struct {
+	leaf  *queue
+	owner string
+}
+
+// userUse is what a user has in a leaf.
+type userUse struct {
+	used     resource.Vector
+	runnable int // jobs that can start a task; a user who has one is active
+}
+
+// leafUse adds up the active users of a leaf.
+type leafUse struct {
+	active int
+	used   resource.Vector
+}
+
+func newUserLimits(s *settings) userLimits {
+	return userLimits{on: s.flag("capacity.user-limits"), percent: s.number("capacity.minimum-user-limit-percent"), factor: s.number("capacity.user-limit-factor")}
+}
+
+func (u *userLimits) clear() { u.users, u.leaves = map[userOf]*userUse{}, map[*queue]*leafUse{} }
+
+// of returns what is counted of a user; nil if nothing is.
+func (u *userLimits) of(leaf *queue, owner string) *userUse {
+	if !u.on || leaf == nil {
+		return nil
+	}
+	key := userOf{leaf, owner}
+	if u.users[key] == nil {
+		u.users[key] = &userUse{}
+	}
+	if u.leaves[leaf] == nil {
+		u.leaves[leaf] = &leafUse{}
+	}
+	return u.users[key]
+}
+
+// leave takes a job that is about to change out of what is counted; join puts it back.
+func (u *userLimits) leave(m *capacityMember) { u.count(m, -1) }
+func (u *userLimits) join(m *capacityMember)  { u.count(m, 1) }
+
+func (u *userLimits) count(m *capacityMember, sign int64) {
+	if m.user == nil {
+		return
+	}
+	leaf := u.leaves[m.leaf]
+	leaf.count(m.user, -1)
+	m.user.used = m.user.used.Add(m.counted.Scale(sign))
+	if m.runnable {
+		m.user.runnable += int(sign)
+	}
+	leaf.count(m.user, 1)
+}
+
+func (l *leafUse) count(user *userUse, sign int64) {
+	if user.runnable > 0 {
+		l.active += int(sign)
+		l.used = l.used.Add(user.used.Scale(sign))
+	}
+}
+
+// over reports whether the owner of a job holds more than he may in its leaf. He may hold an equal part, among the users
+// who want more, of what those hold, or, if that is more, a percentage of what the leaf is guaranteed or of what it holds
+// beyond; but never more than a multiple of the guarantee. The task that takes him above his limit may start.
+func (u *userLimits) over(c *capacity, m *capacityMember, need resource.Vector) (cluster.Reason, bool) {
+	if !u.on {
+		return cluster.Reason{}, false
+	}
+	const rounding = 1e-9
+	leaf := u.leaves[m.leaf]
+	required := c.measure.share(need)
+	guaranteed := max(c.limits[m.leaf.index].share, required)
+	current := guaranteed
+	if used := c.measure.share(m.leaf.used); used >= guaranteed {
+		current = used + required
+	}
+	limit := max(c.measure.share(leaf.used.Add(need))/float64(max(1, leaf.active)), current*u.percent/100)
+	limit = min(limit, guaranteed*u.factor)
+	if c.measure.share(m.user.used) <= limit+rounding {
+		return cluster.Reason{}, false
+	}
+	k := c.measure.largest(m.user.used)
+	return cluster.Because(cluster.UserLimit, int64(k), int64(m.user.used[k]), int64(limit*float64(c.measure.whole[k]))), true
+}

@@ -1,0 +1,441 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// drf is Dominant Resource Fairness (Ghodsi et al., NSDI 2011, Algorithm 1): the job whose dominant share, over its weight,
+// is the least is served first, and what does not fit lets others pass. With queues it is H-DRF, the dynamic algorithm of
+// Bhattacharya et al. (SoCC 2013): at each queue, the one below with the least dominant share comes first, where what those
+// below a queue hold is added up after they have been scaled down to the least of them, those that are blocked are left as
+// they are, and saturated resources do not count. Readings stand in docs/decisions/0006-queues.md.
+type drf struct {
+	tree  *queueTree
+	naive bool // a queue holds the plain sum of what those below it hold
+
+	// All below is worked out from the snapshot.
+	members map[*cluster.JobState]*drfMember
+	leaves  [][]*drfGroup // by queue.index; each sorted by need
+	needs   map[resource.Vector]*drfNeed
+	whole   resource.Vector // the capacity of the cluster that shares are of
+	tooBig  []resource.Vector
+	shares  []drfShare // by queue.index, of the choice in progress
+}
+
+// drfMember is a job in its leaf.
+type drfMember struct {
+	member
+	group *drfGroup // nil unless it can start a task
+}
+
+// drfGroup is the jobs of one leaf whose next task needs the same: they fit, or do not, together.
+type drfGroup struct {
+	need *drfNeed
+	jobs fairQueue // by dominant share over weight
+	used resource.Vector
+	// unit adds up what the jobs hold, each scaled to a dominant share of its weight; meaningful if added.
+	unit  parts
+	added bool
+}
+
+// drfNeed is what the next task of some jobs needs.
+type drfNeed struct {
+	amount resource.Vector
+	groups int
+	node   *cluster.NodeState // that can hold it; nil if none can
+	known  bool               // node is up to date
+}
+
+// parts are shares of the cluster's resources.
+type parts [resource.NumKinds]float64
+
+// drfShare is what a queue holds in the sense of H-DRF.
+type drfShare struct {
+	parts   parts
+	share   float64 // the largest part
+	blocked bool    // nothing in or below it can start
+}
+
+func drfParameters() []Parameter {
+	return []Parameter{
+		{"drf.queues", "", "queues with their weights, such as prod=3,prod.etl=1,prod.web=2,adhoc=1; jobs name a leaf, and those that name none are in the leaf default; without queues all jobs are equals, whatever queue they name"},
+		{"drf.hierarchy", "h-drf", "how a queue's share is worked out: h-drf, or naive: as the plain sum of what it holds, which can starve jobs"},
+	}
+}
+
+func newDRF(s *settings) Policy {
+	d := &drf{naive: s.oneOf("drf.hierarchy", "h-drf", "naive") == "naive"}
+	var err error
+	if d.tree, err = parseQueues(s.text("drf.queues"), readWeight); err != nil {
+		s.reject("drf.queues", err)
+	}
+	return d
+}
+
+func readWeight(q *queue, text string) error {
+	w, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(w > 0 && w <= 1e6) {
+		return fmt.Errorf("weight %q: must be a number above 0, at most 1000000", text)
+	}
+	q.weight = w
+	return nil
+}
+
+func (*drf) Name() string { return "drf" }
+
+// DropCaches implements CacheDropper.
+func (d *drf) DropCaches() { d.members = nil }
+
+// Admit implements Admitter.
+func (d *drf) Admit(_ *cluster.Snapshot, j *cluster.Job) error {
+	if d.tree.root.leaf() {
+		return nil
+	}
+	return d.tree.check(j)
+}
+
+func (d *drf) home(j *cluster.JobState) *queue {
+	if d.tree.root.leaf() {
+		return d.tree.root
+	}
+	return d.tree.home(j.Job)
+}
+
+func (d *drf) Decide(_ timeline.Time, p *cluster.Plan) {
+	d.follow(p)
+	d.tooBig = d.tooBig[:0]
+	for _, need := range d.needs {
+		need.known = false
+	}
+	for d.tree.root.runnable > 0 {
+		j := d.choose(p)
+		if j == nil {
+			break
+		}
+		d.start(p, j)
+	}
+	for _, j := range p.Changes.Jobs {
+		if stage, ok := j.NextStage(); ok && j.Waiting.Code == 0 {
+			need := j.Stages[stage].Ideal
+			p.Wait(j, stage, 0, cluster.Because(cluster.NoRoom, int64(need[resource.Memory]), int64(need[resource.CPU])))
+		}
+	}
+}
+
+// follow brings the queues up to date with what changed. When the cluster changes all shares do.
+func (d *drf) follow(p *cluster.Plan) {
+	changed := p.Changes.Jobs
+	if d.members == nil || d.whole != p.Capacity {
+		d.members, d.needs = make(map[*cluster.JobState]*drfMember, len(p.Jobs)), map[resource.Vector]*drfNeed{}
+		d.leaves, d.shares = make([][]*drfGroup, len(d.tree.all)), make([]drfShare, len(d.tree.all))
+		d.tree.clear()
+		d.whole = p.Capacity
+		changed = p.Jobs
+	}
+	for _, j := range changed {
+		d.update(p, j)
+	}
+}
+
+// update files a job where it belongs now.
+func (d *drf) update(p *cluster.Plan, j *cluster.JobState) {
+	m := d.members[j]
+	if m == nil {
+		if j.Retired() {
+			return
+		}
+		m = &drfMember{member: member{job: j, leaf: d.home(j)}}
+		d.members[j] = m
+	}
+	stage, runnable := j.NextStage()
+	if m.leaf == nil {
+		if runnable {
+			p.Wait(j, stage, 0, cluster.Because(cluster.NoSuchQueue))
+		}
+	} else {
+		d.regroup(m, stage, runnable)
+		m.count()
+	}
+	if j.Retired() {
+		delete(d.members, j)
+	}
+}
+
+// regroup moves a job to the group of its next task. What m has counted is what its group has.
+func (d *drf) regroup(m *drfMember, stage int, runnable bool) {
+	if old := m.group; old != nil && (!runnable || old.need.amount != m.job.Stages[stage].Ideal) {
+		old.jobs.file(m.job, 0, false)
+		old.used, old.added = old.used.Sub(m.counted), false
+		m.group = nil
+		if len(old.jobs.jobs) == 0 {
+			d.dropGroup(m.leaf, old)
+		}
+	}
+	if !runnable {
+		return
+	}
+	had := m.counted
+	if m.group == nil {
+		m.group, had = d.groupOf(m.leaf, m.job.Stages[stage].Ideal), resource.Vector{}
+	}
+	m.group.jobs.file(m.job, d.key(m.job), true)
+	m.group.used, m.group.added = m.group.used.Add(m.job.Used.Sub(had)), false
+}
+
+// groupOf returns the group of a leaf for a need, which is made if there is none.
+func (d *drf) groupOf(leaf *queue, amount resource.Vector) *drfGroup {
+	groups := d.leaves[leaf.index]
+	at, found := slices.BinarySearchFunc(groups, amount, byNeed)
+	if found {
+		return groups[at]
+	}
+	need := d.needs[amount]
+	if need == nil {
+		need = &drfNeed{amount: amount}
+		d.needs[amount] = need
+	}
+	need.groups++
+	g := &drfGroup{need: need}
+	d.leaves[leaf.index] = slices.Insert(groups, at, g)
+	return g
+}
+
+func (d *drf) dropGroup(leaf *queue, g *drfGroup) {
+	at, _ := slices.BinarySearchFunc(d.leaves[leaf.index], g.need.amount, byNeed)
+	d.leaves[leaf.index] = slices.Delete(d.leaves[leaf.index], at, at+1)
+	if g.need.groups--; g.need.groups == 0 {
+		delete(d.needs, g.need.amount)
+	}
+}
+
+func byNeed(g *drfGroup, amount resource.Vector) int {
+	return slices.Compare(g.need.amount[:], amount[:])
+}
+
+// key is the dominant share of a job over its weight.
+func (d *drf) key(j *cluster.JobState) float64 { return d.parts(j.Used).largest() / weightOf(j) }
+
+func weightOf(j *cluster.JobState) float64 {
+	if j.Weight > 0 {
+		return j.Weight
+	}
+	return 1
+}
+
+// parts returns the share of each resource that v is; of one that there is none of, nothing.
+func (d *drf) parts(v resource.Vector) (s parts) {
+	for k := range v {
+		if d.whole[k] > 0 {
+			s[k] = float64(v[k]) / float64(d.whole[k])
+		}
+	}
+	return s
+}
+
+func (s parts) largest() float64 {
+	largest := 0.0
+	for _, part := range s {
+		largest = max(largest, part)
+	}
+	return largest
+}
+
+// plus returns s + factor*t.
+func (s parts) plus(t parts, factor float64) parts {
+	for k := range s {
+		s[k] += factor * t[k]
+	}
+	return s
+}
+
+// choose returns the job that is served next; nil if no task fits.
+func (d *drf) choose(p *cluster.Plan) *cluster.JobState {
+	q := d.tree.root
+	if !q.leaf() {
+		d.workOut(p)
+	}
+	for !q.leaf() {
+		var next *queue
+		for _, child := range q.children {
+			if s := &d.shares[child.index]; !s.blocked && (next == nil || s.share/child.weight < d.shares[next.index].share/next.weight) {
+				next = child
+			}
+		}
+		if next == nil {
+			return nil
+		}
+		q = next
+	}
+	return d.first(p, q)
+}
+
+// first returns the job of a leaf with the least share among those whose task fits.
+func (d *drf) first(p *cluster.Plan, leaf *queue) *cluster.JobState {
+	var least *queued
+	for _, g := range d.leaves[leaf.index] {
+		if e := &g.jobs.jobs[0]; (least == nil || e.compare(*least) < 0) && d.fits(p, g.need) {
+			least = e
+		}
+	}
+	if least == nil {
+		return nil
+	}
+	return least.job
+}
+
+// fits reports whether some node can hold a need.
+func (d *drf) fits(p *cluster.Plan, need *drfNeed) bool {
+	if need.known {
+		return need.node != nil
+	}
+	need.known, need.node = true, nil
+	for _, v := range d.tooBig {
+		if v.FitsIn(need.amount) {
+			return false
+		}
+	}
+	if n, ok := firstRoom(p, need.amount); ok {
+		need.node = n
+	} else if len(d.tooBig) < 64 {
+		d.tooBig = append(d.tooBig, need.amount)
+	}
+	return need.node != nil
+}
+
+// start starts the next task of a job.
+func (d *drf) start(p *cluster.Plan, j *cluster.JobState) {
+	need := d.members[j].group.need
+	n := need.node
+	stage, _ := j.NextStage()
+	memory := need.amount[resource.Memory]
+	p.Start(j, stage, n, memory, cluster.Because(cluster.Fits, int64(memory)))
+	d.update(p, j)
+	for _, other := range d.needs {
+		if other.node == n || p.Heartbeat > 0 { // with heartbeats, starts are limited too
+			other.known = false
+		}
+	}
+}
+
+// workOut works out the shares of all queues, those below first (H-DRF, Algorithm 2).
+func (d *drf) workOut(p *cluster.Plan) {
+	saturated := d.saturated(p)
+	for i := len(d.tree.all) - 1; i >= 0; i-- {
+		q := d.tree.all[i]
+		s := &d.shares[i]
+		if q.leaf() {
+			*s = d.leafShare(p, q)
+		} else {
+			*s = d.sumShare(q)
+		}
+		counted := s.parts
+		for k := range counted {
+			if saturated[k] && !d.naive {
+				counted[k] = 0
+			}
+		}
+		s.share = counted.largest()
+	}
+}
+
+// leafShare adds up the jobs of a leaf.
+func (d *drf) leafShare(p *cluster.Plan, leaf *queue) drfShare {
+	s := drfShare{blocked: true}
+	least, blocked, unit := 0.0, leaf.used, parts{}
+	for _, g := range d.leaves[leaf.index] {
+		if !d.fits(p, g.need) {
+			continue
+		}
+		s.blocked = false
+		if d.naive {
+			continue
+		}
+		d.add(g)
+		blocked, unit = blocked.Sub(g.used), unit.plus(g.unit, 1)
+		if i := g.firstHolder(); i < len(g.jobs.jobs) && (least == 0 || g.jobs.jobs[i].key < least) {
+			least = g.jobs.jobs[i].key
+		}
+	}
+	s.parts = d.parts(blocked).plus(unit, least)
+	return s
+}
+
+// firstHolder is the index of the first job that holds anything.
+func (g *drfGroup) firstHolder() int {
+	at, _ := slices.BinarySearchFunc(g.jobs.jobs, 0.0, func(e queued, _ float64) int {
+		if e.key > 0 {
+			return 1
+		}
+		return -1
+	})
+	return at
+}
+
+// add works out g.unit.
+func (d *drf) add(g *drfGroup) {
+	if g.added {
+		return
+	}
+	g.unit, g.added = parts{}, true
+	for _, e := range g.jobs.jobs[g.firstHolder():] {
+		g.unit = g.unit.plus(d.parts(e.job.Used), 1/e.key)
+	}
+}
+
+// sumShare adds up the queues right below q.
+func (d *drf) sumShare(q *queue) drfShare {
+	s := drfShare{blocked: true}
+	least := 0.0
+	for _, child := range q.children {
+		c := &d.shares[child.index]
+		s.blocked = s.blocked && c.blocked
+		if weighted := c.share / child.weight; !c.blocked && weighted > 0 && (least == 0 || weighted < least) {
+			least = weighted
+		}
+	}
+	for _, child := range q.children {
+		c := &d.shares[child.index]
+		factor := 1.0
+		if !d.naive && !c.blocked && c.share > 0 {
+			factor = least * child.weight / c.share
+		}
+		s.parts = s.parts.plus(c.parts, factor)
+	}
+	return s
+}
+
+// saturated tells of each resource whether no node has as much of it free as is asked for by those who mostly ask for it,
+// or, if there are none, by anybody.
+func (d *drf) saturated(p *cluster.Plan) (saturated [resource.NumKinds]bool) {
+	var mostly, least resource.Vector // the least amounts
+	for _, need := range d.needs {
+		asks := d.parts(need.amount)
+		largest := asks.largest()
+		for k, v := range need.amount {
+			if v > 0 && (least[k] == 0 || v < least[k]) {
+				least[k] = v
+			}
+			if v > 0 && asks[k] == largest && (mostly[k] == 0 || v < mostly[k]) {
+				mostly[k] = v
+			}
+		}
+	}
+	for k := range least {
+		kind, amount := resource.Kind(k), cmp.Or(mostly[k], least[k], 1)
+		switch kind {
+		case resource.CPU, resource.Memory:
+			_, some := p.FirstOpen(resource.Vector{}.With(kind, amount), 0)
+			saturated[k] = !some
+		default:
+			saturated[k] = d.whole[k]-d.tree.root.used[k] < amount
+		}
+	}
+	return saturated
+}
