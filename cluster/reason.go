@@ -38,6 +38,9 @@ const (
 	QueueOverShare                  // A: kind of resource; B: what the task's queue holds; C: what it is guaranteed
 	FitsContainer                   // A: memory granted, bytes, the same for every task; B: memory needed, bytes
 	ContainerTooSmall               // A: memory needed, bytes; B: memory of every container, bytes
+	BestAligned                     // A: memory granted, bytes; B: alignment with the node, thousandths; C: tasks that it was compared with, itself included
+	AlmostDone                      // A: memory granted, bytes; B: tasks of its stage that have ended; C: all tasks of the stage
+	NearFairShare                   // A: jobs that are considered; B: jobs that wait
 	numReasons
 )
 
@@ -89,6 +92,12 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 		return fmt.Sprintf("no node has %s and %s cores free", memory(r.A), resource.FormatCPU(resource.Amount(r.B)))
 	case FitsContainer:
 		return fmt.Sprintf("its container of %s fits; it needs %s", memory(r.A), memory(r.B))
+	case BestAligned:
+		return fmt.Sprintf("%s fit, the best of %d by alignment (%.3f) and remaining work", memory(r.A), r.C, float64(r.B)/1000)
+	case AlmostDone:
+		return fmt.Sprintf("%s fit, and %d of %d tasks of its stage have ended: the last come first", memory(r.A), r.B, r.C)
+	case NearFairShare:
+		return fmt.Sprintf("only the %d of %d jobs furthest from their fair share are considered", r.A, r.B)
 	case ContainerTooSmall:
 		return fmt.Sprintf("refused: it needs %s, and every container has %s", memory(r.A), memory(r.B))
 	case WouldEndAfterJob:

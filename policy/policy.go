@@ -67,6 +67,7 @@ var registry = map[string]entry{
 	"fair":     {about: "YARN's fair sharing by memory", parameters: fairParameters("fair", "false"), make: newFair},
 	"srjf":     {about: "shortest remaining job first: the job with the least work left to start is served first (YARN-ME, section 6.2)", make: newSRJF},
 	"static":   {about: "over-provisioned containers: every task gets its peak memory, or a container of one size", parameters: staticParameters(), make: newStatic},
+	"tetris":   {about: "multi-resource packing by peak demands (Tetris, SIGCOMM 2014)", parameters: tetrisParameters(), make: newTetris},
 	"yarn-me":  {about: "fair sharing that under-sizes tasks where that does not delay their job (YARN-ME, Algorithm 1)", parameters: yarnMEParameters(), make: newYarnME},
 }
 

@@ -29,7 +29,7 @@ var rewrite = flag.Bool("rewrite", false, "write the decisions that were taken i
 //	heartbeat 1s starts=1                        nodes work by heartbeats
 //	coordinator 1s cores=1 memory=1GB            jobs have coordinators with heartbeats of their own
 //	job A at=10s weight=2 attempts=3             its stages follow, or are said on the same line if it has one
-//	stage map tasks=3 cores=1 memory=6GB min=1GB penalty=sawtooth:2 spill=50MB/s run=100s really=120s
+//	stage map tasks=3 cores=1 memory=6GB disk=10MB/s min=1GB penalty=sawtooth:2 spill=50MB/s run=100s really=120s
 //	stage reduce after=map ...
 //	cancel A at=30s
 //	fail A.map.1 after=5s runs=2 outcome=out-of-memory

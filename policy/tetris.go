@@ -1,0 +1,398 @@
+package policy
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// tetris packs tasks onto nodes by their peak demands of all resources (Grandl et al., "Multi-Resource Packing for Cluster
+// Schedulers", SIGCOMM 2014). When a node has room, the tasks that fit are compared: by their alignment with the node, the
+// dot product of their demand and what is free, both over the node's capacity; and by the remaining work of their job,
+// the less the better. Only jobs far from their fair share are considered, and the last tasks of a stage come first.
+//
+// The paper's penalty for remote input does not apply: nothing here is local or remote. Its text was not at hand; what it
+// leaves open, and how it is read here, is in docs/decisions/0006-baselines.md.
+type tetris struct {
+	fairness   float64 // f: only the jobs furthest from their fair share are considered, a share of 1-f of them
+	barrier    float64 // b: once so large a share of a stage has ended, the rest is preferred
+	multiplier float64 // m: weight of remaining work
+
+	capacity resource.Vector // of the cluster, when jobs were filed
+	jobs     []*packedJob    // with a task to start, the one furthest from its fair share first
+	filed    map[*cluster.JobState]*packedJob
+	// fresh are considered jobs whose tasks may fit on nodes that did not change.
+	fresh   []*packedJob
+	demands map[resource.Vector]int // to an index in scores
+	scores  []alignment
+	offers  int // counts offers, so that old scores are known
+	fit     []candidate
+}
+
+// packedJob is a job as it is filed.
+type packedJob struct {
+	job   *cluster.JobState
+	share float64 // dominant share over weight
+	// work is how much it still asks for, over the cluster's capacity, in seconds, summed over resources; NaN if unknown.
+	work       float64
+	ready      []packedStage
+	considered bool
+}
+
+// packedStage is a stage with a task to start.
+type packedStage struct {
+	stage     int
+	demand    int // index in scores
+	preferred bool
+}
+
+// alignment is how well a demand suits the node that was offered last. Jobs with the same demand share it.
+type alignment struct {
+	demand resource.Vector
+	offer  int // for which it was worked out
+	fits   bool
+	score  float64
+}
+
+// candidate is a task that fits.
+type candidate struct {
+	job   *packedJob
+	stage packedStage
+	score float64
+}
+
+func tetrisParameters() []Parameter {
+	return []Parameter{
+		{"tetris.fairness", "0.25", "f, from 0, the best packing, to 1, the fairest: only the share 1-f of jobs that are furthest from their fair share, and at least one job, is considered"},
+		{"tetris.barrier", "0.9", "b: when this share of a stage's tasks has ended, its last tasks come first; 1 is never"},
+		{"tetris.remaining-work", "1", "m: weight of a job's remaining work against the alignment of its tasks; 0 is packing alone"},
+	}
+}
+
+func newTetris(s *settings) Policy {
+	return &tetris{fairness: s.share("tetris.fairness"), barrier: s.share("tetris.barrier"), multiplier: s.number("tetris.remaining-work")}
+}
+
+func (*tetris) Name() string { return "tetris" }
+
+// DropCaches implements CacheDropper.
+func (t *tetris) DropCaches() {
+	t.jobs, t.filed, t.fresh, t.demands, t.scores = nil, nil, nil, nil, nil
+}
+
+func (t *tetris) Decide(_ timeline.Time, p *cluster.Plan) {
+	t.follow(p)
+	if p.Heartbeat > 0 {
+		for _, id := range p.Changes.Heartbeats {
+			t.offer(p, p.Nodes[id], p.StartsPerHeartbeat)
+		}
+	} else {
+		for _, id := range p.Changes.Nodes {
+			t.offer(p, p.Nodes[id], 0)
+		}
+		t.offerRoom(p)
+	}
+	t.fresh = t.fresh[:0]
+	t.explain(p)
+}
+
+// follow brings the queue up to date with what changed.
+func (t *tetris) follow(p *cluster.Plan) {
+	const most = 1000 // demands of jobs long gone
+	if t.filed == nil || t.capacity != p.Capacity || len(t.scores) > most+2*len(t.jobs) {
+		t.DropCaches()
+		t.capacity = p.Capacity
+		t.filed, t.demands = map[*cluster.JobState]*packedJob{}, map[resource.Vector]int{}
+		for _, j := range p.Jobs {
+			t.file(j)
+		}
+		return
+	}
+	for _, j := range p.Changes.Jobs {
+		t.file(j)
+		if e := t.filed[j]; p.Changes.Demand && e != nil && e.considered {
+			t.fresh = append(t.fresh, e)
+		}
+	}
+}
+
+// file brings what is known of j up to date and moves it to where it belongs.
+func (t *tetris) file(j *cluster.JobState) {
+	_, runnable := j.NextStage()
+	e := t.filed[j]
+	switch {
+	case e == nil && !runnable:
+		return
+	case e == nil:
+		e = &packedJob{job: j}
+		t.measure(e)
+		t.filed[j] = e
+		t.jobs = slices.Insert(t.jobs, t.place(e), e)
+	case !runnable:
+		at := t.place(e)
+		t.jobs = slices.Delete(t.jobs, at, at+1)
+		delete(t.filed, j)
+	default:
+		at := t.place(e)
+		t.measure(e)
+		if at > 0 && t.jobs[at-1].compare(e) > 0 || at+1 < len(t.jobs) && t.jobs[at+1].compare(e) < 0 {
+			t.jobs = slices.Delete(t.jobs, at, at+1)
+			t.jobs = slices.Insert(t.jobs, t.place(e), e)
+		}
+	}
+	t.reconsider(e)
+}
+
+func (t *tetris) place(e *packedJob) int {
+	at, _ := slices.BinarySearchFunc(t.jobs, e, (*packedJob).compare)
+	return at
+}
+
+// compare orders the queue. No two jobs are equal, because no two share an ID.
+func (a *packedJob) compare(b *packedJob) int {
+	return cmp.Or(cmp.Compare(a.share, b.share), cmp.Compare(a.job.Submitted, b.job.Submitted), cmp.Compare(a.job.ID, b.job.ID))
+}
+
+// limit is how many jobs are considered.
+func (t *tetris) limit() int {
+	return min(len(t.jobs), considered(t.fairness, len(t.jobs)))
+}
+
+// considered is how many of so many jobs are considered.
+func considered(fairness float64, jobs int) int {
+	return max(1, int(math.Ceil((1-fairness)*float64(jobs)-1e-9)))
+}
+
+// reconsider notes who is considered, after e has moved, come or gone: besides e, only jobs at the limit can have crossed it.
+func (t *tetris) reconsider(e *packedJob) {
+	limit := t.limit()
+	look := func(e *packedJob, now bool) {
+		if now && !e.considered {
+			t.fresh = append(t.fresh, e)
+		}
+		e.considered = now
+	}
+	if limit > 0 {
+		look(t.jobs[limit-1], true)
+	}
+	if limit < len(t.jobs) {
+		look(t.jobs[limit], false)
+	}
+	look(e, t.filed[e.job] == e && limit > 0 && e.compare(t.jobs[limit-1]) <= 0)
+}
+
+// measure works out all that is known of a job.
+func (t *tetris) measure(e *packedJob) {
+	j := e.job
+	e.share = dominantShare(j, t.capacity)
+	e.work = packedWork(j, t.capacity)
+	e.ready = e.ready[:0]
+	for i := range j.Stages {
+		if !j.Ready(i) {
+			continue
+		}
+		need := j.Stages[i].Ideal
+		demand, known := t.demands[need]
+		if !known {
+			demand = len(t.scores)
+			t.demands[need] = demand
+			t.scores = append(t.scores, alignment{demand: need})
+		}
+		e.ready = append(e.ready, packedStage{i, demand, almostDone(j, i, t.barrier)})
+	}
+}
+
+// almostDone reports whether the tasks of a stage that have not started come first: because few are left, or because
+// nothing else of the job starts before.
+func almostDone(j *cluster.JobState, stage int, barrier float64) bool {
+	s := &j.Stages[stage]
+	return s.Coordinator || barrier < 1 && float64(j.Progress[stage].Ended) >= barrier*float64(s.Tasks)
+}
+
+// dominantShare is the largest share of a resource of the cluster that a job holds, over its weight.
+func dominantShare(j *cluster.JobState, capacity resource.Vector) float64 {
+	share := 0.0
+	for k, c := range capacity {
+		if c > 0 {
+			share = max(share, float64(j.Used[k])/float64(c))
+		}
+	}
+	if j.Weight > 0 {
+		share /= j.Weight
+	}
+	return share
+}
+
+// packedWork is the demand × run time of a job's tasks that have not started, over the cluster's capacity and summed over
+// resources, in seconds. It is NaN if a run time is unknown. Coordinators do not count.
+func packedWork(j *cluster.JobState, capacity resource.Vector) float64 {
+	work := 0.0
+	for i := range j.Stages {
+		s, pending := &j.Stages[i], j.Progress[i].Pending
+		if pending == 0 || s.Coordinator {
+			continue
+		}
+		if s.Duration <= 0 {
+			return math.NaN()
+		}
+		for k, c := range capacity {
+			if c > 0 {
+				work += float64(pending) * s.Duration.Seconds() * float64(s.Ideal[k]) / float64(c)
+			}
+		}
+	}
+	return work
+}
+
+// align is the dot product of a demand and what is free, both over the node's capacity.
+func align(demand, free, capacity resource.Vector) float64 {
+	score := 0.0
+	for k, c := range capacity {
+		if c > 0 {
+			score += float64(demand[k]) / float64(c) * (float64(free[k]) / float64(c))
+		}
+	}
+	return score
+}
+
+// offer starts the best task on n again and again, at most so often unless that is 0.
+func (t *tetris) offer(p *cluster.Plan, n *cluster.NodeState, most int) {
+	if n.Gone || n.ReservedFor != nil {
+		return
+	}
+	for i := 0; i < most || most == 0; i++ {
+		t.gather(n)
+		if len(t.fit) == 0 {
+			return
+		}
+		c := choose(t.fit, t.multiplier)
+		t.start(p, n, c)
+	}
+}
+
+// gather finds the tasks that fit on n.
+func (t *tetris) gather(n *cluster.NodeState) {
+	t.offers++
+	t.fit = t.fit[:0]
+	for _, e := range t.jobs[:t.limit()] {
+		for _, s := range e.ready {
+			a := &t.scores[s.demand]
+			if a.offer != t.offers {
+				a.offer, a.fits = t.offers, a.demand.FitsIn(n.Free)
+				if a.fits {
+					a.score = align(a.demand, n.Free, n.Capacity)
+				}
+			}
+			if a.fits {
+				t.fit = append(t.fit, candidate{e, s, a.score})
+			}
+		}
+	}
+}
+
+// choose returns the best of the candidates, of which there is one at least. Those that are preferred come first. Among them
+// the greatest alignment less ε × remaining work wins, where ε is multiplier × the mean alignment over the mean remaining
+// work of all that fit; among equals the first. Unknown work counts as the most that is known.
+func choose(fit []candidate, multiplier float64) candidate {
+	alignments, work, most, known, preferred := 0.0, 0.0, 0.0, 0.0, false
+	for i := range fit {
+		alignments += fit[i].score
+		preferred = preferred || fit[i].stage.preferred
+		if w := fit[i].job.work; w == w {
+			work, most, known = work+w, max(most, w), known+1
+		}
+	}
+	epsilon := 0.0
+	if work > 0 {
+		epsilon = multiplier * (alignments / float64(len(fit))) / (work / known)
+	}
+	best, score := -1, 0.0
+	for i := range fit {
+		w := fit[i].job.work
+		if w != w {
+			w = most
+		}
+		s := fit[i].score - epsilon*w
+		if fit[i].stage.preferred == preferred && (best < 0 || s > score) {
+			best, score = i, s
+		}
+	}
+	return fit[best]
+}
+
+func (t *tetris) start(p *cluster.Plan, n *cluster.NodeState, c candidate) {
+	j, i := c.job.job, c.stage.stage
+	s, memory := &j.Stages[i], j.Stages[i].Ideal[resource.Memory]
+	why := cluster.Because(cluster.BestAligned, int64(memory), int64(math.Round(1000*c.score)), int64(len(t.fit)))
+	switch {
+	case s.Coordinator:
+		why = cluster.Because(cluster.Fits, int64(memory))
+	case c.stage.preferred:
+		why = cluster.Because(cluster.AlmostDone, int64(memory), int64(j.Progress[i].Ended), int64(s.Tasks))
+	}
+	p.Start(j, i, n, memory, why)
+	t.file(j)
+}
+
+// offerRoom offers nodes with room for a fresh job's tasks, until nothing fits anywhere. Jobs that come to be considered on
+// the way are fresh too, so that it begins again with the first node: what is started must not depend on who was fresh
+// without need.
+func (t *tetris) offerRoom(p *cluster.Plan) {
+	fresh := t.fresh
+	t.fresh = nil
+	for from := cluster.NodeID(0); ; {
+		least, any := leastReady(fresh)
+		n, ok := p.FirstOpen(least, from)
+		if !any || !ok {
+			break
+		}
+		t.offer(p, n, 0)
+		from = n.ID + 1
+		if len(t.fresh) > 0 {
+			fresh, from = append(fresh, t.fresh...), 0
+			t.fresh = t.fresh[:0]
+		}
+	}
+	t.fresh = fresh
+}
+
+// leastReady is the least of each resource with which one of the jobs could start a task.
+func leastReady(jobs []*packedJob) (least resource.Vector, any bool) {
+	for _, e := range jobs {
+		if !e.considered {
+			continue
+		}
+		for _, s := range e.ready {
+			need := e.job.Stages[s.stage].Ideal
+			if !any {
+				least = need
+			}
+			least, any = least.Min(need), true
+		}
+	}
+	return least, any
+}
+
+// explain gives a reason to every job that changed and waits. Where nodes have heartbeats, a job may just wait for one.
+func (t *tetris) explain(p *cluster.Plan) {
+	for _, j := range p.Changes.Jobs {
+		stage, ok := j.NextStage()
+		if !ok || j.Waiting.Code != 0 {
+			continue
+		}
+		need := j.Stages[stage].Ideal
+		why := cluster.Because(cluster.NoRoom, int64(need[resource.Memory]), int64(need[resource.CPU]))
+		if !t.filed[j].considered {
+			why = cluster.Because(cluster.NearFairShare, int64(t.limit()), int64(len(t.jobs)))
+		} else if p.Heartbeat > 0 {
+			if _, room := firstOpen(p, need); room {
+				continue
+			}
+		}
+		p.Wait(j, stage, 0, why)
+	}
+}
