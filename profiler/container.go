@@ -55,9 +55,14 @@ func (c *Container) Close() error {
 // the shell itself took stays charged to where it was started.
 const enter = `while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"`
 
-// Run implements Runner.
+// Run implements Runner. The program's memory is not swapped out.
 func (c *Container) Run(ctx context.Context, memory resource.Amount) (m Measurement, err error) {
-	grant := resource.Of(c.cpu, memory)
+	return c.run(ctx, memory, memory, 0)
+}
+
+// run runs the command, which is told one size, in a container of another that may hold so much swap beside it.
+func (c *Container) run(ctx context.Context, told, memory, swap resource.Amount) (m Measurement, err error) {
+	grant := resource.Of(c.cpu, told)
 	job := cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{{Name: "profile", Tasks: 1, Ideal: grant}}}
 	filled, err := trace.FillCommand(c.command, grant, &job, cluster.TaskID{Job: 1})
 	if err != nil {
@@ -69,7 +74,7 @@ func (c *Container) Run(ctx context.Context, memory resource.Amount) (m Measurem
 		return m, err
 	}
 	defer func() { err = errors.Join(err, c.remove(group)) }()
-	if err := limit(ctx, group, grant); err != nil {
+	if err := c.limit(ctx, group, memory, swap); err != nil {
 		return m, err
 	}
 	c.dropFiles(filled.Args)
@@ -90,6 +95,7 @@ func (c *Container) Run(ctx context.Context, memory resource.Amount) (m Measurem
 		const block = 512
 		m.Written = resource.Amount(usage.Oublock) * block
 		m.Resident = resource.Amount(usage.Maxrss) * resource.KiB
+		m.MajorFaults = usage.Majflt
 	}
 	reading, err := group.Read()
 	if err != nil {
@@ -115,9 +121,9 @@ func failed(err error, r cgroup.Reading, said *tail) string {
 	return text
 }
 
-// limit bounds a group. The program's memory is not swapped out.
-func limit(ctx context.Context, g *cgroup.Group, grant resource.Vector) error {
-	limits := cgroup.Limits{MemoryBytes: cgroup.At(int64(grant[resource.Memory])), SwapBytes: cgroup.At(0)}
+// limit bounds a group.
+func (c *Container) limit(ctx context.Context, g *cgroup.Group, memory, swap resource.Amount) error {
+	limits := cgroup.Limits{MemoryBytes: cgroup.At(int64(memory)), SwapBytes: cgroup.At(int64(swap))}
 	err := g.Apply(ctx, limits)
 	if errors.Is(err, cgroup.ErrUnsupported) { // no swap accounting
 		limits.SwapBytes = cgroup.Limit{}
@@ -126,8 +132,8 @@ func limit(ctx context.Context, g *cgroup.Group, grant resource.Vector) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := g.Has(cgroup.CPU); ok && grant[resource.CPU] > 0 {
-		return g.Apply(ctx, cgroup.Limits{CPUMillicores: cgroup.At(int64(grant[resource.CPU]))})
+	if _, ok := g.Has(cgroup.CPU); ok && c.cpu > 0 {
+		return g.Apply(ctx, cgroup.Limits{CPUMillicores: cgroup.At(int64(c.cpu))})
 	}
 	return nil
 }

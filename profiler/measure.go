@@ -19,6 +19,8 @@ type Measurement struct {
 	Peak resource.Amount
 	// Resident is the most memory that one process of the program held itself; 0 is unknown.
 	Resident resource.Amount
+	// MajorFaults is how many pages the program had to wait for the disk for.
+	MajorFaults int64
 	// Failure is one clause on why the run does not count (it was killed for memory, or ended with an exit code);
 	// empty if it does.
 	Failure string

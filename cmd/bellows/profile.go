@@ -94,6 +94,9 @@ func profileCommand() *cobra.Command {
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	o.place.flags(cmd, true)
+	// It runs programs itself, and has commands beside that.
+	cmd.SetUsageTemplate(strings.Replace(usageTemplate, "{{if and .Runnable (not .HasAvailableSubCommands)}}", "{{if .Runnable}}", 1))
+	cmd.AddCommand(pagingCommand(), patternCommand())
 	return cmd
 }
 

@@ -1,0 +1,315 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/profile"
+	"github.com/bellows-rm/bellows/profiler"
+	"github.com/bellows-rm/bellows/profiler/pattern"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+const pagingLong = `Measure whether a program should spill or page. At each size it runs twice: told
+how little it has, so that it spills by itself, and told that it has its ideal
+memory while a smaller control group makes the kernel page.
+
+Without a command it measures small programs of its own, one per way of using
+memory; with one, {memory} in its arguments must say how much to fill. It needs
+root: it makes a swap file of its own in --dir, turns it on, and takes it away
+again, and all it runs is in control groups of its own. Nothing else on the
+machine may swap meanwhile. Other work on the machine disturbs it: both ways
+are run one right after the other, and medians are printed.`
+
+const pagingExample = `  bellows profile paging
+  bellows profile paging --patterns sort,hash --input 128MiB --repeats 5
+  bellows profile paging --ideal 300MiB -- sort -S {memory} -o /dev/null big`
+
+// pagingOptions are the flags of profile paging.
+type pagingOptions struct {
+	patterns []string
+	input    resource.Amount
+	ideal    resource.Amount
+	shares   []float64
+	repeats  int
+	giveUp   float64
+	cpus     resource.Amount
+	dir      string
+	name     string
+	note     string
+	asJSON   bool
+	quiet    bool
+}
+
+func pagingCommand() *cobra.Command {
+	o := pagingOptions{repeats: 3, cpus: resource.Core, input: 256 * resource.MiB,
+		shares: []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95}}
+	cmd := &cobra.Command{
+		Use:     "paging [flags] [-- COMMAND [ARGUMENT...]]",
+		Short:   "Measure spilling against paging, as root",
+		Long:    pagingLong,
+		Example: pagingExample,
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.SetInterspersed(false)
+	f.StringSliceVar(&o.patterns, "patterns", pattern.Names(), "which `programs` of its own to measure")
+	f.Var(memoryValue(&o.input), "input", "how much data they work on")
+	f.Var(memoryValue(&o.ideal), "ideal", "memory in which COMMAND neither spills nor pages")
+	f.Var((*sharesValue)(&o.shares), "shares", "what to measure, of the ideal")
+	f.Var(countValue{&o.repeats, 1, 100}, "repeats", "how often each size is run each way")
+	f.Float64Var(&o.giveUp, "give-up", 10, "`times` as slow as with its ideal memory, and a run is ended")
+	f.Var(cpuValue(&o.cpus), "cpus", "cores for each run")
+	f.StringVar(&o.dir, "dir", ".", "`folder` for the swap file and what is spilled")
+	f.StringVar(&o.name, "name", "", "`name` for COMMAND in the results; unless given, that of the program")
+	f.StringVar(&o.note, "note", "", "`text` to be kept with the results")
+	f.BoolVar(&o.asJSON, "json", false, "print JSON")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
+	return cmd
+}
+
+// sharesValue is a flag for a list of numbers.
+type sharesValue []float64
+
+func (v *sharesValue) String() string {
+	var texts []string
+	for _, s := range *v {
+		texts = append(texts, strconv.FormatFloat(s, 'g', -1, 64))
+	}
+	return strings.Join(texts, ",")
+}
+
+func (v *sharesValue) Type() string { return "shares" }
+
+func (v *sharesValue) Set(text string) error {
+	*v = nil
+	for _, t := range strings.Split(text, ",") {
+		s, err := strconv.ParseFloat(strings.TrimSpace(t), 64)
+		if err != nil {
+			return fmt.Errorf("must be numbers such as 0.25,0.5")
+		}
+		*v = append(*v, s)
+	}
+	return nil
+}
+
+// pagingSubject is one program to be measured.
+type pagingSubject struct {
+	name    string
+	command trace.Command
+	ideal   resource.Amount
+}
+
+func (o *pagingOptions) run(cmd *cobra.Command, args []string) (err error) {
+	subjects, err := o.subjects(args)
+	if err != nil {
+		return err
+	}
+	for _, s := range subjects {
+		plan := o.plan(s)
+		if err := plan.Check(); err != nil {
+			return usage(err)
+		}
+	}
+	if os.Geteuid() != 0 {
+		return usagef("this needs root, to make a swap file: run `sudo bellows profile paging`")
+	}
+	dir, err := filepath.Abs(o.dir)
+	if err != nil {
+		return fmt.Errorf("find the folder %s: %w", o.dir, err)
+	}
+	most := slices.MaxFunc(subjects, func(a, b pagingSubject) int { return int(a.ideal/resource.KiB) - int(b.ideal/resource.KiB) })
+	swap, err := profiler.NewSwapFile(dir, 2*most.ideal)
+	if err != nil {
+		return err
+	}
+	o.say(cmd, "swapping to %s, %s, until this ends", swap.Path(), resource.FormatMemory(2*most.ideal))
+	defer func() {
+		if failure := swap.Close(); failure != nil && err == nil {
+			err = failure
+		}
+	}()
+	res := profile.Paging{Date: time.Now().UTC().Format(time.DateOnly), Swap: "file", Device: profiler.DeviceOf(dir),
+		Kernel: profiler.KernelRelease(), Note: o.note}
+	for _, s := range subjects {
+		curve, err := o.measure(cmd, s, dir)
+		if err != nil {
+			return err
+		}
+		res.Curves = append(res.Curves, curve)
+	}
+	if o.asJSON {
+		return writeJSON(cmd.OutOrStdout(), res)
+	}
+	return printPaging(cmd.OutOrStdout(), res)
+}
+
+func (o *pagingOptions) plan(s pagingSubject) profiler.PagingPlan {
+	return profiler.PagingPlan{Ideal: s.ideal, Shares: o.shares, Repeats: o.repeats, GiveUp: o.giveUp}
+}
+
+// beside is what the programs of its own take beside their data: 4 MiB was measured that cannot be dropped, 6 MiB of the
+// program itself, which is read again where it is dropped, and a little for the files it spills to.
+const beside = 16 * resource.MiB
+
+// subjects returns what is to be measured: the command, or its own programs.
+func (o *pagingOptions) subjects(args []string) ([]pagingSubject, error) {
+	if len(args) > 0 {
+		return o.oneSubject(args)
+	}
+	if o.ideal > 0 {
+		return nil, usagef("ideal: belongs to a command; the size of its own programs is --input")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	var all []pagingSubject
+	for _, name := range o.patterns {
+		if pattern.Describe(name) == "" {
+			return nil, usagef("patterns: %q is unknown: must be some of %s", name, strings.Join(pattern.Names(), ", "))
+		}
+		expression := fmt.Sprintf("{memory-%dMiB:bytes}", int64(beside/resource.MiB))
+		command := []string{self, "profile", patternName, name, fmt.Sprint(int64(o.input)), expression}
+		all = append(all, pagingSubject{name, trace.Command{Args: command}, o.input + beside})
+	}
+	return all, nil
+}
+
+func (o *pagingOptions) oneSubject(args []string) ([]pagingSubject, error) {
+	switch {
+	case o.ideal == 0:
+		return nil, usagef("ideal: must be given for a command")
+	case !strings.Contains(strings.Join(args, " "), "{memory"):
+		return nil, usagef("command: must be told its size by {memory}, or it cannot spill at another")
+	}
+	name := o.name
+	if name == "" {
+		name = filepath.Base(args[0])
+	}
+	return []pagingSubject{{name, trace.Command{Args: args}, o.ideal}}, nil
+}
+
+func (o *pagingOptions) say(cmd *cobra.Command, format string, args ...any) {
+	if !o.quiet {
+		fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...)
+	}
+}
+
+// measure measures one program.
+func (o *pagingOptions) measure(cmd *cobra.Command, s pagingSubject, dir string) (profile.PagingCurve, error) {
+	if err := findProgram(s.command.Args[0], dir); err != nil {
+		return profile.PagingCurve{}, err
+	}
+	c, err := profiler.NewContainer(s.command, os.Environ(), dir, o.cpus)
+	if err != nil {
+		return profile.PagingCurve{}, err
+	}
+	defer func() {
+		if err := c.Close(); err != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "bellows: a control group is left behind: %v\n", err)
+		}
+	}()
+	plan := o.plan(s)
+	curve, err := profiler.MeasurePaging(cmd.Context(), c.Paging(s.ideal), &plan, func(done, all int, run profiler.PagingRun, m profiler.Measurement) {
+		what := fmt.Sprintf("%.2fs", m.Duration.Seconds())
+		switch {
+		case m.Failure != "":
+			what += " " + m.Failure
+		case run.Round == 0:
+			what += " (warm-up)"
+		}
+		o.say(cmd, "[%*d/%d] %-6s %-5s at %3.0f%%  %s", len(fmt.Sprint(all)), done, all, s.name, run.Way, 100*run.Share, what)
+	})
+	curve.Pattern = s.name
+	return curve, err
+}
+
+// printPaging prints a table per program.
+func printPaging(w io.Writer, p profile.Paging) error {
+	fmt.Fprintf(w, "%s, swap %s on %s, kernel %s\n", p.Date, p.Swap, p.Device, p.Kernel)
+	for _, c := range p.Curves {
+		what := pattern.Describe(c.Pattern)
+		if what != "" {
+			what = ": " + what
+		}
+		fmt.Fprintf(w, "\n%s\n", fold(fmt.Sprintf("%s%s; ideal %s, %.2fs there", c.Pattern, what, resource.FormatMemory(c.Ideal), c.IdealSeconds), width-2, "  "))
+		t := newTable(">SHARE", ">SPILL", ">FROM", ">TO", ">PAGE", ">FROM", ">TO", "CHEAPER")
+		for _, at := range c.Points {
+			spill, page := slowdownCells(at.Spill, c.IdealSeconds), slowdownCells(at.Page, c.IdealSeconds)
+			t.add(slices.Concat([]string{fmt.Sprintf("%.0f%%", 100*at.Share)}, spill, page, []string{cheaper(at)})...)
+		}
+		if err := t.write(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// slowdownCells prints median, fastest and slowest as multiples of the ideal.
+func slowdownCells(t profile.Times, ideal float64) []string {
+	if !t.Known() {
+		return []string{"fails", "", ""}
+	}
+	mark := ""
+	if t.AtLeast() {
+		mark = ">"
+	}
+	fastest, slowest := t.Range()
+	return []string{fmt.Sprintf("%s%.2fx", mark, t.Median()/ideal), fmt.Sprintf("%.2fx", fastest/ideal), fmt.Sprintf("%s%.2fx", mark, slowest/ideal)}
+}
+
+// cheaper names the way that was faster in every repeat than the other was in any.
+func cheaper(at profile.PagingPoint) string {
+	spillFast, spillSlow := at.Spill.Range()
+	pageFast, pageSlow := at.Page.Range()
+	switch {
+	case !at.Spill.Known() && at.Page.Known():
+		return "page"
+	case !at.Page.Known() && at.Spill.Known():
+		return "spill"
+	case at.Share == 1:
+		return ""
+	case spillSlow < pageFast && !at.Spill.AtLeast():
+		return "spill"
+	case pageSlow < spillFast && !at.Page.AtLeast():
+		return "page"
+	}
+	return "either"
+}
+
+// patternName is the command that is one of the measured programs.
+const patternName = "pattern"
+
+// patternCommand is one of the programs that `profile paging` measures.
+func patternCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    patternName + " PATTERN INPUT-BYTES BUFFER-BYTES",
+		Hidden: true,
+		Args:   cobra.ExactArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c := pattern.Config{Pattern: args[0], Dir: "."}
+			for i, to := range []*resource.Amount{&c.Input, &c.Buffer} {
+				if _, err := fmt.Sscan(args[i+1], (*int64)(to)); err != nil {
+					return usagef("argument %q: must be a number of bytes", args[i+1])
+				}
+			}
+			r, err := pattern.Run(c)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "spilled %d bytes, result %016x\n", int64(r.Spilled), r.Digest)
+			return err
+		},
+	}
+}

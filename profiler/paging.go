@@ -1,0 +1,229 @@
+package profiler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/profile"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Way is what happens to what does not fit into a container.
+type Way uint8
+
+const (
+	Spill Way = iota // the program is told the size of its container, and spills
+	Page             // the program is told that it has its ideal memory, and the kernel pages
+)
+
+func (w Way) String() string { return [...]string{"spill", "page"}[w] }
+
+// PagingRunner runs a program in a container of memory bytes, one way or the other.
+type PagingRunner interface {
+	RunWay(ctx context.Context, way Way, memory resource.Amount) (Measurement, error)
+}
+
+// PagingPlan is what is to be measured of one program.
+type PagingPlan struct {
+	Ideal   resource.Amount // size of the container in which it neither spills nor pages
+	Shares  []float64       // of Ideal, ascending, above 0 and below 1; the ideal itself is always measured
+	Repeats int             // at least 1
+	// GiveUp is the slowdown from which on a run is ended: its true time is then known to be longer. Above 1.
+	GiveUp float64
+}
+
+// Check returns an error that names the first field out of range.
+func (p *PagingPlan) Check() error {
+	switch {
+	case p.Repeats < 1 || p.Repeats > 100:
+		return fmt.Errorf("repeats %d: must be 1 to 100", p.Repeats)
+	case !(p.GiveUp > 1) || math.IsInf(p.GiveUp, 0):
+		return fmt.Errorf("give-up %v: must be a number above 1", p.GiveUp)
+	case len(p.Shares) == 0:
+		return errors.New("shares: at least one must be given")
+	}
+	for i, s := range p.Shares {
+		if !(s > 0 && s < 1) || (i > 0 && s <= p.Shares[i-1]) {
+			return fmt.Errorf("share %v: must be above 0, below 1, and above the one before", s)
+		}
+	}
+	if least := p.Memory(p.Shares[0]); least < leastMemory {
+		return fmt.Errorf("share %v: is %s of memory, must be at least %s", p.Shares[0], resource.FormatMemory(least), resource.FormatMemory(leastMemory))
+	}
+	return nil
+}
+
+// Memory returns the size of container that is a share of the ideal, in whole pages of 4 KiB.
+func (p *PagingPlan) Memory(share float64) resource.Amount {
+	const page = 4 * resource.KiB
+	return resource.Amount(share*float64(p.Ideal)) / page * page
+}
+
+// PagingRun is one run.
+type PagingRun struct {
+	Way   Way
+	Share float64
+	Round int // 0 is the run that warms up, at share 1
+}
+
+// Runs returns all runs in order: one to warm up, then round after round, both ways at each share one right after the
+// other, so that a neighbour on the machine disturbs both alike, and every other round backwards.
+func (p *PagingPlan) Runs() []PagingRun {
+	runs := []PagingRun{{Page, 1, 0}}
+	shares := append(slices.Clone(p.Shares), 1)
+	slices.Reverse(shares)
+	for round := 1; round <= p.Repeats; round++ {
+		for _, s := range shares {
+			first, second := Spill, Page
+			if round%2 == 0 {
+				first, second = Page, Spill
+			}
+			runs = append(runs, PagingRun{first, s, round}, PagingRun{second, s, round})
+		}
+		slices.Reverse(shares)
+	}
+	return runs
+}
+
+// MeasurePaging carries a plan out. What was given up once, or failed twice, is not run again. seen, if not nil, is told every
+// run: done so far, of how many. The curve's pattern is left to the caller.
+func MeasurePaging(ctx context.Context, r PagingRunner, p *PagingPlan, seen func(done, all int, run PagingRun, m Measurement)) (profile.PagingCurve, error) {
+	if err := p.Check(); err != nil {
+		return profile.PagingCurve{}, err
+	}
+	book := pagingBook{}
+	var ideal time.Duration
+	runs := p.Runs()
+	for i, run := range runs {
+		if book.at(run).hopeless() {
+			continue
+		}
+		limit := time.Duration(math.MaxInt64)
+		if ideal > 0 {
+			limit = time.Duration(p.GiveUp * float64(ideal))
+		}
+		m, err := runWithin(ctx, r, run.Way, p.Memory(run.Share), limit)
+		if err != nil {
+			return profile.PagingCurve{}, fmt.Errorf("%s in %s: %w", run.Way, resource.FormatMemory(p.Memory(run.Share)), err)
+		}
+		if m.Failure != "" && run.Share == 1 {
+			return profile.PagingCurve{}, fmt.Errorf("with its ideal memory, %s: %s", resource.FormatMemory(p.Ideal), m.Failure)
+		}
+		if run.Round == 0 {
+			ideal = m.Duration
+		} else {
+			b := book.at(run)
+			b.runs = append(b.runs, m)
+		}
+		if seen != nil {
+			seen(i+1, len(runs), run, m)
+		}
+	}
+	return book.curve(p), nil
+}
+
+// givenUp is the failure of a run that took longer than its limit.
+const givenUp = "given up"
+
+// runWithin runs the program and gives it up after limit.
+func runWithin(ctx context.Context, r PagingRunner, way Way, memory resource.Amount, limit time.Duration) (Measurement, error) {
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	m, err := r.RunWay(bounded, way, memory)
+	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
+		return Measurement{Duration: limit, Failure: givenUp}, nil
+	}
+	return m, err
+}
+
+// pagingCell is what was measured one way at one share.
+type pagingCell struct{ runs []Measurement }
+
+// hopeless reports whether another run would only cost time: one was given up, or all failed. A single failure may be
+// bad luck.
+func (c *pagingCell) hopeless() bool {
+	failures := 0
+	for _, m := range c.runs {
+		if m.Failure == givenUp {
+			return true
+		}
+		if m.Failure != "" {
+			failures++
+		}
+	}
+	return failures > 1 && failures == len(c.runs)
+}
+
+func (c *pagingCell) times() profile.Times {
+	var t profile.Times
+	var written, faults []int64
+	for _, m := range c.runs {
+		switch m.Failure {
+		case "":
+			t.Seconds = append(t.Seconds, rounded(m.Duration))
+			written = append(written, int64(m.Written))
+			faults = append(faults, m.MajorFaults)
+		case givenUp:
+			t.Over = rounded(m.Duration)
+		default:
+			t.Failures++
+			t.Failed = m.Failure
+		}
+	}
+	if len(written) > 0 {
+		slices.Sort(written)
+		slices.Sort(faults)
+		t.Written, t.MajorFaults = resource.Amount(written[(len(written)-1)/2]), faults[(len(faults)-1)/2]
+	}
+	return t
+}
+
+// rounded returns seconds with milliseconds.
+func rounded(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
+
+type pagingBook map[PagingRun]*pagingCell
+
+func (b pagingBook) at(run PagingRun) *pagingCell {
+	run.Round = 0
+	if b[run] == nil {
+		b[run] = &pagingCell{}
+	}
+	return b[run]
+}
+
+func (b pagingBook) curve(p *PagingPlan) profile.PagingCurve {
+	c := profile.PagingCurve{Ideal: p.Ideal}
+	for _, share := range append(slices.Clone(p.Shares), 1) {
+		c.Points = append(c.Points, profile.PagingPoint{
+			Share: share,
+			Spill: b.at(PagingRun{Way: Spill, Share: share}).times(),
+			Page:  b.at(PagingRun{Way: Page, Share: share}).times(),
+		})
+	}
+	// In the ideal container the two ways are one.
+	last := &c.Points[len(c.Points)-1]
+	both := profile.Times{Seconds: slices.Concat(last.Spill.Seconds, last.Page.Seconds)}
+	c.IdealSeconds = both.Median()
+	return c
+}
+
+// RunWay implements PagingRunner. ideal is what the program is told if the kernel pages.
+func (c *pagingContainer) RunWay(ctx context.Context, way Way, memory resource.Amount) (Measurement, error) {
+	if way == Page {
+		return c.run(ctx, c.ideal, memory, c.ideal)
+	}
+	return c.run(ctx, memory, memory, 0)
+}
+
+type pagingContainer struct {
+	*Container
+	ideal resource.Amount
+}
+
+// Paging returns a PagingRunner for the container's command, which is told ideal bytes when the kernel pages. Swap must be
+// on.
+func (c *Container) Paging(ideal resource.Amount) PagingRunner { return &pagingContainer{c, ideal} }

@@ -1,0 +1,134 @@
+package pattern
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// run is a stretch of spilled records in a file.
+type run struct{ from, to resource.Amount } // bytes
+
+// spillFile is where a program spills: a file without a name, which ends with the process however that ends.
+type spillFile struct {
+	file *os.File
+	runs []run
+}
+
+// writeSpill spills the given batches one after the other as one run. dir is where the file is made.
+func (s *spillFile) write(dir string, batches func(func([]record) error) error) error {
+	if s.file == nil {
+		f, err := os.CreateTemp(dir, "spill-")
+		if err != nil {
+			return fmt.Errorf("make a spill file: %w", err)
+		}
+		s.file = f
+		if err := os.Remove(f.Name()); err != nil {
+			return fmt.Errorf("make a spill file: %w", err)
+		}
+	}
+	at := s.bytes()
+	r := run{at, at}
+	err := batches(func(b []record) error {
+		n, err := s.file.WriteAt(bytesOf(b), int64(r.to))
+		r.to += resource.Amount(n)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("spill: %w", err)
+	}
+	s.runs = append(s.runs, r)
+	return nil
+}
+
+// bytes returns how much has been spilled.
+func (s *spillFile) bytes() resource.Amount {
+	if len(s.runs) == 0 {
+		return 0
+	}
+	return s.runs[len(s.runs)-1].to
+}
+
+func (s *spillFile) close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
+
+// cursor walks over sorted records: those in memory, or those of a run, through a window of memory.
+type cursor struct {
+	have   []record // not yet consumed; the first is the current one
+	window []record
+	file   *os.File
+	left   run
+}
+
+// fill reads the next window if the last is consumed; ok is false at the end.
+func (c *cursor) fill() (ok bool, err error) {
+	if len(c.have) > 0 || c.left.from >= c.left.to {
+		return len(c.have) > 0, nil
+	}
+	n := min(resource.Amount(len(c.window)), (c.left.to-c.left.from)/recordBytes)
+	c.have = c.window[:n]
+	if _, err := c.file.ReadAt(bytesOf(c.have), int64(c.left.from)); err != nil && !errors.Is(err, io.EOF) {
+		return false, fmt.Errorf("read spilled records: %w", err)
+	}
+	c.left.from += n * recordBytes
+	return true, nil
+}
+
+// merge hands the records of all cursors to each, in ascending order of keys.
+func merge(cursors []*cursor, each func(*record) error) error {
+	var heap []*cursor
+	for _, c := range cursors {
+		ok, err := c.fill()
+		if err != nil {
+			return err
+		}
+		if ok {
+			heap = append(heap, c)
+		}
+	}
+	for i := len(heap)/2 - 1; i >= 0; i-- {
+		sink(heap, i)
+	}
+	for len(heap) > 0 {
+		c := heap[0]
+		if err := each(&c.have[0]); err != nil {
+			return err
+		}
+		c.have = c.have[1:]
+		ok, err := c.fill()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			last := len(heap) - 1
+			heap[0] = heap[last]
+			heap = heap[:last]
+		}
+		sink(heap, 0)
+	}
+	return nil
+}
+
+// sink restores the order of a heap below i.
+func sink(heap []*cursor, i int) {
+	for {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(heap); child++ {
+			if heap[child].have[0][0] < heap[least].have[0][0] {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		heap[i], heap[least] = heap[least], heap[i]
+		i = least
+	}
+}
