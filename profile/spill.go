@@ -15,54 +15,74 @@ func SpilledWhole(input, buffer resource.Amount) resource.Amount {
 	return input / buffer * buffer
 }
 
-// Reducer describes how a Hadoop reducer (MergeManagerImpl) buffers its input. Percentages are shares of the shuffle
-// buffer, which is mapreduce.reduce.shuffle.input.buffer.percent of the heap.
-type Reducer struct {
-	Segment      resource.Amount // bytes of one map's output for this reducer, above 0
-	MergePercent float64         // shuffle.merge.percent: how full the buffer gets before it is spilled
-	KeptPercent  float64         // reduce.input.buffer.percent: how much may stay in memory for the reduce function
-	DirectAbove  float64         // shuffle.memory.limit.percent: a segment larger than this goes straight to disk
-}
+// mostFiles bounds how many spilled files are looked at one by one; more and finer ones make no difference one could see.
+const mostFiles = 1 << 16
 
-// PaperReducer is the reading under which the formula of YARN-ME holds exactly: the buffer is filled to the brim and what
-// is left stays in memory. With Hadoop's own default of KeptPercent, 0, everything goes to disk at every size.
-func PaperReducer(segment resource.Amount) Reducer {
-	return Reducer{Segment: segment, MergePercent: 1, KeptPercent: 1, DirectAbove: 0.25}
-}
-
-// Spilled returns the bytes written to disk for input bytes and a shuffle buffer of buffer bytes. Merges that rewrite
-// spilled files (more files than the sort factor) are not counted.
-func (r Reducer) Spilled(input, buffer resource.Amount) resource.Amount {
-	if float64(r.Segment) > r.DirectAbove*float64(buffer) {
-		return input
+// rewritten returns how many bytes are written again when files of these sizes are merged into one stream, factor files at
+// a time at most: merges take the smallest files, and the first takes just as many as leave full merges after it (Hadoop's
+// Merger). The last merge is only read. files is not kept and changes; factor 0 is no bound, else it is at least 2.
+func rewritten(files []resource.Amount, factor int) resource.Amount {
+	if factor == 0 || len(files) <= factor {
+		return 0
 	}
-	threshold := resource.Amount(r.MergePercent * float64(buffer))
-	spill := max((threshold+r.Segment-1)/r.Segment, 1) * r.Segment
-	written := input / spill * spill
-	rest := input - written
-	if mayStay := resource.Amount(r.KeptPercent * float64(buffer)); rest > mayStay {
-		written += rest - mayStay/r.Segment*r.Segment
+	h := heapOf(files)
+	var total resource.Amount
+	take := (len(h)-1)%(factor-1) + 1
+	if take == 1 {
+		take = factor
 	}
-	return written
+	for len(h) > factor {
+		var merged resource.Amount
+		for range take {
+			merged += h.pop()
+		}
+		h.push(merged)
+		total += merged
+		take = factor
+	}
+	return total
 }
 
-// MapperSpills returns how many times a Hadoop mapper (MapTask) spills: its sort buffer of sortBuffer bytes is spilled at
-// the share spillPercent, and each record costs 16 bytes beside its data. One spill is the output itself and costs
-// nothing extra; with more, output is written and read once more whatever their number: a step.
-func MapperSpills(output, records, sortBuffer resource.Amount, spillPercent float64) resource.Amount {
-	soft := max(resource.Amount(spillPercent*float64(sortBuffer)), 1)
-	return max((output+16*records+soft-1)/soft, 1)
+// sizes is a heap of file sizes, the smallest on top.
+type sizes []resource.Amount
+
+func heapOf(s []resource.Amount) sizes {
+	h := sizes(s)
+	for i := len(h)/2 - 1; i >= 0; i-- {
+		h.down(i)
+	}
+	return h
 }
 
-// SpilledExpanded returns the bytes written by Spark's sortByKey (ExternalSorter): input bytes take expansion times as
-// many in memory, are spilled whole when they fill memory, and are written in their serialised size again.
-func SpilledExpanded(input, memory resource.Amount, expansion float64) resource.Amount {
-	inMemory := resource.Amount(expansion * float64(input))
-	return resource.Amount(float64(SpilledWhole(inMemory, memory)) / expansion)
+func (h *sizes) push(x resource.Amount) {
+	*h = append(*h, x)
+	s := *h
+	for i := len(s) - 1; i > 0 && s[i] < s[(i-1)/2]; i = (i - 1) / 2 {
+		s[i], s[(i-1)/2] = s[(i-1)/2], s[i]
+	}
 }
 
-// SpilledRemote returns the bytes spilled by a Tez reducer, of whose input the share local (0 to 1) lies on its own node
-// and is read from there without passing through memory.
-func SpilledRemote(input, buffer resource.Amount, local float64) resource.Amount {
-	return SpilledWhole(input-resource.Amount(local*float64(input)), buffer)
+func (h *sizes) pop() resource.Amount {
+	s := *h
+	top, last := s[0], len(s)-1
+	s[0] = s[last]
+	*h = s[:last]
+	h.down(0)
+	return top
+}
+
+func (h sizes) down(i int) {
+	for {
+		least := i
+		for c := 2*i + 1; c <= 2*i+2 && c < len(h); c++ {
+			if h[c] < h[least] {
+				least = c
+			}
+		}
+		if least == i {
+			return
+		}
+		h[i], h[least] = h[least], h[i]
+		i = least
+	}
 }

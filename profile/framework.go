@@ -1,0 +1,309 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Framework is a task of a data-parallel framework whose settings tell how much it spills at which size: HadoopMapper,
+// HadoopReducer, SparkSort or TezReducer (YARN-ME section 2). Memory is the heap of the task, in bytes, at least 1.
+//
+// The more memory, the sooner nothing is spilled, but short of that spilled bytes may rise and fall with memory.
+type Framework interface {
+	Name() string
+	// Check returns an error that names the first setting that is out of range, with its value and its limit.
+	Check() error
+	// Buffer returns how much of the memory is filled before anything is spilled.
+	Buffer(memory resource.Amount) resource.Amount
+	// SpilledBytes returns what is written to disk for want of memory. It is 0 for a well-sized task.
+	SpilledBytes(memory resource.Amount) resource.Amount
+}
+
+// learner is a Framework with something that can be learned from an under-sized run.
+type learner interface {
+	learn(under FrameworkRun) (Framework, error)
+}
+
+// FrameworkRun is one profiling run.
+type FrameworkRun struct {
+	Memory   resource.Amount // heap of the task
+	Duration time.Duration
+	// Spilled and Spills are the bytes spilled and how often, where they are known; 0 is unknown. Only a SparkSort without
+	// expansion needs them, of the under-sized run.
+	Spilled resource.Amount
+	Spills  int
+}
+
+// FrameworkModel is the run time of a task of a framework at every size:
+// T(memory) = Ideal + spilled(memory)/SpillRate (YARN-ME section 2.3).
+type FrameworkModel struct {
+	Framework
+	Ideal time.Duration // of the well-sized task
+	// SpillRate is the paper's diskRate: spilled bytes per second by which the task takes longer, writing and reading back
+	// included.
+	SpillRate float64
+}
+
+// FitFramework fits a model to two runs, one well-sized, one under-sized, as the paper does. It is an error, of one sentence,
+// if by its settings the first spilled or the second did not, or if the second was not slower.
+func FitFramework(f Framework, well, under FrameworkRun) (FrameworkModel, error) {
+	if err := f.Check(); err != nil {
+		return FrameworkModel{}, err
+	}
+	for _, r := range []struct {
+		name string
+		FrameworkRun
+	}{{"well-sized run", well}, {"under-sized run", under}} {
+		if err := r.check(); err != nil {
+			return FrameworkModel{}, fmt.Errorf("%s: %w", r.name, err)
+		}
+	}
+	if l, ok := f.(learner); ok {
+		var err error
+		if f, err = l.learn(under); err != nil {
+			return FrameworkModel{}, err
+		}
+	}
+	if n := f.SpilledBytes(well.Memory); n > 0 {
+		return FrameworkModel{}, fmt.Errorf("well-sized run: with %s it spills %s: %s", resource.FormatMemory(well.Memory), resource.FormatMemory(n), enough(f))
+	}
+	spilled := f.SpilledBytes(under.Memory)
+	if spilled == 0 {
+		return FrameworkModel{}, fmt.Errorf("under-sized run: with %s it spills nothing: %s", resource.FormatMemory(under.Memory), enough(f))
+	}
+	lost := under.Duration - well.Duration
+	if lost <= 0 {
+		return FrameworkModel{}, fmt.Errorf("under-sized run: its duration %v must be longer than that of the well-sized one, %v, or spilling costs nothing", under.Duration, well.Duration)
+	}
+	return FrameworkModel{Framework: f, Ideal: well.Duration, SpillRate: float64(spilled) / lost.Seconds()}, nil
+}
+
+func (r FrameworkRun) check() error {
+	if r.Memory <= 0 || r.Memory > maxMemory {
+		return fmt.Errorf("memory %d bytes: must be 1 to %d", r.Memory, maxMemory)
+	}
+	return checkDuration("duration", r.Duration)
+}
+
+// enough says from where on f is well-sized.
+func enough(f Framework) string {
+	if ideal, ok := IdealMemory(f); ok {
+		return "by its settings it is well-sized from " + resource.FormatMemory(ideal)
+	}
+	return "by its settings it is never well-sized, whatever its memory"
+}
+
+// IdealMemory returns the smallest memory with which f spills nothing. ok is false if there is none: a Hadoop reducer with
+// default settings always writes all its input.
+func IdealMemory(f Framework) (memory resource.Amount, ok bool) {
+	if f.SpilledBytes(maxMemory) > 0 {
+		return 0, false
+	}
+	return 1 + resource.Amount(sort.Search(int(maxMemory), func(m int) bool { return f.SpilledBytes(resource.Amount(m)+1) == 0 })), true
+}
+
+// Duration returns the predicted run time with memory bytes.
+func (m FrameworkModel) Duration(memory resource.Amount) time.Duration {
+	return duration(m.Ideal.Seconds() + float64(m.SpilledBytes(memory))/m.SpillRate)
+}
+
+// Slowdown returns the predicted run time over that of the well-sized task.
+func (m FrameworkModel) Slowdown(memory resource.Amount) float64 {
+	return 1 + float64(m.SpilledBytes(memory))/m.SpillRate/m.Ideal.Seconds()
+}
+
+// missedShare is how far a slowdown of the elasticity may be from that of the model, as a share of the largest penalty.
+const missedShare = 0.005
+
+// Elasticity returns the model in the scheduler's form, from the smallest memory that a scheduler may grant to the ideal,
+// which is returned too. least is in bytes, at least 1 and below the ideal.
+//
+// A task with one penalty whatever it lacks becomes cluster.Step. One whose spilled bytes are those of the paper's formula
+// with memory as the buffer and the ideal as the input becomes cluster.SawTooth. Any other becomes cluster.Points, with
+// corners wherever the penalty jumps by more than half a percent of the largest.
+func (m FrameworkModel) Elasticity(least resource.Amount) (e cluster.Elasticity, ideal resource.Amount, err error) {
+	ideal, ok := IdealMemory(m.Framework)
+	switch {
+	case !ok:
+		return e, 0, errors.New("elasticity: " + enough(m.Framework))
+	case least < 1 || least >= ideal:
+		return e, 0, fmt.Errorf("least memory %s: must be at least 1 byte and below the ideal, %s", resource.FormatMemory(least), resource.FormatMemoryExact(ideal))
+	}
+	points := m.corners(least, ideal)
+	whole := 1 + float64(m.largest())/m.SpillRate/m.Ideal.Seconds()
+	for _, simple := range []cluster.Elasticity{
+		{Kind: cluster.Step, Factor: points[0].Slowdown},
+		{Kind: cluster.SawTooth, Factor: whole},
+	} {
+		if agrees(simple, ideal, points) {
+			e = simple
+			break
+		}
+	}
+	if e.Kind == cluster.NotElastic {
+		e = cluster.Elasticity{Kind: cluster.Points, Points: points}
+	}
+	for _, p := range points {
+		e.DiskRate = max(e.DiskRate, m.DiskRate(p.Memory))
+	}
+	return e, ideal, nil
+}
+
+// largest returns what is spilled if all is.
+func (m FrameworkModel) largest() resource.Amount {
+	switch f := m.Framework.(type) {
+	case HadoopReducer:
+		return f.Input
+	case TezReducer:
+		return f.Input - resource.Amount(f.LocalShare*float64(f.Input))
+	case SparkSort:
+		return f.Input
+	case HadoopMapper:
+		return f.Output
+	}
+	return m.SpilledBytes(1)
+}
+
+// DiskRate returns what the task asks of its disk with memory bytes: spilled bytes, each written once and read once, over
+// the run time, in bytes per second.
+func (m FrameworkModel) DiskRate(memory resource.Amount) resource.Amount {
+	return resource.Amount(2 * float64(m.SpilledBytes(memory)) / m.Duration(memory).Seconds())
+}
+
+// agrees reports whether e gives the slowdowns of points, and of the lines between them, within a tolerance. Where they jump
+// does not matter to a thousandth of the ideal.
+func agrees(e cluster.Elasticity, ideal resource.Amount, points []cluster.ElasticityPoint) bool {
+	as := cluster.Elasticity{Kind: cluster.Points, Points: points}
+	worst := 0.0
+	for _, p := range points {
+		worst = max(worst, p.Slowdown-1)
+	}
+	near := func(memory resource.Amount) bool {
+		want := as.Slowdown(ideal, memory)
+		return slices.ContainsFunc([]resource.Amount{0, -ideal / 1000, ideal / 1000}, func(beside resource.Amount) bool {
+			return memory+beside > 0 && math.Abs(e.Slowdown(ideal, memory+beside)-want) <= 2*missedShare*worst
+		})
+	}
+	for i, p := range points {
+		if !near(p.Memory) || (i > 0 && !near((p.Memory+points[i-1].Memory)/2)) {
+			return false
+		}
+	}
+	return true
+}
+
+// grid is how many equal steps are looked at for jumps; each is halved where the penalty does not run straight.
+const grid = 256
+
+// corners returns points such that straight lines between them are the model, but for missedShare of the largest penalty.
+func (m FrameworkModel) corners(least, ideal resource.Amount) []cluster.ElasticityPoint {
+	worst := 0.0
+	var at []resource.Amount
+	for i := range resource.Amount(grid + 1) {
+		memory := least + resource.Amount(float64(ideal-least)*float64(i)/grid)
+		at = append(at, memory)
+		worst = max(worst, m.Slowdown(memory)-1)
+	}
+	at = slices.Compact(at)
+	var all []cluster.ElasticityPoint
+	for i := 1; i < len(at); i++ {
+		all = append(all, cluster.ElasticityPoint{Memory: at[i-1], Slowdown: m.Slowdown(at[i-1])})
+		all = m.refine(all, at[i-1], at[i], missedShare*worst)
+	}
+	all = append(all, cluster.ElasticityPoint{Memory: ideal, Slowdown: 1})
+	return straightened(all, missedShare*worst)
+}
+
+// refine adds the points between from and to at which the model leaves the straight line between them.
+func (m FrameworkModel) refine(all []cluster.ElasticityPoint, from, to resource.Amount, near float64) []cluster.ElasticityPoint {
+	a, b := m.Slowdown(from), m.Slowdown(to)
+	if to-from <= 1 || math.Abs(b-a) <= near {
+		return all
+	}
+	quarter := func(i resource.Amount) bool { // on the line
+		memory := from + (to-from)*i/4
+		t := float64(memory-from) / float64(to-from)
+		return math.Abs(m.Slowdown(memory)-a-t*(b-a)) <= near/4
+	}
+	if to-from > 4 && quarter(1) && quarter(2) && quarter(3) {
+		return all
+	}
+	middle := from + (to-from)/2
+	all = m.refine(all, from, middle, near)
+	all = append(all, cluster.ElasticityPoint{Memory: middle, Slowdown: m.Slowdown(middle)})
+	return m.refine(all, middle, to, near)
+}
+
+// straightened leaves out points that lie on the line between those that stay.
+func straightened(p []cluster.ElasticityPoint, near float64) []cluster.ElasticityPoint {
+	kept := p[:1:1]
+	for i := 1; i < len(p); {
+		j := i
+		for j+1 < len(p) && onLine(kept[len(kept)-1], p[j+1], p[i:j+1], near) {
+			j++
+		}
+		kept = append(kept, p[j])
+		i = j + 1
+	}
+	return kept
+}
+
+func onLine(a, b cluster.ElasticityPoint, between []cluster.ElasticityPoint, near float64) bool {
+	for _, x := range between {
+		t := float64(x.Memory-a.Memory) / float64(b.Memory-a.Memory)
+		if math.Abs(a.Slowdown+t*(b.Slowdown-a.Slowdown)-x.Slowdown) > near {
+			return false
+		}
+	}
+	return true
+}
+
+// shareOf returns a share of an amount, at least 1 unless the share is 0.
+func shareOf(share float64, of resource.Amount) resource.Amount {
+	if share == 0 {
+		return 0
+	}
+	if share == 1 {
+		return max(of, 1)
+	}
+	return max(resource.Amount(share*float64(of)), 1)
+}
+
+func checkBytes(name string, n resource.Amount) error {
+	if n < 1 || n > maxMemory {
+		return fmt.Errorf("%s %d bytes: must be 1 to %d", name, n, maxMemory)
+	}
+	return nil
+}
+
+func checkCount(name string, n resource.Amount) error {
+	if n < 0 || n > maxMemory {
+		return fmt.Errorf("%s %d: must be 0 to %d", name, n, maxMemory)
+	}
+	return nil
+}
+
+func checkShare(name string, share float64, zero bool) error {
+	if !(share >= 0 && share <= 1) || (share == 0 && !zero) {
+		least := "above 0"
+		if zero {
+			least = "at least 0"
+		}
+		return fmt.Errorf("%s %v: must be %s and at most 1", name, share, least)
+	}
+	return nil
+}
+
+func checkFactor(factor int) error {
+	if factor != 0 && (factor < 2 || factor > 10000) {
+		return fmt.Errorf("sort-factor %d: must be 2 to 10000, or 0 for no bound", factor)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package profile
+
+import "github.com/bellows-rm/bellows/resource"
+
+// HadoopMapper is the output side of a Hadoop mapper (MapTask; YARN-ME section 2.2). Output is collected in a sort buffer
+// that is spilled when full enough. One spill is the output itself and costs nothing; with more, all of it is read and
+// written once more whatever their number: a step.
+type HadoopMapper struct {
+	Output  resource.Amount // bytes of output, after a combiner if there is one
+	Records resource.Amount // records of output
+	// SortBufferPercent is mapreduce.task.io.sort.mb as a share of the heap: 100 MB of 200 MB by default. The buffer is at
+	// most 2047 MiB.
+	SortBufferPercent float64
+	// SpillPercent is mapreduce.map.sort.spill.percent: how full the buffer gets before it is spilled.
+	SpillPercent float64
+	// RecordBytes is what a record costs in the buffer beside its data.
+	RecordBytes resource.Amount
+	// SortFactor is mapreduce.task.io.sort.factor: how many spills one merge reads. 0 is no bound; else at least 2.
+	SortFactor int
+}
+
+// HadoopMapperDefaults is a mapper with the settings Hadoop comes with (mapred-default.xml).
+func HadoopMapperDefaults(output, records resource.Amount) HadoopMapper {
+	return HadoopMapper{Output: output, Records: records, SortBufferPercent: 0.5, SpillPercent: 0.8, RecordBytes: 16, SortFactor: 10}
+}
+
+// HadoopMapperPaper is the reading of YARN-ME: a step, because spills are merged in one go however many there are.
+func HadoopMapperPaper(output, records resource.Amount) HadoopMapper {
+	m := HadoopMapperDefaults(output, records)
+	m.SortFactor = 0
+	return m
+}
+
+// mostSortBuffer is the largest mapreduce.task.io.sort.mb that Hadoop takes.
+const mostSortBuffer = 2047 * resource.MiB
+
+// Name implements Framework.
+func (m HadoopMapper) Name() string { return "hadoop-mapper" }
+
+// Check implements Framework.
+func (m HadoopMapper) Check() error {
+	if err := checkBytes("output", m.Output); err != nil {
+		return err
+	}
+	if err := checkCount("records", m.Records); err != nil {
+		return err
+	}
+	if err := checkCount("record-bytes", m.RecordBytes); err != nil {
+		return err
+	}
+	if err := checkShare("sort-buffer-percent", m.SortBufferPercent, false); err != nil {
+		return err
+	}
+	if err := checkShare("spill-percent", m.SpillPercent, false); err != nil {
+		return err
+	}
+	return checkFactor(m.SortFactor)
+}
+
+// Buffer implements Framework: the sort buffer.
+func (m HadoopMapper) Buffer(memory resource.Amount) resource.Amount {
+	return min(shareOf(m.SortBufferPercent, memory), mostSortBuffer)
+}
+
+// Spills returns how often the buffer is spilled, the last time at the end included: at least 1.
+func (m HadoopMapper) Spills(memory resource.Amount) resource.Amount {
+	soft := shareOf(m.SpillPercent, m.Buffer(memory))
+	return max((m.Output+m.RecordBytes*m.Records+soft-1)/soft, 1)
+}
+
+// SpilledBytes implements Framework. The output itself, which is written in any case, does not count.
+func (m HadoopMapper) SpilledBytes(memory resource.Amount) resource.Amount {
+	n := m.Spills(memory)
+	if n == 1 {
+		return 0
+	}
+	return m.Output + m.passes(n)
+}
+
+// passes returns what is written again because n spills are more than one merge reads.
+func (m HadoopMapper) passes(n resource.Amount) resource.Amount {
+	if m.SortFactor == 0 || n <= resource.Amount(m.SortFactor) {
+		return 0
+	}
+	n = min(n, mostFiles)
+	files := make([]resource.Amount, n)
+	for i := range files {
+		files[i] = m.Output / n
+	}
+	files[0] += m.Output % n
+	return rewritten(files, m.SortFactor)
+}

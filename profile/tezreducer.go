@@ -1,0 +1,37 @@
+package profile
+
+import "github.com/bellows-rm/bellows/resource"
+
+// TezReducer is a Tez reducer (YARN-ME section 2.4): a Hadoop reducer, but map outputs that lie on its own node are read
+// from there and never pass through the shuffle buffer. Its settings have names of their own in Tez
+// (tez.runtime.shuffle.*); their meaning is the same.
+type TezReducer struct {
+	HadoopReducer         // of which Input is all input, local or not
+	LocalShare    float64 // share of the input on the reducer's own node, 0 to 1
+}
+
+// TezReducerPaper is the reading of YARN-ME.
+func TezReducerPaper(input, segment resource.Amount, local float64) TezReducer {
+	return TezReducer{HadoopReducerPaper(input, segment), local}
+}
+
+// Name implements Framework.
+func (t TezReducer) Name() string { return "tez-reducer" }
+
+// Check implements Framework.
+func (t TezReducer) Check() error {
+	if err := checkShare("local-share", t.LocalShare, true); err != nil {
+		return err
+	}
+	return t.HadoopReducer.Check()
+}
+
+// SpilledBytes implements Framework.
+func (t TezReducer) SpilledBytes(memory resource.Amount) resource.Amount {
+	remote := t.HadoopReducer
+	remote.Input -= resource.Amount(t.LocalShare * float64(t.Input))
+	if remote.Input == 0 {
+		return 0
+	}
+	return remote.SpilledBytes(memory)
+}
