@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/bellows-rm/bellows/bound"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
@@ -290,7 +291,7 @@ func settingsInForce(name string, given map[string]string) map[string]string {
 // bounds returns what policy i cannot beat. A makespan counts from the origin, not from the first submission.
 func (s *simulation) bounds(i int) boundsJSON {
 	e, ok := s.contenders[i].policy.(policy.Elastic)
-	b := sim.LowerBounds(s.workload, s.options.node.Scale(int64(s.options.nodes)), ok && e.UnderSizes())
+	b := bound.LowerBounds(s.workload, s.options.node.Scale(int64(s.options.nodes)), ok && e.UnderSizes())
 	first := timeline.Never
 	for j := range s.workload.Jobs {
 		if s.workload.Jobs[j].After < 0 {

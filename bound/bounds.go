@@ -1,4 +1,5 @@
-package sim
+// Package bound says what no schedule of a workload can be better than.
+package bound
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package sim
+package bound
 
 import (
 	"fmt"
@@ -13,9 +13,32 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/trace"
 )
+
+// trueDuration returns how long a task really runs with the given memory.
+func trueDuration(j *trace.Job, stage int, index int32, memory resource.Amount) time.Duration {
+	s := &j.Stages[stage]
+	d, ideal, profile := s.Duration, s.Ideal[resource.Memory], &s.Elasticity
+	if stage < len(j.Truth) {
+		t := &j.Truth[stage]
+		if t.Duration > 0 {
+			d = t.Duration
+		}
+		if int(index) < len(t.Durations) {
+			d = t.Durations[index]
+		}
+		if t.IdealMemory > 0 {
+			ideal = t.IdealMemory
+		}
+		if t.Elasticity != nil {
+			profile = t.Elasticity
+		}
+	}
+	return profile.Duration(d, ideal, memory)
+}
 
 // tinyWorkload draws up to three jobs with four tasks together, and everything else that bounds depend on.
 func tinyWorkload(r *rand.Rand) *trace.Workload {
@@ -384,7 +407,7 @@ func checkBounds(t *testing.T, w *trace.Workload, nodes int, what string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, err := Run(Config{Nodes: Uniform(nodes, each)}, w, p)
+		result, err := sim.Run(sim.Config{Nodes: sim.Uniform(nodes, each)}, w, p)
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
