@@ -20,6 +20,10 @@ func BenchmarkStep(b *testing.B) {
 		{"fifo", "", ""},
 		{"fair", "fair.reservations", "true"},
 		{"fair", "fair.reservations", "false"},
+		{"srjf", "", ""},
+		{"static", "", ""},
+		{"tetris", "", ""},
+		{"tetris", "tetris.fairness", "0"},
 		{"yarn-me", "yarn-me.timeline", "sum"},
 	} {
 		for _, nodes := range []int{100, 1000, 10000} {

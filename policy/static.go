@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"fmt"
+
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
@@ -38,6 +40,23 @@ func newStatic(s *settings) Policy {
 func (*static) Name() string { return "static" }
 
 func (s *static) Decide(_ timeline.Time, p *cluster.Plan) { s.decide(p) }
+
+// Admit implements Admitter.
+func (s *static) Admit(c *cluster.Snapshot, j *cluster.Job) error {
+	for i := range j.Stages {
+		stage := &j.Stages[i]
+		if s.memory == 0 || stage.Coordinator {
+			continue
+		}
+		if need := stage.Ideal[resource.Memory]; s.refuses && need > s.memory {
+			return fmt.Errorf("job %q stage %d memory %s: must be at most static.memory, %s", j.Name, i, resource.FormatMemory(need), resource.FormatMemory(s.memory))
+		}
+		if most := c.Largest()[resource.Memory]; s.memory > most {
+			return fmt.Errorf("setting static.memory=%s: must be at most what a node has, %s", resource.FormatMemory(s.memory), resource.FormatMemory(most))
+		}
+	}
+	return nil
+}
 
 // size is the container of a task. Coordinators are no tasks: they get what they need.
 func (s *static) size(j *cluster.JobState, stage int) (resource.Vector, cluster.Reason, bool) {

@@ -235,9 +235,8 @@ func (c *contender) checkFits(w *trace.Workload) error {
 			return err
 		}
 	}
-	e, ok := c.policy.(policy.Elastic)
 	for i := range w.Jobs {
-		if err := s.CheckFits(&w.Jobs[i].Job, ok && e.UnderSizes()); err != nil {
+		if err := policy.CheckRuns(c.policy, s, &w.Jobs[i].Job); err != nil {
 			return err
 		}
 	}

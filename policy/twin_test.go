@@ -1,0 +1,367 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+	"pgregory.net/rapid"
+)
+
+// slow decides in the plainest way, looking at everything each time. first is what it starts next on a node; if it is not
+// told a node, on the first that has something to start.
+type slow struct {
+	first func(p *cluster.Plan, n *cluster.NodeState) (j *cluster.JobState, stage int, memory resource.Amount, ok bool)
+	// jobs are served in their order on whatever node, rather than nodes one after the other.
+	jobs bool
+	// nodes that changed are not served before others.
+	alike bool
+	rank  func(p *cluster.Plan, j *cluster.JobState) float64
+}
+
+func (s *slow) decide(p *cluster.Plan) {
+	for _, id := range p.Changes.Nodes {
+		for n := p.Nodes[id]; !s.alike && s.startOn(p, n); {
+		}
+	}
+	for s.startAnywhere(p) {
+	}
+}
+
+func (s *slow) startAnywhere(p *cluster.Plan) bool {
+	best, rank := (*cluster.NodeState)(nil), math.Inf(1)
+	for _, n := range p.Nodes {
+		j, _, _, ok := s.first(p, n)
+		switch {
+		case !ok || n.Gone:
+		case !s.jobs:
+			for s.startOn(p, n) {
+			}
+			return true
+		case best == nil || s.rank(p, j) < rank:
+			best, rank = n, s.rank(p, j)
+		}
+	}
+	return best != nil && s.startOn(p, best)
+}
+
+func (s *slow) startOn(p *cluster.Plan, n *cluster.NodeState) bool {
+	j, stage, memory, ok := s.first(p, n)
+	if !ok || n.Gone {
+		return false
+	}
+	p.StartSized(j, stage, n, memory, cluster.Because(cluster.Fits, int64(memory)))
+	return true
+}
+
+// runnable sorts the jobs that have a task to start.
+func runnable(p *cluster.Plan, key func(*cluster.JobState) float64) []*cluster.JobState {
+	var jobs []*cluster.JobState
+	for _, j := range p.Jobs {
+		if _, ok := j.NextStage(); ok {
+			jobs = append(jobs, j)
+		}
+	}
+	slices.SortFunc(jobs, func(a, b *cluster.JobState) int {
+		return cmp.Or(cmp.Compare(key(a), key(b)), cmp.Compare(a.Submitted, b.Submitted), cmp.Compare(a.ID, b.ID))
+	})
+	return jobs
+}
+
+// slowFirstFit is srjf or static.
+func slowFirstFit(key func(*cluster.JobState) float64, size resource.Amount, blocks bool) *slow {
+	memory := func(j *cluster.JobState, stage int) resource.Amount {
+		return cmp.Or(size, j.Stages[stage].Ideal[resource.Memory])
+	}
+	return &slow{jobs: true, alike: blocks,
+		first: func(p *cluster.Plan, n *cluster.NodeState) (*cluster.JobState, int, resource.Amount, bool) {
+			for _, j := range runnable(p, key) {
+				stage, _ := j.NextStage()
+				m := memory(j, stage)
+				if size > 0 && j.Stages[stage].Ideal[resource.Memory] > size {
+					continue // refused
+				}
+				if j.Stages[stage].Ideal.With(resource.Memory, m).FitsIn(n.Free) {
+					return j, stage, m, true
+				}
+				if blocks {
+					break
+				}
+			}
+			return nil, 0, 0, false
+		},
+		rank: func(p *cluster.Plan, j *cluster.JobState) float64 { return float64(slices.Index(runnable(p, key), j)) },
+	}
+}
+
+// slowTetris is tetris.
+func slowTetris(fairness, barrier, multiplier float64) *slow {
+	return &slow{first: func(p *cluster.Plan, n *cluster.NodeState) (*cluster.JobState, int, resource.Amount, bool) {
+		jobs := runnable(p, func(j *cluster.JobState) float64 { return slowShare(p, j) })
+		jobs = jobs[:min(len(jobs), max(1, int(math.Ceil(float64(len(jobs))*(1-fairness)-1e-9))))]
+		type option struct {
+			job         *cluster.JobState
+			stage       int
+			score, work float64
+			last        bool
+		}
+		var options []option
+		anyLast := false
+		for _, j := range jobs {
+			for i := range j.Stages {
+				if !j.Ready(i) || !j.Stages[i].Ideal.FitsIn(n.Free) {
+					continue
+				}
+				last := barrier < 1 && float64(j.Progress[i].Ended) >= barrier*float64(j.Stages[i].Tasks)
+				anyLast = anyLast || last
+				options = append(options, option{j, i, slowAlignment(&j.Stages[i], n), slowWork(p, j), last})
+			}
+		}
+		if len(options) == 0 || n.Gone {
+			return nil, 0, 0, false
+		}
+		var scores, works, most, known float64
+		for _, o := range options {
+			scores += o.score
+			if !math.IsNaN(o.work) {
+				works, known, most = works+o.work, known+1, max(most, o.work)
+			}
+		}
+		epsilon := 0.0
+		if works > 0 {
+			epsilon = multiplier * (scores / float64(len(options))) / (works / known)
+		}
+		best, value := option{}, math.Inf(-1)
+		for _, o := range options {
+			if math.IsNaN(o.work) {
+				o.work = most
+			}
+			if v := o.score - epsilon*o.work; o.last == anyLast && v > value {
+				best, value = o, v
+			}
+		}
+		return best.job, best.stage, best.job.Stages[best.stage].Ideal[resource.Memory], true
+	}}
+}
+
+func slowShare(p *cluster.Plan, j *cluster.JobState) float64 {
+	share := 0.0
+	for k := range p.Capacity {
+		if p.Capacity[k] > 0 {
+			share = max(share, float64(j.Used[k])/float64(p.Capacity[k]))
+		}
+	}
+	return share / cmp.Or(j.Weight, 1)
+}
+
+func slowWork(p *cluster.Plan, j *cluster.JobState) float64 {
+	work := 0.0
+	for i, s := range j.Stages {
+		if j.Progress[i].Pending > 0 && s.Duration == 0 {
+			return math.NaN()
+		}
+		for k := range p.Capacity {
+			if p.Capacity[k] > 0 {
+				work += float64(j.Progress[i].Pending) * s.Duration.Seconds() * float64(s.Ideal[k]) / float64(p.Capacity[k])
+			}
+		}
+	}
+	return work
+}
+
+func slowAlignment(s *cluster.Stage, n *cluster.NodeState) float64 {
+	score := 0.0
+	for k := range n.Capacity {
+		if n.Capacity[k] > 0 {
+			score += float64(s.Ideal[k]) / float64(n.Capacity[k]) * (float64(n.Free[k]) / float64(n.Capacity[k]))
+		}
+	}
+	return score
+}
+
+// TestFastAndSlowStartTheSame lets a fast policy and its plain twin live through the same random events: they must start
+// the same tasks on the same nodes, in the same order.
+func TestFastAndSlowStartTheSame(t *testing.T) {
+	for _, c := range []struct {
+		policy, settings string
+		twin             *slow
+	}{
+		{"srjf", "", slowFirstFit(remainingWork, 0, false)},
+		{"static", "", slowFirstFit(fairKey, 0, false)},
+		{"static", "memory=5GB", slowFirstFit(fairKey, 5*resource.GB, false)},
+		{"static", "memory=5GB order=fifo", slowFirstFit(func(*cluster.JobState) float64 { return 0 }, 5*resource.GB, true)},
+		{"tetris", "", slowTetris(0.25, 0.9, 1)},
+		{"tetris", "fairness=0", slowTetris(0, 0.9, 1)},
+		{"tetris", "fairness=0.7 barrier=0.5 remaining-work=2", slowTetris(0.7, 0.5, 2)},
+		{"tetris", "fairness=1 barrier=1 remaining-work=0", slowTetris(1, 1, 0)},
+	} {
+		t.Run(c.policy+" "+c.settings, func(t *testing.T) {
+			settings := map[string]string{}
+			for _, s := range strings.Fields(c.settings) {
+				name, value, _ := strings.Cut(s, "=")
+				settings[c.policy+"."+name] = value
+			}
+			rapid.Check(t, func(rt *rapid.T) {
+				fast, err := New(c.policy, settings)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				liveTogether(rt, fast, c.twin)
+			})
+		})
+	}
+}
+
+// side is one of two clusters that live through the same.
+type side struct {
+	snapshot *cluster.Snapshot
+	plan     cluster.Plan
+}
+
+func newSide() *side {
+	s := cluster.NewSnapshot()
+	return &side{s, cluster.NewPlan(0, s, 0)}
+}
+
+func (s *side) starts(t *rapid.T) string {
+	decisions, err := s.plan.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for _, d := range decisions {
+		if d.Kind == cluster.Start {
+			text += fmt.Sprintf("%v on %d with %v\n", d.Task, d.Node, d.Grant)
+		}
+	}
+	return text
+}
+
+func liveTogether(t *rapid.T, fast Policy, twin *slow) {
+	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
+	a, b := newSide(), newSide()
+	begin := func(now timeline.Time) {
+		a.plan.Reset(now)
+		b.plan.Reset(now)
+	}
+	apply := func(now timeline.Time, e cluster.Event) {
+		for _, s := range []*side{a, b} {
+			if err := s.snapshot.Apply(now, &e); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	decide := func(now timeline.Time) {
+		if d, ok := fast.(CacheDropper); ok && number("drop", 0, 4) == 0 {
+			d.DropCaches()
+		}
+		fast.Decide(now, &a.plan)
+		twin.decide(&b.plan)
+		if got, want := a.starts(t), b.starts(t); got != want {
+			t.Fatalf("at %d the fast one starts\n%s\nthe slow one\n%s", now, got, want)
+		}
+	}
+	begin(0)
+	for i := range number("nodes", 1, 4) {
+		capacity := resource.Of(resource.Amount(number("cores", 2, 8))*resource.Core, resource.Amount(number("memory", 6, 10))*resource.GB)
+		capacity[resource.Disk] = resource.Amount(number("disk", 0, 2)) * 100 * resource.MB
+		capacity[resource.Network] = resource.Amount(number("network", 0, 1)) * 100 * resource.MB
+		apply(0, cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: cluster.NodeID(i), Capacity: capacity}})
+	}
+	apply(0, cluster.Event{Kind: cluster.Synced})
+	decide(0)
+	for now := range timeline.Time(number("steps", 1, 50)) {
+		begin(now)
+		for range number("events", 1, 3) {
+			e, ok := possibleEvent(t, a.snapshot, now*4+timeline.Time(len(a.snapshot.Jobs)))
+			if !ok {
+				continue
+			}
+			if e.NewJob != nil {
+				if _, twice := a.snapshot.Job(e.NewJob.ID); twice {
+					continue
+				}
+				vary(t, e.NewJob)
+			}
+			apply(now, e)
+		}
+		decide(now)
+	}
+}
+
+// vary makes the stages of a job ask for all resources, and for runs of different or unknown length.
+func vary(t *rapid.T, j *cluster.Job) {
+	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
+	for i := range j.Stages {
+		s := &j.Stages[i]
+		s.Duration = timeline.Seconds(float64(number("run", 0, 9))).Sub(0)
+		s.Ideal[resource.CPU] = resource.Amount(number("cpu", 0, 3)) * resource.Core
+		if number("bandwidth", 0, 2) == 0 {
+			s.Ideal[resource.Disk] = resource.Amount(number("disk", 0, 2)) * 40 * resource.MB
+			s.Ideal[resource.Network] = resource.Amount(number("network", 0, 2)) * 40 * resource.MB
+		}
+	}
+}
+
+func TestStaticRefusesWhatItsContainersCannotHold(t *testing.T) {
+	s := cluster.NewSnapshot()
+	if err := s.Apply(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n1", Capacity: resource.Of(8*resource.Core, 10*resource.GB)}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		memory, tooLarge string
+		need             resource.Amount
+		want             string
+	}{
+		{"peak", "refuse", 9 * resource.GB, ""},
+		{"5GB", "refuse", 5 * resource.GB, ""},
+		{"5GB", "refuse", 6 * resource.GB, `job "J" stage 0 memory 6GB: must be at most static.memory, 5GB`},
+		{"5GB", "run", 6 * resource.GB, ""},
+		{"11GB", "run", 6 * resource.GB, `setting static.memory=11GB: must be at most what a node has, 10GB`},
+	} {
+		p, err := New("static", map[string]string{"static.memory": c.memory, "static.too-large": c.tooLarge})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = CheckRuns(p, s, &cluster.Job{Name: "J", Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, c.need)}}})
+		if got := fmt.Sprint(err); got != c.want && (err != nil || c.want != "") {
+			t.Errorf("%+v: error is %v", c, err)
+		}
+	}
+}
+
+// What was admitted under other settings is not started, and it is said why; it blocks nobody.
+func TestStaticSaysWhatItRefuses(t *testing.T) {
+	p, err := New("static", map[string]string{"static.memory": "5GB", "static.order": "fifo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSide()
+	for _, e := range []cluster.Event{
+		{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n1", Capacity: resource.Of(8*resource.Core, 10*resource.GB)}},
+		{Kind: cluster.Synced},
+		{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 1, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, 6*resource.GB)}}}},
+		{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 2, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB)}}}},
+	} {
+		if err := s.snapshot.Apply(0, &e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Decide(0, &s.plan)
+	decisions, err := s.plan.Close()
+	if err != nil || len(decisions) != 2 {
+		t.Fatalf("decisions are %+v, %v", decisions, err)
+	}
+	if d := decisions[0]; d.Kind != cluster.Start || d.Task.Job != 2 || d.Grant[resource.Memory] != 5*resource.GB {
+		t.Errorf("it starts %+v", d)
+	}
+	if d := decisions[1]; d.Kind != cluster.Wait || d.Task.Job != 1 || d.Reason.Words(nil) != "refused: it needs 6GB, and every container has 5GB" {
+		t.Errorf("it says %q of %+v", d.Reason.Words(nil), d)
+	}
+}
