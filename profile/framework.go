@@ -120,14 +120,14 @@ func (m FrameworkModel) Slowdown(memory resource.Amount) float64 {
 }
 
 // missedShare is how far a slowdown of the elasticity may be from that of the model, as a share of the largest penalty.
-const missedShare = 0.005
+const missedShare = 0.01
 
 // Elasticity returns the model in the scheduler's form, from the smallest memory that a scheduler may grant to the ideal,
 // which is returned too. least is in bytes, at least 1 and below the ideal.
 //
 // A task with one penalty whatever it lacks becomes cluster.Step. One whose spilled bytes are those of the paper's formula
 // with memory as the buffer and the ideal as the input becomes cluster.SawTooth. Any other becomes cluster.Points, with
-// corners wherever the penalty jumps by more than half a percent of the largest.
+// corners wherever the penalty jumps by more than one percent of the largest.
 func (m FrameworkModel) Elasticity(least resource.Amount) (e cluster.Elasticity, ideal resource.Amount, err error) {
 	ideal, ok := IdealMemory(m.Framework)
 	switch {

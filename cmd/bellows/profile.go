@@ -96,7 +96,7 @@ func profileCommand() *cobra.Command {
 	o.place.flags(cmd, true)
 	// It runs programs itself, and has commands beside that.
 	cmd.SetUsageTemplate(strings.Replace(usageTemplate, "{{if and .Runnable (not .HasAvailableSubCommands)}}", "{{if .Runnable}}", 1))
-	cmd.AddCommand(pagingCommand(), patternCommand())
+	cmd.AddCommand(modelCommand(), pagingCommand(), patternCommand())
 	return cmd
 }
 

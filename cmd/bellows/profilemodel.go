@@ -1,0 +1,359 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/bellows-rm/bellows/chart"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/profile"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+const modelLong = `What less memory costs a task of Hadoop, Spark or Tez, worked out from the
+settings of its framework and two runs: one in which it did not spill, and one
+in which it did. Without runs it prints what is spilled at which size.
+
+Sizes are heaps. Settings have the framework's names and defaults; with "--preset
+paper" those are set as YARN-ME, section 2, reads them.`
+
+const modelExample = `  bellows profile model hadoop-reducer --input 10GB --preset paper \
+    --well 16GiB=120s --under 8GiB=190s --svg reducer.svg
+  bellows profile model hadoop-mapper --output 200MB --records 2000000 \
+    --well 640MiB=50s --under 200MiB=65s
+  bellows profile model spark-sort --input 2010MB \
+    --well 16GiB=60s --under 4GiB=85s --spilled 2100MB --spills 2`
+
+// modelOptions are the flags of profile model that all frameworks have.
+type modelOptions struct {
+	preset      string
+	well, under runValue
+	spilled     resource.Amount
+	spills      int
+	least       resource.Amount
+	svg, png    string
+}
+
+func modelCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "model",
+		Short:   "What less memory costs a task of Hadoop, Spark or Tez",
+		Long:    modelLong,
+		Example: modelExample,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("framework %q: must be one of hadoop-mapper, hadoop-reducer, spark-sort, tez-reducer", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.SetUsageTemplate(usageTemplate)
+	cmd.AddCommand(mapperModel(), reducerModel(), tezModel(), sparkModel())
+	return cmd
+}
+
+// modelOf returns the command of one framework. task returns its settings as the flags left them; settings are the flags
+// that have another value in the paper's reading.
+func modelOf(name, short string, flags func(*pflag.FlagSet, *modelOptions), task func() profile.Framework, paper map[string]string) *cobra.Command {
+	o := modelOptions{preset: "framework"}
+	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if o.preset == "paper" {
+			for setting, value := range paper {
+				if f := cmd.Flags().Lookup(setting); !f.Changed {
+					if err := f.Value.Set(value); err != nil {
+						return fmt.Errorf("preset paper: %s: %w", setting, err)
+					}
+				}
+			}
+		}
+		return o.run(cmd, task())
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	flags(f, &o)
+	f.Var(choiceValue{&o.preset, []string{"framework", "paper"}}, "preset", "settings that are not given: framework, or paper")
+	f.Var(&o.well, "well", "memory and time of a run that did not spill")
+	f.Var(&o.under, "under", "memory and time of a run that did")
+	f.Var(memoryValue(&o.least), "min-memory", "smallest size; unless given, a tenth of the ideal")
+	f.StringVar(&o.svg, "svg", "", "draw it into this `file`")
+	f.StringVar(&o.png, "png", "", "draw it into this `file`")
+	return cmd
+}
+
+func mapperModel() *cobra.Command {
+	m := profile.HadoopMapperDefaults(0, 0)
+	return modelOf(m.Name(), "A Hadoop mapper: a step", func(f *pflag.FlagSet, _ *modelOptions) {
+		f.Var(memoryValue(&m.Output), "output", "its output")
+		f.Int64Var((*int64)(&m.Records), "records", 0, "`number` of records in it")
+		f.Float64Var(&m.SortBufferPercent, "sort-buffer-percent", m.SortBufferPercent, "io.sort.mb as a `share` of the heap")
+		f.Float64Var(&m.SpillPercent, "spill-percent", m.SpillPercent, "`share` of that at which it is spilled")
+		f.Int64Var((*int64)(&m.RecordBytes), "record-bytes", int64(m.RecordBytes), "`bytes` for each record beside its data")
+		f.IntVar(&m.SortFactor, "sort-factor", m.SortFactor, "`files` merged at once; 0 is no bound")
+	}, func() profile.Framework { return m }, map[string]string{"sort-factor": "0"})
+}
+
+// reducerPaper are the settings of the paper's reading of a Hadoop reducer.
+var reducerPaper = map[string]string{"merge-percent": "1", "reduce-input-buffer-percent": "1", "sort-factor": "0"}
+
+func reducerFlags(f *pflag.FlagSet, r *profile.HadoopReducer) {
+	f.Var(memoryValue(&r.Input), "input", "all map outputs for it")
+	f.Var(memoryValue(&r.Segment), "segment", "one map's output for it")
+	f.Float64Var(&r.InputBufferPercent, "input-buffer-percent", r.InputBufferPercent, "`share` of the heap that is shuffle buffer")
+	f.Float64Var(&r.MergePercent, "merge-percent", r.MergePercent, "`share` of that at which it is spilled")
+	f.Float64Var(&r.MemoryLimitPercent, "memory-limit-percent", r.MemoryLimitPercent, "a larger segment goes straight to disk, as a `share`")
+	f.Float64Var(&r.ReduceInputBufferPercent, "reduce-input-buffer-percent", r.ReduceInputBufferPercent, "`share` that may stay in memory")
+	f.IntVar(&r.SortFactor, "sort-factor", r.SortFactor, "`files` merged at once; 0 is no bound")
+}
+
+func reducerModel() *cobra.Command {
+	r := profile.HadoopReducerDefaults(0, 10*resource.MB)
+	return modelOf(r.Name(), "A Hadoop reducer: a saw-tooth, if its settings let it be one", func(f *pflag.FlagSet, _ *modelOptions) {
+		reducerFlags(f, &r)
+	}, func() profile.Framework { return r }, reducerPaper)
+}
+
+func tezModel() *cobra.Command {
+	t := profile.TezReducer{HadoopReducer: profile.HadoopReducerDefaults(0, 10*resource.MB)}
+	return modelOf(t.Name(), "A Tez reducer: local input passes by its memory", func(f *pflag.FlagSet, _ *modelOptions) {
+		reducerFlags(f, &t.HadoopReducer)
+		f.Float64Var(&t.LocalShare, "local-share", 0, "`share` of the input on its own node")
+	}, func() profile.Framework { return t }, reducerPaper)
+}
+
+func sparkModel() *cobra.Command {
+	s := profile.SparkSortDefaults(0)
+	return modelOf(s.Name(), "A Spark task that sorts by key: a saw-tooth", func(f *pflag.FlagSet, o *modelOptions) {
+		f.Var(memoryValue(&s.Input), "input", "its input, serialised")
+		f.Float64Var(&s.Expansion, "expansion", 0, "`bytes` in memory for a byte of it; 0: learned from --spilled, --spills")
+		f.Float64Var(&s.MemoryFraction, "memory-fraction", s.MemoryFraction, "`share` of the heap for execution")
+		f.Var(memoryValue(&s.Reserved).orZero(), "reserved", "what Spark keeps before")
+		f.IntVar(&s.Tasks, "tasks", s.Tasks, "`number` of tasks that share the heap")
+		f.Var(memoryValue(&o.spilled), "spilled", "what the run --under spilled")
+		f.Var(countValue{&o.spills, 1, 1 << 30}, "spills", "how often it did")
+	}, func() profile.Framework { return s }, map[string]string{"memory-fraction": "1", "reserved": "0"})
+}
+
+// runValue is a flag for MEMORY=TIME.
+type runValue struct {
+	memory resource.Amount
+	time   time.Duration
+}
+
+func (v *runValue) String() string {
+	if v.memory == 0 {
+		return ""
+	}
+	return resource.FormatMemoryExact(v.memory) + "=" + v.time.String()
+}
+
+func (v *runValue) Type() string { return "memory=time" }
+
+func (v *runValue) Set(text string) error {
+	memory, took, ok := strings.Cut(text, "=")
+	if !ok {
+		return errors.New("must be MEMORY=TIME, such as 2GiB=90s")
+	}
+	if err := memoryValue(&v.memory).Set(memory); err != nil {
+		return err
+	}
+	return durationValue{&v.time, 1}.Set(took)
+}
+
+func (o *modelOptions) run(cmd *cobra.Command, f profile.Framework) error {
+	if err := f.Check(); err != nil {
+		return usage(err)
+	}
+	if (o.well.memory == 0) != (o.under.memory == 0) {
+		return usagef("well, under: must be given both, or neither")
+	}
+	r := modelReport{task: f}
+	if o.well.memory > 0 {
+		m, err := profile.FitFramework(f, profile.FrameworkRun{Memory: o.well.memory, Duration: o.well.time},
+			profile.FrameworkRun{Memory: o.under.memory, Duration: o.under.time, Spilled: o.spilled, Spills: o.spills})
+		if err != nil {
+			return usage(err)
+		}
+		r.model, r.task = &m, m.Framework
+	}
+	if err := r.span(o.least); err != nil {
+		return usage(err)
+	}
+	if err := r.print(cmd.OutOrStdout()); err != nil {
+		return err
+	}
+	return o.draw(&r)
+}
+
+// modelReport is what profile model shows.
+type modelReport struct {
+	task         profile.Framework
+	model        *profile.FrameworkModel // nil if no runs were given
+	least, ideal resource.Amount
+	elasticity   cluster.Elasticity // if there is a model
+}
+
+// span finds the sizes that are shown, and the elasticity over them.
+func (r *modelReport) span(least resource.Amount) error {
+	if s, ok := r.task.(profile.SparkSort); ok && s.Expansion == 0 {
+		return errors.New("expansion: must be given where no runs are")
+	}
+	ideal, ok := profile.IdealMemory(r.task)
+	if !ok {
+		why := "its output is too much for the largest sort buffer"
+		if _, mapper := r.task.(profile.HadoopMapper); !mapper {
+			why = "nothing may stay in memory; --preset paper lets it"
+		}
+		return fmt.Errorf("%s: by these settings it spills at every size: %s", r.task.Name(), why)
+	}
+	r.ideal, r.least = inMiB(ideal), least
+	if r.least == 0 {
+		r.least = inMiB(r.ideal / 10)
+	}
+	if r.least >= r.ideal {
+		return fmt.Errorf("min-memory %s: must be below the ideal, %s", resource.FormatMemory(r.least), resource.FormatMemory(r.ideal))
+	}
+	if r.model == nil {
+		return nil
+	}
+	var err error
+	r.elasticity, _, err = r.model.Elasticity(r.least)
+	return err
+}
+
+func (r *modelReport) print(w io.Writer) error {
+	t := newTable(">MEMORY", ">OF IDEAL", ">BUFFER", ">SPILLED", ">TIME", ">SLOWDOWN", ">DISK")
+	for _, memory := range r.sizes() {
+		row := []string{resource.FormatMemory(memory), fmt.Sprintf("%.0f%%", 100*float64(memory)/float64(r.ideal)),
+			resource.FormatMemory(r.task.Buffer(memory) / resource.MB * resource.MB), memoryOrDash(int64(r.task.SpilledBytes(memory) / resource.MB * resource.MB))}
+		if r.model == nil {
+			row = append(row, "-", "-", "-")
+		} else {
+			rate := "-"
+			if n := r.model.DiskRate(memory); n > 0 {
+				rate = fmt.Sprintf("%.0fMB/s", float64(n)/1e6)
+			}
+			row = append(row, fmt.Sprintf("%.1fs", r.model.Duration(memory).Seconds()), fmt.Sprintf("%.2fx", r.model.Slowdown(memory)), rate)
+		}
+		t.add(row...)
+	}
+	if err := t.write(w); err != nil {
+		return err
+	}
+	say := func(format string, args ...any) { fmt.Fprintln(w, fold(fmt.Sprintf(format, args...), width-2, "  ")) }
+	fmt.Fprintln(w)
+	if r.model == nil {
+		say("ideal memory %s; give --well and --under, a run each, for times", resource.FormatMemory(r.ideal))
+		return nil
+	}
+	if s, ok := r.task.(profile.SparkSort); ok {
+		say("a byte of input takes %.2f bytes in memory", s.Expansion)
+	}
+	best := r.best()
+	say("ideal memory %s; it loses a second for every %.0f MB that it spills; best with less: %s, %.2f times as long", resource.FormatMemory(r.ideal),
+		r.model.SpillRate/1e6, resource.FormatMemory(best), r.model.Slowdown(best))
+	fmt.Fprintf(w, "\nFor a job file:\n\n%s", r.snippet())
+	return nil
+}
+
+// sizes are tenths from the smallest to the ideal size.
+func (r *modelReport) sizes() []resource.Amount {
+	var all []resource.Amount
+	const steps = 10
+	for i := range resource.Amount(steps + 1) {
+		all = append(all, inMiB(r.least+(r.ideal-r.least)*i/steps))
+	}
+	return slices.Compact(all)
+}
+
+// inMiB rounds up to whole MiB.
+func inMiB(memory resource.Amount) resource.Amount {
+	return (memory + resource.MiB - 1) / resource.MiB * resource.MiB
+}
+
+// best returns the size below the ideal with the smallest slowdown, the smallest of these, to a MiB.
+func (r *modelReport) best() resource.Amount {
+	best := r.least
+	step := max((r.ideal-r.least)/4096, 1)
+	for memory := r.least; memory < r.ideal; memory += step {
+		if r.model.SpilledBytes(memory) > 0 && r.model.Slowdown(memory) < r.model.Slowdown(best) {
+			best = memory
+		}
+	}
+	return min(inMiB(best), r.ideal)
+}
+
+// snippet is the fields of a stage in a job file.
+func (r *modelReport) snippet() string {
+	var b strings.Builder
+	number := func(x float64) string { return strconv.FormatFloat(math.Round(x*1e4)/1e4, 'g', -1, 64) }
+	fmt.Fprintf(&b, "memory: %s\nmin_memory: %s\nduration: %s\nelasticity:\n", resource.FormatMemoryExact(r.ideal), resource.FormatMemoryExact(r.least), r.model.Ideal)
+	e := r.elasticity
+	switch e.Kind {
+	case cluster.Step:
+		fmt.Fprintf(&b, "  step: %s\n", number(e.Factor))
+	case cluster.SawTooth:
+		fmt.Fprintf(&b, "  sawtooth: %s\n", number(e.Factor))
+	default:
+		b.WriteString("  points:\n")
+		for i, p := range e.Points {
+			if i == len(e.Points)-1 {
+				p.Memory = r.ideal // in whole MiB
+			}
+			fmt.Fprintf(&b, "    - {memory: %s, slowdown: %s}\n", resource.FormatMemoryExact(p.Memory), number(p.Slowdown))
+		}
+	}
+	fmt.Fprintf(&b, "  disk_rate: %dMB/s\n", max(1, int64(math.Round(float64(e.DiskRate)/1e6))))
+	return b.String()
+}
+
+// draw writes the pictures that were asked for.
+func (o *modelOptions) draw(r *modelReport) error {
+	for _, p := range []struct {
+		file string
+		draw func(chart.Picture) ([]byte, error)
+	}{{o.svg, chart.Picture.SVG}, {o.png, chart.Picture.PNG}} {
+		if p.file == "" {
+			continue
+		}
+		if r.model == nil {
+			return usagef("picture: needs --well and --under")
+		}
+		text, err := p.draw(r.picture())
+		if err != nil {
+			return fmt.Errorf("draw %s: %w", p.file, err)
+		}
+		if err := os.WriteFile(p.file, text, 0o644); err != nil {
+			return fmt.Errorf("write the picture: %w", err)
+		}
+	}
+	return nil
+}
+
+func (r *modelReport) picture() *chart.Plot {
+	var line chart.Series
+	const steps = 2000
+	for i := range resource.Amount(steps + 1) {
+		memory := r.least + (r.ideal-r.least)*i/steps
+		line.X = append(line.X, 100*float64(memory)/float64(r.ideal))
+		line.Y = append(line.Y, r.model.Slowdown(memory))
+	}
+	least := 1.0
+	return &chart.Plot{
+		Title:    "What less memory costs: " + r.task.Name(),
+		Subtitle: fmt.Sprintf("model from two runs; ideal %s, %v there", resource.FormatMemory(r.ideal), r.model.Ideal),
+		X:        "memory (% of ideal)", Y: "run time (times that with ideal memory)",
+		Series: []chart.Series{line}, YMin: &least,
+	}
+}

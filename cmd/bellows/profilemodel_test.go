@@ -1,0 +1,39 @@
+package main
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/profile"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// What is printed for a job file is read back from one as the same profile.
+func TestModelSnippetIsReadBack(t *testing.T) {
+	spark := profile.SparkSortPaper(2010 * resource.MB)
+	spark.Expansion = 2
+	for _, f := range []profile.Framework{
+		profile.HadoopMapperPaper(200*resource.MB, 2_000_000), profile.HadoopMapperDefaults(1000*resource.MB, 2_000_000),
+		profile.HadoopReducerPaper(2010*resource.MB, 10*resource.MB), spark, profile.TezReducerPaper(2010*resource.MB, resource.MB, 0.2),
+	} {
+		r := modelReport{task: f, model: &profile.FrameworkModel{Framework: f, Ideal: time.Minute, SpillRate: 30e6}}
+		if err := r.span(0); err != nil {
+			t.Fatal(err)
+		}
+		text := "bellows: 1\nname: x\nstages:\n  - name: s\n    " + strings.ReplaceAll(strings.TrimSpace(r.snippet()), "\n", "\n    ") + "\n"
+		w, err := trace.ReadJobs(strings.NewReader(text), "job.yaml", nil)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", f.Name(), err, text)
+		}
+		e := w.Jobs[0].Stages[0].Elasticity
+		for i := range resource.Amount(50) {
+			memory := r.least + (r.ideal-r.least)*i/50
+			if got, want := e.Slowdown(r.ideal, memory), r.elasticity.Slowdown(r.ideal, memory); math.Abs(got-want) > 0.001*want {
+				t.Errorf("%s with %d: %v in the file, %v in the model", f.Name(), memory, got, want)
+			}
+		}
+	}
+}
