@@ -24,8 +24,9 @@ import (
 
 const simulateLong = `Run a workload under one or more policies on a simulated cluster and print what
 came of each: the mean time from submission to end of a job and the makespan,
-each beside a bound that no policy of its kind, elastic or not, can beat; the
-share of memory that was granted; and the share of tasks that were under-sized.
+each also as a multiple of the least, which no policy of its kind, elastic or
+not, can beat; the share of memory that was granted; and the share of tasks that
+were under-sized.
 
 A workload is a file (--format bellows, or dss for the YARN-ME authors' traces)
 or is generated: uniform and exponential draw jobs as section 6 of that paper.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -66,6 +67,8 @@ type resultJSON struct {
 	Simulation  simulationCostJSON `json:"simulation"`
 	PerJob      []jobResultJSON    `json:"per_job,omitempty"`
 	Error       string             `json:"error,omitempty"`
+
+	underSizes bool // the policy may, so that its bounds are others
 }
 
 type boundsJSON struct {
@@ -143,7 +146,7 @@ func (s *simulation) document() simulationJSON {
 	}}
 	for i := range s.outcomes {
 		r := s.result(i, doc.Workload)
-		r.Bounds = s.bounds(i)
+		r.Bounds, r.underSizes = s.bounds(i), s.underSizes(i)
 		doc.Results = append(doc.Results, r)
 	}
 	return doc
@@ -216,7 +219,7 @@ func (s *simulation) writeJobs() error {
 	return nil
 }
 
-// printSimulation prints the results as a table, beside each result what no policy of its kind can beat.
+// printSimulation prints the results as a table, each also as a multiple of what no policy of its kind can beat.
 func printSimulation(w io.Writer, doc simulationJSON) error {
 	c := doc.Cluster
 	fmt.Fprintf(w, "%s: %s, %s on %s of %s, %s cores each", doc.Workload.Name, count(doc.Workload.Jobs, "job"),
@@ -225,10 +228,17 @@ func printSimulation(w io.Writer, doc simulationJSON) error {
 		fmt.Fprintf(w, ", heartbeat %gs", c.Heartbeat)
 	}
 	fmt.Fprint(w, "\n\n")
-	t := newTable("POLICY", ">JOB RUNTIME", ">AT LEAST", ">MAKESPAN", ">AT LEAST", ">MEMORY", ">ELASTIC", ">CPU")
+	t := newTable("POLICY", ">JOB RUNTIME", ">/LEAST", ">MAKESPAN", ">/LEAST", ">MEMORY", ">ELASTIC", ">CPU")
 	t.shrinks = 0
-	for _, r := range doc.Results {
-		t.add(r.row()...)
+	for i := range doc.Results {
+		t.add(doc.Results[i].row()...)
+	}
+	var shown []boundsJSON // most policies share theirs
+	for i := range doc.Results {
+		if b := doc.Results[i].Bounds; !slices.Contains(shown, b) {
+			shown = append(shown, b)
+			t.add(b.row(doc.Results[i].underSizes)...)
+		}
 	}
 	if err := t.write(w); err != nil {
 		return err
@@ -257,13 +267,29 @@ func (r *resultJSON) title() string {
 }
 
 func (r *resultJSON) row() []string {
-	name := r.title()
-	average, makespan := secondsText(&r.Bounds.Average), secondsText(&r.Bounds.Makespan)
+	name, cpu := r.title(), fmt.Sprintf("%.2fs", r.Simulation.CPU)
 	if r.Error != "" {
-		return []string{name, "failed", average, "", makespan, "", "", fmt.Sprintf("%.2fs", r.Simulation.CPU)}
+		return []string{name, "failed", "", "", "", "", "", cpu}
 	}
-	return []string{name, secondsText(r.Average), average, secondsText(r.Makespan), makespan, percentText(*r.Utilisation),
-		percentText(*r.Elastic), fmt.Sprintf("%.2fs", r.Simulation.CPU)}
+	return []string{name, secondsText(r.Average), timesText(*r.Average, r.Bounds.Average), secondsText(r.Makespan),
+		timesText(*r.Makespan, r.Bounds.Makespan), percentText(*r.Utilisation), percentText(*r.Elastic), cpu}
+}
+
+// row is what no policy can be better than; elastic tells whether that is so for policies that under-size tasks.
+func (b boundsJSON) row(elastic bool) []string {
+	name := "least"
+	if elastic {
+		name = "least, elastic"
+	}
+	return []string{name, secondsText(&b.Average), "", secondsText(&b.Makespan), "", "", "", ""}
+}
+
+// timesText prints how many times the least a value is.
+func timesText(value, least float64) string {
+	if least <= 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(value/least, 'f', 2, 64)
 }
 
 func secondsText(s *float64) string {
@@ -288,10 +314,15 @@ func settingsInForce(name string, given map[string]string) map[string]string {
 	return all
 }
 
+// underSizes reports whether policy i may start tasks with less than their ideal memory.
+func (s *simulation) underSizes(i int) bool {
+	e, ok := s.contenders[i].policy.(policy.Elastic)
+	return ok && e.UnderSizes()
+}
+
 // bounds returns what policy i cannot beat. A makespan counts from the origin, not from the first submission.
 func (s *simulation) bounds(i int) boundsJSON {
-	e, ok := s.contenders[i].policy.(policy.Elastic)
-	b := bound.LowerBounds(s.workload, s.options.node.Scale(int64(s.options.nodes)), ok && e.UnderSizes())
+	b := bound.LowerBounds(s.workload, s.options.node.Scale(int64(s.options.nodes)), s.underSizes(i))
 	first := timeline.Never
 	for j := range s.workload.Jobs {
 		if s.workload.Jobs[j].After < 0 {
