@@ -59,6 +59,7 @@ type Agent struct {
 	closed      context.Context
 	close       context.CancelFunc
 	starting    chan struct{} // bounds how many containers are being started at once
+	keeper      *keeper
 
 	mu         sync.Mutex
 	containers map[cluster.ContainerID]*container // being started or running
@@ -74,6 +75,7 @@ type container struct {
 	// preempted says that it ends to give its room to others; set before killed is closed.
 	preempted bool
 	group     *cgroup.Group // nil until there is one; guarded by Agent.mu
+	acting    sync.Mutex    // one action of the memory manager at a time
 }
 
 // Open takes over the machine's part that belongs to this state directory: it finds or makes the control groups, takes
@@ -106,6 +108,10 @@ func Open(c Config) (*Agent, error) {
 		return nil, &NoCgroupError{err}
 	}
 	a.accountIO()
+	if a.keeper, err = newKeeper(a); err != nil {
+		a.Close()
+		return nil, err
+	}
 	if err := a.takeInventory(); err != nil {
 		a.Close()
 		return nil, err
@@ -224,18 +230,25 @@ func (a *Agent) Apply(orders []cluster.Order) {
 			c := a.containers[o.Container]
 			a.mu.Unlock()
 			if c != nil {
-				c.once.Do(func() {
-					c.preempted = o.Preempt
-					close(c.killed)
-				})
+				a.end(c, o.Preempt)
 			}
 		}
 	}
 }
 
+// end asks for the end of a container; preempted says that it shall run again.
+func (a *Agent) end(c *container, preempted bool) {
+	c.once.Do(func() {
+		c.preempted = preempted
+		close(c.killed)
+	})
+}
+
 func (a *Agent) folder(id cluster.ContainerID) folder {
 	return folder(filepath.Join(a.config.Dir, "containers", id.String()))
 }
+
+func (a *Agent) leasePath() string { return filepath.Join(a.config.Dir, "lease") }
 
 // Forget implements live.Backend.
 func (a *Agent) Forget(id cluster.ContainerID) {
@@ -249,6 +262,7 @@ func (a *Agent) forgetRunning(id cluster.ContainerID) {
 	a.mu.Lock()
 	delete(a.containers, id)
 	a.mu.Unlock()
+	a.keeper.tell(news{ended: id})
 }
 
 func (a *Agent) failed(id cluster.ContainerID, decision cluster.DecisionID, err error) {

@@ -34,7 +34,25 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "allocate" {
 		allocate(os.Args[2])
 	}
+	if len(os.Args) > 3 && os.Args[1] == "hold" {
+		hold(os.Args[2], os.Args[3])
+	}
 	os.Exit(m.Run())
+}
+
+// hold touches so many MiB again and again for so many seconds.
+func hold(size, seconds string) {
+	var mib int
+	var s float64
+	fmt.Sscan(size, &mib)
+	fmt.Sscan(seconds, &s)
+	block := make([]byte, mib<<20)
+	for end := time.Now().Add(time.Duration(s * 1e9)); time.Now().Before(end); {
+		for i := 0; i < len(block); i += 4096 {
+			block[i]++
+		}
+	}
+	os.Exit(0)
 }
 
 // allocate touches as many MiB as text says.

@@ -8,7 +8,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/memory"
+	"github.com/bellows-rm/bellows/resource"
 )
 
 // takeInventory finds every container that an earlier agent left behind, tells of it, and watches those that run.
@@ -75,6 +78,7 @@ func (a *Agent) recover(id cluster.ContainerID) (cluster.Event, error) {
 		return ok || !held(c.dir)
 	})
 	a.containers[id] = c
+	a.keeper.tell(news{started: found(a.closed, c), of: c})
 	go a.watch(c, a.follow(c.dir))
 	at := c.spec.Booked
 	var s started
@@ -82,6 +86,22 @@ func (a *Agent) recover(id cluster.ContainerID) (cluster.Event, error) {
 		at = s.At
 	}
 	return cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Node: 0, Grant: c.spec.Grant, Launched: at}, nil
+}
+
+// found describes a container that was found running, as the kernel shows it. A throttled one goes on; a frozen one waits
+// for the memory manager's word.
+func found(ctx context.Context, c *container) *memory.Started {
+	s := &memory.Started{Envelope: envelope(c.spec)}
+	if s.Class == cluster.Flex {
+		_ = unthrottle(ctx, c.group, c.spec.Grant) // If that fails now, it is tried again with its next resumption.
+	}
+	if r, err := c.group.Read(); err == nil {
+		if limit, ok := r.MemoryLimitBytes.Get(); ok && limit != cgroup.NoLimit {
+			s.Limit = min(s.Max, resource.Amount(limit))
+		}
+		s.Suspended, _ = r.Frozen.Get()
+	}
+	return s
 }
 
 // await waits for something that takes moments, but not for ever.

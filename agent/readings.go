@@ -26,7 +26,9 @@ func (a *Agent) Readings() map[cluster.ContainerID]cluster.Reading {
 	for id, g := range groups {
 		// A group that has just gone has no reading.
 		if r, err := g.Read(); err == nil {
-			readings[id] = translate(r, g)
+			out := translate(r, g)
+			a.keeper.describe(id, &out)
+			readings[id] = out
 		}
 	}
 	return readings

@@ -33,6 +33,8 @@ type spec struct {
 	// own group.
 	Join           []string `json:"join"`
 	SupervisorJoin []string `json:"supervisor_join"`
+	// Lease is the file that the agent touches as long as it can resume the container.
+	Lease string `json:"lease,omitempty"`
 	// Grace is how long processes have between the request to end and the end.
 	Grace time.Duration `json:"grace_ns"`
 }

@@ -14,11 +14,19 @@ import (
 
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/resource"
 )
 
 // start carries a Start out and stays with the container until its end.
 func (a *Agent) start(c *container, o cluster.Order) {
+	if o.Launch != nil {
+		if err := a.keeper.admit(envelope(&spec{Container: c.id, Grant: o.Grant, Launch: *o.Launch})); err != nil {
+			a.discard(c)
+			a.failed(c.id, o.ID, err)
+			return
+		}
+	}
 	a.starting <- struct{}{}
 	s, supervisor, err := a.spawn(c, o)
 	<-a.starting
@@ -37,6 +45,7 @@ func (a *Agent) start(c *container, o cluster.Order) {
 			return
 		}
 	}
+	a.keeper.tell(news{started: &memory.Started{Envelope: envelope(c.spec)}, of: c})
 	a.events.put(cluster.Event{Kind: cluster.DecisionDone, Task: c.id.Task, Run: c.id.Run, Decision: o.ID, Node: o.Node, Launched: s.Started})
 	ended := make(chan struct{})
 	go func() {
@@ -64,14 +73,14 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, *exec.Cmd, error) 
 	if err := os.MkdirAll(string(c.dir), 0o700); err != nil {
 		return status{}, nil, fmt.Errorf("make the container's folder: %w", err)
 	}
-	group, err := a.makeGroup(c.id.String(), o.Grant)
+	group, err := a.makeGroup(c.id.String(), o.Grant, o.Launch.Class)
 	if err != nil {
 		return status{}, nil, err
 	}
 	a.mu.Lock()
 	c.group = group
 	c.spec = &spec{Container: c.id, Grant: o.Grant, Booked: now(), Launch: *o.Launch, Place: a.root.Place(), Identity: group.Identity(),
-		Join: group.JoinFiles(), SupervisorJoin: a.supervisors.JoinFiles(), Grace: a.config.Grace}
+		Join: group.JoinFiles(), SupervisorJoin: a.supervisors.JoinFiles(), Lease: a.leasePath(), Grace: a.config.Grace}
 	a.mu.Unlock()
 	if err := c.dir.put("spec.json", c.spec); err != nil {
 		return status{}, nil, fmt.Errorf("write the container's record: %w", err)
@@ -115,7 +124,7 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, *exec.Cmd, error) 
 }
 
 // makeGroup makes a control group with the limits of a grant. What there is of one of that name can only be a leftover.
-func (a *Agent) makeGroup(name string, grant resource.Vector) (*cgroup.Group, error) {
+func (a *Agent) makeGroup(name string, grant resource.Vector, class cluster.Class) (*cgroup.Group, error) {
 	ctx, cancel := context.WithTimeout(a.closed, 30*time.Second)
 	defer cancel()
 	if err := a.root.Discard(ctx, name); err != nil {
@@ -125,16 +134,19 @@ func (a *Agent) makeGroup(name string, grant resource.Vector) (*cgroup.Group, er
 	if err != nil {
 		return nil, fmt.Errorf("make the container's control group: %w", err)
 	}
-	if err := a.limit(ctx, g, grant); err != nil {
+	if err := a.limit(ctx, g, grant, class); err != nil {
 		return nil, errors.Join(fmt.Errorf("limit the container: %w", err), g.Remove(ctx))
 	}
 	return g, nil
 }
 
-// limit bounds a container by its grant. Its memory is not swapped out: a task was promised that much memory, not that
+// limit bounds a container by its grant. A REGULAR one is not swapped out: a task was promised that much memory, not that
 // much of something. Where swap is not accounted for it cannot be bounded.
-func (a *Agent) limit(ctx context.Context, g *cgroup.Group, grant resource.Vector) error {
+func (a *Agent) limit(ctx context.Context, g *cgroup.Group, grant resource.Vector, class cluster.Class) error {
 	limits := cgroup.Limits{MemoryBytes: cgroup.At(int64(grant[resource.Memory])), SwapBytes: cgroup.At(0)}
+	if class == cluster.Flex {
+		limits.SwapBytes = cgroup.Unlimited()
+	}
 	if err := g.Apply(ctx, limits); errors.Is(err, cgroup.ErrUnsupported) {
 		limits.SwapBytes = cgroup.Limit{}
 		if err := g.Apply(ctx, limits); err != nil {

@@ -96,6 +96,9 @@ func supervise(f folder) int {
 	begun := now()
 	_ = f.put("started.json", started{begun}) // On a full disk the time of the start is lost, no more.
 	say(tell, status{Started: begun})
+	if s.Launch.Class == cluster.Flex {
+		go guard(&s)
+	}
 	_ = command.Wait() // The process state says it all.
 	e := settle(f, &s, command.ProcessState)
 	e.Started = begun

@@ -43,6 +43,7 @@ func (a *Agent) kill(c *container, ended <-chan struct{}) bool {
 	if err := os.WriteFile(c.dir.path("killed"), nil, 0o600); err != nil {
 		a.log.Warn("cannot note that a container was killed", "container", c.id, "error", err)
 	}
+	a.wakeToEnd(c)
 	if pids, err := c.group.Procs(); err == nil {
 		for _, pid := range pids {
 			_ = unix.Kill(pid, unix.SIGTERM) // One that has ended meanwhile is what was wanted.
@@ -72,6 +73,18 @@ func (a *Agent) kill(c *container, ended <-chan struct{}) bool {
 		case <-time.After(time.Second):
 			// Something may have been forked, or hang in the kernel.
 		}
+	}
+}
+
+// wakeToEnd lets a suspended container run: a frozen process does not see that it is to end.
+func (a *Agent) wakeToEnd(c *container) {
+	if c.spec.Launch.Class != cluster.Flex {
+		return
+	}
+	ctx, cancel := context.WithTimeout(a.closed, 5*time.Second)
+	defer cancel()
+	if err := a.resume(ctx, c); err != nil {
+		a.log.Warn("cannot resume a container that is to end", "container", c.id, "error", err)
 	}
 }
 

@@ -50,9 +50,23 @@ type Launch struct {
 	As  Credentials `json:"as"`
 	// Class says whether the memory of the container may change while it runs.
 	Class Class `json:"class"`
+	// Breathing is set for the class FLEX.
+	Breathing *Breathing `json:"breathing,omitempty"`
 	// Stdout and Stderr are the files that the output is appended to, absolute paths; their folders are made.
 	Stdout string `json:"stdout"`
 	Stderr string `json:"stderr"`
+}
+
+// Breathing is how the memory of a FLEX container may change. It starts with what was granted.
+type Breathing struct {
+	// Max is the most that it may hold, bytes.
+	Max resource.Amount `json:"max_memory_bytes"`
+	// Rank says which containers of a node are served first: those with the lower rank. Containers of a job share it.
+	Rank int `json:"rank"`
+	// Duration is how long the job is expected to run with enough memory; 0 is unknown.
+	Duration time.Duration `json:"duration_ns,omitempty"`
+	// HeartbeatTimeout is how long its programs may be silent before somebody takes them for dead; 0 is for ever.
+	HeartbeatTimeout time.Duration `json:"heartbeat_timeout_ns,omitempty"`
 }
 
 // Exit is how a container ended.
@@ -88,4 +102,9 @@ type Reading struct {
 	Written *int64 `json:"written_bytes,omitempty"`
 	// Processes counts the processes inside.
 	Processes *int64 `json:"processes,omitempty"`
+	// State of a FLEX container is running or suspended; empty for others. Why is one clause on why the memory manager
+	// last acted, Since when that was.
+	State string    `json:"state,omitempty"`
+	Why   string    `json:"why,omitempty"`
+	Since time.Time `json:"since,omitzero"`
 }

@@ -82,6 +82,12 @@ type Stage struct {
 	Ideal resource.Vector `json:"ideal"`
 	// MinMemory is the least memory a task may be given, in bytes. 0 or Ideal[Memory]: it cannot be under-sized.
 	MinMemory resource.Amount `json:"min_memory_bytes,omitempty"`
+	// MaxMemory is the most that a FLEX container of the stage may hold, in bytes; it starts with Ideal[Memory]. 0 is as
+	// much as its node has.
+	MaxMemory resource.Amount `json:"max_memory_bytes,omitempty"`
+	// HeartbeatTimeout is how long the programs of a FLEX container may be silent before somebody takes them for dead; 0
+	// is for ever.
+	HeartbeatTimeout time.Duration `json:"heartbeat_timeout_ns,omitempty"`
 	// Duration is the run time at ideal memory; 0 is unknown.
 	Duration time.Duration `json:"duration_ns,omitempty"`
 	// Elasticity is what less memory costs.
@@ -147,6 +153,10 @@ func (s *Stage) check() error {
 		return fmt.Errorf("duration %v: must not be negative", s.Duration)
 	case s.MinMemory < 0 || s.MinMemory > memory:
 		return fmt.Errorf("minimum memory %d bytes: must be 0 to the ideal memory, %d bytes", s.MinMemory, memory)
+	case s.MaxMemory != 0 && s.MaxMemory < memory:
+		return fmt.Errorf("maximum memory %d bytes: must be 0 or at least the ideal memory, %d bytes", s.MaxMemory, memory)
+	case s.HeartbeatTimeout < 0:
+		return fmt.Errorf("heartbeat timeout %v: must not be negative", s.HeartbeatTimeout)
 	case !s.Coordinator && memory <= 0:
 		return fmt.Errorf("ideal memory %d bytes: must be positive", memory)
 	}

@@ -78,7 +78,20 @@ func (d *Driver) launch(j *job, id cluster.ContainerID, grant resource.Vector) (
 	command.Env = withOwn(command.Env, id, grant)
 	out := logPath(d.config.Dir, id)
 	return &cluster.Launch{Args: command.Args, Env: merge(j.Request.Env, command.Env), Dir: dir, As: j.Request.As, Class: j.Request.Job.Class,
-		Stdout: out + ".out", Stderr: out + ".err"}, nil
+		Breathing: d.breathing(&j.Request.Job, &j.Request.Job.Stages[id.Task.Stage]), Stdout: out + ".out", Stderr: out + ".err"}, nil
+}
+
+// breathing says how a container may breathe, nil if it may not. Jobs come first that were submitted first (Pufferfish section
+// 4.3.3, earliest job first).
+func (d *Driver) breathing(j *cluster.Job, s *cluster.Stage) *cluster.Breathing {
+	if j.Class != cluster.Flex {
+		return nil
+	}
+	most := s.MaxMemory
+	if node := d.engine.Snapshot().Largest()[resource.Memory]; most == 0 || most > node {
+		most = node
+	}
+	return &cluster.Breathing{Max: most, Rank: int(j.ID), Duration: s.Duration, HeartbeatTimeout: s.HeartbeatTimeout}
 }
 
 // withOwn adds the variables that tell a program what it is.

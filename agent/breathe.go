@@ -1,0 +1,173 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/memory"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// envelope is what the memory manager may do with a container.
+func envelope(s *spec) memory.Envelope {
+	granted := s.Grant[resource.Memory]
+	e := memory.Envelope{Container: s.Container, Class: s.Launch.Class, Min: granted, Max: granted, Rank: int(s.Container.Task.Job)}
+	if b := s.Launch.Breathing; b != nil && s.Launch.Class == cluster.Flex {
+		e.Max, e.Rank, e.Duration, e.HeartbeatTimeout = max(granted, b.Max), b.Rank, b.Duration, b.HeartbeatTimeout
+	}
+	return e
+}
+
+// breathe carries one action of the memory manager out and returns the limit in force afterwards.
+func (a *Agent) breathe(ctx context.Context, c *container, e memory.Envelope, act memory.Action) (limit resource.Amount, err error) {
+	c.acting.Lock()
+	defer c.acting.Unlock()
+	switch act.Kind {
+	case memory.Grow:
+		if err := setMemory(ctx, c.group, act.Limit); err != nil {
+			return 0, err
+		}
+		if act.Suspended {
+			prefetch(ctx, c.group, act.Limit)
+		}
+		return act.Limit, nil
+	case memory.Shrink:
+		return act.Limit, a.shrink(ctx, c, e, act)
+	case memory.Suspend:
+		return 0, a.suspend(ctx, c, e)
+	case memory.Resume:
+		return 0, a.resume(ctx, c)
+	case memory.Breathe:
+		return 0, a.letBreathe(ctx, c, e)
+	case memory.Kill:
+		a.end(c, true)
+		return 0, nil
+	}
+	return 0, fmt.Errorf("action %v: unknown", act.Kind)
+}
+
+// prefetch brings back what waits in swap, if all of it fits: faster than by faults when the programs run again. It is no
+// loss if that is impossible.
+func prefetch(ctx context.Context, g *cgroup.Group, limit resource.Amount) {
+	r, err := g.Read()
+	if err != nil {
+		return
+	}
+	anonymous, _ := r.AnonBytes.Get()
+	swap, _ := r.SwapBytes.Get()
+	if swap > 0 && anonymous+swap <= int64(limit) {
+		_, _ = g.Prefetch(ctx, int64(limit))
+	}
+}
+
+// shrink lowers the limit. What must go to swap goes in large pieces, while the programs stand still; lowering the limit is
+// quick then.
+func (a *Agent) shrink(ctx context.Context, c *container, e memory.Envelope, act memory.Action) error {
+	r, err := c.group.Read()
+	if err != nil {
+		return err
+	}
+	anonymous, _ := r.AnonBytes.Get()
+	if over := anonymous - int64(act.Limit); over > 0 {
+		if err := c.group.Freeze(ctx); err != nil && !errors.Is(err, cgroup.ErrUnsupported) {
+			return err
+		}
+		// An ordinary user may not page out others' memory; then lowering the limit does it, more slowly.
+		_, _ = c.group.PageOut(ctx, over)
+	}
+	err = setMemory(ctx, c.group, act.Limit)
+	switch {
+	case act.Suspended:
+		return errors.Join(err, a.suspend(context.WithoutCancel(ctx), c, e))
+	default:
+		return errors.Join(err, a.resume(context.WithoutCancel(ctx), c))
+	}
+}
+
+// setMemory sets the memory limit. Version 2 kills when a limit below usage cannot be kept, so that usage is lowered first.
+func setMemory(ctx context.Context, g *cgroup.Group, limit resource.Amount) error {
+	if v, _ := g.Has(cgroup.Memory); v == cgroup.V2 {
+		r, err := g.Read()
+		if err != nil {
+			return err
+		}
+		if usage, ok := r.MemoryBytes.Get(); ok && usage > int64(limit) {
+			if err := g.Reclaim(ctx, usage-int64(limit)); err != nil && !errors.Is(err, cgroup.ErrUnsupported) {
+				return err
+			}
+		}
+	}
+	return g.Apply(ctx, cgroup.Limits{MemoryBytes: cgroup.At(int64(limit))})
+}
+
+// suspendedMillicores is what a suspended container with heartbeats may use: 1 % of one core (Pufferfish section 3.2).
+const suspendedMillicores = 10
+
+// suspend all but stops the programs: with heartbeats to send they get 1 % of a core, else they are frozen.
+func (a *Agent) suspend(ctx context.Context, c *container, e memory.Envelope) error {
+	if e.HeartbeatTimeout > 0 {
+		if _, ok := c.group.Has(cgroup.CPU); ok {
+			err := c.group.Apply(ctx, cgroup.Limits{CPUMillicores: cgroup.At(suspendedMillicores)})
+			if err == nil {
+				return thaw(ctx, c.group)
+			}
+		}
+	}
+	return c.group.Freeze(ctx)
+}
+
+// resume lets the programs run as they were granted.
+func (a *Agent) resume(ctx context.Context, c *container) error {
+	return errors.Join(unthrottle(ctx, c.group, c.spec.Grant), thaw(ctx, c.group))
+}
+
+// letBreathe resumes a suspended container for a moment.
+func (a *Agent) letBreathe(ctx context.Context, c *container, e memory.Envelope) error {
+	if err := a.resume(ctx, c); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(memory.Default().Breath):
+	case <-ctx.Done():
+	}
+	return a.suspend(context.WithoutCancel(ctx), c, e)
+}
+
+func thaw(ctx context.Context, g *cgroup.Group) error {
+	if err := g.Thaw(ctx); err != nil && !errors.Is(err, cgroup.ErrUnsupported) {
+		return err
+	}
+	return nil
+}
+
+func unthrottle(ctx context.Context, g *cgroup.Group, grant resource.Vector) error {
+	if _, ok := g.Has(cgroup.CPU); !ok || grant[resource.CPU] <= 0 {
+		return nil
+	}
+	return g.Apply(ctx, cgroup.Limits{CPUMillicores: cgroup.At(int64(grant[resource.CPU]))})
+}
+
+// swapFree is how many bytes of swap the machine has left.
+func swapFree() resource.Amount {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	_, after, found := strings.Cut(string(text), "SwapFree:")
+	fields := strings.Fields(after)
+	if !found || len(fields) == 0 {
+		return 0
+	}
+	kib, err := strconv.ParseInt(fields[0], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return resource.Amount(kib) * resource.KiB
+}

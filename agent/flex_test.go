@@ -1,0 +1,163 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// needSwap makes sure that the machine swaps, to a file of the test's own if it does not yet.
+func needSwap(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/swaps")
+	if err != nil {
+		t.Skipf("needs swap: %v", err)
+	}
+	if strings.Count(string(text), "\n") > 1 {
+		return
+	}
+	file := filepath.Join(t.TempDir(), "swap")
+	for _, args := range [][]string{{"fallocate", "-l", "768M", file}, {"chmod", "600", file}, {"mkswap", "-q", file}, {"swapon", file}} {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Skipf("needs swap: %s: %v: %s", strings.Join(args, " "), err, out)
+		}
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("swapoff", file).CombinedOutput(); err != nil {
+			t.Errorf("swapoff: %v: %s", err, out)
+		}
+	})
+}
+
+// flexOrder starts a program that holds so many MiB for so long, in a FLEX container that begins with 64 MiB.
+func (b *bench) flexOrder(mib int, seconds float64) cluster.Order {
+	o := b.order(os.Args[0], "hold", fmt.Sprint(mib), fmt.Sprint(seconds))
+	o.Launch.Class = cluster.Flex
+	o.Launch.Breathing = &cluster.Breathing{Max: resource.GiB, Rank: int(o.Container.Task.Job)}
+	return o
+}
+
+func (b *bench) reading(id cluster.ContainerID) cluster.Reading { return b.Readings()[id] }
+
+// until waits for a reading.
+func (b *bench) until(what string, id cluster.ContainerID, ok func(cluster.Reading) bool) cluster.Reading {
+	b.t.Helper()
+	end := time.Now().Add(20 * time.Second)
+	for {
+		r := b.reading(id)
+		if r.Limit != nil && ok(r) {
+			return r
+		}
+		if time.Now().After(end) {
+			b.t.Fatalf("no reading with %s: %s", what, show(r))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func show(r cluster.Reading) string {
+	value := func(p *int64) int64 {
+		if p == nil {
+			return -1
+		}
+		return *p >> 20
+	}
+	return fmt.Sprintf("state %q limit %d MiB anonymous %d swap %d: %s", r.State, value(r.Limit), value(r.Anonymous), value(r.Swap), r.Why)
+}
+
+func TestFlexGrows(t *testing.T) {
+	needSwap(t)
+	b := newBench(t)
+	o := b.flexOrder(400, 3)
+	b.Apply([]cluster.Order{o})
+	b.next(cluster.DecisionDone)
+	b.until("400 MiB", o.Container, func(r cluster.Reading) bool { return *r.Anonymous > 390<<20 })
+	if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Succeeded {
+		t.Fatalf("it ended as %s: %s", e.Outcome, e.Detail)
+	}
+}
+
+// TestFlexGivesWay starts a REGULAR container on a node that a FLEX one has filled.
+func TestFlexGivesWay(t *testing.T) {
+	needSwap(t)
+	b := newBench(t)
+	flex := b.flexOrder(700, 5)
+	b.Apply([]cluster.Order{flex})
+	b.next(cluster.DecisionDone)
+	b.until("700 MiB", flex.Container, func(r cluster.Reading) bool { return *r.Anonymous > 690<<20 })
+	regular := b.order(os.Args[0], "hold", "480", "1")
+	regular.Grant = resource.Of(500, 600*resource.MiB)
+	began := time.Now()
+	b.Apply([]cluster.Order{regular})
+	b.next(cluster.DecisionDone)
+	t.Logf("600 MiB reclaimed and started after %v", time.Since(began).Round(time.Millisecond))
+	r := b.until("a suspension", flex.Container, func(r cluster.Reading) bool { return r.State == "suspended" })
+	if *r.Limit > 424<<20 || !strings.Contains(r.Why, "is to start needs 600MiB") {
+		t.Errorf("beside it: %s", show(r))
+	}
+	for range 2 {
+		if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Succeeded {
+			t.Fatalf("%s ended as %s: %s", e.Task, e.Outcome, e.Detail)
+		}
+	}
+}
+
+// TestSuspendedContainerCanBeKilled: a frozen process does not see that it is to end.
+func TestSuspendedContainerCanBeKilled(t *testing.T) {
+	b := newBench(t)
+	o := b.flexOrder(10, 60)
+	b.Apply([]cluster.Order{o})
+	b.next(cluster.DecisionDone)
+	g := b.containers[o.Container].group
+	if err := g.Freeze(t.Context()); err != nil {
+		t.Skipf("needs a freezer: %v", err)
+	}
+	b.Apply([]cluster.Order{{Decision: cluster.Decision{Kind: cluster.Kill}, Container: o.Container}})
+	if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Killed {
+		t.Fatalf("it ended as %s", e.Outcome)
+	}
+}
+
+// TestNothingStaysFrozen: the agent is gone, the supervisor resumes.
+func TestNothingStaysFrozen(t *testing.T) {
+	b := newBench(t)
+	o := b.flexOrder(10, 60)
+	b.Apply([]cluster.Order{o})
+	b.next(cluster.DecisionDone)
+	c := b.containers[o.Container]
+	if err := c.group.Freeze(t.Context()); err != nil {
+		t.Skipf("needs a freezer: %v", err)
+	}
+	if _, ok := c.group.Has(cgroup.CPU); ok {
+		if err := c.group.Apply(t.Context(), cgroup.Limits{CPUMillicores: cgroup.At(suspendedMillicores)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.Close()
+	old := time.Now().Add(-2 * leaseTerm)
+	if err := os.Chtimes(b.leasePath(), old, old); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(4 * leaseRenewal); ; time.Sleep(20 * time.Millisecond) {
+		r, err := c.group.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if frozen, _ := r.Frozen.Get(); !frozen {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("it is still frozen")
+		}
+	}
+	b.open()
+	b.next(cluster.TaskAdopted)
+}
