@@ -123,7 +123,7 @@ func (a *scale) round(lowFixed, highFixed bool) {
 		a.roundLog(lowFixed, highFixed)
 		return
 	}
-	step := niceStep(a.high/2-a.low/2, 2.5)
+	step := niceStep(a.high/2-a.low/2, 4)
 	if low := math.Floor(a.low/step+1e-9) * step; !lowFixed && finite(low) {
 		a.low = low
 	}

@@ -165,13 +165,18 @@ func (s *sheet) rectangle(c color.NRGBA, b box) {
 // hatch draws slanted lines in a box.
 func (s *sheet) hatch(c color.NRGBA, b box) {
 	const gap = 5
-	l := stroke{c, 0.8, nil}
+	s.canvas.SetLineStyle(draw.LineStyle{Color: c, Width: 0.8})
+	var path vg.Path
 	// Lines x + y = k, at the same places on the whole sheet, so that boxes side by side continue each other.
 	for k := math.Ceil((b.left+b.top)/gap) * gap; k < b.right+b.bottom; k += gap {
 		x0, x1 := max(b.left, k-b.bottom), min(b.right, k-b.top)
 		if x1-x0 > 0.1 {
-			s.line(l, x0, k-x0, x1, k-x1)
+			path.Move(s.at(x0, k-x0))
+			path.Line(s.at(x1, k-x1))
 		}
+	}
+	if len(path) > 0 {
+		s.canvas.Stroke(path)
 	}
 }
 

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// simulateDefaults are the flags of commands that simulate, before any is given.
+func simulateDefaults() simulateOptions {
+	o := simulateOptions{
+		nodes: 100, node: resource.Of(16*resource.Core, 10000*resource.MB),
+		perHeartbeat: 1, heartbeat: time.Second, amHeartbeat: time.Second,
+		policies: []string{"fair", "yarn-me"}, settings: map[string]string{}, parallel: 0,
+	}
+	o.workload.defaults()
+	return o
+}
+
+// clusterFlags adds the flags that say which cluster is simulated.
+func (o *simulateOptions) clusterFlags(f *pflag.FlagSet) {
+	f.Var(countValue{&o.nodes, 1, 1 << 20}, "nodes", "nodes in the cluster (1 for bellows workloads)")
+	f.Var(memoryValue(&o.node[resource.Memory]), "node-memory", "memory of a node")
+	f.Var(cpuValue(&o.node[resource.CPU]), "node-cpus", "cores of a node")
+	f.Var(amountValue{&o.node[resource.Disk], 0, resource.Disk}.orZero(), "node-disk", "disk bandwidth of a node, such as 110MB/s; 0 is unlimited")
+	f.Var(durationValue{&o.heartbeat, 0}, "heartbeat", "between reports of a node; 0: at once")
+	f.Var(countValue{&o.perHeartbeat, 0, 1 << 20}, "starts-per-heartbeat", "tasks a node starts per heartbeat; 0: any number")
+	f.Var(durationValue{&o.amHeartbeat, 0}, "am-heartbeat", "between reports of an application master; 0: jobs have none")
+	f.Var(memoryValue(&o.am[resource.Memory]).orZero(), "am-memory", "memory of an application master")
+	f.Var(cpuValue(&o.am[resource.CPU]).orZero(), "am-cpus", "cores of an application master")
+	f.Var(durationValue{&o.launchDelay, 0}, "launch-delay", "from decision to launch, where there is no application master")
+}
+
+// profileFlags adds the flags that say where profiles are that a workload names.
+func (o *simulateOptions) profileFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	o.workload.place.flags(cmd, true)
+	f.Lookup("state").Usage = "`directory` with the profiles named in bellows workloads, if no daemon runs (or $BELLOWS_STATE)"
+	f.Lookup("socket").Usage = "`file` where a daemon listens that has those profiles (or $BELLOWS_SOCKET)"
+}
