@@ -41,6 +41,7 @@ const (
 	BestAligned                     // A: memory granted, bytes; B: alignment with the node, thousandths; C: tasks that it was compared with, itself included
 	AlmostDone                      // A: memory granted, bytes; B: tasks of its stage that have ended; C: all tasks of the stage
 	NearFairShare                   // A: jobs that are considered; B: jobs that wait
+	NoBandwidth                     // A: kind of resource; B: how much is needed, bytes/s: no node with enough CPU and memory has it free
 	numReasons
 )
 
@@ -98,6 +99,8 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 		return fmt.Sprintf("%s fit, and %d of %d tasks of its stage have ended: the last come first", memory(r.A), r.B, r.C)
 	case NearFairShare:
 		return fmt.Sprintf("only the %d of %d jobs furthest from their fair share are considered", r.A, r.B)
+	case NoBandwidth:
+		return fmt.Sprintf("no node with enough CPU and memory has %s of %s free", resource.FormatRate(resource.Amount(r.B)), resource.Kind(r.A))
 	case ContainerTooSmall:
 		return fmt.Sprintf("refused: it needs %s, and every container has %s", memory(r.A), memory(r.B))
 	case WouldEndAfterJob:

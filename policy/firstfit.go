@@ -82,7 +82,7 @@ func (f *firstFit) place(p *cluster.Plan) {
 	for len(changed) > 0 {
 		e := changed[0]
 		changed = changed[1:]
-		n, ok := firstOpen(p, e.need)
+		n, ok := p.FirstFit(e.need)
 		if !ok {
 			continue // nor will it once others have started
 		}
@@ -99,9 +99,6 @@ func (f *firstFit) serveFirst(p *cluster.Plan) {
 	for len(f.queue.jobs) > 0 {
 		e := f.queue.jobs[0]
 		n, ok := p.FirstFit(e.need)
-		if ok && !e.need.FitsIn(n.Free) {
-			n, ok = firstOpen(p, e.need)
-		}
 		if !ok {
 			return
 		}
@@ -132,24 +129,14 @@ func (f *firstFit) explain(p *cluster.Plan) {
 		}
 		need, why, ok := f.queue.container(j, stage)
 		if ok {
-			why = cluster.Because(cluster.NoRoom, int64(need[resource.Memory]), int64(need[resource.CPU]))
 			if first := f.queue.jobs[0].job; f.blocks && j != first {
 				why = cluster.Because(cluster.BehindJob, int64(first.ID))
-			} else if _, room := firstOpen(p, need); p.Heartbeat > 0 && room {
+			} else if why, ok = p.NoRoom(need); !ok {
 				continue
 			}
 		}
 		p.Wait(j, stage, 0, why)
 	}
-}
-
-// firstOpen is FirstOpen that looks at every resource.
-func firstOpen(p *cluster.Plan, need resource.Vector) (*cluster.NodeState, bool) {
-	n, ok := p.FirstOpen(need, 0)
-	for ok && !need.FitsIn(n.Free) {
-		n, ok = p.FirstOpen(need, n.ID+1)
-	}
-	return n, ok
 }
 
 // fitQueue holds the jobs that have a runnable task, the one with the least key first; among equals the one submitted

@@ -384,14 +384,11 @@ func (t *tetris) explain(p *cluster.Plan) {
 		if !ok || j.Waiting.Code != 0 {
 			continue
 		}
-		need := j.Stages[stage].Ideal
-		why := cluster.Because(cluster.NoRoom, int64(need[resource.Memory]), int64(need[resource.CPU]))
+		why, ok := p.NoRoom(j.Stages[stage].Ideal)
 		if !t.filed[j].considered {
 			why = cluster.Because(cluster.NearFairShare, int64(t.limit()), int64(len(t.jobs)))
-		} else if p.Heartbeat > 0 {
-			if _, room := firstOpen(p, need); room {
-				continue
-			}
+		} else if !ok {
+			continue
 		}
 		p.Wait(j, stage, 0, why)
 	}
