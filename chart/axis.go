@@ -14,10 +14,14 @@ type scale struct {
 	from, to  float64 // pixels of low and high
 }
 
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+// beyond is what numbers are gaps beyond, as if they were infinite; on a logarithmic axis also those below 1/beyond. It
+// keeps differences and products of numbers numbers.
+const beyond = 1e100
+
+func finite(v float64) bool { return math.Abs(v) <= beyond }
 
 // shows reports whether the axis has a place for v.
-func (a scale) shows(v float64) bool { return finite(v) && (!a.log || v > 0) }
+func (a scale) shows(v float64) bool { return finite(v) && (!a.log || v >= 1/beyond) }
 
 // pixel returns the place of v, which the axis shows.
 func (a scale) pixel(v float64) float64 {
@@ -25,9 +29,8 @@ func (a scale) pixel(v float64) float64 {
 	if a.log {
 		low, high, v = math.Log(low), math.Log(high), math.Log(v)
 	}
-	// Halves, because the difference of two numbers may be too large for a number.
-	part := (v/2 - low/2) / (high/2 - low/2)
-	// Far outside the sheet all places are alike; numbers that are too large have none.
+	part := (v - low) / (high - low)
+	// Far outside the sheet all places are alike.
 	return a.from + max(-1e3, min(1e3, part))*(a.to-a.from)
 }
 
@@ -49,7 +52,7 @@ func (e *extent) add(v float64) {
 // zero is shown if that does not hide how the data differ.
 func (e extent) settle(name string, log, tight, fromZero bool, low, high *float64) (scale, error) {
 	for _, end := range []*float64{low, high} {
-		if end != nil && (!finite(*end) || log && *end <= 0) {
+		if end != nil && !(scale{log: log}).shows(*end) {
 			return scale{}, fmt.Errorf("range of %s: %v cannot be an end of the axis", name, *end)
 		}
 	}
@@ -88,15 +91,15 @@ func (e extent) settle(name string, log, tight, fromZero bool, low, high *float6
 
 // part makes the ends differ, moving those that are not fixed.
 func (a *scale) part(lowFixed, highFixed bool) {
-	if a.low < a.high && finite(a.high/2-a.low/2) && (a.high/2-a.low/2) > 1e-12*max(math.Abs(a.low), math.Abs(a.high)) {
+	if a.high-a.low > 1e-12*max(math.Abs(a.low), math.Abs(a.high)) {
 		return
 	}
 	if a.log {
 		if !lowFixed {
-			a.low = max(min(a.low, a.high)/2, math.SmallestNonzeroFloat64)
+			a.low = min(a.low, a.high) / 2
 		}
 		if !highFixed || a.low >= a.high {
-			a.high = min(max(a.high, a.low)*2, math.MaxFloat64)
+			a.high = max(a.high, a.low) * 2
 		}
 		if a.low >= a.high {
 			a.low = a.high / 2
@@ -109,11 +112,11 @@ func (a *scale) part(lowFixed, highFixed bool) {
 	}
 	switch {
 	case lowFixed:
-		a.high = min(a.low+by, math.MaxFloat64)
+		a.high = a.low + by
 	case highFixed:
-		a.low = max(a.high-by, -math.MaxFloat64)
+		a.low = a.high - by
 	default:
-		a.low, a.high = max(a.low-by, -math.MaxFloat64), min(a.high+by, math.MaxFloat64)
+		a.low, a.high = a.low-by, a.high+by
 	}
 }
 
@@ -123,19 +126,19 @@ func (a *scale) round(lowFixed, highFixed bool) {
 		a.roundLog(lowFixed, highFixed)
 		return
 	}
-	step := niceStep(a.high/2-a.low/2, 4)
-	if low := math.Floor(a.low/step+1e-9) * step; !lowFixed && finite(low) {
-		a.low = low
+	step := niceStep(a.high-a.low, 8)
+	if !lowFixed {
+		a.low = math.Floor(a.low/step+1e-9) * step
 	}
-	if high := math.Ceil(a.high/step-1e-9) * step; !highFixed && finite(high) {
-		a.high = high
+	if !highFixed {
+		a.high = math.Ceil(a.high/step-1e-9) * step
 	}
 }
 
 func (a *scale) roundLog(lowFixed, highFixed bool) {
 	if !lowFixed {
 		for _, m := range []float64{5, 2, 1} {
-			if v := m * math.Pow(10, math.Floor(math.Log10(a.low))); v > 0 && v <= a.low {
+			if v := m * math.Pow(10, math.Floor(math.Log10(a.low))); v <= a.low {
 				a.low = v
 				break
 			}
@@ -143,7 +146,7 @@ func (a *scale) roundLog(lowFixed, highFixed bool) {
 	}
 	if !highFixed {
 		for _, m := range []float64{1, 2, 5, 10} {
-			if v := m * math.Pow(10, math.Floor(math.Log10(a.high))); finite(v) && v >= a.high*(1-1e-12) {
+			if v := m * math.Pow(10, math.Floor(math.Log10(a.high))); v >= a.high*(1-1e-12) {
 				a.high = v
 				break
 			}
@@ -155,9 +158,6 @@ func (a *scale) roundLog(lowFixed, highFixed bool) {
 func niceStep(span, n float64) float64 {
 	raw := span / n
 	power := math.Pow(10, math.Floor(math.Log10(raw)))
-	if power == 0 || !finite(power) {
-		return max(raw, math.SmallestNonzeroFloat64)
-	}
 	for _, m := range []float64{1, 2, 5} {
 		if raw <= m*power*1.0001 {
 			return m * power
@@ -180,8 +180,7 @@ func (a scale) marks(gap float64) []mark {
 			return m
 		}
 	}
-	// Half the span by half the number of parts: the span itself may be too large for a number.
-	step := niceStep(a.high/2-a.low/2, n/2)
+	step := niceStep(a.high-a.low, n)
 	var at []float64
 	for k := math.Ceil(a.low/step - 1e-9); k <= math.Floor(a.high/step+1e-9) && len(at) < 100; k++ {
 		at = append(at, k*step)

@@ -1,7 +1,7 @@
 // Package chart draws pictures of results: lines and points, steps and distributions, grouped bars, heat maps and Gantt
 // charts, in one style. A picture is a plain value; SVG and PNG are pure functions of it: same value, same bytes.
 //
-// Numbers that are not finite are gaps: they are neither drawn nor do they shape an axis, and a picture without any number
+// Numbers that are not finite, or beyond 1e100, are gaps: they are neither drawn nor do they shape an axis, and a picture without any number
 // says so in words. What cannot be meant, such as lists of unequal length, is an error.
 //
 // Series have colours that colour-blind people can tell apart, and differ in dash or marker too. The legend stands above the

@@ -21,7 +21,7 @@ func (g *Gantt) draw(r renderer) ([]byte, error) {
 	for _, n := range lanes.of {
 		all += n
 	}
-	height := size(g.Height, min(1600, max(180, 110+float64(len(g.Rows))*6+float64(all)*14)))
+	height := size(g.Height, min(1100, max(180, 110+float64(len(g.Rows))*6+float64(all)*14)))
 	return r(size(g.Width, 640), height, func(s *sheet) { g.paint(s, lanes) })
 }
 
@@ -105,7 +105,7 @@ func (g *Gantt) paint(s *sheet, l lanes) {
 	if times.any && times.low > 0 && times.low < times.high/2 {
 		times.low = 0
 	}
-	unit, per := clock(times.high/2 - times.low/2)
+	unit, per := clock(times.high - times.low)
 	times.low, times.high = times.low/per, times.high/per
 	x, _ := times.settle("x", false, true, false, nil, nil) // without fixed ends there is no error
 	f := g.frame(s, area, x, "time ("+unit+")")

@@ -17,7 +17,7 @@ var roles = []struct {
 	{"quiet", quiet, rgb(0xa5b1bd)},
 	{"axis", axis, rgb(0x6b7683)},
 	{"grid", grid, rgb(0x2b323b)},
-	{"series1", palette[0], rgb(0x4aa8e0)},
+	{"series1", palette[0], rgb(0x3f8efc)},
 	{"series2", palette[1], rgb(0xf0803c)},
 	{"series3", palette[2], rgb(0x2bc196)},
 	{"series7", palette[6], rgb(0xa48ad4)},

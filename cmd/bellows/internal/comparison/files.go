@@ -124,10 +124,11 @@ func ratio(e Estimate) string {
 	return strconv.FormatFloat(e.Mean, 'f', 2, 64)
 }
 
+// ratioInterval prints a ratio with the longer side of its interval.
 func ratioInterval(e Estimate) string {
 	text := ratio(e)
 	if e.Interval() && text != "-" {
-		text += " (" + strconv.FormatFloat(e.Low, 'f', 2, 64) + "–" + strconv.FormatFloat(e.High, 'f', 2, 64) + ")"
+		text += " ±" + strconv.FormatFloat(max(e.High-e.Mean, e.Mean-e.Low), 'f', 2, 64)
 	}
 	return text
 }
