@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellows-rm/bellows/chart"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/profiler/pattern"
@@ -46,6 +47,8 @@ type pagingOptions struct {
 	dir      string
 	name     string
 	note     string
+	measured bool
+	svg      string
 	asJSON   bool
 	quiet    bool
 }
@@ -73,6 +76,8 @@ func pagingCommand() *cobra.Command {
 	f.StringVar(&o.dir, "dir", ".", "`folder` for the swap file and what is spilled")
 	f.StringVar(&o.name, "name", "", "`name` for COMMAND in the results; unless given, that of the program")
 	f.StringVar(&o.note, "note", "", "`text` to be kept with the results")
+	f.BoolVar(&o.measured, "measured", false, "run nothing: print what comes with bellows")
+	f.StringVar(&o.svg, "svg", "", "draw it into this `file`")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	return cmd
@@ -110,28 +115,52 @@ type pagingSubject struct {
 	ideal   resource.Amount
 }
 
-func (o *pagingOptions) run(cmd *cobra.Command, args []string) (err error) {
+func (o *pagingOptions) run(cmd *cobra.Command, args []string) error {
+	res := profile.MeasuredPaging()
+	if !o.measured {
+		var err error
+		if res, err = o.campaign(cmd, args); err != nil {
+			return err
+		}
+	}
+	if o.svg != "" {
+		text, err := pagingPicture(&res).SVG()
+		if err != nil {
+			return fmt.Errorf("draw %s: %w", o.svg, err)
+		}
+		if err := os.WriteFile(o.svg, text, 0o644); err != nil {
+			return fmt.Errorf("write the picture: %w", err)
+		}
+	}
+	if o.asJSON {
+		return writeJSON(cmd.OutOrStdout(), res)
+	}
+	return printPaging(cmd.OutOrStdout(), res)
+}
+
+// campaign measures all there is to measure.
+func (o *pagingOptions) campaign(cmd *cobra.Command, args []string) (res profile.Paging, err error) {
 	subjects, err := o.subjects(args)
 	if err != nil {
-		return err
+		return res, err
 	}
 	for _, s := range subjects {
 		plan := o.plan(s)
 		if err := plan.Check(); err != nil {
-			return usage(err)
+			return res, usage(err)
 		}
 	}
 	if os.Geteuid() != 0 {
-		return usagef("this needs root, to make a swap file: run `sudo bellows profile paging`")
+		return res, usagef("this needs root, to make a swap file: run `sudo bellows profile paging`")
 	}
 	dir, err := filepath.Abs(o.dir)
 	if err != nil {
-		return fmt.Errorf("find the folder %s: %w", o.dir, err)
+		return res, fmt.Errorf("find the folder %s: %w", o.dir, err)
 	}
 	most := slices.MaxFunc(subjects, func(a, b pagingSubject) int { return int(a.ideal/resource.KiB) - int(b.ideal/resource.KiB) })
 	swap, err := profiler.NewSwapFile(dir, 2*most.ideal)
 	if err != nil {
-		return err
+		return res, err
 	}
 	o.say(cmd, "swapping to %s, %s, until this ends", swap.Path(), resource.FormatMemory(2*most.ideal))
 	defer func() {
@@ -139,19 +168,16 @@ func (o *pagingOptions) run(cmd *cobra.Command, args []string) (err error) {
 			err = failure
 		}
 	}()
-	res := profile.Paging{Date: time.Now().UTC().Format(time.DateOnly), Swap: "file", Device: profiler.DeviceOf(dir),
+	res = profile.Paging{Date: time.Now().UTC().Format(time.DateOnly), Swap: "file", Device: profiler.DeviceOf(dir),
 		Kernel: profiler.KernelRelease(), Note: o.note}
 	for _, s := range subjects {
 		curve, err := o.measure(cmd, s, dir)
 		if err != nil {
-			return err
+			return res, err
 		}
 		res.Curves = append(res.Curves, curve)
 	}
-	if o.asJSON {
-		return writeJSON(cmd.OutOrStdout(), res)
-	}
-	return printPaging(cmd.OutOrStdout(), res)
+	return res, nil
 }
 
 func (o *pagingOptions) plan(s pagingSubject) profiler.PagingPlan {
@@ -244,16 +270,46 @@ func printPaging(w io.Writer, p profile.Paging) error {
 			what = ": " + what
 		}
 		fmt.Fprintf(w, "\n%s\n", fold(fmt.Sprintf("%s%s; ideal %s, %.2fs there", c.Pattern, what, resource.FormatMemory(c.Ideal), c.IdealSeconds), width-2, "  "))
-		t := newTable(">SHARE", ">SPILL", ">FROM", ">TO", ">PAGE", ">FROM", ">TO", "CHEAPER")
+		t := newTable(">SHARE", ">SPILL", ">FROM", ">TO", ">PAGE", ">FROM", ">TO", ">FAILED", "CHEAPER")
 		for _, at := range c.Points {
 			spill, page := slowdownCells(at.Spill, c.IdealSeconds), slowdownCells(at.Page, c.IdealSeconds)
-			t.add(slices.Concat([]string{fmt.Sprintf("%.0f%%", 100*at.Share)}, spill, page, []string{cheaper(at)})...)
+			t.add(slices.Concat([]string{fmt.Sprintf("%.0f%%", 100*at.Share)}, spill, page, []string{failures(at.Page), cheaper(at)})...)
 		}
 		if err := t.write(w); err != nil {
 			return err
 		}
+		said := "spilling is cheaper at every size measured"
+		if from, ok := c.BreakEven(); ok {
+			said = fmt.Sprintf("paging is no slower from %.0f%% of the ideal on", 100*from)
+		}
+		fmt.Fprintln(w, said)
 	}
 	return nil
+}
+
+// pagingPicture draws medians: paging solid, spilling dashed, runs that were given up at their limit.
+func pagingPicture(p *profile.Paging) *chart.Plot {
+	plot := &chart.Plot{
+		Title:    "Paging (solid) and spilling (dashed)",
+		Subtitle: fmt.Sprintf("medians; swap %s on %s; lines end where runs were given up or killed", p.Swap, p.Device),
+		X:        "memory (% of ideal)", Y: "run time (times that with ideal memory)", LogY: true,
+	}
+	for i, c := range p.Curves {
+		page := chart.Series{Name: c.Pattern + ", pages", Color: i + 1}
+		spill := chart.Series{Name: c.Pattern + ", spills", Color: i + 1, Dashed: true}
+		for _, at := range c.Points {
+			for _, way := range []struct {
+				to    *chart.Series
+				times profile.Times
+			}{{&page, at.Page}, {&spill, at.Spill}} {
+				if way.times.Known() && !way.times.AtLeast() {
+					way.to.X, way.to.Y = append(way.to.X, 100*at.Share), append(way.to.Y, way.times.Median()/c.IdealSeconds)
+				}
+			}
+		}
+		plot.Series = append(plot.Series, page, spill)
+	}
+	return plot
 }
 
 // slowdownCells prints median, fastest and slowest as multiples of the ideal.
@@ -269,11 +325,21 @@ func slowdownCells(t profile.Times, ideal float64) []string {
 	return []string{fmt.Sprintf("%s%.2fx", mark, t.Median()/ideal), fmt.Sprintf("%.2fx", fastest/ideal), fmt.Sprintf("%s%.2fx", mark, slowest/ideal)}
 }
 
+// failures prints how many runs failed of how many.
+func failures(t profile.Times) string {
+	if t.Failures == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d", t.Failures, t.Failures+len(t.Seconds))
+}
+
 // cheaper names the way that was faster in every repeat than the other was in any.
 func cheaper(at profile.PagingPoint) string {
 	spillFast, spillSlow := at.Spill.Range()
 	pageFast, pageSlow := at.Page.Range()
 	switch {
+	case at.Page.Failures > 0 && at.Spill.Known():
+		return "spill"
 	case !at.Spill.Known() && at.Page.Known():
 		return "page"
 	case !at.Page.Known() && at.Spill.Known():
