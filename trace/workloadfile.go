@@ -459,6 +459,9 @@ func jsonFault(err error) string {
 	if errors.As(err, &wrong) && wrong.Field != "" {
 		return fmt.Sprintf("%s: must not be a %s", clip(wrong.Field), wrong.Value)
 	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return "must be a JSON object, but the line ends within it"
+	}
 	return clip(strings.TrimPrefix(err.Error(), "json: "))
 }
 

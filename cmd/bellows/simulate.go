@@ -91,6 +91,9 @@ func simulateCommand() *cobra.Command {
 			if o.workload.name == "" {
 				return usagef("workload: must be given: a file, or uniform or exponential")
 			}
+			if err := o.workload.open(); err != nil {
+				return err
+			}
 			o.settle(cmd)
 			return o.run(cmd)
 		},
@@ -131,6 +134,7 @@ func (o *simulateOptions) settle(cmd *cobra.Command) {
 		if !changed("nodes") {
 			o.nodes = 1
 		}
+		o.takeCluster(changed)
 		if !changed("heartbeat") {
 			o.heartbeat = 0
 		}
@@ -144,6 +148,23 @@ func (o *simulateOptions) settle(cmd *cobra.Command) {
 	}
 	if !changed("starts-per-heartbeat") && o.heartbeat == 0 {
 		o.perHeartbeat = 0
+	}
+}
+
+// takeCluster takes the cluster that a workload file suggests where no flag says otherwise.
+func (o *simulateOptions) takeCluster(changed func(string) bool) {
+	c := o.workload.cluster()
+	if c == nil {
+		return
+	}
+	if !changed("nodes") {
+		o.nodes = c.Nodes
+	}
+	flags := [resource.NumKinds]string{"node-cpus", "node-memory", "node-disk", "node-network"}
+	for k, flag := range flags {
+		if !changed(flag) {
+			o.node[k] = c.Node[k]
+		}
 	}
 }
 

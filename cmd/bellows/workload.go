@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -20,6 +19,7 @@ import (
 type workloadOptions struct {
 	place        place // where a daemon knows the profiles that jobs name
 	name, format string
+	file         *workloadFile // opened; nil if the workload is generated
 	penalty      string
 	generate     trace.GenerateOptions
 	misjudged    string // how far off estimates are
@@ -27,7 +27,7 @@ type workloadOptions struct {
 }
 
 func (o *workloadOptions) defaults() {
-	o.format, o.penalty = "bellows", "none"
+	o.format, o.penalty = formatAuto, "none"
 	o.generate = trace.DefaultGenerateOptions(trace.Uniform)
 	o.misjudged, o.misjudgeSeed = "none", 1
 }
@@ -35,7 +35,7 @@ func (o *workloadOptions) defaults() {
 func (o *workloadOptions) flags(f *pflag.FlagSet) {
 	g := &o.generate
 	f.StringVar(&o.name, "workload", "", "a `file`, - for standard input, or uniform or exponential")
-	f.Var(choiceValue{&o.format, []string{"bellows", "dss"}}, "format", "format of the file: bellows or dss")
+	f.Var(choiceValue{&o.format, workloadFormats}, "format", "format of the file: bellows (a job file), workload or dss; auto looks at its content")
 	f.StringVar(&o.penalty, "penalty", o.penalty, "cost, as a `shape`, of less memory for tasks that say nothing: none, step:FACTOR or sawtooth:FACTOR")
 	f.Var(countValue{&g.Jobs, 1, 1_000_000}, "jobs", "generated: number of jobs")
 	f.Var(rangeValue[int]{&g.Tasks, trace.ParseTasks, strconv.Itoa}, "tasks", "generated: tasks of a job")
@@ -82,8 +82,26 @@ func (o *workloadOptions) generated() bool {
 	return err == nil
 }
 
-// ours reports whether the workload is a file in our own format.
-func (o *workloadOptions) ours() bool { return !o.generated() && o.format == "bellows" }
+// open opens the file of the workload, if it is one, and finds out its format.
+func (o *workloadOptions) open() (err error) {
+	if !o.generated() && o.file == nil {
+		if o.file, err = openWorkload(o.name, o.format); err == nil {
+			o.format = o.file.format
+		}
+	}
+	return err
+}
+
+// ours reports whether the workload is a file in a format of our own.
+func (o *workloadOptions) ours() bool { return !o.generated() && o.format != formatDSS }
+
+// cluster returns the cluster that the file suggests; nil if it does not.
+func (o *workloadOptions) cluster() *trace.ClusterShape {
+	if o.file == nil || o.file.jobs == nil {
+		return nil
+	}
+	return o.file.jobs.Header.Cluster
+}
 
 // load reads or generates the workload. What is wrong with a file is the user's mistake.
 func (o *workloadOptions) load(ctx context.Context) (*trace.Workload, error) {
@@ -113,15 +131,13 @@ func (o *workloadOptions) source(ctx context.Context) (*trace.Workload, error) {
 		w, err := trace.Generate(d, o.generate)
 		return w, usage(err)
 	}
-	data, err := readInput(o.name)
-	if err != nil {
-		return nil, usagef("workload: %w", err)
+	if err := o.open(); err != nil {
+		return nil, err
 	}
-	if o.format == "dss" {
-		w, err := trace.ReadDSS(bytes.NewReader(data), o.name)
-		return w, usage(err)
+	if o.format == formatBellows {
+		return o.readJobs(ctx)
 	}
-	return o.readOurs(ctx, data)
+	return o.file.read(nil)
 }
 
 // readInput returns the content of a file, or of standard input.
@@ -132,8 +148,8 @@ func readInput(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// readOurs reads jobs in our own format. Profiles that they name are those of the daemon.
-func (o *workloadOptions) readOurs(ctx context.Context, data []byte) (*trace.Workload, error) {
+// readJobs reads a job file. Profiles that it names are those of the daemon.
+func (o *workloadOptions) readJobs(ctx context.Context) (*trace.Workload, error) {
 	client, err := o.place.client()
 	if err != nil {
 		return nil, err
@@ -141,11 +157,11 @@ func (o *workloadOptions) readOurs(ctx context.Context, data []byte) (*trace.Wor
 	var failed error
 	known := storedProfiles{client: client, state: o.place.state, failed: &failed}
 	defer known.close()
-	w, err := trace.ReadJobs(bytes.NewReader(data), o.name, known.lookUp(ctx))
+	w, err := o.file.read(known.lookUp(ctx))
 	if failed != nil {
 		return nil, fmt.Errorf("look up a profile that %s names: %w", o.name, failed)
 	}
-	return w, usage(err)
+	return w, err
 }
 
 // describe says what was simulated.

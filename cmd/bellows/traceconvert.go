@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// convertOptions are the flags of convert.
+type convertOptions struct {
+	from, to, out, penalty string
+	lossy                  bool
+}
+
+func convertCommand() *cobra.Command {
+	o := convertOptions{from: formatAuto, to: formatAuto, penalty: "none"}
+	cmd := &cobra.Command{
+		Use:   "convert FILE -o OUT",
+		Short: "Write a workload in another format",
+		Long: `Write a workload as a workload file or as a job file (YAML). Unless --to says
+which, a name that ends in .yaml or .yml asks for a job file. What the format to
+be written cannot hold is refused, unless --lossy allows to leave it out.`,
+		Example: `  bellows trace convert jobs.yaml -o jobs.jsonl.zst
+  bellows trace convert u100.trace -o u100.jsonl --penalty sawtooth:1.5
+  bellows trace convert jobs.jsonl.zst -o jobs.yaml`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if o.out == "" {
+				return usagef("out: must name the file to write")
+			}
+			return o.run(args[0])
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVarP(&o.out, "out", "o", "", "`file` to write, packed if it ends in .gz or .zst")
+	f.Var(choiceValue{&o.to, []string{formatAuto, formatBellows, formatWorkload}}, "to", "format to write: bellows (a job file) or workload; auto goes by the name")
+	f.Var(choiceValue{&o.from, workloadFormats}, "format", "format of FILE: bellows (a job file), workload or dss; auto looks at its content")
+	f.StringVar(&o.penalty, "penalty", o.penalty, "cost, as a `shape`, of less memory for tasks that say nothing: none, step:FACTOR or sawtooth:FACTOR")
+	f.BoolVar(&o.lossy, "lossy", false, "leave out what the format cannot hold")
+	return cmd
+}
+
+func (o *convertOptions) run(file string) error {
+	penalty, err := trace.ParsePenalty(o.penalty)
+	if err != nil {
+		return usage(err)
+	}
+	f, err := openWorkload(file, o.from)
+	if err != nil {
+		return err
+	}
+	var h trace.WorkloadHeader
+	if f.jobs != nil {
+		h.Cluster = f.jobs.Header.Cluster
+	}
+	w, err := f.read(nil)
+	if err != nil {
+		return err
+	}
+	if o.penalty != "none" {
+		w.SetPenalty(penalty, trace.DefaultMinShare, trace.DefaultGranularity)
+	}
+	plain := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(o.out, ".gz"), ".zst"), ".zstd")
+	if o.to == formatBellows || o.to == formatAuto && (strings.HasSuffix(plain, ".yaml") || strings.HasSuffix(plain, ".yml")) {
+		return o.writeJobs(w)
+	}
+	return trace.SaveWorkload(o.out, w, h)
+}
+
+// writeJobs writes a job file, and reads it back to see what it lacks.
+func (o *convertOptions) writeJobs(w *trace.Workload) error {
+	var text bytes.Buffer
+	if err := trace.WriteJobs(&text, w); err != nil {
+		return usage(err)
+	}
+	if !o.lossy {
+		again, err := trace.ReadJobs(bytes.NewReader(text.Bytes()), o.out, nil)
+		if err != nil {
+			return fmt.Errorf("read back what is to be written: %w", err)
+		}
+		for i := range w.Jobs {
+			if i >= len(again.Jobs) || !reflect.DeepEqual(again.Jobs[i], w.Jobs[i]) {
+				return usagef("job %q: a job file cannot hold all of it, such as owners and ids; write a workload file, or allow it with --lossy", w.Jobs[i].Name)
+			}
+		}
+	}
+	return trace.SaveFile(o.out, trace.CompressionOf(o.out), func(out io.Writer) error {
+		_, err := text.WriteTo(out)
+		return err
+	})
+}

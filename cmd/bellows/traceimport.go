@@ -1,0 +1,466 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/trace/importer"
+)
+
+// importFormat is a format as a command: its flags are what has to be assumed about what its files do not say.
+type importFormat struct {
+	format  importer.Format
+	short   string
+	long    string
+	example string
+	flags   func(f *pflag.FlagSet)
+	// prepare opens what the format needs beside the files; it may be nil.
+	prepare func(files []string) (close func(), err error)
+}
+
+// importFormats are made anew for each command tree, since flags write into them.
+func importFormats() []importFormat {
+	return []importFormat{swimFormat(), alibabaFormat(), sparrowFormat(), decimaFormat(), sparkFormat(), bitbrainsFormat(), googleFormat(), nextflowFormat()}
+}
+
+func swimFormat() importFormat {
+	s := importer.DefaultSWIM()
+	return importFormat{format: s, short: "MapReduce jobs of SWIM (Facebook, Cloudera)",
+		long: `Import workload samples of SWIM: lines of tab-separated values with the bytes
+that a MapReduce job reads, shuffles and writes. They say nothing of tasks: how
+many there are, how long they run and what memory they need follows from these
+flags.`,
+		example: `  bellows trace import swim FB-2009_0.tsv.gz -o day.jsonl.zst
+  bellows trace import swim day.tsv -o hour.jsonl --from 9h --to 10h`,
+		flags: func(f *pflag.FlagSet) {
+			f.Var(memoryValue(&s.Split), "split", "input of a map (HDFS: dfs.blocksize)")
+			f.Var(memoryValue(&s.ReducerInput), "reducer-input", "shuffled bytes of a reducer (Hive: exec.reducers.bytes.per.reducer)")
+			f.Var(countValue{&s.MostReducers, 1, 1 << 20}, "most-reducers", "reducers of a job (Hive: exec.reducers.max)")
+			f.Var(rateValue(&s.MapRate), "map-rate", "what a map reads or writes in a second")
+			f.Var(rateValue(&s.ReduceRate), "reduce-rate", "what a reducer reads or writes in a second")
+			f.Var(durationValue{&s.Startup, time.Millisecond}, "startup", "of every task, on top of that")
+			f.Var(memoryValue(&s.MapMemory), "map-memory", "memory of a map (mapreduce.map.memory.mb)")
+			f.Var(memoryValue(&s.ReduceMemory), "reduce-memory", "least memory of a reducer (mapreduce.reduce.memory.mb)")
+			f.Var(numberValue{&s.BufferShare, 0, 1}, "buffer-share", "of a reducer's memory, what buffers its input (Hadoop: 0.8 heap, 0.7 of it)")
+			f.Var(numberValue{&s.SpillSlowdown, 1, 1e6}, "spill-slowdown", "of a reducer that spills all its input; 1: none is elastic")
+		}}
+}
+
+func alibabaFormat() importFormat {
+	a := importer.DefaultAlibaba()
+	return importFormat{format: a, short: "batch jobs of Alibaba's cluster-trace-v2018",
+		long: `Import batch tasks of Alibaba's cluster-trace-v2018: batch_task.csv as it is
+published, or a table with job,task,instances,start_s,end_s,avg_instance_s,
+plan_cpu,plan_mem. The names of tasks hold the DAG. Times of single tasks are
+not replayed: a job is submitted when its first task started, and its stages
+follow from the DAG and the mean duration of instances.`,
+		example: `  bellows trace import alibaba2018 batch_task.csv -o a.jsonl.zst --jobs 10000
+  bellows trace import alibaba2018 random6600.csv.gz -o day.jsonl.zst --to 24h`,
+		flags: func(f *pflag.FlagSet) {
+			f.Var(memoryValue(&a.MachineMemory), "machine-memory", "what a plan_mem of 100 % is, which the trace does not say")
+			f.Var(cpuValue(&a.MachineCPU), "machine-cpus", "cores of a machine")
+			f.Var(cpuValue(&a.TaskCPU), "task-cpus", "cores of an instance that does not say")
+			f.Var(memoryValue(&a.TaskMemory), "task-memory", "memory of an instance that does not say")
+			f.BoolVar(&a.KeepFailed, "keep-failed", false, "keep tasks with status Failed")
+			f.BoolVar(&a.KeepRunning, "keep-running", false, "keep tasks that had not ended, or tell no duration")
+			f.BoolVar(&a.Usage, "usage", false, "take cpu_usage_sum and mem_usage_sum for the truth")
+		}}
+}
+
+func sparrowFormat() importFormat {
+	s := importer.DefaultSparrow()
+	return importFormat{format: s, short: "jobs with task durations, as Sparrow, Hawk and Eagle use them",
+		long: `Import .tr files: a line per job with its arrival, the number of its tasks,
+their mean duration and the duration of each. Policies are told the mean.`,
+		example: `  bellows trace import sparrow YH1_sub.tr.gz -o yahoo.jsonl.zst`,
+		flags: func(f *pflag.FlagSet) {
+			f.Var(cpuValue(&s.CPU), "task-cpus", "cores of a task")
+			f.Var(memoryValue(&s.Memory), "task-memory", "memory of a task")
+		}}
+}
+
+func decimaFormat() importFormat {
+	d := importer.DefaultDecima()
+	return importFormat{format: d, short: "TPC-H queries on Spark, as Decima was trained on",
+		long: `Import DAGs of TPC-H queries with measured task durations: a JSON object per
+line. Arrivals form a Poisson process, drawn from --seed.`,
+		example: `  bellows trace import decima tpch-spark-dags.jsonl.gz -o tpch.jsonl.zst
+  bellows trace import decima tpch.jsonl -o busy.jsonl --draw 1000`,
+		flags: func(f *pflag.FlagSet) {
+			f.Var(countValue{&d.Executors, 1, 1_000_000}, "executors", "measurement to take, by how many executors there were")
+			f.Var(countValue{&d.Jobs, 0, 1_000_000}, "draw", "how many jobs to draw; 0: each query once")
+			f.Var(durationValue{&d.Interarrival, 0}, "interarrival", "mean time between submissions")
+			f.Var(cpuValue(&d.CPU), "task-cpus", "cores of a task")
+			f.Var(memoryValue(&d.Memory), "task-memory", "memory of a task")
+		}}
+}
+
+func sparkFormat() importFormat {
+	s := importer.DefaultSpark()
+	return importFormat{format: s, short: "event logs of Spark applications",
+		long: `Import event logs as Spark's history server keeps them, one application each.
+Stages, what they wait for, durations, CPU, disk, network and execution memory
+of each task are measured. A stage that spilled gives a point of what less
+memory costs; stages that ran with different memory in several logs give more.`,
+		example: `  bellows trace import spark-eventlog application_1_0001.zstd -o app.jsonl
+  bellows trace import spark-eventlog little.zstd much.zstd -o two.jsonl`,
+		flags: func(f *pflag.FlagSet) {
+			f.Var(memoryValue(&s.TaskBase).orZero(), "task-base", "memory of a task beside execution memory; 0: its share of the executor's")
+			f.Var(rateValue(&s.SpillRate), "spill-rate", "at which spilled bytes were written and read")
+			f.BoolVar(&s.InputOverNetwork, "remote-input", false, "input and output are in an object store, not on disks")
+			f.BoolVar(&s.IndependentJobs, "independent-jobs", false, "the Spark jobs of an application do not wait for each other")
+		}}
+}
+
+func bitbrainsFormat() importFormat {
+	b := importer.DefaultBitbrains()
+	vms := ""
+	return importFormat{format: b, short: "virtual machines of Bitbrains (GWA-T-12), all four resources",
+		long: `Import virtual machines: lines of vm,metric,values with a sample every 300 s,
+and a file that says what each was provisioned with. A machine is a job of one
+task; provisioned is the estimate, used is the truth.`,
+		example: `  bellows trace import bitbrains rnd-2013-08.csv.gz -o vms.jsonl.zst`,
+		flags: func(f *pflag.FlagSet) {
+			f.StringVar(&vms, "vms", "", "`file` with vm, cores, cpu_capacity_mhz and mem_provisioned_mb; unless given, vms.csv beside FILE")
+			f.Var(durationValue{&b.Interval, time.Second}, "interval", "between samples")
+		},
+		prepare: func(files []string) (func(), error) {
+			name := vms
+			if name == "" {
+				name = filepath.Join(filepath.Dir(files[0]), "vms.csv")
+			}
+			data, err := os.ReadFile(name)
+			if err != nil {
+				return nil, usagef("vms: %w", err)
+			}
+			b.VMs = importer.Source{Name: name, Data: bytes.NewReader(data)}
+			return func() {}, nil
+		}}
+}
+
+func googleFormat() importFormat {
+	g := importer.DefaultGoogleVMs()
+	return importFormat{format: g, short: "the Google trace of 2011 as virtual machines, CPU and memory",
+		long: `Import virtual machines: lines of vm,metric,values with the CPU and the memory,
+in percent, every 300 s. Percent of what is not said.`,
+		example: `  bellows trace import google-vms vms-24h.csv.gz -o google.jsonl.zst --jobs 400`,
+		flags: func(f *pflag.FlagSet) {
+			f.Var(durationValue{&g.Interval, time.Second}, "interval", "between samples")
+			f.Var(cpuValue(&g.CPU), "vm-cpus", "what 100 % of the CPU is")
+			f.Var(memoryValue(&g.Memory), "vm-memory", "what 100 % of the memory is")
+		}}
+}
+
+func nextflowFormat() importFormat {
+	n := importer.DefaultNextflow()
+	return importFormat{format: n, short: "tasks of Nextflow workflows: requested and peak memory",
+		long: `Import tables of Nextflow tasks (its trace report, with a column for the
+workflow). A workflow is a job; what is requested is the estimate, the peak is
+the truth. There are no edges in the file: a stage waits for those whose last
+task had ended when its first was submitted.`,
+		example: `  bellows trace import nextflow tasks-merged.csv.gz -o workflows.jsonl.zst`,
+		flags: func(f *pflag.FlagSet) {
+			f.BoolVar(&n.KeepDates, "keep-dates", false, "submit workflows on their days; unless given, all at once")
+			f.BoolVar(&n.KeepFailed, "keep-failed", false, "keep tasks that did not complete")
+		}}
+}
+
+// importOptions are the flags of every format.
+type importOptions struct {
+	importer.Options
+	out       string
+	bandwidth string
+	asJSON    bool
+	quiet     bool
+}
+
+func importCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "import FORMAT FILE... -o OUT",
+		Short: "Make a workload of what other systems recorded",
+		Long: `Make a workload of what other systems recorded, and suggest a cluster for it.
+Files may be packed by gzip or zstd. What a format does not say is assumed: each
+assumption is a flag of the format, and docs/workloads.md tells where its
+default comes from.`,
+		Example: `  bellows trace import swim FB-2009_0.tsv.gz -o day.jsonl.zst
+  bellows trace import swim --help`,
+		Args: cobra.ArbitraryArgs,
+		// The flags are those of a format; without one, that is what is wrong.
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			var names []string
+			for _, f := range importFormats() {
+				names = append(names, f.format.Name())
+			}
+			return usagef("format %q: must be one of %s", args[0], strings.Join(names, ", "))
+		},
+	}
+	for _, f := range importFormats() {
+		cmd.AddCommand(f.command())
+	}
+	return cmd
+}
+
+func (f importFormat) command() *cobra.Command {
+	o := &importOptions{bandwidth: "truth"}
+	o.Options = importer.Options{ArrivalsScale: 1, TasksScale: 1, MemoryScale: 1, Seed: 1}
+	cmd := &cobra.Command{
+		Use:     f.format.Name() + " FILE... -o OUT",
+		Short:   f.short,
+		Long:    f.long,
+		Example: f.example,
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if o.out == "" {
+				return usagef("out: must name the file to write, or - for standard output")
+			}
+			return o.run(cmd, f, files)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	f.flags(flags)
+	o.flags(flags)
+	return cmd
+}
+
+func (o *importOptions) flags(f *pflag.FlagSet) {
+	f.StringVarP(&o.out, "out", "o", "", "workload `file` to write, packed if it ends in .gz or .zst; - for standard output")
+	f.Var(durationValue{&o.From, 0}, "from", "leave out jobs submitted earlier than this after the first")
+	f.Var(durationValue{&o.To, 0}, "to", "leave out jobs submitted that late or later")
+	f.Var(countValue{&o.Jobs, 0, 100_000_000}, "jobs", "keep so many jobs, the first; 0: all")
+	f.BoolVar(&o.Sample, "sample", false, "draw those --jobs instead")
+	f.Var(numberValue{&o.ArrivalsScale, 1e-6, 1e6}, "arrivals-scale", "times of submission, times this")
+	f.Var(numberValue{&o.TasksScale, 1e-6, 1e6}, "tasks-scale", "tasks of each stage, times this")
+	f.Var(numberValue{&o.MemoryScale, 1e-6, 1e6}, "memory-scale", "memory of each task, times this")
+	f.Var(choiceValue{&o.bandwidth, []string{"truth", "estimate", "none"}}, "bandwidth", "who knows of disk and network: truth alone, policies too (estimate), or none")
+	f.Var(numberValue{&o.Load, 0, 1e6}, "load", "of the suggested cluster: work over what it can do; unless given, as many nodes as the file tells of, else 0.8")
+	f.Var(memoryValue(&o.Node[resource.Memory]), "node-memory", "memory of its nodes")
+	f.Var(cpuValue(&o.Node[resource.CPU]), "node-cpus", "cores of its nodes")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "a `number` to draw from")
+	f.BoolVar(&o.asJSON, "json", false, "print JSON")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
+}
+
+func (o *importOptions) run(cmd *cobra.Command, f importFormat, files []string) error {
+	o.Bandwidth = map[string]importer.Bandwidth{"truth": importer.TruthOnly, "estimate": importer.Estimated, "none": importer.Ignored}[o.bandwidth]
+	if f.prepare != nil {
+		done, err := f.prepare(files)
+		if err != nil {
+			return err
+		}
+		defer done()
+	}
+	sources, closeAll, err := openSources(files)
+	defer closeAll()
+	if err != nil {
+		return err
+	}
+	var shown *byteProgress
+	if !o.quiet && isTerminal(cmd.ErrOrStderr()) {
+		shown = &byteProgress{to: cmd.ErrOrStderr(), begun: time.Now()}
+		o.Progress = shown.set
+		defer shown.clear()
+	}
+	r, err := o.imported(cmd.Context(), f.format, sources)
+	if err != nil {
+		return err
+	}
+	header := trace.WorkloadHeader{Cluster: &r.Cluster}
+	if o.out == "-" {
+		return trace.WriteWorkload(cmd.OutOrStdout(), r.Workload, header)
+	}
+	if err := trace.SaveWorkload(o.out, r.Workload, header); err != nil {
+		return err
+	}
+	if shown != nil {
+		shown.clear()
+	}
+	return o.report(cmd.OutOrStdout(), f.format.Name(), r)
+}
+
+// imported imports; what an option or a file has wrong is the user's mistake. An interrupt ends it between two reads.
+func (o *importOptions) imported(ctx context.Context, f importer.Format, sources []importer.Source) (*importer.Result, error) {
+	for i := range sources {
+		sources[i].Data = interruptible{ctx, sources[i].Data}
+	}
+	r, err := importer.Import(f, sources, o.Options)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil && !importer.IsWorld(err):
+		return nil, usage(err)
+	}
+	return r, err
+}
+
+// interruptible is a reader that ends when the command is interrupted.
+type interruptible struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+// Read implements io.Reader.
+func (r interruptible) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.in.Read(p)
+}
+
+func openSources(files []string) (all []importer.Source, closeAll func(), err error) {
+	var opened []*os.File
+	closeAll = func() {
+		for _, f := range opened {
+			f.Close()
+		}
+	}
+	for _, name := range files {
+		if name == "-" {
+			all = append(all, importer.Source{Name: name, Data: os.Stdin})
+			continue
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, closeAll, usagef("import: %w", err)
+		}
+		opened = append(opened, f)
+		all = append(all, importer.Source{Name: name, Data: f})
+	}
+	return all, closeAll, nil
+}
+
+// importJSON is what import prints with --json.
+type importJSON struct {
+	Format   string            `json:"format"`
+	Out      string            `json:"out"`
+	Size     int64             `json:"out_bytes"`
+	Workload summaryJSON       `json:"workload"`
+	Cluster  importClusterJSON `json:"cluster"`
+	Notes    []string          `json:"notes"`
+	Simulate string            `json:"simulate"`
+}
+
+type importClusterJSON struct {
+	Nodes      int             `json:"nodes"`
+	CPUs       resource.Amount `json:"node_cpu_millicores"`
+	Memory     resource.Amount `json:"node_memory_bytes"`
+	AskedCPU   float64         `json:"asked_cpu_share"`
+	AskedMem   float64         `json:"asked_memory_share"`
+	OverSecond float64         `json:"span_s"`
+}
+
+func (o *importOptions) report(w io.Writer, format string, r *importer.Result) error {
+	info, err := os.Stat(o.out)
+	if err != nil {
+		return fmt.Errorf("look at what was written: %w", err)
+	}
+	s := trace.Summarise(r.Workload)
+	line := simulateLine(o.out, &r.Cluster)
+	if o.asJSON {
+		c := importClusterJSON{r.Cluster.Nodes, r.Cluster.Node[resource.CPU], r.Cluster.Node[resource.Memory], r.Asked[0], r.Asked[1], r.Span.Seconds()}
+		return writeJSON(w, importJSON{format, o.out, info.Size(), summaryOf(&s), c, append([]string{}, r.Notes...), strings.Join(strings.Fields(strings.ReplaceAll(line, "\\", "")), " ")})
+	}
+	fmt.Fprintf(w, "%s: %s, %s over %s, %s\n", o.out, count(s.Jobs, "job"), count(int(s.Tasks), "task"), roundDuration(s.Span), resource.FormatMemory(resource.Amount(info.Size())))
+	for _, n := range r.Notes {
+		fmt.Fprintln(w, fold("note: "+n, width, "  "))
+	}
+	fmt.Fprintln(w, fold(fmt.Sprintf("On %s of %s and %s, it asks for %.0f %% of the CPU and %.0f %% of the memory over %s:",
+		count(r.Cluster.Nodes, "node"), countCores(r.Cluster.Node[resource.CPU]), resource.FormatMemory(r.Cluster.Node[resource.Memory]),
+		100*r.Asked[0], 100*r.Asked[1], roundDuration(r.Span)), width, ""))
+	_, err = fmt.Fprintln(w, line)
+	return err
+}
+
+func countCores(a resource.Amount) string { return resource.FormatCPU(a) + " cores" }
+
+// simulateLine is the command that runs the workload on a cluster.
+func simulateLine(file string, c *trace.ClusterShape) string {
+	return fmt.Sprintf("  bellows simulate --workload %s --nodes %d \\\n      --node-cpus %s --node-memory %s --policy fair,yarn-me", quoteWord(file), c.Nodes,
+		resource.FormatCPU(c.Node[resource.CPU]), resource.FormatMemoryExact(c.Node[resource.Memory]))
+}
+
+// quoteWord writes a word for a shell.
+func quoteWord(word string) string {
+	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+=:@") == "" && word != "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// roundDuration prints a duration with two units at most.
+func roundDuration(d time.Duration) string {
+	switch {
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%.1fd", d.Hours()/24)
+	case d >= time.Hour:
+		d = d.Round(time.Minute)
+		return strings.TrimSuffix(d.String(), "0s")
+	case d >= time.Minute:
+		return d.Round(time.Second).String()
+	}
+	return d.Round(time.Millisecond).String()
+}
+
+// numberValue is a flag for a number from least to most.
+type numberValue struct {
+	to          *float64
+	least, most float64
+}
+
+func (v numberValue) String() string {
+	if v.to == nil || *v.to == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(*v.to, 'g', -1, 64)
+}
+
+func (v numberValue) Type() string { return "number" }
+
+func (v numberValue) Set(text string) error {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(n) || n < v.least || n > v.most {
+		return fmt.Errorf("must be a number from %v to %v", v.least, v.most)
+	}
+	*v.to = n
+	return nil
+}
+
+// byteProgress shows, on one line of a terminal, how much was read.
+type byteProgress struct {
+	to           io.Writer
+	begun, shown time.Time
+	wrote        bool
+}
+
+func (p *byteProgress) set(bytes int64) {
+	now := time.Now()
+	if now.Sub(p.begun) < patience || now.Sub(p.shown) < pace {
+		return
+	}
+	p.shown, p.wrote = now, true
+	fmt.Fprintf(p.to, "\r\033[Kread %s", resource.FormatMemory(resource.Amount(bytes)))
+}
+
+func (p *byteProgress) clear() {
+	if p.wrote {
+		p.wrote = false
+		fmt.Fprint(p.to, "\r\033[K")
+	}
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// summaryJSON is what is in a workload.
+type summaryJSON struct {
+	Jobs        int                      `json:"jobs"`
+	Stages      int                      `json:"stages"`
+	Edges       int                      `json:"edges"`
+	Tasks       int64                    `json:"tasks"`
+	Elastic     int64                    `json:"elastic_tasks"`
+	Phased      int64                    `json:"phased_tasks"`
+	Span        float64                  `json:"span_s"`
+	LongestPath float64                  `json:"longest_path_s"`
+	Estimated   workJSON                 `json:"estimated_work"`
+	Used        workJSON                 `json:"used_work"`
+	Quantiles   map[string]quantilesJSON `json:"quantiles"`
+}
+
+type workJSON struct {
+	CPU     float64 `json:"cpu_core_s"`
+	Memory  float64 `json:"memory_byte_s"`
+	Disk    float64 `json:"disk_bytes"`
+	Network float64 `json:"network_bytes"`
+}
+
+type quantilesJSON struct {
+	Count int64   `json:"count"`
+	Min   float64 `json:"min"`
+	P25   float64 `json:"p25"`
+	P50   float64 `json:"p50"`
+	P75   float64 `json:"p75"`
+	P90   float64 `json:"p90"`
+	P99   float64 `json:"p99"`
+	Max   float64 `json:"max"`
+	Mean  float64 `json:"mean"`
+}
+
+// distribution is a row of the table.
+type distribution struct {
+	name, key string
+	of        *trace.Quantiles
+	print     func(float64) string
+}
+
+func distributions(s *trace.Summary) []distribution {
+	return []distribution{
+		{"tasks per job", "tasks_per_job", &s.TasksOfJob, shortNumber},
+		{"stages per job", "stages_per_job", &s.StagesOfJob, shortNumber},
+		{"longest path of a job", "longest_path_s", &s.PathOfJob, shortSeconds},
+		{"between submissions", "between_submissions_s", &s.Gap, shortSeconds},
+		{"task duration", "task_duration_s", &s.Duration, shortSeconds},
+		{"task CPU, cores", "task_cpu_millicores", &s.CPU, func(v float64) string { return shortNumber(v / float64(resource.Core)) }},
+		{"task memory", "task_memory_bytes", &s.Memory, shortBytes},
+		{"task memory, true peak", "task_peak_memory_bytes", &s.MemoryUsed, shortBytes},
+	}
+}
+
+func summaryOf(s *trace.Summary) summaryJSON {
+	doc := summaryJSON{Jobs: s.Jobs, Stages: s.Stages, Edges: s.Edges, Tasks: s.Tasks, Elastic: s.Elastic, Phased: s.Phased,
+		Span: s.Span.Seconds(), LongestPath: s.LongestPath.Seconds(), Estimated: workOf(s.Work), Used: workOf(s.Used), Quantiles: map[string]quantilesJSON{}}
+	for _, d := range distributions(s) {
+		if d.of.Count > 0 {
+			doc.Quantiles[d.key] = quantilesJSON(*d.of)
+		}
+	}
+	return doc
+}
+
+func workOf(w [resource.NumKinds]float64) workJSON {
+	return workJSON{w[resource.CPU] / float64(resource.Core), w[resource.Memory], w[resource.Disk], w[resource.Network]}
+}
+
+func infoCommand() *cobra.Command {
+	format, asJSON := formatAuto, false
+	cmd := &cobra.Command{
+		Use:   "info FILE",
+		Short: "Show what is in a workload",
+		Long: `Show what is in a workload: jobs, tasks, work, and how sizes and times are
+distributed. Each job, or each task, counts once. FILE may be - for standard
+input.`,
+		Example: `  bellows trace info day.jsonl.zst
+  bellows trace info u100.trace --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := openWorkload(args[0], format)
+			if err != nil {
+				return err
+			}
+			w, err := f.read(nil)
+			if err != nil {
+				return err
+			}
+			s := trace.Summarise(w)
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), summaryOf(&s))
+			}
+			var c *trace.ClusterShape
+			if f.jobs != nil {
+				c = f.jobs.Header.Cluster
+			}
+			return printSummary(cmd.OutOrStdout(), args[0], &s, c)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().Var(choiceValue{&format, workloadFormats}, "format", "format of the file: bellows (a job file), workload or dss; auto looks at its content")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func printSummary(w io.Writer, name string, s *trace.Summary, c *trace.ClusterShape) error {
+	fmt.Fprintf(w, "%s: %s, %s, %s, %s over %s\n", name, count(s.Jobs, "job"), count(s.Stages, "stage"), count(s.Edges, "edge"), count(int(s.Tasks), "task"), roundDuration(s.Span))
+	fmt.Fprintln(w, fold(fmt.Sprintf("estimated work: %s core-hours, %s of memory for an hour", shortNumber(s.Work[resource.CPU]/3.6e6), shortBytes(s.Work[resource.Memory]/3600)), width, "  "))
+	used := fmt.Sprintf("really used: %s core-hours, %s of memory for an hour", shortNumber(s.Used[resource.CPU]/3.6e6), shortBytes(s.Used[resource.Memory]/3600))
+	if s.Used[resource.Disk]+s.Used[resource.Network] > 0 {
+		used += fmt.Sprintf(", %s over disks, %s over the network", shortBytes(s.Used[resource.Disk]), shortBytes(s.Used[resource.Network]))
+	}
+	fmt.Fprintln(w, fold(used, width, "  "))
+	if s.Elastic+s.Phased > 0 {
+		fmt.Fprintf(w, "%s may be under-sized; the demand of %d changes over time\n", count(int(s.Elastic), "task"), s.Phased)
+	}
+	if c != nil {
+		fmt.Fprintln(w, fold(fmt.Sprintf("suggested cluster: %s of %s and %s", count(c.Nodes, "node"), countCores(c.Node[resource.CPU]), resource.FormatMemory(c.Node[resource.Memory])), width, "  "))
+	}
+	fmt.Fprintln(w)
+	t := newTable("", ">MIN", ">P25", ">P50", ">P75", ">P90", ">P99", ">MAX", ">MEAN")
+	for _, d := range distributions(s) {
+		if q := d.of; q.Count > 0 {
+			t.add(d.name, d.print(q.Min), d.print(q.P25), d.print(q.P50), d.print(q.P75), d.print(q.P90), d.print(q.P99), d.print(q.Max), d.print(q.Mean))
+		}
+	}
+	return t.write(w)
+}
+
+// shortNumber prints a number in at most five characters.
+func shortNumber(v float64) string {
+	for _, u := range []struct {
+		from float64
+		name string
+	}{{1e9, "G"}, {1e6, "M"}, {1e4, "k"}} {
+		if v >= u.from {
+			unit := u.from
+			if u.name == "k" {
+				unit = 1e3
+			}
+			return digits(v/unit) + u.name
+		}
+	}
+	return digits(v)
+}
+
+// digits prints three significant digits, or a whole number.
+func digits(v float64) string {
+	switch {
+	case v == math.Trunc(v) || v >= 100:
+		return strconv.FormatFloat(math.Round(v), 'f', 0, 64)
+	case v >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 2, 64)
+}
+
+func shortSeconds(v float64) string {
+	switch {
+	case v >= 48*3600:
+		return digits(v/86400) + "d"
+	case v >= 2*3600:
+		return digits(v/3600) + "h"
+	case v >= 120:
+		return digits(v/60) + "m"
+	case v >= 1 || v == 0:
+		return digits(v) + "s"
+	}
+	return digits(float64(time.Duration(v*1e9).Microseconds())/1000) + "ms"
+}
+
+func shortBytes(v float64) string {
+	for _, u := range []struct {
+		size resource.Amount
+		name string
+	}{{resource.PB, "P"}, {resource.TB, "T"}, {resource.GB, "G"}, {resource.MB, "M"}, {resource.KB, "k"}} {
+		if v >= float64(u.size) {
+			return digits(v/float64(u.size)) + u.name + "B"
+		}
+	}
+	return digits(v) + "B"
+}
