@@ -29,6 +29,7 @@ type tetris struct {
 	fresh   []*packedJob
 	demands map[resource.Vector]int // to an index in scores
 	scores  []alignment
+	live    int // how many demands there were when all jobs were filed
 	offers  int // counts offers, so that old scores are known
 	fit     []candidate
 }
@@ -102,14 +103,15 @@ func (t *tetris) Decide(_ timeline.Time, p *cluster.Plan) {
 
 // follow brings the queue up to date with what changed.
 func (t *tetris) follow(p *cluster.Plan) {
-	const most = 1000 // demands of jobs long gone
-	if t.filed == nil || t.capacity != p.Capacity || len(t.scores) > most+2*len(t.jobs) {
+	const gone = 1000 // demands that may be kept though no job has them any more
+	if t.filed == nil || t.capacity != p.Capacity || len(t.scores) > gone+2*t.live {
 		t.DropCaches()
 		t.capacity = p.Capacity
 		t.filed, t.demands = map[*cluster.JobState]*packedJob{}, map[resource.Vector]int{}
 		for _, j := range p.Jobs {
 			t.file(j)
 		}
+		t.live = len(t.scores)
 		return
 	}
 	for _, j := range p.Changes.Jobs {

@@ -365,3 +365,30 @@ func TestStaticSaysWhatItRefuses(t *testing.T) {
 		t.Errorf("it says %q of %+v", d.Reason.Words(nil), d)
 	}
 }
+
+func TestSettingsOfBaselines(t *testing.T) {
+	for _, c := range []struct{ policy, setting, value, want string }{
+		{"static", "static.order", "lifo", `setting static.order="lifo": must be one of [fair fifo]`},
+		{"static", "static.memory", "much", `setting static.memory="much": must be a positive amount of memory`},
+		{"static", "static.too-large", "kill", `setting static.too-large="kill": must be one of [refuse run]`},
+		{"tetris", "tetris.fairness", "1.1", `setting tetris.fairness="1.1": must be a number from 0 to 1`},
+		{"tetris", "tetris.barrier", "-0.1", `setting tetris.barrier="-0.1": must be a number from 0 to 1`},
+		{"tetris", "tetris.remaining-work", "-1", `setting tetris.remaining-work="-1": must be a number of at least 0`},
+		{"srjf", "srjf.pool", "true", `setting "srjf.pool": policy srjf has no settings`},
+	} {
+		if _, err := New(c.policy, map[string]string{c.setting: c.value}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s=%s: error is %v, want %q", c.setting, c.value, err, c.want)
+		}
+	}
+}
+
+func TestOneJobAtLeastIsConsidered(t *testing.T) {
+	for _, c := range []struct {
+		fairness   float64
+		jobs, want int
+	}{{0, 1, 1}, {0, 10, 10}, {0.25, 4, 3}, {0.25, 5, 4}, {0.7, 10, 3}, {0.9, 10, 1}, {0.9, 11, 2}, {1, 10, 1}} {
+		if got := considered(c.fairness, c.jobs); got != c.want {
+			t.Errorf("f=%v: %d of %d jobs are considered, want %d", c.fairness, got, c.jobs, c.want)
+		}
+	}
+}
