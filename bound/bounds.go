@@ -1,4 +1,32 @@
-// Package bound says what no schedule of a workload can be better than.
+// Package bound says what no schedule of a workload can be better than, whatever the policy. It sees the truth.
+//
+// Left out are launch delays, heartbeats, coordinators and what contention costs, so that the best possible lies above. A
+// task that may be under-sized counts with the shortest run time and, separately for each row, the least size × time that
+// any allowed memory gives: one memory need not give both, but the least of each is never above what a schedule takes.
+//
+// A row is a way to count a resource (see row): its plain area, or with the sizes of tasks rounded by a dual feasible
+// function, which sees that tasks larger than half a node cannot share one.
+//
+// The makespan is at least: the last end of a job that runs alone (its critical path, or its own area); per row and time of
+// submission, that time plus all work submitted from then on. The mean run time is at least: that of jobs that run alone;
+// per row, that of a machine which is given wholly to the job with the shortest remaining processing time, optimal there
+// (Schrage, A proof of the optimality of the shortest remaining processing time discipline, 1968); and the interval bound.
+//
+// # The interval bound
+//
+// Time is cut into intervals. y[s,l] is the share of the work of stage s that is done in interval l. A task runs at most
+// min(length of l, d) in l, which limits y; and the work done in l takes at most the length of l in each row. If M[s] is
+// the mean time at which the work of s is done, at least the sum of y[s,l] × start of l, then its job ends no earlier than
+//
+//	M[s] + half a task's run time (or half the stage's work in a row) + the critical path after s,
+//	the work-weighted mean of M over its stages + half of the job's work in a row, and
+//	its release + its run time alone.
+//
+// The least sum of ends under these is a linear program (interval-indexed, as in Hall, Schulz, Shmoys, Wein, Scheduling to
+// minimize average completion time, 1997; mean busy times: Goemans, 1997). Its rows are relaxed by Lagrange: for any prices
+// of capacity, and any weights of the above per job, the relaxed optimum is a bound. It falls apart into one fractional
+// knapsack per stage. Subgradient steps improve prices and weights; their number is fixed, so that the same input gives the
+// same bound.
 package bound
 
 import (
@@ -9,292 +37,285 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/trace"
 )
 
-// Bounds are what no schedule can be better than, whatever the policy. Launch delays, coordinators and the fact that tasks
-// do not span nodes are left out, so that the best possible lies above.
-type Bounds struct {
-	// Makespan is the time from the first submission to the end of the last job.
-	Makespan time.Duration
-	// AverageJobRuntime is the mean time from submission to end.
-	AverageJobRuntime time.Duration
+// Options say which bounds are worked out beside those that cost nothing.
+type Options struct {
+	// Iterations of the interval bound; 0: it is left out. DefaultIterations serves.
+	Iterations int
 }
 
-// LowerBounds returns bounds for w on a cluster with the given capacity, the sum over its nodes; a resource with capacity 0
-// does not count. Elastic says whether the policy may under-size tasks. A task that may be under-sized counts with the
-// shortest run time and, separately, the least memory × time that any allowed memory gives: one memory need not give both,
-// but each bound uses only one of them.
-//
-// Makespan is the larger of two: the last time at which a job could end if it ran alone; and, for each resource and each
-// time of submission, that time plus all work submitted from then on over the capacity. The mean runtime is the larger of:
-// the mean of running alone; and the mean if the cluster were one machine that could be given wholly to the job with the
-// shortest remaining processing time, which is optimal there (per resource; jobs that wait for another keep the former).
-func LowerBounds(w *trace.Workload, capacity resource.Vector, elastic bool) Bounds {
-	if len(w.Jobs) == 0 {
+// Value is one bound.
+type Value struct {
+	Name     string // what it counts
+	Duration time.Duration
+}
+
+// Bounds are what no schedule can be better than. The zero value is that of a workload without jobs.
+type Bounds struct {
+	// Makespan is the time from the first submission to the end of the last job: the largest of Makespans, named in MakespanBy.
+	Makespan   time.Duration
+	MakespanBy string
+	// AverageJobRuntime is the mean time from submission to end: the largest of Averages, named in AverageBy.
+	AverageJobRuntime time.Duration
+	AverageBy         string
+	// Makespans and Averages are all bounds, in a fixed order; of the rows of one resource, the best one.
+	Makespans, Averages []Value
+}
+
+// Names of bounds that are not those of a resource.
+const (
+	CriticalPath = "critical path"
+	Interval     = "interval"
+)
+
+// Of returns bounds for w on nodes. Elastic says whether the policy may start tasks with less than their ideal memory. A
+// resource of which some node has none does not count. See the package comment for what is counted.
+func Of(w *trace.Workload, nodes []cluster.Node, elastic bool, o Options) Bounds {
+	if len(w.Jobs) == 0 || len(nodes) == 0 {
 		return Bounds{}
 	}
-	loads := make([]load, len(w.Jobs))
-	for i := range w.Jobs {
-		loads[i] = loadOf(&w.Jobs[i], capacity, elastic)
+	p := newProblem(w, nodes, elastic)
+	var b Bounds
+	last, alone := p.critical()
+	b.addMakespan(CriticalPath, last-p.first)
+	b.addAverage(CriticalPath, alone/float64(len(w.Jobs)))
+	for from := 0; from < len(p.rows); {
+		to := from + 1
+		for to < len(p.rows) && p.rows[to].kind == p.rows[from].kind {
+			to++
+		}
+		p.addRows(&b, from, to)
+		from = to
 	}
-	var last, alone float64
-	first := math.Inf(1)
-	for i := range loads {
-		loads[i].release = release(w, loads, i)
-		first = min(first, loads[i].release)
-		last = max(last, loads[i].release+loads[i].alone)
-		alone += loads[i].alone
+	if o.Iterations > 0 {
+		b.addAverage(Interval, (p.interval(o.Iterations, b.Makespan.Seconds())+p.aside)/float64(len(w.Jobs)))
 	}
-	mean := alone
-	for k := range capacity {
-		if capacity[k] > 0 {
-			last = max(last, lastByArea(loads, k))
-			mean = max(mean, shortestFirst(w, loads, k))
+	return b
+}
+
+// addRows adds the bounds of the plain resource, and of the best other row, of rows from to to, which are of one resource.
+func (p *problem) addRows(b *Bounds, from, to int) {
+	var makespan, average [2]float64
+	var makespanBy, averageBy [2]string
+	for k := from; k < to; k++ {
+		which := min(k-from, 1)
+		if m := p.lastByArea(k) - p.first; makespanBy[which] == "" || m > makespan[which] {
+			makespan[which], makespanBy[which] = m, p.rows[k].String()
+		}
+		if a := p.shortestFirst(k) + p.aside; averageBy[which] == "" || a > average[which] {
+			average[which], averageBy[which] = a, p.rows[k].String()
 		}
 	}
-	return Bounds{Makespan: roundDown(last*(1-1e-12) - first), AverageJobRuntime: roundDown(mean / float64(len(w.Jobs)))}
+	for i := range makespan {
+		if makespanBy[i] != "" {
+			b.addMakespan(makespanBy[i], makespan[i])
+			b.addAverage(averageBy[i], average[i]/float64(p.jobs))
+		}
+	}
+}
+
+func (b *Bounds) addMakespan(name string, seconds float64) {
+	v := Value{name, roundDown(seconds)}
+	b.Makespans = append(b.Makespans, v)
+	if v.Duration > b.Makespan {
+		b.Makespan, b.MakespanBy = v.Duration, name
+	}
+}
+
+func (b *Bounds) addAverage(name string, seconds float64) {
+	v := Value{name, roundDown(seconds)}
+	b.Averages = append(b.Averages, v)
+	if v.Duration > b.AverageJobRuntime {
+		b.AverageJobRuntime, b.AverageBy = v.Duration, name
+	}
 }
 
 // roundDown turns seconds into a Duration, a little less than that so that errors of rounding do not break a bound.
 func roundDown(seconds float64) time.Duration {
-	return time.Duration(timeline.Seconds(seconds * (1 - 1e-12)))
+	return max(0, time.Duration(timeline.Seconds(max(0, seconds*(1-1e-11)-1e-8))))
 }
 
-// load is what one job asks of the cluster at least. Times are seconds.
-type load struct {
-	release float64                    // the earliest submission
-	alone   float64                    // run time with the cluster to itself
-	work    [resource.NumKinds]float64 // time it would occupy the whole of each resource
+// problem is a workload on a cluster, as bounds see it.
+type problem struct {
+	rows   []row
+	jobs   int
+	first  float64 // the earliest submission
+	chains []chain // every job is in one of them, or aside
+	// aside is the sum of the run times that jobs have at least which wait for one that another job waits for too: when
+	// they are submitted depends on the schedule, and their chain does not go on to the end of it.
+	aside float64
+	// areas are all jobs with their earliest submission, for the makespan.
+	areas []chain
 }
 
-func loadOf(j *trace.Job, capacity resource.Vector, elastic bool) load {
-	var l load
-	ends := make([]float64, len(j.Stages)) // of each stage, on its critical path; below 0 is not known yet
-	longest := make([]float64, len(j.Stages))
-	for i := range j.Stages {
-		ends[i] = -1
-		s := &j.Stages[i]
-		if s.Coordinator {
+func newProblem(w *trace.Workload, nodes []cluster.Node, elastic bool) *problem {
+	p := &problem{jobs: len(w.Jobs), first: math.Inf(1)}
+	single := make([]chain, len(w.Jobs))
+	var all []stage
+	for i := range w.Jobs {
+		for s := range w.Jobs[i].Stages {
+			single[i].stages = append(single[i].stages, stageOf(&w.Jobs[i], s, elastic))
+		}
+		all = append(all, single[i].stages...)
+	}
+	p.rows = rowsOf(nodes, all)
+	for i := range single {
+		for s := range single[i].stages {
+			single[i].stages[s].measure(p.rows)
+		}
+		single[i].settle(len(p.rows))
+	}
+	for i := range single {
+		single[i].release = release(w, single, i)
+		p.first = min(p.first, single[i].release)
+	}
+	p.areas = single
+	p.link(w, single)
+	return p
+}
+
+// link makes chains of jobs that wait for each other. Where several wait for one, the chain goes on with the first.
+func (p *problem) link(w *trace.Workload, single []chain) {
+	next := make([]int, len(single))
+	for i := range next {
+		next[i] = -1
+	}
+	for i := range single {
+		if a := w.Jobs[i].After; a >= 0 && next[a] < 0 {
+			next[a] = i
+		}
+	}
+	for i := range single {
+		a := w.Jobs[i].After
+		if a >= 0 {
+			if next[a] != i {
+				for j := i; j >= 0; j = next[j] {
+					p.aside += single[j].alone
+				}
+			}
 			continue
 		}
-		least := leastUse(j, i, elastic)
-		each := durations(j, i)
-		alike := float64(s.Tasks) / float64(len(each))
-		for _, d := range each {
-			longest[i] = max(longest[i], least.time(d))
-			for k := range capacity {
-				if capacity[k] <= 0 {
-					continue
-				}
-				area := least.time(d) * float64(s.Ideal[k])
-				if resource.Kind(k) == resource.Memory {
-					area = least.area(d)
-				}
-				l.work[k] += alike * area / float64(capacity[k])
+		c := single[i]
+		if next[i] >= 0 {
+			c.stages = nil
+			for j := i; j >= 0; j = next[j] {
+				c.follow(single[j].stages)
+			}
+			c.settle(len(p.rows))
+		}
+		p.chains = append(p.chains, c)
+	}
+}
+
+// follow appends the stages of the next job: those without parents wait for all that there are.
+func (c *chain) follow(stages []stage) {
+	before := len(c.stages)
+	for _, s := range stages {
+		parents := make([]int, 0, len(s.parents))
+		for _, q := range s.parents {
+			parents = append(parents, q+before)
+		}
+		if len(parents) == 0 {
+			for q := range before {
+				parents = append(parents, q)
 			}
 		}
+		s.parents = parents
+		c.stages = append(c.stages, s)
 	}
-	for i := range j.Stages {
-		l.alone = max(l.alone, criticalEnd(j.Stages, longest, ends, i))
-	}
-	for k := range l.work {
-		l.alone = max(l.alone, l.work[k])
-	}
-	return l
 }
 
-// durations returns the real run times, in seconds at ideal memory, of the tasks of a stage; a single one stands for all.
-func durations(j *trace.Job, stage int) []float64 {
-	d := j.Stages[stage].Duration
-	if stage < len(j.Truth) {
-		t := &j.Truth[stage]
-		if len(t.Durations) > 0 {
-			all := make([]float64, len(t.Durations))
-			for i, d := range t.Durations {
-				all[i] = d.Seconds()
-			}
-			return all
+// settle works out what follows from the stages.
+func (c *chain) settle(rows int) {
+	c.alone, c.work = 0, make([]float64, rows)
+	done := make([]bool, len(c.stages))
+	var order []int
+	var visit func(i int)
+	visit = func(i int) {
+		if done[i] {
+			return
 		}
-		if t.Duration > 0 {
-			d = t.Duration
+		done[i] = true
+		s := &c.stages[i]
+		s.head, s.tail = 0, 0
+		for _, q := range s.parents {
+			visit(q)
+			s.head = max(s.head, c.stages[q].head+c.stages[q].longest)
 		}
+		order = append(order, i)
 	}
-	return []float64{d.Seconds()}
-}
-
-// criticalEnd returns how long after the start of the job a stage can end at the earliest.
-func criticalEnd(stages []cluster.Stage, longest, ends []float64, i int) float64 {
-	if ends[i] >= 0 {
-		return ends[i]
-	}
-	begin := 0.0
-	for _, p := range stages[i].Parents {
-		begin = max(begin, criticalEnd(stages, longest, ends, p))
-	}
-	ends[i] = begin + longest[i]
-	return ends[i]
-}
-
-// use is the least that a task can take, over all memory that it may be given.
-type use struct {
-	slowdown float64 // least run time over run time at ideal memory
-	memory   float64 // least memory × slowdown, bytes
-	most     float64 // most memory, bytes
-}
-
-// time returns the least run time of a task that takes d seconds at ideal memory. The simulator rounds slowed run times
-// down to whole milliseconds.
-func (u use) time(d float64) float64 {
-	if u.slowdown == 1 {
-		return d
-	}
-	return max(0, d*u.slowdown-1e-3)
-}
-
-// area returns the least memory × time, in byte seconds, of a task that takes d seconds at ideal memory.
-func (u use) area(d float64) float64 {
-	if u.slowdown == 1 && u.memory == u.most {
-		return d * u.most
-	}
-	return max(0, d*u.memory-1e-3*u.most)
-}
-
-func leastUse(j *trace.Job, stage int, elastic bool) use {
-	s := &j.Stages[stage]
-	most := s.Ideal[resource.Memory]
-	ideal, profile := most, &s.Elasticity
-	if stage < len(j.Truth) {
-		if t := &j.Truth[stage]; t.IdealMemory > 0 {
-			ideal = t.IdealMemory
-		}
-		if t := &j.Truth[stage]; t.Elasticity != nil {
-			profile = t.Elasticity
+	for i := range c.stages {
+		visit(i)
+		c.alone = max(c.alone, c.stages[i].head+c.stages[i].longest)
+		for k, a := range c.stages[i].work {
+			c.work[k] += a
 		}
 	}
-	least := most
-	if elastic && s.Elastic() {
-		least = s.MinMemory
+	for _, i := range slices.Backward(order) {
+		s := &c.stages[i]
+		for _, q := range s.parents {
+			c.stages[q].tail = max(c.stages[q].tail, s.tail+s.longest)
+		}
 	}
-	u := use{slowdown: math.Inf(1), memory: math.Inf(1), most: float64(most)}
-	try := func(memory resource.Amount, slowdown float64) {
-		u.slowdown = min(u.slowdown, slowdown)
-		u.memory = min(u.memory, slowdown*float64(memory))
+	for _, a := range c.work {
+		c.alone = max(c.alone, a)
 	}
-	sizes, complete := promising(profile, ideal, least, most)
-	for _, m := range sizes {
-		try(m, profile.Slowdown(ideal, m))
-	}
-	if !complete {
-		try(least, 1) // saw-teeth only slow down
-	}
-	return u
 }
 
-// mostSizes is how many sizes are tried at most.
-const mostSizes = 2000
-
-// promising returns sizes from least to most among which are the one with the least slowdown and the one with the least
-// memory × slowdown; complete is false if they would be too many. Between two neighbours the slowdown rises with memory or
-// stays, or it is a straight line, on which memory × slowdown has no minimum inside either: falling lines make it concave.
-func promising(e *cluster.Elasticity, ideal, least, most resource.Amount) (sizes []resource.Amount, complete bool) {
-	sizes = []resource.Amount{least, most}
-	add := func(m resource.Amount) {
-		if m > least && m < most {
-			sizes = append(sizes, m)
-		}
-	}
-	add(min(ideal, most)) // unhindered from here on
-	switch e.Kind {
-	case cluster.SawTooth:
-		// With k fills the least memory is a k+1st of the ideal.
-		for k := resource.Amount(2); ; k++ {
-			m := (ideal + k - 1) / k
-			if m <= least {
-				break
-			}
-			if k > mostSizes {
-				return sizes, false
-			}
-			add(m)
-		}
-	case cluster.SawToothTable:
-		sizes = append(sizes, percents(ideal, least, most)...)
-	case cluster.Points:
-		for _, p := range e.Points {
-			add(p.Memory)
-		}
-		// A profile need not end at slowdown 1; it ends just below ideal memory.
-		add(ideal - 1)
-	}
-	return sizes, true
-}
-
-// percents returns the least size of each whole percent of ideal: the slowdown is the same in all of one.
-func percents(ideal, least, most resource.Amount) (sizes []resource.Amount) {
-	for percent := 1.0; percent <= 100; percent++ {
-		// Where floating point is too coarse to find a percent's first byte, the bytes around it are tried as well.
-		m := resource.Amount(math.Ceil(percent * float64(ideal) / 100))
-		for _, m := range []resource.Amount{m - 1, m, m + 1} {
-			if m > least && m < most {
-				sizes = append(sizes, m)
-			}
-		}
-	}
-	return sizes
-}
-
-// release returns when a job can be submitted at the earliest, in seconds. Jobs come after those that they wait for, or
-// their release is found on the way.
-func release(w *trace.Workload, loads []load, i int) float64 {
+// release returns when a job can be submitted at the earliest, in seconds.
+func release(w *trace.Workload, single []chain, i int) float64 {
 	at := 0.0
 	for w.Jobs[i].After >= 0 {
 		i = w.Jobs[i].After
-		at += loads[i].alone
+		at += single[i].alone
 	}
 	return at + w.Jobs[i].Submitted.Seconds()
 }
 
+// critical returns the last end of a job that has the cluster to itself, and the sum of such run times.
+func (p *problem) critical() (last, sum float64) {
+	for i := range p.areas {
+		last = max(last, p.areas[i].release+p.areas[i].alone)
+	}
+	for i := range p.chains {
+		sum += p.chains[i].alone
+	}
+	return last, sum + p.aside
+}
+
 // lastByArea returns the largest of: a time of submission plus the work submitted from then on.
-func lastByArea(loads []load, k int) float64 {
-	latestFirst := slices.Clone(loads)
-	slices.SortFunc(latestFirst, func(a, b load) int { return cmp.Compare(b.release, a.release) })
+func (p *problem) lastByArea(k int) float64 {
+	latestFirst := slices.Clone(p.areas)
+	slices.SortFunc(latestFirst, func(a, b chain) int { return cmp.Compare(b.release, a.release) })
 	var last, work float64
-	for _, l := range latestFirst {
-		work += l.work[k]
-		last = max(last, l.release+work)
+	for _, c := range latestFirst {
+		work += c.work[k]
+		last = max(last, c.release+work)
 	}
 	return last
 }
 
-// shortestFirst returns the sum of run times if the cluster's resource k went wholly to the job with the least work left.
-// Jobs that wait for another run alone, since when they are submitted depends on the schedule.
-func shortestFirst(w *trace.Workload, loads []load, k int) float64 {
+// shortestFirst returns the sum of run times if row k of the cluster went wholly to the chain with the least work left.
+func (p *problem) shortestFirst(k int) float64 {
 	var sum float64
-	var jobs []load
-	for i := range loads {
-		if w.Jobs[i].After >= 0 {
-			sum += loads[i].alone
-		} else {
-			jobs = append(jobs, loads[i])
-		}
-	}
-	slices.SortFunc(jobs, func(a, b load) int { return cmp.Compare(a.release, b.release) })
+	chains := slices.Clone(p.chains)
+	slices.SortFunc(chains, func(a, b chain) int { return cmp.Compare(a.release, b.release) })
 	var left remaining
 	now := 0.0
-	for i := 0; i < len(jobs) || len(left) > 0; {
+	for i := 0; i < len(chains) || len(left) > 0; {
 		if len(left) == 0 {
-			now = max(now, jobs[i].release)
+			now = max(now, chains[i].release)
 		}
-		for i < len(jobs) && jobs[i].release <= now {
-			heap.Push(&left, rest{jobs[i].work[k], jobs[i].release})
+		for i < len(chains) && chains[i].release <= now {
+			heap.Push(&left, rest{chains[i].work[k], chains[i].release})
 			i++
 		}
 		until := math.Inf(1)
-		if i < len(jobs) {
-			until = jobs[i].release
+		if i < len(chains) {
+			until = chains[i].release
 		}
 		if end := now + left[0].work; end <= until {
 			now = end

@@ -99,7 +99,7 @@ func tinyElasticity(r *rand.Rand, ideal resource.Amount) cluster.Elasticity {
 // before it in the order are placed. Among such schedules is a best one.
 type exhaustive struct {
 	w        *trace.Workload
-	capacity resource.Vector
+	nodes    []cluster.Node
 	elastic  bool
 	tasks    []tinyTask
 	makespan time.Duration
@@ -111,6 +111,7 @@ type tinyTask struct {
 	placed            bool
 	start, end        time.Duration
 	grant             resource.Vector
+	node              int
 }
 
 func (x *exhaustive) run() {
@@ -143,10 +144,16 @@ func (x *exhaustive) place(left int) {
 			j := &x.w.Jobs[t.job]
 			t.grant = j.Stages[t.stage].Ideal.With(resource.Memory, memory)
 			d := trueDuration(j, t.stage, int32(t.index), memory)
-			t.start = x.earliest(t.grant, from, d)
-			t.end, t.placed = t.start+d, true
-			x.place(left - 1)
-			t.placed = false
+			for n := range x.nodes {
+				if !t.grant.FitsIn(x.nodes[n].Capacity) {
+					continue
+				}
+				t.node = n
+				t.start = x.earliest(t, from, d)
+				t.end, t.placed = t.start+d, true
+				x.place(left - 1)
+				t.placed = false
+			}
 		}
 	}
 }
@@ -195,30 +202,30 @@ func (x *exhaustive) sizes(t *tinyTask) []resource.Amount {
 	return []resource.Amount{most, s.MinMemory, (most + s.MinMemory) / 2, max(s.MinMemory, (most+1)/2)}
 }
 
-// earliest returns the first time from which grant is free for d; it is from or the end of a placed task.
-func (x *exhaustive) earliest(grant resource.Vector, from, d time.Duration) time.Duration {
+// earliest returns the first time from which the grant of t is free on its node for d; it is from or the end of a placed task.
+func (x *exhaustive) earliest(t *tinyTask, from, d time.Duration) time.Duration {
 	best := time.Duration(math.MaxInt64)
-	if x.free(grant, from, d) {
+	if x.free(t, from, d) {
 		return from
 	}
 	for i := range x.tasks {
-		if at := x.tasks[i].end; x.tasks[i].placed && at > from && at < best && x.free(grant, at, d) {
+		if at := x.tasks[i].end; x.tasks[i].placed && at > from && at < best && x.free(t, at, d) {
 			best = at
 		}
 	}
 	return best
 }
 
-// free reports whether grant is free from at on for d: demand only rises where a task starts.
-func (x *exhaustive) free(grant resource.Vector, at, d time.Duration) bool {
+// free reports whether the grant of t is free on its node from at on for d: demand only rises where a task starts.
+func (x *exhaustive) free(t *tinyTask, at, d time.Duration) bool {
 	fits := func(when time.Duration) bool {
-		used := grant
+		used := t.grant
 		for i := range x.tasks {
-			if o := &x.tasks[i]; o.placed && o.start <= when && when < o.end {
+			if o := &x.tasks[i]; o.placed && o.node == t.node && o.start <= when && when < o.end {
 				used = used.Add(o.grant)
 			}
 		}
-		return used.FitsIn(x.capacity)
+		return used.FitsIn(x.nodes[t.node].Capacity)
 	}
 	if !fits(at) {
 		return false
@@ -259,9 +266,9 @@ func TestLowerBoundsAgainstExhaustiveSearch(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		w := tinyWorkload(r)
 		for _, elastic := range []bool{false, true} {
-			x := exhaustive{w: w, capacity: resource.Of(4*resource.Core, 100*resource.MB), elastic: elastic}
+			x := exhaustive{w: w, nodes: sim.Uniform(1+int(seed%2), resource.Of(4*resource.Core, 100*resource.MB)), elastic: elastic}
 			x.run()
-			b := LowerBounds(w, x.capacity, elastic)
+			b := Of(w, x.nodes, elastic, Options{Iterations: DefaultIterations})
 			if b.Makespan > x.makespan || float64(b.AverageJobRuntime) > x.mean {
 				t.Fatalf("seed %d, elastic %v: bounds %+v, but a schedule has makespan %v and mean %v\n%+v", seed, elastic, b,
 					x.makespan, time.Duration(x.mean), w)
@@ -277,24 +284,62 @@ func TestLowerBoundsAgainstExhaustiveSearch(t *testing.T) {
 	}
 }
 
-// Every memory that a task may be given takes at least what leastUse says.
+// Every memory that a task may be given takes at least the time and, in every row, the area that bounds count with.
 func TestLeastUse(t *testing.T) {
-	for seed := range uint64(2000) {
+	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		w := tinyWorkload(r)
+		w.Jobs = w.Jobs[:1]
+		nodes := sim.Uniform(2, resource.Of(4*resource.Core, 100*resource.MB))
+		p := newProblem(w, nodes, true)
 		j := &w.Jobs[0]
-		s := &j.Stages[0]
-		u := leastUse(j, 0, true)
-		d := durations(j, 0)[0]
+		s, st := &j.Stages[0], &p.areas[0].stages[0]
 		least, most := s.MinMemory, s.Ideal[resource.Memory]
 		if !s.Elastic() {
 			least = most
 		}
 		for range 200 {
 			m := least + resource.Amount(r.Int64N(int64(most-least)+1))
-			real := trueDuration(j, 0, 0, m).Seconds()
-			if real < u.time(d)*(1-1e-12) || real*float64(m) < u.area(d)*(1-1e-12) {
-				t.Fatalf("seed %d: %d bytes take %v s and %v byte s, bounds are %v and %v\n%+v", seed, m, real, real*float64(m), u.time(d), u.area(d), s)
+			areas := make([]float64, len(p.rows))
+			for i := range s.Tasks {
+				real := trueDuration(j, 0, int32(i), m).Seconds()
+				if counted := st.times[min(i, len(st.times)-1)]; real < counted*(1-1e-12) {
+					t.Fatalf("seed %d: %d bytes take %v s, counted %v\n%+v", seed, m, real, counted, s)
+				}
+				for k := range p.rows {
+					a := s.Ideal[p.rows[k].kind]
+					if p.rows[k].kind == resource.Memory {
+						a = m
+					}
+					areas[k] += real * p.rows[k].size(a) / p.rows[k].total
+				}
+			}
+			for k := range areas {
+				if areas[k] < st.work[k]*(1-1e-12) || st.work[k] < st.even[k]*(1-1e-9) {
+					t.Fatalf("seed %d, %v: %d bytes take %v, counted %v, evenly %v\n%+v", seed, &p.rows[k], m, areas[k], st.work[k], st.even[k], s)
+				}
+			}
+		}
+	}
+}
+
+// Sizes of tasks that fit on a node together never add up to more than the size of the node, for nodes of any capacity.
+func TestRowsAreSuperadditive(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 3))
+	for range 2000 {
+		reference := resource.Amount(1 + r.IntN(200))
+		row := row{shape: shape(r.IntN(4)), reference: reference, parameter: 1 + resource.Amount(r.Int64N(int64(reference)))}
+		if row.shape == gap || row.shape == stairs {
+			row.parameter = max(1, row.parameter/2)
+			if 2*row.parameter > reference {
+				continue
+			}
+		}
+		for a := range reference + 1 {
+			for b := range reference - a + 1 {
+				if row.size(a)+row.size(b) > row.size(a+b)+1e-12 {
+					t.Fatalf("%+v: %d and %d count %v and %v, together %v", row, a, b, row.size(a), row.size(b), row.size(a+b))
+				}
 			}
 		}
 	}
@@ -327,7 +372,7 @@ func TestLowerBoundsByHand(t *testing.T) {
 		// milliseconds could save a little of the area, but not of the run time.
 		{"elastic", []trace.Job{elasticJob}, true, 10 * time.Second, 10 * time.Second},
 	} {
-		b := LowerBounds(&trace.Workload{Jobs: c.jobs}, resource.Of(16*resource.Core, 2*resource.GB), c.elastic)
+		b := Of(&trace.Workload{Jobs: c.jobs}, sim.Uniform(1, resource.Of(16*resource.Core, 2*resource.GB)), c.elastic, Options{})
 		near := func(got, want time.Duration) bool { return got <= want && want-got < time.Microsecond }
 		if !near(b.Makespan, c.makespan) || !near(b.AverageJobRuntime, c.mean) {
 			t.Errorf("%s: got %+v, want %v and %v", c.name, b, c.makespan, c.mean)
@@ -347,8 +392,10 @@ func TestLowerBoundsOfAuthorsWorkload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	capacity := resource.Of(16*resource.Core, 10*resource.GB).Scale(100)
-	b := LowerBounds(w, capacity, false)
+	nodes := sim.Uniform(100, resource.Of(16*resource.Core, 10*resource.GB))
+	o := Options{Iterations: DefaultIterations}
+	b := Of(w, nodes, false, o)
+	t.Logf("without elasticity: %+v", b)
 	if got := b.Makespan.Seconds(); got < 19_000 || got > 19_484 {
 		t.Errorf("makespan %v, want 19,000 s up to 19,484 s, their best run", b.Makespan)
 	}
@@ -360,7 +407,7 @@ func TestLowerBoundsOfAuthorsWorkload(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.SetPenalty(e, trace.DefaultMinShare, trace.DefaultGranularity)
-	b = LowerBounds(w, capacity, true)
+	b = Of(w, nodes, true, o)
 	t.Logf("with elasticity: %+v", b)
 	if got := b.Makespan.Seconds(); got < 1_900 || got > 6_970 {
 		t.Errorf("elastic makespan %v, want 1,900 s up to 6,970 s, their best run", b.Makespan)
@@ -414,8 +461,8 @@ func checkBounds(t *testing.T, w *trace.Workload, nodes int, what string) {
 		if len(result.Unfinished()) > 0 {
 			continue
 		}
-		_, elastic := p.(policy.Elastic)
-		b := LowerBounds(w, total, elastic)
+		e, ok := p.(policy.Elastic)
+		b := Of(w, sim.Uniform(nodes, each), ok && e.UnderSizes(), Options{Iterations: DefaultIterations})
 		if result.Makespan < b.Makespan || result.AverageJobRuntime < b.AverageJobRuntime {
 			t.Errorf("%s: %s has makespan %v and mean runtime %v, bounds are %v and %v", what, name, result.Makespan,
 				result.AverageJobRuntime, b.Makespan, b.AverageJobRuntime)

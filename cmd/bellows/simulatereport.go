@@ -72,8 +72,10 @@ type resultJSON struct {
 }
 
 type boundsJSON struct {
-	Makespan float64 `json:"makespan_s"`
-	Average  float64 `json:"average_job_runtime_s"`
+	Makespan   float64 `json:"makespan_s"`
+	Average    float64 `json:"average_job_runtime_s"`
+	MakespanBy string  `json:"makespan_by"`
+	AverageBy  string  `json:"average_job_runtime_by"`
 }
 
 type simulationCostJSON struct {
@@ -322,12 +324,13 @@ func (s *simulation) underSizes(i int) bool {
 
 // bounds returns what policy i cannot beat. A makespan counts from the origin, not from the first submission.
 func (s *simulation) bounds(i int) boundsJSON {
-	b := bound.LowerBounds(s.workload, s.options.node.Scale(int64(s.options.nodes)), s.underSizes(i))
+	b := bound.Of(s.workload, s.contenders[i].config.Nodes, s.underSizes(i), bound.Options{})
 	first := timeline.Never
 	for j := range s.workload.Jobs {
 		if s.workload.Jobs[j].After < 0 {
 			first = min(first, s.workload.Jobs[j].Submitted)
 		}
 	}
-	return boundsJSON{Makespan: (b.Makespan + time.Duration(first)).Seconds(), Average: b.AverageJobRuntime.Seconds()}
+	return boundsJSON{Makespan: (b.Makespan + time.Duration(first)).Seconds(), Average: b.AverageJobRuntime.Seconds(),
+		MakespanBy: b.MakespanBy, AverageBy: b.AverageBy}
 }

@@ -1,0 +1,298 @@
+package bound
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// chain is a job with those that wait for it, one after the other. Their run times add up to the end of the last less the
+// first submission, so a chain is treated as one job with the stages of all.
+type chain struct {
+	release float64 // of the first, seconds
+	stages  []stage
+	alone   float64   // run time with the cluster to itself
+	work    []float64 // per row, time for which the whole cluster would be needed
+}
+
+// stage is what the tasks of a stage ask for at least. Times are in seconds.
+type stage struct {
+	ideal   resource.Vector
+	parents []int
+	count   float64   // tasks per entry of times
+	times   []float64 // least run time of each task; one entry stands for all if they are alike
+	longest float64
+	head    float64   // least time from the release of the chain to the start of a task
+	tail    float64   // least time from the end of the stage to the end of the chain
+	work    []float64 // per row, time for which the whole cluster would be needed
+	// even is work if each task did in proportion to its run time what the one does that does least.
+	even  []float64
+	sizes []choice
+	real  []float64 // run time of each task at ideal memory
+}
+
+// choice is an amount of memory that a task may be given and what it costs.
+type choice struct {
+	memory   resource.Amount
+	slowdown float64
+}
+
+// truth is what is true of one task.
+type truth struct {
+	duration float64
+	ideal    resource.Amount
+	profile  *cluster.Elasticity
+}
+
+// truths returns what is true of the tasks of a stage; a single one stands for all.
+func truths(j *trace.Job, i int) []truth {
+	s := &j.Stages[i]
+	one := truth{s.Duration.Seconds(), s.Ideal[resource.Memory], &s.Elasticity}
+	if i >= len(j.Truth) {
+		return []truth{one}
+	}
+	t := &j.Truth[i]
+	if t.Elasticity != nil {
+		one.profile = t.Elasticity
+	}
+	if len(t.Durations)+len(t.IdealMemories)+len(t.TaskPhases) == 0 {
+		one.settle(t, t.Phases, 0)
+		return []truth{one}
+	}
+	all := make([]truth, s.Tasks)
+	for n := range all {
+		all[n] = one
+		phases := t.Phases
+		if n < len(t.TaskPhases) {
+			phases = t.TaskPhases[n]
+		}
+		all[n].settle(t, phases, n)
+	}
+	return all
+}
+
+// settle fills in duration and ideal memory of task n.
+func (o *truth) settle(t *trace.StageTruth, phases []trace.Phase, n int) {
+	if len(phases) > 0 {
+		var total time.Duration
+		o.ideal = 0
+		for i := range phases {
+			total += phases[i].Duration
+			o.ideal = max(o.ideal, phases[i].Demand[resource.Memory])
+		}
+		o.duration = total.Seconds()
+	}
+	if t.Duration > 0 {
+		o.duration = t.Duration.Seconds()
+	}
+	if n < len(t.Durations) {
+		o.duration = t.Durations[n].Seconds()
+	}
+	if t.IdealMemory > 0 {
+		o.ideal = t.IdealMemory
+	}
+	if n < len(t.IdealMemories) {
+		o.ideal = t.IdealMemories[n]
+	}
+	// A simulation rounds the length of each phase to whole nanoseconds.
+	o.duration = max(0, o.duration-1e-9*float64(len(phases)))
+}
+
+// stageOf returns what a stage asks for, its works and its place in the chain aside.
+func stageOf(j *trace.Job, i int, elastic bool) stage {
+	s := &j.Stages[i]
+	st := stage{ideal: s.Ideal}
+	st.parents = append(st.parents, s.Parents...)
+	if s.Coordinator {
+		return st
+	}
+	all := truths(j, i)
+	st.count = float64(s.Tasks) / float64(len(all))
+	least, most := s.Ideal[resource.Memory], s.Ideal[resource.Memory]
+	if elastic && s.Elastic() {
+		least = s.MinMemory
+	}
+	known := map[resource.Amount]float64{}
+	for _, t := range all {
+		slowdown, seen := known[t.ideal]
+		if !seen {
+			var choices []choice
+			choices, slowdown = choicesOf(t.profile, t.ideal, least, most)
+			known[t.ideal] = slowdown
+			st.sizes = append(st.sizes, choices...)
+		}
+		d := leastTime(t.duration, slowdown)
+		st.real = append(st.real, t.duration)
+		st.times = append(st.times, d)
+		st.longest = max(st.longest, d)
+	}
+	st.sizes = undominated(st.sizes)
+	return st
+}
+
+// leastTime returns a run time at a slowdown. What is slowed down takes whole milliseconds, rounded down.
+func leastTime(d, slowdown float64) float64 {
+	if slowdown == 1 {
+		return d
+	}
+	return max(0, d*slowdown-1e-3)
+}
+
+// choicesOf returns amounts of memory among which is one with the least size × slowdown, whatever the size function, as
+// long as it is one of a row without jumps, and the least slowdown.
+func choicesOf(e *cluster.Elasticity, ideal, least, most resource.Amount) (choices []choice, slowdown float64) {
+	sizes, complete := promising(e, ideal, least, most)
+	slowdown = math.Inf(1)
+	for _, m := range sizes {
+		s := e.Slowdown(ideal, m)
+		slowdown = min(slowdown, s)
+		choices = append(choices, choice{m, s})
+	}
+	if e.Kind == cluster.Points && least < most {
+		// A measured profile may fall in a straight line to where a size jumps: any size at the least slowdown.
+		choices = append(choices, segments(e, ideal, least, most)...)
+	}
+	if !complete {
+		choices = append(choices, choice{least, 1}) // saw-teeth only slow down
+		slowdown = min(slowdown, 1)
+	}
+	return choices, slowdown
+}
+
+// segments returns, for each of a hundred equal ranges of memory, its least memory with its least slowdown: below what any
+// memory in it takes.
+func segments(e *cluster.Elasticity, ideal, least, most resource.Amount) (choices []choice) {
+	const ranges = 100
+	for i := resource.Amount(0); i < ranges; i++ {
+		from, to := least+(most-least)/ranges*i, least+(most-least)/ranges*(i+1)
+		if i == ranges-1 {
+			to = most
+		}
+		s := min(e.Slowdown(ideal, from), e.Slowdown(ideal, to))
+		for _, p := range e.Points {
+			if p.Memory >= from && p.Memory <= to {
+				s = min(s, p.Slowdown)
+			}
+		}
+		if ideal > from && ideal <= to {
+			s = min(s, e.Slowdown(ideal, ideal-1))
+		}
+		choices = append(choices, choice{from, s})
+	}
+	return choices
+}
+
+// undominated leaves out choices that take no less memory and no less time than another.
+func undominated(all []choice) (best []choice) {
+	slices.SortFunc(all, func(a, b choice) int {
+		return cmp.Or(cmp.Compare(a.memory, b.memory), cmp.Compare(a.slowdown, b.slowdown))
+	})
+	for _, c := range all {
+		if len(best) == 0 || c.slowdown < best[len(best)-1].slowdown {
+			best = append(best, c)
+		}
+	}
+	return best
+}
+
+// measure works out the work of a stage in every row.
+func (st *stage) measure(rows []row) {
+	st.work, st.even = make([]float64, len(rows)), make([]float64, len(rows))
+	var total float64
+	for _, d := range st.times {
+		total += d
+	}
+	for k := range rows {
+		r := &rows[k]
+		least, loss := st.leastArea(r)
+		rate := math.Inf(1)
+		for i, d := range st.real {
+			a := st.times[i] * least
+			if r.kind == resource.Memory {
+				a = max(0, d*least-loss)
+			}
+			st.work[k] += st.count * a / r.total
+			if st.times[i] > 0 {
+				rate = min(rate, a/st.times[i])
+			}
+		}
+		if total > 0 {
+			st.even[k] = st.count * rate * total / r.total
+		}
+	}
+}
+
+// leastArea returns the least size × slowdown of a task in a row, and what rounding of run times can take away from its
+// size × time.
+func (st *stage) leastArea(r *row) (least, loss float64) {
+	most := r.size(min(st.ideal[r.kind], r.reference))
+	if r.kind != resource.Memory {
+		return most, 0
+	}
+	least = math.Inf(1)
+	for _, c := range st.sizes {
+		least = min(least, c.slowdown*r.size(min(c.memory, r.reference)))
+	}
+	if len(st.sizes) == 1 && st.sizes[0].slowdown == 1 {
+		return least, 0
+	}
+	return least, 1e-3 * most
+}
+
+// mostSizes is how many sizes are tried at most.
+const mostSizes = 2000
+
+// promising returns sizes from least to most among which are the one with the least slowdown and the one with the least
+// memory × slowdown; complete is false if they would be too many. Between two neighbours the slowdown rises with memory or
+// stays, or it is a straight line, on which memory × slowdown has no minimum inside either: falling lines make it concave.
+func promising(e *cluster.Elasticity, ideal, least, most resource.Amount) (sizes []resource.Amount, complete bool) {
+	sizes = []resource.Amount{least, most}
+	add := func(m resource.Amount) {
+		if m > least && m < most {
+			sizes = append(sizes, m)
+		}
+	}
+	add(min(ideal, most)) // unhindered from here on
+	switch e.Kind {
+	case cluster.SawTooth:
+		// With k fills the least memory is a k+1st of the ideal.
+		for k := resource.Amount(2); ; k++ {
+			m := (ideal + k - 1) / k
+			if m <= least {
+				break
+			}
+			if k > mostSizes {
+				return sizes, false
+			}
+			add(m)
+		}
+	case cluster.SawToothTable:
+		sizes = append(sizes, percents(ideal, least, most)...)
+	case cluster.Points:
+		for _, p := range e.Points {
+			add(p.Memory)
+		}
+		// A profile need not end at slowdown 1; it ends just below ideal memory.
+		add(ideal - 1)
+	}
+	return sizes, true
+}
+
+// percents returns the least size of each whole percent of ideal: the slowdown is the same in all of one.
+func percents(ideal, least, most resource.Amount) (sizes []resource.Amount) {
+	for percent := 1.0; percent <= 100; percent++ {
+		// Where floating point is too coarse to find a percent's first byte, the bytes around it are tried as well.
+		m := resource.Amount(math.Ceil(percent * float64(ideal) / 100))
+		for _, m := range []resource.Amount{m - 1, m, m + 1} {
+			if m > least && m < most {
+				sizes = append(sizes, m)
+			}
+		}
+	}
+	return sizes
+}
