@@ -1,0 +1,157 @@
+package comparison
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func near(t *testing.T, what string, got, want, within float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= within) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// TestEstimates by hand: 1 to 5 have the mean 3 and the standard error √(2.5/5), and t for 4 degrees of freedom is 2.7764.
+func TestEstimates(t *testing.T) {
+	e := Mean([]float64{1, 2, 3, 4, 5})
+	near(t, "mean", e.Mean, 3, 1e-12)
+	near(t, "low", e.Low, 3-2.7764*math.Sqrt(0.5), 1e-9)
+	near(t, "high", e.High, 3+2.7764*math.Sqrt(0.5), 1e-9)
+	near(t, "geometric mean", GeometricMean([]float64{1, 4}).Mean, 2, 1e-12)
+	if e := Mean([]float64{7}); e.Mean != 7 || e.Interval() {
+		t.Errorf("one value: %v", e)
+	}
+	if Mean(nil).Known() || GeometricMean(nil).Known() || Mean([]float64{1, math.Inf(1)}).Known() {
+		t.Error("nothing is known of nothing")
+	}
+	// From tables of the distribution.
+	for freedom, want := range map[int]float64{1: 12.7062, 9: 2.2622, 30: 2.0423, 31: 2.0395, 40: 2.0211, 60: 2.0003, 120: 1.9799, 1000: 1.9623} {
+		near(t, "quantile", student(freedom), want, 1e-4)
+	}
+}
+
+// TestGeometricMeanOfInverse: which policy is first does not matter.
+func TestGeometricMeanOfInverse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ratios := rapid.SliceOfN(rapid.Float64Range(0.01, 100), 2, 20).Draw(t, "ratios")
+		inverse := make([]float64, len(ratios))
+		for i, r := range ratios {
+			inverse[i] = 1 / r
+		}
+		a, b := GeometricMean(ratios), GeometricMean(inverse)
+		for _, pair := range [][2]float64{{a.Mean, b.Mean}, {a.Low, b.High}, {a.High, b.Low}} {
+			if math.Abs(pair[0]*pair[1]-1) > 1e-9 {
+				t.Fatalf("%v and %v", a, b)
+			}
+		}
+	})
+}
+
+// example has two policies on three seeds; on the second the first policy fails, on the third the other.
+func example() *Comparison {
+	c := New([]Policy{{Label: "fair"}, {Label: "yarn-me:a=b", Settings: map[string]string{"yarn-me.a": "b"}}})
+	run := func(policy int, seed uint64, average float64, runtimes ...float64) Run {
+		return Run{Policy: policy, Seed: seed, Jobs: 2, Tasks: 9, Average: average, Makespan: 2 * average, Utilisation: 0.5, BoundAverage: 10,
+			BoundMakespan: 20, Runtimes: runtimes}
+	}
+	first := run(0, 1, 100, 80, 120)
+	first.Picture = &Schedule{End: 10, Nodes: []string{"n1", "n2"}, Resources: []string{"memory"}, Capacity: []float64{4},
+		Tasks: []Task{{0, 0, 0, 10, false, []float64{2}}, {0, 1, 0, 5, true, []float64{1}}, {1, 1, 2, 4, false, []float64{1}}}}
+	c.Add(first)
+	c.Add(run(1, 1, 50, 20, 240))
+	c.Add(Run{Policy: 0, Seed: 2, Error: "no room <anywhere>"})
+	c.Add(run(1, 2, 60, 60, math.NaN()))
+	c.Add(run(0, 3, 200, 100, 300))
+	c.Add(Run{Policy: 1, Seed: 3, Error: "stuck"})
+	return c
+}
+
+// TestPairs: ratios and differences are of seeds on which both have a result.
+func TestPairs(t *testing.T) {
+	s := example().Summaries()
+	near(t, "mean of fair", s[0].Average.Mean, 150, 1e-9)
+	near(t, "mean of yarn-me", s[1].Average.Mean, 55, 1e-9)
+	near(t, "over bound", s[1].AverageOver.Mean, math.Sqrt(30), 1e-9)
+	near(t, "ratio", s[1].AverageRatio.Mean, 0.5, 1e-12)
+	near(t, "difference", s[1].MakespanDifference.Mean, -100, 1e-12)
+	near(t, "ratio of the first to itself", s[0].AverageRatio.Mean, 1, 1e-12)
+	if s[1].AverageRatio.Interval() || s[0].Runs != 2 || s[0].Failed != 1 {
+		t.Errorf("%+v", s)
+	}
+	c := example()
+	if got := c.ratios[1]; len(got) != 2 || got[0] != 0.25 || got[1] != 2 {
+		t.Errorf("ratios of jobs: %v", got)
+	}
+	if got := strings.Join(c.Errors(), "\n"); got != "policy fair, seed 2: no room <anywhere>\npolicy yarn-me:a=b, seed 3: stuck" {
+		t.Error(got)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	var b bytes.Buffer
+	c := example()
+	if err := c.WriteCSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Join(columns, ",") + `,error
+fair,1,2,0,9,0,100,200,0.5,0,10,20,
+yarn-me:a=b,1,2,0,9,0,50,100,0.5,0,10,20,
+fair,2,,,,,,,,,,,no room <anywhere>
+yarn-me:a=b,2,2,0,9,0,60,120,0.5,0,10,20,
+fair,3,2,0,9,0,200,400,0.5,0,10,20,
+yarn-me:a=b,3,,,,,,,,,,,stuck
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+	text, err := json.Marshal(c.Documents())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{`"policy":"fair","settings":null,"runs":2,"failed_runs":1`, `"average_job_runtime_ratio":{"mean":0.5}`, `{"error":"stuck","seed":3}`} {
+		if !strings.Contains(string(text), part) {
+			t.Errorf("no %s in %s", part, text)
+		}
+	}
+}
+
+// TestPage: one file that fetches nothing, in which what others wrote is text.
+func TestPage(t *testing.T) {
+	var b bytes.Buffer
+	c := example()
+	if err := c.WritePage(&b, "a <b> & c", []Setting{{"version", "1"}}, c.Figures()); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	for _, part := range []string{"a &lt;b&gt; &amp; c", "no room &lt;anywhere&gt;", "prefers-color-scheme:dark", "Tasks on nodes, fair", "Memory granted over time", "yarn-me.a=b"} {
+		if !strings.Contains(page, part) {
+			t.Errorf("no %s in the page", part)
+		}
+	}
+	rest := strings.ReplaceAll(page, `xmlns="http://www.w3.org/2000/svg"`, "")
+	for _, part := range []string{"http", "src=", "<script", "@import", "url(", "ZgotmplZ"} {
+		if strings.Contains(rest, part) {
+			t.Errorf("%s in the page", part)
+		}
+	}
+}
+
+// TestUtilisation: the area below the line is what was held.
+func TestUtilisation(t *testing.T) {
+	s := example().pictures[0]
+	line := s.used(0, 10, 1, "x", 1)
+	area := 0.0
+	for i := range len(line.X) - 1 {
+		area += line.Y[i] / 100 * s.Capacity[0] * (line.X[i+1] - line.X[i])
+	}
+	near(t, "held", area, 2*10+1*5+1*2, 1e-9)
+	if got := s.peaks(); got[0] != 2 || got[1] != 1 {
+		t.Errorf("peaks %v", got)
+	}
+}
