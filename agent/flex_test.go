@@ -93,7 +93,7 @@ func TestFlexGivesWay(t *testing.T) {
 	b.Apply([]cluster.Order{flex})
 	b.next(cluster.DecisionDone)
 	b.until("700 MiB", flex.Container, func(r cluster.Reading) bool { return *r.Anonymous > 690<<20 })
-	regular := b.order(os.Args[0], "hold", "480", "1")
+	regular := b.order(os.Args[0], "hold", "480", "3")
 	regular.Grant = resource.Of(500, 600*resource.MiB)
 	began := time.Now()
 	b.Apply([]cluster.Order{regular})

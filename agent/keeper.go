@@ -54,7 +54,7 @@ type keptState struct {
 // news is something that the goroutine must know.
 type news struct {
 	started *memory.Started
-	of      *container // of started
+	of      *container // of started and outcome
 	ended   cluster.ContainerID
 	request *memory.Request
 	answer  chan<- memory.Action
@@ -152,9 +152,7 @@ func (k *keeper) run() {
 			if len(k.kept) == 0 {
 				continue
 			}
-			for id := range maps.Keys(k.kept) {
-				k.read(id, false, &in)
-			}
+			k.readAll(&in)
 		case <-wake.C:
 		case <-k.agent.closed.Done():
 			return
@@ -179,8 +177,10 @@ func (k *keeper) takeNews(n news, in *memory.Input) {
 	case n.request != nil:
 		k.answers[n.request.Container] = n.answer
 		in.Requests = append(in.Requests, *n.request)
+		k.readAll(in) // what is reclaimed for it must be judged by what is held now
 	case n.outcome != nil:
 		in.Outcomes = append(in.Outcomes, *n.outcome)
+		k.read(n.of.id, false, in)
 	default:
 		in.Ended = append(in.Ended, n.ended)
 		k.drop(n.ended)
@@ -209,6 +209,12 @@ func (k *keeper) drop(id cluster.ContainerID) {
 	k.mu.Lock()
 	delete(k.state, id)
 	k.mu.Unlock()
+}
+
+func (k *keeper) readAll(in *memory.Input) {
+	for id := range maps.Keys(k.kept) {
+		k.read(id, false, in)
+	}
 }
 
 // read adds a reading of a container. Swap traffic is what swap grew and shrank by, and what was faulted in again: version
@@ -289,5 +295,5 @@ func (k *keeper) perform(c *container, e memory.Envelope, a memory.Action) {
 	if err != nil && !errors.Is(err, cgroup.ErrGone) && k.agent.closed.Err() == nil {
 		k.agent.log.Warn("memory", "container", c.id, "action", a.Kind.String(), "limit", int64(a.Limit), "error", err)
 	}
-	k.tell(news{outcome: &memory.Outcome{Action: a.ID, Limit: limit, Failed: err != nil}})
+	k.tell(news{of: c, outcome: &memory.Outcome{Action: a.ID, Limit: limit, Failed: err != nil}})
 }

@@ -163,6 +163,9 @@ func (m *Manager) settle(o *Outcome) {
 func (m *Manager) finish(c *container, failed bool) {
 	kind := c.pending.Kind
 	c.pending, c.target = nil, c.limit
+	if kind == Grow && !failed {
+		c.short = false // whether it still is, the next reading will say
+	}
 	if failed && (kind == Suspend || kind == Resume) {
 		c.suspended = !c.suspended // as before; it is asked for again if it is still wanted
 	}
@@ -237,7 +240,7 @@ func (m *Manager) resumeMet() {
 // suspendShort suspends what is out of memory and was not helped in this step.
 func (m *Manager) suspendShort() {
 	for _, c := range m.ordered {
-		if c.short && !c.suspended && !c.pages && c.pending == nil && c.limit < c.Max && m.settled(c) {
+		if c.short && c.demand() >= c.limit && !c.suspended && !c.pages && c.pending == nil && c.limit < c.Max && m.settled(c) {
 			m.ask(Suspend, c, 0, Reason{Code: OutOfMemory, A: int64(c.demand()), B: int64(c.limit)})
 		}
 	}

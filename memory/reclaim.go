@@ -59,7 +59,7 @@ func (m *Manager) couldGive(r *Request, need resource.Amount) (why Reason, possi
 	var most, swapped resource.Amount
 	if r.Class != cluster.Flex {
 		for _, c := range m.ordered {
-			gives, swaps := c.gives(c.limit)
+			gives, swaps := c.gives(0, c.limit)
 			most, swapped = most+gives, swapped+swaps
 		}
 	}
@@ -72,13 +72,14 @@ func (m *Manager) couldGive(r *Request, need resource.Amount) (why Reason, possi
 	return Reason{}, true
 }
 
-// gives returns how much of need c could give, down to its least, and how much of that would go to swap.
-func (c *container) gives(need resource.Amount) (gives, swapped resource.Amount) {
-	if !c.flex() || c.pending != nil || c.limit <= c.Min {
+// gives returns how much c could give beside what it gives already, down to its least, and how much would then go to swap in
+// all.
+func (c *container) gives(already, need resource.Amount) (gives, swapped resource.Amount) {
+	if !c.flex() || c.pending != nil || c.limit-already <= c.Min {
 		return 0, 0
 	}
-	gives = min(need, c.limit-c.Min)
-	return gives, max(0, c.anonymous-(c.limit-gives))
+	gives = min(need, c.limit-already-c.Min)
+	return gives, max(0, c.anonymous-(c.limit-already-gives))
 }
 
 // slack is what c could give without swapping.
@@ -89,29 +90,33 @@ func (c *container) slack() resource.Amount {
 	return max(0, c.limit-max(c.Min, c.anonymous))
 }
 
+// gift is what one container gives.
+type gift struct {
+	from           *container
+	bytes, swapped resource.Amount
+}
+
 // reclaim lowers limits of FLEX containers until so much comes free: first what nobody uses; then from suspended ones, the
 // last of all first; then, if running ones may be suspended for it, from those. It never takes from those before protect,
 // if that is not nil, nor from REGULAR ones. It returns what will come free.
 func (m *Manager) reclaim(need resource.Amount, protect *container, running bool, why Reason) (freed resource.Amount) {
+	gifts := m.donors(protect)
 	swapLeft := m.node.SwapFree - m.promisedSwap()
 	take := func(which func(c *container) bool, most func(c *container) resource.Amount) {
-		for i := len(m.ordered) - 1; i >= 0 && freed < need; i-- {
-			c := m.ordered[i]
-			if !which(c) || protect != nil && c.order <= protect.order {
+		for i := range gifts {
+			g := &gifts[i]
+			if freed >= need || !which(g.from) {
 				continue
 			}
-			gives, swaps := c.gives(min(need-freed, most(c)))
-			if swaps > swapLeft {
-				gives, swaps = gives-(swaps-swapLeft), swapLeft
+			more, swapped := g.from.gives(g.bytes, min(need-freed, most(g.from)))
+			if over := swapped - g.swapped - swapLeft; over > 0 {
+				more, swapped = more-over, swapped-over
 			}
-			if gives <= 0 {
+			if more <= 0 {
 				continue
 			}
-			freed, swapLeft = freed+gives, swapLeft-swaps
-			if swaps > 0 && !c.suspended {
-				c.suspend(m.now)
-			}
-			m.ask(Shrink, c, c.limit-gives, why)
+			freed, swapLeft = freed+more, swapLeft-(swapped-g.swapped)
+			g.bytes, g.swapped = g.bytes+more, swapped
 		}
 	}
 	all := func(c *container) resource.Amount { return c.limit }
@@ -120,7 +125,27 @@ func (m *Manager) reclaim(need resource.Amount, protect *container, running bool
 	if running {
 		take(func(c *container) bool { return !c.suspended }, all)
 	}
+	for _, g := range gifts {
+		if g.bytes == 0 {
+			continue
+		}
+		if g.swapped > 0 && !g.from.suspended {
+			g.from.suspend(m.now)
+		}
+		m.ask(Shrink, g.from, g.from.limit-g.bytes, why)
+	}
 	return freed
+}
+
+// donors are the containers that come after protect, the last first.
+func (m *Manager) donors(protect *container) []gift {
+	var all []gift
+	for i := len(m.ordered) - 1; i >= 0; i-- {
+		if c := m.ordered[i]; protect == nil || c.order > protect.order {
+			all = append(all, gift{from: c})
+		}
+	}
+	return all
 }
 
 // promisedSwap is what shrinking under way will still write to swap.

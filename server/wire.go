@@ -63,6 +63,8 @@ type StageSpec struct {
 	CPU        int64               `json:"cpu_millicores"`
 	Memory     int64               `json:"ideal_memory_bytes,omitempty" doc:"0 takes it from the profile"`
 	MinMemory  int64               `json:"min_memory_bytes,omitempty" doc:"0 takes it from the profile, else is the ideal memory"`
+	MaxMemory  int64               `json:"max_memory_bytes,omitempty" doc:"the most a container of class flex may hold; 0 is what its node has"`
+	Heartbeat  int64               `json:"heartbeat_timeout_ns,omitempty" doc:"how long programs of a flex container may be silent; 0 is for ever"`
 	Disk       int64               `json:"disk_bytes_per_s,omitempty"`
 	Network    int64               `json:"network_bytes_per_s,omitempty"`
 	Duration   int64               `json:"duration_ns,omitempty" doc:"estimated run time at ideal memory; 0 is unknown"`
@@ -81,6 +83,7 @@ func SubmissionOf(j *trace.Job, env []string, dir string) Submission {
 		to := StageSpec{
 			Name: from.Name, Tasks: from.Tasks, Parents: from.Parents,
 			CPU: int64(from.Ideal[resource.CPU]), Memory: int64(from.Ideal[resource.Memory]), MinMemory: int64(from.MinMemory),
+			MaxMemory: int64(from.MaxMemory), Heartbeat: int64(from.HeartbeatTimeout),
 			Disk: int64(from.Ideal[resource.Disk]), Network: int64(from.Ideal[resource.Network]), Duration: int64(from.Duration),
 		}
 		if from.Elasticity.Kind != cluster.NotElastic {
@@ -107,6 +110,7 @@ func (s *Submission) live(caller cluster.Credentials) (live.Submission, error) {
 	for i, from := range s.Stages {
 		to := cluster.Stage{
 			Name: from.Name, Tasks: from.Tasks, Parents: from.Parents, MinMemory: resource.Amount(from.MinMemory),
+			MaxMemory: resource.Amount(from.MaxMemory), HeartbeatTimeout: time.Duration(from.Heartbeat),
 			Ideal: resource.Vector{resource.CPU: resource.Amount(from.CPU), resource.Memory: resource.Amount(from.Memory),
 				resource.Disk: resource.Amount(from.Disk), resource.Network: resource.Amount(from.Network)},
 			Duration: time.Duration(from.Duration),

@@ -32,6 +32,8 @@ type (
 		CPUs        string            `yaml:"cpus,omitempty"`
 		Memory      string            `yaml:"memory,omitempty"`
 		MinMemory   string            `yaml:"min_memory,omitempty"`
+		MaxMemory   string            `yaml:"max_memory,omitempty"`
+		Heartbeat   string            `yaml:"heartbeat_timeout,omitempty"`
 		Disk        string            `yaml:"disk,omitempty"`
 		Network     string            `yaml:"network,omitempty"`
 		Duration    string            `yaml:"duration,omitempty"`
@@ -145,6 +147,7 @@ func stageDocs(j *Job) []stageDoc {
 		s := &j.Stages[i]
 		docs[i] = stageDoc{Name: names[i], Coordinator: s.Coordinator, Tasks: s.Tasks,
 			Memory: memoryText(s.Ideal[resource.Memory]), MinMemory: memoryText(s.MinMemory),
+			MaxMemory: memoryText(s.MaxMemory), Heartbeat: durationText(s.HeartbeatTimeout),
 			Disk: rateText(s.Ideal[resource.Disk]), Network: rateText(s.Ideal[resource.Network]),
 			Duration: durationText(s.Duration)}
 		if s.Ideal[resource.CPU] > 0 {

@@ -75,6 +75,12 @@ func (s *stageReader) needs() {
 	if s.has("min_memory") {
 		s.stage.MinMemory = s.memory("min_memory")
 	}
+	if s.has("max_memory") {
+		s.stage.MaxMemory = s.memory("max_memory")
+	}
+	if s.has("heartbeat_timeout") {
+		s.stage.HeartbeatTimeout = s.duration("heartbeat_timeout", 1)
+	}
 	if s.has("disk") {
 		ideal[resource.Disk] = s.rate("disk")
 	}
@@ -93,6 +99,8 @@ func (s *stageReader) checkNeeds() {
 	case memory == 0 && s.profile == "" && !s.stage.Coordinator:
 		s.memory("memory")
 	case memory == 0 && s.profile != "":
+	case s.stage.MaxMemory != 0 && s.stage.MaxMemory < memory:
+		s.fail("max_memory", "must be at least memory, which is %s", resource.FormatMemoryExact(memory))
 	case s.stage.MinMemory > memory:
 		s.fail("min_memory", "must be at most memory, which is %s", resource.FormatMemoryExact(memory))
 	}

@@ -33,6 +33,8 @@ type (
 		Coordinator bool            `json:"coordinator"`
 		Needs       amounts         `json:"needs"` // CPU, memory, disk, network; zeros at its end are left out
 		MinMemory   resource.Amount `json:"min_memory"`
+		MaxMemory   resource.Amount `json:"max_memory"`
+		Heartbeat   int64           `json:"heartbeat_timeout"`
 		Duration    int64           `json:"duration"`
 		Elasticity  *elasticityLine `json:"elasticity"`
 		Truth       *truthLine      `json:"truth"`
@@ -190,6 +192,8 @@ func (e *jobEncoder) stage(j *Job, i int) {
 		e.needs(s.Ideal)
 	}
 	e.whole("min_memory", int64(s.MinMemory))
+	e.whole("max_memory", int64(s.MaxMemory))
+	e.whole("heartbeat_timeout", e.units(s.HeartbeatTimeout))
 	e.whole("duration", e.units(s.Duration))
 	if y := &s.Elasticity; y.Kind != cluster.NotElastic || y.Factor != 0 || y.Points != nil || y.DiskRate != 0 {
 		e.elasticity(&s.Elasticity)
@@ -383,6 +387,7 @@ func (d *jobDecoder) stage(j *Job, i int, l *stageLine) {
 	if copy(s.Ideal[:], l.Needs) != len(l.Needs) {
 		d.failf("needs: must be %d numbers at most", resource.NumKinds)
 	}
+	s.MaxMemory, s.HeartbeatTimeout = l.MaxMemory, d.time("heartbeat_timeout", l.Heartbeat)
 	s.Duration = d.time("duration", l.Duration)
 	if l.Elasticity != nil {
 		s.Elasticity = d.elasticity(l.Elasticity)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -33,17 +34,25 @@ bellows; 128 + n if signal n ended it. Ctrl-C kills the job. The command reads
 no input.
 
 Less than the ideal memory is possible from --min-memory on. What it costs is
-known from --profile, or believed to be --penalty.`
+known from --profile, or believed to be --penalty.
+
+With --class flex the container breathes: it starts with --memory and grows up
+to --max-memory while there is room; when others need the room its memory goes
+to swap, and it waits instead of being killed.`
 
 const runExample = `  bellows run --memory 1GiB -- python3 train.py
   bellows run --memory 1GiB --min-memory 200MiB --duration 40s \
       -- sort -S {memory*0.8} -o out.txt big.txt
+  bellows run --class flex --memory 256MiB --max-memory 8GiB -- ./train
   bellows run --profile sort-big -d -- sort -S {memory*0.8} big.txt`
 
 // runOptions are the flags of run.
 type runOptions struct {
 	place       place
 	memory, min resource.Amount
+	max         resource.Amount
+	heartbeat   time.Duration
+	runtime     string
 	cpus        resource.Amount
 	disk        resource.Amount
 	duration    time.Duration
@@ -76,6 +85,7 @@ func runCommand() *cobra.Command {
 	f.SetInterspersed(false) // what follows the command belongs to it
 	f.Var(memoryValue(&o.memory), "memory", "ideal memory: what it needs to run unhindered")
 	f.Var(memoryValue(&o.min), "min-memory", "least memory; unless given, the ideal")
+	f.Var(memoryValue(&o.max), "max-memory", "most memory of a flex container; unless given, what the machine manages")
 	f.Var(cpuValue(&o.cpus), "cpus", "cores")
 	f.Var(amountValue{&o.disk, 0, resource.Disk}, "disk", "disk bandwidth, such as 50MB/s")
 	f.Var(durationValue{&o.duration, time.Millisecond}, "duration", "estimated run time with the ideal memory")
@@ -84,6 +94,8 @@ func runCommand() *cobra.Command {
 	f.StringVar(&o.name, "name", "", "`name` of the job; unless given, that of the program")
 	f.StringVar(&o.queue, "queue", "", "`name` of the job's queue")
 	f.Var(choiceValue{&o.class, []string{"regular", "flex"}}, "class", "class of its container: regular or flex")
+	f.Var(durationValue{&o.heartbeat, time.Millisecond}, "heartbeat-timeout", "of a flex container: how long its programs may be silent")
+	f.Var(choiceValue{&o.runtime, []string{"jvm"}}, "runtime", "what runs in a flex container; jvm: java gets -Xmx of the most memory")
 	f.Var(countValue{&o.maxAttempts, 1, 1000}, "max-attempts", "how often to try before the job has failed")
 	f.BoolVarP(&o.detach, "detach", "d", false, "print the job's id and leave it alone")
 	f.BoolVar(&o.asJSON, "json", false, "with -d: print JSON")
@@ -126,6 +138,9 @@ func (o *runOptions) submission(args []string) (server.Submission, error) {
 	case o.min > o.memory && o.memory > 0:
 		return s, usagef("min-memory %s: must be at most the ideal memory, %s", resource.FormatMemory(o.min), resource.FormatMemory(o.memory))
 	}
+	if err := o.checkFlex(); err != nil {
+		return s, err
+	}
 	dir, err := os.Getwd()
 	if err != nil {
 		return s, fmt.Errorf("find the working directory: %w", err)
@@ -137,18 +152,56 @@ func (o *runOptions) submission(args []string) (server.Submission, error) {
 	if name == "" {
 		name = filepath.Base(args[0])
 	}
-	stage := cluster.Stage{Name: name, Tasks: 1, Ideal: resource.Of(o.cpus, o.memory).With(resource.Disk, o.disk), MinMemory: o.min, Duration: o.duration}
+	stage := cluster.Stage{Name: name, Tasks: 1, Ideal: resource.Of(o.cpus, o.memory).With(resource.Disk, o.disk), MinMemory: o.min, Duration: o.duration,
+		MaxMemory: o.max, HeartbeatTimeout: o.heartbeat}
 	if o.min > 0 && o.profile == "" {
 		if stage.Elasticity, err = trace.ParsePenalty(o.penalty); err != nil {
 			return s, usage(err)
 		}
 	}
 	job := trace.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts, Stages: []cluster.Stage{stage}},
-		Commands: []trace.Command{{Args: args}}, Profiles: []string{o.profile}}
+		Commands: []trace.Command{{Args: o.withHeap(args)}}, Profiles: []string{o.profile}}
 	if err := job.Class.UnmarshalText([]byte(o.class)); err != nil {
 		return s, usage(err)
 	}
 	return server.SubmissionOf(&job, os.Environ(), dir), nil
+}
+
+// checkFlex refuses what means something for flex containers only.
+func (o *runOptions) checkFlex() error {
+	switch {
+	case o.class == "flex" && o.max > 0 && o.max < o.memory:
+		return usagef("max-memory %s: must be at least the memory it starts with, %s", resource.FormatMemory(o.max), resource.FormatMemory(o.memory))
+	case o.class == "flex" && o.runtime == "jvm" && o.max == 0:
+		return usagef("runtime jvm: needs --max-memory, which the heap is made to fit")
+	case o.class == "flex" && o.min > 0:
+		return usagef("min-memory %s: is for regular containers; a flex one starts with --memory", resource.FormatMemory(o.min))
+	case o.class == "flex":
+	case o.max > 0:
+		return usagef("max-memory %s: needs --class flex", resource.FormatMemory(o.max))
+	case o.heartbeat > 0:
+		return usagef("heartbeat-timeout %v: needs --class flex", o.heartbeat)
+	case o.runtime != "":
+		return usagef("runtime %s: needs --class flex", o.runtime)
+	}
+	return nil
+}
+
+// heapShare of the most memory is the heap of a JVM: the rest is for its own needs and for stacks.
+const heapShare = 0.8
+
+// withHeap gives java a heap for the most memory, unless it was given one.
+func (o *runOptions) withHeap(args []string) []string {
+	if o.runtime != "jvm" {
+		return args
+	}
+	for _, a := range args {
+		if strings.HasPrefix(a, "-Xmx") || strings.HasPrefix(a, "-XX:MaxRAM") || strings.HasPrefix(a, "-XX:MaxHeapSize") {
+			return args
+		}
+	}
+	heap := resource.Amount(heapShare*float64(o.max)) / resource.KiB
+	return slices.Insert(slices.Clone(args), 1, fmt.Sprintf("-Xmx%dk", heap))
 }
 
 // findProgram returns an error if there is no such program. One whose name has placeholders cannot be looked up yet.
