@@ -150,7 +150,7 @@ func TestSwapFile(t *testing.T) {
 	}
 	if host, err := cgroup.Discover(""); err == nil {
 		if _, ok := host.Serves(cgroup.Memory); ok {
-			c := container(t, dir, "x=$(head -c 20000000 /dev/zero | tr '\\0' x); echo ${#x} > length")
+			c := container(t, dir, "x=$(head -c 20000000 /dev/zero | tr '\\0' x); printf %s $x | wc -c > length")
 			m, err := c.Paging(64*mib).RunWay(context.Background(), Page, 16*mib)
 			if err != nil || m.Failure != "" {
 				t.Errorf("paging: %+v, %v", m, err)
