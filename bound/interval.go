@@ -45,10 +45,17 @@ type constraint struct {
 
 // interval returns the bound on the sum of run times of all chains. makespan is a bound in seconds.
 func (p *problem) interval(iterations int, makespan float64) float64 {
-	x := p.relax(makespan)
+	n := 150
+	if len(p.chains) > 1000 {
+		n = 60
+	}
+	return p.relax(makespan, n).ascend(iterations)
+}
+
+// ascend improves prices and weights and returns the best bound seen.
+func (x *relaxation) ascend(iterations int) float64 {
 	best, stuck, step := math.Inf(-1), 0, 0.1
-	var bestPrice [][]float64
-	var bestWeights [][]float64
+	var bestPrice, bestWeights [][]float64
 	for range iterations {
 		value, used := x.evaluate()
 		if value > best {
@@ -93,13 +100,9 @@ func (x *relaxation) weights() [][]float64 {
 	return all
 }
 
-// relax sets the linear program up.
-func (p *problem) relax(makespan float64) *relaxation {
+// relax sets the linear program up, with n intervals and a last one without end.
+func (p *problem) relax(makespan float64, n int) *relaxation {
 	x := &relaxation{rows: p.tightest()}
-	n := 150
-	if len(p.chains) > 1000 {
-		n = 60
-	}
 	end := p.first + max(1e-6, 1.3*makespan)
 	for l := range n + 1 {
 		x.starts = append(x.starts, p.first+(end-p.first)*float64(l)/float64(n))

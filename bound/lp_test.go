@@ -1,0 +1,143 @@
+package bound
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize/convex/lp"
+
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/sim"
+)
+
+// program is a linear program min c·x, A x <= b, E x = f, x >= 0, built row by row.
+type program struct {
+	cost       []float64
+	limits     [][]float64
+	limit      []float64
+	equalities [][]float64
+	equal      []float64
+}
+
+func (g *program) row() []float64 { return make([]float64, len(g.cost)) }
+
+// solve writes it with slack variables and solves it with the simplex method.
+func (g *program) solve() (float64, error) {
+	n, m := len(g.cost), len(g.limits)
+	a := mat.NewDense(m+len(g.equalities), n+m, nil)
+	b := make([]float64, m+len(g.equalities))
+	for i, r := range g.limits {
+		for j, v := range r {
+			a.Set(i, j, v)
+		}
+		a.Set(i, n+i, 1)
+		b[i] = g.limit[i]
+	}
+	for i, r := range g.equalities {
+		for j, v := range r {
+			a.Set(m+i, j, v)
+		}
+		b[m+i] = g.equal[i]
+	}
+	value, _, err := lp.Simplex(append(append([]float64{}, g.cost...), make([]float64, m)...), a, b, 1e-9, nil)
+	return value, err
+}
+
+// exact returns the optimum of the linear program that x relaxes.
+func (x *relaxation) exact() (float64, error) {
+	intervals, stages := len(x.starts), len(x.stages)
+	end := func(c int) int { return stages*intervals + c } // the variable of a chain's end
+	g := program{cost: make([]float64, stages*intervals+len(x.chains))}
+	var released float64
+	for c := range x.chains {
+		g.cost[end(c)] = 1
+		released += x.chains[c].release
+		for _, k := range x.chains[c].constraints {
+			r := g.row()
+			r[end(c)] = -1
+			for q, s := range k.stages {
+				for l := range intervals {
+					r[s*intervals+l] += k.parts[q] * x.stages[s].left[l]
+				}
+			}
+			g.limits, g.limit = append(g.limits, r), append(g.limit, -k.constant)
+		}
+	}
+	for s := range x.stages {
+		whole := g.row()
+		for l := range intervals {
+			whole[s*intervals+l] = 1
+			r := g.row()
+			r[s*intervals+l] = 1
+			g.limits, g.limit = append(g.limits, r), append(g.limit, x.stages[s].most[l])
+		}
+		g.equalities, g.equal = append(g.equalities, whole), append(g.equal, 1)
+	}
+	for l := range intervals - 1 {
+		for k := range x.rows {
+			r := g.row()
+			for s := range x.stages {
+				r[s*intervals+l] = x.stages[s].work[k]
+			}
+			g.limits, g.limit = append(g.limits, r), append(g.limit, x.starts[l+1]-x.starts[l])
+		}
+	}
+	value, err := g.solve()
+	return value - released, err
+}
+
+// The interval bound is never above the optimum of its linear program, and near it.
+func TestIntervalBoundAgainstSimplex(t *testing.T) {
+	solved, least, sum := 0, math.Inf(1), 0.0
+	for seed := range uint64(60) {
+		w := tinyWorkload(rand.New(rand.NewPCG(seed, 5)))
+		p := newProblem(w, sim.Uniform(1, resource.Of(4*resource.Core, 100*resource.MB)), true)
+		makespan := p.lastByArea(0) - p.first
+		for k := range p.rows {
+			makespan = max(makespan, p.lastByArea(k)-p.first)
+		}
+		x := p.relax(makespan, 8)
+		want, err := x.exact()
+		if err != nil {
+			t.Logf("seed %d: simplex: %v", seed, err)
+			continue
+		}
+		got := x.ascend(DefaultIterations)
+		if got > want*(1+1e-6)+1e-6 {
+			t.Fatalf("seed %d: %v, the linear program has %v", seed, got, want)
+		}
+		solved++
+		least, sum = min(least, got/want), sum+got/want
+	}
+	t.Logf("%d solved; bound over optimum of the program: mean %.4f, worst %.4f", solved, sum/float64(solved), least)
+	if solved < 40 || sum/float64(solved) < 0.97 {
+		t.Errorf("%d of 60 solved, want 40; on average %.4f of the optimum, want 0.97", solved, sum/float64(solved))
+	}
+}
+
+// A point on the simplex is where it was; others come to lie on it, in the same order.
+func TestProject(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 6))
+	for range 500 {
+		w := make([]float64, 1+r.IntN(6))
+		for i := range w {
+			w[i] = 4*r.Float64() - 1
+		}
+		before := append([]float64{}, w...)
+		project(w)
+		again := append([]float64{}, w...)
+		project(again)
+		var sum float64
+		for i := range w {
+			sum += w[i]
+			if w[i] < 0 || math.Abs(w[i]-again[i]) > 1e-12 || (i > 0 && (before[i]-before[i-1])*(w[i]-w[i-1]) < 0) {
+				t.Fatalf("%v becomes %v, then %v", before, w, again)
+			}
+		}
+		if math.Abs(sum-1) > 1e-9 {
+			t.Fatalf("%v becomes %v, which adds up to %v", before, w, sum)
+		}
+	}
+}
