@@ -75,12 +75,7 @@ type simulateOptions struct {
 }
 
 func simulateCommand() *cobra.Command {
-	o := simulateOptions{
-		nodes: 100, node: resource.Of(16*resource.Core, 10000*resource.MB),
-		perHeartbeat: 1, heartbeat: time.Second, amHeartbeat: time.Second,
-		policies: []string{"fair", "yarn-me"}, settings: map[string]string{}, parallel: 0,
-	}
-	o.workload.defaults()
+	o := simulateDefaults()
 	cmd := &cobra.Command{
 		Use:     "simulate --workload FILE|uniform|exponential",
 		Short:   "Simulate a workload under several policies",
@@ -101,16 +96,7 @@ func simulateCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	o.workload.flags(f)
-	f.Var(countValue{&o.nodes, 1, 1 << 20}, "nodes", "nodes in the cluster (1 for bellows workloads)")
-	f.Var(memoryValue(&o.node[resource.Memory]), "node-memory", "memory of a node")
-	f.Var(cpuValue(&o.node[resource.CPU]), "node-cpus", "cores of a node")
-	f.Var(amountValue{&o.node[resource.Disk], 0, resource.Disk}.orZero(), "node-disk", "disk bandwidth of a node, such as 110MB/s; 0 is unlimited")
-	f.Var(durationValue{&o.heartbeat, 0}, "heartbeat", "between reports of a node; 0: at once")
-	f.Var(countValue{&o.perHeartbeat, 0, 1 << 20}, "starts-per-heartbeat", "tasks a node starts per heartbeat; 0: any number")
-	f.Var(durationValue{&o.amHeartbeat, 0}, "am-heartbeat", "between reports of an application master; 0: jobs have none")
-	f.Var(memoryValue(&o.am[resource.Memory]).orZero(), "am-memory", "memory of an application master")
-	f.Var(cpuValue(&o.am[resource.CPU]).orZero(), "am-cpus", "cores of an application master")
-	f.Var(durationValue{&o.launchDelay, 0}, "launch-delay", "from decision to launch, where there is no application master")
+	o.clusterFlags(f)
 	f.BoolVar(&o.pool, "pool", false, "run every policy on one node as large as all: the Meganode of YARN-ME")
 	f.StringSliceVar(&o.policies, "policy", o.policies, "`names` of policies to compare, with @pool on one node as large as all: "+strings.Join(policy.Names(), ", "))
 	f.Var(settingsValue(o.settings), "set", "a policy's setting; may be given again")
@@ -119,9 +105,7 @@ func simulateCommand() *cobra.Command {
 	f.BoolVar(&o.perJob, "per-job", false, "with every job's times")
 	f.StringVar(&o.jobsFile, "jobs-json", "", "`file` to write every job's times to, as JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
-	o.workload.place.flags(cmd, true)
-	f.Lookup("state").Usage = "`directory` with the profiles named in bellows workloads, if no daemon runs (or $BELLOWS_STATE)"
-	f.Lookup("socket").Usage = "`file` where a daemon listens that has those profiles (or $BELLOWS_SOCKET)"
+	o.profileFlags(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(policy.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
