@@ -2,6 +2,7 @@ package bound
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -262,6 +263,7 @@ func TestLowerBoundsAgainstExhaustiveSearch(t *testing.T) {
 		runs = 50
 	}
 	var makespans, means float64
+	worse := map[string][]float64{}
 	for seed := range uint64(runs) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		w := tinyWorkload(r)
@@ -273,14 +275,50 @@ func TestLowerBoundsAgainstExhaustiveSearch(t *testing.T) {
 				t.Fatalf("seed %d, elastic %v: bounds %+v, but a schedule has makespan %v and mean %v\n%+v", seed, elastic, b,
 					x.makespan, time.Duration(x.mean), w)
 			}
+			if !elastic {
+				checkPolicies(t, w, &x, seed, worse)
+			}
 			makespans += b.Makespan.Seconds() / x.makespan.Seconds()
 			means += float64(b.AverageJobRuntime) / x.mean
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(worse)) {
+		slices.Sort(worse[name])
+		n := len(worse[name])
+		t.Logf("%s over best possible, rigid, mean runtime: median %.3f, worst %.3f of %d", name, worse[name][n/2], worse[name][n-1], n)
 	}
 	makespans, means = makespans/float64(2*runs), means/float64(2*runs)
 	t.Logf("bound over best possible: makespan %.3f, mean runtime %.3f", makespans, means)
 	if makespans < 0.8 || means < 0.75 {
 		t.Errorf("bound over best possible: makespan %.3f, want 0.8; mean runtime %.3f, want 0.75", makespans, means)
+	}
+}
+
+// checkPolicies checks that no policy that leaves sizes alone beats the best schedule, and notes by how much each is worse.
+func checkPolicies(t *testing.T, w *trace.Workload, x *exhaustive, seed uint64, worse map[string][]float64) {
+	t.Helper()
+	for _, name := range policy.Names() {
+		p, err := policy.New(name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := p.(policy.Elastic); ok && e.UnderSizes() {
+			continue
+		}
+		result, err := sim.Run(sim.Config{Nodes: x.nodes}, w, p)
+		if err != nil || len(result.Unfinished())+len(result.Failures()) > 0 {
+			continue // a policy may refuse what it can never run, and a task that truly needs more than it asks for fails
+		}
+		var sum float64
+		for i := range result.Jobs {
+			sum += float64(result.Jobs[i].Runtime())
+		}
+		mean := sum / float64(len(w.Jobs))
+		if result.Makespan < x.makespan || mean < x.mean*(1-1e-12) {
+			t.Fatalf("seed %d: %s has makespan %v and mean %v, the best schedule has %v and %v", seed, name, result.Makespan,
+				time.Duration(mean), x.makespan, time.Duration(x.mean))
+		}
+		worse[name] = append(worse[name], mean/x.mean)
 	}
 }
 
