@@ -31,7 +31,23 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 	if e.Why == "" {
 		e.Why = whyEnded(&e.Job)
 	}
+	d.explainBreathing(&e)
 	return e, nil
+}
+
+// explainBreathing adds what the memory manager does with FLEX containers.
+func (d *Driver) explainBreathing(e *Explanation) {
+	run := map[cluster.TaskID]int{}
+	for _, t := range e.Job.Tasks {
+		run[t.Task] = t.Run
+	}
+	readings := d.backend.Readings()
+	for i := range e.Tasks {
+		t := &e.Tasks[i]
+		if r, ok := readings[cluster.ContainerID{Task: t.Task, Run: run[t.Task]}]; ok && r.State != "" {
+			t.Usage = &r
+		}
+	}
 }
 
 func whyEnded(j *Job) string {

@@ -129,6 +129,8 @@ type TaskExplanation struct {
 	Slowdown     float64        `json:"slowdown"` // estimated run time over that at ideal memory
 	Why          string         `json:"why"`
 	EstimatedEnd time.Time      `json:"estimated_end,omitzero"`
+	// Usage is what a FLEX container has and does now; nil for others.
+	Usage *cluster.Reading `json:"usage,omitempty"`
 }
 
 // DecisionNote is a decision in words.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -76,6 +77,9 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 			text += "; it should end " + when(t.EstimatedEnd, now)
 		}
 		say(text + ": " + t.Why)
+		if t.Usage != nil {
+			say(breathing(t.Usage, now))
+		}
 	}
 	if len(e.Decisions) > 0 {
 		fmt.Fprintln(w, "\ndecided:")
@@ -87,6 +91,25 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 		_, err = fmt.Fprintf(w, "%s%s\n", head, fold(d.Why, width-len(head), indent))
 	}
 	return err
+}
+
+// breathing says what the memory manager does with a FLEX container.
+func breathing(r *cluster.Reading, now time.Time) string {
+	text := fmt.Sprintf("it holds %s of %s, and %s in swap", bytesOf(r.Anonymous), bytesOf(r.Limit), bytesOf(r.Swap))
+	if r.State == "suspended" {
+		text += fmt.Sprintf("; suspended for %s, until it may hold all of that", age(now.Sub(r.Since)))
+	}
+	if r.Why != "" {
+		text += ": " + r.Why
+	}
+	return text
+}
+
+func bytesOf(v *int64) string {
+	if v == nil {
+		return "an unknown amount"
+	}
+	return resource.FormatMemory(resource.Amount(*v))
 }
 
 // when prints a time as seen from now.

@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,8 +27,9 @@ func psCommand() *cobra.Command {
 Of a job: TASKS is how many of its tasks have succeeded, of how many; MEMORY
 what its running tasks were granted; TIME since it began, or how long it ran.
 
-Of a task: MEMORY is what it was granted, IDEAL its ideal memory, USED what its
-container holds now, or held at most once it has ended.`,
+Of a task: MEMORY is what it was granted, or of class flex what it may hold now;
+IDEAL its ideal memory, USED what its container holds now, or held at most once
+it has ended.`,
 		Example: `  bellows ps
   bellows ps --all
   bellows ps 7
@@ -180,21 +183,48 @@ func printTasks(w io.Writer, j *live.Job, now time.Time) error {
 		if int(k.Task.Stage) < len(j.Stages) {
 			ideal = j.Stages[k.Task.Stage].IdealBytes
 		}
-		t.add(k.Task.String(), strconv.Itoa(k.Run), taskState(k), memoryOrDash(k.MemoryBytes), memoryOrDash(ideal), memoryOrDash(used(k)),
-			taskTime(k, now), oneLine(k.Detail))
+		t.add(k.Task.String(), strconv.Itoa(k.Run), taskState(k), memoryOrDash(limit(k)), memoryOrDash(ideal), memoryOrDash(used(k)),
+			taskTime(k, now), oneLine(taskDetail(k)))
 	}
 	t.shrinks = len(t.heads) - 1
 	return t.write(w)
 }
 
 func taskState(t *live.Task) string {
-	if t.State != "ended" {
+	switch {
+	case t.Usage != nil && t.Usage.State == "suspended" && t.State == "running":
+		return t.Usage.State
+	case t.State != "ended":
 		return t.State
 	}
 	if t.Exit != nil && t.Exit.Code != 0 && t.Outcome == "failed" {
 		return fmt.Sprintf("%s (%d)", t.Outcome, t.Exit.Code)
 	}
 	return t.Outcome
+}
+
+// limit is what a task may hold: what it was granted, unless its container breathes.
+func limit(t *live.Task) int64 {
+	if u := t.Usage; u != nil && u.State != "" && u.Limit != nil {
+		return *u.Limit
+	}
+	return t.MemoryBytes
+}
+
+// taskDetail is what went wrong, or what the memory manager did last.
+func taskDetail(t *live.Task) string {
+	u := t.Usage
+	if t.Detail != "" || u == nil || u.State == "" {
+		return t.Detail
+	}
+	if u.Swap != nil && *u.Swap >= int64(resource.MiB) {
+		return join(resource.FormatMemory(resource.Amount(*u.Swap))+" in swap", u.Why)
+	}
+	return u.Why
+}
+
+func join(clauses ...string) string {
+	return strings.Join(slices.DeleteFunc(clauses, func(c string) bool { return c == "" }), "; ")
 }
 
 func used(t *live.Task) int64 {
