@@ -2,20 +2,18 @@ package cluster
 
 import "github.com/bellows-rm/bellows/resource"
 
-// roomIndex finds the first node, by NodeID, with enough free CPU and memory, in O(log nodes). It is a complete binary
+// roomIndex finds the first node, by NodeID, with enough free of every resource, in O(log nodes). It is a complete binary
 // tree of component-wise maxima over the nodes.
 type roomIndex struct {
 	leaves int // a power of two
-	tree   []room
+	tree   []resource.Vector
 }
 
-type room struct{ cpu, memory resource.Amount }
-
 // closed is the room of a node that takes no new work.
-var closed = room{-1, -1}
+var closed = resource.Vector{-1, -1, -1, -1}
 
 // set stores what node n offers, growing the tree as needed.
-func (x *roomIndex) set(n NodeID, r room) {
+func (x *roomIndex) set(n NodeID, r resource.Vector) {
 	for int(n) >= x.leaves {
 		x.grow()
 	}
@@ -25,8 +23,7 @@ func (x *roomIndex) set(n NodeID, r room) {
 	}
 	x.tree[i] = r
 	for i >>= 1; i >= 1; i >>= 1 {
-		a, b := x.tree[2*i], x.tree[2*i+1]
-		m := room{max(a.cpu, b.cpu), max(a.memory, b.memory)}
+		m := x.tree[2*i].Max(x.tree[2*i+1])
 		if x.tree[i] == m {
 			return
 		}
@@ -38,7 +35,7 @@ func (x *roomIndex) grow() {
 	old := x.tree
 	oldLeaves := x.leaves
 	x.leaves = max(1, 2*x.leaves)
-	x.tree = make([]room, 2*x.leaves)
+	x.tree = make([]resource.Vector, 2*x.leaves)
 	for i := range x.tree {
 		x.tree[i] = closed
 	}
@@ -46,13 +43,12 @@ func (x *roomIndex) grow() {
 		x.tree[x.leaves+n] = old[oldLeaves+n]
 	}
 	for i := x.leaves - 1; i >= 1; i-- {
-		a, b := x.tree[2*i], x.tree[2*i+1]
-		x.tree[i] = room{max(a.cpu, b.cpu), max(a.memory, b.memory)}
+		x.tree[i] = x.tree[2*i].Max(x.tree[2*i+1])
 	}
 }
 
 // first returns the lowest node >= from with at least need; ok is false if there is none.
-func (x *roomIndex) first(need room, from NodeID) (n NodeID, ok bool) {
+func (x *roomIndex) first(need resource.Vector, from NodeID) (n NodeID, ok bool) {
 	if from < 0 {
 		from = 0
 	}
@@ -62,10 +58,10 @@ func (x *roomIndex) first(need room, from NodeID) (n NodeID, ok bool) {
 	return x.search(1, 0, x.leaves, need, from)
 }
 
-// search looks below tree node i, which covers leaves [low, low+width). The maxima of CPU and memory may come from
+// search looks below tree node i, which covers leaves [low, low+width). The maxima of two resources may come from
 // different nodes, so that a promising subtree can still hold nothing.
-func (x *roomIndex) search(i, low, width int, need room, from NodeID) (NodeID, bool) {
-	if low+width <= int(from) || x.tree[i].cpu < need.cpu || x.tree[i].memory < need.memory {
+func (x *roomIndex) search(i, low, width int, need resource.Vector, from NodeID) (NodeID, bool) {
+	if low+width <= int(from) || !need.FitsIn(x.tree[i]) {
 		return 0, false
 	}
 	if width == 1 {

@@ -40,7 +40,7 @@ func (p *Plan) Close() ([]Decision, error) {
 // nodes whose heartbeat it is.
 func (p *Plan) FirstFit(need resource.Vector) (*NodeState, bool) {
 	if p.Heartbeat == 0 {
-		return p.firstOpen(need)
+		return p.FirstOpen(need, 0)
 	}
 	if p.StartsPerHeartbeat > 0 && p.starts >= p.StartsPerHeartbeat*len(p.Changes.Heartbeats) {
 		return nil, false
@@ -53,21 +53,12 @@ func (p *Plan) FirstFit(need resource.Vector) (*NodeState, bool) {
 	return nil, false
 }
 
-// firstOpen is FirstOpen that looks at every resource.
-func (p *Plan) firstOpen(need resource.Vector) (*NodeState, bool) {
-	n, ok := p.FirstOpen(need, 0)
-	for ok && !need.FitsIn(n.Free) {
-		n, ok = p.FirstOpen(need, n.ID+1)
-	}
-	return n, ok
-}
-
 // NoRoom says what of need no node has free, if none that takes new work has all of it; ok is false if one has.
 func (p *Plan) NoRoom(need resource.Vector) (why Reason, ok bool) {
-	if _, room := p.firstOpen(need); room {
+	if _, room := p.FirstOpen(need, 0); room {
 		return Reason{}, false
 	}
-	if n, room := p.FirstOpen(need, 0); room {
+	if n, room := p.FirstOpen(resource.Of(need[resource.CPU], need[resource.Memory]), 0); room {
 		for _, k := range []resource.Kind{resource.Disk, resource.Network} {
 			if need[k] > n.Free[k] {
 				return Because(NoBandwidth, int64(k), int64(need[k])), true

@@ -77,7 +77,6 @@ func (s *Snapshot) Job(id JobID) (*JobState, bool) {
 }
 
 // FirstOpen returns the node with the lowest NodeID >= from that is not reserved and has need free, in O(log nodes).
-// Only CPU and memory are looked at.
 func (s *Snapshot) FirstOpen(need resource.Vector, from NodeID) (*NodeState, bool) {
 	return s.first(&s.open, need, from)
 }
@@ -89,7 +88,7 @@ func (s *Snapshot) FirstReserved(need resource.Vector, from NodeID) (*NodeState,
 
 func (s *Snapshot) first(x *roomIndex, need resource.Vector, from NodeID) (*NodeState, bool) {
 	s.file()
-	n, ok := x.first(room{need[resource.CPU], need[resource.Memory]}, from)
+	n, ok := x.first(need, from)
 	if !ok {
 		return nil, false
 	}
@@ -255,9 +254,9 @@ func (s *Snapshot) file() {
 		switch {
 		case n.Gone:
 		case n.ReservedFor != nil:
-			kept = room{n.Free[resource.CPU], n.Free[resource.Memory]}
+			kept = n.Free
 		default:
-			open = room{n.Free[resource.CPU], n.Free[resource.Memory]}
+			open = n.Free
 		}
 		s.open.set(n.ID, open)
 		s.kept.set(n.ID, kept)
