@@ -70,6 +70,7 @@ type simulateOptions struct {
 	parallel int
 
 	asJSON, perJob bool
+	intervals      bool // work out the interval bound too
 	jobsFile       string
 	quiet          bool
 }
@@ -102,6 +103,7 @@ func simulateCommand() *cobra.Command {
 	f.Var(settingsValue(o.settings), "set", "a policy's setting; may be given again")
 	f.Var(countValue{&o.parallel, 0, 1 << 10}, "parallel", "policies that run at the same time; 0: one per core")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
+	f.BoolVar(&o.intervals, "bounds", false, "with the interval bound, a better least job runtime; takes seconds")
 	f.BoolVar(&o.perJob, "per-job", false, "with every job's times")
 	f.StringVar(&o.jobsFile, "jobs-json", "", "`file` to write every job's times to, as JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")

@@ -324,7 +324,11 @@ func (s *simulation) underSizes(i int) bool {
 
 // bounds returns what policy i cannot beat. A makespan counts from the origin, not from the first submission.
 func (s *simulation) bounds(i int) boundsJSON {
-	b := bound.Of(s.workload, s.contenders[i].config.Nodes, s.underSizes(i), bound.Options{})
+	var options bound.Options
+	if s.options.intervals {
+		options.Iterations = bound.DefaultIterations
+	}
+	b := bound.Of(s.workload, s.contenders[i].config.Nodes, s.underSizes(i), options)
 	first := timeline.Never
 	for j := range s.workload.Jobs {
 		if s.workload.Jobs[j].After < 0 {
