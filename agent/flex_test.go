@@ -3,39 +3,15 @@ package agent
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/resource"
 )
-
-// needSwap makes sure that the machine swaps, to a file of the test's own if it does not yet.
-func needSwap(t *testing.T) {
-	t.Helper()
-	text, err := os.ReadFile("/proc/swaps")
-	if err != nil {
-		t.Skipf("needs swap: %v", err)
-	}
-	if strings.Count(string(text), "\n") > 1 {
-		return
-	}
-	file := filepath.Join(t.TempDir(), "swap")
-	for _, args := range [][]string{{"fallocate", "-l", "768M", file}, {"chmod", "600", file}, {"mkswap", "-q", file}, {"swapon", file}} {
-		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-			t.Skipf("needs swap: %s: %v: %s", strings.Join(args, " "), err, out)
-		}
-	}
-	t.Cleanup(func() {
-		if out, err := exec.Command("swapoff", file).CombinedOutput(); err != nil {
-			t.Errorf("swapoff: %v: %s", err, out)
-		}
-	})
-}
 
 // flexOrder starts a program that holds so many MiB for so long, in a FLEX container that begins with 64 MiB.
 func (b *bench) flexOrder(mib int, seconds float64) cluster.Order {
@@ -74,7 +50,7 @@ func show(r cluster.Reading) string {
 }
 
 func TestFlexGrows(t *testing.T) {
-	needSwap(t)
+	testswap.Need(t, 768<<20)
 	b := newBench(t)
 	o := b.flexOrder(400, 3)
 	b.Apply([]cluster.Order{o})
@@ -87,7 +63,7 @@ func TestFlexGrows(t *testing.T) {
 
 // TestFlexGivesWay starts a REGULAR container on a node that a FLEX one has filled.
 func TestFlexGivesWay(t *testing.T) {
-	needSwap(t)
+	testswap.Need(t, 768<<20)
 	b := newBench(t)
 	flex := b.flexOrder(700, 5)
 	b.Apply([]cluster.Order{flex})

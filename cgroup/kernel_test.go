@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/internal/testswap"
 )
 
 // The tests named TestKernel run against the kernel of the machine, whatever versions it has mounted.
@@ -507,9 +509,7 @@ func TestKernelAddProc(t *testing.T) {
 
 func TestKernelSwapAndReclaim(t *testing.T) {
 	ctx := testContext(t)
-	if swaps, err := os.ReadFile("/proc/swaps"); err != nil || strings.Count(string(swaps), "\n") < 2 {
-		t.Skip("needs swap")
-	}
+	testswap.Need(t, 512*mib)
 	g := testGroup(t)
 	if err := g.Apply(ctx, Limits{MemoryBytes: At(192 * mib), SwapBytes: At(256 * mib)}); err != nil {
 		t.Fatal(err)

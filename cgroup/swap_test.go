@@ -5,38 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/bellows-rm/bellows/internal/testswap"
 )
 
-// needSwap makes sure that the machine swaps, to a file of the test's own if it does not yet.
-func needSwap(t *testing.T) {
-	t.Helper()
-	text, err := os.ReadFile("/proc/swaps")
-	if err != nil {
-		t.Skipf("needs swap: %v", err)
-	}
-	if strings.Count(string(text), "\n") > 1 {
-		return
-	}
-	file := filepath.Join(t.TempDir(), "swap")
-	for _, args := range [][]string{{"fallocate", "-l", "512M", file}, {"chmod", "600", file}, {"mkswap", "-q", file}, {"swapon", file}} {
-		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-			t.Skipf("needs swap: %s: %v: %s", strings.Join(args, " "), err, out)
-		}
-	}
-	t.Cleanup(func() {
-		if out, err := exec.Command("swapoff", file).CombinedOutput(); err != nil {
-			t.Errorf("swapoff: %v: %s", err, out)
-		}
-	})
-}
-
 func TestKernelNotice(t *testing.T) {
-	needSwap(t)
+	testswap.Need(t, 512*mib)
 	ctx := testContext(t)
 	g := testGroup(t)
 	if err := g.Apply(ctx, Limits{MemoryBytes: At(64 * mib)}); err != nil {
@@ -86,7 +62,7 @@ func TestKernelNotice(t *testing.T) {
 }
 
 func TestKernelPageOutAndPrefetch(t *testing.T) {
-	needSwap(t)
+	testswap.Need(t, 512*mib)
 	ctx := testContext(t)
 	g := testGroup(t, Freezer)
 	c := start(t, g, fmt.Sprint("hold ", 96*mib)).ready(t)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -135,6 +136,7 @@ func TestSwapFile(t *testing.T) {
 	if !onDisk(dir) {
 		t.Skip("needs a folder on a disk")
 	}
+	testswap.Lock(t)
 	swap, err := NewSwapFile(dir, 64*mib)
 	if err != nil {
 		t.Skipf("no swap file can be had: %v", err)

@@ -75,6 +75,8 @@ var folders = []folder{
 		"a harness that knows nothing of what it tests serves every package"},
 	{"internal/architecture", nil,
 		"a judge has no friends"},
+	{"internal/testswap", nil,
+		"tests of any package may need it"},
 	{"internal/testrun", nil,
 		"it must also run where nothing else of the project compiles"},
 }

@@ -1,0 +1,59 @@
+// Package testswap gives tests swap: one test at a time on a machine, because the kernel swaps wherever there is room, and a
+// swap file that is turned off drives what is in it back into memory.
+package testswap
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Lock waits until no other test uses swap, and keeps it so until the test ends.
+func Lock(t testing.TB) {
+	t.Helper()
+	path := filepath.Join(os.TempDir(), "bellows-test-swap.lock")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		t.Skipf("needs swap, and a lock on it: %v", err)
+	}
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil || time.Now().After(end) {
+			break
+		}
+	}
+	if err != nil {
+		f.Close()
+		t.Fatalf("another test holds %s: %v", path, err)
+	}
+	t.Cleanup(func() { f.Close() })
+}
+
+// Need is Lock, and makes sure that the machine swaps: to a file of that many bytes of the test's own if it does not yet.
+func Need(t testing.TB, bytes int64) {
+	t.Helper()
+	Lock(t)
+	text, err := os.ReadFile("/proc/swaps")
+	if err != nil {
+		t.Skipf("needs swap: %v", err)
+	}
+	if strings.Count(string(text), "\n") > 1 {
+		return
+	}
+	file := filepath.Join(t.TempDir(), "swap")
+	for _, args := range [][]string{{"fallocate", "-l", fmt.Sprint(bytes), file}, {"chmod", "600", file}, {"mkswap", "-q", file}, {"swapon", file}} {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Skipf("needs swap: %s: %v: %s", strings.Join(args, " "), err, out)
+		}
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("swapoff", file).CombinedOutput(); err != nil {
+			t.Errorf("swapoff: %v: %s", err, out)
+		}
+	})
+}
