@@ -23,9 +23,10 @@ import (
 	"github.com/bellows-rm/bellows/trace"
 )
 
-const compareLong = `Run policies on many seeds of a workload, on all cores, and print how they compare:
-means with their 95 % confidence intervals, each result over a lower bound that
-no policy of its kind can beat, and each policy over the first on the same seeds.
+const compareLong = `Run policies on many seeds of a workload, on all cores, and print how they
+compare: means with their 95 % confidence intervals, each result over a lower
+bound that no policy of its kind can beat, and each policy over the first on the
+same seeds.
 
 WORKLOAD is uniform or exponential, of which every seed draws another workload,
 or a file. What is random about a file is how far off estimates are: seeds need
@@ -96,6 +97,7 @@ func compareCommand() *cobra.Command {
 	f.StringVar(&o.pngDir, "png", "", "`directory` to write pictures to, as PNG")
 	f.StringVar(&o.web, "html", "", "`file` to write table and pictures to, as one page")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
+	f.BoolVar(&o.intervals, "bounds", false, "with the interval bound, a better least job runtime; takes longer")
 	f.BoolVar(&o.cpu, "cpu", false, "with the CPU time of every run, which differs from call to call")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	o.profileFlags(cmd)
@@ -300,7 +302,11 @@ func (c *compared) one(ctx context.Context, i int) comparison.Run {
 		grants = grantsOf(&this.config)
 	}
 	e, ok := this.policy.(policy.Elastic)
-	bounds := bound.Of(w, this.config.Nodes, ok && e.UnderSizes(), bound.Options{})
+	which := bound.Options{}
+	if c.intervals {
+		which.Iterations = bound.DefaultIterations
+	}
+	bounds := bound.Of(w, this.config.Nodes, ok && e.UnderSizes(), which)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	begin := cpuTime(unix.CLOCK_THREAD_CPUTIME_ID)
