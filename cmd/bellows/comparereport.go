@@ -142,8 +142,13 @@ func (c *compared) print(out io.Writer, doc simulationJSON) error {
 	if err := t.write(out); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "\n%s\n", fold(c.comparison.Method(), width, ""))
-	return err
+	fmt.Fprintln(out)
+	for _, note := range append(c.comparison.Notes(), c.comparison.Method()) {
+		if _, err := fmt.Fprintln(out, fold(note, width, "")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeFiles writes all that flags ask for.

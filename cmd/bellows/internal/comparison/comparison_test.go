@@ -58,7 +58,7 @@ func example() *Comparison {
 	c := New([]Policy{{Label: "fair"}, {Label: "yarn-me:a=b", Settings: map[string]string{"yarn-me.a": "b"}}})
 	run := func(policy int, seed uint64, average float64, runtimes ...float64) Run {
 		return Run{Policy: policy, Seed: seed, Jobs: 2, Tasks: 9, Average: average, Makespan: 2 * average, Utilisation: 0.5, BoundAverage: 10,
-			BoundMakespan: 20, Runtimes: runtimes}
+			BoundMakespan: 20, FailedJobs: policy, Runtimes: runtimes}
 	}
 	first := run(0, 1, 100, 80, 120)
 	first.Picture = &Schedule{End: 10, Nodes: []string{"n1", "n2"}, Resources: []string{"memory"}, Capacity: []float64{4},
@@ -88,6 +88,9 @@ func TestPairs(t *testing.T) {
 	if got := c.ratios[1]; len(got) != 2 || got[0] != 0.25 || got[1] != 2 {
 		t.Errorf("ratios of jobs: %v", got)
 	}
+	if got := strings.Join(c.Notes(), "\n"); got != "yarn-me:a=b: 2 jobs failed over all runs; job runtimes leave them out." {
+		t.Error(got)
+	}
 	if got := strings.Join(c.Errors(), "\n"); got != "policy fair, seed 2: no room <anywhere>\npolicy yarn-me:a=b, seed 3: stuck" {
 		t.Error(got)
 	}
@@ -101,9 +104,9 @@ func TestFiles(t *testing.T) {
 	}
 	want := strings.Join(columns, ",") + `,error
 fair,1,2,0,9,0,100,200,0.5,0,10,20,
-yarn-me:a=b,1,2,0,9,0,50,100,0.5,0,10,20,
+yarn-me:a=b,1,2,1,9,0,50,100,0.5,0,10,20,
 fair,2,,,,,,,,,,,no room <anywhere>
-yarn-me:a=b,2,2,0,9,0,60,120,0.5,0,10,20,
+yarn-me:a=b,2,2,1,9,0,60,120,0.5,0,10,20,
 fair,3,2,0,9,0,200,400,0.5,0,10,20,
 yarn-me:a=b,3,,,,,,,,,,,stuck
 `

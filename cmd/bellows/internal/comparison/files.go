@@ -3,6 +3,7 @@ package comparison
 import (
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -138,6 +139,17 @@ func percent(e Estimate) string {
 		return "-"
 	}
 	return strconv.FormatFloat(100*e.Mean, 'f', 0, 64) + "%"
+}
+
+// Notes are sentences on what the table does not show.
+func (c *Comparison) Notes() []string {
+	var notes []string
+	for _, s := range c.Summaries() {
+		if s.FailedJobs > 0 {
+			notes = append(notes, fmt.Sprintf("%s: %d jobs failed over all runs; job runtimes leave them out.", s.Label, s.FailedJobs))
+		}
+	}
+	return notes
 }
 
 // Method says in one sentence how the numbers were made.

@@ -33,8 +33,8 @@ func (c *Comparison) WritePage(to io.Writer, title string, about []Setting, figu
 		Figures       []figure
 		About         []Setting
 		Policies      []Policy
-		Errors        []string
-	}{Title: title, Method: c.Method(), Style: template.CSS(chart.Style()), Rows: rows, About: about, Policies: c.Policies, Errors: c.Errors()}
+		Notes, Errors []string
+	}{Title: title, Method: c.Method(), Style: template.CSS(chart.Style()), Rows: rows, About: about, Policies: c.Policies, Notes: c.Notes(), Errors: c.Errors()}
 	for _, h := range heads {
 		if h[0] == '>' {
 			h = h[1:]
