@@ -34,7 +34,6 @@ type input struct {
 	options *Options
 	notes   *notes
 	line    int
-	begun   int   // the line that was begun; errors of what was read name line
 	read    int64 // bytes
 	closer  io.Closer
 }
