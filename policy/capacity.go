@@ -65,6 +65,7 @@ func capacityParameters() []Parameter {
 		{"capacity.preemption-per-round", "0.1", "the most that is preempted at a time, as a share of the cluster (YARN: total_preemption_per_round)"},
 		{"capacity.preemption-ignored", "0.1", "the part of its guarantee that a queue may hold beyond it without losing anything (YARN: max_ignored_over_capacity)"},
 		{"capacity.preemption-termination", "0.2", "the part of what should be preempted that is; the rest should end by itself (YARN: natural_termination_factor)"},
+		{"capacity.preemption-overshoot", "false", "preempt a task even if its queue then holds less than its guarantee and takes the room back (YARN does, so that large tasks may be preempted again and again)"},
 	}
 }
 
@@ -144,9 +145,19 @@ func (c *capacity) Admit(s *cluster.Snapshot, j *cluster.Job) error {
 	}
 	c.scale(s.Capacity)
 	leaf := c.tree.home(j)
+	var coordinator resource.Vector
 	for i := range j.Stages {
-		if k, q := c.overMost(leaf, j.Stages[i].Ideal); q != nil {
-			return fmt.Errorf("job %q stage %d %s %s: must be at most what queue %q may hold, %s", j.Name, i, k, k.Format(j.Stages[i].Ideal[k]),
+		if j.Stages[i].Coordinator {
+			coordinator = coordinator.Add(j.Stages[i].Ideal)
+		}
+	}
+	for i := range j.Stages {
+		need, with := j.Stages[i].Ideal, ""
+		if !coordinator.IsZero() && !j.Stages[i].Coordinator {
+			need, with = need.Add(coordinator), " with its coordinator"
+		}
+		if k, q := c.overMost(leaf, need); q != nil {
+			return fmt.Errorf("job %q stage %d %s %s%s: must be at most what queue %q may hold, %s", j.Name, i, k, k.Format(need[k]), with,
 				q.name, k.Format(c.limits[q.index].most[k]))
 		}
 	}
@@ -173,10 +184,12 @@ func (c *capacity) Decide(now timeline.Time, p *cluster.Plan) {
 	c.settleReservations(p)
 	for c.serve(p, c.tree.root) {
 	}
-	c.explain(p)
 	if c.preemption.on {
 		c.preempt(now, p)
+		for c.serve(p, c.tree.root) { // nodes may have been given back
+		}
 	}
+	c.explain(p)
 }
 
 // follow brings queues and limits up to date with what changed.

@@ -20,11 +20,13 @@ type preemption struct {
 	perRound    float64
 	ignored     float64
 	termination float64
+	overshoot   bool
 }
 
 func newPreemption(s *settings) preemption {
 	return preemption{on: s.flag("capacity.preemption"), interval: s.duration("capacity.preemption-interval"), wait: s.duration("capacity.preemption-wait"),
-		perRound: s.share("capacity.preemption-per-round"), ignored: s.number("capacity.preemption-ignored"), termination: s.share("capacity.preemption-termination")}
+		perRound: s.share("capacity.preemption-per-round"), ignored: s.number("capacity.preemption-ignored"), termination: s.share("capacity.preemption-termination"),
+		overshoot: s.flag("capacity.preemption-overshoot")}
 }
 
 // preempt looks for tasks to preempt, once per interval while somebody misses what is guaranteed to them.
@@ -71,6 +73,7 @@ type idealQueue struct {
 	children         []*idealQueue
 	used, pending    resource.Vector // what it holds, reserved nodes included; what its jobs ask for beyond that
 	guaranteed, most resource.Vector
+	stays            resource.Vector // what its coordinators hold
 	ideal            resource.Vector // what it should hold
 	preempt          resource.Vector // what of it should be preempted
 	normal           [resource.NumKinds]float64
@@ -79,7 +82,7 @@ type idealQueue struct {
 // preemptRound chooses tasks for preemption and ends those that have been chosen for long enough.
 func (c *capacity) preemptRound(now timeline.Time, p *cluster.Plan) {
 	// 1. What each queue holds, and what it asks for.
-	queues := c.look()
+	queues := c.look(p)
 	root := queues[0]
 	// 2. What each should hold, from the root down, and what has to be taken from it for that.
 	allowed := scaled(root.guaranteed, c.preemption.perRound)
@@ -92,13 +95,13 @@ func (c *capacity) preemptRound(now timeline.Time, p *cluster.Plan) {
 		}
 		obtain := roundUp(q.preempt, c.preemption.termination)
 		if c.measure.less(resource.Vector{}, obtain) {
-			c.choose(now, p, q, obtain, &allowed)
+			c.choose(now, p, queues, q, obtain, &allowed)
 		}
 	}
 }
 
 // look makes a copy of the tree to work on. What is being killed counts as gone.
-func (c *capacity) look() []*idealQueue {
+func (c *capacity) look(p *cluster.Plan) []*idealQueue {
 	queues := make([]*idealQueue, len(c.tree.all))
 	for i, q := range c.tree.all {
 		l := &c.limits[i]
@@ -108,40 +111,96 @@ func (c *capacity) look() []*idealQueue {
 			parent.children = append(parent.children, queues[i])
 		}
 	}
-	for _, m := range c.members {
+	for j, m := range c.members {
 		if m.leaf == nil {
 			continue
 		}
-		killing, pending := c.claims(m)
+		var killing, stays resource.Vector
+		for _, t := range j.Tasks {
+			if t.Killing {
+				killing = killing.Add(t.Grant)
+			} else if t.Steers {
+				stays = stays.Add(t.Grant)
+			}
+		}
 		for q := m.leaf; q != nil; q = q.parent {
-			queues[q.index].used = queues[q.index].used.Sub(killing)
+			queues[q.index].used = queues[q.index].used.Sub(c.measure.of(killing))
+			queues[q.index].stays = queues[q.index].stays.Add(stays)
+		}
+	}
+	for _, leaf := range c.tree.all {
+		pending := c.measure.of(c.claims(p, queues, leaf))
+		for q := leaf; q != nil; q = q.parent {
 			queues[q.index].pending = queues[q.index].pending.Add(pending)
 		}
 	}
 	return queues
 }
 
-// claims adds up what of a job is being killed, and what it asks for: its tasks that can start but those that no queue of
-// its could ever hold, or its user may not have, less the nodes that are reserved for it.
-func (c *capacity) claims(m *capacityMember) (killing, pending resource.Vector) {
-	j := m.job
-	for _, t := range j.Tasks {
-		if t.Killing {
-			killing = killing.Add(t.Grant)
+// claims adds up what the jobs of a leaf ask for, less the nodes that are reserved for them. For what can never start
+// others would be preempted for ever, so that it does not count: what no node or no queue could hold beside coordinators,
+// with the jobs behind it where it blocks them, and what its user may not have.
+func (c *capacity) claims(p *cluster.Plan, queues []*idealQueue, leaf *queue) (all resource.Vector) {
+	possible := map[resource.Vector]bool{}
+	for _, e := range leaf.jobs.jobs {
+		m := c.members[e.job]
+		next, _ := e.job.NextStage()
+		var pending resource.Vector
+		for i := next; i < len(e.job.Stages); i++ {
+			if !e.job.Ready(i) {
+				continue
+			}
+			need := e.job.Stages[i].Ideal
+			if c.tooLarge(queues, leaf, need) {
+				if i == next {
+					return all
+				}
+				continue
+			}
+			fits, known := possible[need]
+			if !known {
+				fits = fitsBesideCoordinators(p, need)
+				possible[need] = fits
+			}
+			if _, over := c.users.over(c, m, need); over || !fits {
+				break // what comes next is never got to
+			}
+			pending = pending.Add(need.Scale(int64(e.job.Progress[i].Pending)))
+		}
+		all = all.Add(pending.Sub(m.reserved()).Max(resource.Vector{}))
+	}
+	return all
+}
+
+// tooLarge reports whether some queue on the way to the root could not hold need beside its coordinators.
+func (c *capacity) tooLarge(queues []*idealQueue, leaf *queue, need resource.Vector) bool {
+	for q := leaf; q.parent != nil; q = q.parent {
+		for _, k := range c.measure.kinds() {
+			if need[k]+queues[q.index].stays[k] > c.limits[q.index].most[k] {
+				return true
+			}
 		}
 	}
-	for i := range j.Stages {
-		if !j.Ready(i) || j.Status.Ended() {
+	return false
+}
+
+// fitsBesideCoordinators reports whether some node could hold need if it held nothing but coordinators, which stay.
+func fitsBesideCoordinators(p *cluster.Plan, need resource.Vector) bool {
+	for _, n := range p.Nodes {
+		if n.Gone || !need.FitsIn(n.Capacity) {
 			continue
 		}
-		need := j.Stages[i].Ideal
-		_, over := c.users.over(c, m, need)
-		if _, q := c.overMost(m.leaf, need); over || q != nil {
-			continue
+		left := n.Capacity
+		for _, t := range n.Tasks {
+			if t.Steers {
+				left = left.Sub(t.Grant)
+			}
 		}
-		pending = pending.Add(need.Scale(int64(j.Progress[i].Pending)))
+		if need.FitsIn(left) {
+			return true
+		}
 	}
-	return c.measure.of(killing), c.measure.of(pending.Sub(m.reserved()).Max(resource.Vector{}))
+	return false
 }
 
 // distribute works out what the queues below q should hold of what q should, and what must be preempted for that.
@@ -259,25 +318,49 @@ func (c *capacity) offer(q *idealQueue, part resource.Vector) resource.Vector {
 	return taken
 }
 
-// choose marks tasks of a leaf for preemption, those of the last job first and of each job the newest first, and ends
-// those that have been marked for long enough. A mark is forgotten that was not renewed in time.
-func (c *capacity) choose(now timeline.Time, p *cluster.Plan, q *idealQueue, obtain resource.Vector, allowed *resource.Vector) {
+// choose gives back nodes that are kept for jobs of a leaf, marks tasks for preemption, those of the last job first and of
+// each job the newest first, and ends those that have been marked for long enough. A mark is forgotten that was not renewed in time.
+func (c *capacity) choose(now timeline.Time, p *cluster.Plan, queues []*idealQueue, q *idealQueue, obtain resource.Vector, allowed *resource.Vector) {
 	k := c.measure.largest(q.used)
 	why := cluster.Because(cluster.QueueOverShare, int64(k), int64(q.used[k]), int64(q.guaranteed[k]))
 	wait := timeline.Time(c.preemption.wait)
+	forgotten := now - timeline.Time(c.preemption.interval) - 2*wait // what was marked before was so at the end of the last round
 	for _, j := range c.lastFirst(q.queue) {
+		m := c.members[j]
+		for len(m.kept) > 0 && c.measure.less(resource.Vector{}, obtain) {
+			obtain = obtain.Sub(c.measure.of(m.kept[0].need))
+			c.unreserve(p, m, p.Nodes[m.kept[0].node], cluster.ReservationNotNeeded)
+		}
 		for _, t := range newestFirst(j) {
-			if !c.contributes(t, &obtain, allowed) {
+			if c.overshoots(queues, q, t) || !c.contributes(t, &obtain, allowed) {
 				continue
 			}
+			for a := q.queue; a != nil; a = a.parent {
+				queues[a.index].used = queues[a.index].used.Sub(c.measure.of(t.Grant))
+			}
 			switch {
-			case !t.Marked || t.MarkedAt+2*wait < now:
+			case !t.Marked || t.MarkedAt < forgotten:
 				p.Mark(t)
 			case t.MarkedAt+wait <= now:
 				p.Preempt(t, why)
 			}
 		}
 	}
+}
+
+// overshoots reports whether the end of t would take its leaf, or a queue above, from more than its guarantee to less: it
+// would be served first and take the room back at once, for ever.
+func (c *capacity) overshoots(queues []*idealQueue, q *idealQueue, t *cluster.TaskState) bool {
+	if c.preemption.overshoot {
+		return false
+	}
+	for a := q.queue; a.parent != nil; a = a.parent {
+		i := queues[a.index]
+		if !c.measure.less(i.used, i.guaranteed) && c.measure.less(i.used.Sub(c.measure.of(t.Grant)), i.guaranteed) {
+			return true
+		}
+	}
+	return false
 }
 
 // contributes reports whether the end of t would give something of what is wanted and is allowed, and takes it off both.
@@ -294,11 +377,11 @@ func (c *capacity) contributes(t *cluster.TaskState, obtain, allowed *resource.V
 	return true
 }
 
-// lastFirst returns the jobs of a leaf that run, those that are served last first.
+// lastFirst returns the jobs of a leaf that hold anything, those that are served last first.
 func (c *capacity) lastFirst(leaf *queue) []*cluster.JobState {
 	var jobs []queued
 	for j, m := range c.members {
-		if m.leaf == leaf && len(j.Tasks) > 0 {
+		if m.leaf == leaf && (len(j.Tasks) > 0 || len(m.kept) > 0) {
 			jobs = append(jobs, queued{j, c.key(j)})
 		}
 	}

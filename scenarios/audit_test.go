@@ -39,6 +39,8 @@ type auditedTask struct {
 	grant    resource.Vector
 	attempts int // that ended without success through the task's own fault
 	killing  bool
+	// preempted says that its room goes to others: what comes of it is no attempt.
+	preempted bool
 }
 
 type taskState uint8
@@ -142,14 +144,17 @@ func (a *auditor) stop(j *auditedJob) {
 }
 
 func (a *auditor) ended(j *auditedJob, t *auditedTask, outcome cluster.Outcome) {
-	t.state, t.killing = waiting, false
+	if outcome == cluster.Killed && t.preempted {
+		outcome = cluster.Preempted
+	}
+	t.state, t.killing, t.preempted = waiting, false, false
 	switch outcome {
 	case cluster.Succeeded:
 		t.state = done
 		if j.finished() {
 			a.stop(j)
 		}
-	case cluster.Lost:
+	case cluster.Lost, cluster.Preempted:
 	default:
 		if t.attempts++; t.attempts >= max(1, j.MaxAttempts) && !j.stopped {
 			a.stop(j)
@@ -178,10 +183,10 @@ func (a *auditor) decision(d *cluster.Decision) {
 		a.start(d)
 	case cluster.Kill:
 		t := a.task(d.Task)
-		if t.state != booked && t.state != running || t.killing || !a.jobs[d.Task.Job].stopped {
+		if t.state != booked && t.state != running || t.killing || !d.Preempt && !a.jobs[d.Task.Job].stopped || d.Preempt && a.flag("preemption") != "true" {
 			a.fail("task %s is killed in state %d", d.Task, t.state)
 		}
-		t.killing = true
+		t.killing, t.preempted = true, d.Preempt
 	case cluster.Reserve:
 		if holder, twice := a.kept[d.Node]; twice {
 			a.fail("node %d is kept for job %d and for job %d", d.Node, holder, d.Task.Job)
@@ -257,6 +262,9 @@ func (a *auditor) start(d *cluster.Decision) {
 		a.disk(d, &n, stage)
 	} else if !kept && a.c.name == "fair" {
 		a.fairness(j, n)
+	}
+	if a.c.name == "capacity" || a.c.name == "drf" {
+		a.servesQueues(d, j, kept)
 	}
 	t.state, t.node, t.grant = booked, d.Node, d.Grant
 }
@@ -364,6 +372,10 @@ func (a *auditor) conserving() {
 	if a.s.heartbeat > 0 || a.flag("reservations") == "true" || a.c.name == "tetris" && a.flag("fairness") != "0" {
 		return
 	}
+	if a.c.name == "capacity" {
+		a.conservingQueues()
+		return
+	}
 	for _, id := range slices.Sorted(maps.Keys(a.jobs)) {
 		j := a.jobs[id]
 		stage, ok := j.next()
@@ -426,6 +438,9 @@ func (a *auditor) lives(j *auditedJob, e ending, h *history) {
 func (a *auditor) everyoneFits() bool {
 	coordinators := a.s.coordinator.Scale(int64(len(a.s.jobs)))
 	for i := range a.s.jobs {
+		if !a.queueHolds(&a.s.jobs[i]) {
+			return false
+		}
 		for _, stage := range a.s.jobs[i].Stages {
 			need, started := a.need(&stage)
 			fits := false

@@ -24,6 +24,9 @@ import (
 	"github.com/bellows-rm/bellows/trace"
 )
 
+// endless is more steps than any scenario has.
+const endless = 50_000
+
 // simulate is the simulator.
 func simulate(t tester, s *scenario, c choice) history {
 	t.Helper()
@@ -31,6 +34,9 @@ func simulate(t tester, s *scenario, c choice) history {
 	config := sim.Config{Nodes: s.nodes, Heartbeat: s.heartbeat, StartsPerHeartbeat: s.starts, CoordinatorHeartbeat: s.coordinates,
 		Coordinator: s.coordinator, KeepTasks: true}
 	config.Observe = func(now timeline.Time, events []cluster.Event, decisions []cluster.Decision) {
+		if len(h.steps) > endless {
+			t.Fatalf("%s: does not end\n%s\n%s", c.title, s, s.render(&history{steps: h.steps[:500]}))
+		}
 		h.steps = append(h.steps, step{now, slices.Clone(events), slices.Clone(decisions)})
 	}
 	var w trace.Workload
@@ -54,7 +60,7 @@ func simulate(t tester, s *scenario, c choice) history {
 	}
 	for _, r := range res.Tasks {
 		if !r.Coordinator {
-			h.tasks = append(h.tasks, life{r.ID, r.Node, r.Memory, r.Launched, r.Finished, cluster.Succeeded})
+			h.tasks = append(h.tasks, life{r.ID, r.Node, r.Memory, r.Launched, r.Finished, r.Outcome})
 		}
 	}
 	slices.SortStableFunc(h.tasks, func(a, b life) int { return lifeOrder(&a, &b) })
@@ -81,7 +87,13 @@ func loopFrom(t tester, s *scenario, c choice, origin timeline.Time) history {
 		if err != nil {
 			t.Fatalf("%s: %v", c.title, err)
 		}
+		if len(h.steps) > endless {
+			t.Fatalf("%s: does not end\n%s\n%s", c.title, s, s.render(&history{steps: h.steps[:500]}))
+		}
 		h.steps = append(h.steps, step{origin + now, events, slices.Clone(decisions)})
+		for i := range decisions {
+			decisions[i].At -= origin // of a Wake, for the world
+		}
 		return decisions
 	}
 	var boot []cluster.Event
@@ -103,7 +115,7 @@ func loopFrom(t tester, s *scenario, c choice, origin timeline.Time) history {
 		}
 		return decisions
 	}
-	w.pass(func(timeline.Time) {})
+	w.pass(func(at timeline.Time) (timeline.Time, []cluster.Decision) { return at, nil })
 	for _, j := range states {
 		h.jobs = append(h.jobs, ending{j.Status.Ended(), j.Status.String(), j.Finish - origin})
 	}
@@ -138,6 +150,9 @@ func (h *history) moveBack(origin timeline.Time) {
 		}
 		for k := range step.decisions {
 			moveReason(&step.decisions[k].Reason, origin)
+			if step.decisions[k].Kind == cluster.Wake {
+				step.decisions[k].At -= origin
+			}
 		}
 	}
 }
@@ -155,16 +170,39 @@ func moveReason(r *cluster.Reason, origin timeline.Time) {
 
 // backend is a machine whose containers are processes of a world.
 type backend struct {
-	events chan cluster.Event
-	mu     sync.Mutex
-	orders []cluster.Order
+	events  chan cluster.Event
+	applied chan struct{} // holds something when there may be orders
+	mu      sync.Mutex
+	orders  []cluster.Order
 }
 
 func (b *backend) Apply(orders []cluster.Order) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.orders = append(b.orders, orders...)
+	select {
+	case b.applied <- struct{}{}:
+	default:
+	}
 }
+
+// wait returns at the given time, or when orders come without being asked for, which a driver's own timer brings about.
+func (b *backend) wait(until time.Time) []cluster.Decision {
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return nil
+		case <-b.applied:
+			synctest.Wait()
+			if decisions := b.take(); len(decisions) > 0 {
+				return decisions
+			}
+		}
+	}
+}
+
 func (b *backend) Events() <-chan cluster.Event                      { return b.events }
 func (b *backend) Forget(cluster.ContainerID)                        {}
 func (b *backend) Readings() map[cluster.ContainerID]cluster.Reading { return nil }
@@ -190,7 +228,7 @@ func runLive(tb tester, s *scenario, c choice) (h history) {
 			t.Fatal(err)
 		}
 		origin := timeline.Time(time.Now().UnixNano())
-		b := &backend{events: make(chan cluster.Event, len(s.nodes)+1)}
+		b := &backend{events: make(chan cluster.Event, len(s.nodes)+1), applied: make(chan struct{}, 1)}
 		for i := range s.nodes {
 			b.events <- cluster.Event{Kind: cluster.NodeJoined, NewNode: &s.nodes[i]}
 		}
@@ -212,7 +250,10 @@ func runLive(tb tester, s *scenario, c choice) (h history) {
 			synctest.Wait()
 			return b.take()
 		}
-		w.pass(func(at timeline.Time) { time.Sleep(time.Until(time.Unix(0, int64(origin+at)))) })
+		w.pass(func(at timeline.Time) (timeline.Time, []cluster.Decision) {
+			decisions := b.wait(time.Unix(0, int64(origin+at)))
+			return timeline.Time(time.Now().UnixNano()) - origin, decisions
+		})
 		for i := range s.jobs {
 			j, err := d.Job(context.Background(), s.jobs[i].ID, false)
 			if err != nil {
@@ -232,7 +273,7 @@ func hand(t *testing.T, d *live.Driver, b *backend, e cluster.Event, origin time
 	case cluster.JobSubmitted:
 		job := *e.NewJob
 		job.ID, job.Submitted = 0, 0
-		sub := live.Submission{Job: job, Dir: "/", Commands: make([]trace.Command, len(job.Stages))}
+		sub := live.Submission{Job: job, Caller: cluster.Credentials{User: job.Owner}, Dir: "/", Commands: make([]trace.Command, len(job.Stages))}
 		for i := range sub.Commands {
 			sub.Commands[i].Args = []string{"true"}
 		}

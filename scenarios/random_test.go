@@ -14,6 +14,18 @@ import (
 
 // choices are all policies, with each setting that changes decisions.
 var choices = []choice{
+	made("capacity", "queues", queuesForRandom),
+	made("capacity", "queues", queuesForRandom, "reservations", "false"),
+	made("capacity", "queues", queuesForRandom, "reservations", "false", "calculator", "dominant", "ordering", "fair"),
+	made("capacity", "queues", tightQueues, "ordering", "fair"),
+	made("capacity", "queues", tightQueues, "reservations", "false"),
+	made("capacity", "queues", queuesForRandom, "preemption", "true", "preemption-interval", oddInterval, "preemption-per-round", "1", "preemption-termination", "1"),
+	made("capacity", "queues", tightQueues, "preemption", "true", "preemption-per-round", "1", "preemption-wait", "1s", "preemption-interval", oddInterval, "preemption-ignored", "0"),
+	made("capacity", "queues", queuesForRandom, "preemption", "true", "preemption-interval", oddInterval, "preemption-per-round", "1", "calculator", "dominant"),
+	made("capacity", "queues", tightQueues, "user-limits", "true", "minimum-user-limit-percent", "25", "user-limit-factor", "1.5"),
+	made("drf"),
+	made("drf", "queues", "a=2,b=1,b.x=1,b.y=3,default=1"),
+	made("drf", "queues", "a=2,b=1,b.x=1,b.y=3,default=1", "hierarchy", "naive"),
 	made("fifo"),
 	made("fair"),
 	made("fair", "reservations", "false"),
@@ -40,6 +52,15 @@ var choices = []choice{
 	made("yarn-me", "disk-share", "0.5"),
 	made("yarn-me", "granularity", "700MB", "interval", "7s"),
 }
+
+// oddInterval ends when nothing else happens, so that all drivers tell of the same things in the same order.
+const oddInterval = "1.7317s"
+
+// Of both, tightQueues have a most that is less than the cluster, and some a guarantee of nothing.
+const (
+	queuesForRandom = "a=40%,b=50%,b.x=50%,b.y=50%,default=10%"
+	tightQueues     = "b=60%..80%,b.x=0%..70%,b.y=80%..90%,default=0%..60%,a=40%..50%"
+)
 
 func made(name string, settings ...string) choice {
 	c := choice{name: name, title: name, settings: map[string]string{}}
@@ -146,7 +167,8 @@ func draw(t *rapid.T) *scenario {
 	for i := range number("jobs", 1, 5) {
 		at += number("pause", 0, 3) * number("pause unit", 0, 20)
 		j := plannedJob{Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprintf("J%d", i+1), Submitted: timeline.Seconds(float64(at)),
-			Weight: float64(number("weight", 0, 2)), MaxAttempts: number("attempts", 0, 3)}}
+			Weight: float64(number("weight", 0, 2)), MaxAttempts: number("attempts", 0, 3),
+			Queue: rapid.SampledFrom([]string{"", "a", "b.x", "b.y"}).Draw(t, "queue"), Owner: rapid.SampledFrom([]string{"ada", "bob"}).Draw(t, "owner")}}
 		for k := range number("stages", 1, 3) {
 			j.Stages = append(j.Stages, drawStage(t, k))
 			j.really = append(j.really, max(j.Stages[k].Duration+time.Duration(number("error", -1, 1)*number("error size", 0, 9))*time.Second, time.Second))

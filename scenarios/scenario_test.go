@@ -28,7 +28,7 @@ var rewrite = flag.Bool("rewrite", false, "write the decisions that were taken i
 //	policy fair reservations=false               repeated, the scenario is played once under each
 //	heartbeat 1s starts=1                        nodes work by heartbeats
 //	coordinator 1s cores=1 memory=1GB            jobs have coordinators with heartbeats of their own
-//	job A at=10s weight=2 attempts=3             its stages follow, or are said on the same line if it has one
+//	job A at=10s weight=2 attempts=3 queue=a.b owner=ada   its stages follow, or are said on the same line if it has one
 //	stage map tasks=3 cores=1 memory=6GB disk=10MB/s min=1GB penalty=sawtooth:2 spill=50MB/s run=100s really=120s
 //	stage reduce after=map ...
 //	cancel A at=30s

@@ -59,15 +59,19 @@ func (w *world) enter(at timeline.Time, do func()) {
 	w.agenda = slices.Insert(w.agenda, i, happening{at, do})
 }
 
-// pass lets everything happen. Before each change of time it calls until.
-func (w *world) pass(until func(timeline.Time)) {
+// pass lets everything happen. Before each change of time it calls until, which may return early with decisions that were
+// taken before that time without anything having happened in the world.
+func (w *world) pass(until func(timeline.Time) (timeline.Time, []cluster.Decision)) {
 	for len(w.agenda) > 0 {
 		next := w.agenda[0]
-		w.agenda = w.agenda[1:]
 		if next.at > w.now {
-			until(next.at)
-			w.now = next.at
+			at, decisions := until(next.at)
+			if w.now = at; len(decisions) > 0 {
+				w.carryOut(decisions)
+				continue
+			}
 		}
+		w.agenda = w.agenda[1:]
 		next.do()
 	}
 	slices.SortStableFunc(w.lives, func(a, b life) int { return lifeOrder(&a, &b) })
@@ -83,8 +87,10 @@ func lifeOrder(a, b *life) int {
 }
 
 // say tells the engine and does what it decides.
-func (w *world) say(e cluster.Event) {
-	for _, d := range w.tell(w.now, e) {
+func (w *world) say(e cluster.Event) { w.carryOut(w.tell(w.now, e)) }
+
+func (w *world) carryOut(decisions []cluster.Decision) {
+	for _, d := range decisions {
 		switch d.Kind {
 		case cluster.Start:
 			w.count[d.Task]++

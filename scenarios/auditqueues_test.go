@@ -1,0 +1,392 @@
+package scenarios
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"pgregory.net/rapid"
+)
+
+// TestRandomQueues plays random scenarios under the policies with queues.
+func TestRandomQueues(t *testing.T) {
+	withQueues := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.name != "capacity" && c.name != "drf" })
+	rapid.Check(t, func(rt *rapid.T) {
+		s := draw(rt)
+		s.policies = []choice{rapid.SampledFrom(withQueues).Draw(rt, "policy")}
+		check(rt, s, s.drivers())
+	})
+}
+
+// auditedQueue is a queue as its setting describes it. Shares are of the parent's.
+type auditedQueue struct {
+	name              string
+	weight, min, most float64
+}
+
+// queues reads the setting of the policy; the root is not among them.
+func (a *auditor) queues() (queues []auditedQueue) {
+	for _, item := range strings.Split(a.flag("queues"), ",") {
+		name, value, ok := strings.Cut(item, "=")
+		if !ok {
+			continue
+		}
+		q := auditedQueue{name: name, most: 1}
+		low, high, both := strings.Cut(value, "..")
+		q.weight, _ = strconv.ParseFloat(low, 64)
+		q.min = percentOf(low)
+		if both {
+			q.most = percentOf(high)
+		}
+		queues = append(queues, q)
+	}
+	return queues
+}
+
+func percentOf(text string) float64 {
+	v, _ := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	return v / 100
+}
+
+// queueOf is the path of the queue of a job.
+func queueOf(j *auditedJob) string { return cmp.Or(j.Queue, "default") }
+
+// within reports whether queue is top or below it; "" is the root.
+func within(queue, top string) bool {
+	return top == "" || queue == top || strings.HasPrefix(queue, top+".")
+}
+
+func parentOf(queue string) string { return queue[:max(0, strings.LastIndexByte(queue, '.'))] }
+
+// held adds up what the jobs in and below a queue hold.
+func (a *auditor) held(top string) (v resource.Vector) {
+	for _, j := range a.jobs {
+		if within(queueOf(j), top) {
+			v = v.Add(j.held())
+		}
+	}
+	return v
+}
+
+func (j *auditedJob) held() (v resource.Vector) {
+	for _, t := range j.tasks {
+		if t.state == booked || t.state == running {
+			v = v.Add(t.grant)
+		}
+	}
+	return v
+}
+
+func (a *auditor) capacity() (v resource.Vector) {
+	for _, n := range a.nodes {
+		v = v.Add(n.Capacity)
+	}
+	return v
+}
+
+// shares returns what a queue is guaranteed and may hold at most of the cluster.
+func (a *auditor) shares(name string) (guaranteed, most float64) {
+	guaranteed, most = 1, 1
+	for _, q := range a.queues() {
+		if within(name, q.name) {
+			guaranteed, most = guaranteed*q.min, most*q.most
+		}
+	}
+	return guaranteed, most
+}
+
+// counts are the resources that shares are measured in.
+func (a *auditor) counts() []resource.Kind {
+	if a.c.name == "capacity" && a.flag("calculator") == "memory" {
+		return []resource.Kind{resource.Memory}
+	}
+	return []resource.Kind{resource.CPU, resource.Memory, resource.Disk}
+}
+
+// dominant is the largest share of the cluster that v is.
+func (a *auditor) dominant(v resource.Vector) float64 {
+	whole, share := a.capacity(), 0.0
+	for _, k := range a.counts() {
+		if whole[k] > 0 && (k != resource.Disk || a.c.name == "drf") {
+			share = max(share, float64(v[k])/float64(whole[k]))
+		}
+	}
+	return share
+}
+
+// aboveMost returns whether the queue of j, or one above, would hold more than it may with need more.
+func (a *auditor) aboveMost(j *auditedJob, need resource.Vector) bool {
+	whole := a.capacity()
+	for name := queueOf(j); name != ""; name = parentOf(name) {
+		_, most := a.shares(name)
+		would := a.held(name).Add(need)
+		for _, k := range a.counts() {
+			if k != resource.Disk && float64(would[k]) > float64(whole[k])*most+1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// somewhere reports whether some node has need free.
+func (a *auditor) somewhere(need resource.Vector) bool {
+	for _, n := range a.nodes {
+		if _, kept := a.kept[n.ID]; !kept && need.FitsIn(a.free(n)) {
+			return true
+		}
+	}
+	return false
+}
+
+// waiters returns the jobs below a queue that have a task to start, in the order in which a leaf serves them.
+func (a *auditor) waiters(top string) (jobs []*auditedJob) {
+	for _, j := range a.jobs {
+		if _, ok := j.next(); ok && within(queueOf(j), top) {
+			jobs = append(jobs, j)
+		}
+	}
+	slices.SortFunc(jobs, func(x, y *auditedJob) int {
+		first := 0
+		switch {
+		case a.c.name == "drf":
+			first = cmp.Compare(a.dominant(x.held())/weightOf(x), a.dominant(y.held())/weightOf(y))
+		case a.flag("ordering") == "fair":
+			first = cmp.Compare(x.consumption(), y.consumption())
+		}
+		return cmp.Or(first, cmp.Compare(x.Submitted, y.Submitted), cmp.Compare(x.ID, y.ID))
+	})
+	return jobs
+}
+
+func weightOf(j *auditedJob) float64 {
+	if j.Weight > 0 {
+		return j.Weight
+	}
+	return 1
+}
+
+// startable returns the job of a leaf that a policy with queues starts next; nil if there is none. A job that would take
+// its queue above its most blocks those behind it.
+func (a *auditor) startable(leaf string) *auditedJob {
+	for _, j := range a.waiters(leaf) {
+		stage, _ := j.next()
+		need := j.Stages[stage].Ideal
+		if a.c.name == "capacity" && a.aboveMost(j, need) {
+			return nil
+		}
+		if a.somewhere(need) {
+			return j
+		}
+	}
+	return nil
+}
+
+// leavesOf returns the leaves in and below a queue.
+func (a *auditor) leavesOf(top string) (leaves []string) {
+	queues := a.queues()
+	if len(queues) == 0 {
+		return []string{""}
+	}
+	for _, q := range queues {
+		if within(q.name, top) && !slices.ContainsFunc(queues, func(r auditedQueue) bool { return parentOf(r.name) == q.name }) {
+			leaves = append(leaves, q.name)
+		}
+	}
+	return leaves
+}
+
+func (a *auditor) anyStartable(top string) bool {
+	return slices.ContainsFunc(a.leavesOf(top), func(leaf string) bool { return a.startable(leaf) != nil })
+}
+
+// servesQueues checks that it is the turn of j, and that it takes no queue above what it may hold.
+func (a *auditor) servesQueues(d *cluster.Decision, j *auditedJob, kept bool) {
+	if a.c.name == "capacity" && !(kept && len(a.s.departures) > 0) && a.aboveMost(j, d.Grant) {
+		a.fail("task %s takes queue %s above what it may hold", d.Task, queueOf(j))
+	}
+	if a.s.heartbeat > 0 || a.flag("reservations") == "true" || a.flag("user-limits") == "true" {
+		return
+	}
+	leaf := queueOf(j)
+	if len(a.queues()) == 0 {
+		leaf = ""
+	}
+	if first := a.startable(leaf); first != j && !(first != nil && a.c.name == "drf" && a.equal(first, j)) {
+		a.fail("task %s is started, but it is the turn of job %v of queue %s", d.Task, first, leaf)
+	}
+	for name := leaf; name != ""; name = parentOf(name) {
+		for _, q := range a.queues() {
+			if q.name != name && parentOf(q.name) == parentOf(name) && a.anyStartable(q.name) && a.turn(q.name) < a.turn(name)-1e-9 {
+				a.fail("task %s of queue %s is started, but it is the turn of queue %s: %g is less than %g", d.Task, name, q.name, a.turn(q.name), a.turn(name))
+			}
+		}
+	}
+}
+
+func (a *auditor) equal(x, y *auditedJob) bool {
+	return math.Abs(a.dominant(x.held())/weightOf(x)-a.dominant(y.held())/weightOf(y)) < 1e-12
+}
+
+// turn is what queues are ordered by.
+func (a *auditor) turn(name string) float64 {
+	if a.c.name == "drf" {
+		h := hierarchy{a, a.saturated()}
+		share, _ := h.queue(name)
+		for _, q := range a.queues() {
+			if q.name == name {
+				return h.dominant(share) / q.weight
+			}
+		}
+	}
+	guaranteed, _ := a.shares(name)
+	if guaranteed == 0 {
+		return math.Inf(1)
+	}
+	return a.dominant(a.held(name)) / guaranteed
+}
+
+// hierarchy works out shares as H-DRF does, from the jobs up.
+type hierarchy struct {
+	*auditor
+	saturated [resource.NumKinds]bool
+}
+
+type vector [resource.NumKinds]float64
+
+// dominant is the largest share; of a queue saturated resources do not count.
+func (h hierarchy) dominant(v vector) float64 {
+	share := 0.0
+	for k := range v {
+		if !h.saturated[k] || h.flag("hierarchy") == "naive" {
+			share = max(share, v[k])
+		}
+	}
+	return share
+}
+
+// child is something below a queue.
+type child struct {
+	share           vector
+	dominant        float64
+	weight          float64
+	blocked, demand bool
+}
+
+// queue returns the share of a queue, and whether nothing in it can start.
+func (h hierarchy) queue(name string) (vector, bool) {
+	var children []child
+	for _, q := range h.queues() {
+		if parentOf(q.name) == name {
+			share, blocked := h.queue(q.name)
+			children = append(children, child{share: share, dominant: h.dominant(share), weight: q.weight, blocked: blocked})
+		}
+	}
+	for _, j := range h.jobs {
+		if queueOf(j) != name {
+			continue
+		}
+		c := child{weight: weightOf(j), blocked: true, dominant: h.auditor.dominant(j.held())}
+		held, whole := j.held(), h.capacity()
+		for k := range held {
+			if whole[k] > 0 {
+				c.share[k] = float64(held[k]) / float64(whole[k])
+			}
+		}
+		if stage, ok := j.next(); ok {
+			c.blocked = !h.somewhere(j.Stages[stage].Ideal)
+		}
+		children = append(children, c)
+	}
+	least := math.Inf(1)
+	blocked := true
+	for _, c := range children {
+		blocked = blocked && c.blocked
+		if !c.blocked && c.dominant > 0 {
+			least = min(least, c.dominant/c.weight)
+		}
+	}
+	var sum vector
+	for _, c := range children {
+		scale := 1.0
+		if !c.blocked && c.dominant > 0 && h.flag("hierarchy") != "naive" {
+			scale = least * c.weight / c.dominant
+		}
+		for k := range sum {
+			sum[k] += scale * c.share[k]
+		}
+	}
+	return sum, blocked
+}
+
+// saturated tells which resources no node has enough of for anybody who mostly asks for it.
+func (a *auditor) saturated() (saturated [resource.NumKinds]bool) {
+	whole := a.capacity()
+	for k := range saturated {
+		mostly, least := resource.Amount(math.MaxInt64), resource.Amount(math.MaxInt64)
+		for _, j := range a.waiters("") {
+			stage, _ := j.next()
+			need := j.Stages[stage].Ideal
+			if need[k] > 0 {
+				least = min(least, need[k])
+				if whole[k] > 0 && float64(need[k])/float64(whole[k]) == a.dominant(need) {
+					mostly = min(mostly, need[k])
+				}
+			}
+		}
+		if mostly == math.MaxInt64 {
+			mostly = least
+		}
+		if mostly == math.MaxInt64 {
+			mostly = 1
+		}
+		saturated[k] = true
+		if resource.Kind(k) >= resource.Disk {
+			saturated[k] = whole[k]-a.held("")[k] < mostly
+			continue
+		}
+		for _, n := range a.nodes {
+			saturated[k] = saturated[k] && a.free(n)[k] < mostly
+		}
+	}
+	return saturated
+}
+
+// conservingQueues checks that no leaf with a task to start waits for room that is there.
+func (a *auditor) conservingQueues() {
+	if a.flag("user-limits") == "true" {
+		return
+	}
+	for _, leaf := range a.leavesOf("") {
+		if j := a.startable(leaf); j != nil {
+			a.fail("a task of job %s of queue %s waits for nothing", j.Name, leaf)
+		}
+	}
+}
+
+// queueHolds reports whether the queue of a job could hold a task of each of its stages beside all coordinators.
+func (a *auditor) queueHolds(j *plannedJob) bool {
+	if a.c.name != "capacity" {
+		return true
+	}
+	if a.s.heartbeat > 0 {
+		// A queue that may hold more again wakes no node that leaves out its heartbeats, and coordinators alone may hold
+		// what their user may.
+		return false
+	}
+	_, most := a.shares(cmp.Or(j.Queue, "default"))
+	for i := range j.Stages {
+		need := j.Stages[i].Ideal.Add(a.s.coordinator.Scale(int64(len(a.s.jobs))))
+		for _, k := range a.counts() {
+			if k != resource.Disk && float64(need[k]) > most*float64(a.capacity()[k]) {
+				return false
+			}
+		}
+	}
+	return true
+}
