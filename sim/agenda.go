@@ -29,6 +29,7 @@ const (
 	nodeHeartbeat                  // of a node
 	jobHeartbeat                   // of a job's coordinator
 	jobPoll                        // of a coordinator that waits to be granted itself
+	jobFound                       // a poll will find that it has been: polls alone make nothing happen
 	launched                       // a task
 	ended                          // a task
 	jobEnded                       // as its coordinator sees it

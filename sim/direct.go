@@ -19,7 +19,7 @@ func (d *direct) started(t *task) {
 func (d *direct) gaveBack(cluster.NodeID) {}
 
 func (d *direct) handle(i item) {
-	if t := d.tasks[i.who]; i.what == launched && !t.ended {
+	if t := d.tasks[i.who]; i.what == launched && !t.ended() {
 		d.launch(t)
 	}
 }
@@ -29,13 +29,14 @@ func (d *direct) finished(t *task) {
 	d.stepOne(cluster.Event{Kind: cluster.TaskEnded, Task: t.id, Node: t.node, Outcome: how})
 	switch {
 	case d.err != nil:
-	case how != cluster.Succeeded:
+	case how != cluster.Succeeded || j.failing != "":
 		d.afterLoss(t, how)
 	case j.unended == 0:
 		d.endJob(j)
 	}
 }
 
+func (d *direct) left(cluster.NodeID)   {}
 func (d *direct) lost(*task)            {}
 func (d *direct) joined(cluster.NodeID) {}
 func (d *direct) freed()                {}

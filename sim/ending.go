@@ -33,7 +33,6 @@ func (r *run) end(t *task, how cluster.Outcome) {
 
 // stop takes a task off its node and counts how it ended.
 func (r *run) stop(t *task, how cluster.Outcome) {
-	t.ended = true
 	r.giveUp(t, how)
 	t.result.Finished, t.result.Outcome = r.now, how
 	r.used.change(r.now, -t.grant[resource.Memory])
@@ -81,14 +80,15 @@ func (r *run) forfeit(t *task) {
 	r.countLoss(t, cluster.Lost)
 }
 
-// afterLoss finds out what the engine, which has been told, makes of a task that ended without success: it runs again, or
-// its job is to end.
+// afterLoss finds out what the engine, which has been told, makes of a task that ended without success, or whose job is to
+// end: it runs again, or its job is to end, or has ended with it.
 func (r *run) afterLoss(t *task, how cluster.Outcome) {
 	j := t.job
 	state, here := r.engine.Snapshot().Job(j.ID)
 	switch {
 	case j.done:
 		return
+	case how == cluster.Succeeded: // before it could be killed with its job
 	case here && !state.Status.Ended():
 		j.unstarted++
 		r.waiting++

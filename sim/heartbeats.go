@@ -36,6 +36,7 @@ type beatingNode struct {
 type master struct {
 	phase     timeline.Time // of its heartbeats
 	scheduled bool          // the next one is on the agenda
+	polls     timeline.Time // when it looks next whether it has been granted
 	launched  bool
 	last      bool    // its next heartbeat ends the job
 	granted   []*task // since its last heartbeat
@@ -97,11 +98,16 @@ func (h *heartbeats) wakeMaster(j *job) {
 func (h *heartbeats) arrive(j *job) {
 	h.stepOne(cluster.Event{Kind: cluster.JobSubmitted, NewJob: &j.Job.Job})
 	if h.config.CoordinatorHeartbeat > 0 {
-		j.master.scheduled = true
 		j.master.phase = h.now.Add(pollDelay) % timeline.Time(h.config.CoordinatorHeartbeat)
-		h.agenda.push(h.now.Add(pollDelay), jobPoll, j.index)
+		h.poll(j)
 	}
 	h.wakeAllNodes()
+}
+
+// poll lets a coordinator look later whether it has been granted.
+func (h *heartbeats) poll(j *job) {
+	j.master.scheduled, j.master.polls = true, h.now.Add(pollDelay)
+	h.agenda.push(j.master.polls, jobPoll, j.index)
 }
 
 func (h *heartbeats) handle(i item) {
@@ -115,7 +121,7 @@ func (h *heartbeats) handle(i item) {
 		}
 		h.after = h.after[:0]
 	case launched:
-		if t := h.tasks[i.who]; !t.ended {
+		if t := h.tasks[i.who]; !t.ended() {
 			h.nodes[t.node].booked--
 			h.launch(t)
 			if t.result.Coordinator { // its job can be served from now on
@@ -135,9 +141,10 @@ func (h *heartbeats) beat(id cluster.NodeID) {
 		return
 	}
 	events := h.events[:0]
-	ended := n.ended
+	ended, inVain := n.ended, false
 	for _, t := range ended {
 		events = append(events, cluster.Event{Kind: cluster.TaskEnded, Task: t.id, Node: id, Outcome: t.result.Outcome})
+		inVain = inVain || t.result.Outcome != cluster.Succeeded || t.job.failing != ""
 		h.release(t)
 	}
 	n.ended, n.started = n.ended[:0], 0
@@ -149,12 +156,26 @@ func (h *heartbeats) beat(id cluster.NodeID) {
 	if slices.ContainsFunc(ended, h.opensBarrier) {
 		h.wakeAllNodes()
 	}
+	if inVain {
+		h.afterLosses(ended)
+	}
+}
+
+// afterLosses handles what the engine made of tasks that have been reported as ended.
+func (h *heartbeats) afterLosses(ended []*task) {
+	var orphans []*master
 	for _, t := range ended {
-		if t.result.Outcome != cluster.Succeeded && h.err == nil {
+		if (t.result.Outcome != cluster.Succeeded || t.job.failing != "") && h.err == nil {
 			h.afterLoss(t, t.result.Outcome)
-			h.wakeAllNodes()
+		}
+		if t.result.Coordinator && t.result.Outcome != cluster.Succeeded {
+			orphans = append(orphans, &t.job.master)
 		}
 	}
+	for _, m := range orphans { // only now, because it enters what ended where those are that have been reported
+		h.giveBackGrants(m)
+	}
+	h.wakeAllNodes()
 }
 
 // release lets the job's coordinator hear, by its next heartbeat, of a task that ended. If it is the coordinator itself
@@ -173,10 +194,25 @@ func (h *heartbeats) release(t *task) {
 	}
 }
 
+// giveBackGrants ends what a coordinator was granted and has not launched, since nobody else can.
+func (h *heartbeats) giveBackGrants(m *master) {
+	for _, granted := range [][]*task{m.granted, m.acquired} {
+		for _, t := range granted {
+			if !t.ended() {
+				h.end(t, cluster.Lost)
+			}
+		}
+	}
+	m.granted, m.acquired = nil, nil
+}
+
+func (h *heartbeats) left(id cluster.NodeID) { h.nodes[id].gone, h.nodes[id].ended = true, nil }
+
 func (h *heartbeats) lost(t *task) {
-	n := &h.nodes[t.node]
-	n.gone, n.ended = true, nil
 	h.release(t)
+	if t.result.Coordinator {
+		h.giveBackGrants(&t.job.master)
+	}
 }
 
 func (h *heartbeats) joined(id cluster.NodeID) {
@@ -207,6 +243,7 @@ func (h *heartbeats) started(t *task) {
 	m.running++
 	if t.result.Coordinator {
 		m.self = t
+		h.agenda.push(max(h.now, m.polls), jobFound, t.job.index)
 	} else {
 		m.granted = append(m.granted, t)
 	}
@@ -233,13 +270,12 @@ func (h *heartbeats) launchSoon(t *task) {
 func (h *heartbeats) masterBeat(j *job) {
 	m := &j.master
 	m.scheduled = false
-	if j.done || j.failing != "" {
-		return
+	if j.done || j.failing != "" || m.self != nil && m.self.ended() && m.self.result.Outcome != cluster.Succeeded {
+		return // there is none
 	}
 	if !m.launched {
 		if m.self == nil {
-			m.scheduled = true
-			h.agenda.push(h.now.Add(pollDelay), jobPoll, j.index)
+			h.poll(j)
 			return
 		}
 		m.launched = true
@@ -251,7 +287,7 @@ func (h *heartbeats) masterBeat(j *job) {
 		return
 	}
 	for _, t := range m.acquired {
-		if t.ended {
+		if t.ended() {
 			continue
 		}
 		h.wakeNode(t.node)

@@ -47,12 +47,17 @@ func (r *run) loseNode(id cluster.NodeID) {
 		return
 	}
 	var lost []*task
+	events := r.events[:0]
 	for _, t := range nodes[id].Tasks {
-		lost = append(lost, r.latest(t.ID))
+		if t := r.latest(t.ID); t.ended() && t.job.done { // with which its job has ended: that was seen
+			events = append(events, cluster.Event{Kind: cluster.TaskEnded, Task: t.id, Node: id, Outcome: t.result.Outcome})
+		} else {
+			lost = append(lost, t)
+		}
 	}
 	slices.SortFunc(lost, func(a, b *task) int { return int(a.index) - int(b.index) })
 	for _, t := range lost {
-		if t.ended {
+		if t.ended() {
 			if t.result.Outcome == cluster.Succeeded {
 				r.forfeit(t)
 			}
@@ -61,7 +66,9 @@ func (r *run) loseNode(id cluster.NodeID) {
 		}
 	}
 	r.capacity.change(r.now, -nodes[id].Capacity[resource.Memory])
-	r.stepOne(cluster.Event{Kind: cluster.NodeLeft, Node: id})
+	r.events = append(events, cluster.Event{Kind: cluster.NodeLeft, Node: id})
+	r.step(r.events)
+	r.protocol.left(id)
 	for _, t := range lost {
 		if r.err == nil {
 			r.protocol.lost(t)

@@ -37,9 +37,9 @@ func (r *run) occupy(t *task) {
 	r.unsettle(t.node)
 	stretched := truth.underSized(memory)
 	if n := t.job.natures[t.id.Stage]; n&phased == 0 && (memory >= truth.ideal || stretched && (n&spills == 0 || p.capacity[resource.Disk] == 0)) {
-		t.ends = r.now.Add(truth.profile.Duration(truth.duration, truth.ideal, memory))
+		t.result.Finished = r.now.Add(truth.profile.Duration(truth.duration, truth.ideal, memory))
 		p.demand = p.demand.Add(r.plainUse(t))
-		r.agenda.push(t.ends, ended, t.index)
+		r.agenda.push(t.result.Finished, ended, t.index)
 		return
 	}
 	t.flow = newFlow(&truth, t.job.Stages[t.id.Stage].Ideal, memory)
@@ -157,8 +157,8 @@ func (r *run) becomeFlows(p *place) {
 	}
 	for _, t := range p.tasks {
 		if t.flow == nil {
-			t.flow = &flow{stretch: 1, slower: 1, grant: t.grant[resource.Memory], pace: 1, since: r.now, due: t.ends,
-				left: float64(t.ends - r.now), demand: r.plainUse(t)}
+			t.flow = &flow{stretch: 1, slower: 1, grant: t.grant[resource.Memory], pace: 1, since: r.now, due: t.result.Finished,
+				left: float64(t.result.Finished - r.now), demand: r.plainUse(t)}
 			t.flow.at = len(t.flow.phases) - 1
 		}
 	}

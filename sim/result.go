@@ -57,12 +57,12 @@ func (j *JobResult) Runtime() time.Duration { return j.Ended.Sub(j.Submitted) }
 type TaskResult struct {
 	ID                 cluster.TaskID
 	Coordinator        bool
-	Node               cluster.NodeID
-	Memory             resource.Amount
 	Elastic            bool
-	Decided            timeline.Time // when it was started
-	Launched, Finished timeline.Time
 	Outcome            cluster.Outcome // 0 if it did not end
+	Node               cluster.NodeID
+	Launched, Finished timeline.Time
+	Decided            timeline.Time // when it was started
+	Memory             resource.Amount
 }
 
 // Unfinished returns the jobs that did not end.
@@ -139,7 +139,7 @@ func (r *run) finish() *Result {
 	res.MemoryUtilisation = r.utilisation()
 	if r.config.KeepTasks {
 		for _, t := range r.tasks {
-			if t.ended {
+			if t.ended() {
 				res.Tasks = append(res.Tasks, t.result)
 			}
 		}

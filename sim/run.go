@@ -50,7 +50,8 @@ type protocol interface {
 	gaveBack(n cluster.NodeID) // a hopeless reservation ended
 	handle(i item)             // a happening of the protocol's own
 	finished(t *task)          // the process ended
-	lost(t *task)              // its node left, which the engine has been told
+	left(n cluster.NodeID)     // a node left, which the engine has been told
+	lost(t *task)              // it was on a node that left, likewise
 	joined(n cluster.NodeID)   // a node came, which the engine has been told
 	freed()                    // tasks or jobs ended before they were done: others may run in their place, or they again
 }
@@ -72,33 +73,41 @@ type job struct {
 
 // task is a task that has been started.
 type task struct {
-	index    int32
-	job      *job
-	id       cluster.TaskID
-	decision cluster.DecisionID
-	node     cluster.NodeID
-	grant    resource.Vector
-	result   TaskResult
+	job    *job
+	id     cluster.TaskID
+	index  int32
+	node   cluster.NodeID
+	result TaskResult // with an outcome once its process has ended: what is on the agenda for it is void then
 
+	decision cluster.DecisionID
+	grant    resource.Vector
+	flow     *flow // nil while it is plain
+	slot     int32 // among the tasks of its place
 	launched bool
 	ordered  bool            // to run, where that takes time
-	ended    bool            // its process; what is on the agenda for it is void
 	fate     cluster.Outcome // how it is about to end by itself; 0 if that is not known yet
 	killing  cluster.Outcome // how it ends by a kill decision; 0 if there is none
-	slot     int32           // among the tasks of its place
-	ends     timeline.Time   // as entered at its launch, if it has no flow
-	flow     *flow           // nil while it is plain
 }
+
+func (t *task) ended() bool { return t.result.Outcome != 0 }
 
 // Run simulates the workload under the policy. Jobs that do not end are in the result with the reason; an error means a
 // bad configuration, a workload that no node can hold, or an impossible decision of the policy.
 func Run(c Config, w *trace.Workload, p policy.Policy) (*Result, error) {
+	r, err := newRun(c, w, p)
+	if err != nil {
+		return nil, err
+	}
+	return r.play()
+}
+
+// newRun brings a cluster up, with nothing submitted yet.
+func newRun(c Config, w *trace.Workload, p policy.Policy) (*run, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
 	r := &run{config: c, policy: p, engine: engine.New(p, c.describe), byID: map[cluster.JobID]*job{},
-		idle:   map[cluster.NodeID][]executor{},
-		result: &Result{}}
+		idle: map[cluster.NodeID][]executor{}, result: &Result{}}
 	if err := r.load(w); err != nil {
 		return nil, err
 	}
@@ -109,17 +118,19 @@ func Run(c Config, w *trace.Workload, p policy.Policy) (*Result, error) {
 		r.protocol = &direct{r}
 	}
 	r.boot()
-	if err := r.checkFits(); err != nil {
-		return nil, err
-	}
+	return r, r.checkFits()
+}
+
+// play lets everything happen.
+func (r *run) play() (*Result, error) {
 	for _, j := range r.jobs {
 		if j.After < 0 {
 			r.agenda.push(j.Submitted, arrival, j.index)
 		}
 	}
 	r.protocol.begin()
-	for i := range c.Incidents {
-		r.agenda.push(timeline.Time(c.Incidents[i].At), struck, int32(i))
+	for i := range r.config.Incidents {
+		r.agenda.push(timeline.Time(r.config.Incidents[i].At), struck, int32(i))
 	}
 	for r.ended < len(r.jobs) && r.err == nil {
 		i, ok := r.agenda.pop()
@@ -228,17 +239,17 @@ func (r *run) handle(i item) {
 	case woken:
 		r.stepOne(cluster.Event{Kind: cluster.Woken})
 	case ended:
-		if t := r.tasks[i.who]; !t.ended && t.flow == nil {
+		if t := r.tasks[i.who]; !t.ended() && t.flow == nil {
 			r.end(t, cluster.Succeeded)
 		}
 	case phaseEnded:
 		r.endPhases(cluster.NodeID(i.who), i.at)
 	case dying:
-		if t := r.tasks[i.who]; !t.ended {
+		if t := r.tasks[i.who]; !t.ended() {
 			r.end(t, t.fate)
 		}
 	case killed:
-		if t := r.tasks[i.who]; !t.ended {
+		if t := r.tasks[i.who]; !t.ended() {
 			r.end(t, t.killing)
 		}
 	case struck:
@@ -301,7 +312,7 @@ func (r *run) step(events []cluster.Event) {
 			r.used.change(r.now, d.Grant[resource.Memory])
 			r.protocol.started(t)
 		case cluster.Kill:
-			if t := r.latest(d.Task); t != nil && !t.ended {
+			if t := r.latest(d.Task); t != nil && !t.ended() {
 				t.killing = cluster.Killed
 				if d.Preempt {
 					t.killing = cluster.Preempted

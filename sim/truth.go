@@ -29,8 +29,11 @@ func realOf(j *trace.Job, stage int, index int32) real {
 	if int(index) < len(t.TaskPhases) {
 		r.phases = t.TaskPhases[index]
 	}
-	if len(r.phases) > 0 {
-		r.duration, r.ideal = overPhases(r.phases)
+	if total, largest := overPhases(r.phases); len(r.phases) > 0 {
+		r.ideal = largest
+		if total > 0 {
+			r.duration = total
+		}
 	}
 	if t.Duration > 0 {
 		r.duration = t.Duration

@@ -1,0 +1,89 @@
+package sim_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// The coordinator and a task that it has not yet heard of are lost together; both run again elsewhere.
+func TestCoordinatorIsLost(t *testing.T) {
+	c := sim.Config{Nodes: sim.Uniform(2, vector(2, 8, 0, 0)), Heartbeat: time.Second, CoordinatorHeartbeat: time.Second,
+		Incidents: []sim.Incident{{At: 2 * time.Second, Kind: sim.NodeLoss, Node: 0}}}
+	res := simulate(t, c, "fifo", oneStage(1, 1, trace.StageTruth{}))
+	if !res.Jobs[0].Done || res.Lost != 2 {
+		t.Errorf("job is %+v", res.Jobs[0])
+	}
+}
+
+// Random losses are those of their seed, hit nodes that are there, and leave one.
+func TestRandomFailures(t *testing.T) {
+	nodes := sim.Uniform(3, vector(1, 1, 0, 0))
+	f := sim.Failures{Every: 10 * time.Second, Until: time.Hour, Repair: time.Minute}
+	draw := func(f sim.Failures, seed uint64) []sim.Incident {
+		all, err := sim.RandomFailures(f, nodes, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	all := draw(f, 7)
+	if !reflect.DeepEqual(all, draw(f, 7)) || reflect.DeepEqual(all, draw(f, 8)) {
+		t.Error("the seed does not tell")
+	}
+	here, next := map[cluster.NodeID]bool{0: true, 1: true, 2: true}, cluster.NodeID(3)
+	last := time.Duration(0)
+	for _, i := range all {
+		if i.At < last {
+			t.Fatalf("%v comes after %v", i.At, last)
+		}
+		last = i.At
+		if i.Kind == sim.NodeJoin {
+			here[next] = true
+			next++
+			continue
+		}
+		if !here[i.Node] {
+			t.Fatalf("node %d is lost, but is not there", i.Node)
+		}
+		if delete(here, i.Node); len(here) == 0 {
+			t.Fatal("no node is left")
+		}
+	}
+	if len(all) < 50 {
+		t.Errorf("only %d incidents in an hour", len(all))
+	}
+	if f.Repair = 0; len(draw(f, 7)) != 2 {
+		t.Error("without repair all nodes but one are lost")
+	}
+	if _, err := sim.RandomFailures(sim.Failures{}, nodes, 1); err == nil {
+		t.Error("no time between losses")
+	}
+}
+
+// What is lost runs again, a node that joins takes work, and a cancelled job ends with what of it runs.
+func TestIncidents(t *testing.T) {
+	c := sim.Config{Nodes: sim.Uniform(1, vector(1, 8, 0, 0)), Incidents: []sim.Incident{
+		{At: 10 * time.Second, Kind: sim.NodeJoin, New: sim.Uniform(1, vector(1, 8, 0, 0))[0]},
+		{At: 50 * time.Second, Kind: sim.NodeLoss, Node: 0},
+		{At: 60 * time.Second, Kind: sim.JobCancel, Job: 2},
+		{At: 70 * time.Second, Kind: sim.JobCancel, Job: 3},
+	}}
+	third := oneStage(3, 1, trace.StageTruth{})
+	third.Submitted = timeline.Seconds(80)
+	res := simulate(t, c, "fifo", oneStage(1, 1, trace.StageTruth{}), oneStage(2, 2, trace.StageTruth{}), third)
+	wantEnds(t, res, 50*time.Second, 60*time.Second, 160*time.Second)
+	for i, want := range []string{"", "cancelled by its owner", "cancelled by its owner"} {
+		if j := res.Jobs[i]; j.Failure != want || j.Done != (want == "") {
+			t.Errorf("job %d: %+v", j.ID, j)
+		}
+	}
+	if res.Lost != 1 || res.Retries != 1 || res.Killed != 1 || res.LostWork != 100*time.Second {
+		t.Errorf("result is %+v", res)
+	}
+}

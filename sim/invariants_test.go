@@ -1,0 +1,153 @@
+package sim
+
+import (
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// checkPlace holds a place to what it can give.
+func (r *run) checkPlace(t *rapid.T, p *place) {
+	var demand resource.Vector
+	var used [resource.NumKinds]float64
+	flows := 0
+	for _, task := range p.tasks {
+		use, pace := r.plainUse(task), 1.0
+		if task.flow != nil {
+			use, pace = task.flow.demand, task.flow.pace
+			flows++
+		}
+		if !(pace > 0 && pace <= 1) {
+			t.Fatalf("%v: task %v goes on at pace %v", r.now, task.id, pace)
+		}
+		demand = demand.Add(use)
+		for k := range use {
+			used[k] += pace * float64(use[k])
+		}
+	}
+	if demand != p.demand || flows != p.flows {
+		t.Fatalf("%v: demand is booked as %v, %d flows; is %v, %d", r.now, p.demand, p.flows, demand, flows)
+	}
+	for _, k := range contended {
+		if p.capacity[k] > 0 && used[k] > p.effective(k, &r.config.Machine)*(1+1e-9) {
+			t.Fatalf("%v: %v of %s is used, capacity %v", r.now, used[k], k, p.capacity[k])
+		}
+	}
+	if p.swap < 0 || p.swap > r.config.Machine.Swap {
+		t.Fatalf("%v: %d bytes of swap are left", r.now, p.swap)
+	}
+}
+
+// Whatever the workload, the cluster, its incidents and the policy: time never goes back, nothing gives more than it has,
+// no task is lost or succeeds twice or runs beside itself, every job ends or is reported with the reason, all
+// that was taken is given back, and the same again gives the same.
+func TestInvariants(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := randomCluster(t)
+		if c.Machine.Swap > 0 && rapid.Bool().Draw(t, "little swap") {
+			c.Machine.Swap = testGB / 2
+		}
+		w := randomWorkload(t, c.Nodes[0].Capacity)
+		randomProtocol(t, &c, len(w.Jobs))
+		policy := randomPolicy(t)
+		var last timeline.Time
+		c.Observe = func(now timeline.Time, _ []cluster.Event, _ []cluster.Decision) {
+			if now < last {
+				t.Fatalf("step at %v after one at %v", now, last)
+			}
+			last = now
+		}
+		r, err := newRun(c, w, policy())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.audit = func(p *place) { r.checkPlace(t, p) }
+		res, err := r.play()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.checkJobs(t, res)
+		r.checkTasks(t, res)
+		r.checkLeftovers(t, res)
+		c.Observe, last = nil, 0
+		again, err := Run(c, w, policy())
+		if err != nil || !reflect.DeepEqual(res, again) {
+			t.Fatalf("the same again gives\n%+v, not\n%+v (%v)", again, res, err)
+		}
+	})
+}
+
+func (r *run) checkJobs(t *rapid.T, res *Result) {
+	for i, j := range res.Jobs {
+		ways := 0
+		for _, way := range []bool{j.Done, j.Failed, j.Stuck != ""} {
+			if way {
+				ways++
+			}
+		}
+		if ways != 1 || j.Failed != (j.Failure != "") {
+			t.Fatalf("job %d is neither done, nor failed, nor stuck, or more than one of them: %+v", j.ID, j)
+		}
+		if j.Stuck != "" {
+			t.Fatalf("job %d is stuck: %s; %+v, runs %+v", j.ID, j.Stuck, j, res.Tasks)
+		}
+		if j.Done && r.jobs[i].unended != 0 {
+			t.Fatalf("job %d is done, but %d of its tasks are not", j.ID, r.jobs[i].unended)
+		}
+	}
+}
+
+func (r *run) checkTasks(t *rapid.T, res *Result) {
+	succeeded := map[cluster.TaskID]int{}
+	free := map[cluster.TaskID]timeline.Time{} // since when no run of the task is left
+	for _, run := range res.Tasks {
+		if run.Finished < run.Launched || run.Launched < run.Decided && run.Launched != 0 {
+			t.Fatalf("task %v is decided at %v, launched at %v and ends at %v", run.ID, run.Decided, run.Launched, run.Finished)
+		}
+		if run.Outcome == cluster.Succeeded {
+			succeeded[run.ID]++
+		}
+	}
+	for _, run := range r.tasks {
+		if since, again := free[run.id]; again && run.result.Decided < since {
+			t.Fatalf("task %v is started at %v, but its last run ends at %v", run.id, run.result.Decided, since)
+		}
+		free[run.id] = run.result.Finished
+	}
+	for i := range r.jobs {
+		j := r.jobs[i]
+		for s := range j.Stages {
+			for index := range j.Stages[s].Tasks {
+				id := cluster.TaskID{Job: j.ID, Stage: int32(s), Index: int32(index)}
+				if n := succeeded[id]; n > 1 || n == 0 && res.Jobs[i].Done {
+					t.Fatalf("task %v of a job that is done: %v succeeded %d times; job %+v, runs %+v", id, res.Jobs[i].Done, n, res.Jobs[i], res.Tasks)
+				}
+			}
+		}
+	}
+}
+
+// checkLeftovers looks for what is still held when all jobs have ended.
+func (r *run) checkLeftovers(t *rapid.T, res *Result) {
+	for _, task := range r.tasks {
+		if !task.ended() {
+			t.Fatalf("run of task %v has not ended: %+v", task.id, task.result)
+		}
+	}
+	if r.used.held != 0 {
+		t.Fatalf("%d bytes are still granted", r.used.held)
+	}
+	for i, p := range r.places {
+		if len(p.tasks) != 0 || p.demand != (resource.Vector{}) || p.flows != 0 || p.swap != r.config.Machine.Swap {
+			t.Fatalf("on node %d there is still %+v", i, p)
+		}
+	}
+	if !(res.MemoryUtilisation >= 0 && res.MemoryUtilisation <= 1+1e-9) {
+		t.Fatalf("memory utilisation is %v", res.MemoryUtilisation)
+	}
+}

@@ -1,0 +1,194 @@
+package sim
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+const (
+	testMB = resource.MB
+	testGB = resource.GB
+)
+
+// haphazard is a policy that does as it likes, but always the same: it gives tasks any memory that they may have, and now
+// and then kills or preempts one.
+type haphazard struct{ seed uint64 }
+
+func (haphazard) Name() string     { return "haphazard" }
+func (haphazard) UnderSizes() bool { return true }
+
+func (h haphazard) draw(of ...any) uint64 {
+	f := fnv.New64a()
+	fmt.Fprint(f, h.seed, of)
+	return f.Sum64()
+}
+
+func (h haphazard) Decide(now timeline.Time, p *cluster.Plan) {
+	for _, n := range p.Nodes {
+		if now > timeline.Seconds(60) { // or it would never let a long task end
+			break
+		}
+		for _, t := range n.Tasks {
+			switch h.draw("end", now, t.ID, t.Decision) % 40 {
+			case 0:
+				p.Kill(t, cluster.Because(cluster.Fits))
+			case 1, 2:
+				if !t.Job.Stages[t.ID.Stage].Coordinator {
+					p.Preempt(t, cluster.Because(cluster.Fits))
+				}
+			}
+		}
+	}
+	for _, j := range p.Jobs {
+		for stage, ok := j.NextStage(); ok; stage, ok = j.NextStage() {
+			s := &j.Stages[stage]
+			need := s.Ideal
+			if s.Elastic() && h.draw("size", now, j.ID)%2 == 0 {
+				need[resource.Memory] = s.MinMemory + resource.Amount(h.draw("memory", now, j.ID))%(s.Ideal[resource.Memory]-s.MinMemory)
+				need[resource.Memory] = max(need[resource.Memory], s.MinMemory)
+			}
+			n, fits := p.FirstFit(need)
+			if !fits {
+				break
+			}
+			p.Start(j, stage, n, need[resource.Memory], cluster.Because(cluster.Fits))
+		}
+	}
+}
+
+// randomCluster draws nodes that are alike, and how they work.
+func randomCluster(t *rapid.T) Config {
+	capacity := resource.Vector{resource.Core * resource.Amount(rapid.IntRange(2, 6).Draw(t, "cores")),
+		testGB * resource.Amount(rapid.IntRange(2, 6).Draw(t, "memory")),
+		testMB * rapid.SampledFrom([]resource.Amount{0, 50, 100}).Draw(t, "disk"),
+		testMB * rapid.SampledFrom([]resource.Amount{0, 60, 120}).Draw(t, "network")}
+	c := Config{Nodes: Uniform(rapid.IntRange(1, 3).Draw(t, "nodes"), capacity), KeepTasks: true}
+	kind := rapid.SampledFrom(Machines()).Draw(t, "machine")
+	c.Machine, _ = MachineOf(kind)
+	if len(c.Machine.Paging) > 0 && rapid.Bool().Draw(t, "swaps") {
+		c.Machine.Swap = 1000 * testGB
+	}
+	return c
+}
+
+// randomProtocol adds how work is acquired, and what happens to the cluster from outside.
+func randomProtocol(t *rapid.T, c *Config, jobs int) {
+	switch rapid.IntRange(0, 5).Draw(t, "protocol") {
+	case 0:
+		c.Heartbeat = time.Second
+	case 1, 2:
+		c.Heartbeat, c.CoordinatorHeartbeat = time.Second, time.Second
+		c.StartsPerHeartbeat = rapid.IntRange(0, 1).Draw(t, "starts per heartbeat")
+	case 3:
+		YARN().Apply(c)
+	case 4:
+		Bellows().Apply(c)
+	}
+	c.KillDelay = time.Duration(rapid.IntRange(0, 3).Draw(t, "kill delay")) * time.Second
+	here := len(c.Nodes)
+	for i, id := 0, 0; i < rapid.IntRange(0, 4).Draw(t, "incidents"); i++ {
+		in := Incident{At: time.Duration(i*25+rapid.IntRange(0, 20).Draw(t, "at")) * time.Second}
+		switch in.Kind = rapid.SampledFrom([]IncidentKind{NodeLoss, NodeJoin, JobCancel}).Draw(t, "incident"); {
+		case in.Kind == NodeLoss && here > 1:
+			in.Node = cluster.NodeID(id)
+			id++
+			here--
+		case in.Kind == JobCancel:
+			in.Job = cluster.JobID(rapid.IntRange(1, jobs+1).Draw(t, "cancelled"))
+		default:
+			in.Kind, in.New = NodeJoin, c.Nodes[0]
+			here++
+		}
+		c.Incidents = append(c.Incidents, in)
+	}
+}
+
+// randomWorkload draws jobs whose tasks fit on the nodes, and a truth that need not.
+func randomWorkload(t *rapid.T, capacity resource.Vector) *trace.Workload {
+	w := &trace.Workload{}
+	for i := range rapid.IntRange(1, 4).Draw(t, "jobs") {
+		j := trace.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("job", i+1),
+			Submitted: timeline.Seconds(float64(rapid.IntRange(0, 60).Draw(t, "submitted"))), MaxAttempts: rapid.IntRange(0, 4).Draw(t, "attempts")}}
+		if i > 0 && rapid.IntRange(0, 4).Draw(t, "waits") == 0 {
+			j.After = i - 1
+		}
+		for s := range rapid.IntRange(1, 2).Draw(t, "stages") {
+			stage, truth := randomStage(t, capacity)
+			if s > 0 && rapid.Bool().Draw(t, "barrier") {
+				stage.Parents = []int{s - 1}
+			}
+			j.Stages, j.Truth = append(j.Stages, stage), append(j.Truth, truth)
+		}
+		w.Jobs = append(w.Jobs, j)
+	}
+	return w
+}
+
+func randomStage(t *rapid.T, capacity resource.Vector) (cluster.Stage, trace.StageTruth) {
+	seconds := func(name string, most int) time.Duration {
+		return time.Duration(rapid.IntRange(1, most*1000).Draw(t, name)) * time.Millisecond
+	}
+	amount := func(name string, least, most resource.Amount) resource.Amount {
+		return resource.Amount(rapid.Int64Range(int64(least), int64(most)).Draw(t, name))
+	}
+	s := cluster.Stage{Tasks: rapid.IntRange(1, 4).Draw(t, "tasks"), Duration: seconds("duration", 60),
+		Ideal: resource.Vector{amount("cpus", 500, 2000), amount("ideal memory", testGB/2, 2*testGB)}}
+	for _, k := range []resource.Kind{resource.Disk, resource.Network} {
+		if capacity[k] > 0 && rapid.Bool().Draw(t, "estimates "+k.String()) {
+			s.Ideal[k] = amount(k.String(), 1, capacity[k])
+		}
+	}
+	if rapid.Bool().Draw(t, "elastic") {
+		s.MinMemory = s.Ideal[resource.Memory] / 4
+		s.Elasticity = cluster.Elasticity{Kind: cluster.SawTooth, Factor: 2.5, DiskRate: amount("disk rate", 0, 40*testMB)}
+	}
+	var truth trace.StageTruth
+	phases := func() []trace.Phase {
+		var list []trace.Phase
+		for range rapid.IntRange(1, 4).Draw(t, "phases") {
+			list = append(list, trace.Phase{Duration: seconds("phase", 30) - time.Millisecond, Demand: resource.Vector{amount("true cpus", 0, 3000),
+				amount("working set", 0, 2*testGB), amount("true disk", 0, 80*testMB), amount("true network", 0, 80*testMB)}})
+		}
+		return list
+	}
+	switch rapid.IntRange(0, 3).Draw(t, "truth") {
+	case 1:
+		truth.Phases = phases()
+	case 2:
+		for range s.Tasks {
+			truth.TaskPhases = append(truth.TaskPhases, phases())
+			truth.Durations = append(truth.Durations, seconds("true duration", 60))
+		}
+	case 3:
+		truth.IdealMemory = amount("true ideal memory", testGB/4, 3*testGB)
+		truth.Duration = seconds("true duration", 60)
+	}
+	if rapid.IntRange(0, 3).Draw(t, "collects") == 0 {
+		truth.Heap = &trace.Heap{Live: amount("live", 0, testGB), Size: rapid.SampledFrom([]resource.Amount{0, testGB, 4 * testGB}).Draw(t, "heap")}
+	}
+	return s, truth
+}
+
+func randomPolicy(t *rapid.T) func() policy.Policy {
+	name := rapid.SampledFrom([]string{"fifo", "fair", "yarn-me", "haphazard"}).Draw(t, "policy")
+	seed := rapid.Uint64Range(0, 1000).Draw(t, "seed of the policy")
+	return func() policy.Policy {
+		if name == "haphazard" {
+			return haphazard{seed}
+		}
+		p, err := policy.New(name, nil)
+		if err != nil {
+			panic(err)
+		}
+		return p
+	}
+}
