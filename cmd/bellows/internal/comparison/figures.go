@@ -121,7 +121,7 @@ func (c *Comparison) sortedRatios() chart.Picture {
 // bins is how many spans of time utilisation is shown for.
 const bins = 240
 
-// utilisation returns a picture per resource: what share of it tasks held on the first seed, as means over short spans.
+// utilisation returns a picture per resource that tasks were granted: what share of it tasks held on the first seed, as means over short spans.
 func (c *Comparison) utilisation() []Figure {
 	var any *Schedule
 	end := 0.0
@@ -137,15 +137,20 @@ func (c *Comparison) utilisation() []Figure {
 	low, high := 0.0, 100.0
 	var figures []Figure
 	for k, name := range any.Resources {
+		demanded := false
 		p := &chart.Plot{Title: strings.ToUpper(name[:1]) + name[1:] + " granted over time", Subtitle: "first seed", X: "time (" + unit + ")",
 			Y: name + " granted (% of all nodes)", YMin: &low, YMax: &high}
 		for i, s := range c.pictures {
 			if s == nil {
 				continue
 			}
-			p.Series = append(p.Series, s.used(k, end, per, c.Policies[i].Label, i+1))
+			line := s.used(k, end, per, c.Policies[i].Label, i+1)
+			demanded = demanded || slices.Max(line.Y) > 0
+			p.Series = append(p.Series, line)
 		}
-		figures = append(figures, Figure{name, p})
+		if demanded {
+			figures = append(figures, Figure{name, p})
+		}
 	}
 	return figures
 }
