@@ -91,7 +91,7 @@ func (e extent) settle(name string, log, tight, fromZero bool, low, high *float6
 
 // part makes the ends differ, moving those that are not fixed.
 func (a *scale) part(lowFixed, highFixed bool) {
-	if a.high-a.low > 1e-12*max(math.Abs(a.low), math.Abs(a.high)) {
+	if a.high-a.low > max(1/beyond, 1e-12*max(math.Abs(a.low), math.Abs(a.high))) {
 		return
 	}
 	if a.log {
@@ -107,7 +107,7 @@ func (a *scale) part(lowFixed, highFixed bool) {
 		return
 	}
 	by := max(math.Abs(a.low), math.Abs(a.high)) / 2
-	if by == 0 {
+	if by < 1/beyond {
 		by = 1
 	}
 	switch {
