@@ -1,6 +1,6 @@
 # "make help" lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check lint test-quick test-race test-guest bench fuzz clean
+.PHONY: help results build demo test check lint test-quick test-race test-guest bench fuzz clean
 
 FUZZTIME ?= 10s
 # Packages with tests that run in guests.
@@ -35,6 +35,10 @@ test-race: ## the tests with the race detector; needs gcc
 test-guest: ## the tests that need other kernels, in QEMU; as root on Debian it installs QEMU if it is missing
 	guest/setup
 	go run ./internal/testrun -- -tags guest -count=1 -p 1 -run '^TestGuest' $(GUESTS)
+
+results: build ## papers' tables and figures again, and docs/results.md; some minutes
+	./bin/bellows experiment run ... --out docs/results --summary-only
+	./bin/bellows experiment report
 
 bench: ## benchmarks: timeline, engine at 100 to 10,000 nodes, the YARN-ME authors' workload
 	go test -run '^$$' -bench . -benchmem ./...

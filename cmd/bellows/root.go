@@ -89,7 +89,7 @@ func newRoot(io streams) (root *cobra.Command, started *bool) {
 	}
 	add("machine", upCommand(), statusCommand(), downCommand())
 	add("jobs", runCommand(), submitCommand(), psCommand(), logsCommand(), explainCommand(), killCommand())
-	add("study", demoCommand(), simulateCommand(), compareCommand(), traceCommand(), profileCommand(), policiesCommand())
+	add("study", demoCommand(), simulateCommand(), compareCommand(), traceCommand(), experimentCommand(), profileCommand(), policiesCommand())
 	add("", versionCommand(), superviseCommand())
 	return root, started
 }

@@ -1,0 +1,368 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/experiments"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+const experimentLong = `Make tables and figures of papers again and set the papers' numbers beside ours.
+Clusters are simulated. The same seed gives the same bytes on any machine.`
+
+func experimentCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "experiment",
+		Short: "Make papers' tables and figures again",
+		Long:  experimentLong,
+		Example: `  bellows experiment list
+  bellows experiment run yarn-me/fig6a
+  bellows experiment run 'yarn-me/*' --out results
+  bellows experiment show yarn-me/fig6a`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(experimentListCommand(), experimentRunCommand(), experimentShowCommand(), experimentReportCommand())
+	return cmd
+}
+
+func experimentListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the experiments",
+		Long: `List the experiments: what each shows, and how long a default run and one of the
+paper's scale took on two cores of a small machine.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t := newTable("EXPERIMENT", "WHAT", ">TAKES", ">IN FULL")
+			t.shrinks = 1
+			for _, e := range experiments.All() {
+				t.add(e.Name, e.Title, orDash(e.Takes), orDash(e.TakesFull))
+			}
+			return t.write(cmd.OutOrStdout())
+		},
+	}
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// experimentOptions are the flags of experiment run.
+type experimentOptions struct {
+	experiments.Settings
+	out          string
+	small, quiet bool
+}
+
+const experimentRunLong = `Run experiments, print what came of them, and write it into a folder: for each a
+summary (NAME.json), pictures (SVG), and data (CSV, and NAME-data.json).
+
+An experiment that is interrupted leaves a journal in the folder (NAME.journal);
+run again with the same flags by the same program, it goes on where it stopped.
+Results are written when they are complete.`
+
+func experimentRunCommand() *cobra.Command {
+	o := experimentOptions{Settings: experiments.Settings{Seed: 1}, out: "results"}
+	cmd := &cobra.Command{
+		Use:   "run NAME...",
+		Short: "Run experiments",
+		Long:  experimentRunLong,
+		Example: `  bellows experiment run yarn-me/fig6a
+  bellows experiment run yarn-me/fig6c --runs 500 --out results
+  bellows experiment run 'yarn-me/*' --full`,
+		Args:              someExperiments,
+		ValidArgsFunction: cobra.FixedCompletions(experiments.Names(), cobra.ShellCompDirectiveNoFileComp),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return o.run(cmd, names)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Var(countValue{&o.Runs, 1, 1 << 30}, "runs", "how many runs, of what the experiment counts")
+	f.BoolVar(&o.Full, "full", false, "as many as the paper has; this can take hours")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "a `number`; same seed, same results")
+	f.StringVarP(&o.out, "out", "o", o.out, "`folder` to write into")
+	f.BoolVar(&o.small, "summary-only", false, "write no data")
+	f.Var(countValue{&o.Workers, 0, 1 << 10}, "workers", "simulations at the same time; 0: one per core")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
+	return cmd
+}
+
+// someExperiments wants at least one name.
+func someExperiments(_ *cobra.Command, names []string) error {
+	if len(names) == 0 {
+		return usagef("experiment: must be named, such as yarn-me/fig6a or 'yarn-me/*'")
+	}
+	return nil
+}
+
+func (o *experimentOptions) run(cmd *cobra.Command, names []string) error {
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as simulate
+	list, err := findExperiments(names)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return fmt.Errorf("make the folder of results: %w", err)
+	}
+	if o.Program, err = thisProgram(); err != nil {
+		return err
+	}
+	for i := range list {
+		if err := o.one(cmd, &list[i], i > 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findExperiments returns what the names and patterns mean, each once.
+func findExperiments(names []string) ([]experiments.Experiment, error) {
+	var list []experiments.Experiment
+	seen := map[string]bool{}
+	for _, name := range names {
+		found, err := experiments.Find(name)
+		if err != nil {
+			return nil, usage(err)
+		}
+		for _, e := range found {
+			if !seen[e.Name] {
+				seen[e.Name] = true
+				list = append(list, e)
+			}
+		}
+	}
+	return list, nil
+}
+
+// one runs one experiment, writes its results and prints the summary.
+func (o *experimentOptions) one(cmd *cobra.Command, e *experiments.Experiment, further bool) error {
+	s := o.Settings
+	s.Journal = filepath.Join(o.out, experiments.FileName(e.Name)+".journal")
+	var eta *estimate
+	if !o.quiet && isTerminal(cmd.ErrOrStderr()) {
+		eta = &estimate{to: cmd.ErrOrStderr(), name: e.Name, begun: time.Now()}
+		s.Progress = eta.set
+	}
+	r, err := e.Run(cmd.Context(), s)
+	eta.clear()
+	if err != nil {
+		if cmd.Context().Err() != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s: interrupted; the same command goes on where it stopped\n", e.Name)
+		}
+		return err
+	}
+	if err := r.Save(o.out, o.small); err != nil {
+		return err
+	}
+	if further {
+		fmt.Fprintln(cmd.OutOrStdout())
+	}
+	return printExperiment(cmd.OutOrStdout(), &r.Summary)
+}
+
+// thisProgram returns what tells this build from others.
+func thisProgram() (string, error) {
+	file, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program: %w", err)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return "", fmt.Errorf("read this program: %w", err)
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", fmt.Errorf("read this program: %w", err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// printExperiment prints what an experiment found.
+func printExperiment(w io.Writer, m *experiments.Summary) error {
+	fmt.Fprintf(w, "%s: %s\n%s\n", m.Experiment, m.Title, m.Paper)
+	if m.Unit != "" {
+		fmt.Fprintf(w, "%d %s, seed %d\n", m.Runs, m.Unit, m.Seed)
+	}
+	for _, c := range m.Claims {
+		fmt.Fprintf(w, "\n  %s\n", fold("“"+strings.Trim(c.Says, "“”")+"” ("+c.Where+")", width-2, "  "))
+		for _, line := range [][2]string{{"paper", c.Paper}, {"ours", c.Ours}, {"holds", string(c.Holds) + " (if " + c.Criterion + ")"}, {"why not", c.Why}} {
+			if line[1] != "" {
+				fmt.Fprintf(w, "    %-8s %s\n", line[0], fold(line[1], width-13, strings.Repeat(" ", 13)))
+			}
+		}
+	}
+	for _, t := range m.Tables {
+		fmt.Fprintf(w, "\n%s:\n\n", fold(t.Name, width, ""))
+		if err := printExperimentTable(w, t); err != nil {
+			return err
+		}
+	}
+	for _, n := range m.Notes {
+		fmt.Fprintf(w, "\n%s\n", fold(n, width, ""))
+	}
+	return nil
+}
+
+// printExperimentTable prints a table; where it is too wide each row becomes a paragraph.
+func printExperimentTable(w io.Writer, t experiments.Table) error {
+	heads := []string{t.Heads[0]}
+	for _, h := range t.Heads[1:] {
+		heads = append(heads, ">"+h)
+	}
+	out := newTable(heads...)
+	out.rows = t.Rows
+	total := -2
+	for _, n := range out.widths(width) {
+		total += n + 2
+	}
+	if total <= columns(w) {
+		return out.write(w)
+	}
+	for _, row := range t.Rows {
+		fmt.Fprintf(w, "%s %s\n", t.Heads[0], row[0])
+		for i, cell := range row[1:] {
+			fmt.Fprintf(w, "    %s: %s\n", t.Heads[i+1], fold(cell, width-len(t.Heads[i+1])-6, "      "))
+		}
+	}
+	return nil
+}
+
+// estimate shows how far an experiment is and when it will be done.
+type estimate struct {
+	mu    sync.Mutex
+	to    io.Writer
+	name  string
+	part  string
+	begun time.Time // of the part, as far as it was computed now
+	first int       // how many were done when it began
+	shown time.Time
+	wrote bool
+}
+
+func (e *estimate) set(part string, done, all int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	if part != e.part {
+		e.part, e.begun, e.first = part, now, done
+	}
+	if now.Sub(e.shown) < pace {
+		return
+	}
+	e.shown, e.wrote = now, true
+	text := fmt.Sprintf("%s, %s: %d/%d", e.name, part, done, all)
+	if fresh := done - e.first; fresh > 0 {
+		left := time.Duration(float64(now.Sub(e.begun)) / float64(fresh) * float64(all-done))
+		text += fmt.Sprintf(", %v left", left.Round(time.Second))
+	}
+	fmt.Fprintf(e.to, "\r\033[K%s", cut(text, width-1))
+}
+
+// clear takes the line away; nothing happens to a nil estimate.
+func (e *estimate) clear() {
+	if e != nil && e.wrote {
+		fmt.Fprint(e.to, "\r\033[K")
+	}
+}
+
+func experimentShowCommand() *cobra.Command {
+	from := "results"
+	cmd := &cobra.Command{
+		Use:               "show NAME...",
+		Short:             "Print results that were stored",
+		Long:              `Print the claims and tables of experiments that were run before.`,
+		Example:           `  bellows experiment show yarn-me/fig6a --from docs/results`,
+		Args:              someExperiments,
+		ValidArgsFunction: cobra.FixedCompletions(experiments.Names(), cobra.ShellCompDirectiveNoFileComp),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return showExperiments(cmd.OutOrStdout(), from, names)
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", from, "`folder` with results")
+	return cmd
+}
+
+func showExperiments(w io.Writer, from string, names []string) error {
+	list, err := findExperiments(names)
+	if err != nil {
+		return err
+	}
+	stored, err := experiments.ReadSummaries(from)
+	if err != nil {
+		return err
+	}
+	byName := map[string]*experiments.Summary{}
+	for i := range stored {
+		byName[stored[i].Experiment] = &stored[i]
+	}
+	shown := 0
+	for _, e := range list {
+		m, ok := byName[e.Name]
+		if !ok {
+			continue
+		}
+		if shown++; shown > 1 {
+			fmt.Fprintln(w)
+		}
+		if err := printExperiment(w, m); err != nil {
+			return err
+		}
+	}
+	if shown == 0 {
+		return usagef("from %q: has no results of %s; `bellows experiment run` makes some", from, strings.Join(names, ", "))
+	}
+	return nil
+}
+
+func experimentReportCommand() *cobra.Command {
+	from, out := "docs/results", "docs/results.md"
+	cmd := &cobra.Command{
+		Use:   "report",
+		Short: "Write a document of all results that were stored",
+		Long: `Write a document, in Markdown, of all results in a folder: what each paper claims,
+what came of it here, and whether it holds.`,
+		Example: `  bellows experiment run 'yarn-me/*' --out docs/results --summary-only
+  bellows experiment report`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return writeReport(from, out) },
+	}
+	cmd.Flags().StringVar(&from, "from", from, "`folder` with results")
+	cmd.Flags().StringVarP(&out, "out", "o", out, "`file` to write")
+	return cmd
+}
+
+func writeReport(from, out string) error {
+	stored, err := experiments.ReadSummaries(from)
+	if err != nil {
+		return err
+	}
+	if len(stored) == 0 {
+		return usagef("from %q: has no results; `bellows experiment run` makes some", from)
+	}
+	pictures, err := filepath.Rel(filepath.Dir(out), from)
+	if err != nil {
+		return usagef("from %q: must be given as out %q is, both absolute or neither", from, out)
+	}
+	text := experiments.Report(stored, filepath.ToSlash(pictures))
+	return trace.SaveFile(out, trace.Plain, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}

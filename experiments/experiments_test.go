@@ -1,0 +1,205 @@
+package experiments
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write docs/results.md anew from the stored summaries")
+
+// everything returns all bytes of a result.
+func everything(t *testing.T, r *Result) []byte {
+	t.Helper()
+	text, err := r.Summary.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(r.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(text, data...)
+	for _, p := range r.Pictures {
+		svg, err := p.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, svg...)
+	}
+	return text
+}
+
+// TestSameBytes: a small version of every experiment gives the same bytes with one worker and with several, interrupted and
+// continued from its journal or not.
+func TestSameBytes(t *testing.T) {
+	for _, e := range All() {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			s := Settings{Runs: 1, Seed: 7, Workers: 1, quick: true}
+			one, err := e.Run(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Workers, s.Journal = 3, filepath.Join(t.TempDir(), "journal")
+			ctx, interrupt := context.WithCancel(t.Context())
+			interrupted := false
+			s.Progress = func(_ string, done, all int) {
+				if done >= (all+1)/2 {
+					interrupted = true
+					interrupt()
+				}
+			}
+			several, err := e.Run(ctx, s)
+			if interrupted && err != nil {
+				if !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+				s.Progress = nil
+				several, err = e.Run(t.Context(), s)
+			}
+			interrupt()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(everything(t, one), everything(t, several)) {
+				t.Error("one worker and three, interrupted, give different bytes")
+			}
+			if _, err := os.Stat(s.Journal); !os.IsNotExist(err) {
+				t.Errorf("the journal is still there: %v", err)
+			}
+		})
+	}
+}
+
+// TestSeed: another seed gives other numbers, so that runs are not all the same one.
+func TestSeed(t *testing.T) {
+	e, err := Find("yarn-me/fig6c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var data [2]string
+	for i := range data {
+		r, err := e[0].Run(t.Context(), Settings{Runs: 2, Seed: uint64(i), quick: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Data[0].Rows) != 8 || strings.Join(r.Data[0].Rows[0][2:], " ") == strings.Join(r.Data[0].Rows[2][2:], " ") {
+			t.Fatalf("two runs of two penalties and distributions give %q", r.Data[0].Rows)
+		}
+		data[i] = strings.Join(r.Data[0].Rows[0], " ")
+	}
+	if data[0] == data[1] {
+		t.Errorf("two seeds give %s", data[0])
+	}
+}
+
+// TestJournalOfAnother: a journal of other settings, or of another program, is not continued; a torn line is not read.
+func TestJournalOfAnother(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "journal")
+	head := journalHead{Version: 1, Experiment: "e", Runs: 3, Program: "p"}
+	write := func(h journalHead) int {
+		j, err := openJournal(file, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := j.keep("part", 42); err != nil {
+			t.Fatal(err)
+		}
+		if err := j.close(false); err != nil {
+			t.Fatal(err)
+		}
+		return len(j.kept["part"])
+	}
+	if n := write(head); n != 0 {
+		t.Errorf("a new journal keeps %d", n)
+	}
+	if n := write(head); n != 1 {
+		t.Errorf("the same journal keeps %d, want 1", n)
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(`{"part":"part","of":4`); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if n := write(head); n != 2 {
+		t.Errorf("a torn journal keeps %d, want 2", n)
+	}
+	other := head
+	other.Program = "q"
+	if n := write(other); n != 0 {
+		t.Errorf("a journal of another program keeps %d", n)
+	}
+}
+
+// TestDeclared: every experiment says what people must know of it.
+func TestDeclared(t *testing.T) {
+	seen := map[string]bool{}
+	for _, e := range All() {
+		if seen[e.Name] {
+			t.Errorf("%s is there twice", e.Name)
+		}
+		seen[e.Name] = true
+		if e.Title == "" || e.Paper == "" || len(e.Setup) == 0 || e.run == nil {
+			t.Errorf("%s: lacks title, paper, setup or run", e.Name)
+		}
+		if (e.Unit == "") != (e.Runs == 0) || e.Full < e.Runs {
+			t.Errorf("%s: %d to %d of %q", e.Name, e.Runs, e.Full, e.Unit)
+		}
+	}
+	for pattern, want := range map[string]int{"yarn-me/fig6a": 1, "yarn-me/*": len(yarnME()), "yarn-me/...": len(yarnME()), "yarn-me/fig7?": 3} {
+		if found, err := Find(pattern); err != nil || len(found) != want {
+			t.Errorf("%s finds %d, %v", pattern, len(found), err)
+		}
+	}
+	for _, pattern := range []string{"", "fig6a", "yarn-me/[", "yarn"} {
+		if found, err := Find(pattern); err == nil {
+			t.Errorf("%q finds %d", pattern, len(found))
+		}
+	}
+}
+
+// TestReport: docs/results.md is what the stored summaries render to, and its pictures are there.
+func TestReport(t *testing.T) {
+	stored, err := ReadSummaries("../docs/results")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(stored) == 0 {
+		t.Fatal("no results are stored")
+	}
+	want := Report(stored, "results")
+	if *rewrite {
+		if err := os.WriteFile("../docs/results.md", want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile("../docs/results.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("docs/results.md is not what its summaries render to; run `bellows experiment report`")
+	}
+	for _, m := range stored {
+		for _, p := range m.Pictures {
+			if _, err := os.Stat(filepath.Join("../docs/results", p.File)); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, c := range m.Claims {
+			if c.Holds != Holds && c.Why == "" {
+				t.Errorf("%s: %q does not hold, and nobody says why", m.Experiment, c.Says)
+			}
+		}
+	}
+}

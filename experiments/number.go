@@ -1,0 +1,65 @@
+package experiments
+
+import (
+	"math"
+	"slices"
+	"strconv"
+)
+
+// decimals prints v with n digits behind the point; what is not known is a dash.
+func decimals(v float64, n int) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "–"
+	}
+	return strconv.FormatFloat(v, 'f', n, 64)
+}
+
+// percent prints a share in whole percent.
+func percent(share float64) string {
+	if math.IsNaN(share) {
+		return "–"
+	}
+	return decimals(100*share, 0) + " %"
+}
+
+// exact prints a number so that it is read back as it was.
+func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// median returns the middle of values, of an even number the mean of the middle two; NaN of none.
+func median(values []float64) float64 {
+	s := slices.Sorted(slices.Values(values))
+	n := len(s)
+	if n == 0 {
+		return math.NaN()
+	}
+	return (s[(n-1)/2] + s[n/2]) / 2
+}
+
+// mean returns the mean, NaN of none.
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// shareAtMost returns the share of values that are at most limit; NaN of none.
+func shareAtMost(values []float64, limit float64) float64 {
+	n := 0
+	for _, v := range values {
+		if v <= limit {
+			n++
+		}
+	}
+	return float64(n) / float64(len(values))
+}
+
+// quantile returns the smallest value that at least the given share of values does not exceed; NaN of none.
+func quantile(values []float64, share float64) float64 {
+	s := slices.Sorted(slices.Values(values))
+	if len(s) == 0 {
+		return math.NaN()
+	}
+	return s[min(len(s)-1, max(0, int(math.Ceil(share*float64(len(s))))-1))]
+}

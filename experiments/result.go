@@ -1,0 +1,161 @@
+package experiments
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// Result is what came of an experiment, in full.
+type Result struct {
+	Summary  Summary
+	Data     []Table
+	Pictures []Picture
+}
+
+// Summary is the part of a result that is kept with the project and shown in the report.
+type Summary struct {
+	Version    int              `json:"bellows_experiment"`
+	Experiment string           `json:"experiment"`
+	Title      string           `json:"title"`
+	Paper      string           `json:"paper"`
+	Setup      []string         `json:"setup"`
+	Unit       string           `json:"unit,omitempty"`
+	Runs       int              `json:"runs,omitempty"`
+	Full       bool             `json:"full"` // of the paper's scale
+	FullRuns   int              `json:"full_runs,omitempty"`
+	Seed       uint64           `json:"seed"`
+	Claims     []Claim          `json:"claims"`
+	Tables     []Table          `json:"tables"`
+	Pictures   []SummaryPicture `json:"pictures"`
+	Notes      []string         `json:"notes"`
+}
+
+// SummaryPicture names a picture that lies beside the summary.
+type SummaryPicture struct {
+	File    string `json:"file"`
+	Caption string `json:"caption"`
+}
+
+const summaryVersion = 1
+
+func (e *Experiment) summary(s Settings, f *Findings) Summary {
+	m := Summary{
+		Version: summaryVersion, Experiment: e.Name, Title: e.Title, Paper: e.Paper, Setup: e.Setup, Unit: e.Unit,
+		Runs: s.Runs, Full: s.Full, FullRuns: e.Full, Seed: s.Seed,
+		Claims: f.Claims, Tables: f.Tables, Pictures: []SummaryPicture{}, Notes: f.Notes,
+	}
+	for _, p := range f.Pictures {
+		m.Pictures = append(m.Pictures, SummaryPicture{pictureFile(e.Name, p.Name), p.Caption})
+	}
+	return m
+}
+
+// FileName returns what the files of an experiment begin with.
+func FileName(experiment string) string { return strings.ReplaceAll(experiment, "/", "-") }
+
+func pictureFile(experiment, name string) string {
+	return FileName(experiment) + "-" + name + ".svg"
+}
+
+// JSON returns the summary as it is stored.
+func (m *Summary) JSON() ([]byte, error) {
+	text := new(bytes.Buffer)
+	e := json.NewEncoder(text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(m); err != nil {
+		return nil, fmt.Errorf("print the summary of %s: %w", m.Experiment, err)
+	}
+	return text.Bytes(), nil
+}
+
+// Save writes the result into a folder, which is made if need be: the summary, pictures, and data as CSV and JSON. The summary
+// comes last, each file is whole or not there, and a folder without the summary has no result. Data is left out if
+// small is set.
+func (r *Result) Save(dir string, small bool) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the folder of results: %w", err)
+	}
+	name := FileName(r.Summary.Experiment)
+	save := func(file string, text []byte) error {
+		return trace.SaveFile(filepath.Join(dir, file), trace.Plain, func(w io.Writer) error {
+			_, err := w.Write(text)
+			return err
+		})
+	}
+	for _, p := range r.Pictures {
+		text, err := p.SVG()
+		if err != nil {
+			return fmt.Errorf("draw %s of %s: %w", p.Name, r.Summary.Experiment, err)
+		}
+		if err := save(pictureFile(r.Summary.Experiment, p.Name), text); err != nil {
+			return err
+		}
+	}
+	if !small {
+		for _, t := range r.Data {
+			text, err := t.csv()
+			if err != nil {
+				return err
+			}
+			if err := save(name+"-"+t.Name+".csv", text); err != nil {
+				return err
+			}
+		}
+		text, err := json.MarshalIndent(map[string]any{"experiment": r.Summary.Experiment, "tables": r.Data}, "", " ")
+		if err != nil {
+			return fmt.Errorf("print the data of %s: %w", r.Summary.Experiment, err)
+		}
+		if err := save(name+"-data.json", append(text, '\n')); err != nil {
+			return err
+		}
+	}
+	text, err := r.Summary.JSON()
+	if err != nil {
+		return err
+	}
+	return save(name+".json", text)
+}
+
+func (t *Table) csv() ([]byte, error) {
+	text := new(bytes.Buffer)
+	w := csv.NewWriter(text)
+	if err := w.WriteAll(append([][]string{t.Heads}, t.Rows...)); err != nil {
+		return nil, fmt.Errorf("print table %s: %w", t.Name, err)
+	}
+	return text.Bytes(), nil
+}
+
+// ReadSummaries returns the summaries stored in a folder, in the order of All.
+func ReadSummaries(dir string) ([]Summary, error) {
+	var all []Summary
+	for _, name := range Names() {
+		file := filepath.Join(dir, FileName(name)+".json")
+		text, err := os.ReadFile(file)
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read results: %w", err)
+		}
+		var m Summary
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&m); err != nil {
+			return nil, fmt.Errorf("%s: is no summary of an experiment: %w", file, err)
+		}
+		if m.Version != summaryVersion || m.Experiment != name {
+			return nil, fmt.Errorf("%s: bellows_experiment %d of %q: must be %d of %q", file, m.Version, m.Experiment, summaryVersion, name)
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}

@@ -1,0 +1,94 @@
+package experiments
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// contender is a scheduler as an experiment compares it with others.
+type contender struct {
+	name     string // in tables
+	policy   string
+	settings map[string]string
+	pooled   bool // on one node as large as all, where any number of tasks start per heartbeat
+	// prompt nodes report so often that the cluster as a whole reports as often when it is pooled.
+	prompt bool
+}
+
+// The contenders of YARN-ME's evaluation. Heartbeats, and one start per node and heartbeat, are those of YARN and of the
+// authors' simulator.
+var (
+	yarn           = contender{name: "YARN", policy: "fair", settings: map[string]string{"fair.reservations": "true"}}
+	yarnUnreserved = contender{name: "YARN without reservations", policy: "fair", settings: map[string]string{"fair.reservations": "false"}}
+	yarnMESum      = contender{name: "YARN-ME (sum)", policy: "yarn-me", settings: map[string]string{"yarn-me.timeline": "sum"}}
+	yarnMEAgain    = contender{name: "YARN-ME (resimulate)", policy: "yarn-me", settings: map[string]string{"yarn-me.timeline": "resimulate"}}
+	// The Meganode reports once a second, as a node of the authors' simulator does; a prompt one as often as its nodes would
+	// have reported.
+	meganode       = contender{name: "Meganode", policy: "srjf", pooled: true}
+	meganodePrompt = contender{name: "prompt Meganode", policy: "srjf", pooled: true, prompt: true}
+)
+
+// outcome is what a contender made of a workload. Times are in seconds.
+type outcome struct {
+	Runtime  float64 `json:"job_runtime_s"` // mean over the jobs, from submission to end
+	Makespan float64 `json:"makespan_s"`
+	Memory   float64 `json:"memory"`  // granted memory × time over capacity × makespan
+	Elastic  float64 `json:"elastic"` // share of the tasks that were under-sized
+}
+
+// simulate runs the workload under c. The workload stays as it is, so that several can run at once.
+func (c contender) simulate(config sim.Config, w *trace.Workload) (*sim.Result, error) {
+	p, err := policy.New(c.policy, c.settings)
+	if err != nil {
+		return nil, err
+	}
+	if c.pooled {
+		if c.prompt {
+			config.Heartbeat /= time.Duration(len(config.Nodes))
+		}
+		config.Nodes, config.StartsPerHeartbeat = sim.Pool(config.Nodes), 0
+	}
+	r, err := sim.Run(config, &trace.Workload{Jobs: slices.Clone(w.Jobs)}, p)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.name, err)
+	}
+	for _, j := range slices.Concat(r.Unfinished(), r.Failures()) {
+		return nil, fmt.Errorf("%s: %s did not end: %s%s", c.name, j.Name, j.Stuck, j.Failure)
+	}
+	return r, nil
+}
+
+// trial is simulate for those who need no more than the outcome.
+func (c contender) trial(config sim.Config, w *trace.Workload) (outcome, error) {
+	r, err := c.simulate(config, w)
+	if err != nil {
+		return outcome{}, err
+	}
+	return outcome{r.AverageJobRuntime.Seconds(), r.Makespan.Seconds(), r.MemoryUtilisation, r.ElasticShare()}, nil
+}
+
+// paperCluster is the simulated cluster of YARN-ME section 6.1: nodes of 16 cores and 10 GB. Jobs have application masters
+// that report every second and hold nothing, as in the authors' runs that ours are checked against.
+func paperCluster(nodes int) sim.Config {
+	return sim.Config{
+		Nodes:     sim.Uniform(nodes, resource.Of(16*resource.Core, 10*resource.GB)),
+		Heartbeat: time.Second, StartsPerHeartbeat: 1, CoordinatorHeartbeat: time.Second,
+	}
+}
+
+// elastic gives all tasks of w the reducers' saw-tooth with the largest slowdown given, down to 10 % of ideal memory
+// in steps of 100 MB (YARN-ME section 6.1).
+func elastic(w *trace.Workload, slowdown float64) error {
+	e, err := trace.ParsePenalty(fmt.Sprintf("sawtooth:%g", slowdown))
+	if err != nil {
+		return err
+	}
+	w.SetPenalty(e, trace.DefaultMinShare, trace.DefaultGranularity)
+	return nil
+}

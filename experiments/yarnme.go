@@ -1,0 +1,102 @@
+package experiments
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// yarnME returns the experiments of YARN-ME: "Don't cry over spilled records: Memory elasticity of data-parallel
+// applications and its application to cluster scheduling", Iorgulescu et al., USENIX ATC 2017.
+func yarnME() []Experiment {
+	return []Experiment{
+		yarnMEFig3(), yarnMEFig4(), yarnMEFig5ab(), yarnMEFig5c(),
+		yarnMEFig6a(), yarnMEFig6aResimulate(), yarnMEFig6b(), yarnMEFig6c(),
+		yarnMEFig7("a", "duration"), yarnMEFig7("b", "memory"), yarnMEFig7("c", "penalty"),
+	}
+}
+
+// penalties are the largest slowdowns of section 6: "to cover the range of penalties measured in §2".
+var penalties = []float64{1.5, 3}
+
+// sweepRange is what Table 2 varies of a distribution: the largest number of tasks, memory and duration of a trace.
+type sweepRange struct {
+	dist                  trace.Distribution
+	tasks, memory, length [2]int // ends of the maximum: tasks, GB, seconds
+	steps                 [3]int // ours: the paper does not say in which steps it sweeps
+	shortest              time.Duration
+}
+
+var tableTwo = []sweepRange{
+	{trace.Uniform, [2]int{200, 400}, [2]int{2, 10}, [2]int{200, 500}, [3]int{100, 2, 100}, time.Second},
+	{trace.Exponential, [2]int{20, 220}, [2]int{2, 10}, [2]int{100, 500}, [3]int{50, 2, 100}, 50 * time.Second},
+}
+
+// configuration is one combination of maxima.
+type configuration struct {
+	dist                  trace.Distribution
+	tasks, memory, length int
+	shortest              time.Duration
+}
+
+// grid returns all combinations, or those of the ends alone.
+func (r sweepRange) grid(endsOnly bool) []configuration {
+	points := func(ends [2]int, step int) []int {
+		if endsOnly {
+			return ends[:]
+		}
+		var all []int
+		for v := ends[0]; v <= ends[1]; v += step {
+			all = append(all, v)
+		}
+		return all
+	}
+	var all []configuration
+	for _, tasks := range points(r.tasks, r.steps[0]) {
+		for _, memory := range points(r.memory, r.steps[1]) {
+			for _, length := range points(r.length, r.steps[2]) {
+				all = append(all, configuration{r.dist, tasks, memory, length, r.shortest})
+			}
+		}
+	}
+	return all
+}
+
+// workload draws a trace (section 6.1).
+func (c configuration) workload(jobs int, seed uint64) (*trace.Workload, error) {
+	o := trace.DefaultGenerateOptions(c.dist)
+	o.Jobs = jobs
+	o.Tasks.Max = c.tasks
+	o.Memory.Max = resource.Amount(c.memory) * resource.GB
+	o.Duration = trace.Range[time.Duration]{Min: c.shortest, Max: time.Duration(c.length) * time.Second}
+	o.Seed = seed
+	return trace.Generate(c.dist, o)
+}
+
+// curve is a line of the paper's figures: a distribution with a penalty.
+type curve struct {
+	dist    trace.Distribution
+	penalty float64
+}
+
+func (c curve) String() string { return fmt.Sprintf("%s %gx", short(c.dist), c.penalty) }
+
+func short(d trace.Distribution) string {
+	if d == trace.Exponential {
+		return "exp"
+	}
+	return "unif"
+}
+
+// curves are those of Figs. 6a and 6c.
+func curves() []curve {
+	var all []curve
+	for _, r := range tableTwo {
+		for _, p := range penalties {
+			all = append(all, curve{r.dist, p})
+		}
+	}
+	return all
+}

@@ -1,0 +1,118 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/bellows-rm/bellows/chart"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// fig6bSizes are the numbers of nodes, and of jobs. The paper goes from 100 to 3,000 and does not say in which steps.
+var (
+	fig6bSizes     = []int{100, 300, 1000}
+	fig6bSizesFull = []int{100, 200, 300, 500, 1000, 2000, 3000}
+)
+
+func yarnMEFig6b() Experiment {
+	return Experiment{
+		Name: "yarn-me/fig6b", Title: "weak scaling: jobs and nodes grow together",
+		Paper: "YARN-ME section 6.2, Fig. 6b",
+		Setup: []string{
+			"One uniform trace per size: as many jobs as nodes, maxima 300 tasks, 10 GB, 500 s; the paper says \"one uniform trace\" and not which. Jobs arrive in 1000 s, however many they are.",
+			"Full runs are of 100 to 3,000 nodes, default ones end at 1,000. YARN-ME estimates by timeline sum.",
+		},
+		Unit: "traces per size", Runs: 1, Full: 3,
+		run: fig6b,
+	}
+}
+
+// fig6bTrial is one trace under YARN and under YARN-ME with each penalty.
+type fig6bTrial struct {
+	YARN    outcome   `json:"yarn"`
+	Elastic []outcome `json:"elastic"`
+}
+
+func fig6b(l *lab) (*Findings, error) {
+	sizes := fig6bSizes
+	if l.Full {
+		sizes = fig6bSizesFull
+	}
+	if l.quick {
+		sizes = []int{10, 20}
+	}
+	ratios := make([][][]float64, len(sizes)) // per size and penalty
+	data := newTable("traces", "nodes", "run", "penalty", "yarn_job_runtime_s", "yarn_me_job_runtime_s", "yarn_makespan_s", "yarn_me_makespan_s")
+	err := each(l, "sizes", len(sizes)*l.Runs, func(i int) (fig6bTrial, error) {
+		return fig6bRun(sizes[i/l.Runs], l.seed(i%l.Runs))
+	}, func(i int, t fig6bTrial) {
+		size := i / l.Runs
+		if ratios[size] == nil {
+			ratios[size] = make([][]float64, len(penalties))
+		}
+		for k, p := range penalties {
+			e := t.Elastic[k]
+			ratios[size][k] = append(ratios[size][k], e.Runtime/t.YARN.Runtime)
+			data.add(strconv.Itoa(sizes[size]), strconv.Itoa(i%l.Runs), exact(p), exact(t.YARN.Runtime), exact(e.Runtime), exact(t.YARN.Makespan), exact(e.Makespan))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return fig6bFindings(sizes, ratios, data), nil
+}
+
+func fig6bRun(size int, seed uint64) (t fig6bTrial, err error) {
+	o := trace.DefaultGenerateOptions(trace.Uniform)
+	o.Jobs, o.Seed = size, seed
+	for k := -1; k < len(penalties); k++ {
+		w, err := trace.Generate(trace.Uniform, o)
+		if err != nil {
+			return t, err
+		}
+		if k < 0 {
+			if t.YARN, err = yarn.trial(paperCluster(size), w); err != nil {
+				return t, err
+			}
+			continue
+		}
+		if err := elastic(w, penalties[k]); err != nil {
+			return t, err
+		}
+		e, err := yarnMESum.trial(paperCluster(size), w)
+		if err != nil {
+			return t, err
+		}
+		t.Elastic = append(t.Elastic, e)
+	}
+	return t, nil
+}
+
+func fig6bFindings(sizes []int, ratios [][][]float64, data Table) *Findings {
+	table := newTable("Ratio of YARN-ME's average job runtime to YARN's, median of the traces", "nodes and jobs", "1.5x", "3x")
+	plot := &chart.Plot{Title: "YARN-ME to YARN as cluster and workload grow", Subtitle: "simulated, one uniform trace per size",
+		X: "nodes, and jobs", Y: "ratio of average job runtimes", LogX: true, YMin: new(float64)}
+	worst, drift := 0.0, 0.0
+	for k, p := range penalties {
+		s := chart.Series{Name: fmt.Sprintf("unif %gx", p)}
+		for i, n := range sizes {
+			r := median(ratios[i][k])
+			s.X, s.Y = append(s.X, float64(n)), append(s.Y, r)
+			worst, drift = math.Max(worst, r), math.Max(drift, r-s.Y[0])
+		}
+		plot.Series = append(plot.Series, s)
+	}
+	for i, n := range sizes {
+		table.add(strconv.Itoa(n), decimals(plot.Series[0].Y[i], 2), decimals(plot.Series[1].Y[i], 2))
+	}
+	return &Findings{
+		Tables: []Table{table}, Data: []Table{data},
+		Pictures: []Picture{{"scaling", "Ratio of average job runtimes, YARN-ME to YARN, from 100 nodes on (simulated)", plot}},
+		Claims: []Claim{Claim{
+			Says:  "The benefits of YARN-ME hold despite the scaling",
+			Where: "section 6.2", Paper: "100 to 3,000 nodes", Ours: fmt.Sprintf("up to %d nodes the ratio is at most %.2f, and at most %.2f above that at %d nodes", sizes[len(sizes)-1], worst, max(0, drift), sizes[0]),
+			Criterion: "YARN-ME is faster at every size, and the ratio never rises by more than 0.1 from that of the smallest; in part: it is faster",
+		}.judge(worst < 1 && drift <= 0.1, worst < 1, "See the table.")},
+	}
+}
