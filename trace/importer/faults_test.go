@@ -161,6 +161,16 @@ func TestAssumptionsAreChecked(t *testing.T) {
 	}
 }
 
+// A file without a job is a fault of the file, whatever it holds besides.
+func TestEmptyFiles(t *testing.T) {
+	for _, e := range examples() {
+		_, err := Import(e.format(), []Source{{"f", strings.NewReader("")}}, Options{})
+		if !trace.IsFault(err) || !strings.HasPrefix(err.Error(), "f:") {
+			t.Errorf("%s: %v", e.name, err)
+		}
+	}
+}
+
 // fuzz imports anything; what is taken can be written and read.
 func fuzz(f *testing.F, name string, others ...string) {
 	for _, n := range append([]string{name}, others...) {

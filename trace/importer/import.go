@@ -112,6 +112,9 @@ func Import(f Format, sources []Source, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
+	if len(w.Jobs) == 0 && len(sources) > 0 {
+		return nil, &trace.Fault{File: sources[0].Name, What: "jobs: must be at least one, but the file holds none"}
+	}
 	if m, ok := f.(merger); ok {
 		m.merge(w.Jobs, notes)
 	}
