@@ -17,7 +17,7 @@ import (
 // nobody else asks for is there for all. The queue that holds least of what it is guaranteed is served first; in a leaf,
 // the job that was submitted first. A node that cannot hold the next task of the job whose turn it is is kept for that
 // job. With preemption, tasks of queues that hold more than their guarantee end when others miss theirs. What was taken
-// over of YARN, and what was not, stands in docs/decisions/0006-queues.md.
+// over of YARN, and what was not, stands in docs/decisions/0009-queues.md.
 type capacity struct {
 	tree         *queueTree
 	measure      measure

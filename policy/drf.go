@@ -15,7 +15,7 @@ import (
 // is the least is served first, and what does not fit lets others pass. With queues it is H-DRF, the dynamic algorithm of
 // Bhattacharya et al. (SoCC 2013): at each queue, the one below with the least dominant share comes first, where what those
 // below a queue hold is added up after they have been scaled down to the least of them, those that are blocked are left as
-// they are, and saturated resources do not count. Readings stand in docs/decisions/0006-queues.md.
+// they are, and saturated resources do not count. Readings stand in docs/decisions/0009-queues.md.
 type drf struct {
 	tree  *queueTree
 	naive bool // a queue holds the plain sum of what those below it hold
