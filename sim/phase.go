@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
@@ -124,11 +125,15 @@ func (f *flow) setPace(now timeline.Time, pace float64) {
 
 // ends returns when the present phase ends if the pace stays.
 func (f *flow) ends(now timeline.Time) timeline.Time {
-	in := math.Ceil(f.left / f.pace)
-	if in >= float64(timeline.Never-now) {
-		return timeline.Never - 1
+	if in := math.Ceil(f.left / f.pace); in < math.MaxInt64 {
+		return after(now, time.Duration(in))
 	}
-	return now + timeline.Time(in)
+	return timeline.Never - 1
+}
+
+// after is a time that lies d ahead, before Never however long that is.
+func after(now timeline.Time, d time.Duration) timeline.Time {
+	return now + min(timeline.Time(d), max(0, timeline.Never-1-now))
 }
 
 // begin enters a phase whose need has been met.

@@ -22,6 +22,14 @@ type place struct {
 	unsure   bool          // it is among those to be settled
 }
 
+// spreads reports whether the demands of an under-sized task differ from those of its stage: it spills, or what it reads and
+// writes is spread over a longer time.
+func (r *run) spreads(t *task, p *place) bool {
+	ideal := &t.job.Stages[t.id.Stage].Ideal
+	return p.capacity[resource.Disk] > 0 && (t.job.natures[t.id.Stage]&spills != 0 || ideal[resource.Disk] > 0) ||
+		p.capacity[resource.Network] > 0 && ideal[resource.Network] > 0
+}
+
 // plainUse is what a task without phases takes with a grant that makes it neither spill nor page.
 func (r *run) plainUse(t *task) resource.Vector {
 	return t.job.Stages[t.id.Stage].Ideal.With(resource.Memory, t.grant[resource.Memory])
@@ -35,9 +43,8 @@ func (r *run) occupy(t *task) {
 	t.slot = int32(len(p.tasks))
 	p.tasks = append(p.tasks, t)
 	r.unsettle(t.node)
-	stretched := truth.underSized(memory)
-	if n := t.job.natures[t.id.Stage]; n&phased == 0 && (memory >= truth.ideal || stretched && (n&spills == 0 || p.capacity[resource.Disk] == 0)) {
-		t.result.Finished = r.now.Add(truth.profile.Duration(truth.duration, truth.ideal, memory))
+	if t.job.natures[t.id.Stage]&phased == 0 && (memory >= truth.ideal || truth.underSized(memory) && !r.spreads(t, p)) {
+		t.result.Finished = after(r.now, truth.profile.Duration(truth.duration, truth.ideal, memory))
 		p.demand = p.demand.Add(r.plainUse(t))
 		r.agenda.push(t.result.Finished, ended, t.index)
 		return

@@ -347,7 +347,7 @@ func (r *run) launch(t *task) {
 			r.occupy(t)
 		} else {
 			d := trueDuration(t.job.Job, int(t.id.Stage), t.id.Index, t.grant[resource.Memory])
-			r.agenda.push(r.now.Add(d), ended, t.index)
+			r.agenda.push(after(r.now, d), ended, t.index)
 		}
 	}
 	r.stepOne(cluster.Event{Kind: cluster.DecisionDone, Decision: t.decision, Task: t.id, Node: t.node})

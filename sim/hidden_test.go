@@ -1,0 +1,179 @@
+package sim_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// sentinel stands for every number that is true and not estimated.
+const sentinel = 1_234_567_891
+
+// spy walks through everything that a policy can reach, unexported fields included, and notes what it must not see.
+type spy struct {
+	policy.Policy
+	seen  map[any]bool
+	found []string
+	looks int
+}
+
+func (s *spy) Decide(now timeline.Time, p *cluster.Plan) {
+	s.seen = map[any]bool{}
+	s.looks++
+	s.walk("plan", reflect.ValueOf(p))
+	s.Policy.Decide(now, p)
+}
+
+func (s *spy) walk(path string, v reflect.Value) {
+	if !v.IsValid() || len(s.found) > 5 {
+		return
+	}
+	if from := v.Type().PkgPath(); strings.HasSuffix(from, "bellows/sim") || strings.HasSuffix(from, "bellows/trace") {
+		s.found = append(s.found, fmt.Sprintf("%s is a %v", path, v.Type()))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		if v.Int() == sentinel {
+			s.found = append(s.found, path+" is a number of the truth")
+		}
+	case reflect.Float32, reflect.Float64:
+		if v.Float() == sentinel {
+			s.found = append(s.found, path+" is a number of the truth")
+		}
+	case reflect.Pointer, reflect.Map:
+		if v.IsNil() || s.seen[[2]any{v.Pointer(), v.Type()}] {
+			return
+		}
+		s.seen[[2]any{v.Pointer(), v.Type()}] = true
+		if v.Kind() == reflect.Pointer {
+			s.walk(path, v.Elem())
+			return
+		}
+		for it := v.MapRange(); it.Next(); {
+			s.walk(path+" key", it.Key())
+			s.walk(fmt.Sprintf("%s[%v]", path, it.Key()), it.Value())
+		}
+	case reflect.Interface:
+		s.walk(path, v.Elem())
+	case reflect.Slice:
+		for i := range v.Cap() { // also what lies behind its end
+			s.walk(fmt.Sprintf("%s[%d]", path, i), v.Slice(0, v.Cap()).Index(i))
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			s.walk(fmt.Sprintf("%s[%d]", path, i), v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			field := v.Field(i)
+			if field.CanAddr() { // a field that is not exported can be walked as well
+				field = reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem()
+			}
+			s.walk(path+"."+v.Type().Field(i).Name, field)
+		}
+	case reflect.Func:
+		if !v.IsNil() {
+			s.found = append(s.found, path+" is a function, which may hold anything")
+		}
+	}
+}
+
+func truthOfSentinels() trace.StageTruth {
+	return trace.StageTruth{Duration: sentinel, Durations: []time.Duration{sentinel, sentinel}, IdealMemory: sentinel,
+		IdealMemories: []resource.Amount{sentinel, sentinel},
+		Elasticity:    &cluster.Elasticity{Kind: cluster.Step, Factor: 2, DiskRate: sentinel},
+		Phases:        []trace.Phase{{Duration: sentinel, Demand: resource.Vector{sentinel, sentinel, sentinel, sentinel}}},
+		Heap:          &trace.Heap{Live: 1, Size: sentinel}}
+}
+
+// Nothing of the truth, and nothing of the simulator, can be reached from what a policy is given.
+func TestPoliciesSeeNoTruth(t *testing.T) {
+	for _, name := range policy.Names() {
+		for _, a := range []sim.Acquisition{{}, sim.YARN()} {
+			p, err := policy.New(name, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			watch := &spy{Policy: p}
+			c := sim.Config{Nodes: sim.Uniform(2, vector(2, 4, 100, 100)), Machine: sim.Machine{Swap: sentinel, Paging: sim.SSDPaging}}
+			a.Apply(&c)
+			job := oneStage(1, 2, truthOfSentinels())
+			other := oneStage(2, 2, trace.StageTruth{})
+			other.After = 0
+			if _, err := sim.Run(c, &trace.Workload{Jobs: []trace.Job{job, other}}, watch); err != nil {
+				t.Fatal(err)
+			}
+			if watch.looks < 3 {
+				t.Errorf("%s was asked %d times", name, watch.looks)
+			}
+			for _, what := range watch.found {
+				t.Errorf("%s: %s", name, what)
+			}
+		}
+	}
+}
+
+// The spy finds what is there to be found.
+func TestTheSpySees(t *testing.T) {
+	j := oneStage(1, 1, truthOfSentinels())
+	s := spy{seen: map[any]bool{}}
+	s.walk("truth", reflect.ValueOf(&j))
+	hidden := struct{ inner []any }{append(make([]any, 0, 2), &j.Truth[0].Durations)[:0]}
+	s.walk("hidden", reflect.ValueOf(&hidden))
+	if len(s.found) != 3 || !strings.Contains(s.found[0], "trace.Job") {
+		t.Errorf("found %v", s.found)
+	}
+}
+
+// As long as the same has happened, the same is decided, whatever else is true.
+func TestDecisionsDoNotDependOnTheTruth(t *testing.T) {
+	type step struct {
+		now               timeline.Time
+		events, decisions string
+	}
+	slower := trace.StageTruth{Durations: []time.Duration{200 * time.Second, 300 * time.Second}}
+	run := func(name string, truth trace.StageTruth) []step {
+		p, err := policy.New(name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var steps []step
+		c := sim.Config{Nodes: sim.Uniform(1, vector(2, 2, 100, 0)), Observe: func(now timeline.Time, e []cluster.Event, d []cluster.Decision) {
+			var what strings.Builder
+			for i := range e {
+				fmt.Fprint(&what, e[i].Kind, e[i].Task, e[i].Outcome, e[i].Decision)
+			}
+			steps = append(steps, step{now, what.String(), fmt.Sprint(d)})
+		}}
+		jobs := []trace.Job{oneStage(1, 2, truth), oneStage(2, 2, truth), oneStage(3, 2, truth)}
+		jobs[2].Submitted = timeline.Seconds(150)
+		if _, err := sim.Run(c, &trace.Workload{Jobs: jobs}, p); err != nil {
+			t.Fatal(err)
+		}
+		return steps
+	}
+	for _, name := range policy.Names() {
+		a, b := run(name, trace.StageTruth{}), run(name, slower)
+		same := 0
+		for same < len(a) && a[same].now == b[same].now && a[same].events == b[same].events {
+			if a[same].decisions != b[same].decisions {
+				t.Errorf("%s decides %s in one truth and %s in the other, at %v", name, a[same].decisions, b[same].decisions, a[same].now)
+			}
+			same++
+		}
+		if same < 3 || same == len(a) {
+			t.Errorf("%s: %d of %d steps are the same", name, same, len(a))
+		}
+	}
+}

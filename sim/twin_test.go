@@ -1,0 +1,269 @@
+package sim
+
+import (
+	"math"
+	"math/big"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// twin works a task out the slow and obvious way: all paces of a node anew, in exact fractions, whenever something happens.
+type twin struct {
+	run    *task
+	phases []need
+	oom    bool // at the begin of the phase after the last
+	at     int
+	left   *big.Rat // nanoseconds at full pace
+	ended  bool
+	end    *big.Rat
+}
+
+func rat(v float64) *big.Rat { return new(big.Rat).SetFloat64(v) }
+
+// course lists the needs of a task's phases, up to the one in which it cannot live.
+func (w *twin) course(m *Machine) {
+	j, s := w.run.job, int(w.run.id.Stage)
+	stage, truth := &j.Stages[s], &j.Truth[s]
+	grant := w.run.grant[resource.Memory]
+	list, ideal, length := truth.Phases, stage.Ideal[resource.Memory], stage.Duration
+	if truth.TaskPhases != nil {
+		list = truth.TaskPhases[w.run.id.Index]
+	}
+	total, largest := time.Duration(0), resource.Amount(0)
+	for _, p := range list {
+		total, largest = total+p.Duration, max(largest, p.Demand[resource.Memory])
+	}
+	if list != nil {
+		ideal = largest
+		if total > 0 {
+			length = total
+		}
+	}
+	if truth.Duration > 0 {
+		length = truth.Duration
+	}
+	if truth.Durations != nil {
+		length = truth.Durations[w.run.id.Index]
+	}
+	if truth.IdealMemory > 0 {
+		ideal = truth.IdealMemory
+	}
+	if total == 0 {
+		demand := stage.Ideal.With(resource.Memory, ideal)
+		if list != nil {
+			demand = list[0].Demand
+		}
+		list, total, largest = []trace.Phase{{Duration: length, Demand: demand}}, length, demand[resource.Memory]
+	}
+	elastic := stage.Elasticity.Kind != cluster.NotElastic
+	spilling, slow := resource.Amount(0), 1.0
+	if elastic && grant < ideal {
+		spilling, slow = stage.Elasticity.DiskRate, float64(stage.Elasticity.Duration(length, ideal, grant))/float64(length)
+	}
+	for _, p := range list {
+		slower, resident := slow, p.Demand[resource.Memory]
+		if h := truth.Heap; h != nil {
+			size := h.Size
+			if size == 0 {
+				size = grant
+			}
+			live := float64(h.Live)
+			if largest > 0 {
+				live *= float64(resident) / float64(largest)
+			}
+			cost, ok := m.Collection.Slowdown(float64(size), live)
+			if w.oom = !ok; w.oom {
+				return
+			}
+			slower, resident = slower*cost, min(resident, size)
+		}
+		if resident > grant && !elastic {
+			if w.oom = m.Swap == 0; w.oom {
+				return
+			}
+			slower *= m.Paging.Slowdown(grant, resident)
+		}
+		stretch := float64(length) / float64(total)
+		w.phases = append(w.phases, need{length: math.Round(float64(p.Duration) * stretch * slower), demand: resource.Vector{
+			p.Demand[resource.CPU], 0, resource.Amount(float64(p.Demand[resource.Disk])/slower) + spilling,
+			resource.Amount(float64(p.Demand[resource.Network]) / slower)}})
+	}
+}
+
+// shareOut gives everybody the same, those who need less only that, until nothing is left.
+func shareOut(demands []*big.Rat, capacity *big.Rat) []*big.Rat {
+	got := make([]*big.Rat, len(demands))
+	left, open := new(big.Rat).Set(capacity), len(demands)
+	for open > 0 {
+		even, met := new(big.Rat).Quo(left, big.NewRat(int64(open), 1)), false
+		for i, d := range demands {
+			if got[i] == nil && d.Cmp(even) <= 0 {
+				got[i], met = d, true
+				left.Sub(left, d)
+				open--
+			}
+		}
+		if met {
+			continue
+		}
+		for i := range got {
+			if got[i] == nil {
+				got[i] = even
+			}
+		}
+		break
+	}
+	return got
+}
+
+// paces returns how fast each goes on.
+func paces(list []*twin, capacity resource.Vector, m *Machine) []*big.Rat {
+	all := make([]*big.Rat, len(list))
+	for i := range all {
+		all[i] = big.NewRat(1, 1)
+	}
+	for _, k := range contended {
+		var demands []*big.Rat
+		sum := new(big.Rat)
+		for _, w := range list {
+			d := big.NewRat(int64(w.phases[w.at].demand[k]), 1)
+			demands = append(demands, d)
+			sum.Add(sum, d)
+		}
+		has := big.NewRat(int64(capacity[k]), 1)
+		if capacity[k] == 0 || sum.Cmp(has) <= 0 {
+			continue
+		}
+		if loss := m.loss(k); loss.Slope > 0 {
+			over := new(big.Rat).Quo(sum, has)
+			over.Sub(over, big.NewRat(1, 1)).Mul(over, rat(loss.Slope)).Add(over, big.NewRat(1, 1))
+			efficiency := over.Inv(over)
+			if floor := rat(loss.Floor); efficiency.Cmp(floor) < 0 {
+				efficiency = floor
+			}
+			has.Mul(has, efficiency)
+		}
+		for i, got := range shareOut(demands, has) {
+			if demands[i].Sign() > 0 {
+				if share := new(big.Rat).Quo(got, demands[i]); share.Cmp(all[i]) < 0 {
+					all[i] = share
+				}
+			}
+		}
+	}
+	return all
+}
+
+// replay runs one node. Launches, and ends that come from outside, are when they were.
+func replay(list []*twin, capacity resource.Vector, m *Machine) {
+	slices.SortStableFunc(list, func(a, b *twin) int { return int(a.run.result.Launched - b.run.result.Launched) })
+	now, begun := new(big.Rat), 0
+	enter := func(w *twin) {
+		for ; w.at < len(w.phases); w.at++ {
+			if w.left = rat(w.phases[w.at].length); w.left.Sign() > 0 {
+				return
+			}
+		}
+		w.ended, w.end = true, new(big.Rat).Set(now)
+	}
+	forced := func(w *twin) bool {
+		return w.run.result.Outcome != cluster.Succeeded && w.run.result.Outcome != cluster.OutOfMemory
+	}
+	for {
+		var running []*twin
+		for _, w := range list[:begun] {
+			if !w.ended {
+				running = append(running, w)
+			}
+		}
+		pace := paces(running, capacity, m)
+		var next *big.Rat
+		sooner := func(t *big.Rat) {
+			if next == nil || t.Cmp(next) < 0 {
+				next = t
+			}
+		}
+		if begun < len(list) {
+			sooner(big.NewRat(int64(list[begun].run.result.Launched), 1))
+		}
+		for i, w := range running {
+			sooner(new(big.Rat).Add(now, new(big.Rat).Quo(w.left, pace[i])))
+			if forced(w) {
+				sooner(big.NewRat(int64(w.run.result.Finished), 1))
+			}
+		}
+		if next == nil {
+			return
+		}
+		past := new(big.Rat).Sub(next, now)
+		now = next
+		for i, w := range running {
+			w.left.Sub(w.left, new(big.Rat).Mul(past, pace[i]))
+			if forced(w) && now.Cmp(big.NewRat(int64(w.run.result.Finished), 1)) >= 0 {
+				w.ended, w.end = true, new(big.Rat).Set(now)
+			} else if w.left.Sign() <= 0 {
+				w.at++
+				enter(w)
+			}
+		}
+		for begun < len(list) && now.Cmp(big.NewRat(int64(list[begun].run.result.Launched), 1)) >= 0 {
+			enter(list[begun])
+			begun++
+		}
+	}
+}
+
+// Every run of a task ends when the twin says, and for the reason that it says: all work is done, and no more.
+func TestRunsEndWhenTheirTwinSays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := randomCluster(t)
+		w := randomWorkload(t, c.Nodes[0].Capacity)
+		randomProtocol(t, &c, len(w.Jobs))
+		c.CoordinatorHeartbeat = 0 // coordinators ask for nothing, but would number the stages anew
+		r, err := newRun(c, w, randomPolicy(t)())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.play(); err != nil {
+			t.Fatal(err)
+		}
+		nodes := map[cluster.NodeID][]*twin{}
+		for _, run := range r.tasks {
+			if run.launched {
+				tw := &twin{run: run}
+				tw.course(&c.Machine)
+				nodes[run.node] = append(nodes[run.node], tw)
+			}
+		}
+		for id := range r.engine.Snapshot().Nodes {
+			list := nodes[cluster.NodeID(id)]
+			replay(list, c.Nodes[0].Capacity, &c.Machine)
+			for _, tw := range list {
+				t.Logf("twin of %+v ends at %v", tw.run.result, tw.end)
+			}
+			for _, tw := range list {
+				compareWithTwin(t, tw)
+			}
+		}
+	})
+}
+
+func compareWithTwin(t *rapid.T, w *twin) {
+	const tolerance = timeline.Time(time.Microsecond) // each phase ends at a whole nanosecond
+	end, _ := w.end.Float64()
+	res := w.run.result
+	if off := res.Finished - timeline.Time(end); off > tolerance || off < -tolerance {
+		t.Fatalf("task %v launched at %v with %d ends at %v (%v), its twin at %v", w.run.id, res.Launched, w.run.grant, res.Finished, res.Outcome, timeline.Time(end))
+	}
+	if natural := res.Outcome == cluster.Succeeded || res.Outcome == cluster.OutOfMemory; natural && (res.Outcome == cluster.OutOfMemory) != w.oom {
+		t.Fatalf("task %v ends as %v; its twin runs out of memory: %v", w.run.id, res.Outcome, w.oom)
+	}
+}
