@@ -26,6 +26,7 @@ func (o *simulateOptions) clusterFlags(f *pflag.FlagSet) {
 	f.Var(memoryValue(&o.node[resource.Memory]), "node-memory", "memory of a node")
 	f.Var(cpuValue(&o.node[resource.CPU]), "node-cpus", "cores of a node")
 	f.Var(amountValue{&o.node[resource.Disk], 0, resource.Disk}.orZero(), "node-disk", "disk bandwidth of a node, such as 110MB/s; 0 is unlimited")
+	f.Var(amountValue{&o.node[resource.Network], 0, resource.Disk}.orZero(), "node-network", "network bandwidth of a node; 0 is unlimited")
 	f.Var(durationValue{&o.heartbeat, 0}, "heartbeat", "between reports of a node; 0: at once")
 	f.Var(countValue{&o.perHeartbeat, 0, 1 << 20}, "starts-per-heartbeat", "tasks a node starts per heartbeat; 0: any number")
 	f.Var(durationValue{&o.amHeartbeat, 0}, "am-heartbeat", "between reports of an application master; 0: jobs have none")
