@@ -272,10 +272,10 @@ func (h hierarchy) dominant(v vector) float64 {
 
 // child is something below a queue.
 type child struct {
-	share           vector
-	dominant        float64
-	weight          float64
-	blocked, demand bool
+	share    vector
+	dominant float64
+	weight   float64
+	blocked  bool
 }
 
 // queue returns the share of a queue, and whether nothing in it can start.

@@ -83,8 +83,7 @@ func TestRandomScenarios(t *testing.T) {
 
 // TestRandomScenariosLive does the same with the live driver, for which each takes longer.
 func TestRandomScenariosLive(t *testing.T) {
-	const runs = 30
-	for i := range runs {
+	for i := range choices {
 		s := rapid.Custom(func(rt *rapid.T) *scenario {
 			s := draw(rt)
 			s.heartbeat, s.coordinates, s.coordinator = 0, 0, resource.Vector{}
