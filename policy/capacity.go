@@ -300,7 +300,7 @@ func (c *capacity) serve(p *cluster.Plan, q *queue) bool {
 	if q.leaf() {
 		return c.serveLeaf(p, q)
 	}
-	// A queue further up may be served in between, so that the order is not kept.
+	// Every start changes the order here and above: it is worked out anew.
 	order := make([]*queue, 0, 8)
 	for _, child := range q.children {
 		if child.runnable > 0 {
