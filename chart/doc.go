@@ -83,6 +83,7 @@ type Gantt struct {
 	Spans           []Span
 	Legend          []string // what the colours mean, in the order of the palette; may be empty
 	Faint           string   // what Faint means, in the legend; may be empty
+	To              float64  // seconds; where the axis ends at least, so that charts can be compared
 	Width, Height   float64  // pixels; 640, and what the rows need, if 0
 }
 

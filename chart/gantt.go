@@ -102,6 +102,9 @@ func (g *Gantt) paint(s *sheet, l lanes) {
 			times.add(span.To)
 		}
 	}
+	if times.any && finite(g.To) {
+		times.high = max(times.high, g.To)
+	}
 	if times.any && times.low > 0 && times.low < times.high/2 {
 		times.low = 0
 	}

@@ -18,7 +18,7 @@ func (c *Comparison) Figures() []Figure {
 	figures = append(figures, c.utilisation()...)
 	for p, s := range c.pictures {
 		if s != nil {
-			figures = append(figures, Figure{"gantt-" + fileName(c.Policies[p].Label), gantt(c.Policies[p].Label, s)})
+			figures = append(figures, Figure{"gantt-" + fileName(c.Policies[p].Label), gantt(c.Policies[p].Label, s, c.end())})
 		}
 	}
 	return figures
@@ -121,15 +121,26 @@ func (c *Comparison) sortedRatios() chart.Picture {
 // bins is how many spans of time utilisation is shown for.
 const bins = 240
 
-// utilisation returns a picture per resource that tasks were granted: what share of it tasks held on the first seed, as means over short spans.
-func (c *Comparison) utilisation() []Figure {
-	var any *Schedule
+// end returns when the last of the runs that are drawn ended, in seconds.
+func (c *Comparison) end() float64 {
 	end := 0.0
 	for _, s := range c.pictures {
 		if s != nil {
-			any, end = s, max(end, s.End)
+			end = max(end, s.End)
 		}
 	}
+	return end
+}
+
+// utilisation returns a picture per resource that tasks were granted: what share of it tasks held on the first seed, as means over short spans.
+func (c *Comparison) utilisation() []Figure {
+	var any *Schedule
+	for _, s := range c.pictures {
+		if s != nil {
+			any = s
+		}
+	}
+	end := c.end()
 	if any == nil || end <= 0 {
 		return nil
 	}
@@ -189,9 +200,9 @@ func (s *Schedule) used(k int, end, per float64, label string, color int) chart.
 // What a Gantt chart shows at most, so that each task can be seen.
 const mostLanes, mostSpans = 60, 3000
 
-// gantt draws the first nodes, as many as have room.
-func gantt(label string, s *Schedule) chart.Picture {
-	g := &chart.Gantt{Title: "Tasks on nodes, " + label, Width: 960}
+// gantt draws the first nodes, as many as have room, on an axis that is the same for all policies.
+func gantt(label string, s *Schedule, end float64) chart.Picture {
+	g := &chart.Gantt{Title: "Tasks on nodes, " + label, To: end, Width: 960}
 	nodes := s.visible()
 	g.Rows = s.Nodes[:nodes]
 	for _, t := range s.Tasks {
