@@ -92,7 +92,7 @@ func (x *relaxation) exact() (float64, error) {
 func TestIntervalBoundAgainstSimplex(t *testing.T) {
 	solved, least, sum := 0, math.Inf(1), 0.0
 	for seed := range uint64(60) {
-		w := tinyWorkload(rand.New(rand.NewPCG(seed, 5)))
+		w := tinyWorkload(rand.New(rand.NewPCG(seed, 5)), 100*resource.MB)
 		p := newProblem(w, sim.Uniform(1, resource.Of(4*resource.Core, 100*resource.MB)), true)
 		makespan := p.lastByArea(0) - p.first
 		for k := range p.rows {

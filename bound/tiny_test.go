@@ -1,0 +1,90 @@
+package bound
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// trueDuration returns how long a task really runs with the given memory.
+func trueDuration(j *trace.Job, stage int, index int32, memory resource.Amount) time.Duration {
+	s := &j.Stages[stage]
+	d, ideal, profile := s.Duration, s.Ideal[resource.Memory], &s.Elasticity
+	if stage < len(j.Truth) {
+		t := &j.Truth[stage]
+		if t.Duration > 0 {
+			d = t.Duration
+		}
+		if int(index) < len(t.Durations) {
+			d = t.Durations[index]
+		}
+		if t.IdealMemory > 0 {
+			ideal = t.IdealMemory
+		}
+		if t.Elasticity != nil {
+			profile = t.Elasticity
+		}
+	}
+	return profile.Duration(d, ideal, memory)
+}
+
+// tinyWorkload draws up to three jobs with four tasks together, and everything else that bounds depend on, for nodes with four
+// cores and the given memory.
+func tinyWorkload(r *rand.Rand, memory resource.Amount) *trace.Workload {
+	share := func() resource.Amount { return max(4, memory*resource.Amount(10+r.IntN(90))/100) }
+	w := &trace.Workload{}
+	for tasks := 4; len(w.Jobs) < 3 && tasks > 0; {
+		j := trace.Job{After: -1}
+		j.ID = cluster.JobID(len(w.Jobs) + 1)
+		if len(w.Jobs) > 0 && r.IntN(4) == 0 {
+			j.After = r.IntN(len(w.Jobs))
+		} else {
+			j.Submitted = timeline.Time(time.Duration(r.IntN(20)) * time.Second)
+		}
+		for len(j.Stages) < 2 && tasks > 0 {
+			n := 1 + r.IntN(min(2, tasks))
+			tasks -= n
+			s := cluster.Stage{Tasks: n, Duration: time.Duration(1+r.IntN(20)) * time.Second,
+				Ideal: resource.Of(resource.Amount(1+r.IntN(3))*resource.Core, share())}
+			if len(j.Stages) > 0 && r.IntN(2) == 0 {
+				s.Parents = []int{0}
+			}
+			s.Elasticity = tinyElasticity(r, s.Ideal[resource.Memory])
+			s.MinMemory = max(1, s.Ideal[resource.Memory]*resource.Amount(1+r.IntN(9))/10)
+			t := trace.StageTruth{}
+			if r.IntN(3) == 0 {
+				t.IdealMemory = share()
+				e := tinyElasticity(r, t.IdealMemory)
+				t.Elasticity = &e
+			}
+			if r.IntN(3) == 0 {
+				for range n {
+					t.Durations = append(t.Durations, time.Duration(1+r.IntN(20_000))*time.Millisecond)
+				}
+			}
+			j.Stages, j.Truth = append(j.Stages, s), append(j.Truth, t)
+		}
+		w.Jobs = append(w.Jobs, j)
+	}
+	return w
+}
+
+func tinyElasticity(r *rand.Rand, ideal resource.Amount) cluster.Elasticity {
+	factor := 1 + 3*r.Float64()
+	switch r.IntN(5) {
+	case 0:
+		return cluster.Elasticity{Kind: cluster.Step, Factor: factor}
+	case 1:
+		return cluster.Elasticity{Kind: cluster.SawTooth, Factor: factor}
+	case 2:
+		return cluster.Elasticity{Kind: cluster.Points, Points: []cluster.ElasticityPoint{
+			{Memory: ideal / 4, Slowdown: 0.5 + r.Float64()}, {Memory: ideal / 2, Slowdown: 0.5 + r.Float64()}, {Memory: ideal, Slowdown: 0.5 + r.Float64()}}}
+	case 3:
+		return cluster.Elasticity{Kind: cluster.SawToothTable, Factor: factor}
+	}
+	return cluster.Elasticity{}
+}
