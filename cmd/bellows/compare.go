@@ -329,8 +329,11 @@ func (c *compared) one(ctx context.Context, i int) comparison.Run {
 	return run
 }
 
-// finished returns an error if jobs did not end.
+// finished returns an error if jobs failed or did not end.
 func finished(res *sim.Result) error {
+	if failed := res.Failures(); len(failed) > 0 {
+		return fmt.Errorf("%d of %s failed; job %d (%s): %s", len(failed), count(len(res.Jobs), "job"), failed[0].ID, failed[0].Name, failed[0].Failure)
+	}
 	left := res.Unfinished()
 	if len(left) == 0 {
 		return nil

@@ -63,6 +63,7 @@ type simulateOptions struct {
 	amHeartbeat  time.Duration
 	am           resource.Vector
 	launchDelay  time.Duration
+	truth        truthOptions
 
 	policies []string // as given: NAME or NAME@pool
 	pool     bool     // all of them run on one node as large as all
@@ -125,11 +126,12 @@ func (o *simulateOptions) settle(cmd *cobra.Command) {
 			o.heartbeat = 0
 		}
 	}
+	o.truth.settle(o, changed)
 	if o.parallel == 0 {
 		o.parallel = runtime.NumCPU()
 	}
 	// Jobs of our own format bring the coordinators that they want along.
-	if !changed("am-heartbeat") && (o.heartbeat == 0 || o.workload.ours()) {
+	if !changed("am-heartbeat") && (o.heartbeat == 0 || o.workload.ours() && o.truth.acquire == "") {
 		o.amHeartbeat = 0
 	}
 	if !changed("starts-per-heartbeat") && o.heartbeat == 0 {
@@ -161,6 +163,9 @@ func (o *simulateOptions) config() (sim.Config, error) {
 	}
 	if o.amHeartbeat > 0 && o.heartbeat == 0 {
 		return c, usagef("am-heartbeat %v: needs a node heartbeat, but heartbeat is 0", o.amHeartbeat)
+	}
+	if err := o.truth.apply(&c); err != nil {
+		return c, usage(err)
 	}
 	return c, usage(c.Check())
 }

@@ -45,6 +45,7 @@ type clusterJSON struct {
 	AMHeartbeat        float64 `json:"am_heartbeat_s"`
 	AMMemory           int64   `json:"am_memory_bytes"`
 	LaunchDelay        float64 `json:"launch_delay_s"`
+	truthJSON
 }
 
 // resultJSON is what came of one policy. Of a run that failed only policy, pooled, settings, jobs, tasks and error are
@@ -63,6 +64,8 @@ type resultJSON struct {
 	Jobs        int                `json:"jobs"`
 	Tasks       int                `json:"tasks"`
 	Unfinished  []unfinishedJSON   `json:"unfinished_jobs,omitempty"`
+	Failed      []unfinishedJSON   `json:"failed_jobs,omitempty"`
+	Losses      *lossesJSON        `json:"task_losses,omitempty"`
 	Bounds      boundsJSON         `json:"lower_bounds"`
 	Simulation  simulationCostJSON `json:"simulation"`
 	PerJob      []jobResultJSON    `json:"per_job,omitempty"`
@@ -131,6 +134,11 @@ func (s *simulation) report(out, errOut io.Writer) error {
 			fmt.Fprintf(errOut, "bellows: policy %s: %d of %s did not end; job %d (%s): %s\n",
 				r.title(), len(r.Unfinished), count(r.Jobs, "job"), u.Job, u.Name, u.Why)
 			failed = true
+		case len(r.Failed) > 0:
+			u := r.Failed[0]
+			fmt.Fprintf(errOut, "bellows: policy %s: %d of %s failed; job %d (%s): %s\n",
+				r.title(), len(r.Failed), count(r.Jobs, "job"), u.Job, u.Name, u.Why)
+			failed = true
 		}
 	}
 	if failed {
@@ -144,7 +152,7 @@ func (s *simulation) document() simulationJSON {
 	doc := simulationJSON{Workload: s.options.workload.describe(s.workload), Cluster: clusterJSON{
 		Nodes: o.nodes, NodeMemory: int64(o.node[resource.Memory]), NodeCPU: float64(o.node[resource.CPU]) / float64(resource.Core),
 		Heartbeat: c.Heartbeat.Seconds(), StartsPerHeartbeat: c.StartsPerHeartbeat,
-		AMHeartbeat: c.CoordinatorHeartbeat.Seconds(), AMMemory: int64(o.am[resource.Memory]), LaunchDelay: c.LaunchDelay.Seconds(),
+		AMHeartbeat: c.CoordinatorHeartbeat.Seconds(), AMMemory: int64(o.am[resource.Memory]), LaunchDelay: c.LaunchDelay.Seconds(), truthJSON: o.truth.describe(),
 	}}
 	for i := range s.outcomes {
 		r := s.result(i, doc.Workload)
@@ -176,6 +184,10 @@ func (s *simulation) result(i int, w workloadJSON) resultJSON {
 	for _, j := range res.Unfinished() {
 		r.Unfinished = append(r.Unfinished, unfinishedJSON{int64(j.ID), j.Name, j.Stuck})
 	}
+	for _, j := range res.Failures() {
+		r.Failed = append(r.Failed, unfinishedJSON{int64(j.ID), j.Name, j.Failure})
+	}
+	r.Losses = lossesOf(res)
 	if s.options.perJob {
 		r.PerJob = perJob(res)
 	}
