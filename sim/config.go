@@ -39,6 +39,8 @@ type Config struct {
 
 	// KeepTasks keeps every task in the result.
 	KeepTasks bool
+	// Series says how finely what is granted and used is recorded.
+	Series SeriesOptions
 	// Observe, if not nil, is told every step. The slices are valid during the call.
 	Observe func(now timeline.Time, events []cluster.Event, decisions []cluster.Decision)
 	// Progress, if not nil, is told now and then how many jobs have ended.
@@ -94,6 +96,9 @@ func (c *Config) Check() error {
 		return err
 	}
 	if err := c.Machine.check(); err != nil {
+		return err
+	}
+	if err := c.Series.check(); err != nil {
 		return err
 	}
 	if k, bad := c.Coordinator.Negative(); bad {

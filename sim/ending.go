@@ -36,6 +36,8 @@ func (r *run) stop(t *task, how cluster.Outcome) {
 	r.giveUp(t, how)
 	t.result.Finished, t.result.Outcome = r.now, how
 	r.used.change(r.now, -t.grant[resource.Memory])
+	r.recorder.change(r.now, ofGranted, t.grant, resource.Vector{})
+	r.use(t, resource.Vector{})
 	if r.fluid && t.launched && !t.result.Coordinator {
 		r.vacate(t)
 	}

@@ -66,6 +66,7 @@ func (r *run) loseNode(id cluster.NodeID) {
 		}
 	}
 	r.capacity.change(r.now, -nodes[id].Capacity[resource.Memory])
+	r.recorder.change(r.now, ofCapacity, nodes[id].Capacity, resource.Vector{})
 	r.events = append(events, cluster.Event{Kind: cluster.NodeLeft, Node: id})
 	r.step(r.events)
 	r.protocol.left(id)
@@ -81,6 +82,7 @@ func (r *run) loseNode(id cluster.NodeID) {
 func (r *run) joinNode(n cluster.Node) {
 	n.ID = cluster.NodeID(len(r.engine.Snapshot().Nodes))
 	r.capacity.change(r.now, n.Capacity[resource.Memory])
+	r.recorder.change(r.now, ofCapacity, resource.Vector{}, n.Capacity)
 	if r.fluid {
 		r.places = append(r.places, r.newPlace(&n))
 	}

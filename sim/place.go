@@ -128,6 +128,11 @@ func (r *run) settle(id cluster.NodeID) {
 		}
 	}
 	p.crowded = over
+	if r.recorder != nil {
+		for _, t := range p.tasks {
+			r.use(t, r.useNow(t))
+		}
+	}
 	if r.audit != nil {
 		r.audit(p)
 	}

@@ -28,6 +28,8 @@ type Result struct {
 	// to run again because of that, and LostWork is how long those runs took.
 	OutOfMemory, Killed, Preempted, Lost, Retries int
 	LostWork                                      time.Duration
+	// Series is what was granted and used over time; nil unless Config.Series asks for it.
+	Series *Series
 	// Steps counts the engine's steps, Events the happenings of the simulation.
 	Steps, Events int64
 }
@@ -137,6 +139,7 @@ func (r *run) finish() *Result {
 		res.AverageJobRuntime = total / time.Duration(done)
 	}
 	res.MemoryUtilisation = r.utilisation()
+	res.Series = r.recorder.series(r.now)
 	if r.config.KeepTasks {
 		for _, t := range r.tasks {
 			if t.ended() {

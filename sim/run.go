@@ -31,7 +31,9 @@ type run struct {
 	tasks    []*task         // all that were started, by index
 	spare    []task          // room for tasks to come
 
-	idle map[cluster.NodeID][]executor // that can be taken over
+	recorder *recorder
+	uses     map[*task]resource.Vector     // what tasks take, if that is recorded
+	idle     map[cluster.NodeID][]executor // that can be taken over
 
 	// What follows is used only if something can be contended, or tasks have phases: if the workload is fluid.
 	fluid   bool
@@ -107,7 +109,7 @@ func newRun(c Config, w *trace.Workload, p policy.Policy) (*run, error) {
 		return nil, err
 	}
 	r := &run{config: c, policy: p, engine: engine.New(p, c.describe), byID: map[cluster.JobID]*job{},
-		idle: map[cluster.NodeID][]executor{}, result: &Result{}}
+		idle: map[cluster.NodeID][]executor{}, result: &Result{}, recorder: newRecorder(c.Series), uses: map[*task]resource.Vector{}}
 	if err := r.load(w); err != nil {
 		return nil, err
 	}
@@ -208,6 +210,7 @@ func (r *run) boot() {
 	for i := range r.config.Nodes {
 		events = append(events, cluster.Event{Kind: cluster.NodeJoined, NewNode: &r.config.Nodes[i]})
 		r.capacity.change(0, r.config.Nodes[i].Capacity[resource.Memory])
+		r.recorder.change(0, ofCapacity, resource.Vector{}, r.config.Nodes[i].Capacity)
 	}
 	r.step(append(events, cluster.Event{Kind: cluster.Synced}))
 }
@@ -310,6 +313,7 @@ func (r *run) step(events []cluster.Event) {
 				Memory: d.Grant[resource.Memory], Decided: r.now,
 				Elastic: d.Grant[resource.Memory] < j.Stages[d.Task.Stage].Ideal[resource.Memory]}
 			r.used.change(r.now, d.Grant[resource.Memory])
+			r.recorder.change(r.now, ofGranted, resource.Vector{}, d.Grant)
 			r.protocol.started(t)
 		case cluster.Kill:
 			if t := r.latest(d.Task); t != nil && !t.ended() {
@@ -348,6 +352,9 @@ func (r *run) launch(t *task) {
 		} else {
 			d := trueDuration(t.job.Job, int(t.id.Stage), t.id.Index, t.grant[resource.Memory])
 			r.agenda.push(after(r.now, d), ended, t.index)
+			if r.recorder != nil {
+				r.use(t, r.plainUse(t))
+			}
 		}
 	}
 	r.stepOne(cluster.Event{Kind: cluster.DecisionDone, Decision: t.decision, Task: t.id, Node: t.node})

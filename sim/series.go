@@ -1,0 +1,158 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// SeriesOptions says how finely what the cluster grants and uses is recorded. The zero value records nothing.
+type SeriesOptions struct {
+	// Resolution is the length of a sample. It doubles whenever there would be more than Limit samples.
+	Resolution time.Duration
+	// Limit is how many samples are kept at most, at least 2; 0 is 1000.
+	Limit int
+}
+
+// Series is what a cluster granted and used over time.
+type Series struct {
+	Resolution time.Duration // of every sample; the last may end with the run
+	Samples    []Sample      // one after the other from time 0
+}
+
+// Sample is the mean over one span of a Series, summed over all nodes.
+type Sample struct {
+	At timeline.Time // where it begins
+	// Capacity is what the nodes have, Granted what tasks hold, from the decision that starts them on. Used is what they
+	// really take: memory that is resident, and the rest at the pace at which they go on.
+	Capacity, Granted, Used resource.Vector
+}
+
+const usualSamples = 1000
+
+func (o *SeriesOptions) check() error {
+	if o.Resolution < 0 || o.Limit < 0 || o.Limit == 1 {
+		return fmt.Errorf("series of %d samples of %v: must be at least 2, not negative", o.Limit, o.Resolution)
+	}
+	return nil
+}
+
+// recorder sums up what is held over time; nil records nothing.
+type recorder struct {
+	resolution timeline.Time
+	limit      int
+	since      timeline.Time
+	held       [3]resource.Vector // capacity, granted, used
+	sums       [][3][resource.NumKinds]float64
+}
+
+const (
+	ofCapacity = iota
+	ofGranted
+	ofUsed
+)
+
+func newRecorder(o SeriesOptions) *recorder {
+	if o.Resolution == 0 {
+		return nil
+	}
+	if o.Limit == 0 {
+		o.Limit = usualSamples
+	}
+	return &recorder{resolution: timeline.Time(o.Resolution), limit: o.Limit}
+}
+
+// change notes that more, or less, is held from now on.
+func (r *recorder) change(now timeline.Time, of int, from, to resource.Vector) {
+	if r == nil || from == to {
+		return
+	}
+	r.advance(now)
+	r.held[of] = r.held[of].Add(to).Sub(from)
+}
+
+// advance adds what was held until now to the samples that it belongs to.
+func (r *recorder) advance(now timeline.Time) {
+	for r.since < now {
+		i := int(r.since / r.resolution)
+		for i >= r.limit {
+			r.coarsen()
+			i = int(r.since / r.resolution)
+		}
+		for len(r.sums) <= i {
+			r.sums = append(r.sums, [3][resource.NumKinds]float64{})
+		}
+		until := min(now, timeline.Time(i+1)*r.resolution)
+		for of := range r.held {
+			for k, amount := range r.held[of] {
+				r.sums[i][of][k] += float64(amount) * float64(until-r.since)
+			}
+		}
+		r.since = until
+	}
+}
+
+// coarsen makes one sample of every two.
+func (r *recorder) coarsen() {
+	for i := range r.sums {
+		if i%2 == 0 {
+			r.sums[i/2] = r.sums[i]
+			continue
+		}
+		for of := range r.held {
+			for k := range r.sums[i][of] {
+				r.sums[i/2][of][k] += r.sums[i][of][k]
+			}
+		}
+	}
+	r.sums = r.sums[:(len(r.sums)+1)/2]
+	r.resolution *= 2
+}
+
+// series returns what was recorded until now.
+func (r *recorder) series(now timeline.Time) *Series {
+	if r == nil {
+		return nil
+	}
+	r.advance(now)
+	s := &Series{Resolution: time.Duration(r.resolution)}
+	for i := range r.sums {
+		at := timeline.Time(i) * r.resolution
+		length := float64(min(at+r.resolution, now) - at)
+		mean := func(of int) (v resource.Vector) {
+			for k := range v {
+				v[k] = resource.Amount(r.sums[i][of][k]/length + 0.5)
+			}
+			return v
+		}
+		s.Samples = append(s.Samples, Sample{At: at, Capacity: mean(ofCapacity), Granted: mean(ofGranted), Used: mean(ofUsed)})
+	}
+	return s
+}
+
+// use notes what a task takes from now on: nothing once it has ended.
+func (r *run) use(t *task, to resource.Vector) {
+	if r.recorder == nil {
+		return
+	}
+	r.recorder.change(r.now, ofUsed, r.uses[t], to)
+	if to == (resource.Vector{}) {
+		delete(r.uses, t)
+	} else {
+		r.uses[t] = to
+	}
+}
+
+// useNow is what a task takes at its present pace.
+func (r *run) useNow(t *task) resource.Vector {
+	if t.flow == nil {
+		return r.plainUse(t)
+	}
+	v := t.flow.demand
+	for _, k := range contended {
+		v[k] = resource.Amount(t.flow.pace * float64(v[k]))
+	}
+	return v
+}
