@@ -1,16 +1,13 @@
 package policy
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 )
 
 // gap finds out how long a reserved node is of no use to the job it is kept for. It keeps room between calls.
-type gap struct{ ends []taskEnd }
+type gap struct{ ends []taskEnd } // a heap, the earliest first
 
 type taskEnd struct {
 	at    timeline.Time
@@ -26,14 +23,39 @@ func (g *gap) until(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, us
 			g.ends = append(g.ends, taskEnd{end, t.Grant})
 		}
 	}
-	slices.SortFunc(g.ends, func(a, b taskEnd) int { return cmp.Compare(a.at, b.at) })
+	// Few ends are enough as a rule, so that a heap is quicker than sorting all of them.
+	for i := len(g.ends)/2 - 1; i >= 0; i-- {
+		g.sink(i)
+	}
 	free := n.Free
-	for _, e := range g.ends {
-		if free = free.Add(e.grant); usable(free) {
-			return e.at, true
+	for len(g.ends) > 0 {
+		first := g.ends[0]
+		if free = free.Add(first.grant); usable(free) {
+			return first.at, true
 		}
+		last := len(g.ends) - 1
+		g.ends[0], g.ends = g.ends[last], g.ends[:last]
+		g.sink(0)
 	}
 	return timeline.Never, false
+}
+
+// sink puts ends[i] below earlier ones.
+func (g *gap) sink(i int) {
+	for {
+		least := 2*i + 1
+		if least >= len(g.ends) {
+			return
+		}
+		if right := least + 1; right < len(g.ends) && g.ends[right].at < g.ends[least].at {
+			least = right
+		}
+		if g.ends[i].at <= g.ends[least].at {
+			return
+		}
+		g.ends[i], g.ends[least] = g.ends[least], g.ends[i]
+		i = least
+	}
 }
 
 // offerGap starts a task of another job on a reserved node if it ends, one heartbeat included, before the job that the
