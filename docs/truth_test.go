@@ -1,0 +1,70 @@
+package docs_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/bellows-rm/bellows/chart"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/sim"
+)
+
+var rewrite = flag.Bool("rewrite", false, "draw the pictures anew")
+
+// curve draws f over a range.
+func curve(name string, from, to float64, f func(float64) float64) chart.Series {
+	const steps = 200
+	s := chart.Series{Name: name}
+	for i := range steps + 1 {
+		x := from + (to-from)*float64(i)/steps
+		s.X, s.Y = append(s.X, x), append(s.Y, f(x))
+	}
+	return s
+}
+
+// slowdowns is run time over that alone of equal tasks that ask for ratio times what a disk or network has.
+func slowdowns(name string, l sim.Loss) chart.Series {
+	return curve(name, 0.5, 4, func(ratio float64) float64 { return max(1, ratio/l.Efficiency(ratio)) })
+}
+
+func paging(name string, c sim.Paging) chart.Series {
+	return curve(name, 0.1, 1, func(resident float64) float64 {
+		const whole = resource.TB
+		return c.Slowdown(resource.Amount(resident*float64(whole)), whole)
+	})
+}
+
+// The pictures of truth.md are drawn by the functions that the simulator uses.
+func TestPicturesOfTheTruth(t *testing.T) {
+	bounded := func(v float64) *float64 { return &v }
+	for name, p := range map[string]*chart.Plot{
+		"contention": {Title: "Over-allocated disks and networks", Subtitle: "simulated: tasks that ask for nothing but the one resource",
+			X: "demand over capacity", Y: "run time over that alone", YMin: bounded(0), Series: []chart.Series{
+				slowdowns("hard disk", sim.HDDLoss), slowdowns("solid-state disk", sim.SSDLoss), slowdowns("network", sim.IncastLoss),
+				slowdowns("shared without loss", sim.Loss{})}},
+		"paging": {Title: "Paging", Subtitle: "simulated", X: "share of the working set that the grant holds", Y: "run time over that with all in memory",
+			LogY: true, Series: []chart.Series{paging("hard disk", sim.HDDPaging), paging("solid-state disk", sim.SSDPaging)}},
+		"collection": {Title: "Garbage collection", Subtitle: "simulated", X: "heap over live set", Y: "run time over that without collection",
+			LogY: true, Series: []chart.Series{curve("JVM", 1.13, 6, func(r float64) float64 {
+				slower, _ := sim.JVMCollection.Slowdown(r, 1)
+				return slower
+			}), {Name: "Hertz and Berger", X: []float64{2, 3, 5}, Y: []float64{1.7, 1.17, 1}, Points: true}}},
+	} {
+		got, err := p.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join("truth", name+".svg")
+		if *rewrite {
+			if err := os.WriteFile(path, got, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("docs/%s is not what the simulator's functions give (%v); draw it anew with -rewrite if that is right", path, err)
+		}
+	}
+}
