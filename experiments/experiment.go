@@ -60,7 +60,7 @@ type Claim struct {
 	Where string `json:"where"` // section
 	Paper string `json:"paper"` // its number
 	Ours  string `json:"ours"`
-	// Criterion says when the claim counts as holding, and when in part.
+	// Criterion says when the claim counts as holding, and when in part; empty if it was not tested.
 	Criterion string  `json:"criterion"`
 	Holds     Verdict `json:"holds"`
 	// Why says what is behind a claim that does not hold, or not quite.

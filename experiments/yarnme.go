@@ -12,6 +12,7 @@ import (
 // applications and its application to cluster scheduling", Iorgulescu et al., USENIX ATC 2017.
 func yarnME() []Experiment {
 	return []Experiment{
+		yarnMEFig1a(), yarnMEFig1b(), yarnMEFig1c(), yarnMEFig2a(), yarnMEFig2b(), yarnMEFig2c(),
 		yarnMEFig3(), yarnMEFig4(), yarnMEFig5ab(), yarnMEFig5c(),
 		yarnMEFig6a(), yarnMEFig6aResimulate(), yarnMEFig6b(), yarnMEFig6c(),
 		yarnMEFig7("a", "duration"), yarnMEFig7("b", "memory"), yarnMEFig7("c", "penalty"),

@@ -16,6 +16,7 @@ import (
 func yarnMEFig3() Experiment {
 	return Experiment{
 		Name: "yarn-me/fig3", Title: "why less memory can be faster: three tasks, one node",
+		Takes: "1 s", TakesFull: "1 s",
 		Paper: "YARN-ME section 3.1, Fig. 3",
 		Setup: []string{"One node of 16 cores and 10 GB on which 9 GB are in use: 4 GB for 100 s and 5 GB for 200 s. Then comes a job of three tasks of 3 GB and 25 s, which run twice as long with less. The paper's figure has no numbers; these are ours, those of scenarios/paper-figure-3.txt.", "Nodes take work at any time."},
 		run:   fig3,

@@ -15,6 +15,7 @@ import (
 func yarnMEFig4() Experiment {
 	return Experiment{
 		Name: "yarn-me/fig4", Title: "Pagerank on 50 nodes",
+		Takes: "2 s", TakesFull: "2 s",
 		Paper: "YARN-ME section 5.2, Fig. 4 and Table 1",
 		Setup: tableOneSetup, Unit: "iterations", Runs: 3, Full: 3,
 		run: fig4,
@@ -24,6 +25,7 @@ func yarnMEFig4() Experiment {
 func yarnMEFig5ab() Experiment {
 	return Experiment{
 		Name: "yarn-me/fig5ab", Title: "Recommender and WordCount on 50 nodes",
+		Takes: "2 s", TakesFull: "2 s",
 		Paper: "YARN-ME section 5.2, Figs. 5a and 5b, and Table 1",
 		Setup: tableOneSetup, Unit: "iterations", Runs: 3, Full: 3,
 		run: fig5ab,

@@ -12,6 +12,7 @@ import (
 func yarnMEFig5c() Experiment {
 	return Experiment{
 		Name: "yarn-me/fig5c", Title: "a mix of 14 applications on 50 nodes",
+		Takes: "2 s", TakesFull: "2 s",
 		Paper: "YARN-ME section 5.2, Fig. 5c and Table 1",
 		Setup: append(slices.Clone(tableOneSetup),
 			"At first 1 Pagerank, 1 Recommender and 3 WordCount, then one more every 5 minutes until there were 3, 3 and 8. The paper does not give their order; ours is WordCount, Pagerank, WordCount, Recommender, and again."),

@@ -20,6 +20,7 @@ var fig6aSetup = []string{
 func yarnMEFig6a() Experiment {
 	return Experiment{
 		Name: "yarn-me/fig6a", Title: "YARN-ME vs. YARN over many workloads",
+		Takes: "33 s",
 		Paper: "YARN-ME section 6.2, Fig. 6a and Table 2",
 		Setup: append(slices.Clone(fig6aSetup), "YARN-ME estimates ends of jobs by adding up (timeline sum), as section 3.2 says."),
 		Unit:  "traces per configuration", Runs: 2, Full: 100,
@@ -30,6 +31,7 @@ func yarnMEFig6a() Experiment {
 func yarnMEFig6aResimulate() Experiment {
 	return Experiment{
 		Name: "yarn-me/fig6a-resimulate", Title: "the same with the authors' way to estimate ends of jobs",
+		Takes: "71 s",
 		Paper: "YARN-ME section 6.2, Fig. 6a and Table 2",
 		Setup: append(slices.Clone(fig6aSetup), "YARN-ME estimates ends of jobs by playing the cluster forward without elasticity (timeline resimulate), as the authors' simulator. That is costly, so that there are fewer runs; the default ones are of the ends of Table 2's ranges alone, 8 configurations each."),
 		Unit:  "traces per configuration", Runs: 1, Full: 10,

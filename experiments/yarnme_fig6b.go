@@ -18,6 +18,7 @@ var (
 func yarnMEFig6b() Experiment {
 	return Experiment{
 		Name: "yarn-me/fig6b", Title: "weak scaling: jobs and nodes grow together",
+		Takes: "3 s", TakesFull: "41 s",
 		Paper: "YARN-ME section 6.2, Fig. 6b",
 		Setup: []string{
 			"One uniform trace per size: as many jobs as nodes, maxima 300 tasks, 10 GB, 500 s; the paper says \"one uniform trace\" and not which. Jobs arrive in 1000 s, however many they are.",

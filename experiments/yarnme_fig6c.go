@@ -12,6 +12,7 @@ import (
 func yarnMEFig6c() Experiment {
 	return Experiment{
 		Name: "yarn-me/fig6c", Title: "YARN-ME vs. the idealised Meganode",
+		Takes: "35 s",
 		Paper: "YARN-ME section 6.2, Fig. 6c",
 		Setup: []string{
 			"100 jobs on 100 nodes as in Fig. 6a. The Meganode is one node with the cores and memory of all, which serves the job with the least remaining work first and is not elastic.",

@@ -18,6 +18,7 @@ var fig7Errors = []trace.Deviation{{}, {High: 0.15}, {High: 0.5}, {Low: -0.15}, 
 func yarnMEFig7(letter, what string) Experiment {
 	return Experiment{
 		Name: "yarn-me/fig7" + letter, Title: "mis-estimated " + what,
+		Takes: "11 s",
 		Paper: "YARN-ME section 6.2, Fig. 7" + letter,
 		Setup: []string{
 			"100 jobs on 100 nodes as in Fig. 6a, 3x penalty; tasks per job, memory and duration are exponential in [1, 100], [0.1, 10] GB and [50, 500] s.",

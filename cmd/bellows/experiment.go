@@ -202,7 +202,7 @@ func printExperiment(w io.Writer, m *experiments.Summary) error {
 	}
 	for _, c := range m.Claims {
 		fmt.Fprintf(w, "\n  %s\n", fold("“"+strings.Trim(c.Says, "“”")+"” ("+c.Where+")", width-2, "  "))
-		for _, line := range [][2]string{{"paper", c.Paper}, {"ours", c.Ours}, {"holds", string(c.Holds) + " (if " + c.Criterion + ")"}, {"why not", c.Why}} {
+		for _, line := range [][2]string{{"paper", c.Paper}, {"ours", c.Ours}, {"holds", verdict(c)}, {"why not", c.Why}} {
 			if line[1] != "" {
 				fmt.Fprintf(w, "    %-8s %s\n", line[0], fold(line[1], width-13, strings.Repeat(" ", 13)))
 			}
@@ -218,6 +218,14 @@ func printExperiment(w io.Writer, m *experiments.Summary) error {
 		fmt.Fprintf(w, "\n%s\n", fold(n, width, ""))
 	}
 	return nil
+}
+
+// verdict says whether a claim holds, and when it counts as holding.
+func verdict(c experiments.Claim) string {
+	if c.Criterion == "" {
+		return string(c.Holds)
+	}
+	return string(c.Holds) + " (if " + c.Criterion + ")"
 }
 
 // printExperimentTable prints a table; where it is too wide each row becomes a paragraph.
