@@ -150,9 +150,6 @@ func (r *run) takeOver(t *task) bool {
 
 // giveUp ends what a task runs in, or lets it idle if the task succeeded.
 func (r *run) giveUp(t *task, how cluster.Outcome) {
-	if !t.ordered {
-		return
-	}
 	t.job.acquiring.held--
 	if s := &r.config.Startup; s.Keep > 0 && how == cluster.Succeeded {
 		r.idle[t.node] = append(r.idle[t.node], executor{t.job, r.now.Add(s.Keep)})

@@ -33,11 +33,15 @@ func (r *run) end(t *task, how cluster.Outcome) {
 
 // stop takes a task off its node and counts how it ended.
 func (r *run) stop(t *task, how cluster.Outcome) {
-	r.giveUp(t, how)
+	if t.ordered {
+		r.giveUp(t, how)
+	}
 	t.result.Finished, t.result.Outcome = r.now, how
 	r.used.change(r.now, -t.grant[resource.Memory])
-	r.recorder.change(r.now, ofGranted, t.grant, resource.Vector{})
-	r.use(t, resource.Vector{})
+	if r.recorder != nil {
+		r.recorder.change(r.now, ofGranted, t.grant, resource.Vector{})
+		r.use(t, resource.Vector{})
+	}
 	if r.fluid && t.launched && !t.result.Coordinator {
 		r.vacate(t)
 	}
@@ -46,6 +50,9 @@ func (r *run) stop(t *task, how cluster.Outcome) {
 			t.job.unended--
 		}
 		return
+	}
+	if t.result.Coordinator {
+		t.job.master.dead = true
 	}
 	r.countLoss(t, how)
 }

@@ -38,6 +38,7 @@ type master struct {
 	scheduled bool          // the next one is on the agenda
 	polls     timeline.Time // when it looks next whether it has been granted
 	launched  bool
+	dead      bool    // it ended before its job did, which has not been reported yet
 	last      bool    // its next heartbeat ends the job
 	granted   []*task // since its last heartbeat
 	acquired  []*task // to be launched by its next heartbeat
@@ -188,7 +189,7 @@ func (h *heartbeats) release(t *task) {
 		h.wakeMaster(t.job)
 		m.released++
 	case t.result.Outcome != cluster.Succeeded:
-		m.self, m.launched, m.last = nil, false, false
+		m.self, m.launched, m.last, m.dead = nil, false, false, false
 		m.running--
 		h.wakeMaster(t.job)
 	}
@@ -270,7 +271,7 @@ func (h *heartbeats) launchSoon(t *task) {
 func (h *heartbeats) masterBeat(j *job) {
 	m := &j.master
 	m.scheduled = false
-	if j.done || j.failing != "" || m.self != nil && m.self.ended() && m.self.result.Outcome != cluster.Succeeded {
+	if j.done || j.failing != "" || m.dead {
 		return // there is none
 	}
 	if !m.launched {

@@ -313,7 +313,9 @@ func (r *run) step(events []cluster.Event) {
 				Memory: d.Grant[resource.Memory], Decided: r.now,
 				Elastic: d.Grant[resource.Memory] < j.Stages[d.Task.Stage].Ideal[resource.Memory]}
 			r.used.change(r.now, d.Grant[resource.Memory])
-			r.recorder.change(r.now, ofGranted, resource.Vector{}, d.Grant)
+			if r.recorder != nil {
+				r.recorder.change(r.now, ofGranted, resource.Vector{}, d.Grant)
+			}
 			r.protocol.started(t)
 		case cluster.Kill:
 			if t := r.latest(d.Task); t != nil && !t.ended() {

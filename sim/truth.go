@@ -70,6 +70,9 @@ func (r *real) underSized(memory resource.Amount) bool {
 // trueDuration returns how long a task really runs with the given memory on a node where nothing is contended, phases,
 // paging and garbage aside.
 func trueDuration(j *trace.Job, stage int, index int32, memory resource.Amount) time.Duration {
+	if s := &j.Stages[stage]; len(j.Truth) == 0 {
+		return s.Elasticity.Duration(s.Duration, s.Ideal[resource.Memory], memory)
+	}
 	r := realOf(j, stage, index)
 	return r.profile.Duration(r.duration, r.ideal, memory)
 }
