@@ -171,14 +171,31 @@ func misjudgeDurations(s *cluster.Stage, t *StageTruth, d Deviation, random *ran
 			real[i] = t.Durations[i]
 		case t.Duration > 0:
 			real[i] = t.Duration
+		case t.Phases != nil || t.TaskPhases != nil:
+			real[i] = t.together(i, s.Duration)
 		}
 		if factor := d.draw(random); real[i] > 0 {
 			real[i] = max(time.Millisecond, time.Duration(scaled(int64(real[i]), factor)).Truncate(time.Millisecond))
 		}
 	}
-	if s.Duration > 0 || t.Duration > 0 || t.Durations != nil {
+	if !slices.Contains(real, 0) {
 		t.Duration, t.Durations = 0, real
 	}
+}
+
+// together is how long the phases of a task take, otherwise if they say nothing.
+func (t *StageTruth) together(task int, otherwise time.Duration) time.Duration {
+	phases, total := t.Phases, time.Duration(0)
+	if task < len(t.TaskPhases) {
+		phases = t.TaskPhases[task]
+	}
+	for i := range phases {
+		total += phases[i].Duration
+	}
+	if total == 0 {
+		return otherwise
+	}
+	return total
 }
 
 // misjudgeMemory multiplies everything that says how much memory is really needed.
