@@ -12,7 +12,7 @@ type ActionKind uint8
 
 const (
 	Grow    ActionKind = iota + 1 // raise the limit to Limit
-	Shrink                        // lower the limit to Limit, by way of swap if need be
+	Shrink                        // lower the limit to Limit, by way of swap if need be; never raise it
 	Suspend                       // all but stop its programs
 	Resume                        // let them run
 	Breathe                       // let them run for a moment; the container stays suspended
@@ -65,8 +65,10 @@ const (
 	Slack                       // A: what it holds with swap, bytes; B: its limit, bytes
 	NothingToWaitFor            // A: what it holds with swap, bytes; B: its limit, bytes
 	NeededByOther               // A: memory asked for, bytes
+	NodeSmaller                 // A: memory that the node has now, bytes
 	NeededByFirst               // A: rank of the container that it is for
 	Exhausted                   // A: rank of the container that is out of memory
+	NoRoomToGrow                // A: memory that one puff would take, bytes; B: memory the node has left, bytes
 	TooLong                     // A: how long it was suspended, ns; B: how long it may be, ns
 	Alive                       // A: after how long its programs would be taken for dead, ns
 	Free                        // A: memory asked for, bytes

@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"cmp"
+	"math"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -22,8 +24,41 @@ type Envelope struct {
 	HeartbeatTimeout time.Duration
 }
 
-// order leaves a place before each rank.
-func (e *Envelope) order() int { return 2 * e.Rank }
+// place is where a container stands in the order in which containers are served. Containers of one job share it.
+type place struct {
+	turn     int64         // of the containers whose turn it is; 0 is none, and comes after all that have one
+	duration time.Duration // expected, of its job; 0 unless shortest jobs come first
+	rank     int
+	behind   bool // false: right before the job of that duration and rank, after a long suspension
+}
+
+// usual is where a container stands unless it was suspended for long.
+func (p *Parameters) usual(e *Envelope) place {
+	at := place{rank: e.Rank, behind: true}
+	if p.Order == ShortestFirst {
+		at.duration = e.Duration
+		if at.duration <= 0 {
+			at.duration = math.MaxInt64
+		}
+	}
+	return at
+}
+
+func comparePlaces(a, b place) int {
+	if a.turn != b.turn {
+		if a.turn == 0 || b.turn == 0 {
+			return cmp.Compare(b.turn, a.turn)
+		}
+		return cmp.Compare(a.turn, b.turn)
+	}
+	if c := cmp.Or(cmp.Compare(a.duration, b.duration), cmp.Compare(a.rank, b.rank)); c != 0 || a.behind == b.behind {
+		return c
+	}
+	if a.behind {
+		return 1
+	}
+	return -1
+}
 
 // Reading is what was seen of one container.
 type Reading struct {
@@ -49,10 +84,14 @@ type NodeReading struct {
 // container is what the manager knows of a container.
 type container struct {
 	Envelope
-	order   int             // by which containers are served; one less than that of the job above after a long suspension
+	place   place
+	began   timeline.Time   // when the manager first heard of it
 	limit   resource.Amount // in force, as far as is known
 	target  resource.Amount // of a resize under way; limit if none is
 	pending *pending        // the action under way
+	overdue []Action        // given up, but the kernel may still do them
+	failed  int             // actions in a row that the kernel did not do
+	alone   timeline.Time   // until then it is left alone
 	lent    bool            // above Min
 
 	anonymous, swap resource.Amount
@@ -65,6 +104,8 @@ type container struct {
 	everShort       bool
 
 	suspended bool
+	unsure    bool          // the kernel has not confirmed that it is suspended or runs
+	why       Reason        // of the last suspension or resumption
 	pages     bool          // runs although it is out of memory
 	turned    timeline.Time // last suspension or resumption, or start of a breath
 	breath    timeline.Time // end of the last breath, or the suspension
@@ -80,8 +121,24 @@ type pending struct {
 // demand is what the container would hold if it could.
 func (c *container) demand() resource.Amount { return c.anonymous + c.swap }
 
-// room is what the container takes of the node: while a resize is under way the larger of both limits.
-func (c *container) room() resource.Amount { return max(c.limit, c.target) }
+// room is what the container takes of the node: the largest of the limits that are or may come into force.
+func (c *container) room() resource.Amount {
+	room := max(c.limit, c.target)
+	for _, a := range c.overdue {
+		room = max(room, a.Limit)
+	}
+	return room
+}
+
+// giveUp keeps in mind what the kernel may still do although nobody waits for it any more.
+func (c *container) giveUp() {
+	if c.pending != nil && (c.pending.Kind == Grow || c.pending.Kind == Shrink) {
+		c.overdue = append(c.overdue, c.pending.Action)
+	}
+}
+
+// idle reports whether the kernel may be asked for something.
+func (c *container) idle(now timeline.Time) bool { return c.pending == nil && now >= c.alone }
 
 func (c *container) flex() bool { return c.Class == cluster.Flex }
 

@@ -1,9 +1,10 @@
 package memory
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,6 +28,25 @@ type kernel struct {
 	log      []string
 	kills    int
 	done     int
+	limits   resource.Amount // together after the last step
+	faults   *faults
+	changed  timeline.Time // when the node's memory last did
+}
+
+// faults are what goes wrong until a given time.
+type faults struct {
+	r          *rand.Rand
+	until      timeline.Time
+	fail       float64 // share of actions that the kernel refuses
+	silent     float64 // share whose outcome is never told, done or not
+	restart    float64 // share of steps after which the manager is lost
+	end        float64 // share of steps in which a program just ends
+	resize     float64 // share of steps in which the node's memory changes
+	from, most resource.Amount
+}
+
+func (k *kernel) happens(share func(*faults) float64) bool {
+	return k.faults != nil && k.now < k.faults.until && k.faults.r.Float64() < share(k.faults)
 }
 
 // program is what runs in a container.
@@ -51,6 +71,7 @@ type order struct {
 	program *program
 	done    timeline.Time
 	fail    bool
+	silent  bool
 }
 
 func (p *program) set() resource.Amount {
@@ -58,6 +79,8 @@ func (p *program) set() resource.Amount {
 }
 
 func (p *program) swapped() resource.Amount { return max(0, p.held-p.limit) }
+
+var seeds = flag.Uint64("seeds", 300, "how many random nodes of every kind to play")
 
 const tick = 50 * time.Millisecond
 
@@ -72,6 +95,7 @@ func (k *kernel) run(limit time.Duration) {
 
 func (k *kernel) step() {
 	var in Input
+	k.goWrong(&in)
 	in.Node = &NodeReading{Memory: k.memory, SwapFree: k.swap - k.swapUsed()}
 	k.finishOrders(&in)
 	for _, p := range k.programs {
@@ -86,7 +110,53 @@ func (k *kernel) step() {
 	for _, a := range k.manager.Step(k.now, in) {
 		k.carryOut(a)
 	}
+	if next := k.manager.Next(); next <= k.now {
+		k.fail("the next step is to be at %v", time.Duration(next))
+	}
 	k.check()
+}
+
+// goWrong lets happen what can.
+func (k *kernel) goWrong(in *Input) {
+	if k.happens(func(f *faults) float64 { return f.restart }) {
+		k.restart(in)
+	}
+	if k.happens(func(f *faults) float64 { return f.resize }) {
+		k.memory, k.changed = k.faults.from+resource.Amount(k.faults.r.Int64N(int64(k.faults.most-k.faults.from))), k.now
+	} else if k.faults != nil && k.now >= k.faults.until && k.memory != k.faults.most {
+		k.memory, k.changed = k.faults.most, k.now
+	}
+	if k.happens(func(f *faults) float64 { return f.end }) {
+		if p := k.programs[k.faults.r.IntN(len(k.programs))]; p.state == "running" {
+			k.log = append(k.log, fmt.Sprintf("%v %v ends", time.Duration(k.now), p.Container))
+			k.end(p, "done", in)
+		}
+	}
+}
+
+// restart replaces the manager by one that knows only what the kernel shows.
+func (k *kernel) restart(in *Input) {
+	k.log = append(k.log, fmt.Sprintf("%v restart", time.Duration(k.now)))
+	orders := k.orders
+	k.orders = nil
+	for _, o := range orders {
+		if o.Kind == Kill || k.faults.r.IntN(2) == 0 { // who is told to end does, whoever told it
+			k.apply(&o, in)
+		}
+	}
+	var err error
+	if k.manager, err = New(k.p); err != nil {
+		k.t.Fatal(err)
+	}
+	in.Ended = nil
+	for _, p := range k.programs {
+		switch p.state {
+		case "asked":
+			p.state = "refused"
+		case "running":
+			in.Started = append(in.Started, Started{Envelope: p.Envelope, Limit: p.limit, Suspended: p.stopped})
+		}
+	}
 }
 
 func (k *kernel) swapUsed() resource.Amount {
@@ -125,38 +195,49 @@ func (k *kernel) work(p *program, in *Input) {
 
 func (k *kernel) end(p *program, how string, in *Input) {
 	p.state, p.held = how, 0
-	if how == "done" {
-		k.done++
-	}
+	k.done++
 	in.Ended = append(in.Ended, p.Container)
-	k.orders = slices.DeleteFunc(k.orders, func(o order) bool { return o.program == p })
 }
 
 func (k *kernel) finishOrders(in *Input) {
-	var left []order
-	for _, o := range k.orders {
+	orders := k.orders
+	k.orders = nil
+	for _, o := range orders {
 		if o.done > k.now {
-			left = append(left, o)
+			k.orders = append(k.orders, o)
 			continue
 		}
-		p := o.program
-		switch o.Kind {
-		case Grow:
-			p.limit = o.Limit
-		case Shrink:
-			if !o.fail {
-				p.limit = o.Limit
-			}
-		case Kill:
-			p.state, p.held, p.progress, p.limit = "", 0, 0, 0
-			p.arrives = k.now.Add(time.Second)
-			p.Container.Run++
-			in.Ended = append(in.Ended, o.Container)
-			continue
+		if o.program.state != "running" || o.program.Container != o.Container {
+			continue // it ended meanwhile
 		}
-		in.Outcomes = append(in.Outcomes, Outcome{Action: o.ID, Limit: p.limit, Failed: o.fail})
+		k.apply(&o, in)
+		if !o.silent && o.Kind != Kill {
+			in.Outcomes = append(in.Outcomes, Outcome{Action: o.ID, Limit: o.program.limit, Failed: o.fail})
+		}
 	}
-	k.orders = left
+}
+
+// apply does what was ordered.
+func (k *kernel) apply(o *order, in *Input) {
+	p := o.program
+	if o.fail {
+		return
+	}
+	switch o.Kind {
+	case Grow:
+		p.limit = o.Limit
+	case Shrink:
+		p.limit = min(p.limit, o.Limit)
+	case Kill:
+		if !k.p.KillSparingly {
+			k.end(p, "moved", in) // the paper expects it to be launched on another node
+			return
+		}
+		p.state, p.held, p.progress, p.limit = "", 0, 0, 0
+		p.arrives = k.now.Add(time.Second)
+		in.Ended = append(in.Ended, p.Container)
+		p.Container.Run++
+	}
 }
 
 func (k *kernel) carryOut(a Action) {
@@ -165,6 +246,8 @@ func (k *kernel) carryOut(a Action) {
 	if p.Class != cluster.Flex && a.Kind != Admit && a.Kind != Refuse {
 		k.fail("%v of a REGULAR container", a.Kind)
 	}
+	o := order{Action: a, program: p, fail: k.happens(func(f *faults) float64 { return f.fail }),
+		silent: k.happens(func(f *faults) float64 { return f.silent })}
 	takes := time.Millisecond
 	switch a.Kind {
 	case Admit:
@@ -180,19 +263,26 @@ func (k *kernel) carryOut(a Action) {
 		if a.Kind == Shrink {
 			takes += time.Duration(float64(max(0, p.held-p.swapped()-a.Limit)) / float64(k.rate) * 1e9)
 		}
-		k.turn(p, a.Suspended)
-	case Suspend, Resume:
-		k.turn(p, a.Kind == Suspend)
+		if a.Kind == Shrink {
+			k.turn(p, a.Suspended)
+		}
+	case Suspend, Resume, Breathe:
+		if !o.fail {
+			k.turn(p, a.Kind != Resume)
+		}
 	case Kill:
 		k.kills++
 		k.checkKill(a)
-	case Breathe:
 	}
-	k.orders = append(k.orders, order{Action: a, program: p, done: k.now.Add(takes)})
+	o.done = k.now.Add(takes)
+	k.orders = append(k.orders, o)
 }
 
 // checkKill holds that nothing is killed for another that fits beside the least memory of all: swap would have done.
 func (k *kernel) checkKill(a Action) {
+	if !k.p.KillSparingly || k.faults != nil {
+		return
+	}
 	if a.Reason.Code != Exhausted {
 		k.fail("killed for %+v", a.Reason)
 	}
@@ -243,8 +333,18 @@ func (k *kernel) check() {
 			limits += p.limit
 		}
 	}
-	if limits > k.memory {
+	if limits > k.memory && k.now.Sub(k.changed) > 0 && limits > k.limits {
 		k.fail("limits add up to %d of %d", limits, k.memory)
+	}
+	k.limits = limits
+	if k.p.TakeTurns || k.faults != nil {
+		return
+	}
+	for _, p := range k.programs {
+		may := k.manager.tolerance(&container{Envelope: p.Envelope})
+		if long := k.now.Sub(p.stoppedAt); p.state == "running" && p.stopped && may > 0 && long > may+time.Second {
+			k.fail("%v is suspended for %v, and may be for %v", p.Container, long, may)
+		}
 	}
 	if used := k.swapUsed(); used > k.swap {
 		k.fail("swap used %d of %d", used, k.swap)
@@ -282,26 +382,61 @@ func randomKernel(t testing.TB, r *rand.Rand, p Parameters) *kernel {
 			if r.IntN(2) == 0 {
 				pr.HeartbeatTimeout = 10 * time.Second
 			}
+			if r.IntN(2) == 0 {
+				pr.Duration = work/2 + time.Duration(r.Int64N(int64(work)))
+			}
 		}
 		k.programs = append(k.programs, pr)
 	}
 	return k
 }
 
-func TestRandomNodes(t *testing.T) {
-	kills := 0
-	for seed := range uint64(300) {
-		r := rand.New(rand.NewPCG(seed, 7))
-		p := Default()
-		k := randomKernel(t, r, p)
-		k.run(time.Hour)
-		if k.done < len(k.programs) {
-			for _, pr := range k.programs {
-				t.Logf("%v %s %v: %v of %v, holds %d, limit %d, stopped %v, sets %v", pr.Container, pr.state, pr.Class, pr.progress, pr.work, pr.held, pr.limit, pr.stopped, pr.sets)
-			}
-			k.fail("seed %d: %d of %d programs are done", seed, k.done, len(k.programs))
+// finish plays until all programs are done, and says why if they are not.
+func (k *kernel) finish(seed uint64) {
+	k.t.Helper()
+	k.run(3 * time.Hour)
+	if k.done < len(k.programs) {
+		for _, pr := range k.programs {
+			k.t.Logf("%v %s %v: %v of %v, holds %d, limit %d, stopped %v, duration %v, sets %v", pr.Container, pr.state, pr.Class, pr.progress, pr.work, pr.held, pr.limit, pr.stopped, pr.Duration, pr.sets)
 		}
-		kills += k.kills
+		k.fail("seed %d: %d of %d programs are done", seed, k.done, len(k.programs))
 	}
-	t.Logf("%d kills", kills)
+}
+
+func TestRandomNodes(t *testing.T) {
+	all := Variants()
+	all["default"] = Default()
+	all["default, shortest first"] = Default()
+	for name, p := range all {
+		if strings.HasPrefix(name, "default,") {
+			p.Order = ShortestFirst
+		}
+		t.Run(name, func(t *testing.T) {
+			kills := 0
+			for seed := range *seeds {
+				k := randomKernel(t, rand.New(rand.NewPCG(seed, 7)), p)
+				k.finish(seed)
+				kills += k.kills
+			}
+			t.Logf("%d kills", kills)
+		})
+	}
+}
+
+// TestRandomFaults lets actions fail or never be answered, programs end in the middle of an action, the node's memory change
+// and the manager be lost, for the first minutes.
+func TestRandomFaults(t *testing.T) {
+	for name, p := range map[string]Parameters{"default": Default(), "paper": Paper(), "sjf": Variants()["sjf"]} {
+		t.Run(name, func(t *testing.T) {
+			p.ActionTimeout = 10 * time.Second
+			for seed := range *seeds {
+				r := rand.New(rand.NewPCG(seed, 8))
+				k := randomKernel(t, r, p)
+				some := func(most float64) float64 { return most * float64(r.IntN(3)) / 2 }
+				k.faults = &faults{r: r, until: k.now.Add(3 * time.Minute), fail: some(0.4), silent: some(0.2), restart: some(0.01),
+					end: some(0.002), resize: some(0.01), from: k.memory * 3 / 4, most: k.memory}
+				k.finish(seed)
+			}
+		})
+	}
 }

@@ -22,6 +22,7 @@ type Manager struct {
 	requests   []Request
 	actions    []Action
 	lastID     ActionID
+	turns      int64
 	lastPuff   timeline.Time
 	puffed     bool
 	now        timeline.Time
@@ -68,13 +69,16 @@ func (m *Manager) Step(now timeline.Time, in Input) []Action {
 	m.now, m.actions = now, m.actions[:0]
 	m.takeIn(in)
 	m.expire()
+	m.endTurns()
 	m.endLongSuspensions()
+	m.fit()
 	m.serveRequests()
 	m.resumeMet()
 	m.puff()
 	m.suspendShort()
 	m.shrinkSlack()
 	m.breathe()
+	m.insist()
 	return m.actions
 }
 
@@ -90,8 +94,7 @@ func (m *Manager) takeIn(in Input) {
 	}
 	for i := range in.Changed {
 		if c, ok := m.containers[in.Changed[i].Container]; ok {
-			c.Envelope = in.Changed[i]
-			c.order = in.Changed[i].order()
+			c.Envelope, c.place = in.Changed[i], m.p.usual(&in.Changed[i])
 		}
 	}
 	for i := range in.Outcomes {
@@ -107,10 +110,7 @@ func (m *Manager) takeIn(in Input) {
 }
 
 func byRank(a, b *container) int {
-	if a.order != b.order {
-		return cmp.Compare(a.order, b.order)
-	}
-	return compareIDs(a.Container, b.Container)
+	return cmp.Or(comparePlaces(a.place, b.place), compareIDs(a.Container, b.Container))
 }
 
 func compareIDs(a, b cluster.ContainerID) int {
@@ -120,10 +120,10 @@ func compareIDs(a, b cluster.ContainerID) int {
 
 func (m *Manager) add(s *Started) {
 	if old, twice := m.containers[s.Container]; twice { // admitted before it started
-		old.Envelope, old.order = s.Envelope, s.Envelope.order()
+		old.Envelope, old.place, old.began = s.Envelope, m.p.usual(&s.Envelope), m.now
 		return
 	}
-	c := &container{Envelope: s.Envelope, order: s.Envelope.order(), limit: s.Limit, turned: m.now}
+	c := &container{Envelope: s.Envelope, place: m.p.usual(&s.Envelope), limit: s.Limit, turned: m.now, began: m.now}
 	if c.limit == 0 {
 		c.limit = c.Min
 	}
@@ -148,13 +148,20 @@ func (m *Manager) remove(id cluster.ContainerID) {
 // settle takes over what came of an action.
 func (m *Manager) settle(o *Outcome) {
 	for _, c := range m.ordered {
-		if c.pending == nil || c.pending.ID != o.Action {
+		is := func(a Action) bool { return a.ID == o.Action }
+		late := slices.IndexFunc(c.overdue, is)
+		if late < 0 && (c.pending == nil || !is(c.pending.Action)) {
 			continue
 		}
 		if o.Limit > 0 {
-			c.limit = o.Limit
+			// The kernel does one after the other: what was asked for earlier will not happen any more.
+			c.limit, c.overdue = o.Limit, slices.DeleteFunc(c.overdue, func(a Action) bool { return a.ID <= o.Action })
 		}
-		m.finish(c, o.Failed)
+		if late < 0 {
+			m.finish(c, o.Failed)
+		} else if c.pending == nil {
+			c.target = c.limit
+		}
 		return
 	}
 }
@@ -163,40 +170,77 @@ func (m *Manager) settle(o *Outcome) {
 func (m *Manager) finish(c *container, failed bool) {
 	kind := c.pending.Kind
 	c.pending, c.target = nil, c.limit
-	if kind == Grow && !failed {
+	c.lent = c.limit > c.Min
+	if kind != Grow && kind != Kill {
+		if c.unsure && !failed {
+			c.turned = m.now // no sooner
+		}
+		c.unsure = failed
+	}
+	if failed {
+		c.alone = m.now.Add(m.p.RetryAfter << min(c.failed, 6))
+		c.failed++
+		return
+	}
+	c.failed = 0
+	if kind == Grow {
 		c.short = false // whether it still is, the next reading will say
 	}
-	if failed && (kind == Suspend || kind == Resume) {
-		c.suspended = !c.suspended // as before; it is asked for again if it is still wanted
+}
+
+// insist asks again for suspensions and resumptions that the kernel has not confirmed: a container of which the manager
+// believes that it runs must not stay frozen.
+func (m *Manager) insist() {
+	for _, c := range m.ordered {
+		if !c.unsure || !c.idle(m.now) {
+			continue
+		}
+		kind := Resume
+		if c.suspended {
+			kind = Suspend
+		}
+		m.order(kind, c, 0, c.why)
 	}
 }
 
 // expire gives up actions that the kernel does not finish: what they should have brought is decided anew.
 func (m *Manager) expire() {
 	for _, c := range m.ordered {
-		if c.pending != nil && c.pending.Kind != Kill && m.now.Sub(c.pending.asked) >= m.p.ActionTimeout {
+		if c.pending != nil && m.now.Sub(c.pending.asked) >= m.p.ActionTimeout {
+			c.giveUp()
 			m.finish(c, true)
 		}
 	}
 }
 
-// ask adds an action and marks it as under way.
+// ask orders an action and notes what will be so when it is done.
 func (m *Manager) ask(kind ActionKind, c *container, limit resource.Amount, why Reason) {
-	m.lastID++
-	a := Action{ID: m.lastID, Kind: kind, Container: c.Container, Limit: limit, Suspended: c.suspended, Reason: why}
-	m.actions = append(m.actions, a)
-	c.pending = &pending{a, m.now}
+	m.order(kind, c, limit, why)
 	switch kind {
 	case Grow, Shrink:
 		c.target, c.pages = limit, false
 		c.lent = limit > c.Min
 	case Suspend:
+		c.why = why
 		c.suspend(m.now)
 	case Resume:
-		c.suspended, c.turned, c.order = false, m.now, c.Envelope.order()
+		c.why = why
+		c.suspended, c.turned = false, m.now
+		if c.place.turn == 0 {
+			c.place = m.p.usual(&c.Envelope)
+		}
 	case Breathe:
 		c.breath = m.now.Add(m.p.Breath)
 	}
+}
+
+// order adds an action and marks it as under way.
+func (m *Manager) order(kind ActionKind, c *container, limit resource.Amount, why Reason) {
+	m.lastID++
+	a := Action{ID: m.lastID, Kind: kind, Container: c.Container, Limit: limit, Suspended: c.suspended, Reason: why}
+	m.actions = append(m.actions, a)
+	c.giveUp() // a kill does not wait
+	c.pending = &pending{a, m.now}
 }
 
 // answer ends a request.
@@ -231,7 +275,7 @@ func (m *Manager) settled(c *container) bool { return m.now.Sub(c.turned) >= m.p
 // back themselves, their swap drained or not.
 func (m *Manager) resumeMet() {
 	for _, c := range m.ordered {
-		if c.suspended && c.pending == nil && c.read && c.demand() <= c.limit && m.settled(c) {
+		if c.suspended && c.idle(m.now) && c.read && c.demand() <= c.limit && m.settled(c) {
 			m.ask(Resume, c, 0, Reason{Code: DemandMet, A: int64(c.demand()), B: int64(c.limit)})
 		}
 	}
@@ -239,8 +283,11 @@ func (m *Manager) resumeMet() {
 
 // suspendShort suspends what is out of memory and was not helped in this step.
 func (m *Manager) suspendShort() {
+	if m.p.Uncoordinated {
+		return
+	}
 	for _, c := range m.ordered {
-		if c.short && c.demand() >= c.limit && !c.suspended && !c.pages && c.pending == nil && c.limit < c.Max && m.settled(c) {
+		if c.short && c.demand() >= c.limit && !c.suspended && !c.pages && c.idle(m.now) && c.limit < c.Max && m.settled(c) {
 			m.ask(Suspend, c, 0, Reason{Code: OutOfMemory, A: int64(c.demand()), B: int64(c.limit)})
 		}
 	}
@@ -249,7 +296,7 @@ func (m *Manager) suspendShort() {
 // shrinkSlack takes back what a puffed container does not use (section 4.3.1), once it has not needed more for a while.
 func (m *Manager) shrinkSlack() {
 	for _, c := range m.ordered {
-		if !c.flex() || !c.lent || !c.read || c.pending != nil || c.suspended || c.holding(m.now, m.p.Hold) {
+		if !c.flex() || !c.lent || !c.read || !c.idle(m.now) || c.suspended || c.holding(m.now, m.p.Hold) {
 			continue
 		}
 		slack := min(m.p.SlackBytes, resource.Amount(m.p.SlackShare*float64(c.demand())))
@@ -262,8 +309,9 @@ func (m *Manager) shrinkSlack() {
 	}
 }
 
-// endLongSuspensions kills what was suspended for longer than it may be, and lets what was suspended for half of that
-// come before its next (section 4.3.3). It is also what keeps a consumer from waiting for ever for a suspended producer.
+// endLongSuspensions lets what was suspended for half of the time that it may be come before its next, and kills it, or
+// gives it its turn, when the time is over (section 4.3.3). It is also what keeps a consumer from waiting for ever for a
+// suspended producer.
 func (m *Manager) endLongSuspensions() {
 	raised := false
 	for i, c := range m.ordered {
@@ -271,12 +319,19 @@ func (m *Manager) endLongSuspensions() {
 		if !c.suspended || may <= 0 {
 			continue
 		}
-		switch long := m.now.Sub(c.since); {
-		case long >= may && (c.pending == nil || c.pending.Kind != Kill):
+		long := m.now.Sub(c.since)
+		switch dying := c.pending != nil && c.pending.Kind == Kill; {
+		case long >= may && m.p.TakeTurns:
+			if c.place.turn == 0 {
+				m.turns++
+				c.place.turn, raised = m.turns, true
+			}
+		case long >= may && !dying && m.now >= c.alone:
 			m.ask(Kill, c, 0, Reason{Code: TooLong, A: int64(long), B: int64(may)})
-		case long >= may/2 && c.order == c.Envelope.order():
+		case long >= may/2 && c.place == m.p.usual(&c.Envelope):
 			if above := m.jobAbove(i); above != nil {
-				c.order, raised = above.Envelope.order()-1, true
+				c.place = m.p.usual(&above.Envelope)
+				c.place.behind, raised = false, true
 			}
 		}
 	}
@@ -285,10 +340,23 @@ func (m *Manager) endLongSuspensions() {
 	}
 }
 
+// endTurns puts containers back in their place that have run for as long as they were suspended for.
+func (m *Manager) endTurns() {
+	ended := false
+	for _, c := range m.ordered {
+		if c.place.turn > 0 && !c.suspended && m.now.Sub(c.turned) >= m.tolerance(c) {
+			c.place, ended = m.p.usual(&c.Envelope), true
+		}
+	}
+	if ended {
+		slices.SortFunc(m.ordered, byRank)
+	}
+}
+
 // jobAbove returns a container of the job that comes before that of ordered[i].
 func (m *Manager) jobAbove(i int) *container {
 	for k := i - 1; k >= 0; k-- {
-		if m.ordered[k].flex() && m.ordered[k].Rank < m.ordered[i].Rank {
+		if above := m.ordered[k]; above.flex() && above.place.turn == 0 && comparePlaces(m.p.usual(&above.Envelope), m.p.usual(&m.ordered[i].Envelope)) < 0 {
 			return m.ordered[k]
 		}
 	}
@@ -306,7 +374,7 @@ func (m *Manager) tolerance(c *container) time.Duration {
 // breathe lets suspended programs send their heartbeats.
 func (m *Manager) breathe() {
 	for _, c := range m.ordered {
-		if due, ok := m.breathDue(c); ok && m.now >= due && c.pending == nil {
+		if due, ok := m.breathDue(c); ok && m.now >= due && c.idle(m.now) {
 			m.ask(Breathe, c, 0, Reason{Code: Alive, A: int64(c.HeartbeatTimeout)})
 		}
 	}
@@ -320,37 +388,40 @@ func (m *Manager) breathDue(c *container) (at timeline.Time, ok bool) {
 	return c.breath.Add(time.Duration(m.p.BreathEvery * float64(c.HeartbeatTimeout))), true
 }
 
-// Next returns when the manager must be stepped again even if nothing happens; Never if it need not.
+// Next returns when the manager must be stepped again even if nothing happens; Never if it need not. It is after the time of
+// the last step: what could not be done then waits for what happens.
 func (m *Manager) Next() timeline.Time {
 	next := timeline.Never
-	for _, c := range m.ordered {
-		if c.pending != nil && c.pending.Kind != Kill {
-			next = min(next, c.pending.asked.Add(m.p.ActionTimeout))
-		}
-		if at, ok := m.breathDue(c); ok && c.pending == nil {
-			next = min(next, at)
-		}
-		if may := m.tolerance(c); c.suspended && may > 0 {
-			next = min(next, c.since.Add(may))
-			if c.order == c.Envelope.order() {
-				next = min(next, c.since.Add(may/2))
-			}
-		}
-		if c.flex() && c.pending == nil && !m.settled(c) {
-			next = min(next, c.turned.Add(m.p.Settle))
-		}
-		if c.lent && c.holding(m.now, m.p.Hold) {
-			next = min(next, c.lastShort.Add(m.p.Hold))
-		}
-		if c.wants() && m.p.Interval > 0 && m.puffed {
-			next = min(next, m.lastPuff.Add(m.p.Interval))
-		}
-		if c.wants() && m.p.KillPatience > 0 {
-			next = min(next, c.shortSince.Add(m.p.KillPatience))
+	at := func(t timeline.Time) {
+		if t > m.now {
+			next = min(next, t)
 		}
 	}
-	if next <= m.now {
-		next = m.now.Add(time.Millisecond)
+	for _, c := range m.ordered {
+		if c.pending != nil {
+			at(c.pending.asked.Add(m.p.ActionTimeout))
+			continue
+		}
+		at(c.alone)
+		at(c.turned.Add(m.p.Settle))
+		if due, ok := m.breathDue(c); ok {
+			at(due)
+		}
+		may := m.tolerance(c)
+		if c.suspended && may > 0 {
+			at(c.since.Add(may))
+			at(c.since.Add(may / 2))
+		}
+		if c.place.turn > 0 && !c.suspended {
+			at(c.turned.Add(may))
+		}
+		if c.lent && c.everShort {
+			at(c.lastShort.Add(m.p.Hold))
+		}
+		if c.wants() {
+			at(m.lastPuff.Add(m.p.Interval))
+			at(c.shortSince.Add(m.p.KillPatience))
+		}
 	}
 	return next
 }

@@ -174,14 +174,116 @@ func TestKernelThatDoesNotAnswer(t *testing.T) {
 	m := newManager(t, Default(), 10_000, Started{Envelope: flex(1, 1000, 9000)})
 	expect(t, "out of memory", m.Step(at(1), Input{Readings: []Reading{full(1, 1000, 500, 1)}}), "grow 1 to 1400")
 	expect(t, "waiting", m.Step(at(2), Input{Readings: []Reading{full(1, 1000, 600, 2)}}), "")
-	expect(t, "given up", m.Step(at(61), Input{Readings: []Reading{full(1, 1000, 700, 3)}}), "grow 1 to 1400")
+	expect(t, "given up", m.Step(at(61), Input{Readings: []Reading{full(1, 1000, 700, 3)}}), "")
+	expect(t, "next try", m.Step(at(61.1), Input{}), "grow 1 to 1400")
 }
 
 func TestFailedSuspensionIsAskedForAgain(t *testing.T) {
 	m := newManager(t, Paper(), 1000, Started{Envelope: flex(1, 1000, 9000)})
 	a := m.Step(at(1), Input{Readings: []Reading{full(1, 1000, 500, 1)}})
 	expect(t, "once", a, "suspend 1")
-	expect(t, "again", m.Step(at(2), Input{Outcomes: []Outcome{{Action: a[0].ID, Failed: true}}, Readings: []Reading{full(1, 1000, 600, 2)}}), "suspend 1")
+	expect(t, "not at once", m.Step(at(2), Input{Outcomes: []Outcome{{Action: a[0].ID, Failed: true}}, Readings: []Reading{full(1, 1000, 600, 2)}}), "")
+	if next := m.Next(); next != at(2.1) {
+		t.Fatalf("next step at %v, want 2.1s", time.Duration(next))
+	}
+	expect(t, "again", m.Step(at(2.1), Input{}), "suspend 1")
+}
+
+// TestConsumerThatWaitsForItsProducer has two containers of one job: the first is suspended, the second waits for it and
+// holds the memory. The paper kills; we take from the one that waits.
+func TestConsumerThatWaitsForItsProducer(t *testing.T) {
+	producer, consumer := flex(1, 100, 1000), flex(1, 100, 1000)
+	consumer.Container.Task.Stage = 1
+	reads := []Reading{full(1, 500, 300, 1), {Container: consumer.Container, Anonymous: 500}}
+	start := []Started{{Envelope: producer, Limit: 500}, {Envelope: consumer, Limit: 500}}
+	m := newManager(t, Default(), 1000, start...)
+	out := expect(t, "out of memory", m.Step(at(1), Input{Readings: reads}), "suspend 1")
+	expect(t, "patient", m.Step(at(20), Input{Outcomes: out}), "")
+	out = expect(t, "the consumer gives way", m.Step(at(21.5), Input{}), "shrink 1 to 300")
+	out = expect(t, "the producer grows", m.Step(at(22), Input{Outcomes: out, Readings: []Reading{{Container: consumer.Container, Anonymous: 300, Swap: 200}}}), "grow 1 to 600")
+	if m.containers[consumer.Container].suspended != true || len(out) != 1 {
+		t.Fatal("the consumer runs")
+	}
+	p := Paper()
+	p.LongestSuspension = time.Minute
+	m = newManager(t, p, 1000, start...)
+	out = expect(t, "out of memory", m.Step(at(1), Input{Readings: reads}), "suspend 1")
+	expect(t, "too long", m.Step(at(61), Input{Outcomes: out}), "kill 1")
+}
+
+func TestShortestFirst(t *testing.T) {
+	p := Variants()["sjf"]
+	var all []Started
+	for i, d := range []time.Duration{0, time.Hour, time.Minute, 0} {
+		e := flex(i+1, 1000, 9000)
+		e.Duration = d
+		all = append(all, Started{Envelope: e})
+	}
+	m := newManager(t, p, 20_000, all...)
+	var order []cluster.JobID
+	for _, c := range m.ordered {
+		order = append(order, c.Container.Task.Job)
+	}
+	if fmt.Sprint(order) != "[3 2 1 4]" {
+		t.Fatalf("order %v", order)
+	}
+}
+
+func TestKillBaseline(t *testing.T) {
+	m := newManager(t, Variants()["kill"], 2500, Started{Envelope: flex(1, 1000, 9000)}, Started{Envelope: flex(2, 1000, 9000)})
+	out := expect(t, "the one that comes first is as good as any", m.Step(at(1), Input{Readings: []Reading{full(1, 1000, 500, 1), full(2, 1000, 500, 1)}}), "grow 1 to 1400, kill 2")
+	expect(t, "after the next interval", m.Step(at(3), Input{Outcomes: out[:1], Ended: []cluster.ContainerID{id(2)}, Readings: []Reading{full(1, 1400, 100, 2)}}), "grow 1 to 1960")
+}
+
+// TestUnshrinkable has a kernel that answers EBUSY: what asked for memory is refused, not kept waiting.
+func TestUnshrinkable(t *testing.T) {
+	m := newManager(t, Default(), 1000, Started{Envelope: flex(1, 100, 1000), Limit: 1000})
+	regular := Request{Envelope{Container: id(9), Class: cluster.Regular, Min: 300, Max: 300, Rank: 9}}
+	a := m.Step(at(1), Input{Readings: []Reading{full(1, 950, 0, 0)}, Requests: []Request{regular}})
+	expect(t, "reclaim", a, "shrink 1 to 700")
+	expect(t, "busy", m.Step(at(2), Input{Outcomes: []Outcome{{Action: a[0].ID, Limit: 900, Failed: true}}}), "refuse 9")
+	if got := m.allocated(); got != 900 {
+		t.Fatalf("%d are allocated, want the 900 that it came down to", got)
+	}
+	expect(t, "what is free again is given back", m.Step(at(2.1), Input{}), "grow 1 to 950")
+}
+
+func TestNodeThatShrinks(t *testing.T) {
+	m := newManager(t, Default(), 1000, Started{Envelope: flex(1, 100, 1000), Limit: 500}, Started{Envelope: flex(2, 100, 1000), Limit: 500})
+	expect(t, "the last gives", m.Step(at(1), Input{Node: &NodeReading{Memory: 700, SwapFree: 1000},
+		Readings: []Reading{full(1, 500, 0, 0), full(2, 500, 0, 0)}}), "shrink 2 to 200")
+}
+
+func TestTurns(t *testing.T) {
+	p := Default()
+	long := flex(2, 100, 1000)
+	long.Duration = 100 * time.Second
+	m := newManager(t, p, 1000, Started{Envelope: flex(1, 100, 1000), Limit: 900}, Started{Envelope: long})
+	out := expect(t, "out of memory", m.Step(at(1), Input{Readings: []Reading{full(1, 800, 0, 0), full(2, 100, 600, 1)}}), "suspend 2")
+	out = expect(t, "before its next", m.Step(at(26), Input{Outcomes: out}), "shrink 1 to 860")
+	expect(t, "which the kernel does not do", m.Step(at(27), Input{Outcomes: []Outcome{{Action: out[0].Action, Failed: true}}}), "")
+	if at, ok := m.Outlook(id(2)); ok {
+		t.Fatalf("resumed at %v, although nobody tells how long it takes", time.Duration(at))
+	}
+	out = expect(t, "its turn", m.Step(at(51), Input{Readings: []Reading{full(1, 800, 0, 0)}}), "shrink 1 to 860")
+	if m.ordered[0].Container != id(2) {
+		t.Fatal("it does not come first")
+	}
+	out = expect(t, "a puff at a time", m.Step(at(52), Input{Outcomes: out, Readings: []Reading{full(1, 800, 60, 0)}}), "grow 2 to 120")
+	expect(t, "and so on", m.Step(at(52.1), Input{Outcomes: out}), "grow 2 to 130")
+}
+
+func TestOutlook(t *testing.T) {
+	first := flex(1, 100, 1000)
+	first.Duration = 30 * time.Second
+	m := newManager(t, Default(), 1000, Started{Envelope: first, Limit: 900}, Started{Envelope: flex(2, 100, 1000)})
+	m.Step(at(1), Input{Readings: []Reading{full(1, 800, 0, 0), full(2, 100, 600, 1)}})
+	if got, ok := m.Outlook(id(2)); !ok || got != at(30) {
+		t.Fatalf("resumed at %v %v, want 30s", time.Duration(got), ok)
+	}
+	if _, ok := m.Outlook(id(1)); ok {
+		t.Fatal("what runs is to be resumed")
+	}
 }
 
 func TestParametersOutOfRange(t *testing.T) {

@@ -8,8 +8,20 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
+// Order says which jobs' containers are served first (section 4.3.3).
+type Order uint8
+
+const (
+	EarliestFirst Order = iota // by Envelope.Rank
+	ShortestFirst              // by Envelope.Duration, then rank; jobs of unknown duration come last
+)
+
 // Parameters are the constants of the memory manager. Paper gives Pufferfish's, Default ours.
 type Parameters struct {
+	Order Order
+	// Uncoordinated is the baseline KILL of section 5.3: each container puffs on its own, and is killed when the node has
+	// not enough for one whole puff. Nothing is suspended, nothing reclaimed.
+	Uncoordinated bool
 	// PuffRatio is φ: in one puff a container grows by this share of its limit (section 4.3.1; 40 % in section 5.1).
 	PuffRatio float64
 	// Interval is the time between two puffs of a node (section 4.2: two seconds). 0: whenever something is known anew.
@@ -24,19 +36,25 @@ type Parameters struct {
 	SlackShare float64
 	SlackBytes resource.Amount
 	// Tolerance is how long a container may be suspended, as a share of the expected duration of its job (section 4.3.3:
-	// half). 0: for ever. Jobs of unknown duration are suspended no longer than LongestSuspension; 0: for ever.
+	// half). Where it is 0 or the duration unknown, LongestSuspension holds; 0: for ever.
 	Tolerance         float64
 	LongestSuspension time.Duration
+	// TakeTurns lets a container that was suspended for too long come before all others, for as long as it was suspended,
+	// instead of killing it.
+	TakeTurns bool
 	// KillPatience is how long the first container must have been out of memory, with nothing left to give, before the
 	// last is killed for it. The paper kills at once; in the authors' code it is ten rounds of two seconds.
 	KillPatience time.Duration
+	// KillSparingly kills only if the first could then have what it lacks, and nothing runs whose end it could wait for.
+	KillSparingly bool
 
 	// PuffFirst grows a container that runs out of memory at once if there is room, instead of suspending it until the
 	// next puff.
 	PuffFirst bool
 	// Ahead puffs a container before it swaps, when less than this share of its limit is left. 0: never.
 	Ahead float64
-	// ReclaimFirst takes memory from suspended containers of lower priority before one is killed.
+	// ReclaimFirst takes memory from containers that come later, the suspended before the running, before one is killed; and
+	// starts no FLEX container beside one that is out of memory.
 	ReclaimFirst bool
 	// Settle is the shortest time between a suspension and the next resumption of a container, and back.
 	Settle time.Duration
@@ -46,6 +64,9 @@ type Parameters struct {
 	Breath      time.Duration
 	// ActionTimeout is how long the kernel may take for one action before the next step is taken.
 	ActionTimeout time.Duration
+	// RetryAfter is how long a container that could not be shrunk, suspended or resumed is left alone; twice as long each
+	// time, up to 64 times. Others give instead.
+	RetryAfter time.Duration
 }
 
 // Paper returns the constants of "Pufferfish: Container-driven Elastic Memory Management for Data-intensive Applications"
@@ -60,7 +81,22 @@ func Paper() Parameters {
 		SlackBytes:    2 * resource.GB,
 		Tolerance:     0.5,
 		ActionTimeout: time.Minute,
+		RetryAfter:    100 * time.Millisecond,
+
+		// The paper kills "any container once it has been suspended for too long", and says no more.
+		LongestSuspension: time.Hour,
 	}
+}
+
+// Variants are the policies that section 5.3 of the paper compares: earliest job first without and with suspension
+// tolerance, shortest job first with it, and KILL.
+func Variants() map[string]Parameters {
+	tolerant := Paper()
+	earliest, shortest, kill := tolerant, tolerant, tolerant
+	earliest.Tolerance, earliest.LongestSuspension = 0, 0
+	shortest.Order = ShortestFirst
+	kill.Uncoordinated = true
+	return map[string]Parameters{"ejf": earliest, "ejf+s": tolerant, "sjf": shortest, "kill": kill}
 }
 
 // Default returns the constants that bellows uses: those of the paper, with reactions in milliseconds, growth ahead of
@@ -73,6 +109,8 @@ func Default() Parameters {
 	p.PuffFirst = true
 	p.Ahead = 0.1
 	p.ReclaimFirst = true
+	p.KillSparingly = true
+	p.TakeTurns = true
 	p.Settle = 500 * time.Millisecond
 	p.BreathEvery = 0.5
 	p.Breath = 2 * time.Second
@@ -106,8 +144,14 @@ func (p *Parameters) Check() error {
 			return fmt.Errorf("memory %s %v: must not be negative", t.name, t.value)
 		}
 	}
+	if p.Order > ShortestFirst {
+		return fmt.Errorf("memory order %d: must be 0 or 1", p.Order)
+	}
 	if p.ActionTimeout <= 0 {
 		return fmt.Errorf("memory action timeout %v: must be positive", p.ActionTimeout)
+	}
+	if p.RetryAfter <= 0 {
+		return fmt.Errorf("memory retry after %v: must be positive", p.RetryAfter)
 	}
 	if p.SlackBytes < 0 {
 		return fmt.Errorf("memory slack %d bytes: must not be negative", p.SlackBytes)

@@ -4,10 +4,14 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// puff grows containers that are out of memory (Algorithm 1): the first by φ of its limit, those of the next job by φ over
-// the number of candidates, and so on; none by more than half of what is left.
+// puff grows containers that are out of memory (Algorithm 1): the first by φ of its limit, those of the next job that is out
+// of memory by φ over the number of candidates, and so on; none by more than half of what is left.
 func (m *Manager) puff() {
 	if m.p.Interval > 0 && m.puffed && m.now.Sub(m.lastPuff) < m.p.Interval {
+		return
+	}
+	if m.p.Uncoordinated {
+		m.puffAlone()
 		return
 	}
 	candidates := m.candidates()
@@ -25,15 +29,20 @@ func (m *Manager) puff() {
 	if candidates[0].wants() {
 		kept = resource.Amount(ratio * float64(candidates[0].limit))
 	}
+	var before *container // the last that was out of memory
 	for i, c := range candidates {
-		if i > 0 && c.order != candidates[i-1].order {
+		if !c.wants() {
+			continue
+		}
+		if before != nil && before.place != c.place {
 			ratio /= float64(len(candidates))
 		}
+		before = c
 		left := m.left()
 		if i > 0 && m.p.ReclaimFirst {
 			left -= kept
 		}
-		if !c.wants() || c.pending != nil || !m.p.PuffFirst && !c.suspended {
+		if !c.idle(m.now) || !m.p.PuffFirst && !c.suspended {
 			continue
 		}
 		m.grow(c, ratio, left, Reason{Code: RoomToGrow, A: int64(left)})
@@ -69,7 +78,7 @@ func (m *Manager) puffAhead() {
 		return
 	}
 	for _, c := range m.ordered {
-		if !c.flex() || !c.read || c.short || c.suspended || c.pending != nil || c.limit >= c.Max {
+		if !c.flex() || !c.read || c.short || c.suspended || !c.idle(m.now) || c.limit >= c.Max {
 			continue
 		}
 		near := resource.Amount((1 - m.p.Ahead) * float64(c.limit))
@@ -81,16 +90,28 @@ func (m *Manager) puffAhead() {
 	}
 }
 
+// puffAlone is the baseline KILL.
+func (m *Manager) puffAlone() {
+	for _, c := range m.ordered {
+		if !c.wants() || !c.idle(m.now) {
+			continue
+		}
+		m.lastPuff, m.puffed = m.now, true
+		more := min(resource.Amount(float64(c.limit)*m.p.PuffRatio), c.Max-c.limit)
+		if left := m.left(); more <= left {
+			m.ask(Grow, c, c.limit+more, Reason{Code: RoomToGrow, A: int64(left)})
+		} else {
+			m.ask(Kill, c, 0, Reason{Code: NoRoomToGrow, A: int64(more), B: int64(left)})
+		}
+	}
+}
+
 // exhausted is lines 4 to 9 of Algorithm 1: if the first container is out of memory and the node has none, the last gives
-// way. Before it is killed, suspended containers of lower rank give what swap can take, and when patience is at an end
-// running ones too.
+// way. Before it is killed, containers that come later give what swap can take: the suspended at once, running ones when
+// patience is at an end.
 func (m *Manager) exhausted(candidates []*container) {
 	first, last := candidates[0], candidates[len(candidates)-1]
 	if !first.wants() {
-		return
-	}
-	if first == last {
-		m.letPage(first)
 		return
 	}
 	patient := m.now.Sub(first.shortSince) < m.p.KillPatience
@@ -101,34 +122,40 @@ func (m *Manager) exhausted(candidates []*container) {
 		}
 	}
 	switch {
-	case patient || m.comingFree() > 0 || m.willEnd(first):
-	case !m.wouldHelp(first):
+	case first == last:
 		m.letPage(first)
-	case last.pending == nil:
+	case patient || m.comingFree() > 0 || m.p.KillSparingly && m.willEnd(first):
+	case m.p.KillSparingly && (!m.wouldHelp(first) || comparePlaces(m.p.usual(&first.Envelope), m.p.usual(&last.Envelope)) >= 0):
+		m.letPage(first) // whose place or turn comes of a long suspension kills nobody: the two would kill each other for ever
+	case last.idle(m.now):
 		m.ask(Kill, last, 0, Reason{Code: Exhausted, A: int64(first.Rank)})
 	}
 }
 
-// letPage resumes a container for which nothing more can come, because nothing else runs that could end: slow is better
-// than for ever. It is not suspended again until its limit changes.
+// letPage resumes a container for which nothing more can come, because nothing runs that could end or because it was
+// suspended for too long already: slow is better than for ever. It is not suspended again until its limit changes.
 func (m *Manager) letPage(c *container) {
-	if !c.suspended || c.pending != nil || !m.settled(c) {
+	if !c.suspended || !c.idle(m.now) || !m.settled(c) || c.place.turn == 0 && m.somethingRuns(c) {
 		return
-	}
-	for _, o := range m.ordered {
-		if o != c && !o.suspended {
-			return
-		}
 	}
 	c.pages = true
 	m.ask(Resume, c, 0, Reason{Code: NothingToWaitFor, A: int64(c.demand()), B: int64(c.limit)})
+}
+
+func (m *Manager) somethingRuns(beside *container) bool {
+	for _, c := range m.ordered {
+		if c != beside && !c.suspended {
+			return true
+		}
+	}
+	return false
 }
 
 // willEnd reports whether something runs, other than what comes after first, whose end will free memory: then first can
 // wait. REGULAR containers of unknown duration may be services.
 func (m *Manager) willEnd(first *container) bool {
 	for _, c := range m.ordered {
-		if !c.suspended && (c.flex() && c.order < first.order || !c.flex() && c.Duration > 0) {
+		if !c.suspended && (c.flex() && byRank(c, first) < 0 || !c.flex() && c.Duration > 0) {
 			return true
 		}
 	}
@@ -139,7 +166,7 @@ func (m *Manager) willEnd(first *container) bool {
 func (m *Manager) wouldHelp(first *container) bool {
 	could := m.left()
 	for _, c := range m.ordered {
-		if c.flex() && c.order > first.order {
+		if c.flex() && byRank(c, first) > 0 {
 			could += c.room()
 		}
 	}

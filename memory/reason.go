@@ -26,10 +26,14 @@ func (r Reason) Words() string {
 		return fmt.Sprintf("holds %s with what is in swap and may hold %s, but nothing else runs whose end would free memory", bytes(r.A), bytes(r.B))
 	case NeededByOther:
 		return fmt.Sprintf("a container that is to start needs %s", bytes(r.A))
+	case NodeSmaller:
+		return fmt.Sprintf("containers may have only %s together now", bytes(r.A))
 	case NeededByFirst:
 		return fmt.Sprintf("the container of rank %d comes first and is out of memory", r.A)
 	case Exhausted:
 		return fmt.Sprintf("the node's memory and swap are exhausted, and the container of rank %d comes first", r.A)
+	case NoRoomToGrow:
+		return fmt.Sprintf("out of memory, and of the %s that it was to get the node has %s left", bytes(r.A), bytes(r.B))
 	case TooLong:
 		return fmt.Sprintf("suspended for %s, longer than it may be, %s", span(r.A), span(r.B))
 	case Alive:

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
 )
 
 // serveRequests admits containers that are to start, in the order in which they were asked for, and reclaims memory for
@@ -25,6 +26,11 @@ func (m *Manager) serveRequests() {
 			m.requests = slices.Delete(m.requests, 0, 1)
 			continue
 		}
+		if m.p.Uncoordinated {
+			m.answer(Refuse, r.Container, Reason{Code: NoFlexLeft, A: int64(r.Min), B: int64(max(0, free))})
+			m.requests = slices.Delete(m.requests, 0, 1)
+			continue
+		}
 		need := r.Min - free - m.comingFree()
 		if need <= 0 {
 			return // under way
@@ -39,6 +45,16 @@ func (m *Manager) serveRequests() {
 			m.reclaim(need, nil, true, Reason{Code: NeededByOther, A: int64(r.Min)})
 		}
 		return
+	}
+}
+
+// fit takes back what the node no longer has.
+func (m *Manager) fit() {
+	if m.p.Uncoordinated {
+		return
+	}
+	if over := m.allocated() - m.comingFree() - m.node.Memory; over > 0 {
+		m.reclaim(over, nil, true, Reason{Code: NodeSmaller, A: int64(m.node.Memory)})
 	}
 }
 
@@ -59,7 +75,7 @@ func (m *Manager) couldGive(r *Request, need resource.Amount) (why Reason, possi
 	var most, swapped resource.Amount
 	if r.Class != cluster.Flex {
 		for _, c := range m.ordered {
-			gives, swaps := c.gives(0, c.limit)
+			gives, swaps := c.gives(m.now, 0, c.limit)
 			most, swapped = most+gives, swapped+swaps
 		}
 	}
@@ -74,8 +90,8 @@ func (m *Manager) couldGive(r *Request, need resource.Amount) (why Reason, possi
 
 // gives returns how much c could give beside what it gives already, down to its least, and how much would then go to swap in
 // all.
-func (c *container) gives(already, need resource.Amount) (gives, swapped resource.Amount) {
-	if !c.flex() || c.pending != nil || c.limit-already <= c.Min {
+func (c *container) gives(now timeline.Time, already, need resource.Amount) (gives, swapped resource.Amount) {
+	if !c.flex() || !c.idle(now) || c.limit-already <= c.Min {
 		return 0, 0
 	}
 	gives = min(need, c.limit-already-c.Min)
@@ -108,7 +124,7 @@ func (m *Manager) reclaim(need resource.Amount, protect *container, running bool
 			if freed >= need || !which(g.from) {
 				continue
 			}
-			more, swapped := g.from.gives(g.bytes, min(need-freed, most(g.from)))
+			more, swapped := g.from.gives(m.now, g.bytes, min(need-freed, most(g.from)))
 			if over := swapped - g.swapped - swapLeft; over > 0 {
 				more, swapped = more-over, swapped-over
 			}
@@ -130,6 +146,7 @@ func (m *Manager) reclaim(need resource.Amount, protect *container, running bool
 			continue
 		}
 		if g.swapped > 0 && !g.from.suspended {
+			g.from.why = why
 			g.from.suspend(m.now)
 		}
 		m.ask(Shrink, g.from, g.from.limit-g.bytes, why)
@@ -141,7 +158,7 @@ func (m *Manager) reclaim(need resource.Amount, protect *container, running bool
 func (m *Manager) donors(protect *container) []gift {
 	var all []gift
 	for i := len(m.ordered) - 1; i >= 0; i-- {
-		if c := m.ordered[i]; protect == nil || c.order > protect.order {
+		if c := m.ordered[i]; protect == nil || byRank(c, protect) > 0 {
 			all = append(all, gift{from: c})
 		}
 	}

@@ -1,0 +1,57 @@
+package memory
+
+import (
+	"slices"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Outlook returns when a suspended container is likely to be resumed: when the expected ends of others have freed what it
+// lacks, beside what those lack that come before it. ok is false if it is not suspended, if too few of the others tell how long
+// they take, or if one of them is late already. Nothing is decided on this.
+func (m *Manager) Outlook(id cluster.ContainerID) (at timeline.Time, ok bool) {
+	c := m.containers[id]
+	if c == nil || !c.suspended || !c.read {
+		return 0, false
+	}
+	lacks := c.lacks()
+	for _, o := range m.ordered {
+		if o != c && o.wants() && byRank(o, c) < 0 {
+			lacks += o.lacks()
+		}
+	}
+	type end struct {
+		at    timeline.Time
+		frees resource.Amount
+	}
+	var ends []end
+	for _, o := range m.ordered {
+		if at := o.began.Add(o.Duration); o != c && o.Duration > 0 && !o.suspended && at > m.now {
+			ends = append(ends, end{at, o.room() + o.lacksIf(byRank(o, c) < 0)})
+		}
+	}
+	slices.SortFunc(ends, func(a, b end) int { return int(max(-1, min(1, a.at-b.at))) })
+	free := m.left()
+	if free >= lacks {
+		return m.now.Add(m.p.Interval), true
+	}
+	for _, e := range ends {
+		if free += e.frees; free >= lacks {
+			return e.at, true
+		}
+	}
+	return 0, false
+}
+
+// lacks is what c would need beside its limit to hold what it has.
+func (c *container) lacks() resource.Amount { return max(0, min(c.demand(), c.Max)-c.limit) }
+
+// lacksIf is what its end takes off the sum of what is lacked, if it was counted there.
+func (c *container) lacksIf(counted bool) resource.Amount {
+	if counted && c.wants() {
+		return c.lacks()
+	}
+	return 0
+}
