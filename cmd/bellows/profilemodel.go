@@ -24,8 +24,8 @@ const modelLong = `What less memory costs a task of Hadoop, Spark or Tez, worked
 settings of its framework and two runs: one in which it did not spill, and one
 in which it did. Without runs it prints what is spilled at which size.
 
-Sizes are heaps. Settings have the framework's names and defaults; with "--preset
-paper" those are set as YARN-ME, section 2, reads them.`
+Sizes are heaps. Settings have the names and defaults of the framework; with
+"--preset paper" they are set as YARN-ME, section 2, reads them.`
 
 const modelExample = `  bellows profile model hadoop-reducer --input 10GB --preset paper \
     --well 16GiB=120s --under 8GiB=190s --svg reducer.svg
