@@ -14,19 +14,23 @@
 //
 // # The interval bound
 //
-// Time is cut into intervals. y[s,l] is the share of the work of stage s that is done in interval l. A task runs at most
-// min(length of l, d) in l, which limits y; and the work done in l takes at most the length of l in each row. If M[s] is
-// the mean time at which the work of s is done, at least the sum of y[s,l] × start of l, then its job ends no earlier than
+// y[s](t) is the share of the work of stage s that is done per second at time t: at most that of all its tasks at once, and
+// no more than the whole cluster can do; the work done per second takes at most one second in each row. If M[s] is the mean time
+// at which the work of s is done, the integral of t × y[s](t), then its job ends no earlier than
 //
 //	M[s] + half a task's run time (or half the stage's work in a row) + the critical path after s,
 //	the work-weighted mean of M over its stages + half of the job's work in a row, and
 //	its release + its run time alone.
 //
-// The least sum of ends under these is a linear program (interval-indexed, as in Hall, Schulz, Shmoys, Wein, Scheduling to
-// minimize average completion time, 1997; mean busy times: Goemans, 1997). Its rows are relaxed by Lagrange: for any prices
-// of capacity, and any weights of the above per job, the relaxed optimum is a bound. It falls apart into one fractional
-// knapsack per stage. Subgradient steps improve prices and weights; their number is fixed, so that the same input gives the
-// same bound.
+// The least sum of ends under these is a linear program (compare Hall, Schulz, Shmoys, Wein, Scheduling to minimize average
+// completion time, 1997; mean busy times: Goemans, 1997). Its rows are relaxed by Lagrange: for any price of capacity at each
+// time, and any weights of the above per job, the relaxed optimum is a bound. It falls apart into one problem per stage, to
+// do its work in the cheapest times. Prices are straight lines in each of some intervals, so that nothing is lost by where
+// in an interval work is done: the price steers it there.
+//
+// Prices and weights begin with the optimum of each row alone, which is known (see priceAlone), and are improved by subgradient
+// steps; their number is fixed, so that the same input gives the same bound. That the shortest remaining processing time is a
+// bound of its own is why it is not made part of this one: only for jobs on one row does it say more.
 package bound
 
 import (

@@ -7,33 +7,41 @@ import (
 )
 
 // DefaultIterations is how many steps the interval bound takes.
-const DefaultIterations = 150
+const DefaultIterations = 60
 
 // relaxation is the interval bound in the making.
 type relaxation struct {
-	rows   []int     // of the problem
-	starts []float64 // of intervals; the last one has no end and no limits
-	stages []piece
-	chains []claim
-	price  [][]float64 // per interval, per row: seconds of run time per second of the whole cluster
+	rows    []int     // of the problem
+	knots   []float64 // where intervals begin; the last one is where limits end
+	stages  []piece
+	chains  []claim
+	price   []prices // per interval
+	active  []int    // rows of which some price is not 0
+	scratch []span
 }
+
+// prices are what a second of the whole cluster costs in an interval, in seconds of run time, per row: at its start and at its
+// end, and on a straight line between them.
+type prices struct{ start, end []float64 }
 
 // piece is a stage in the linear program.
 type piece struct {
 	work   []float64 // per row
-	left   []float64 // per interval, the earliest time at which its work can be done in it
-	most   []float64 // per interval, the largest share of its work that can be done in it
-	weight float64   // of its mean time in the ends of jobs
-	mean   float64   // at the present prices
-	first  int       // interval
+	ready  float64
+	rate   float64 // share of its work that can be done per second
+	weight float64 // of its mean time in the ends of jobs
+	mean   float64 // at the present prices
+	level  float64 // of cost, up to which times were worth their cost
+	first  int     // interval
 }
 
 // claim is a chain in the linear program: its end is at least each of its constraints.
 type claim struct {
 	release     float64
+	work        []float64 // per row
 	stages      []int
 	constraints []constraint
-	weights     []float64 // of the constraints, at least 0, adding up to 1
+	weights     []float64 // of the constraints, above 0, adding up to 1
 }
 
 // constraint says that a job ends no earlier than constant plus the sum of part × mean over its stages.
@@ -43,70 +51,31 @@ type constraint struct {
 	parts    []float64
 }
 
+// How many intervals there are. Twice as many give a bound less than 1 % better.
+const (
+	intervals     = 150
+	intervalsMany = 60 // for more than manyChains
+	manyChains    = 1000
+)
+
 // interval returns the bound on the sum of run times of all chains. makespan is a bound in seconds.
 func (p *problem) interval(iterations int, makespan float64) float64 {
-	n := 150
-	if len(p.chains) > 1000 {
-		n = 60
+	n := intervals
+	if len(p.chains) > manyChains {
+		n = intervalsMany
 	}
 	return p.relax(makespan, n).ascend(iterations)
 }
 
-// ascend improves prices and weights and returns the best bound seen.
-func (x *relaxation) ascend(iterations int) float64 {
-	best, stuck, step := math.Inf(-1), 0, 0.1
-	var bestPrice, bestWeights [][]float64
-	for range iterations {
-		value, used := x.evaluate()
-		if value > best {
-			if value-best < 1e-4*math.Abs(value) {
-				stuck++
-			} else {
-				stuck = 0
-			}
-			best, bestPrice, bestWeights = value, cloneAll(x.price), x.weights()
-		} else {
-			stuck++
-		}
-		if stuck >= 4 {
-			// Smaller steps, from the best so far.
-			stuck, step = 0, step/1.6
-			for l := range x.price {
-				copy(x.price[l], bestPrice[l])
-			}
-			for i := range x.chains {
-				copy(x.chains[i].weights, bestWeights[i])
-			}
-			_, used = x.evaluate()
-		}
-		x.climb(used, step)
-	}
-	return best
-}
-
-func cloneAll(a [][]float64) [][]float64 {
-	b := make([][]float64, len(a))
-	for i := range a {
-		b[i] = slices.Clone(a[i])
-	}
-	return b
-}
-
-func (x *relaxation) weights() [][]float64 {
-	all := make([][]float64, len(x.chains))
-	for i := range x.chains {
-		all[i] = slices.Clone(x.chains[i].weights)
-	}
-	return all
-}
-
-// relax sets the linear program up, with n intervals and a last one without end.
+// relax sets the linear program up, with n intervals.
 func (p *problem) relax(makespan float64, n int) *relaxation {
-	x := &relaxation{rows: p.tightest()}
-	end := p.first + max(1e-6, 1.3*makespan)
+	x := &relaxation{rows: p.tightest(), scratch: make([]span, n)}
+	end := p.first + max(1e-6, 1.05*makespan)
 	for l := range n + 1 {
-		x.starts = append(x.starts, p.first+(end-p.first)*float64(l)/float64(n))
-		x.price = append(x.price, make([]float64, len(x.rows)))
+		x.knots = append(x.knots, p.first+(end-p.first)*float64(l)/float64(n))
+	}
+	for range n {
+		x.price = append(x.price, prices{make([]float64, len(x.rows)), make([]float64, len(x.rows))})
 	}
 	for i := range p.chains {
 		x.add(&p.chains[i])
@@ -140,7 +109,7 @@ func (p *problem) tightest() (rows []int) {
 }
 
 func (x *relaxation) add(c *chain) {
-	cl := claim{release: c.release, constraints: []constraint{{constant: c.release + c.alone}}}
+	cl := claim{release: c.release, work: make([]float64, len(x.rows)), constraints: []constraint{{constant: c.release + c.alone}}}
 	for i := range c.stages {
 		s := &c.stages[i]
 		if s.longest <= 0 {
@@ -153,159 +122,208 @@ func (x *relaxation) add(c *chain) {
 			half, total = half+d*d/2, total+d
 		}
 		half /= total
-		for _, k := range x.rows {
+		for r, k := range x.rows {
 			half = max(half, s.even[k]/2)
+			cl.work[r] += s.even[k]
 		}
 		cl.constraints = append(cl.constraints, constraint{half + s.tail, []int{len(x.stages) - 1}, []float64{1}})
 	}
 	if len(cl.stages) > 1 {
 		for r := range x.rows {
-			var work float64
-			for _, i := range cl.stages {
-				work += x.stages[i].work[r]
-			}
-			if work <= 0 {
+			if cl.work[r] <= 0 {
 				continue
 			}
-			whole := constraint{constant: work / 2, stages: cl.stages}
+			whole := constraint{constant: cl.work[r] / 2, stages: cl.stages}
 			for _, i := range cl.stages {
-				whole.parts = append(whole.parts, x.stages[i].work[r]/work)
+				whole.parts = append(whole.parts, x.stages[i].work[r]/cl.work[r])
 			}
 			cl.constraints = append(cl.constraints, whole)
 		}
 	}
 	cl.weights = make([]float64, len(cl.constraints))
-	for i := range cl.weights {
-		cl.weights[i] = 1 / float64(len(cl.weights))
-	}
 	x.chains = append(x.chains, cl)
 }
 
 // piece returns a stage whose tasks cannot start before ready.
 func (x *relaxation) piece(ready float64, s *stage) piece {
-	t := piece{first: -1}
 	// Work counts in proportion to run times, with the same factor for all tasks.
 	var total float64
 	for _, d := range s.times {
 		total += d
 	}
+	t := piece{ready: ready, rate: float64(len(s.times)) / total}
 	for _, k := range x.rows {
 		t.work = append(t.work, s.even[k])
+		if s.even[k] > 0 {
+			t.rate = min(t.rate, 1/s.even[k])
+		}
 	}
-	for l, from := range x.starts {
-		length := math.Inf(1)
-		if l+1 < len(x.starts) {
-			length = x.starts[l+1] - max(from, ready)
-		}
-		left, most := max(from, ready), 0.0
-		if length > 0 {
-			if t.first < 0 {
-				t.first = l
-			}
-			for _, d := range s.times {
-				most += min(d, length)
-			}
-		}
-		t.left, t.most = append(t.left, left), append(t.most, min(1, most/total))
+	for t.first < len(x.price) && x.knots[t.first+1] <= ready {
+		t.first++
 	}
 	return t
 }
 
-// evaluate returns the relaxed optimum at the present prices and weights, and what is then used per interval and row.
-func (x *relaxation) evaluate() (value float64, used [][]float64) {
+// evaluate returns the relaxed optimum at the present prices and weights, and what is then used of each price's second.
+func (x *relaxation) evaluate(used []prices) (value float64) {
+	x.active = x.active[:0]
+	for r := range x.rows {
+		charged := false
+		for l := range x.price {
+			p, length := &x.price[l], x.knots[l+1]-x.knots[l]
+			value -= (p.start[r] + p.end[r]) / 2 * length
+			charged = charged || p.start[r] > 0 || p.end[r] > 0
+			used[l].start[r], used[l].end[r] = 0, 0
+		}
+		if charged {
+			x.active = append(x.active, r)
+		}
+	}
 	for i := range x.stages {
 		x.stages[i].weight = 0
 	}
 	for i := range x.chains {
 		c := &x.chains[i]
 		value -= c.release
-		for n, k := range c.constraints {
-			value += c.weights[n] * k.constant
+		for n := range c.constraints {
+			k, w := &c.constraints[n], c.weights[n]
+			value += w * k.constant
 			for m, s := range k.stages {
-				x.stages[s].weight += c.weights[n] * k.parts[m]
+				x.stages[s].weight += w * k.parts[m]
 			}
 		}
 	}
-	used = make([][]float64, len(x.starts))
-	for l := range used {
-		used[l] = make([]float64, len(x.rows))
-		if l+1 < len(x.starts) {
-			for r := range x.rows {
-				value -= x.price[l][r] * (x.starts[l+1] - x.starts[l])
-			}
-		}
-	}
-	costs := make([]offer, len(x.starts))
 	for i := range x.stages {
-		value += x.fill(&x.stages[i], costs, used)
+		value += x.fill(&x.stages[i], used)
 	}
-	return value, used
+	return value
 }
 
-// offer is an interval at its cost for a stage.
-type offer struct {
-	interval int
-	cost     float64
+// span is an interval as a stage sees it: its cost rises or falls on a straight line between low and high.
+type span struct{ from, length, low, high, start, end float64 }
+
+// fill does the work of a stage where it is cheapest and returns what that costs, or a little less.
+func (x *relaxation) fill(s *piece, used []prices) (cost float64) {
+	spans := x.spans(s)
+	done := s.search(spans, max(s.ready, x.knots[len(x.knots)-1]))
+	if done.share <= 0 {
+		s.mean = s.ready
+		return s.level
+	}
+	x.use(s, spans, s.rate/done.share, used)
+	return s.level - s.rate*done.saved
 }
 
-// fill does the work of a stage where it is cheapest and returns what that costs.
-func (x *relaxation) fill(s *piece, offers []offer, used [][]float64) (cost float64) {
-	offers = offers[:0]
-	for l := s.first; l < len(x.starts); l++ {
-		c := s.weight * s.left[l]
-		for r, a := range s.work {
-			c += x.price[l][r] * a
+// spans works out what each interval costs a stage, from when it is ready.
+func (x *relaxation) spans(s *piece) []span {
+	spans := x.scratch[:0]
+	for l := s.first; l < len(x.price); l++ {
+		p := &x.price[l]
+		c := span{from: x.knots[l], length: x.knots[l+1] - x.knots[l], start: s.weight * x.knots[l], end: s.weight * x.knots[l+1]}
+		for _, r := range x.active {
+			c.start += p.start[r] * s.work[r]
+			c.end += p.end[r] * s.work[r]
 		}
-		offers = append(offers, offer{l, c})
+		if late := s.ready - c.from; late > 0 {
+			c.start += (c.end - c.start) * late / c.length
+			c.from, c.length = s.ready, c.length-late
+		}
+		c.low, c.high = min(c.start, c.end), max(c.start, c.end)
+		spans = append(spans, c)
 	}
-	slices.SortFunc(offers, func(a, b offer) int {
-		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.interval, b.interval))
-	})
-	left := 1.0
-	s.mean = 0
-	for _, o := range offers {
-		y := min(left, s.most[o.interval])
-		cost += y * o.cost
-		s.mean += y * s.left[o.interval]
-		for r, a := range s.work {
-			used[o.interval][r] += y * a
+	return spans
+}
+
+// filled is what comes of a level of cost.
+type filled struct {
+	share float64 // of the work, in times that cost at most the level
+	slope float64 // of share over level
+	saved float64 // integral over those times of level - cost
+}
+
+// at returns what comes of a level; from end on, times cost the weight each second.
+func (s *piece) at(level float64, spans []span, end float64) (f filled) {
+	for i := range spans {
+		c := &spans[i]
+		switch above := level - c.low; {
+		case above <= 0:
+		case level >= c.high:
+			f.share += c.length
+			f.saved += c.length * (level - (c.low+c.high)/2)
+		default:
+			per := c.length / (c.high - c.low)
+			f.share += per * above
+			f.slope += per
+			f.saved += per * above * above / 2
 		}
-		if left -= y; left <= 0 {
+	}
+	if above := level - s.weight*end; above > 0 {
+		f.share += above / s.weight
+		f.slope += 1 / s.weight
+		f.saved += above * above / s.weight / 2
+	}
+	f.share *= s.rate
+	f.slope *= s.rate
+	return f
+}
+
+// search finds the level at which all work is done, by Newton's method between bounds. By duality, any level gives a bound;
+// this one gives the best.
+func (s *piece) search(spans []span, end float64) (f filled) {
+	low, high := s.weight*s.ready, s.weight*(end+1/s.rate)
+	if s.level <= low || s.level >= high {
+		s.level = high
+		for i := range spans {
+			s.level = min(s.level, spans[i].high)
+		}
+	}
+	for range 12 {
+		f = s.at(s.level, spans, end)
+		missing := 1 - f.share
+		if math.Abs(missing) < 1e-6 {
 			break
 		}
+		if missing > 0 {
+			low = s.level
+		} else {
+			high = s.level
+		}
+		next := s.level + missing/f.slope
+		if !(next > low && next < high) {
+			next = (low + high) / 2
+		}
+		s.level = next
 	}
-	return cost
+	return s.at(s.level, spans, end)
 }
 
-// climb moves prices and weights along the subgradient. The price of a second of the whole cluster is of the order of the
-// number of jobs that wait.
-func (x *relaxation) climb(used [][]float64, step float64) {
-	n := float64(len(x.chains))
-	for l := 0; l+1 < len(x.starts); l++ {
-		length := x.starts[l+1] - x.starts[l]
-		for r := range x.rows {
-			over := min(3, (used[l][r]-length)/length)
-			x.price[l][r] = max(0, x.price[l][r]+step*n*over)
-		}
-	}
-	for i := range x.chains {
-		c := &x.chains[i]
-		ends := make([]float64, len(c.constraints))
-		least, most := math.Inf(1), math.Inf(-1)
-		for m, k := range c.constraints {
-			ends[m] = k.constant
-			for q, s := range k.stages {
-				ends[m] += k.parts[q] * x.stages[s].mean
-			}
-			least, most = min(least, ends[m]), max(most, ends[m])
-		}
-		if most <= least {
+// use books what a stage uses at its level, and works out its mean time.
+func (x *relaxation) use(s *piece, spans []span, rate float64, used []prices) {
+	s.mean = 0
+	for i := range spans {
+		c := &spans[i]
+		if s.level <= c.low {
 			continue
 		}
-		for m := range ends {
-			c.weights[m] += step * (ends[m] - least) / (most - least)
+		from, length := c.from, c.length
+		if s.level < c.high {
+			length *= (s.level - c.low) / (c.high - c.low)
+			if c.start > c.end {
+				from += c.length - length
+			}
 		}
-		project(c.weights)
+		share, middle := rate*length, from+length/2
+		s.mean += share * middle
+		l := s.first + i
+		later := share * (middle - x.knots[l]) / (x.knots[l+1] - x.knots[l])
+		for r, a := range s.work {
+			used[l].start[r] += a * (share - later)
+			used[l].end[r] += a * later
+		}
+	}
+	end := max(s.ready, x.knots[len(x.knots)-1])
+	if length := s.level/s.weight - end; length > 0 {
+		s.mean += rate * length * (end + length/2)
 	}
 }
 
