@@ -43,8 +43,7 @@ const (
 func (e *item) before(f *item) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }
 
 func (a *agenda) push(at timeline.Time, what happening, who int32) {
-	a.seq++
-	e := item{at, a.seq, who, what}
+	e := item{at, a.turn(), who, what}
 	switch what {
 	case jobPoll:
 		a.pushPoll(e)
@@ -52,6 +51,21 @@ func (a *agenda) push(at timeline.Time, what happening, who int32) {
 	case woken:
 		a.wakes++
 	}
+	a.enter(e)
+}
+
+// turn returns the place among equals of what is entered now.
+func (a *agenda) turn() uint64 {
+	a.seq++
+	return a.seq
+}
+
+// pushAt enters something in the place among equals that turn once returned.
+func (a *agenda) pushAt(at timeline.Time, turn uint64, what happening, who int32) {
+	a.enter(item{at, turn, who, what})
+}
+
+func (a *agenda) enter(e item) {
 	a.items = append(a.items, e)
 	i := len(a.items) - 1
 	for i > 0 {

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"slices"
-
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
@@ -19,6 +17,7 @@ type place struct {
 	flows    int
 	crowded  bool          // more was demanded than there is
 	due      timeline.Time // of the item that the agenda holds for the earliest end of a phase; Never if none
+	turn     uint64        // of that item: the turn of the task whose phase it is
 	unsure   bool          // it is among those to be settled
 }
 
@@ -40,13 +39,13 @@ func (r *run) occupy(t *task) {
 	truth := realOf(t.job.Job, int(t.id.Stage), t.id.Index)
 	p := &r.places[t.node]
 	memory := t.grant[resource.Memory]
-	t.slot = int32(len(p.tasks))
+	t.slot, t.turn = int32(len(p.tasks)), r.agenda.turn()
 	p.tasks = append(p.tasks, t)
 	r.unsettle(t.node)
 	if t.job.natures[t.id.Stage]&phased == 0 && (memory >= truth.ideal || truth.underSized(memory) && !r.spreads(t, p)) {
 		t.result.Finished = after(r.now, truth.profile.Duration(truth.duration, truth.ideal, memory))
 		p.demand = p.demand.Add(r.plainUse(t))
-		r.agenda.push(t.result.Finished, ended, t.index)
+		r.agenda.pushAt(t.result.Finished, t.turn, ended, t.index)
 		return
 	}
 	t.flow = newFlow(&truth, t.job.Stages[t.id.Stage].Ideal, memory)
@@ -78,7 +77,7 @@ func (r *run) nextPhase(t *task) {
 func (r *run) fate(t *task, how cluster.Outcome) {
 	t.fate = how
 	t.flow.due, t.flow.pace = timeline.Never, 1
-	r.agenda.push(r.now, dying, t.index)
+	r.agenda.pushAt(r.now, t.turn, dying, t.index)
 }
 
 // vacate takes a task off its place.
@@ -139,17 +138,25 @@ func (r *run) settle(id cluster.NodeID) {
 	if p.flows == 0 {
 		return
 	}
-	next := timeline.Never
+	r.file(id)
+}
+
+// file enters the earliest end of a phase in the agenda, in the turn of its task: tasks that end at the same time end in the
+// order of their launches, whatever happened to them in between.
+func (r *run) file(id cluster.NodeID) {
+	p := &r.places[id]
+	due, turn := timeline.Never, uint64(0)
 	for _, t := range p.tasks {
-		if t.flow != nil {
-			next = min(next, t.flow.due)
+		if f := t.flow; f != nil && (f.due < due || f.due == due && t.turn < turn) {
+			due, turn = f.due, t.turn
 		}
 	}
-	if next != p.due {
-		p.due = next
-		if next != timeline.Never {
-			r.agenda.push(next, phaseEnded, int32(id))
-		}
+	if due == p.due && turn == p.turn {
+		return
+	}
+	p.due, p.turn = due, turn
+	if due != timeline.Never {
+		r.agenda.pushAt(due, turn, phaseEnded, int32(id))
 	}
 }
 
@@ -212,22 +219,18 @@ func (p *place) effective(k resource.Kind, m *Machine) float64 {
 	return capacity * m.loss(k).Efficiency(float64(p.demand[k])/capacity)
 }
 
-// endPhases handles the end of the phases that are due on a place.
-func (r *run) endPhases(id cluster.NodeID, at timeline.Time) {
+// endPhase handles the end of the phase that is due on a place.
+func (r *run) endPhase(id cluster.NodeID, i item) {
 	p := &r.places[id]
-	if p.due != at {
+	if p.due != i.at || p.turn != i.seq {
 		return // things have changed since it was entered
 	}
-	p.due = timeline.Never
-	r.due = r.due[:0]
+	p.due, p.turn = timeline.Never, 0
 	for _, t := range p.tasks {
-		if t.flow != nil && t.flow.due <= at {
-			r.due = append(r.due, t)
+		if t.turn == i.seq {
+			r.nextPhase(t)
+			break
 		}
-	}
-	slices.SortFunc(r.due, func(a, b *task) int { return int(a.index) - int(b.index) })
-	for _, t := range r.due {
-		r.nextPhase(t)
 	}
 	r.unsettle(id)
 }

@@ -39,7 +39,6 @@ type run struct {
 	fluid   bool
 	places  []place
 	unsure  []cluster.NodeID // to be settled
-	due     []*task          // whose phase ends now
 	scratch []float64
 	audit   func(*place) // for tests: called when a place has been settled
 }
@@ -83,8 +82,9 @@ type task struct {
 
 	decision cluster.DecisionID
 	grant    resource.Vector
-	flow     *flow // nil while it is plain
-	slot     int32 // among the tasks of its place
+	flow     *flow  // nil while it is plain
+	slot     int32  // among the tasks of its place
+	turn     uint64 // among tasks that end at the same time
 	launched bool
 	ordered  bool            // to run, where that takes time
 	fate     cluster.Outcome // how it is about to end by itself; 0 if that is not known yet
@@ -246,7 +246,7 @@ func (r *run) handle(i item) {
 			r.end(t, cluster.Succeeded)
 		}
 	case phaseEnded:
-		r.endPhases(cluster.NodeID(i.who), i.at)
+		r.endPhase(cluster.NodeID(i.who), i)
 	case dying:
 		if t := r.tasks[i.who]; !t.ended() {
 			r.end(t, t.fate)
