@@ -4,6 +4,10 @@
 // task that may be under-sized counts with the shortest run time and, separately for each row, the least size × time that
 // any allowed memory gives: one memory need not give both, but the least of each is never above what a schedule takes.
 //
+// A container is taken to hold what it was granted all its life, and to be granted from its least to its ideal memory, as all
+// policies grant that are not told otherwise (by static.memory, say; for such settings the bounds need not hold). A FLEX
+// container is granted its minimum and breathes: its memory does not count, and it runs as with the most that it may hold.
+//
 // A row is a way to count a resource (see row): its plain area, or with the sizes of tasks rounded by a dual feasible
 // function, which sees that tasks larger than half a node cannot share one.
 //
@@ -29,8 +33,12 @@
 // in an interval work is done: the price steers it there.
 //
 // Prices and weights begin with the optimum of each row alone, which is known (see priceAlone), and are improved by subgradient
-// steps; their number is fixed, so that the same input gives the same bound. That the shortest remaining processing time is a
-// bound of its own is why it is not made part of this one: only for jobs on one row does it say more.
+// steps; their number is fixed, so that the same input gives the same bound.
+//
+// Shortest remaining processing time stays a bound of its own. On one row alone it is the optimum; the program above has as
+// its optimum there the rule to do first what has the least work in all (it is a sum over thresholds of work, and for each the
+// best is not to idle), which falls behind where jobs with much work, but little left, are overtaken: preempted work has
+// been counted at its middle, not at its end.
 package bound
 
 import (

@@ -202,3 +202,29 @@ func checkBounds(t *testing.T, w *trace.Workload, nodes int, what string) {
 		}
 	}
 }
+
+// A FLEX container is granted its minimum only, and runs with what it then gets: its memory does not count.
+func TestMemoryOfFlexDoesNotCount(t *testing.T) {
+	w := &trace.Workload{Jobs: []trace.Job{{After: -1, Truth: []trace.StageTruth{{IdealMemory: 2 * resource.GB}},
+		Job: cluster.Job{Stages: []cluster.Stage{{Tasks: 8, Duration: 10 * time.Second, Ideal: resource.Of(resource.Core, resource.GB),
+			Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 3}}}}}}}
+	j := &w.Jobs[0]
+	for _, c := range []struct {
+		class   cluster.Class
+		maximum resource.Amount
+		want    time.Duration
+	}{
+		{cluster.Regular, 0, 120 * time.Second},             // 8 tasks, 2 at a time, 30 s each
+		{cluster.Flex, 0, 20 * time.Second},                 // 8 tasks, 4 at a time, with all their memory
+		{cluster.Flex, resource.GB, 60 * time.Second},       // without
+		{cluster.Flex, 2*resource.GB - 1, 60 * time.Second}, // a byte is missing
+		{cluster.Flex, 2 * resource.GB, 20 * time.Second},   // just enough
+	} {
+		j.Class, j.Stages[0].MaxMemory = c.class, c.maximum
+		b := Of(w, sim.Uniform(1, resource.Of(4*resource.Core, 2*resource.GB)), false, Options{Iterations: DefaultIterations})
+		// Run times with less than enough memory are rounded to milliseconds.
+		if b.Makespan > c.want || c.want-b.Makespan > 5*time.Millisecond || b.AverageJobRuntime > c.want {
+			t.Errorf("%v, at most %d bytes: got %+v, want %v", c.class, c.maximum, b, c.want)
+		}
+	}
+}

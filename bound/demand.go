@@ -34,6 +34,8 @@ type stage struct {
 	even  []float64
 	sizes []choice
 	real  []float64 // run time of each task at ideal memory
+	// breathes is set for FLEX containers: their memory is not theirs for life, and does not count.
+	breathes bool
 }
 
 // choice is an amount of memory that a task may be given and what it costs.
@@ -106,14 +108,14 @@ func (o *truth) settle(t *trace.StageTruth, phases []trace.Phase, n int) {
 // stageOf returns what a stage asks for, its works and its place in the chain aside.
 func stageOf(j *trace.Job, i int, elastic bool) stage {
 	s := &j.Stages[i]
-	st := stage{ideal: s.Ideal}
+	st := stage{ideal: s.Ideal, breathes: j.Class == cluster.Flex}
 	st.parents = append(st.parents, s.Parents...)
 	if s.Coordinator {
 		return st
 	}
 	all := truths(j, i)
 	st.count = float64(s.Tasks) / float64(len(all))
-	least, most := s.Ideal[resource.Memory], s.Ideal[resource.Memory]
+	least := s.Ideal[resource.Memory]
 	if elastic && s.Elastic() {
 		least = s.MinMemory
 	}
@@ -122,7 +124,7 @@ func stageOf(j *trace.Job, i int, elastic bool) stage {
 		slowdown, seen := known[t.ideal]
 		if !seen {
 			var choices []choice
-			choices, slowdown = choicesOf(t.profile, t.ideal, least, most)
+			choices, slowdown = choicesOf(t.profile, t.ideal, least, st.most(s, t.ideal))
 			known[t.ideal] = slowdown
 			st.sizes = append(st.sizes, choices...)
 		}
@@ -133,6 +135,18 @@ func stageOf(j *trace.Job, i int, elastic bool) stage {
 	}
 	st.sizes = undominated(st.sizes)
 	return st
+}
+
+// most returns the most memory that a task which runs unhindered with ideal can make use of.
+func (st *stage) most(s *cluster.Stage, ideal resource.Amount) resource.Amount {
+	given := s.Ideal[resource.Memory]
+	switch {
+	case !st.breathes:
+		return given
+	case s.MaxMemory > 0:
+		return s.MaxMemory
+	}
+	return max(given, ideal)
 }
 
 // leastTime returns a run time at a slowdown. What is slowed down takes whole milliseconds, rounded down.
@@ -209,6 +223,9 @@ func (st *stage) measure(rows []row) {
 	}
 	for k := range rows {
 		r := &rows[k]
+		if st.breathes && r.kind == resource.Memory {
+			continue
+		}
 		least, loss := st.leastArea(r)
 		rate := math.Inf(1)
 		for i, d := range st.real {

@@ -1,0 +1,174 @@
+package bound
+
+import (
+	"fmt"
+	"hash/fnv"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// anySize is a policy that gives tasks any memory that they may have, but always the same.
+type anySize struct{ seed uint64 }
+
+func (anySize) Name() string     { return "any-size" }
+func (anySize) UnderSizes() bool { return true }
+
+func (a anySize) Decide(now timeline.Time, p *cluster.Plan) {
+	for _, j := range p.Jobs {
+		for stage, ok := j.NextStage(); ok; stage, ok = j.NextStage() {
+			s := &j.Stages[stage]
+			memory := s.Ideal[resource.Memory]
+			if s.Elastic() {
+				h := fnv.New64a()
+				fmt.Fprint(h, a.seed, now, j.ID)
+				memory = s.MinMemory + resource.Amount(h.Sum64()>>1)%(memory-s.MinMemory+1)
+			}
+			n, fits := p.FirstFit(s.Ideal.With(resource.Memory, memory))
+			if !fits {
+				break
+			}
+			p.Start(j, stage, n, memory, cluster.Because(cluster.Fits))
+		}
+	}
+}
+
+// drawStage draws a stage and a truth about it with everything that a truth can have.
+func drawStage(t *rapid.T) (cluster.Stage, trace.StageTruth) {
+	amount := func(name string, least, most resource.Amount) resource.Amount {
+		return resource.Amount(rapid.Int64Range(int64(least), int64(most)).Draw(t, name))
+	}
+	long := func(name string, most int) time.Duration {
+		return time.Duration(rapid.IntRange(1, most*1000).Draw(t, name)) * time.Millisecond
+	}
+	const gb, mb = resource.GB, resource.MB
+	s := cluster.Stage{Tasks: rapid.IntRange(1, 4).Draw(t, "tasks"), Duration: long("duration", 30),
+		Ideal: resource.Vector{resource.CPU: amount("cpus", 500, 2000), resource.Memory: amount("memory", gb/2, 2*gb)}}
+	if rapid.Bool().Draw(t, "elastic") {
+		s.MinMemory = max(1, s.Ideal[resource.Memory]*amount("least, in tenths", 1, 10)/10)
+		s.Elasticity = drawElasticity(t, s.Ideal[resource.Memory])
+	}
+	var truth trace.StageTruth
+	phases := func() (list []trace.Phase) {
+		for range rapid.IntRange(1, 3).Draw(t, "phases") {
+			list = append(list, trace.Phase{Duration: long("phase", 20) - time.Millisecond, Demand: resource.Vector{amount("true cpus", 0, 2500),
+				amount("working set", 0, 2*gb), amount("true disk", 0, 80*mb), amount("true network", 0, 80*mb)}})
+		}
+		return list
+	}
+	switch rapid.IntRange(0, 3).Draw(t, "phases of") {
+	case 1:
+		truth.Phases = phases()
+	case 2:
+		for range s.Tasks {
+			truth.TaskPhases = append(truth.TaskPhases, phases())
+		}
+	}
+	for range rapid.IntRange(0, 1).Draw(t, "tasks differ in length") * s.Tasks {
+		truth.Durations = append(truth.Durations, long("true duration", 30))
+	}
+	for range rapid.IntRange(0, 1).Draw(t, "tasks differ in memory") * s.Tasks {
+		truth.IdealMemories = append(truth.IdealMemories, amount("true memory", gb/4, 2*gb))
+	}
+	if rapid.IntRange(0, 3).Draw(t, "profile is wrong") == 0 {
+		e := drawElasticity(t, s.Ideal[resource.Memory])
+		truth.Elasticity = &e
+	}
+	if rapid.IntRange(0, 3).Draw(t, "collects garbage") == 0 {
+		truth.Heap = &trace.Heap{Live: amount("live", 0, gb/2), Size: rapid.SampledFrom([]resource.Amount{0, gb, 4 * gb}).Draw(t, "heap")}
+	}
+	return s, truth
+}
+
+func drawElasticity(t *rapid.T, ideal resource.Amount) cluster.Elasticity {
+	factor := rapid.Float64Range(1, 4)
+	kind := rapid.SampledFrom([]cluster.ElasticityKind{cluster.Step, cluster.SawTooth, cluster.SawToothTable, cluster.Points}).Draw(t, "kind")
+	if kind != cluster.Points {
+		return cluster.Elasticity{Kind: kind, Factor: factor.Draw(t, "factor"), DiskRate: resource.MB * resource.Amount(rapid.IntRange(0, 40).Draw(t, "disk rate"))}
+	}
+	e := cluster.Elasticity{Kind: kind}
+	for i := range resource.Amount(4) {
+		e.Points = append(e.Points, cluster.ElasticityPoint{Memory: ideal * (i + 1) / 4, Slowdown: factor.Draw(t, "slowdown") / 2})
+	}
+	return e
+}
+
+func drawCluster(t *rapid.T) sim.Config {
+	var nodes []cluster.Node
+	for i := range rapid.IntRange(1, 3).Draw(t, "nodes") {
+		memory := resource.GB * resource.Amount(rapid.IntRange(2, 4).Draw(t, "node memory"))
+		capacity := resource.Vector{resource.Core * resource.Amount(rapid.IntRange(2, 4).Draw(t, "cores")), memory,
+			resource.MB * rapid.SampledFrom([]resource.Amount{0, 100}).Draw(t, "disk"), resource.MB * rapid.SampledFrom([]resource.Amount{0, 120}).Draw(t, "network")}
+		nodes = append(nodes, cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprint("n", i), Capacity: capacity})
+	}
+	c := sim.Config{Nodes: nodes}
+	c.Machine, _ = sim.MachineOf(rapid.SampledFrom(sim.Machines()).Draw(t, "machine"))
+	if len(c.Machine.Paging) > 0 {
+		c.Machine.Swap = 1000 * resource.GB
+	}
+	switch rapid.IntRange(0, 3).Draw(t, "protocol") {
+	case 0:
+		sim.YARN().Apply(&c)
+	case 1:
+		sim.Bellows().Apply(&c)
+	}
+	return c
+}
+
+// Whatever the truth is and however a machine copes with it, no run beats the bounds.
+func TestNoTruthBeatsLowerBounds(t *testing.T) {
+	judged, closest := 0, 0.0
+	rapid.Check(t, func(t *rapid.T) {
+		c, w := drawCluster(t), &trace.Workload{}
+		for i := range rapid.IntRange(1, 4).Draw(t, "jobs") {
+			j := trace.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("job", i+1), MaxAttempts: rapid.IntRange(1, 3).Draw(t, "attempts"),
+				Submitted: timeline.Seconds(float64(rapid.IntRange(0, 30).Draw(t, "submitted")))}}
+			if i > 0 && rapid.IntRange(0, 3).Draw(t, "waits") == 0 {
+				j.After = rapid.IntRange(0, i-1).Draw(t, "waits for")
+			}
+			for k := range rapid.IntRange(1, 3).Draw(t, "stages") {
+				s, truth := drawStage(t)
+				for p := range k {
+					if rapid.Bool().Draw(t, "parent") {
+						s.Parents = append(s.Parents, p)
+					}
+				}
+				j.Stages, j.Truth = append(j.Stages, s), append(j.Truth, truth)
+			}
+			w.Jobs = append(w.Jobs, j)
+		}
+		var all []policy.Policy
+		for _, name := range policy.Names() {
+			p, err := policy.New(name, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, p)
+		}
+		for _, p := range append(all, anySize{rapid.Uint64().Draw(t, "seed of sizes")}) {
+			result, err := sim.Run(c, w, p)
+			if err != nil || len(result.Unfinished())+len(result.Failures()) > 0 {
+				continue
+			}
+			e, ok := p.(policy.Elastic)
+			b := Of(w, c.Nodes, ok && e.UnderSizes(), Options{Iterations: 20})
+			if result.Makespan < b.Makespan || result.AverageJobRuntime < b.AverageJobRuntime {
+				t.Fatalf("%s has makespan %v and mean run time %v, bounds are %+v", p.Name(), result.Makespan, result.AverageJobRuntime, b)
+			}
+			judged++
+			closest = max(closest, b.Makespan.Seconds()/result.Makespan.Seconds())
+		}
+	})
+	t.Logf("%d runs judged; the closest is within %.4f", judged, closest)
+	if judged < 100 || closest < 0.9 {
+		t.Errorf("%d runs judged, want 100; the closest bound is %.3f of the makespan, want 0.9", judged, closest)
+	}
+}
