@@ -30,7 +30,9 @@ type Config struct {
 	Capacity resource.Vector
 	// Grace is how long a container has between the request to end and the end; 0 is DefaultGrace.
 	Grace time.Duration
-	Log   *slog.Logger // nil is slog.Default
+	// SwapBudget is how many bytes swapping may write to disks in a day before containers stop to give way; 0 is no bound.
+	SwapBudget resource.Amount
+	Log        *slog.Logger // nil is slog.Default
 }
 
 // DefaultGrace is how long a container has between SIGTERM and SIGKILL.
@@ -175,6 +177,9 @@ func (a *Agent) Events() <-chan cluster.Event { return a.events.out }
 func (a *Agent) Close() {
 	a.close()
 	a.events.close()
+	if a.keeper != nil {
+		<-a.keeper.swap.saved
+	}
 }
 
 // Remove closes the agent and takes its control groups away, if no container is left.

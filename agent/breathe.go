@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/bellows-rm/bellows/cgroup"
@@ -152,22 +149,4 @@ func unthrottle(ctx context.Context, g *cgroup.Group, grant resource.Vector) err
 		return nil
 	}
 	return g.Apply(ctx, cgroup.Limits{CPUMillicores: cgroup.At(int64(grant[resource.CPU]))})
-}
-
-// swapFree is how many bytes of swap the machine has left.
-func swapFree() resource.Amount {
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	_, after, found := strings.Cut(string(text), "SwapFree:")
-	fields := strings.Fields(after)
-	if !found || len(fields) == 0 {
-		return 0
-	}
-	kib, err := strconv.ParseInt(fields[0], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return resource.Amount(kib) * resource.KiB
 }

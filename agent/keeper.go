@@ -29,7 +29,8 @@ type keeper struct {
 	kept    map[cluster.ContainerID]*kept
 	byGroup map[*cgroup.Group]cluster.ContainerID
 	told    []*cgroup.Group // silent until the next rearm
-	answers map[cluster.ContainerID]chan<- memory.Action
+	swap    *gauge
+	answers map[cluster.ContainerID]chan<- error // nil: it may start
 
 	mu    sync.Mutex
 	state map[cluster.ContainerID]keptState // for people
@@ -57,7 +58,7 @@ type news struct {
 	of      *container // of started and outcome
 	ended   cluster.ContainerID
 	request *memory.Request
-	answer  chan<- memory.Action
+	answer  chan<- error
 	outcome *memory.Outcome
 }
 
@@ -74,12 +75,13 @@ func newKeeper(a *Agent) (*keeper, error) {
 		return nil, err
 	}
 	k := &keeper{agent: a, manager: m, news: make(chan news, 64), done: make(chan struct{}),
-		kept: map[cluster.ContainerID]*kept{}, byGroup: map[*cgroup.Group]cluster.ContainerID{},
-		answers: map[cluster.ContainerID]chan<- memory.Action{}, state: map[cluster.ContainerID]keptState{}}
+		swap: newGauge(a), kept: map[cluster.ContainerID]*kept{}, byGroup: map[*cgroup.Group]cluster.ContainerID{},
+		answers: map[cluster.ContainerID]chan<- error{}, state: map[cluster.ContainerID]keptState{}}
 	if k.watcher, err = cgroup.NewWatcher(); err != nil {
 		a.log.Warn("the kernel gives no notice of memory pressure; containers are read every second", "error", err)
 	}
 	go k.run()
+	go k.swap.keepCount()
 	return k, nil
 }
 
@@ -93,14 +95,11 @@ func (k *keeper) tell(n news) {
 
 // admit waits until there is memory for a container that is to start. The error says why it cannot be had.
 func (k *keeper) admit(e memory.Envelope) error {
-	answer := make(chan memory.Action, 1)
+	answer := make(chan error, 1)
 	k.tell(news{request: &memory.Request{Envelope: e}, answer: answer})
 	select {
-	case a := <-answer:
-		if a.Kind == memory.Refuse {
-			return fmt.Errorf("memory cannot be had: %s", a.Reason.Words())
-		}
-		return nil
+	case err := <-answer:
+		return err
 	case <-k.agent.closed.Done():
 		return k.agent.closed.Err()
 	}
@@ -157,7 +156,7 @@ func (k *keeper) run() {
 		case <-k.agent.closed.Done():
 			return
 		}
-		in.Node = &memory.NodeReading{Memory: k.agent.config.Capacity[resource.Memory], SwapFree: swapFree()}
+		in.Node = &memory.NodeReading{Memory: k.agent.config.Capacity[resource.Memory], SwapFree: k.swap.free()}
 		for _, a := range k.manager.Step(now(), in) {
 			k.carryOut(a)
 		}
@@ -244,7 +243,11 @@ func (k *keeper) carryOut(a memory.Action) {
 	case memory.Admit, memory.Refuse:
 		if answer, ok := k.answers[a.Container]; ok {
 			delete(k.answers, a.Container)
-			answer <- a
+			var refused error
+			if a.Kind == memory.Refuse {
+				refused = fmt.Errorf("memory cannot be had: %s", k.swap.explain(a.Reason))
+			}
+			answer <- refused
 		}
 		return
 	}

@@ -14,14 +14,7 @@ import (
 
 // Readings implements live.Backend.
 func (a *Agent) Readings() map[cluster.ContainerID]cluster.Reading {
-	a.mu.Lock()
-	groups := make(map[cluster.ContainerID]*cgroup.Group, len(a.containers))
-	for id, c := range a.containers {
-		if c.group != nil {
-			groups[id] = c.group
-		}
-	}
-	a.mu.Unlock()
+	groups := a.groups()
 	readings := make(map[cluster.ContainerID]cluster.Reading, len(groups))
 	for id, g := range groups {
 		// A group that has just gone has no reading.
@@ -32,6 +25,19 @@ func (a *Agent) Readings() map[cluster.ContainerID]cluster.Reading {
 		}
 	}
 	return readings
+}
+
+// groups returns the control groups of all containers that have one.
+func (a *Agent) groups() map[cluster.ContainerID]*cgroup.Group {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	groups := make(map[cluster.ContainerID]*cgroup.Group, len(a.containers))
+	for id, c := range a.containers {
+		if c.group != nil {
+			groups[id] = c.group
+		}
+	}
+	return groups
 }
 
 func translate(r cgroup.Reading, g *cgroup.Group) cluster.Reading {

@@ -112,6 +112,11 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if o.class == "flex" {
+		if err := needSwap(); err != nil {
+			return err
+		}
+	}
 	ctx := cmd.Context()
 	// An interrupt must not leave a job behind of which nobody knows the id.
 	id, err := client.Submit(context.WithoutCancel(ctx), s)

@@ -92,6 +92,12 @@ func wide(ts *testscript.TestScript, neg bool, args []string) {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", Cmds: commands, UpdateScripts: *rewrite, RequireUniqueNames: true,
+		Condition: func(name string) (bool, error) {
+			if name != "root" {
+				return false, fmt.Errorf("condition %q: must be root", name)
+			}
+			return os.Geteuid() == 0, nil
+		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("BELLOWS_STATE", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("GORACE", os.Getenv("GORACE"))

@@ -83,6 +83,11 @@ func (o *submitOptions) run(cmd *cobra.Command, file string) error {
 		if err := checkPrograms(&w.Jobs[i], dir); err != nil {
 			return err
 		}
+		if w.Jobs[i].Class == cluster.Flex {
+			if err := needSwap(); err != nil {
+				return err
+			}
+		}
 	}
 	b := batch{client: client, jobs: w.Jobs, dir: dir, env: os.Environ(), ended: make([]chan struct{}, len(w.Jobs)),
 		ids: make([]cluster.JobID, len(w.Jobs)), results: make([]live.Job, len(w.Jobs))}

@@ -48,6 +48,7 @@ type upOptions struct {
 	memory   resource.Amount
 	cpus     resource.Amount
 	disk     resource.Amount
+	swapping resource.Amount // bytes a day
 	policy   string
 	settings map[string]string
 	detach   bool
@@ -69,6 +70,7 @@ func upCommand() *cobra.Command {
 	f.Var(memoryValue(&o.memory), "memory", "memory that jobs may use together; unless given, all but a tenth of the machine's")
 	f.Var(cpuValue(&o.cpus), "cpus", "cores that jobs may use together; unless given, all")
 	f.Var(rateValue(&o.disk), "disk", "bandwidth of the disk, of which under-sized tasks may ask for a share (yarn-me.disk-share); unless given, they have no limit")
+	f.Var(budgetValue{&o.swapping}, "swap-budget", "what swapping may write to disks in a day before containers stop to give way, such as 200GB/day; unless given, it has no limit")
 	f.Var(choiceValue{&o.policy, policy.Names()}, "policy", "who runs when, with how much: "+strings.Join(policy.Names(), ", "))
 	f.Var(settingsValue(o.settings), "set", "a policy's setting; may be given again")
 	o.place.flags(cmd, true)
@@ -135,7 +137,7 @@ func (d *daemon) open() error {
 	if d.store, err = store.Open(at.state); err != nil {
 		return err
 	}
-	if d.agent, err = agent.Open(agent.Config{Dir: at.state, Capacity: d.capacity, Log: d.log}); err != nil {
+	if d.agent, err = agent.Open(agent.Config{Dir: at.state, Capacity: d.capacity, SwapBudget: d.options.swapping, Log: d.log}); err != nil {
 		return err
 	}
 	d.driver, err = live.Start(live.Config{Policy: d.policy, Settings: d.options.settings, Backend: d.agent, Store: d.store,
@@ -266,6 +268,9 @@ func (o *upOptions) arguments() []string {
 	}
 	if o.disk > 0 {
 		args = append(args, "--disk", resource.FormatRateExact(o.disk))
+	}
+	if o.swapping > 0 {
+		args = append(args, "--swap-budget", budgetValue{&o.swapping}.String())
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.settings)) {
 		args = append(args, "--set", name+"="+o.settings[name])

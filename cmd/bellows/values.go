@@ -72,6 +72,34 @@ func (v amountValue) Set(text string) error {
 	return nil
 }
 
+// budgetValue is a flag for bytes a day.
+type budgetValue struct{ to *resource.Amount }
+
+func (v budgetValue) String() string {
+	if v.to == nil || *v.to == 0 {
+		return ""
+	}
+	return resource.FormatMemoryExact(*v.to) + "/day"
+}
+
+func (v budgetValue) Type() string { return "budget" }
+
+func (v budgetValue) Set(text string) error {
+	bytes, ok := strings.CutSuffix(text, "/day")
+	if !ok {
+		return fmt.Errorf("must be an amount a day, such as 200GB/day")
+	}
+	a, err := resource.ParseMemory(bytes)
+	if err != nil {
+		return err
+	}
+	if a < 1 {
+		return fmt.Errorf("must be above 0")
+	}
+	*v.to = a
+	return nil
+}
+
 // durationValue is a flag for a duration of at least least.
 type durationValue struct {
 	to    *time.Duration

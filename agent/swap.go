@@ -1,0 +1,123 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/memory"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/swap"
+)
+
+// gauge tells how much may still be swapped out. One goroutine uses it, and another saves its count.
+type gauge struct {
+	agent  *Agent
+	budget *swap.Budget
+	at     time.Time
+	room   swap.Room
+	left   resource.Amount
+	failed bool          // to read the last time, which was said
+	spent  bool          // the last time, which was said
+	saved  chan struct{} // closed when all is counted and saved
+}
+
+// How often swap is looked at at most, and how often the count of what was written is saved.
+const (
+	gaugeInterval = 100 * time.Millisecond
+	countInterval = time.Minute
+)
+
+func newGauge(a *Agent) *gauge {
+	b, err := swap.OpenBudget(swap.Machine{}, swap.BudgetPath(a.config.Dir), a.config.SwapBudget)
+	if err != nil {
+		a.log.Warn("what was swapped out is counted from the start of the machine", "error", err)
+	}
+	g := &gauge{agent: a, budget: b, saved: make(chan struct{})}
+	g.read()
+	return g
+}
+
+// free returns how much may still be swapped out.
+func (g *gauge) free() resource.Amount {
+	if now := time.Now(); now.Sub(g.at) >= gaugeInterval || now.Before(g.at) {
+		g.at = now
+		g.read()
+	}
+	return g.room.Bytes
+}
+
+// read looks at the machine. What cannot be known is no room.
+func (g *gauge) read() {
+	room, err := g.measure()
+	if err != nil && !g.failed {
+		g.agent.log.Warn("nothing is swapped out on purpose", "error", err)
+	}
+	if room.Budgeted && g.left == 0 && !g.spent {
+		g.agent.log.Warn("the write budget of swap is spent: containers give way again as what was written gets a day old", "budget", int64(g.budget.PerDay))
+	}
+	g.room, g.failed, g.spent = room, err != nil, room.Budgeted && g.left == 0
+}
+
+func (g *gauge) measure() (swap.Room, error) {
+	var m swap.Machine
+	devices, err := m.Devices()
+	if err != nil {
+		return swap.Room{}, err
+	}
+	left, bounded, err := g.budget.Left()
+	if err != nil {
+		return swap.Room{}, err
+	}
+	g.left = left
+	var spare resource.Amount
+	if slices.ContainsFunc(devices, func(d swap.Device) bool { return d.Kind == swap.Zram }) {
+		_, available, err := m.Memory()
+		if err != nil {
+			return swap.Room{}, err
+		}
+		spare = available - g.promised()
+	}
+	return swap.RoomOn(devices, spare, left, bounded), nil
+}
+
+// promised is memory that containers do not hold yet and may come to hold.
+func (g *gauge) promised() resource.Amount {
+	left := g.agent.config.Capacity[resource.Memory]
+	for _, group := range g.agent.groups() {
+		if r, err := group.Read(); err == nil {
+			held, _ := r.AnonBytes.Get()
+			left -= resource.Amount(held)
+		}
+	}
+	return max(0, left)
+}
+
+// explain adds to a refusal what the write budget has to do with it.
+func (g *gauge) explain(r memory.Reason) string {
+	if r.Code != memory.NoSwapLeft || !g.room.Budgeted {
+		return r.Words()
+	}
+	return fmt.Sprintf("%s: the write budget of %s a day leaves %s", r.Words(), resource.FormatMemory(g.budget.PerDay), resource.FormatMemory(g.left))
+}
+
+// keepCount saves the count now and then, and at the end.
+func (g *gauge) keepCount() {
+	defer close(g.saved)
+	tick := time.NewTicker(countInterval)
+	defer tick.Stop()
+	for {
+		if err := g.budget.Save(); err != nil {
+			g.agent.log.Warn("a restart of the machine will forget what was swapped out", "error", err)
+		}
+		select {
+		case <-tick.C:
+			continue
+		case <-g.agent.closed.Done():
+		}
+		if _, _, err := g.budget.Left(); err == nil {
+			_ = g.budget.Save()
+		}
+		return
+	}
+}

@@ -1,0 +1,340 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/swap"
+)
+
+func swapCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "swap",
+		Short: "Show, make and remove what memory is swapped to",
+		Long: `Show, make and remove what memory is swapped to. FLEX containers give way to
+others by way of swap; without it they cannot, and none is started. No daemon
+is needed: one that runs sees at once what changed.`,
+		Example: `  bellows swap create --size 4GiB
+  bellows swap status`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(swapStatusCommand(), swapCreateCommand(), swapRemoveCommand())
+	return cmd
+}
+
+// needSwap refuses FLEX containers on a machine without swap: one that outgrows its limit could not be kept until it gets
+// more, so that the kernel would kill it.
+func needSwap() error {
+	devices, err := swap.Machine{}.Devices()
+	if err != nil {
+		return err
+	}
+	if len(devices) == 0 {
+		return errors.New("class flex: needs swap, and this machine has none: run `bellows swap create --size 4GiB`, or use class regular")
+	}
+	return nil
+}
+
+// swapStatus is what `swap status --json` prints.
+type swapStatus struct {
+	Devices []swap.Device   `json:"devices"`
+	Size    resource.Amount `json:"size_bytes"`
+	Free    resource.Amount `json:"free_bytes"`
+	Zswap   *swap.Zswap     `json:"zswap,omitempty"`
+	// LastDay is what swapping wrote to disks, and Budget what it may, 0 for no bound.
+	LastDay *resource.Amount `json:"written_last_day_bytes,omitempty"`
+	Budget  resource.Amount  `json:"budget_bytes_per_day,omitempty"`
+}
+
+func swapStatusCommand() *cobra.Command {
+	var p place
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show what memory is swapped to",
+		Long: `Show what memory is swapped to. PRIORITY says what is filled first: the highest.
+WRITTEN is what swapping wrote there since the machine started, or the device
+was made; - if that is not known, as of files that others made. OURS is what
+"bellows swap create" made with the same state directory.`,
+		Example: `  bellows swap status
+  bellows swap status --json | jq .free_bytes`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := p.fill(); err != nil {
+				return err
+			}
+			s, err := readSwap(p.state)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), s)
+			}
+			return printSwap(cmd.OutOrStdout(), &s)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	stateFlag(cmd, &p)
+	return cmd
+}
+
+// stateFlag adds the flag that says where is written down what is ours.
+func stateFlag(cmd *cobra.Command, p *place) {
+	cmd.Flags().StringVar(&p.state, "state", "", "`directory` for what must survive (or $BELLOWS_STATE)")
+}
+
+func readSwap(state string) (swapStatus, error) {
+	devices, err := swap.NewLedger(swap.Machine{}, state).Devices()
+	if err != nil {
+		return swapStatus{}, err
+	}
+	s := swapStatus{Devices: orEmpty(devices), Zswap: swap.Machine{}.Zswap()}
+	for i := range devices {
+		if devices[i].On {
+			s.Size += devices[i].Size
+		}
+		s.Free += devices[i].Free()
+	}
+	spent, perDay, err := swap.LastDay(swap.Machine{}, swap.BudgetPath(state))
+	if err == nil {
+		s.LastDay, s.Budget = &spent, perDay
+	}
+	return s, nil
+}
+
+func printSwap(w io.Writer, s *swapStatus) error {
+	if len(s.Devices) == 0 {
+		fmt.Fprintln(w, "This machine does not swap: `bellows swap create --size 4GiB` makes a swap file.")
+	} else if err := printSwapDevices(w, s.Devices); err != nil {
+		return err
+	}
+	for i := range s.Devices {
+		d := &s.Devices[i]
+		if c := d.Compressed; c != nil && c.Memory > 0 {
+			fmt.Fprintf(w, "%s takes %s of memory for %s (%s)\n", d.Path, resource.FormatMemory(c.Memory), resource.FormatMemory(c.Stored), c.Algorithm)
+		}
+	}
+	if z := s.Zswap; z != nil && z.Enabled {
+		text := fmt.Sprintf("zswap (%s) keeps pages compressed in memory before they go there", z.Compressor)
+		if z.Stored != nil && z.Memory != nil {
+			text += fmt.Sprintf(": %s for %s now", resource.FormatMemory(*z.Memory), resource.FormatMemory(*z.Stored))
+		}
+		fmt.Fprintln(w, fold(text, width, ""))
+	}
+	if s.LastDay == nil {
+		return nil
+	}
+	text := "Swapping wrote " + resource.FormatMemory(*s.LastDay) + " to disks in the last day"
+	if s.Budget > 0 {
+		text += ", of " + resource.FormatMemory(s.Budget) + " that it may"
+	}
+	_, err := fmt.Fprintln(w, text+".")
+	return err
+}
+
+func printSwapDevices(w io.Writer, devices []swap.Device) error {
+	t := newTable("DEVICE", "KIND", ">SIZE", ">USED", ">PRIORITY", ">WRITTEN", "OURS")
+	t.shrinks = 0
+	for i := range devices {
+		d := &devices[i]
+		used, priority, written, ours := "off", "-", "-", "no"
+		if d.On {
+			used, priority = resource.FormatMemory(d.Used), fmt.Sprint(d.Priority)
+		}
+		if d.Written != nil {
+			written = resource.FormatMemory(*d.Written)
+		}
+		if d.Ours {
+			ours = "yes"
+		}
+		t.add(d.Path, string(d.Kind), roundedUp(d.Size), used, priority, written, ours)
+	}
+	return t.write(w)
+}
+
+// roundedUp is a size with the page of its header, as it was asked for.
+func roundedUp(size resource.Amount) string {
+	return resource.FormatMemory((size + resource.MiB - 1) / resource.MiB * resource.MiB)
+}
+
+// swapCreateOptions are the flags of swap create.
+type swapCreateOptions struct {
+	place     place
+	size      resource.Amount
+	file      string
+	zram      bool
+	algorithm string
+}
+
+func swapCreateCommand() *cobra.Command {
+	var o swapCreateOptions
+	cmd := &cobra.Command{
+		Use:   "create --size SIZE",
+		Short: "Make a swap file, or zram, and swap to it",
+		Long: `Make a swap file, and swap to it after all that is swapped to already; or, with
+--zram, a device that compresses in memory, before all disks. It needs root.
+
+The file takes its whole size on the disk at once; a twentieth of the disk, and
+1 GiB at least, stay free. The file outlives daemons, and a restart of the
+machine turns it off; zram is gone then. "bellows swap remove" takes them away.
+
+What zram holds stays in memory, at about half its size if it compresses well:
+leave that much to it with "bellows up --memory".`,
+		Example: `  bellows swap create --size 4GiB
+  bellows swap create --size 32GiB --file /mnt/fast/swapfile
+  bellows swap create --size 2GiB --zram --algorithm zstd`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Var(memoryValue(&o.size), "size", "how much has room there")
+	f.StringVar(&o.file, "file", "", "`path` of the file to make; unless given, swapfile in the state directory")
+	f.BoolVar(&o.zram, "zram", false, "make a zram device instead of a file")
+	f.StringVar(&o.algorithm, "algorithm", "", "`name` of how zram compresses; unless given, what the kernel prefers")
+	stateFlag(cmd, &o.place)
+	return cmd
+}
+
+func (o *swapCreateOptions) run(cmd *cobra.Command) error {
+	switch {
+	case o.size == 0:
+		return usagef("size: must be given, as in `bellows swap create --size 4GiB`")
+	case o.zram && o.file != "":
+		return usagef("file %s: is for swap files, not for --zram", o.file)
+	case !o.zram && o.algorithm != "":
+		return usagef("algorithm %s: needs --zram", o.algorithm)
+	}
+	if err := o.place.fill(); err != nil {
+		return err
+	}
+	ledger := swap.NewLedger(swap.Machine{}, o.place.state)
+	var d swap.Device
+	var err error
+	if o.zram {
+		d, err = ledger.CreateZram(o.size, o.algorithm)
+	} else {
+		d, err = ledger.CreateFile(o.file, o.size)
+	}
+	if err != nil {
+		return swapError(err)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "swapping to %s, %s\n", d.Path, resource.FormatMemory(o.size))
+	return err
+}
+
+// swapError marks wishes that cannot be had as mistakes in the usage.
+func swapError(err error) error {
+	if errors.Is(err, swap.ErrRefused) {
+		return usage(err)
+	}
+	return err
+}
+
+// swapRemoveOptions are the flags of swap remove.
+type swapRemoveOptions struct {
+	place      place
+	all, force bool
+}
+
+func swapRemoveCommand() *cobra.Command {
+	var o swapRemoveOptions
+	cmd := &cobra.Command{
+		Use:   "remove [DEVICE...]",
+		Short: "Bring back what was swapped to a device of ours, and remove it",
+		Long: `Bring back into memory what was swapped to a device that "bellows swap create"
+made, and remove it. What others made is never touched. It takes as long as
+reading what is in it, and is refused if memory has no room for that, or if jobs
+hold something in swap: a container that comes to hold more than its limit is
+killed by the kernel. --force removes it anyway.`,
+		Example: `  bellows swap remove
+  bellows swap remove /dev/zram0
+  bellows swap remove --all`,
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().BoolVar(&o.all, "all", false, "remove all of ours; else the one there is, if none is named")
+	cmd.Flags().BoolVar(&o.force, "force", false, "also while jobs hold something in swap")
+	o.place.flags(cmd, true)
+	return cmd
+}
+
+func (o *swapRemoveOptions) run(cmd *cobra.Command, args []string) error {
+	if o.all && len(args) > 0 {
+		return usagef("device %s: must not be named beside --all", args[0])
+	}
+	if err := o.place.fill(); err != nil {
+		return err
+	}
+	ledger := swap.NewLedger(swap.Machine{}, o.place.state)
+	devices, err := o.which(ledger, args)
+	if err != nil {
+		return err
+	}
+	if !o.force {
+		if err := o.checkJobs(cmd); err != nil {
+			return err
+		}
+	}
+	for _, path := range devices {
+		if err := ledger.Remove(cmd.Context(), path); err != nil {
+			return swapError(err)
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", path)
+	}
+	return nil
+}
+
+// which returns what is to be removed.
+func (o *swapRemoveOptions) which(ledger *swap.Ledger, args []string) ([]string, error) {
+	if len(args) > 0 {
+		return args, nil
+	}
+	all, err := ledger.Devices()
+	if err != nil {
+		return nil, err
+	}
+	var ours []string
+	for i := range all {
+		if all[i].Ours {
+			ours = append(ours, all[i].Path)
+		}
+	}
+	switch {
+	case len(ours) > 1 && !o.all:
+		return nil, usagef("device: must be one of %s, or --all", strings.Join(ours, ", "))
+	case len(ours) == 0 && !o.all:
+		return nil, usagef("device: there is none that `bellows swap create` made with state directory %s", filepath.Clean(o.place.state))
+	}
+	return ours, nil
+}
+
+// checkJobs refuses to bring back what jobs hold in swap.
+func (o *swapRemoveOptions) checkJobs(cmd *cobra.Command) error {
+	client, err := o.place.client()
+	if err != nil {
+		return err
+	}
+	tasks, err := client.Tasks(cmd.Context(), true)
+	if server.CodeOf(err) == server.Unavailable {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i := range tasks {
+		if u := tasks[i].Usage; tasks[i].State != "ended" && u != nil && u.Swap != nil && *u.Swap >= int64(resource.MiB) {
+			return fmt.Errorf("task %s of a job holds %s in swap: wait until it has ended, or --force", tasks[i].Task, bytesOf(u.Swap))
+		}
+	}
+	return nil
+}

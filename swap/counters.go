@@ -1,0 +1,99 @@
+package swap
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Counters are what the machine counted since it started.
+type Counters struct {
+	// Boot names the start of the machine, and Booted is when it was.
+	Boot   string    `json:"boot"`
+	Booted time.Time `json:"booted"`
+	// At is when they were read.
+	At time.Time `json:"at"`
+	// Out is what was swapped out to any device, what zswap kept not included.
+	Out resource.Amount `json:"out_bytes"`
+	// Zram is what of it each zram device took that is swapped to, and Behind what those wrote on to disks of their own.
+	// A device that is set up again counts from 0, under another name.
+	Zram   map[string]resource.Amount `json:"zram_bytes,omitempty"`
+	Behind map[string]resource.Amount `json:"behind_zram_bytes,omitempty"`
+}
+
+// Counters reads them.
+func (m Machine) Counters() (Counters, error) {
+	c := Counters{Boot: m.text("proc/sys/kernel/random/boot_id"), At: m.clock()}
+	text, err := os.ReadFile(m.path("proc/vmstat"))
+	if err != nil {
+		return c, fmt.Errorf("find out how much was swapped out: %w", err)
+	}
+	out, ok := parseKeyed(string(text))["pswpout"]
+	if !ok {
+		return c, errors.New("find out how much was swapped out: /proc/vmstat has no pswpout")
+	}
+	c.Out = resource.Amount(out) * resource.Amount(os.Getpagesize())
+	up, err := strconv.ParseFloat(firstWord(m.text("proc/uptime")), 64)
+	if err != nil || up < 0 {
+		return c, errors.New("find out when this machine started: /proc/uptime has no number")
+	}
+	c.Booted = c.At.Add(-time.Duration(up * float64(time.Second)))
+	devices, err := m.Devices()
+	if err != nil {
+		return c, err
+	}
+	for i := range devices {
+		if d := &devices[i]; d.Kind == Zram && d.Written != nil {
+			m.countZram(&c, d)
+		}
+	}
+	return c, nil
+}
+
+func (m Machine) countZram(c *Counters, d *Device) {
+	name := filepath.Base(d.Path)
+	key := name + "#" + m.text("sys/block/"+name+"/diskseq")
+	if c.Zram == nil {
+		c.Zram, c.Behind = map[string]resource.Amount{}, map[string]resource.Amount{}
+	}
+	c.Zram[key] = *d.Written
+	if n, ok := parseZramWriteback(m.text("sys/block/" + name + "/bd_stat")); ok {
+		c.Behind[key] = n
+	}
+}
+
+func firstWord(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	return word
+}
+
+// ToDisks is how many bytes swapping wrote to disks from one reading to a later one; since the machine started if that was
+// in between, or before is the zero value. What a zram device took that is gone by now counts as written to a disk.
+func (c Counters) ToDisks(before Counters) resource.Amount {
+	if before.Boot != c.Boot {
+		before = Counters{}
+	}
+	written := max(0, c.Out-before.Out)
+	for name, n := range c.Zram {
+		written -= grown(n, before.Zram[name])
+	}
+	written = max(0, written)
+	for name, n := range c.Behind {
+		written += grown(n, before.Behind[name])
+	}
+	return written
+}
+
+// grown is by how much a counter grew that may have begun anew.
+func grown(now, before resource.Amount) resource.Amount {
+	if now < before {
+		return now
+	}
+	return now - before
+}

@@ -1,0 +1,165 @@
+package swap
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Kind is what is swapped to.
+type Kind string
+
+// The kinds of swap.
+const (
+	File      Kind = "file"
+	Partition Kind = "partition" // any block device but zram
+	Zram      Kind = "zram"      // compressed, in memory
+)
+
+// Device is something that this machine swaps to, or that was made for it.
+type Device struct {
+	Path string          `json:"device"`
+	Kind Kind            `json:"kind"`
+	Size resource.Amount `json:"size_bytes"` // without the page of its header, once it is on
+	Used resource.Amount `json:"used_bytes"`
+	// Priority says which is filled first: the highest.
+	Priority int `json:"priority"`
+	// On is false if nothing is swapped to it.
+	On bool `json:"on"`
+	// Ours is whether it stands in the ledger and is still the same.
+	Ours bool `json:"ours"`
+	// Written is what swapping wrote to it: to a partition or zram device since the machine started or it was set up, to a
+	// file of ours since it was made, if no other file could have taken it. Nil if that is not known.
+	Written *resource.Amount `json:"written_bytes,omitempty"`
+	// Compressed is nil for other kinds than zram.
+	Compressed *Compressed `json:"zram,omitempty"`
+}
+
+// Free is what d has room for; what zram has room for takes memory.
+func (d *Device) Free() resource.Amount {
+	if !d.On {
+		return 0
+	}
+	return d.Size - d.Used
+}
+
+// Compressed is what a zram device holds.
+type Compressed struct {
+	Algorithm string          `json:"algorithm"`
+	Stored    resource.Amount `json:"stored_bytes"` // before compression
+	Memory    resource.Amount `json:"memory_bytes"` // what it takes
+}
+
+// Zswap is the compressed cache in front of swap devices: what it keeps is not written until it is full.
+type Zswap struct {
+	Enabled    bool   `json:"enabled"`
+	Compressor string `json:"compressor"`
+	// Stored is what it keeps, before compression, and Memory what that takes; nil if the kernel does not tell.
+	Stored *resource.Amount `json:"stored_bytes,omitempty"`
+	Memory *resource.Amount `json:"memory_bytes,omitempty"`
+}
+
+// Machine is the machine whose swap is meant; the zero value is this one.
+type Machine struct {
+	// Root is where its proc and sys are mounted.
+	Root string
+	// now is the clock; nil is time.Now.
+	now func() time.Time
+}
+
+func (m Machine) path(name string) string { return filepath.Join("/", m.Root, name) }
+
+// text returns the trimmed content of a file, empty if it cannot be read.
+func (m Machine) text(name string) string {
+	text, err := os.ReadFile(m.path(name))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// Devices returns all that the machine swaps to, in the kernel's order. A kernel without swap has none.
+func (m Machine) Devices() ([]Device, error) {
+	text, err := os.ReadFile(m.path("proc/swaps"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find out where this machine swaps to: %w", err)
+	}
+	all := parseSwaps(string(text))
+	for i := range all {
+		m.describe(&all[i])
+	}
+	return all, nil
+}
+
+// describe adds what the device itself tells.
+func (m Machine) describe(d *Device) {
+	if d.Kind == File {
+		return
+	}
+	name := filepath.Base(d.Path)
+	if n, ok := parseSectorsWritten(m.text("sys/class/block/" + name + "/stat")); ok {
+		d.Written = &n
+	}
+	if d.Kind == Zram {
+		d.Compressed = m.compressed(name)
+	}
+}
+
+func (m Machine) compressed(name string) *Compressed {
+	var c Compressed
+	c.Algorithm, _ = parseAlgorithms(m.text("sys/block/" + name + "/comp_algorithm"))
+	c.Stored, c.Memory, _ = parseZramMemory(m.text("sys/block/" + name + "/mm_stat"))
+	return &c
+}
+
+// Zswap returns the cache in front of swap devices; nil if this kernel has none.
+func (m Machine) Zswap() *Zswap {
+	enabled := m.text("sys/module/zswap/parameters/enabled")
+	if enabled == "" {
+		return nil
+	}
+	z := Zswap{Enabled: enabled == "Y" || enabled == "1", Compressor: m.text("sys/module/zswap/parameters/compressor")}
+	info := parseKeyed(m.text("proc/meminfo"))
+	if stored, ok := info["Zswapped:"]; ok {
+		z.Stored = amount(stored)
+	}
+	if memory, ok := info["Zswap:"]; ok {
+		z.Memory = amount(memory)
+	}
+	return &z
+}
+
+func amount(n int64) *resource.Amount {
+	a := resource.Amount(n)
+	return &a
+}
+
+// Memory returns how much memory the machine has, and how much of it programs could have now, page cache given up.
+func (m Machine) Memory() (total, available resource.Amount, err error) {
+	text, err := os.ReadFile(m.path("proc/meminfo"))
+	if err != nil {
+		return 0, 0, fmt.Errorf("find out how much memory is available: %w", err)
+	}
+	info := parseKeyed(string(text))
+	total, available = resource.Amount(info["MemTotal:"]), resource.Amount(info["MemAvailable:"])
+	if total == 0 {
+		return 0, 0, errors.New("find out how much memory is available: /proc/meminfo has no MemTotal")
+	}
+	return total, available, nil
+}
+
+func (m Machine) clock() time.Time {
+	if m.now != nil {
+		return m.now()
+	}
+	return time.Now()
+}

@@ -1,0 +1,180 @@
+package swap
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Day is the span that a write budget is for.
+const Day = 24 * time.Hour
+
+// Meter knows what swapping wrote to disks in the last day, as far as counters were read. Its zero value has read none.
+type Meter struct {
+	Last Counters `json:"last"`
+	// Hours are sums of what was written, oldest first; those older than a day are dropped.
+	Hours []Hour `json:"hours"`
+}
+
+// Hour is what was written from one time on for an hour.
+type Hour struct {
+	From  time.Time       `json:"from"`
+	Bytes resource.Amount `json:"bytes"`
+}
+
+// Count takes a reading of the counters. What was written since the last one counts as written now; of a longer time than a
+// day, such as that since the machine started when nobody has counted yet, the share that falls on a day if it was written
+// evenly.
+func (m *Meter) Count(c Counters) {
+	since := m.Last.At
+	if m.Last.Boot != c.Boot {
+		since = c.Booted
+	}
+	written := c.ToDisks(m.Last)
+	if span := c.At.Sub(since); span > Day {
+		written = resource.Amount(float64(written) * float64(Day) / float64(span))
+	}
+	m.Last = c
+	m.forget(c.At)
+	if written == 0 {
+		return
+	}
+	if n := len(m.Hours); n > 0 && c.At.Before(m.Hours[n-1].From.Add(time.Hour)) {
+		m.Hours[n-1].Bytes += written
+		return
+	}
+	m.Hours = append(m.Hours, Hour{c.At, written})
+}
+
+// forget drops hours all of which is older than a day. One that begins later than now, because the clock was set back,
+// begins now.
+func (m *Meter) forget(now time.Time) {
+	m.Hours = slices.DeleteFunc(m.Hours, func(h Hour) bool { return !h.From.Add(time.Hour + Day).After(now) })
+	for i := range m.Hours {
+		if m.Hours[i].From.After(now) {
+			m.Hours[i].From = now
+		}
+	}
+}
+
+// Spent is what was written in the day before now. It is too much by what was written in the part of an hour that is older.
+func (m *Meter) Spent(now time.Time) resource.Amount {
+	var sum resource.Amount
+	for _, h := range m.Hours {
+		if h.From.Add(time.Hour + Day).After(now) {
+			sum += h.Bytes
+		}
+	}
+	return sum
+}
+
+// Budget bounds what swapping may write to disks in a day, whoever swaps. Its count survives the process in a file, if it is
+// saved now and then; how often matters only if the machine is started anew, since its counters tell the rest. Its methods
+// may be called from several goroutines at once.
+type Budget struct {
+	machine Machine
+	path    string
+	saving  sync.Mutex // held while the file is written, so that counting does not wait for it
+
+	mu sync.Mutex
+	budgetFile
+}
+
+// budgetFile is what is kept. PerDay is 0 if there is no bound.
+type budgetFile struct {
+	PerDay resource.Amount `json:"budget_bytes_per_day,omitempty"`
+	Meter  Meter           `json:"meter"`
+}
+
+// BudgetPath returns where the count is kept in a state directory.
+func BudgetPath(state string) string { return filepath.Join(state, "swap-written.json") }
+
+// OpenBudget goes on counting in the file at path, which need not exist. perDay 0 sets no bound. A damaged file is an error
+// beside a budget that counts from the start of the machine.
+func OpenBudget(m Machine, path string, perDay resource.Amount) (*Budget, error) {
+	b := &Budget{machine: m, path: path}
+	kept, err := readBudget(path)
+	if err == nil {
+		b.budgetFile = kept
+	}
+	b.PerDay = perDay
+	return b, err
+}
+
+func readBudget(path string) (f budgetFile, err error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &f)
+	}
+	if err != nil {
+		return budgetFile{}, fmt.Errorf("read the count of what was swapped out, %s: %w", path, err)
+	}
+	return f, nil
+}
+
+// Left reads the counters and returns what may still be written. bounded is false if there is no bound.
+func (b *Budget) Left() (left resource.Amount, bounded bool, err error) {
+	c, err := b.machine.Counters()
+	if err != nil {
+		return 0, b.PerDay > 0, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.Meter.Count(c)
+	return max(0, b.PerDay-b.Meter.Spent(c.At)), b.PerDay > 0, nil
+}
+
+// Save writes the count to its file, which can take a while.
+func (b *Budget) Save() error {
+	b.saving.Lock()
+	defer b.saving.Unlock()
+	b.mu.Lock()
+	text, err := json.Marshal(b.budgetFile)
+	b.mu.Unlock()
+	if err == nil {
+		err = writeWhole(b.path, text)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the count of what was swapped out: %w", err)
+	}
+	return nil
+}
+
+// LastDay returns what swapping wrote to disks in the last day, and the bound that the daemon was given, 0 if none. It
+// changes nothing.
+func LastDay(m Machine, path string) (spent, perDay resource.Amount, err error) {
+	f, err := readBudget(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	c, err := m.Counters()
+	if err != nil {
+		return 0, 0, err
+	}
+	f.Meter.Count(c)
+	return f.Meter.Spent(c.At), f.PerDay, nil
+}
+
+// writeWhole writes a file whole or not at all, whatever happens to the machine.
+func writeWhole(path string, text []byte) error {
+	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path)
+}
