@@ -135,6 +135,9 @@ func (t *queueTree) checkShares() error {
 
 func (c *capacity) Name() string { return "capacity" }
 
+// Limits implements Limiter: queues and users have maxima.
+func (c *capacity) Limits() bool { return true }
+
 // DropCaches implements CacheDropper.
 func (c *capacity) DropCaches() { c.members = nil }
 

@@ -26,6 +26,10 @@ type CacheDropper interface{ DropCaches() }
 // Elastic is a policy that may start tasks with less than their ideal memory.
 type Elastic interface{ UnderSizes() bool }
 
+// Limiter is a policy under which the end of a task on one node can let another start on a different node that had room for
+// it all the time, because something else than room bounds what may run.
+type Limiter interface{ Limits() bool }
+
 // Admitter is a policy that cannot run every job.
 type Admitter interface {
 	// Admit returns an error that says why j can never run.

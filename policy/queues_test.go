@@ -138,7 +138,9 @@ func TestDRFAgainstProgressiveFilling(t *testing.T) {
 		}
 		for i, j := range jobs {
 			got := dominant(j.Used, node)
-			if got < want[i]-0.02 || got > want[i]+0.02 {
+			// What is left when the next whole task of the job in turn does not fit, up to 0.5 % of a resource, may hold ten
+			// small tasks of another job, which may need 0.5 % of the other resource each.
+			if got < want[i]-0.02 || got > want[i]+0.06 {
 				t.Fatalf("job %d of %+v has a dominant share of %g, want %g", i, asks, got, want[i])
 			}
 			if got < asks[i].weight/total-0.02 {

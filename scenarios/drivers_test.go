@@ -356,7 +356,7 @@ func (f *forgetful) Decide(now timeline.Time, p *cluster.Plan) {
 	f.Policy.Decide(now, p)
 }
 
-// tooLarge says which job no node can hold.
+// tooLarge says which job no node can hold, or the policy does not admit.
 func (s *scenario) tooLarge(p policy.Policy) error {
 	snapshot := cluster.NewSnapshot()
 	for i := range s.nodes {
@@ -364,9 +364,12 @@ func (s *scenario) tooLarge(p policy.Policy) error {
 			return err
 		}
 	}
-	e, ok := p.(policy.Elastic)
 	for i := range s.jobs {
-		if err := snapshot.CheckFits(&s.jobs[i].Job, ok && e.UnderSizes()); err != nil {
+		j := s.jobs[i].Job
+		if s.coordinates > 0 {
+			j.Stages = append([]cluster.Stage{{Tasks: 1, Coordinator: true, Ideal: s.coordinator}}, j.Stages...)
+		}
+		if err := policy.CheckRuns(p, snapshot, &j); err != nil {
 			return err
 		}
 	}

@@ -48,8 +48,12 @@ func (r *run) stop(t *task, how cluster.Outcome) {
 	if how == cluster.Succeeded {
 		if !t.result.Coordinator {
 			t.job.unended--
+			r.inVain = 0
 		}
 		return
+	}
+	if how == cluster.Killed || how == cluster.Preempted {
+		r.inVain++
 	}
 	if t.result.Coordinator {
 		t.job.master.dead = true

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/timeline"
 )
 
@@ -19,6 +20,8 @@ import (
 type heartbeats struct {
 	*run
 	nodes []beatingNode
+	// limits says that an end on one node can let a task start on any other.
+	limits bool
 	// after are launches and ends that a coordinator's heartbeat causes; they happen right after it.
 	after []item
 }
@@ -52,7 +55,8 @@ type master struct {
 const pollDelay = time.Second
 
 func newHeartbeats(r *run) *heartbeats {
-	return &heartbeats{run: r, nodes: make([]beatingNode, len(r.config.Nodes))}
+	l, ok := r.policy.(policy.Limiter)
+	return &heartbeats{run: r, nodes: make([]beatingNode, len(r.config.Nodes)), limits: ok && l.Limits()}
 }
 
 // begin spreads the first heartbeats over one second.
@@ -154,7 +158,7 @@ func (h *heartbeats) beat(id cluster.NodeID) {
 	if h.waiting > 0 && (n.started > 0 || n.booked > 0) {
 		h.wakeNode(id)
 	}
-	if slices.ContainsFunc(ended, h.opensBarrier) {
+	if h.limits && h.waiting > 0 && len(ended) > 0 || slices.ContainsFunc(ended, h.opensBarrier) {
 		h.wakeAllNodes()
 	}
 	if inVain {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -171,6 +172,8 @@ func (r *run) whyStuck(j *job) string {
 	}
 	state, ok := r.engine.Snapshot().Job(j.ID)
 	switch {
+	case r.goesRound():
+		return fmt.Sprintf("tasks are preempted again and again: %d times since one last ended well", r.inVain)
 	case !ok:
 		return "its coordinator did not end it"
 	case state.Waiting.Code != 0:

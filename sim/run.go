@@ -24,6 +24,7 @@ type run struct {
 	used     usage
 	capacity usage // of the nodes that are there
 	ended    int
+	inVain   int // kills and preemptions since a task last ended well
 	waiting  int // tasks of the jobs that have arrived, coordinators included, that no decision has started
 	result   *Result
 	err      error
@@ -134,7 +135,7 @@ func (r *run) play() (*Result, error) {
 	for i := range r.config.Incidents {
 		r.agenda.push(timeline.Time(r.config.Incidents[i].At), struck, int32(i))
 	}
-	for r.ended < len(r.jobs) && r.err == nil {
+	for r.ended < len(r.jobs) && r.err == nil && !r.goesRound() {
 		i, ok := r.agenda.pop()
 		if !ok {
 			break
@@ -146,6 +147,10 @@ func (r *run) play() (*Result, error) {
 	}
 	return r.finish(), nil
 }
+
+// goesRound reports whether the policy kills so often, and nothing ends in between, that nothing ever will: what is preempted
+// for others can be the first to start again in the room that it gave.
+func (r *run) goesRound() bool { return r.inVain > 1000+100*r.engine.Snapshot().Running }
 
 // load takes over the workload, with coordinators where the cluster has them.
 func (r *run) load(w *trace.Workload) error {
@@ -217,9 +222,8 @@ func (r *run) boot() {
 
 // checkFits refuses a workload with a task that no node can ever hold.
 func (r *run) checkFits() error {
-	e, ok := r.policy.(policy.Elastic)
 	for _, j := range r.jobs {
-		if err := r.engine.Snapshot().CheckFits(&j.Job.Job, ok && e.UnderSizes()); err != nil {
+		if err := policy.CheckRuns(r.policy, r.engine.Snapshot(), &j.Job.Job); err != nil {
 			return err
 		}
 		for s := range j.Stages {
