@@ -81,7 +81,7 @@ func (r *ratios) bounds(what string, values []Value, largest, best time.Duration
 // No bound is above the best schedule of a tiny workload, and no policy below it. How far away they are is in testdata.
 func TestBoundsAndPoliciesAgainstOptimum(t *testing.T) {
 	const path = "testdata/ratios.txt"
-	runs := 400
+	runs := 300
 	if testing.Short() {
 		runs = 50
 	}
@@ -112,7 +112,7 @@ func TestBoundsAndPoliciesAgainstOptimum(t *testing.T) {
 func checkTiny(t *testing.T, seed uint64, elastic bool, r *ratios) {
 	t.Helper()
 	const memory = 40 // bytes, so that all sizes can be tried
-	w := tinyWorkload(rand.New(rand.NewPCG(seed, 1)), memory)
+	w := tinyWorkload(rand.New(rand.NewPCG(seed, 1)), memory, 6)
 	nodes := sim.Uniform(1+int(seed%2), resource.Of(4*resource.Core, memory))
 	x := newOptimum(w, nodes, elastic)
 	makespan, sum := x.solve(true), x.solve(false)

@@ -32,21 +32,21 @@ func trueDuration(j *trace.Job, stage int, index int32, memory resource.Amount) 
 	return profile.Duration(d, ideal, memory)
 }
 
-// tinyWorkload draws up to three jobs with four tasks together, and everything else that bounds depend on, for nodes with four
-// cores and the given memory.
-func tinyWorkload(r *rand.Rand, memory resource.Amount) *trace.Workload {
+// tinyWorkload draws up to three jobs with so many tasks together, and everything else that bounds depend on, for nodes with
+// four cores and the given memory.
+func tinyWorkload(r *rand.Rand, memory resource.Amount, tasks int) *trace.Workload {
 	share := func() resource.Amount { return max(4, memory*resource.Amount(10+r.IntN(90))/100) }
 	w := &trace.Workload{}
-	for tasks := 4; len(w.Jobs) < 3 && tasks > 0; {
+	for len(w.Jobs) < 3 && tasks > 0 {
 		j := trace.Job{After: -1}
 		j.ID = cluster.JobID(len(w.Jobs) + 1)
 		if len(w.Jobs) > 0 && r.IntN(4) == 0 {
 			j.After = r.IntN(len(w.Jobs))
 		} else {
-			j.Submitted = timeline.Time(time.Duration(r.IntN(20)) * time.Second)
+			j.Submitted = timeline.Time(time.Duration(r.IntN(6)) * time.Second)
 		}
 		for len(j.Stages) < 2 && tasks > 0 {
-			n := 1 + r.IntN(min(2, tasks))
+			n := 1 + r.IntN(min(3, tasks))
 			tasks -= n
 			s := cluster.Stage{Tasks: n, Duration: time.Duration(1+r.IntN(20)) * time.Second,
 				Ideal: resource.Of(resource.Amount(1+r.IntN(3))*resource.Core, share())}
