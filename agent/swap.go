@@ -12,14 +12,15 @@ import (
 
 // gauge tells how much may still be swapped out. One goroutine uses it, and another saves its count.
 type gauge struct {
-	agent  *Agent
-	budget *swap.Budget
-	at     time.Time
-	room   swap.Room
-	left   resource.Amount
-	failed bool          // to read the last time, which was said
-	spent  bool          // the last time, which was said
-	saved  chan struct{} // closed when all is counted and saved
+	agent   *Agent
+	machine swap.Machine
+	budget  *swap.Budget
+	at      time.Time
+	room    swap.Room
+	left    resource.Amount
+	failed  bool          // to read the last time, which was said
+	spent   bool          // the last time, which was said
+	saved   chan struct{} // closed when all is counted and saved
 }
 
 // How often swap is looked at at most, and how often the count of what was written is saved.
@@ -28,12 +29,14 @@ const (
 	countInterval = time.Minute
 )
 
-func newGauge(a *Agent) *gauge {
-	b, err := swap.OpenBudget(swap.Machine{}, swap.BudgetPath(a.config.Dir), a.config.SwapBudget)
+func newGauge(a *Agent) *gauge { return gaugeOf(a, swap.Machine{}) }
+
+func gaugeOf(a *Agent, m swap.Machine) *gauge {
+	b, err := swap.OpenBudget(m, swap.BudgetPath(a.config.Dir), a.config.SwapBudget)
 	if err != nil {
 		a.log.Warn("what was swapped out is counted from the start of the machine", "error", err)
 	}
-	g := &gauge{agent: a, budget: b, saved: make(chan struct{})}
+	g := &gauge{agent: a, machine: m, budget: b, saved: make(chan struct{})}
 	g.read()
 	return g
 }
@@ -60,8 +63,7 @@ func (g *gauge) read() {
 }
 
 func (g *gauge) measure() (swap.Room, error) {
-	var m swap.Machine
-	devices, err := m.Devices()
+	devices, err := g.machine.Devices()
 	if err != nil {
 		return swap.Room{}, err
 	}
@@ -72,7 +74,7 @@ func (g *gauge) measure() (swap.Room, error) {
 	g.left = left
 	var spare resource.Amount
 	if slices.ContainsFunc(devices, func(d swap.Device) bool { return d.Kind == swap.Zram }) {
-		_, available, err := m.Memory()
+		_, available, err := g.machine.Memory()
 		if err != nil {
 			return swap.Room{}, err
 		}
