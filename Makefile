@@ -12,8 +12,8 @@ help: ## this list
 build: ## bin/bellows
 	go build -o bin/bellows ./cmd/bellows
 
-demo: build ## real programs share too little memory, under 8 minutes; installs nothing, and needs root for real containers
-	./bin/bellows demo --svg bin/demo.svg
+demo: build ## real programs share too little memory, under 11 minutes; installs nothing, and needs root for real containers
+	./bin/bellows demo --svg bin/demo.svg --flex-svg bin/demo-flex.svg
 
 test: ## everything, under 20 minutes; as root on Debian it installs gcc and QEMU if they are missing, and says so
 	@internal/testrun/all

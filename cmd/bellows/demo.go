@@ -11,30 +11,57 @@ import (
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/demo"
 )
 
-const demoLong = `Run the same mix of real sorts on a small part of this machine under fixed and
-elastic allocations of memory, say which is best and why, and compare all of it
-with what the simulator predicted from profiles and the job file alone.
+const demoLong = `Run real programs on a small part of this machine under fixed and under elastic
+allocations of memory, and say which is best and why. There are two parts:
 
-It needs GNU sort, gzip, two cores, 208 MiB of memory, 1 GiB of disk, and the
+elastic   sorts that can do with less memory at a price, under fixed sizes and
+          under yarn-me, beside what the simulator predicted from profiles and
+          the job file alone
+flex      programs whose memory comes and goes, in REGULAR containers of their
+          peak and of half of it, and in FLEX containers that breathe, beside a
+          stream of short jobs
+
+It needs GNU sort, gzip, two cores, 640 MiB of memory, 2 GiB of disk, and the
 same rights as "bellows up"; nothing is installed and nothing is left behind but
-the picture. Where there can be no containers, the mix is simulated, with
-profiles recorded elsewhere. Other work on the machine disturbs it.`
+the pictures. Where there can be no containers, the first part is simulated,
+with profiles recorded elsewhere. The second needs swap: without any, root makes
+a swap file for it and removes it; else that part is left out. Other work on the
+machine disturbs both.`
 
 const demoExample = `  bellows demo
-  bellows demo --rounds 1 --svg picture.svg
+  bellows demo --part flex --rounds 1
+  bellows demo --rounds 1 --svg picture.svg --flex-svg flex.svg
   bellows demo --simulate-only --json`
+
+// The parts of demo.
+const (
+	elasticPart = "elastic"
+	flexPart    = "flex"
+	bothParts   = "both"
+)
+
+// flexLimit is how long the part flex takes at most, unless --limit says less.
+const flexLimit = 3 * time.Minute
 
 // demoOptions are the flags of demo.
 type demoOptions struct {
+	part            string
 	rounds, repeats int
 	limit           time.Duration
-	dir, svg        string
+	dir             string
+	svg, flexSVG    string
 	simulate        bool
 	asJSON, quiet   bool
 }
 
+// demoResult is what --json prints; a part that was not asked for is nil.
+type demoResult struct {
+	Elastic *demo.Result     `json:"elastic,omitempty"`
+	Flex    *demo.FlexResult `json:"flex,omitempty"`
+}
+
 func demoCommand() *cobra.Command {
-	o := demoOptions{rounds: 3, repeats: 3, limit: 7*time.Minute + 40*time.Second}
+	o := demoOptions{part: bothParts, rounds: 3, repeats: 3, limit: 7*time.Minute + 40*time.Second}
 	cmd := &cobra.Command{
 		Use:     "demo",
 		Short:   "See real programs share too little memory",
@@ -45,12 +72,14 @@ func demoCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(countValue{&o.rounds, 1, 100}, "rounds", "how often the mix runs under each allocation")
-	f.Var(countValue{&o.repeats, 1, 100}, "repeats", "how often a program is measured at each size")
-	f.Var(durationValue{&o.limit, 0}, "limit", "rounds that would end later are left out; 0: never")
+	f.Var(choiceValue{&o.part, []string{bothParts, elasticPart, flexPart}}, "part", "which part: elastic, flex, or both")
+	f.Var(countValue{&o.rounds, 1, 100}, "rounds", "how often a mix runs under each allocation")
+	f.Var(countValue{&o.repeats, 1, 100}, "repeats", "how often a program of the part elastic is measured at each size")
+	f.Var(durationValue{&o.limit, 0}, "limit", "rounds of a part that would end later are left out, in the part flex those that would end after 3m; 0: never")
 	f.StringVar(&o.dir, "dir", "", "`directory` to work in, on a disk; unless given, that for temporary files")
-	f.StringVar(&o.svg, "svg", "bellows-demo.svg", "`file` for the picture of memory and tasks over time; empty: none")
-	f.BoolVar(&o.simulate, "simulate-only", false, "run nothing, but simulate it with profiles recorded elsewhere")
+	f.StringVar(&o.svg, "svg", "bellows-demo.svg", "`file` for the picture of the part elastic: memory and tasks over time; empty: none")
+	f.StringVar(&o.flexSVG, "flex-svg", "bellows-demo-flex.svg", "`file` for the picture of the part flex: the memory of each container over time; empty: none")
+	f.BoolVar(&o.simulate, "simulate-only", false, "run nothing, but simulate the part elastic with profiles recorded elsewhere")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	return cmd
@@ -61,35 +90,75 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 	if o.quiet {
 		told.to, told.transient = io.Discard, false
 	}
-	res, err := demo.Demonstrate(cmd.Context(), demo.Options{Rounds: o.rounds, Repeats: o.repeats, Limit: o.limit, Dir: o.dir,
-		Simulate: o.simulate, Say: told.say, Show: told.show})
-	told.clear()
-	if err != nil {
-		return err
+	with := demo.Options{Rounds: o.rounds, Repeats: o.repeats, Limit: o.limit, Dir: o.dir, Simulate: o.simulate, Say: told.say, Show: told.show}
+	var res demoResult
+	out := cmd.OutOrStdout()
+	if o.asJSON {
+		out = io.Discard
 	}
-	if err := o.draw(res); err != nil {
-		return err
+	if o.part != flexPart {
+		var err error
+		res.Elastic, err = demo.Demonstrate(cmd.Context(), with)
+		told.clear()
+		if err != nil {
+			return err
+		}
+		if err := o.showElastic(out, res.Elastic); err != nil {
+			return err
+		}
+	}
+	if o.part != elasticPart {
+		if o.limit > 0 {
+			with.Limit = min(o.limit, flexLimit)
+		}
+		var err error
+		res.Flex, err = demo.Flex(cmd.Context(), with)
+		told.clear()
+		if err != nil {
+			return err
+		}
+		if err := o.showFlex(out, res.Flex); err != nil {
+			return err
+		}
 	}
 	if o.asJSON {
 		return writeJSON(cmd.OutOrStdout(), res)
 	}
-	if err := demo.Write(cmd.OutOrStdout(), res); err != nil || o.svg == "" {
+	return nil
+}
+
+func (o *demoOptions) showElastic(out io.Writer, r *demo.Result) error {
+	if err := drawTo(o.svg, func(w io.Writer) error { return demo.WriteSVG(w, r) }); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "\nThe picture of memory and tasks over time is %s.\n", o.svg)
+	if err := demo.Write(out, r); err != nil || o.svg == "" {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "\nThe picture of memory and tasks over time is %s.\n", o.svg)
 	return err
 }
 
-// draw writes the picture, if one is wanted.
-func (o *demoOptions) draw(res *demo.Result) error {
-	if o.svg == "" {
+func (o *demoOptions) showFlex(out io.Writer, r *demo.FlexResult) error {
+	if err := demo.WriteFlex(out, r); err != nil || o.flexSVG == "" || r.Why != "" {
+		return err
+	}
+	if err := drawTo(o.flexSVG, func(w io.Writer) error { return demo.WriteFlexSVG(w, r) }); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "\nThe picture of each container's memory over time is %s.\n", o.flexSVG)
+	return err
+}
+
+// drawTo writes a picture to a file, if it has a name.
+func drawTo(path string, draw func(io.Writer) error) error {
+	if path == "" {
 		return nil
 	}
-	file, err := os.Create(o.svg)
+	file, err := os.Create(path)
 	if err != nil {
 		return fmt.Errorf("write the picture: %w", err)
 	}
-	if err := demo.WriteSVG(file, res); err != nil {
+	if err := draw(file); err != nil {
 		file.Close()
 		return fmt.Errorf("write the picture: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/bellows-rm/bellows/agent"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/demo"
 )
 
 // streams are where a command reads and writes.
@@ -23,6 +24,9 @@ func main() {
 	// Supervisors of containers are this program too; they must stay small.
 	if len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand {
 		os.Exit(agent.Supervise(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == demo.WorkCommand {
+		os.Exit(demo.Work(os.Args[2:]))
 	}
 	os.Exit(execute(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }

@@ -65,7 +65,7 @@ var folders = []folder{
 		"measuring a program needs containers and models, but no scheduler"},
 	{"cmd/bellows/internal/comparison", []string{"chart"},
 		"a comparison sums up numbers and draws them, wherever they were measured"},
-	{"cmd/bellows/internal/demo", []string{"resource", "timeline", "cluster", "profile", "policy", "engine", "trace", "sim", "store", "live", "agent", "profiler"},
+	{"cmd/bellows/internal/demo", []string{"resource", "timeline", "cluster", "profile", "policy", "engine", "trace", "sim", "store", "live", "agent", "profiler", "swap"},
 		"a demonstration shows the machine beside the simulator, so it wires both, as a part of the command that nobody else can import"},
 	{"cmd/bellows", []string{"..."},
 		"only the command wires substrates together"},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -65,10 +64,11 @@ func Demonstrate(ctx context.Context, o Options) (res *Result, err error) {
 	d := &demonstration{Options: o, begun: time.Now(), result: &Result{Node: node}}
 	defer func() { d.result.Took = time.Since(d.begun) }()
 	if !o.Simulate {
-		if d.work, err = makeWork(o.Dir); err != nil {
+		var leave func() error
+		if leave, err = d.enter(ctx, diskNeeded); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(d.work)) }()
+		defer func() { err = errors.Join(err, leave()) }()
 		d.result.Why = unsuitable(ctx, d.work)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -94,6 +94,22 @@ type demonstration struct {
 	begun  time.Time
 	work   string
 	result *Result
+}
+
+// enter makes the working directory, after it has removed what was left of others, and returns what removes it.
+func (d *demonstration) enter(ctx context.Context, disk resource.Amount) (leave func() error, err error) {
+	parent := workParent(d.Dir)
+	if n, err := sweep(ctx, parent); err != nil {
+		return nil, err
+	} else if n > 0 {
+		d.say("removed what was left of %d demonstrations that had been killed", n)
+	}
+	w, err := makeWork(parent, disk)
+	if err != nil {
+		return nil, err
+	}
+	d.work = w.dir
+	return w.remove, nil
 }
 
 // say tells a line with the time that has passed.

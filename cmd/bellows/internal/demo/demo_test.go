@@ -85,11 +85,12 @@ func TestReplay(t *testing.T) {
 
 // TestReal measures one program quickly and runs a small mix in real containers.
 func TestReal(t *testing.T) {
-	work, err := makeWork("")
+	place, err := makeWork(workParent(""), diskNeeded)
 	if err != nil {
 		t.Skipf("needs a disk to work on: %v", err)
 	}
-	t.Cleanup(func() { os.RemoveAll(work) })
+	t.Cleanup(func() { place.remove() })
+	work := place.dir
 	if why := unsuitable(t.Context(), work); why != "" {
 		t.Skipf("needs real containers: %s", why)
 	}
@@ -134,7 +135,7 @@ func TestReal(t *testing.T) {
 		t.Errorf("replay %+v", r)
 	}
 	left, err := os.ReadDir(work)
-	if err != nil || len(left) != 1 {
-		t.Errorf("in the working directory are left %v (%v), want the input alone", left, err)
+	if err != nil || len(left) != 2 {
+		t.Errorf("in the working directory are left %v (%v), want the input and the lock alone", left, err)
 	}
 }

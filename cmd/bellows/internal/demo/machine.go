@@ -33,19 +33,20 @@ type machine struct {
 
 // openMachine brings everything up, in a new directory below work.
 func openMachine(work string, c *configuration, capacity resource.Vector) (*machine, error) {
-	m := &machine{}
-	if err := m.open(work, c, capacity); err != nil {
+	dir, err := os.MkdirTemp(work, "state-")
+	if err != nil {
+		return nil, err
+	}
+	m := &machine{dir: dir}
+	if err := m.open(c, capacity); err != nil {
 		return nil, errors.Join(err, m.close(context.Background()))
 	}
 	return m, nil
 }
 
-func (m *machine) open(work string, c *configuration, capacity resource.Vector) error {
+func (m *machine) open(c *configuration, capacity resource.Vector) error {
 	p, err := policy.New(c.policy, c.settings)
 	if err != nil {
-		return err
-	}
-	if m.dir, err = os.MkdirTemp(work, "state-"); err != nil {
 		return err
 	}
 	if m.lock, err = store.TakeLock(m.dir); err != nil {

@@ -10,10 +10,13 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write golden files instead of comparing")
 
-// TestMain lets the test program be the supervisor of containers that it starts.
+// TestMain lets the test program be the supervisor of containers that it starts, and what runs inside.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand {
 		os.Exit(agent.Supervise(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == WorkCommand {
+		os.Exit(Work(os.Args[2:]))
 	}
 	flag.Parse()
 	os.Exit(m.Run())

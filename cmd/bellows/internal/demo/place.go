@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -20,34 +18,8 @@ import (
 // inputDir is where the inputs lie below the working directory.
 const inputDir = "input"
 
-// diskNeeded is room for the inputs and for what two tasks spill at once.
+// diskNeeded is room for the inputs of the elastic part, and for what two tasks spill at once.
 const diskNeeded = 1 * resource.GiB
-
-// makeWork makes the working directory below parent. Unless parent says where, it is where temporary files go, or, if
-// those lie in memory, where large ones go: what is spilled into memory would count as the memory of the task.
-func makeWork(parent string) (string, error) {
-	if parent == "" {
-		parent = os.TempDir()
-		if inMemory(parent) {
-			parent = "/var/tmp"
-		}
-	}
-	var fs unix.Statfs_t
-	if err := unix.Statfs(parent, &fs); err != nil {
-		return "", fmt.Errorf("directory %s: %w", parent, err)
-	}
-	if free := resource.Amount(fs.Bavail) * resource.Amount(fs.Bsize); free < diskNeeded {
-		return "", fmt.Errorf("directory %s has %s free: must be at least %s; --dir names another", parent, resource.FormatMemory(free), resource.FormatMemory(diskNeeded))
-	}
-	dir, err := os.MkdirTemp(parent, "bellows-demo-")
-	if err != nil {
-		return "", fmt.Errorf("make the working directory: %w", err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, inputDir), 0o700); err != nil {
-		return "", fmt.Errorf("make the working directory: %w", err)
-	}
-	return dir, nil
-}
 
 // inMemory reports whether files in dir lie in memory.
 func inMemory(dir string) bool {
@@ -72,6 +44,11 @@ func unsuitable(ctx context.Context, work string) string {
 	if _, err := exec.LookPath("gzip"); err != nil {
 		return "there is no gzip"
 	}
+	return containersImpossible(ctx, work)
+}
+
+// containersImpossible returns in one clause why there can be no containers here; empty if there can.
+func containersImpossible(ctx context.Context, work string) string {
 	c, err := profiler.NewContainer(trace.Command{Args: []string{"true"}}, environment(), work, resource.Core)
 	if err == nil {
 		var m profiler.Measurement

@@ -259,9 +259,11 @@ func (t *text) replays(r *Result) {
 		len(r.Runs), equal, all, differ, len(r.Runs))
 }
 
+// disturbing is from how many busy cores on the rest of the machine is told of.
+const disturbing = 0.2
+
 // others says how much the rest of the machine disturbed.
 func (t *text) others(r *Result) {
-	const disturbing = 0.2 // cores
 	most := 0.0
 	for _, s := range r.Summaries {
 		if s.Others != nil {

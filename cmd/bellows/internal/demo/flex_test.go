@@ -1,0 +1,237 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/testswap"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+func container(job cluster.JobID) cluster.ContainerID {
+	return cluster.ContainerID{Task: cluster.TaskID{Job: job}, Run: 1}
+}
+
+// cannedFlex is a result of one round: in containers of the peak one job after the other, in those of half of it one is
+// killed, in FLEX both at once, one suspended for a while.
+func cannedFlex() *FlexResult {
+	const s = time.Second
+	const mib = resource.MiB
+	stream := func(took ...time.Duration) (jobs []FlexJob) {
+		for i, d := range took {
+			at := time.Duration(i) * s
+			jobs = append(jobs, FlexJob{Name: "short", Submitted: at, Started: at, Ended: at + d, Finished: true, Attempts: 1, id: 9})
+		}
+		return jobs
+	}
+	others := 0.1
+	runs := []FlexRun{
+		{Allocation: "static peak", Jobs: []FlexJob{
+			{Name: "grow 1", Ended: 6 * s, Finished: true, Attempts: 1, id: 1},
+			{Name: "sort 0.3", Submitted: s, Started: 6 * s, Ended: 9 * s, Finished: true, Attempts: 1, id: 2}},
+			Stream: stream(s/2, 5*s, 4*s)},
+		{Allocation: "static half", Jobs: []FlexJob{
+			{Name: "grow 1", Ended: 8 * s, Attempts: 3, Kills: 3, id: 1},
+			{Name: "sort 0.3", Submitted: s, Started: s, Ended: 4 * s, Finished: true, Attempts: 1, id: 2}},
+			Stream: stream(s/2, s/2, s)},
+		{Allocation: "FLEX", Swapped: 20 * mib, Jobs: []FlexJob{
+			{Name: "grow 1", Ended: 6 * s, Finished: true, Attempts: 1, id: 1},
+			{Name: "sort 0.3", Submitted: s, Started: 2 * s, Ended: 6 * s, Finished: true, Attempts: 1, id: 2}},
+			Stream: stream(s/2, s/2, s)},
+	}
+	r := &FlexResult{Node: resource.Of(2000, 640*mib), Jobs: 2}
+	for i := range runs {
+		run := &runs[i]
+		run.Round, run.Others = 1, &others
+		for at := time.Duration(0); at < run.Makespan(); at += s {
+			x := sample{at: at, containers: []held{{id: container(1), anonymous: 100 * mib, limit: 120 * mib}}}
+			if at >= 2*s {
+				x.containers = append(x.containers, held{id: container(2), anonymous: 40 * mib, swap: 20 * mib, limit: 40 * mib, suspended: i == 2 && at < 4*s},
+					held{id: container(9), anonymous: 30 * mib, limit: 64 * mib})
+			}
+			run.samples = append(run.samples, x)
+		}
+		r.Runs = append(r.Runs, *run)
+		r.Summaries = append(r.Summaries, summariseFlex(&allocations[i], []*FlexRun{run}, r.Node[resource.Memory]))
+	}
+	return r
+}
+
+func TestFlexReport(t *testing.T) {
+	var out bytes.Buffer
+	if err := WriteFlex(&out, cannedFlex()); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "flex.txt", out.Bytes())
+	narrow(t, out.String())
+}
+
+func TestFlexPicture(t *testing.T) {
+	var out bytes.Buffer
+	if err := WriteFlexSVG(&out, cannedFlex()); err != nil {
+		t.Fatal(err)
+	}
+	wellFormed(t, out.Bytes())
+	compare(t, "flex.svg", out.Bytes())
+}
+
+func TestFlexRunFigures(t *testing.T) {
+	r := &cannedFlex().Runs[2]
+	const mib = float64(resource.MiB)
+	for _, test := range []struct {
+		what      string
+		got, want float64
+	}{
+		{"makespan", r.Makespan().Seconds(), 6},
+		{"finished", float64(r.Finished()), 2},
+		{"mean runtime", r.MeanRuntime().Seconds(), (6 + 5) / 2.0},
+		{"used", r.Used(), (100*6 + 70*4) * mib / 6},
+		{"at once", r.AtOnce(), (6 + 2) / 6.0},
+		{"suspended", r.Suspended(), 2 / 6.0},
+	} {
+		if d := test.got - test.want; d > 1e-6 || d < -1e-6 {
+			t.Errorf("%s is %v, want %v", test.what, test.got, test.want)
+		}
+	}
+}
+
+func TestPercentile(t *testing.T) {
+	values := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	for share, want := range map[float64]float64{0.5: 5, 0.95: 10, 0.99: 10, 0.1: 1, 0.11: 2} {
+		if got := percentile(values, share); got != want {
+			t.Errorf("percentile %v is %v, want %v", share, got, want)
+		}
+	}
+	if got := percentile(nil, 0.5); got != 0 {
+		t.Errorf("of nothing %v", got)
+	}
+}
+
+// TestMixes: no container is too small for its largest job, and none of half the peak is large enough for it.
+func TestMixes(t *testing.T) {
+	for _, machine := range []resource.Amount{resource.GiB, 2 * resource.GiB, 64 * resource.GiB} {
+		memory := nodeMemory(machine)
+		m := ownMix(memory)
+		jobs := m.jobs()
+		if len(jobs) != 9 {
+			t.Fatalf("%d jobs", len(jobs))
+		}
+		for i := range jobs {
+			for k := range allocations {
+				job, args := jobs[i].job(m, &allocations[k])
+				if err := job.Check(); err != nil {
+					t.Errorf("%s: %v", allocations[k].name, err)
+				}
+				if size := job.Stages[0].Ideal[resource.Memory]; size > memory/10*6 || len(args) != 5 {
+					t.Errorf("%s: %v gets %s of %s", allocations[k].name, args, resource.FormatMemory(size), resource.FormatMemory(memory))
+				}
+			}
+		}
+	}
+}
+
+// tinyMix is one program of each kind, on a node that is a little too small for all of them at once.
+func tinyMix() *flexMix {
+	m := ownMix(192 * resource.MiB)
+	m.node[resource.Memory] = 240 * resource.MiB
+	m.every, m.streamEvery = 100*time.Millisecond, 500*time.Millisecond
+	for i := range m.programs {
+		m.programs[i].sizes = []float64{1}
+		m.programs[i].least = 32 * resource.MiB
+		whole := m.programs[i].command
+		m.programs[i].command = func(share float64, most resource.Amount) []string {
+			args := whole(share, most)
+			args[4] = "200"
+			return args
+		}
+	}
+	return m
+}
+
+// TestFlexReal runs a small mix in FLEX containers and looks whether everything is gone afterwards.
+func TestFlexReal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs programs for seconds")
+	}
+	testswap.Need(t, 512<<20)
+	place, err := makeWork(workParent(""), diskNeeded)
+	if err != nil {
+		t.Skipf("needs a disk to work on: %v", err)
+	}
+	t.Cleanup(func() { place.remove() })
+	if why := containersImpossible(t.Context(), place.dir); why != "" {
+		t.Skipf("needs real containers: %s", why)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	r, err := runFlex(ctx, place.dir, tinyMix(), breathing, func(int, int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Wrong(); err != nil || r.Finished() != 3 || len(r.Stream) == 0 || r.Used() <= 0 {
+		t.Errorf("%v: %+v, %d short jobs, used %v", err, r.Jobs, len(r.Stream), r.Used())
+	}
+	left, err := filepath.Glob(filepath.Join(place.dir, "state-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left are %v (%v)", left, err)
+	}
+}
+
+// TestSweep removes what a killed demonstration has left, its containers too, and nothing of one that lives.
+func TestSweep(t *testing.T) {
+	parent := t.TempDir()
+	dead, err := makeWork(parent, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alive, err := makeWork(parent, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := filepath.Join(parent, workPrefix+"foreign")
+	if err := os.Mkdir(foreign, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	running := false
+	if why := containersImpossible(t.Context(), alive.dir); why == "" {
+		running = true
+		m, err := openMachine(dead.dir, &flexPolicy, ownMix(384*resource.MiB).node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &flexInProgress{machine: m, mix: tinyMix(), dir: parent}
+		id, err := f.submit(t.Context(), cluster.Job{Name: "left", Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(100, 32*resource.MiB)}}}, []string{"sleep", "100"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.driver.WaitTask(t.Context(), cluster.TaskID{Job: id}, false); err != nil {
+			t.Fatal(err)
+		}
+		// As if the process had been killed.
+		m.agent.Close()
+		if err := m.driver.Close(); err != nil {
+			t.Fatal(err)
+		}
+		m.store.Close()
+		m.lock.Release()
+	}
+	dead.lock.Close()
+	swept, err := sweep(t.Context(), parent)
+	if err != nil || swept != 1 {
+		t.Errorf("swept %d, %v; want 1", swept, err)
+	}
+	left, _ := filepath.Glob(filepath.Join(parent, "*"))
+	if want := strings.Join([]string{alive.dir, foreign}, " "); len(left) != 2 || !strings.Contains(want, left[0]) || !strings.Contains(want, left[1]) {
+		t.Errorf("left are %v, want %s", left, want)
+	}
+	if err := alive.remove(); err != nil {
+		t.Error(err)
+	}
+	t.Logf("with a container that ran: %t", running)
+}

@@ -1,0 +1,135 @@
+package demo
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// allocation is one way to give memory to programs whose memory comes and goes.
+type allocation struct {
+	name, about string
+	class       cluster.Class
+	// size is what a container of a program gets: for its life, or if it is FLEX to begin with.
+	size func(p *hungry) resource.Amount
+}
+
+// allocations are all that are compared, FLEX last.
+var allocations = []allocation{
+	{"static peak", "REGULAR containers, each of the size that the largest job of its program needs", cluster.Regular,
+		func(p *hungry) resource.Amount { return p.peak }},
+	{"static half", "REGULAR containers of half that size", cluster.Regular,
+		func(p *hungry) resource.Amount { return p.peak / 2 }},
+	{"FLEX", "FLEX containers that begin with a little and breathe", cluster.Flex,
+		func(p *hungry) resource.Amount { return p.least }},
+}
+
+// breathing is the allocation that the others are compared with.
+var breathing = &allocations[len(allocations)-1]
+
+// hungry is a program whose memory comes and goes.
+type hungry struct {
+	name, about string
+	// peak is what a container needs for the largest job, least what a FLEX one begins with.
+	peak, least resource.Amount
+	// sizes are of its jobs, as shares of the largest.
+	sizes []float64
+	// command is that of a job of a size, in a container of at most so much memory.
+	command func(share float64, most resource.Amount) []string
+}
+
+// flexMix is what runs in the FLEX part.
+type flexMix struct {
+	node     resource.Vector
+	swap     resource.Amount // that must be free
+	cpu      resource.Amount // of every container
+	programs []hungry
+	every    time.Duration // between jobs
+	attempts int           // of a job, the first included
+	// outOfMemory is the exit code of programs that find out themselves that they have too little memory; 0 is none.
+	outOfMemory int
+	// stream is a short job of fixed memory, submitted at intervals for as long as other jobs are there.
+	stream      []string
+	streamSize  resource.Amount
+	streamEvery time.Duration
+}
+
+// own is this program as the one that a hungry job runs.
+func own(kind string, size resource.Amount, reads int) []string {
+	self, err := os.Executable()
+	if err != nil {
+		self = "/proc/self/exe"
+	}
+	return []string{self, WorkCommand, kind, fmt.Sprint(int64(size / resource.MiB)), fmt.Sprint(reads)}
+}
+
+// beside is what a program of ours needs beside its working set: the Go runtime, stacks, page tables.
+const beside = 24 * resource.MiB
+
+// ownMix is the mix of programs that are part of bellows, on a node of so much memory. The largest working sets are half of
+// it; of every three jobs of a program one is that large, and the largest of
+// different programs do not come at the same time.
+func ownMix(memory resource.Amount) *flexMix {
+	m := &flexMix{
+		node: resource.Of(2*resource.Core, memory), swap: 2 * memory, cpu: resource.Core * 3 / 10,
+		every: time.Second, attempts: 3,
+		stream: own("grow", memory/16, 100), streamSize: memory/16 + beside, streamEvery: 1500 * time.Millisecond,
+	}
+	const small = 0.3
+	add := func(kind, about string, sixteenths resource.Amount, reads int, sizes ...float64) {
+		largest := memory / 16 * sixteenths
+		m.programs = append(m.programs, hungry{name: kind, about: about, peak: largest + beside, least: memory / 10, sizes: sizes,
+			command: func(share float64, _ resource.Amount) []string {
+				return own(kind, resource.Amount(share*float64(largest)), int(share*float64(reads)))
+			}})
+	}
+	add("grow", "a working set that grows", 8, 9000, 1, small, small)
+	add("swell", "one that swells and shrinks twice", 7, 9000, small, 1, small)
+	add("sort", "a sort of numbers in memory", 6, 0, small, small, 1)
+	return m
+}
+
+// nodeMemory is how much of a machine's memory the FLEX part manages: a quarter, 384 to 640 MiB.
+func nodeMemory(machine resource.Amount) resource.Amount {
+	const unit = 64 * resource.MiB
+	return min(640*resource.MiB, max(384*resource.MiB, machine/4/unit*unit))
+}
+
+// hungryJob is one job of a mix.
+type hungryJob struct {
+	program *hungry
+	share   float64
+}
+
+// jobs are those of all programs, one program after the other, round and round.
+func (m *flexMix) jobs() []hungryJob {
+	var all []hungryJob
+	for i := 0; ; i++ {
+		n := len(all)
+		for p := range m.programs {
+			if i < len(m.programs[p].sizes) {
+				all = append(all, hungryJob{&m.programs[p], m.programs[p].sizes[i]})
+			}
+		}
+		if len(all) == n {
+			return all
+		}
+	}
+}
+
+// job is what is submitted for j under an allocation.
+func (j *hungryJob) job(m *flexMix, a *allocation) (cluster.Job, []string) {
+	size := a.size(j.program)
+	most := size
+	if a.class == cluster.Flex {
+		most = m.node[resource.Memory]
+	}
+	stage := cluster.Stage{Name: j.program.name, Tasks: 1, Ideal: resource.Of(m.cpu, size)}
+	if a.class == cluster.Flex {
+		stage.MaxMemory = most
+	}
+	return cluster.Job{Name: j.program.name, Class: a.class, MaxAttempts: m.attempts, Stages: []cluster.Stage{stage}}, j.program.command(j.share, most)
+}

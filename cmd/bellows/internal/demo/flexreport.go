@@ -1,0 +1,104 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// WriteFlex prints what came of the FLEX part, for people.
+func WriteFlex(w io.Writer, r *FlexResult) error {
+	var t text
+	t.WriteString("\n")
+	if r.Why != "" {
+		t.say("The FLEX part was left out: %s.", r.Why)
+	} else {
+		t.flex(r)
+	}
+	_, err := io.WriteString(w, t.String())
+	return err
+}
+
+// flexLegend says what the columns are.
+const flexLegend = "KILLS are of programs, for memory: each was retried, up to three attempts; JOB RUNTIME is the mean from submission to end of jobs that finished; USED is the memory that programs held over that of the node, RUNNING how many ran at once, suspended ones left out."
+
+func (t *text) flex(r *FlexResult) {
+	t.say("%d jobs whose memory comes and goes share %s and %s cores with a stream of short REGULAR jobs. Medians of %s, with the least and the most.",
+		r.Jobs, resource.FormatMemory(r.Node[resource.Memory]), resource.FormatCPU(r.Node[resource.CPU]), rounds(r.Summaries[0].Rounds))
+	t.WriteString("\n")
+	times := [][]string{{"ALLOCATION", "FINISHED", "KILLS", "MAKESPAN, s", "JOB RUNTIME, s"}}
+	memory := [][]string{{"ALLOCATION", "USED, %", "RUNNING", "SUSPENDED", "MOST IN SWAP"}}
+	stream := [][]string{{"SHORT JOBS BESIDE", "JOBS", "p50, s", "p95, s", "p99, s"}}
+	for _, s := range r.Summaries {
+		times = append(times, []string{s.Allocation, s.Finished.spread(0, 1), s.Kills.spread(0, 1), s.Makespan.spread(1, 1), s.Runtime.spread(1, 1)})
+		memory = append(memory, []string{s.Allocation, s.Used.spread(0, 0.01), fmt.Sprintf("%.2f", s.AtOnce.Median), fmt.Sprintf("%.2f", s.Suspended.Median),
+			resource.FormatMemory(s.Swapped / resource.MiB * resource.MiB)})
+		l := s.Stream
+		jobs := fmt.Sprint(l.Jobs)
+		if l.Finished < l.Jobs {
+			jobs = fmt.Sprintf("%d of %d", l.Finished, l.Jobs)
+		}
+		stream = append(stream, []string{s.Allocation, jobs, fmt.Sprintf("%.2f", l.P50), fmt.Sprintf("%.2f", l.P95), fmt.Sprintf("%.2f", l.P99)})
+	}
+	t.table(times)
+	t.table(memory)
+	t.table(stream)
+	t.say("%s", flexLegend)
+	t.WriteString("\n")
+	for _, s := range r.Summaries {
+		t.say("%s: %s.", s.Allocation, s.About)
+	}
+	t.WriteString("\n")
+	for _, c := range flexClaims(r) {
+		t.say("%s: %s", c.verdict(), c.text)
+	}
+	t.flexOthers(r)
+}
+
+// claim is a sentence that holds or does not.
+type claim struct {
+	text  string
+	holds bool
+}
+
+func (c *claim) verdict() string {
+	if c.holds {
+		return "Holds"
+	}
+	return "Does not hold"
+}
+
+// flexClaims are what FLEX containers promise, beside what came of it.
+func flexClaims(r *FlexResult) []claim {
+	peak, half, flex := &r.Summaries[0], &r.Summaries[1], &r.Summaries[2]
+	jobs := float64(r.Jobs)
+	claims := []claim{
+		{fmt.Sprintf("too little memory kills with fixed containers (%.0f kills, %.0f of %d jobs finished) and not with FLEX (%.0f kills, %.0f finished).",
+			half.Kills.Median, half.Finished.Median, r.Jobs, flex.Kills.Median, flex.Finished.Median),
+			half.Kills.Least > 0 && flex.Kills.Most == 0 && flex.Finished.Least == jobs},
+	}
+	words := "FLEX ends %.2f times as fast as containers of the peak: it ran %.2f jobs at once, they %.2f"
+	if flex.Rounds > 1 && !flex.Makespan.Clearly(peak.Makespan) && !peak.Makespan.Clearly(flex.Makespan) {
+		words += " (their rounds overlap)"
+	}
+	claims = append(claims,
+		claim{fmt.Sprintf(words+".", peak.Makespan.Median/flex.Makespan.Median, flex.AtOnce.Median, peak.AtOnce.Median), flex.Makespan.Median < peak.Makespan.Median},
+		claim{fmt.Sprintf("FLEX uses more of the memory: %.0f %% instead of %.0f %%.", 100*flex.Used.Median, 100*peak.Used.Median), flex.Used.Median > peak.Used.Median},
+		claim{fmt.Sprintf("short jobs wait less beside FLEX: p95 %.2f s instead of %.2f s.", flex.Stream.P95, peak.Stream.P95), flex.Stream.P95 < peak.Stream.P95})
+	return claims
+}
+
+// flexOthers says how much the rest of the machine disturbed.
+func (t *text) flexOthers(r *FlexResult) {
+	most := 0.0
+	for _, s := range r.Summaries {
+		if s.Others != nil {
+			most = max(most, s.Others.Most)
+		}
+	}
+	if most > disturbing {
+		t.WriteString("\n")
+		t.say("Other work on this machine, swapping among it, kept up to %.1f of its cores busy meanwhile.", most)
+	}
+}

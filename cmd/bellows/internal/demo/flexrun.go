@@ -1,0 +1,348 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// FlexRun is one run of the mix of the FLEX part under one allocation. Times count from its beginning.
+type FlexRun struct {
+	Allocation string    `json:"allocation"`
+	Round      int       `json:"round"` // from 1
+	Jobs       []FlexJob `json:"jobs"`
+	Stream     []FlexJob `json:"stream"`
+	// Others is how many cores everything else on the machine kept busy, on average; nil is unknown.
+	Others *float64 `json:"other_cores,omitempty"`
+	// Swapped is the most that lay in swap at a time.
+	Swapped resource.Amount `json:"swapped_bytes_max"`
+	samples []sample
+}
+
+// FlexJob is a job in a FlexRun.
+type FlexJob struct {
+	Name      string        `json:"name"`
+	Submitted time.Duration `json:"submitted_ns"`
+	Started   time.Duration `json:"started_ns"` // the newest attempt; 0 is never
+	Ended     time.Duration `json:"ended_ns"`
+	Finished  bool          `json:"finished"` // its program ended well, and what it computed was right
+	// Attempts is how often its program was started, Kills how often it was killed for memory, by the kernel or by bellows.
+	Attempts int `json:"attempts"`
+	Kills    int `json:"kills"`
+	// Refused is how often the machine did not start it, for want of memory.
+	Refused int `json:"refused"`
+	// Wrong is what failed beside memory: a wrong result, a lost program.
+	Wrong string `json:"wrong,omitempty"`
+	id    cluster.JobID
+}
+
+// sample is what containers hold at one time.
+type sample struct {
+	at         time.Duration
+	containers []held
+}
+
+// held is what one container holds.
+type held struct {
+	id                     cluster.ContainerID
+	anonymous, swap, limit resource.Amount
+	suspended              bool
+}
+
+// Makespan is the time until the last of the jobs ended.
+func (r *FlexRun) Makespan() time.Duration {
+	var last time.Duration
+	for _, j := range r.Jobs {
+		last = max(last, j.Ended)
+	}
+	return last
+}
+
+// Finished and Kills count over the jobs.
+func (r *FlexRun) Finished() (n int) {
+	for _, j := range r.Jobs {
+		if j.Finished {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *FlexRun) Kills() (n int) {
+	for _, j := range r.Jobs {
+		n += j.Kills
+	}
+	return n
+}
+
+// MeanRuntime is the mean time from submission to end of the jobs that finished; 0 if none did.
+func (r *FlexRun) MeanRuntime() time.Duration {
+	var all time.Duration
+	for _, j := range r.Jobs {
+		if j.Finished {
+			all += j.Ended - j.Submitted
+		}
+	}
+	return all / time.Duration(max(1, r.Finished()))
+}
+
+// over integrates what a sample says over the makespan, and divides by it.
+func (r *FlexRun) over(of func(s *sample) float64) float64 {
+	total, end := 0.0, r.Makespan()
+	for i := range r.samples {
+		until := end
+		if i+1 < len(r.samples) {
+			until = min(end, r.samples[i+1].at)
+		}
+		total += of(&r.samples[i]) * max(0, until-r.samples[i].at).Seconds()
+	}
+	return total / max(end.Seconds(), 1e-9)
+}
+
+// Used is what programs held in memory, on average over the makespan, bytes.
+func (r *FlexRun) Used() float64 {
+	return r.over(func(s *sample) float64 {
+		var all resource.Amount
+		for _, c := range s.containers {
+			all += c.anonymous
+		}
+		return float64(all)
+	})
+}
+
+// AtOnce is how many of the jobs' containers ran and were not suspended, Suspended how many were, on average over the
+// makespan.
+func (r *FlexRun) AtOnce() float64 {
+	return r.over(func(s *sample) float64 { return r.count(s, false) })
+}
+func (r *FlexRun) Suspended() float64 {
+	return r.over(func(s *sample) float64 { return r.count(s, true) })
+}
+
+func (r *FlexRun) count(s *sample, suspended bool) float64 {
+	n := 0
+	for _, c := range s.containers {
+		if c.suspended == suspended && slices.ContainsFunc(r.Jobs, func(j FlexJob) bool { return j.id == c.id.Task.Job }) {
+			n++
+		}
+	}
+	return float64(n)
+}
+
+// Wrong returns what went wrong beside memory, of the first job of which something did.
+func (r *FlexRun) Wrong() error {
+	for _, j := range slices.Concat(r.Jobs, r.Stream) {
+		if j.Wrong != "" {
+			return fmt.Errorf("round %d, %s: job %s: %s", r.Round, r.Allocation, j.Name, j.Wrong)
+		}
+	}
+	return nil
+}
+
+// flexPolicy decides who starts in the FLEX part.
+var flexPolicy = configuration{policy: "fair"}
+
+// runFlex runs the mix on this machine under an allocation.
+func runFlex(ctx context.Context, work string, mix *flexMix, a *allocation, seen func(ended, all int)) (r *FlexRun, err error) {
+	m, err := openMachine(work, &flexPolicy, mix.node)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.close(ctx)) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f := &flexInProgress{machine: m, mix: mix, dir: filepath.Join(work, inputDir), begun: time.Now(), run: &FlexRun{Allocation: a.name}}
+	busyBefore, known := busyTime()
+	var sampling sync.WaitGroup
+	sampling.Go(func() { f.sample(ctx) })
+	err = f.play(ctx, a, seen)
+	cancel()
+	sampling.Wait()
+	if err != nil {
+		return nil, err
+	}
+	f.finish(busyBefore, known)
+	return f.run, nil
+}
+
+// flexInProgress is a run that goes on.
+type flexInProgress struct {
+	machine *machine
+	mix     *flexMix
+	dir     string
+	begun   time.Time
+	run     *FlexRun
+	cpu     atomic.Int64 // ns, of programs that have ended
+}
+
+func (f *flexInProgress) submit(ctx context.Context, j cluster.Job, args []string) (cluster.JobID, error) {
+	id, err := f.machine.driver.Submit(ctx, live.Submission{Job: j, Commands: []trace.Command{{Args: args}}, Caller: caller(), Env: environment(), Dir: f.dir})
+	if err != nil {
+		return 0, fmt.Errorf("submit job %q: %w", j.Name, err)
+	}
+	return id, nil
+}
+
+// play submits the jobs and, beside them, the stream, and waits for all.
+func (f *flexInProgress) play(ctx context.Context, a *allocation, seen func(ended, all int)) error {
+	stream, stop := context.WithCancel(ctx)
+	defer stop()
+	var streaming sync.WaitGroup
+	var streamed []FlexJob
+	var streamErr error
+	streaming.Go(func() { streamed, streamErr = f.stream(ctx, stream) })
+	all := f.mix.jobs()
+	var ids []cluster.JobID
+	for i := range all {
+		if err := pause(ctx, time.Until(f.begun.Add(time.Duration(i)*f.mix.every))); err != nil {
+			return err
+		}
+		job, args := all[i].job(f.mix, a)
+		id, err := f.submit(ctx, job, args)
+		if err != nil {
+			return err
+		}
+		ids = append(ids, id)
+	}
+	for i, id := range ids {
+		seen(i, len(ids))
+		j, err := f.await(ctx, id)
+		if err != nil {
+			return err
+		}
+		j.Name = fmt.Sprintf("%s %.2g", j.Name, all[i].share)
+		f.run.Jobs = append(f.run.Jobs, j)
+	}
+	stop()
+	streaming.Wait()
+	f.run.Stream = streamed
+	return streamErr
+}
+
+// stream submits short jobs until more ends, and waits for those that are there.
+func (f *flexInProgress) stream(ctx, more context.Context) ([]FlexJob, error) {
+	var ids []cluster.JobID
+	stage := cluster.Stage{Name: "short", Tasks: 1, Ideal: resource.Of(f.mix.cpu, f.mix.streamSize)}
+	for i := 0; ; i++ {
+		// It begins in the middle of an interval, lest the first is always alone.
+		at := f.mix.streamEvery/2 + time.Duration(i)*f.mix.streamEvery
+		if pause(more, time.Until(f.begun.Add(at))) != nil {
+			break
+		}
+		id, err := f.submit(ctx, cluster.Job{Name: "short", MaxAttempts: f.mix.attempts, Stages: []cluster.Stage{stage}}, f.mix.stream)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	var jobs []FlexJob
+	for _, id := range ids {
+		j, err := f.await(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs, nil
+}
+
+// pause waits for a time, less if ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// await waits for the end of a job.
+func (f *flexInProgress) await(ctx context.Context, id cluster.JobID) (FlexJob, error) {
+	j, err := f.machine.driver.Wait(ctx, id)
+	if err != nil {
+		return FlexJob{}, fmt.Errorf("wait for job %d: %w", id, err)
+	}
+	out := FlexJob{Name: j.Name, Submitted: j.Submitted.Sub(f.begun), Ended: j.Finished.Sub(f.begun), Finished: j.Status == cluster.StatusSucceeded.String(), id: id}
+	runs, err := f.machine.store.Tasks(ctx, id)
+	if err != nil {
+		return FlexJob{}, fmt.Errorf("look up the attempts of job %d: %w", id, err)
+	}
+	for i := range runs {
+		out.take(&runs[i], f)
+	}
+	if !out.Finished && out.Kills == 0 && out.Refused == 0 && out.Wrong == "" {
+		out.Wrong = "ended as " + j.Status + ": " + j.Detail
+	}
+	return out, nil
+}
+
+// take counts one attempt.
+func (j *FlexJob) take(t *store.Task, f *flexInProgress) {
+	if t.Exit == nil && t.Outcome != cluster.Preempted {
+		j.Refused++ // it never began
+		return
+	}
+	j.Attempts++
+	if t.Started > 0 {
+		j.Started = time.Unix(0, int64(t.Started)).Sub(f.begun)
+	}
+	if t.Exit != nil {
+		f.cpu.Add(int64(t.Exit.CPUTime))
+	}
+	switch {
+	case t.Outcome == cluster.Succeeded:
+	case t.Outcome == cluster.OutOfMemory, t.Outcome == cluster.Preempted, t.Exit.OOMKills > 0, f.mix.outOfMemory > 0 && t.Exit.Code == f.mix.outOfMemory:
+		j.Kills++
+	default:
+		j.Wrong = fmt.Sprintf("ended as %s with exit code %d: %s", t.Outcome, t.Exit.Code, t.Detail)
+	}
+}
+
+// finish adds what is known at the end.
+func (f *flexInProgress) finish(busyBefore time.Duration, known bool) {
+	busyAfter, stillKnown := busyTime()
+	if !known || !stillKnown {
+		return
+	}
+	others := max(0, (busyAfter-busyBefore-time.Duration(f.cpu.Load())).Seconds()/time.Since(f.begun).Seconds())
+	f.run.Others = &others
+}
+
+// sample records what containers hold until ctx ends.
+func (f *flexInProgress) sample(ctx context.Context) {
+	const every = 100 * time.Millisecond
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		s := sample{at: time.Since(f.begun)}
+		swapped := resource.Amount(0)
+		for id, r := range f.machine.agent.Readings() {
+			h := held{id: id, suspended: r.State == "suspended"}
+			for to, from := range map[*resource.Amount]*int64{&h.anonymous: r.Anonymous, &h.swap: r.Swap, &h.limit: r.Limit} {
+				if from != nil {
+					*to = resource.Amount(*from)
+				}
+			}
+			swapped += h.swap
+			s.containers = append(s.containers, h)
+		}
+		f.run.samples = append(f.run.samples, s)
+		f.run.Swapped = max(f.run.Swapped, swapped)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
