@@ -61,12 +61,7 @@ func (x *relaxation) ascend(iterations int) float64 {
 		x.climb(used, highest+ahead*math.Abs(highest)-value)
 		value = x.evaluate(used)
 		if value > highest {
-			if value-highest < 0.1*ahead*math.Abs(highest) {
-				stuck++
-			} else {
-				stuck = 0
-			}
-			highest = value
+			highest, stuck = value, 0
 			x.save(best)
 		} else {
 			stuck++

@@ -7,7 +7,7 @@ import (
 )
 
 // DefaultIterations is how many steps the interval bound takes.
-const DefaultIterations = 60
+const DefaultIterations = 80
 
 // relaxation is the interval bound in the making.
 type relaxation struct {
