@@ -51,7 +51,7 @@ type constraint struct {
 	parts    []float64
 }
 
-// How many intervals there are. Twice as many give a bound less than 1 % better.
+// How many intervals there are: see docs/decisions/0008-lower-bounds.md for what they bring and cost.
 const (
 	intervals     = 150
 	intervalsMany = 60 // for more than manyChains
