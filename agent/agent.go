@@ -62,6 +62,7 @@ type Agent struct {
 	close       context.CancelFunc
 	starting    chan struct{} // bounds how many containers are being started at once
 	keeper      *keeper
+	patience    patience
 
 	mu         sync.Mutex
 	containers map[cluster.ContainerID]*container // being started or running
@@ -114,7 +115,10 @@ func Open(c Config) (*Agent, error) {
 		a.Close()
 		return nil, err
 	}
-	if err := a.takeInventory(); err != nil {
+	err = a.takeInventory()
+	// What was found is told at once: beside a part of it there would seem to be room.
+	a.keeper.begin()
+	if err != nil {
 		a.Close()
 		return nil, err
 	}
@@ -178,6 +182,7 @@ func (a *Agent) Close() {
 	a.close()
 	a.events.close()
 	if a.keeper != nil {
+		<-a.keeper.done
 		<-a.keeper.swap.saved
 	}
 }

@@ -34,6 +34,16 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "allocate" {
 		allocate(os.Args[2])
 	}
+	if len(os.Args) > 2 && os.Args[1] == "daemon" {
+		daemon(os.Args[2])
+		os.Exit(0)
+	}
+	if len(os.Args) > 3 && os.Args[1] == "hostile" {
+		hostile(os.Args[2:])
+	}
+	if len(os.Args) > 3 && os.Args[1] == "pattern" {
+		pattern(os.Args[2], os.Args[3])
+	}
 	if len(os.Args) > 3 && os.Args[1] == "hold" {
 		hold(os.Args[2], os.Args[3])
 	}
@@ -87,7 +97,7 @@ func newBench(t *testing.T) *bench {
 func (b *bench) open() {
 	b.t.Helper()
 	a, err := Open(Config{Dir: b.dir, Node: "n1", Capacity: resource.Of(2000, resource.GiB), Grace: 300 * time.Millisecond,
-		Log: slog.New(slog.NewTextHandler(b.t.Output(), nil))})
+		Log: slog.New(slog.NewTextHandler(b.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
 		if _, ok := err.(*NoCgroupError); ok {
 			b.t.Skipf("needs a control group with a memory controller: %v", err)

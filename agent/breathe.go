@@ -22,21 +22,20 @@ func envelope(s *spec) memory.Envelope {
 	return e
 }
 
-// breathe carries one action of the memory manager out and returns the limit in force afterwards.
+// breathe carries one action of the memory manager out and returns the limit in force afterwards, 0 if it is not known.
 func (a *Agent) breathe(ctx context.Context, c *container, e memory.Envelope, act memory.Action) (limit resource.Amount, err error) {
 	c.acting.Lock()
 	defer c.acting.Unlock()
 	switch act.Kind {
 	case memory.Grow:
-		if err := setMemory(ctx, c.group, act.Limit); err != nil {
-			return 0, err
+		err = setMemory(ctx, c.group, act.Limit)
+		if err == nil && act.Suspended {
+			a.prefetch(ctx, c.group, act.Limit)
 		}
-		if act.Suspended {
-			prefetch(ctx, c.group, act.Limit)
-		}
-		return act.Limit, nil
+		return limitOf(c.group), err
 	case memory.Shrink:
-		return act.Limit, a.shrink(ctx, c, e, act)
+		err = a.shrink(ctx, c, e, act)
+		return limitOf(c.group), err
 	case memory.Suspend:
 		return 0, a.suspend(ctx, c, e)
 	case memory.Resume:
@@ -50,41 +49,94 @@ func (a *Agent) breathe(ctx context.Context, c *container, e memory.Envelope, ac
 	return 0, fmt.Errorf("action %v: unknown", act.Kind)
 }
 
+// limitOf is the limit in force, 0 if it is not known.
+func limitOf(g *cgroup.Group) resource.Amount {
+	r, err := g.Read()
+	if err != nil {
+		return 0
+	}
+	limit, ok := r.MemoryLimitBytes.Get()
+	if !ok || limit == cgroup.NoLimit {
+		return 0
+	}
+	return resource.Amount(limit)
+}
+
 // prefetch brings back what waits in swap, if all of it fits: faster than by faults when the programs run again. It is no
-// loss if that is impossible.
-func prefetch(ctx context.Context, g *cgroup.Group, limit resource.Amount) {
+// loss if that is impossible, and it may not take longer than faults would.
+func (a *Agent) prefetch(ctx context.Context, g *cgroup.Group, limit resource.Amount) {
 	r, err := g.Read()
 	if err != nil {
 		return
 	}
 	anonymous, _ := r.AnonBytes.Get()
 	swap, _ := r.SwapBytes.Get()
-	if swap > 0 && anonymous+swap <= int64(limit) {
-		_, _ = g.Prefetch(ctx, int64(limit))
+	if swap == 0 || anonymous+swap > int64(limit) || !a.patience.may(time.Now()) {
+		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, a.patience.within(swap))
+	defer cancel()
+	began := time.Now()
+	_, err = g.Prefetch(ctx, int64(limit))
+	a.patience.took(time.Now(), time.Since(began), swap, err)
 }
 
-// shrink lowers the limit. What must go to swap goes in large pieces, while the programs stand still; lowering the limit is
-// quick then.
+// shrink lowers the limit, never raises it. What must go to swap goes in large pieces, while the programs stand still;
+// lowering the limit is quick then. If the kernel cannot keep so low a limit, as much as it can is won.
 func (a *Agent) shrink(ctx context.Context, c *container, e memory.Envelope, act memory.Action) error {
 	r, err := c.group.Read()
 	if err != nil {
 		return err
 	}
-	anonymous, _ := r.AnonBytes.Get()
-	if over := anonymous - int64(act.Limit); over > 0 {
-		if err := c.group.Freeze(ctx); err != nil && !errors.Is(err, cgroup.ErrUnsupported) {
-			return err
+	if limit, ok := r.MemoryLimitBytes.Get(); ok && limit > int64(act.Limit) {
+		anonymous, _ := r.AnonBytes.Get()
+		if over := anonymous - int64(act.Limit); over > 0 {
+			err = a.pushOut(ctx, c, over)
 		}
-		// An ordinary user may not page out others' memory; then lowering the limit does it, more slowly.
-		_, _ = c.group.PageOut(ctx, over)
+		if err == nil {
+			err = setMemory(ctx, c.group, act.Limit)
+		}
+		if errors.Is(err, cgroup.ErrBusy) && ctx.Err() == nil { // its programs write meanwhile
+			err = a.pushOut(ctx, c, anonymous-int64(act.Limit))
+			if err == nil {
+				err = setMemory(ctx, c.group, act.Limit)
+			}
+		}
+		if err != nil {
+			settleFor(ctx, c.group, limit)
+		}
 	}
-	err = setMemory(ctx, c.group, act.Limit)
-	switch {
-	case act.Suspended:
-		return errors.Join(err, a.suspend(context.WithoutCancel(ctx), c, e))
-	default:
-		return errors.Join(err, a.resume(context.WithoutCancel(ctx), c))
+	// Whatever became of it, its programs stand still or run as the manager believes.
+	back := context.WithoutCancel(ctx)
+	if act.Suspended {
+		return errors.Join(err, a.suspend(back, c, e))
+	}
+	return errors.Join(err, a.resume(back, c))
+}
+
+// pushOut makes the programs stand still and swaps out so many bytes of what they hold.
+func (a *Agent) pushOut(ctx context.Context, c *container, bytes int64) error {
+	if err := c.group.Freeze(ctx); err != nil && !errors.Is(err, cgroup.ErrUnsupported) {
+		return err
+	}
+	if bytes > 0 {
+		// An ordinary user may not page out others' memory; then lowering the limit does it, more slowly.
+		_, _ = c.group.PageOut(ctx, bytes)
+	}
+	return nil
+}
+
+// settleFor lowers the limit to what is used now, if that is less than it was.
+func settleFor(ctx context.Context, g *cgroup.Group, was int64) {
+	const spare, soon = 4 << 20, 5 * time.Second
+	r, err := g.Read()
+	if err != nil {
+		return
+	}
+	if usage, ok := r.MemoryBytes.Get(); ok && usage+spare < was {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), soon)
+		defer cancel()
+		_ = g.Apply(ctx, cgroup.Limits{MemoryBytes: cgroup.At(usage + spare)}) // the manager reads what came of it
 	}
 }
 
@@ -117,7 +169,14 @@ func (a *Agent) suspend(ctx context.Context, c *container, e memory.Envelope) er
 			}
 		}
 	}
-	return c.group.Freeze(ctx)
+	err := c.group.Freeze(ctx)
+	if !errors.Is(err, cgroup.ErrUnsupported) {
+		return err
+	}
+	if _, ok := c.group.Has(cgroup.CPU); !ok {
+		return nil // Nothing can stop it; it goes on at the speed of swap.
+	}
+	return c.group.Apply(ctx, cgroup.Limits{CPUMillicores: cgroup.At(suspendedMillicores)})
 }
 
 // resume lets the programs run as they were granted.

@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,12 +14,14 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// flexOrder starts a program that holds so many MiB for so long, in a FLEX container that begins with 64 MiB.
-func (b *bench) flexOrder(mib int, seconds float64) cluster.Order {
-	o := b.order(os.Args[0], "hold", fmt.Sprint(mib), fmt.Sprint(seconds))
-	o.Launch.Class = cluster.Flex
-	o.Launch.Breathing = &cluster.Breathing{Max: resource.GiB, Rank: int(o.Container.Task.Job)}
-	return o
+// flexOrder starts a program that holds so many MiB until it is killed, in a FLEX container that begins with 64 MiB.
+func (b *bench) flexOrder(mib int) cluster.Order {
+	return breathing(b.order(os.Args[0], "hold", fmt.Sprint(mib), "1000"), 64*resource.MiB, resource.GiB)
+}
+
+// gatedOrder is one that checks what it holds and ends when the gate opens.
+func (b *bench) gatedOrder(mib int, gate string) cluster.Order {
+	return breathing(b.order(os.Args[0], "pattern", fmt.Sprint(mib), gate), 64*resource.MiB, resource.GiB)
 }
 
 func (b *bench) reading(id cluster.ContainerID) cluster.Reading { return b.Readings()[id] }
@@ -50,46 +53,57 @@ func show(r cluster.Reading) string {
 }
 
 func TestFlexGrows(t *testing.T) {
-	testswap.Need(t, 768<<20)
+	testswap.Need(t, 256<<20)
 	b := newBench(t)
-	o := b.flexOrder(400, 3)
+	gate := filepath.Join(t.TempDir(), "gate")
+	o := b.gatedOrder(200, gate)
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
-	b.until("400 MiB", o.Container, func(r cluster.Reading) bool { return *r.Anonymous > 390<<20 })
-	if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Succeeded {
-		t.Fatalf("it ended as %s: %s", e.Outcome, e.Detail)
+	b.until("200 MiB", o.Container, func(r cluster.Reading) bool { return *r.Anonymous > 195<<20 })
+	b.openGate(gate, 1)
+}
+
+// openGate lets so many programs end, which must succeed.
+func (b *bench) openGate(gate string, programs int) {
+	b.t.Helper()
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	for range programs {
+		if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Succeeded {
+			b.t.Fatalf("%s ended as %s: %s", e.Task, e.Outcome, e.Detail)
+		}
 	}
 }
 
-// TestFlexGivesWay starts a REGULAR container on a node that a FLEX one has filled.
+// TestFlexGivesWay starts a REGULAR container on a node that has promised all its memory, most of it to a FLEX one.
 func TestFlexGivesWay(t *testing.T) {
-	testswap.Need(t, 768<<20)
+	testswap.Need(t, 256<<20)
 	b := newBench(t)
-	flex := b.flexOrder(700, 5)
+	gate := filepath.Join(t.TempDir(), "gate")
+	flex := b.gatedOrder(200, gate)
 	b.Apply([]cluster.Order{flex})
 	b.next(cluster.DecisionDone)
-	b.until("700 MiB", flex.Container, func(r cluster.Reading) bool { return *r.Anonymous > 690<<20 })
-	regular := b.order(os.Args[0], "hold", "480", "3")
-	regular.Grant = resource.Of(500, 600*resource.MiB)
+	b.until("200 MiB", flex.Container, func(r cluster.Reading) bool { return *r.Anonymous > 195<<20 })
+	regular := b.order("sleep", "1000")
+	regular.Grant = resource.Of(500, 900*resource.MiB)
 	began := time.Now()
 	b.Apply([]cluster.Order{regular})
 	b.next(cluster.DecisionDone)
-	t.Logf("600 MiB reclaimed and started after %v", time.Since(began).Round(time.Millisecond))
+	t.Logf("reclaimed and started after %v", time.Since(began).Round(time.Millisecond))
 	r := b.until("a suspension", flex.Container, func(r cluster.Reading) bool { return r.State == "suspended" })
-	if *r.Limit > 424<<20 || !strings.Contains(r.Why, "is to start needs 600MiB") {
+	if *r.Limit > 124<<20 || !strings.Contains(r.Why, "is to start needs 900MiB") {
 		t.Errorf("beside it: %s", show(r))
 	}
-	for range 2 {
-		if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Succeeded {
-			t.Fatalf("%s ended as %s: %s", e.Task, e.Outcome, e.Detail)
-		}
-	}
+	b.Apply(kill(regular.Container))
+	b.next(cluster.TaskEnded)
+	b.openGate(gate, 1)
 }
 
 // TestSuspendedContainerCanBeKilled: a frozen process does not see that it is to end.
 func TestSuspendedContainerCanBeKilled(t *testing.T) {
 	b := newBench(t)
-	o := b.flexOrder(10, 60)
+	o := b.flexOrder(10)
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	g := b.containers[o.Container].group
@@ -105,7 +119,7 @@ func TestSuspendedContainerCanBeKilled(t *testing.T) {
 // TestNothingStaysFrozen: the agent is gone, the supervisor resumes.
 func TestNothingStaysFrozen(t *testing.T) {
 	b := newBench(t)
-	o := b.flexOrder(10, 60)
+	o := b.flexOrder(10)
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	c := b.containers[o.Container]

@@ -78,7 +78,7 @@ func (a *Agent) recover(id cluster.ContainerID) (cluster.Event, error) {
 		return ok || !held(c.dir)
 	})
 	a.containers[id] = c
-	a.keeper.tell(news{started: found(a.closed, c), of: c})
+	a.keeper.found = append(a.keeper.found, news{started: found(a.closed, c), of: c})
 	go a.watch(c, a.follow(c.dir))
 	at := c.spec.Booked
 	var s started

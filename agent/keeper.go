@@ -24,13 +24,15 @@ type keeper struct {
 	watcher *cgroup.Watcher // nil where the kernel gives no notice
 	news    chan news
 	done    chan struct{}
+	found   []news // containers that were there already; until begin
 
 	// Owned by the goroutine.
 	kept    map[cluster.ContainerID]*kept
 	byGroup map[*cgroup.Group]cluster.ContainerID
-	told    []*cgroup.Group // silent until the next rearm
 	swap    *gauge
 	answers map[cluster.ContainerID]chan<- error // nil: it may start
+
+	deciding sync.Mutex // held while the manager works or is asked
 
 	mu    sync.Mutex
 	state map[cluster.ContainerID]keptState // for people
@@ -40,9 +42,17 @@ type keeper struct {
 type kept struct {
 	container *container
 	envelope  memory.Envelope
-	swap      int64 // at the last reading
-	faults    int64
+	gauge     *cgroup.Gauge
+	held      cgroup.Held // at the last reading
 	traffic   int64
+	limit     resource.Amount
+	suspended bool
+	read      time.Time // when it was last read
+	due       time.Time // when it is to be read again
+	// armed is when the kernel is asked for notice again, zero if it is being asked; deaf is how long it was not asked for the
+	// last time.
+	armed time.Time
+	deaf  time.Duration
 }
 
 // keptState is what people see of a FLEX container.
@@ -62,13 +72,21 @@ type news struct {
 	outcome *memory.Outcome
 }
 
-// How often containers are read without notice, and how soon after a notice the next one is wanted.
+// Between two readings of a container half the time passes in which it would come near its limit at the rate at which it
+// grew, within these bounds; the kernel's notice comes in between. Without notice it is blindInterval at most.
 const (
-	readInterval  = time.Second
-	rearmInterval = 20 * time.Millisecond
+	soonest       = 50 * time.Millisecond
+	latest        = 5 * time.Second
+	blindInterval = time.Second
+	// After a notice the next is asked for so soon; twice as late each time it led to nothing, as under page cache that comes
+	// and goes.
+	shortDeaf = 20 * time.Millisecond
+	longDeaf  = time.Second
+	// What is due within so much time is done at once.
+	together = 25 * time.Millisecond
 )
 
-// newKeeper starts the goroutine; it ends with the agent.
+// newKeeper returns a keeper that does not work yet.
 func newKeeper(a *Agent) (*keeper, error) {
 	m, err := memory.New(memory.Default())
 	if err != nil {
@@ -80,10 +98,12 @@ func newKeeper(a *Agent) (*keeper, error) {
 	if k.watcher, err = cgroup.NewWatcher(); err != nil {
 		a.log.Warn("the kernel gives no notice of memory pressure; containers are read every second", "error", err)
 	}
-	go k.run()
 	go k.swap.keepCount()
 	return k, nil
 }
+
+// begin starts the goroutine, which ends with the agent.
+func (k *keeper) begin() { go k.run() }
 
 // tell passes news on unless the agent is closed.
 func (k *keeper) tell(n news) {
@@ -112,15 +132,15 @@ func (k *keeper) run() {
 		defer k.watcher.Close()
 		notices = k.watcher.Notices()
 	}
-	read := time.NewTicker(readInterval)
-	defer read.Stop()
+	look := time.NewTimer(latest)
+	defer look.Stop()
 	wake := time.NewTimer(0)
 	defer wake.Stop()
-	rearm := time.NewTimer(rearmInterval)
-	defer rearm.Stop()
 	lease := time.NewTicker(leaseRenewal)
 	defer lease.Stop()
 	k.renewLease()
+	k.adopt()
+	look.Reset(0)
 	for {
 		var in memory.Input
 		select {
@@ -138,32 +158,80 @@ func (k *keeper) run() {
 				}
 			}
 		case g := <-notices:
-			k.told = append(k.told, g)
-			k.read(k.byGroup[g], true, &in)
-			rearm.Reset(rearmInterval)
-		case <-rearm.C:
-			for _, g := range k.told {
-				k.watcher.Rearm(g)
-			}
-			k.told = k.told[:0]
-			continue
-		case <-read.C:
-			if len(k.kept) == 0 {
-				continue
-			}
-			k.readAll(&in)
+			k.hear(g, &in)
+		case <-look.C:
+			k.lookAround(&in)
 		case <-wake.C:
 		case <-k.agent.closed.Done():
 			return
 		}
-		in.Node = &memory.NodeReading{Memory: k.agent.config.Capacity[resource.Memory], SwapFree: k.swap.free()}
-		for _, a := range k.manager.Step(now(), in) {
-			k.carryOut(a)
-		}
+		k.decide(in)
+		look.Reset(time.Until(k.nextLook()))
 		if next := k.manager.Next(); next != timeline.Never {
 			wake.Reset(time.Duration(next - now()))
 		}
 	}
+}
+
+// adopt takes over what was found.
+func (k *keeper) adopt() {
+	var in memory.Input
+	for _, n := range k.found {
+		k.takeNews(n, &in)
+	}
+	k.found = nil
+	k.decide(in)
+}
+
+// decide lets the manager work and passes on what it wants.
+func (k *keeper) decide(in memory.Input) {
+	in.Node = &memory.NodeReading{Memory: k.agent.config.Capacity[resource.Memory], SwapFree: k.swap.free()}
+	k.deciding.Lock()
+	actions := k.manager.Step(now(), in)
+	k.deciding.Unlock()
+	for _, a := range actions {
+		k.carryOut(a)
+	}
+}
+
+// hear reads a group of which the kernel gave notice.
+func (k *keeper) hear(g *cgroup.Group, in *memory.Input) {
+	id, ok := k.byGroup[g]
+	if !ok {
+		return
+	}
+	k.read(id, true, in)
+	c := k.kept[id]
+	c.deaf = min(max(2*c.deaf, shortDeaf), longDeaf)
+	c.armed = time.Now().Add(c.deaf)
+}
+
+// lookAround does what is due: it reads containers, and asks the kernel for notice again.
+func (k *keeper) lookAround(in *memory.Input) {
+	soon := time.Now().Add(together)
+	for id, c := range k.kept {
+		if !c.armed.IsZero() && c.armed.Before(soon) {
+			c.armed = time.Time{}
+			k.watcher.Rearm(c.container.group)
+		}
+		if c.due.Before(soon) {
+			k.read(id, false, in)
+		}
+	}
+}
+
+// nextLook is when something is due.
+func (k *keeper) nextLook() time.Time {
+	next := time.Now().Add(latest)
+	for _, c := range k.kept {
+		if c.due.Before(next) {
+			next = c.due
+		}
+		if !c.armed.IsZero() && c.armed.Before(next) {
+			next = c.armed
+		}
+	}
+	return next
 }
 
 func (k *keeper) takeNews(n news, in *memory.Input) {
@@ -179,7 +247,13 @@ func (k *keeper) takeNews(n news, in *memory.Input) {
 		k.readAll(in) // what is reclaimed for it must be judged by what is held now
 	case n.outcome != nil:
 		in.Outcomes = append(in.Outcomes, *n.outcome)
-		k.read(n.of.id, false, in)
+		if c, ok := k.kept[n.of.id]; ok {
+			if n.outcome.Limit > 0 {
+				c.limit = n.outcome.Limit
+			}
+			c.deaf = 0
+			k.read(n.of.id, false, in)
+		}
 	default:
 		in.Ended = append(in.Ended, n.ended)
 		k.drop(n.ended)
@@ -187,7 +261,11 @@ func (k *keeper) takeNews(n news, in *memory.Input) {
 }
 
 func (k *keeper) keep(c *container, s *memory.Started) {
-	k.kept[c.id] = &kept{container: c, envelope: s.Envelope}
+	gauge, err := c.group.Gauge()
+	if err != nil {
+		return // it is about to end
+	}
+	k.kept[c.id] = &kept{container: c, envelope: s.Envelope, gauge: gauge, limit: max(s.Limit, s.Min), suspended: s.Suspended, due: time.Now()}
 	k.note(c.id, s.Suspended, memory.Reason{})
 	k.byGroup[c.group] = c.id
 	if k.watcher != nil {
@@ -203,6 +281,7 @@ func (k *keeper) drop(id cluster.ContainerID) {
 	if k.watcher != nil {
 		k.watcher.Remove(c.container.group)
 	}
+	c.gauge.Close()
 	delete(k.byGroup, c.container.group)
 	delete(k.kept, id)
 	k.mu.Lock()
@@ -223,18 +302,32 @@ func (k *keeper) read(id cluster.ContainerID, pressed bool, in *memory.Input) {
 	if !ok {
 		return
 	}
-	r, err := c.container.group.Read()
+	moment := time.Now()
+	held, err := c.gauge.Read()
 	if err != nil {
+		c.due = moment.Add(latest)
 		return // it is about to end
 	}
-	anonymous, _ := r.AnonBytes.Get()
-	swap, _ := r.SwapBytes.Get()
-	faults, _ := r.AnonRefaults.Get()
 	const page = 4096
-	c.traffic += max(swap-c.swap, c.swap-swap) + max(0, faults-c.faults)*page
-	c.swap, c.faults = swap, faults
-	in.Readings = append(in.Readings, memory.Reading{Container: id, Anonymous: resource.Amount(anonymous),
-		Swap: resource.Amount(swap), SwapTraffic: c.traffic, Pressed: pressed})
+	c.traffic += max(held.SwapBytes-c.held.SwapBytes, c.held.SwapBytes-held.SwapBytes) + max(0, held.AnonRefaults-c.held.AnonRefaults)*page
+	c.due = moment.Add(c.rest(held, moment.Sub(c.read), k.watcher == nil))
+	c.held, c.read = held, moment
+	in.Readings = append(in.Readings, memory.Reading{Container: id, Anonymous: resource.Amount(held.AnonBytes),
+		Swap: resource.Amount(held.SwapBytes), SwapTraffic: c.traffic, Pressed: pressed})
+}
+
+// rest returns how long a container need not be read, given what it holds now and how long ago it was read.
+func (c *kept) rest(now cgroup.Held, since time.Duration, blind bool) time.Duration {
+	most := latest
+	if blind || c.suspended || now.SwapBytes != c.held.SwapBytes {
+		most = blindInterval
+	}
+	if grew := now.AnonBytes - c.held.AnonBytes; grew > 0 && !c.suspended {
+		near := max(0, int64(c.limit)*9/10-now.AnonBytes)
+		half := float64(since) * float64(near) / float64(grew) / 2
+		most = time.Duration(min(float64(most), half))
+	}
+	return max(most, soonest)
 }
 
 // carryOut passes an action on. Only answers are given at once.
@@ -258,7 +351,9 @@ func (k *keeper) carryOut(a memory.Action) {
 	k.agent.log.Debug("memory", "container", a.Container, "action", a.Kind, "limit", a.Limit, "why", a.Reason.Words())
 	switch a.Kind {
 	case memory.Suspend, memory.Resume, memory.Grow, memory.Shrink:
-		k.note(a.Container, a.Suspended, a.Reason)
+		// A resize leaves it as it is.
+		c.suspended = a.Kind == memory.Suspend || a.Kind != memory.Resume && a.Suspended
+		k.note(a.Container, c.suspended, a.Reason)
 	}
 	go k.perform(c.container, c.envelope, a)
 }
@@ -281,12 +376,21 @@ func (k *keeper) note(id cluster.ContainerID, suspended bool, why memory.Reason)
 // describe adds what the manager knows to a reading.
 func (k *keeper) describe(id cluster.ContainerID, r *cluster.Reading) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	if s, ok := k.state[id]; ok {
-		r.State, r.Why, r.Since = "running", s.why, s.since
-		if s.suspended {
-			r.State = "suspended"
-		}
+	s, ok := k.state[id]
+	k.mu.Unlock()
+	if !ok {
+		return
+	}
+	r.State, r.Why, r.Since = "running", s.why, s.since
+	if !s.suspended {
+		return
+	}
+	r.State = "suspended"
+	k.deciding.Lock()
+	at, likely := k.manager.Outlook(id)
+	k.deciding.Unlock()
+	if in := time.Duration(at - now()); likely && in > 0 {
+		r.Why = fmt.Sprintf("%s; likely to go on in %v", r.Why, in.Round(time.Second))
 	}
 }
 

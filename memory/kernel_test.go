@@ -375,6 +375,9 @@ func randomKernel(t testing.TB, r *rand.Rand, p Parameters) *kernel {
 		pr.sets = []resource.Amount{pr.Min}
 		if r.IntN(3) > 0 {
 			pr.Class, pr.Min, pr.Max = cluster.Flex, resource.Amount(1+r.IntN(4))<<20, k.memory
+			if r.IntN(4) == 0 {
+				pr.Max = pr.Min + resource.Amount(r.IntN(int(k.memory-pr.Min)))
+			}
 			pr.sets = nil
 			for range 10 {
 				pr.sets = append(pr.sets, resource.Amount(1+r.IntN(int(k.memory)>>20))<<20)

@@ -128,6 +128,9 @@ func (m *Manager) add(s *Started) {
 		c.limit = c.Min
 	}
 	c.target, c.lent = c.limit, c.limit > c.Min
+	if c.lent { // found, and perhaps out of memory a moment ago
+		c.lastShort, c.everShort = m.now, true
+	}
 	if s.Suspended {
 		c.suspend(m.now)
 	}
@@ -272,10 +275,10 @@ func (m *Manager) left() resource.Amount {
 func (m *Manager) settled(c *container) bool { return m.now.Sub(c.turned) >= m.p.Settle }
 
 // resumeMet resumes containers that hold no more than they may: because they were puffed, or because they gave memory
-// back themselves, their swap drained or not.
+// back themselves, their swap drained or not. One that is as large as it may become is resumed whatever it holds.
 func (m *Manager) resumeMet() {
 	for _, c := range m.ordered {
-		if c.suspended && c.idle(m.now) && c.read && c.demand() <= c.limit && m.settled(c) {
+		if c.suspended && c.idle(m.now) && c.read && (c.demand() <= c.limit || c.limit >= c.Max) && m.settled(c) {
 			m.ask(Resume, c, 0, Reason{Code: DemandMet, A: int64(c.demand()), B: int64(c.limit)})
 		}
 	}

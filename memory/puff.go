@@ -67,7 +67,7 @@ func (c *container) least() resource.Amount { return c.limit / 100 }
 // grow adds a share of its limit to c.
 func (m *Manager) grow(c *container, ratio float64, left resource.Amount, why Reason) {
 	more := min(resource.Amount(float64(c.limit)*ratio), left/2, c.Max-c.limit)
-	if more > c.least() {
+	if more > c.least() || more > 0 && c.limit+more == c.Max {
 		m.ask(Grow, c, c.limit+more, why)
 	}
 }
@@ -170,7 +170,7 @@ func (m *Manager) wouldHelp(first *container) bool {
 			could += c.room()
 		}
 	}
-	return could >= first.demand()-first.limit
+	return could >= first.lacks()
 }
 
 // comingFree is what the kernel is about to free.

@@ -1,0 +1,333 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/testswap"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+var (
+	deaths = flag.Int("deaths", 12, "how often TestDaemonDies kills the daemon")
+	seed   = flag.Uint64("seed", 0, "what the random moments of TestDaemonDies come from; 0 is the time")
+)
+
+const crashCapacity = 256 * resource.MiB
+
+// daemon is an agent in a process of its own: orders come in as lines of JSON, events go out.
+func daemon(dir string) {
+	a, err := Open(Config{Dir: dir, Node: "n1", Capacity: resource.Of(2000, crashCapacity), Grace: 300 * time.Millisecond,
+		Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	go func() {
+		in := json.NewDecoder(os.Stdin)
+		for {
+			var o cluster.Order
+			if in.Decode(&o) != nil {
+				os.Exit(0)
+			}
+			a.Apply([]cluster.Order{o})
+		}
+	}()
+	out := json.NewEncoder(os.Stdout)
+	for e := range a.Events() {
+		if out.Encode(e) != nil {
+			os.Exit(0)
+		}
+	}
+}
+
+// pattern fills so many MiB with numbers of its own, changes between all of them and a quarter, and checks them whenever it
+// passes by, until the gate opens. Its exit code is 0 only if nothing was ever lost.
+func pattern(size, gate string) {
+	var mib int
+	fmt.Sscan(size, &mib)
+	block := make([]uint64, mib<<20/8)
+	const page = 512
+	for i := 0; i < len(block); i += page {
+		block[i] = uint64(i) * 2654435761
+	}
+	for round := 0; ; round++ {
+		part := block
+		if round/20%2 == 1 {
+			part = block[:len(block)/4]
+		}
+		for i := 0; i < len(part); i += page {
+			if part[i] != uint64(i)*2654435761 {
+				fmt.Println("lost", i)
+				os.Exit(9)
+			}
+		}
+		time.Sleep(time.Millisecond)
+		if _, err := os.Stat(gate); err == nil && len(part) == len(block) {
+			os.Exit(0)
+		}
+	}
+}
+
+// mortal is a daemon that is killed and started again.
+type mortal struct {
+	t       *testing.T
+	b       *bench // for its orders; it has no agent
+	gate    string
+	command *exec.Cmd
+	orders  *json.Encoder
+	events  chan cluster.Event
+	running map[cluster.ContainerID]bool
+	pending map[cluster.ContainerID]bool
+	ended   map[cluster.ContainerID]cluster.Event
+}
+
+func (m *mortal) start() {
+	m.t.Helper()
+	m.command = exec.Command(os.Args[0], "daemon", m.b.dir)
+	m.command.Stderr = m.t.Output()
+	in, err := m.command.StdinPipe()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	out, err := m.command.StdoutPipe()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if err := m.command.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	m.orders = json.NewEncoder(in)
+	m.events = make(chan cluster.Event, 1000)
+	go func(events chan<- cluster.Event, out io.Reader) {
+		defer close(events)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			var e cluster.Event
+			if json.Unmarshal(lines.Bytes(), &e) == nil {
+				events <- e
+			}
+		}
+	}(m.events, out)
+}
+
+// sync waits until the daemon has told what it found, which must be all that there was.
+func (m *mortal) sync() {
+	m.t.Helper()
+	found := map[cluster.ContainerID]bool{}
+	for {
+		e := m.next(10 * time.Second)
+		id := cluster.ContainerID{Task: e.Task, Run: e.Run}
+		switch e.Kind {
+		case cluster.TaskAdopted:
+			found[id] = true
+		case cluster.Synced:
+			for id := range m.running {
+				if _, over := m.ended[id]; !found[id] && !over {
+					m.t.Fatalf("container %v is lost", id)
+				}
+			}
+			m.running, m.pending = found, map[cluster.ContainerID]bool{}
+			return
+		}
+	}
+}
+
+func (m *mortal) next(within time.Duration) cluster.Event {
+	m.t.Helper()
+	select {
+	case e, ok := <-m.events:
+		if !ok {
+			m.t.Fatal("the daemon ended by itself")
+		}
+		m.note(e)
+		return e
+	case <-time.After(within):
+		m.t.Fatalf("nothing heard for %v; running %v, waiting %v", within, m.running, m.pending)
+	}
+	return cluster.Event{}
+}
+
+func (m *mortal) note(e cluster.Event) {
+	id := cluster.ContainerID{Task: e.Task, Run: e.Run}
+	switch e.Kind {
+	case cluster.DecisionDone:
+		delete(m.pending, id)
+		m.running[id] = true
+	case cluster.DecisionFailed:
+		delete(m.pending, id)
+	case cluster.TaskEnded:
+		delete(m.running, id)
+		m.ended[id] = e
+	}
+}
+
+// die kills the daemon at any moment, and checks what it leaves behind.
+func (m *mortal) die() {
+	m.t.Helper()
+	if err := m.command.Process.Kill(); err != nil {
+		m.t.Fatal(err)
+	}
+	_ = m.command.Wait()
+	for e := range m.events {
+		m.note(e)
+	}
+	m.checkLimits()
+}
+
+// checkLimits holds the sum of the limits in force against the capacity.
+func (m *mortal) checkLimits() {
+	m.t.Helper()
+	place, err := os.ReadFile(filepath.Join(m.b.dir, "cgroup"))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	host, err := cgroup.Discover("")
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	root, err := host.OpenRoot(strings.TrimSpace(string(place)))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	names, err := root.List()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	var sum int64
+	for _, name := range names {
+		if name == "supervisors" {
+			continue
+		}
+		g, err := root.Open(name)
+		if err != nil {
+			continue // it has just gone
+		}
+		if pids, err := g.Procs(); err != nil || len(pids) == 0 {
+			continue // empty ones are being made or removed
+		}
+		r, err := g.Read()
+		if err != nil {
+			continue
+		}
+		sum += r.MemoryLimitBytes.Or(0)
+	}
+	if sum > int64(crashCapacity) {
+		m.t.Fatalf("limits add up to %d MiB of %d", sum>>20, int64(crashCapacity)>>20)
+	}
+}
+
+func (m *mortal) order(o cluster.Order) cluster.ContainerID {
+	m.t.Helper()
+	if err := m.orders.Encode(o); err != nil {
+		m.t.Fatal(err)
+	}
+	m.pending[o.Container] = true
+	return o.Container
+}
+
+// flex orders a FLEX container that checks what it holds.
+func (m *mortal) flex(mib int) cluster.ContainerID {
+	o := m.b.order(os.Args[0], "pattern", fmt.Sprint(mib), m.gate)
+	o.Grant[resource.Memory] = 32 * resource.MiB
+	o.Launch.Class = cluster.Flex
+	o.Launch.Breathing = &cluster.Breathing{Max: crashCapacity, Rank: int(o.Container.Task.Job)}
+	if mib%2 == 1 {
+		o.Launch.Breathing.HeartbeatTimeout = 2 * time.Second // throttled instead of frozen
+	}
+	return m.order(o)
+}
+
+// TestDaemonDies kills the daemon (SIGKILL) at random moments while containers puff, are reclaimed from and suspended: no
+// container is lost, none keeps standing still, limits never exceed the machine, no program loses a byte.
+func TestDaemonDies(t *testing.T) {
+	testswap.Need(t, 768<<20)
+	from := *seed
+	if from == 0 {
+		from = uint64(time.Now().UnixNano())
+	}
+	t.Logf("again: go test ./agent -run TestDaemonDies -seed %d -deaths %d", from, *deaths)
+	r := rand.New(rand.NewPCG(from, 0))
+	newBench(t) // skips where there can be no containers
+	m := &mortal{t: t, b: &bench{t: t, dir: t.TempDir()}, gate: filepath.Join(t.TempDir(), "gate"), running: map[cluster.ContainerID]bool{},
+		pending: map[cluster.ContainerID]bool{}, ended: map[cluster.ContainerID]cluster.Event{}}
+	m.start()
+	t.Cleanup(m.cleanUp)
+	m.sync()
+	flexes := []cluster.ContainerID{m.flex(100), m.flex(101), m.flex(120)}
+	for len(m.running) < 3 && len(m.pending) > 0 {
+		m.next(20 * time.Second)
+	}
+	started := slices.DeleteFunc(flexes, func(id cluster.ContainerID) bool { return !m.running[id] })
+	if len(started) == 0 {
+		t.Fatal("no container could be started")
+	}
+	for range *deaths {
+		if r.IntN(2) == 0 { // what reclaims
+			o := m.b.order("sleep", fmt.Sprint(r.Float64()*0.5))
+			o.Grant[resource.Memory] = resource.Amount(16+r.IntN(64)) * resource.MiB
+			m.order(o)
+		}
+		time.Sleep(time.Duration(r.Int64N(int64(600 * time.Millisecond))))
+		m.die()
+		m.start()
+		m.sync()
+	}
+	if err := os.WriteFile(m.gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range started {
+		for m.ended[id].Kind == 0 {
+			m.next(60 * time.Second)
+		}
+		if e := m.ended[id]; e.Outcome != cluster.Succeeded {
+			t.Errorf("container %v ended as %s: %s", id, e.Outcome, e.Detail)
+		}
+	}
+	t.Logf("%d deaths, %d containers ended", *deaths, len(m.ended))
+}
+
+// cleanUp ends what is left, with an agent in this process.
+func (m *mortal) cleanUp() {
+	_ = m.command.Process.Kill()
+	_ = m.command.Wait()
+	a, err := Open(Config{Dir: m.b.dir, Node: "n1", Capacity: resource.Of(2000, crashCapacity), Grace: 300 * time.Millisecond})
+	if err != nil {
+		m.t.Error(err)
+		return
+	}
+	a.mu.Lock()
+	var orders []cluster.Order
+	for id := range a.containers {
+		orders = append(orders, kill(id)...)
+	}
+	a.mu.Unlock()
+	a.Apply(orders)
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		a.mu.Lock()
+		left := len(a.containers)
+		a.mu.Unlock()
+		if left == 0 {
+			break
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := a.Remove(ctx); err != nil {
+		m.t.Errorf("clean up: %v", err)
+	}
+}

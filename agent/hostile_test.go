@@ -1,0 +1,223 @@
+package agent
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/testswap"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Programs that do what programs do at their worst, in FLEX containers. What they hold is small enough for a guest.
+
+var streamFor = flag.Duration("stream", 10*time.Second, "for how long TestStreamingSuspendsNobody streams")
+
+// hostile is a program of this file.
+func hostile(args []string) {
+	switch args[0] {
+	case "stream":
+		stream(args[1], args[2])
+	case "flood":
+		flood(args[1])
+	}
+}
+
+// stream writes and reads a file twice as large as its container, beside some memory of its own, for so long.
+func stream(path, seconds string) {
+	var s float64
+	fmt.Sscan(seconds, &s)
+	own := make([]byte, 16<<20)
+	block := make([]byte, 1<<20)
+	for end := time.Now().Add(time.Duration(s * 1e9)); time.Now().Before(end); {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			os.Exit(1)
+		}
+		for range 128 {
+			if _, err := f.Write(block); err != nil {
+				os.Exit(1)
+			}
+		}
+		for i := range int64(128) {
+			if _, err := f.ReadAt(block, i<<20); err != nil {
+				os.Exit(1)
+			}
+			for k := 0; k < len(own); k += 4096 {
+				own[k]++
+			}
+		}
+		f.Close()
+	}
+	os.Exit(0)
+}
+
+// flood takes so many MiB as fast as the machine gives them, checks them once, and ends.
+func flood(size string) {
+	var mib int
+	fmt.Sscan(size, &mib)
+	block := make([]byte, mib<<20)
+	for i := 0; i < len(block); i += 4096 {
+		block[i] = byte(i >> 12)
+	}
+	for i := 0; i < len(block); i += 4096 {
+		if block[i] != byte(i>>12) {
+			os.Exit(9)
+		}
+	}
+	os.Exit(0)
+}
+
+// breathing makes a FLEX order of one.
+func breathing(o cluster.Order, min, max resource.Amount) cluster.Order {
+	o.Grant[resource.Memory] = min
+	o.Launch.Class = cluster.Flex
+	o.Launch.Breathing = &cluster.Breathing{Max: max, Rank: int(o.Container.Task.Job)}
+	return o
+}
+
+// TestStreamingSuspendsNobody: page cache fills containers and is no need.
+func TestStreamingSuspendsNobody(t *testing.T) {
+	testswap.Need(t, 256<<20)
+	b := newBench(t)
+	file := filepath.Join(t.TempDir(), "streamed")
+	o := breathing(b.order(os.Args[0], "hostile", "stream", file, fmt.Sprint(streamFor.Seconds())), 64*resource.MiB, 128*resource.MiB)
+	b.Apply([]cluster.Order{o})
+	b.next(cluster.DecisionDone)
+	done := make(chan cluster.Event, 1)
+	go func() {
+		for e := range b.Events() {
+			if e.Kind == cluster.TaskEnded {
+				done <- e
+				return
+			}
+		}
+	}()
+	timeout := time.After(*streamFor + 60*time.Second)
+	for looks := 0; ; looks++ {
+		select {
+		case e := <-done:
+			if e.Outcome != cluster.Succeeded {
+				t.Fatalf("it ended as %s: %s", e.Outcome, e.Detail)
+			}
+			t.Logf("%d looks in %v", looks, *streamFor)
+			return
+		case <-timeout:
+			t.Fatal("it does not end")
+		case <-time.After(50 * time.Millisecond):
+			if r := b.reading(o.Container); r.State == "suspended" || r.Limit != nil && *r.Limit > 64<<20 {
+				t.Fatalf("page cache is taken for need: %s", show(r))
+			}
+		}
+	}
+}
+
+// TestFlood takes memory faster than anybody can react.
+func TestFlood(t *testing.T) {
+	testswap.Need(t, 256<<20)
+	b := newBench(t)
+	began := time.Now()
+	e := b.run(breathing(b.order(os.Args[0], "hostile", "flood", "160"), 16*resource.MiB, 256*resource.MiB))
+	if e.Outcome != cluster.Succeeded {
+		t.Fatalf("it ended as %s: %s", e.Outcome, e.Detail)
+	}
+	t.Logf("160 MiB from 16 in %v", time.Since(began).Round(time.Millisecond))
+}
+
+// TestFullSwap has a container for which there is neither memory nor swap: it alone ends, killed by the kernel, and the next
+// one runs.
+func TestFullSwap(t *testing.T) {
+	testswap.Need(t, 64<<20)
+	b := newBench(t)
+	var machine unix.Sysinfo_t
+	if err := unix.Sysinfo(&machine); err != nil {
+		t.Fatal(err)
+	}
+	free := int64(machine.Freeswap) * int64(machine.Unit)
+	if free > 300<<20 {
+		t.Skipf("needs a machine whose swap can be filled: %d MiB are free", free>>20)
+	}
+	mib := (free + 200<<20) >> 20
+	e := b.run(breathing(b.order(os.Args[0], "hostile", "flood", fmt.Sprint(mib)), 16*resource.MiB, 32*resource.MiB))
+	if e.Outcome != cluster.OutOfMemory {
+		t.Fatalf("it ended as %s: %s", e.Outcome, e.Detail)
+	}
+	if e := b.run(breathing(b.order(os.Args[0], "hostile", "flood", "8"), 16*resource.MiB, 32*resource.MiB)); e.Outcome != cluster.Succeeded {
+		t.Fatalf("the next one ended as %s: %s", e.Outcome, e.Detail)
+	}
+}
+
+// TestThousandForks: a container of a thousand processes is suspended, grown, shrunk and ended like any other.
+func TestThousandForks(t *testing.T) {
+	b := newBench(t)
+	o := breathing(b.order("sh", "-c", `trap "" TERM; i=0; while [ $i -lt 1000 ]; do sleep 1000 & i=$((i+1)); done; echo ready; wait`), 256*resource.MiB, 512*resource.MiB)
+	b.Apply([]cluster.Order{o})
+	b.next(cluster.DecisionDone)
+	c := b.containers[o.Container]
+	// While it forks it is frozen and thawed again and again.
+	for ready := false; !ready; {
+		if err := b.suspend(t.Context(), c, envelope(c.spec)); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.resume(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		text, _ := os.ReadFile(o.Launch.Stdout)
+		ready = string(text) == "ready\n"
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := b.suspend(t.Context(), c, envelope(c.spec)); err != nil {
+		t.Fatal(err)
+	}
+	b.Apply(kill(o.Container)) // It ignores SIGTERM, and is suspended.
+	if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Killed {
+		t.Fatalf("it ended as %s: %s", e.Outcome, e.Detail)
+	}
+	if pids, err := c.group.Procs(); err == nil {
+		t.Errorf("%d processes are left", len(pids))
+	}
+}
+
+// TestRestartWhileSuspended: the next daemon finds a suspended container and the reason for its suspension gone.
+func TestRestartWhileSuspended(t *testing.T) {
+	testswap.Need(t, 256<<20)
+	b := newBench(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	flex := breathing(b.order(os.Args[0], "pattern", "160", gate), 32*resource.MiB, resource.GiB)
+	b.Apply([]cluster.Order{flex})
+	b.next(cluster.DecisionDone)
+	b.until("160 MiB", flex.Container, func(r cluster.Reading) bool { return *r.Anonymous+*r.Swap > 150<<20 })
+	regular := b.order("sleep", "1000")
+	regular.Grant[resource.Memory] = 900 * resource.MiB
+	b.Apply([]cluster.Order{regular})
+	b.next(cluster.DecisionDone)
+	c := b.containers[flex.Container]
+	await(t, "a suspension", func() bool {
+		c.acting.Lock() // a suspension under way is given up when the daemon ends
+		defer c.acting.Unlock()
+		r, err := c.group.Read()
+		frozen, _ := r.Frozen.Get()
+		return err == nil && frozen && b.reading(flex.Container).State == "suspended"
+	})
+	b.reopen()
+	b.next(cluster.TaskAdopted)
+	b.next(cluster.TaskAdopted)
+	if r := b.until("a state", flex.Container, func(r cluster.Reading) bool { return r.State != "" }); r.State != "suspended" || *r.Limit > 124<<20 {
+		t.Fatalf("after the restart: %s", show(r))
+	}
+	b.Apply(kill(regular.Container))
+	b.next(cluster.TaskEnded)
+	b.until("growth", flex.Container, func(r cluster.Reading) bool { return r.State == "running" && *r.Limit >= 160<<20 })
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Succeeded {
+		t.Fatalf("it ended as %s: %s", e.Outcome, e.Detail)
+	}
+}

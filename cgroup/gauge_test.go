@@ -1,0 +1,89 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// The gauge agrees with the full reading.
+func TestKernelGauge(t *testing.T) {
+	ctx := testContext(t)
+	root := testRoot(t)
+	g, err := root.Create("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gauge, err := g.Gauge()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gauge.Close()
+	c := start(t, g, fmt.Sprint("hold ", 24*mib)).ready(t)
+	h, err := gauge.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := read(t, g)
+	anon := known(t, "AnonBytes", r.AnonBytes)
+	if h.AnonBytes < 24*mib || max(h.AnonBytes-anon, anon-h.AnonBytes) > 2*mib || h.SwapBytes != r.SwapBytes.Or(0) {
+		t.Errorf("gauge %+v, reading %d and %d", h, anon, r.SwapBytes.Or(0))
+	}
+	c.in.Close()
+	_ = c.cmd.Wait()
+	if err := g.Remove(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gauge.Read(); !errors.Is(err, ErrGone) {
+		t.Errorf("after the removal: %v", err)
+	}
+}
+
+func TestField(t *testing.T) {
+	const text = "rss 1\ntotal_rss 23\nswapcached 5\ntotal_rss_huge 7\nbad x\nminus -4\nlast 9"
+	for key, want := range map[string]int64{"rss": 1, "total_rss": 23, "total_rss_huge": 7, "bad": 0, "minus": 0, "last": 9, "swap": 0} {
+		if got := field([]byte(text), key); got != want {
+			t.Errorf("%s is %d, want %d", key, got, want)
+		}
+	}
+}
+
+func FuzzField(f *testing.F) {
+	f.Add("anon 12\nfile 3\n", "anon")
+	f.Fuzz(func(t *testing.T, text, key string) {
+		if n := field([]byte(text), key); n < 0 {
+			t.Fatalf("%q %q: %d", text, key, n)
+		}
+	})
+}
+
+func BenchmarkGauge(b *testing.B) {
+	host, err := Discover("")
+	if err != nil {
+		b.Skip(err)
+	}
+	root, err := host.Root("bench-gauge", Memory)
+	if err != nil {
+		b.Skipf("needs cgroups of its own: %v", err)
+	}
+	defer root.Remove(b.Context())
+	g, err := root.Create("one")
+	if err != nil {
+		b.Fatal(err)
+	}
+	gauge, err := g.Gauge()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer gauge.Close()
+	b.Run("gauge", func(b *testing.B) {
+		for b.Loop() {
+			_, _ = gauge.Read()
+		}
+	})
+	b.Run("reading", func(b *testing.B) {
+		for b.Loop() {
+			_, _ = g.Read()
+		}
+	})
+}
