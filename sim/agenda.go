@@ -1,17 +1,34 @@
 package sim
 
-import "github.com/bellows-rm/bellows/timeline"
+import (
+	"math/bits"
+	"slices"
 
-// agenda holds what will happen, by time; what is entered first comes first among equals. Most of it is a heap in which
-// each item has up to four below it. Polls are entered in the order of their times, each a fixed delay ahead, so that a
-// queue beside the heap holds them.
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// agenda holds what will happen, by time; what is entered first comes first among equals. It is a calendar queue (Brown,
+// CACM 31(10), 1988): what lies less than two seconds ahead is thrown into the slot of its millisecond, which is put in
+// order only when its time has come; the rest waits in a heap. Heartbeats, which are most of all, cost the same however
+// many there are. Polls are entered in the order of their times, each a fixed delay ahead, so that a plain queue holds them.
 type agenda struct {
-	items []item
+	slots [numSlots][]item // ring; slot i holds what belongs to a millisecond that is i modulo numSlots
+	full  [numSlots / 64]uint64
+	now   int64 // millisecond whose slot is open: in order, and taken from
+	taken int   // of the open slot
+	near  int   // items in slots, not taken
+	far   []item
+	due   []item // room for those of far whose time has come
 	polls []item // in order, from first on
 	first int
 	seq   uint64
 	wakes int // items that make nothing happen by themselves, as polls do not either
 }
+
+const (
+	slotWidth = timeline.Time(1e6)
+	numSlots  = 2048
+)
 
 // item holds no pointer, because the garbage collector would look at every move of one.
 type item struct {
@@ -43,15 +60,7 @@ const (
 func (e *item) before(f *item) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }
 
 func (a *agenda) push(at timeline.Time, what happening, who int32) {
-	e := item{at, a.turn(), who, what}
-	switch what {
-	case jobPoll:
-		a.pushPoll(e)
-		return
-	case woken:
-		a.wakes++
-	}
-	a.enter(e)
+	a.pushAt(at, a.turn(), what, who)
 }
 
 // turn returns the place among equals of what is entered now.
@@ -62,21 +71,41 @@ func (a *agenda) turn() uint64 {
 
 // pushAt enters something in the place among equals that turn once returned.
 func (a *agenda) pushAt(at timeline.Time, turn uint64, what happening, who int32) {
-	a.enter(item{at, turn, who, what})
+	e := item{at, turn, who, what}
+	switch what {
+	case jobPoll:
+		a.pushPoll(e)
+		return
+	case woken:
+		a.wakes++
+	}
+	switch slot := int64(at / slotWidth); {
+	case slot <= a.now:
+		a.near++
+		a.insert(e)
+	case slot < a.now+numSlots:
+		a.near++
+		a.throw(slot, e)
+	default:
+		a.pushFar(e)
+	}
 }
 
-func (a *agenda) enter(e item) {
-	a.items = append(a.items, e)
-	i := len(a.items) - 1
-	for i > 0 {
-		up := (i - 1) / 4
-		if !e.before(&a.items[up]) {
-			break
-		}
-		a.items[i] = a.items[up]
-		i = up
+func (a *agenda) throw(slot int64, e item) {
+	i := slot % numSlots
+	a.slots[i] = append(a.slots[i], e)
+	a.full[i/64] |= 1 << (i % 64)
+}
+
+// insert puts e into the open slot.
+func (a *agenda) insert(e item) {
+	open := append(a.slots[a.now%numSlots], e)
+	i := len(open) - 1
+	for ; i > a.taken && e.before(&open[i-1]); i-- {
+		open[i] = open[i-1]
 	}
-	a.items[i] = e
+	open[i] = e
+	a.slots[a.now%numSlots] = open
 }
 
 // pushPoll drops those that are over before the queue would grow.
@@ -90,29 +119,118 @@ func (a *agenda) pushPoll(e item) {
 
 // pop returns what happens next; ok is false if nothing more will happen by itself.
 func (a *agenda) pop() (next item, ok bool) {
-	if len(a.items) == a.wakes {
+	if a.near+len(a.far) == a.wakes {
 		return item{}, false
 	}
-	if a.first < len(a.polls) && a.polls[a.first].before(&a.items[0]) {
-		a.first++
-		return a.polls[a.first-1], true
+	poll := a.first < len(a.polls)
+	if a.taken == len(a.slots[a.now%numSlots]) {
+		slot := a.nextSlot()
+		if poll && int64(a.polls[a.first].at/slotWidth) < slot {
+			return a.takePoll(), true
+		}
+		a.open(slot)
 	}
-	next = a.items[0]
+	next = a.slots[a.now%numSlots][a.taken]
+	if poll && a.polls[a.first].before(&next) {
+		return a.takePoll(), true
+	}
+	a.taken++
+	a.near--
 	if next.what == woken {
 		a.wakes--
-	}
-	last := len(a.items) - 1
-	e := a.items[last]
-	a.items = a.items[:last]
-	if last > 0 {
-		a.sink(e)
 	}
 	return next, true
 }
 
+func (a *agenda) takePoll() item {
+	a.first++
+	return a.polls[a.first-1]
+}
+
+// nextSlot returns the next millisecond that has something in its slot, or in the heap.
+func (a *agenda) nextSlot() int64 {
+	next := int64(timeline.Never)
+	if a.near > 0 {
+		next = a.nextFull()
+	}
+	if len(a.far) > 0 {
+		next = min(next, int64(a.far[0].at/slotWidth))
+	}
+	return next
+}
+
+// open opens a slot in place of the one that is used up.
+func (a *agenda) open(slot int64) {
+	i := a.now % numSlots
+	a.slots[i], a.taken = a.slots[i][:0], 0
+	a.full[i/64] &^= 1 << (i % 64)
+	a.now, i = slot, slot%numSlots
+	a.due = a.due[:0]
+	for len(a.far) > 0 && int64(a.far[0].at/slotWidth) == slot {
+		a.due = append(a.due, a.popFar())
+	}
+	if len(a.due) > 0 {
+		// They were entered before what was thrown here, and so come first among equals.
+		a.near += len(a.due)
+		a.due = append(a.due, a.slots[i]...)
+		a.slots[i], a.due = a.due, a.slots[i]
+	}
+	a.full[i/64] |= 1 << (i % 64)
+	if open := a.slots[i]; !slices.IsSortedFunc(open, compareItems) {
+		slices.SortFunc(open, compareItems)
+	}
+}
+
+func compareItems(e, f item) int {
+	switch {
+	case e.before(&f):
+		return -1
+	case f.before(&e):
+		return 1
+	}
+	return 0 // one of them is void: see place.file
+}
+
+// nextFull returns the next millisecond after now whose slot is not empty. There is one.
+func (a *agenda) nextFull() int64 {
+	from := (a.now + 1) % numSlots
+	for steps := int64(0); ; {
+		i := (from + steps) % numSlots
+		if rest := a.full[i/64] >> (i % 64); rest != 0 {
+			return a.now + 1 + steps + int64(bits.TrailingZeros64(rest))
+		}
+		steps += 64 - i%64
+	}
+}
+
+// pushFar and popFar work on a heap in which each item has up to four below it.
+func (a *agenda) pushFar(e item) {
+	a.far = append(a.far, e)
+	i := len(a.far) - 1
+	for i > 0 {
+		up := (i - 1) / 4
+		if !e.before(&a.far[up]) {
+			break
+		}
+		a.far[i] = a.far[up]
+		i = up
+	}
+	a.far[i] = e
+}
+
+func (a *agenda) popFar() item {
+	first, last := a.far[0], len(a.far)-1
+	e := a.far[last]
+	a.far = a.far[:last]
+	if last > 0 {
+		a.sink(e)
+	}
+	return first
+}
+
 // sink puts e, which the top must make room for, where it belongs.
 func (a *agenda) sink(e item) {
-	items := a.items
+	items := a.far
 	i := 0
 	for {
 		least := 4*i + 1
