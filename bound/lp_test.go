@@ -120,7 +120,7 @@ func (x *relaxation) cells(parts int) (from, to [][]float64) {
 // The interval bound is never above the optimum of its linear program, and near it.
 func TestIntervalBoundAgainstSimplex(t *testing.T) {
 	solved, least, sum := 0, math.Inf(1), 0.0
-	for seed := range uint64(30) {
+	for seed := range uint64(25) {
 		w := tinyWorkload(rand.New(rand.NewPCG(seed, 5)), 100*resource.MB, 4)
 		p := newProblem(w, sim.Uniform(1, resource.Of(4*resource.Core, 100*resource.MB)), true)
 		makespan := p.lastByArea(0) - p.first
@@ -141,8 +141,8 @@ func TestIntervalBoundAgainstSimplex(t *testing.T) {
 		least, sum = min(least, got/want), sum+got/want
 	}
 	t.Logf("%d solved; bound over optimum of the program: mean %.4f, worst %.4f", solved, sum/float64(solved), least)
-	if solved < 25 || sum/float64(solved) < 0.98 {
-		t.Errorf("%d of 30 solved, want 25; on average %.4f of the optimum, want 0.98", solved, sum/float64(solved))
+	if solved < 20 || sum/float64(solved) < 0.98 {
+		t.Errorf("%d of 25 solved, want 20; on average %.4f of the optimum, want 0.98", solved, sum/float64(solved))
 	}
 }
 

@@ -81,7 +81,7 @@ func (r *ratios) bounds(what string, values []Value, largest, best time.Duration
 // No bound is above the best schedule of a tiny workload, and no policy below it. How far away they are is in testdata.
 func TestBoundsAndPoliciesAgainstOptimum(t *testing.T) {
 	const path = "testdata/ratios.txt"
-	runs := 300
+	runs := 150
 	if testing.Short() {
 		runs = 50
 	}
