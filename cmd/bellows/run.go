@@ -38,7 +38,8 @@ known from --profile, or believed to be --penalty.
 
 With --class flex the container breathes: it starts with --memory and grows up
 to --max-memory while there is room; when others need the room its memory goes
-to swap, and it waits instead of being killed.`
+to swap, and it waits instead of being killed. On a machine without swap it is
+refused: "bellows swap create" makes some.`
 
 const runExample = `  bellows run --memory 1GiB -- python3 train.py
   bellows run --memory 1GiB --min-memory 200MiB --duration 40s \

@@ -17,6 +17,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/internal/testswap"
+	"github.com/bellows-rm/bellows/swap"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what is printed now into testdata")
@@ -89,18 +91,48 @@ func wide(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// condition is what scripts can ask for in brackets.
+func condition(name string) (bool, error) {
+	switch name {
+	case "root":
+		return os.Geteuid() == 0, nil
+	case "swaps":
+		devices, err := swap.Machine{}.Devices()
+		return len(devices) > 0, err
+	}
+	return false, fmt.Errorf("condition %q: must be root or swaps", name)
+}
+
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", Cmds: commands, UpdateScripts: *rewrite, RequireUniqueNames: true,
-		Condition: func(name string) (bool, error) {
-			if name != "root" {
-				return false, fmt.Errorf("condition %q: must be root", name)
-			}
-			return os.Geteuid() == 0, nil
-		},
+		Condition: condition,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("BELLOWS_STATE", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("GORACE", os.Getenv("GORACE"))
+			return nil
+		},
+	})
+}
+
+// TestSwap makes swap and removes it.
+func TestSwap(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	testswap.Lock(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/swap", Cmds: commands, Condition: condition, RequireUniqueNames: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("BELLOWS_STATE", filepath.Join(env.WorkDir, "state"))
+			env.Setenv("GORACE", os.Getenv("GORACE"))
+			env.Defer(func() {
+				remove := exec.Command("bellows", "swap", "remove", "--all")
+				remove.Env = append(os.Environ(), "BELLOWS_STATE="+filepath.Join(env.WorkDir, "state"))
+				if out, err := remove.CombinedOutput(); err != nil {
+					t.Errorf("swap is left behind: %v: %s", err, out)
+				}
+			})
 			return nil
 		},
 	})

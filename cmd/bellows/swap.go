@@ -6,6 +6,8 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +21,8 @@ func swapCommand() *cobra.Command {
 		Use:   "swap",
 		Short: "Show, make and remove what memory is swapped to",
 		Long: `Show, make and remove what memory is swapped to. FLEX containers give way to
-others by way of swap; without it they cannot, and none is started. No daemon
-is needed: one that runs sees at once what changed.`,
+others by way of swap; without it they are refused. No daemon is needed: one
+that runs sees at once what changed.`,
 		Example: `  bellows swap create --size 4GiB
   bellows swap status`,
 		Args: cobra.NoArgs,
@@ -286,12 +288,41 @@ func (o *swapRemoveOptions) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	for _, path := range devices {
-		if err := ledger.Remove(cmd.Context(), path); err != nil {
+		shown := showRest(cmd.ErrOrStderr(), path)
+		err := ledger.Remove(cmd.Context(), path)
+		shown()
+		if err != nil {
 			return swapError(err)
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", path)
 	}
 	return nil
+}
+
+// showRest shows on a terminal how much is still in a device that is being removed, until the function it returns is called.
+func showRest(to io.Writer, path string) (stop func()) {
+	if !isTerminal(to) {
+		return func() {}
+	}
+	var shown sync.WaitGroup
+	ended := make(chan struct{})
+	shown.Go(func() {
+		for next := patience; ; next = pace {
+			select {
+			case <-ended:
+				fmt.Fprint(to, "\r\033[K")
+				return
+			case <-time.After(next):
+			}
+			devices, _ := swap.Machine{}.Devices()
+			for i := range devices {
+				if devices[i].Path == path {
+					fmt.Fprintf(to, "\r\033[K%s", cut(resource.FormatMemory(devices[i].Used)+" left in "+path, width-1))
+				}
+			}
+		}
+	})
+	return func() { close(ended); shown.Wait() }
 }
 
 // which returns what is to be removed.
