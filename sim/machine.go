@@ -21,15 +21,24 @@ type Machine struct {
 
 // machines are the kinds of nodes that can be had by name.
 var machines = map[string]Machine{
-	"ideal": {},
-	"hdd":   {Disk: HDDLoss, Network: IncastLoss, Paging: HDDPaging, Collection: JVMCollection},
-	"ssd":   {Disk: SSDLoss, Network: IncastLoss, Paging: SSDPaging, Collection: JVMCollection},
+	"ideal":    {},
+	"hdd":      {Disk: HDDLoss, Network: IncastLoss, Paging: HDDPaging, Collection: JVMCollection},
+	"ssd":      {Disk: SSDLoss, Network: IncastLoss, Paging: SSDPaging, Collection: JVMCollection},
+	"measured": {Disk: SSDLoss, Network: IncastLoss, Paging: must(MeasuredPaging("merge")), Collection: JVMCollection},
+}
+
+func must(p Paging, err error) Paging {
+	if err != nil {
+		panic("sim: " + err.Error()) // a test reads it
+	}
+	return p
 }
 
 // Machines returns the names that MachineOf knows.
-func Machines() []string { return []string{"ideal", "hdd", "ssd"} }
+func Machines() []string { return []string{"ideal", "hdd", "ssd", "measured"} }
 
-// MachineOf returns a machine by the kind of its disk, "hdd" or "ssd", or "ideal"; without swap.
+// MachineOf returns a machine by the kind of its disk, "hdd" or "ssd"; "measured" is ssd with the paging that was measured
+// on a real machine for a program that merges; "ideal" loses nothing. All are without swap.
 func MachineOf(kind string) (Machine, error) {
 	m, known := machines[kind]
 	if !known {

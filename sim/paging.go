@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -28,6 +29,24 @@ var (
 	// HDDPaging: at 0.7 as long as WordCount with spilling, 1.9 times; a solid-state disk "significantly outperforms" it.
 	HDDPaging = Paging{{0.1, 50}, {0.3, 20}, {0.5, 5}, {0.7, 1.9}, {0.9, 1.3}, {1, 1}}
 )
+
+// MeasuredPaging returns the curve of a program that was measured on a real machine, whose swap was a file (package
+// profile, docs/profiles.md). Patterns are merge, sort, hash and scan. Sizes at which runs were given up count as the time
+// after which they were.
+func MeasuredPaging(pattern string) (Paging, error) {
+	measured := profile.MeasuredPaging()
+	curve, known := measured.Curve(pattern)
+	if !known {
+		return nil, fmt.Errorf("pattern %q: has not been measured", pattern)
+	}
+	var c Paging
+	for _, p := range curve.Points {
+		if s, ok := curve.PageSlowdown(p.Share); ok {
+			c = append(c, PagingPoint{p.Share, s.Factor})
+		}
+	}
+	return c, nil
+}
 
 // Slowdown returns run time over that with the whole working set in memory. Both amounts are in bytes.
 func (c Paging) Slowdown(grant, workingSet resource.Amount) float64 {

@@ -116,6 +116,6 @@ var seeded = []string{"New", "NewSource", "NewPCG", "NewChaCha8", "NewZipf", "Ra
 // vague are names that say nothing of what a package is for.
 var vague = []string{"util", "utils", "common", "helper", "helpers", "types", "misc", "shared", "base"}
 
-// truthful are the packages in which the truth of tasks is handled: one reads it, one reads it from files, and one tells the
-// simulator what it measured and policies do not know.
-var truthful = []string{"sim", "bound", "trace", "trace/importer", "cmd/bellows/internal/demo"}
+// truthful are the packages in which the truth of tasks is handled: two work with it, two read it from files, and two tell
+// the simulator what policies do not know, because it was measured or is what an experiment is about.
+var truthful = []string{"sim", "bound", "trace", "trace/importer", "experiments", "cmd/bellows/internal/demo"}
