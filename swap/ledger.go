@@ -271,8 +271,8 @@ func (l *Ledger) checkZram(size resource.Amount) error {
 }
 
 // Remove turns something of ours off, which brings back what is in it, and removes it. What is in it must fit into memory.
-// When ctx ends it returns, and the process is to end too: that makes the kernel give up, and the device stays as it is.
-// ErrRefused is returned if it is not ours.
+// When ctx ends it returns, and the process is to end too, which makes the kernel give up once it is done with a program.
+// Then the device may be on or off, and it still is ours. ErrRefused is returned if it never was.
 func (l *Ledger) Remove(ctx context.Context, path string) error {
 	return l.locked(func() error {
 		path, err := cleanPath(path)
