@@ -50,6 +50,7 @@ type demoOptions struct {
 	limit           time.Duration
 	dir             string
 	svg, flexSVG    string
+	jobs            int
 	simulate        bool
 	asJSON, quiet   bool
 }
@@ -76,6 +77,7 @@ func demoCommand() *cobra.Command {
 	f.Var(countValue{&o.rounds, 1, 100}, "rounds", "how often a mix runs under each allocation")
 	f.Var(countValue{&o.repeats, 1, 100}, "repeats", "how often a program of the part elastic is measured at each size")
 	f.Var(durationValue{&o.limit, 0}, "limit", "rounds of a part that would end later are left out, in the part flex those that would end after 3m; 0: never")
+	f.Var(countValue{&o.jobs, 0, 64}, "real-jobs", "in the part flex, run so many jobs of larger programs, a JVM, a sort, Python, memcached, as far as they are installed, on 1.5 GiB; 0: programs of bellows' own")
 	f.StringVar(&o.dir, "dir", "", "`directory` to work in, on a disk; unless given, that for temporary files")
 	f.StringVar(&o.svg, "svg", "bellows-demo.svg", "`file` for the picture of the part elastic: memory and tasks over time; empty: none")
 	f.StringVar(&o.flexSVG, "flex-svg", "bellows-demo-flex.svg", "`file` for the picture of the part flex: the memory of each container over time; empty: none")
@@ -112,7 +114,7 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 			with.Limit = min(o.limit, flexLimit)
 		}
 		var err error
-		res.Flex, err = demo.Flex(cmd.Context(), with)
+		res.Flex, err = demo.Flex(cmd.Context(), with, o.jobs)
 		told.clear()
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -19,6 +20,9 @@ type FlexResult struct {
 
 	Node      resource.Vector `json:"node"`
 	Jobs      int             `json:"jobs"`
+	Attempts  int             `json:"attempts"`            // of a job, the first included
+	Programs  []string        `json:"programs"`            // what they are
+	Missing   []string        `json:"missing,omitempty"`   // programs that this machine does not have
 	Runs      []FlexRun       `json:"runs,omitempty"`      // in the order in which they ran
 	Summaries []FlexSummary   `json:"summaries,omitempty"` // one per allocation
 	Took      time.Duration   `json:"took_ns"`
@@ -55,11 +59,13 @@ type Latency struct {
 
 // Flex carries the FLEX part of the demonstration out. It takes away everything it made before it returns, also after an
 // error or when ctx ends.
-func Flex(ctx context.Context, o Options) (res *FlexResult, err error) {
+//
+// The programs are part of bellows if jobs is 0, else real ones, of which so many jobs are run.
+func Flex(ctx context.Context, o Options, jobs int) (res *FlexResult, err error) {
 	if o.Show == nil {
 		o.Show = func(string) {}
 	}
-	d := &flexDemonstration{demonstration: demonstration{Options: o, begun: time.Now()}, result: &FlexResult{}}
+	d := &flexDemonstration{demonstration: demonstration{Options: o, begun: time.Now()}, jobs: jobs, result: &FlexResult{}}
 	defer func() { d.result.Took = time.Since(d.begun) }()
 	if o.Simulate {
 		d.result.Why = "it cannot be simulated"
@@ -75,6 +81,7 @@ func Flex(ctx context.Context, o Options) (res *FlexResult, err error) {
 // flexDemonstration is one in progress.
 type flexDemonstration struct {
 	demonstration
+	jobs   int // 0: programs of our own
 	mix    *flexMix
 	result *FlexResult
 }
@@ -85,17 +92,22 @@ func (d *flexDemonstration) real(ctx context.Context) (err error) {
 		d.result.Why = err.Error()
 		return nil
 	}
-	d.mix = ownMix(nodeMemory(machine[resource.Memory]))
-	if _, err := agent.Capacity(d.mix.node[resource.Memory], d.mix.node[resource.CPU]); err != nil {
-		d.result.Why = err.Error()
+	leave, err := d.enter(ctx, 2*diskNeeded)
+	if room, ok := errors.AsType[noRoomError](err); ok {
+		d.result.Why = room.Error()
 		return nil
 	}
-	d.result.Node, d.result.Jobs = d.mix.node, len(d.mix.jobs())
-	leave, err := d.enter(ctx, d.mix.swap+diskNeeded)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, leave()) }()
+	if err := d.choose(ctx, machine[resource.Memory]); err != nil {
+		return err
+	}
+	if _, err := agent.Capacity(d.mix.node[resource.Memory], d.mix.node[resource.CPU]); err != nil {
+		d.result.Why = err.Error()
+		return nil
+	}
 	if d.result.Why = containersImpossible(ctx, d.work); d.result.Why != "" || ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -110,6 +122,23 @@ func (d *flexDemonstration) real(ctx context.Context) (err error) {
 		return err
 	}
 	d.summarise()
+	return nil
+}
+
+// choose decides what runs.
+func (d *flexDemonstration) choose(ctx context.Context, machine resource.Amount) (err error) {
+	if d.jobs == 0 {
+		d.mix = ownMix(nodeMemory(machine))
+	} else if d.mix, d.result.Missing, err = realMix(ctx, filepath.Join(d.work, inputDir), d.jobs); err != nil {
+		return err
+	}
+	for _, m := range d.result.Missing {
+		d.say("left out: %s", m)
+	}
+	d.result.Node, d.result.Jobs, d.result.Attempts = d.mix.node, len(d.mix.jobs()), d.mix.attempts
+	for _, p := range d.mix.programs {
+		d.result.Programs = append(d.result.Programs, p.name+", "+p.about)
+	}
 	return nil
 }
 

@@ -3,6 +3,7 @@ package demo
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,7 +46,7 @@ func cannedFlex() *FlexResult {
 			{Name: "sort 0.3", Submitted: s, Started: 2 * s, Ended: 6 * s, Finished: true, Attempts: 1, id: 2}},
 			Stream: stream(s/2, s/2, s)},
 	}
-	r := &FlexResult{Node: resource.Of(2000, 640*mib), Jobs: 2}
+	r := &FlexResult{Node: resource.Of(2000, 640*mib), Jobs: 2, Attempts: 3, Programs: []string{"grow, a working set that grows", "sort, a sort of numbers in memory"}}
 	for i := range runs {
 		run := &runs[i]
 		run.Round, run.Others = 1, &others
@@ -133,6 +134,38 @@ func TestMixes(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestRealMix: jobs go to the programs in turn, and every third is large.
+func TestRealMix(t *testing.T) {
+	m, missing, err := realMix(t.Context(), t.TempDir(), 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, why := range missing {
+		t.Log(why)
+	}
+	jobs, large := m.jobs(), 0
+	for i := range jobs {
+		if jobs[i].share == 1 {
+			large++
+		}
+		job, args := jobs[i].job(m, &allocations[i%len(allocations)])
+		if err := job.Check(); err != nil || len(args) < 4 {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	if len(jobs) != 8 || large != 3 {
+		t.Errorf("%d jobs, %d large; want 8, 3", len(jobs), large)
+	}
+}
+
+// TestNoRoom: without disk the part is left out.
+func TestNoRoom(t *testing.T) {
+	_, err := makeWork(t.TempDir(), 1<<62)
+	if _, ok := errors.AsType[noRoomError](err); !ok {
+		t.Errorf("%v", err)
 	}
 }
 

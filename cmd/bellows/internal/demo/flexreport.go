@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -21,7 +22,7 @@ func WriteFlex(w io.Writer, r *FlexResult) error {
 }
 
 // flexLegend says what the columns are.
-const flexLegend = "KILLS are of programs, for memory: each was retried, up to three attempts; JOB RUNTIME is the mean from submission to end of jobs that finished; USED is the memory that programs held over that of the node, RUNNING how many ran at once, suspended ones left out."
+const flexLegend = "KILLS are of programs, for memory: a job has %d attempts; JOB RUNTIME is the mean from submission to end of jobs that finished; USED is the memory that programs held over that of the node, RUNNING how many ran at once, suspended ones left out."
 
 func (t *text) flex(r *FlexResult) {
 	t.say("%d jobs whose memory comes and goes share %s and %s cores with a stream of short REGULAR jobs. Medians of %s, with the least and the most.",
@@ -44,8 +45,9 @@ func (t *text) flex(r *FlexResult) {
 	t.table(times)
 	t.table(memory)
 	t.table(stream)
-	t.say("%s", flexLegend)
+	t.say(flexLegend, r.Attempts)
 	t.WriteString("\n")
+	t.say("Programs: %s. Each checks what it computed.", strings.Join(r.Programs, "; "))
 	for _, s := range r.Summaries {
 		t.say("%s: %s.", s.Allocation, s.About)
 	}

@@ -36,14 +36,19 @@ func workParent(wanted string) string {
 	return "/var/tmp"
 }
 
-// makeWork makes a working directory below parent, where so much must be free.
+// noRoomError says that there is not enough disk.
+type noRoomError string
+
+func (e noRoomError) Error() string { return string(e) }
+
+// makeWork makes a working directory below parent, where so much must be free: else the error is a noRoomError.
 func makeWork(parent string, need resource.Amount) (*workplace, error) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(parent, &fs); err != nil {
 		return nil, fmt.Errorf("directory %s: %w", parent, err)
 	}
 	if free := resource.Amount(fs.Bavail) * resource.Amount(fs.Bsize); free < need {
-		return nil, fmt.Errorf("directory %s has %s free: must be at least %s; --dir names another", parent, resource.FormatMemory(free), resource.FormatMemory(need))
+		return nil, noRoomError(fmt.Sprintf("directory %s has %s free: must be at least %s; --dir names another", parent, resource.FormatMemory(free), resource.FormatMemory(need)))
 	}
 	hidden, err := os.MkdirTemp(parent, "."+workPrefix)
 	if err != nil {

@@ -1,0 +1,43 @@
+"""A working set that swells to so many MiB and shrinks to a quarter, twice, read all over so many times, and checked."""
+import mmap, random, sys, zlib
+
+mib, reads = int(sys.argv[1]), int(sys.argv[2])
+chunks, drawn = [], random.Random(1)
+
+
+def grow():
+    m = mmap.mmap(-1, 1 << 20)
+    m[:] = random.Random(len(chunks)).randbytes(1 << 20)
+    chunks.append((m, zlib.crc32(m)))
+
+
+def check(i):
+    if zlib.crc32(chunks[i][0]) != chunks[i][1]:
+        sys.exit(4)
+
+
+levels, stay = [mib // 4, mib, mib // 4, mib, mib // 4], mib // 2
+steps, at = 0, 0
+for level in levels:
+    steps, at = steps + abs(level - at) + stay, level
+done = 0
+
+
+def step():
+    global done
+    done += 1
+    for _ in range(reads * done // steps - reads * (done - 1) // steps):
+        check(drawn.randrange(len(chunks)))
+
+
+for level in levels:
+    while len(chunks) != level:
+        if len(chunks) < level:
+            grow()
+        else:
+            chunks.pop()[0].close()
+        step()
+    for _ in range(stay):
+        step()
+for i in range(len(chunks)):
+    check(i)
