@@ -4,9 +4,9 @@
 // task that may be under-sized counts with the shortest run time and, separately for each row, the least size × time that
 // any allowed memory gives: one memory need not give both, but the least of each is never above what a schedule takes.
 //
-// A container is taken to hold what it was granted all its life, and to be granted from its least to its ideal memory, as all
-// policies grant that are not told otherwise (by static.memory, say; for such settings the bounds need not hold). A FLEX
-// container is granted its minimum and breathes: its memory does not count, and it runs as with the most that it may hold.
+// A container is taken to hold what it was granted all its life, and to be granted from its least to its ideal memory, unless
+// Options.AnySize says otherwise. A FLEX container is granted its minimum and breathes: its memory does not count, and it
+// runs as with the most that it may hold.
 //
 // A row is a way to count a resource (see row): its plain area, or with the sizes of tasks rounded by a dual feasible
 // function, which sees that tasks larger than half a node cannot share one.
@@ -57,6 +57,8 @@ import (
 type Options struct {
 	// Iterations of the interval bound; 0: it is left out. DefaultIterations serves.
 	Iterations int
+	// AnySize says that the policy gives containers sizes that nobody asked for. Then memory does not count.
+	AnySize bool
 }
 
 // Value is one bound.
@@ -89,7 +91,7 @@ func Of(w *trace.Workload, nodes []cluster.Node, elastic bool, o Options) Bounds
 	if len(w.Jobs) == 0 || len(nodes) == 0 {
 		return Bounds{}
 	}
-	p := newProblem(w, nodes, elastic)
+	p := newProblem(w, nodes, elastic, o.AnySize)
 	var b Bounds
 	last, alone := p.critical()
 	b.addMakespan(CriticalPath, last-p.first)
@@ -163,13 +165,13 @@ type problem struct {
 	areas []chain
 }
 
-func newProblem(w *trace.Workload, nodes []cluster.Node, elastic bool) *problem {
+func newProblem(w *trace.Workload, nodes []cluster.Node, elastic, anySize bool) *problem {
 	p := &problem{jobs: len(w.Jobs), first: math.Inf(1)}
 	single := make([]chain, len(w.Jobs))
 	var all []stage
 	for i := range w.Jobs {
 		for s := range w.Jobs[i].Stages {
-			single[i].stages = append(single[i].stages, stageOf(&w.Jobs[i], s, elastic))
+			single[i].stages = append(single[i].stages, stageOf(&w.Jobs[i], s, elastic, anySize))
 		}
 		all = append(all, single[i].stages...)
 	}

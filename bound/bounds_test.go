@@ -24,7 +24,7 @@ func TestLeastUse(t *testing.T) {
 		w := tinyWorkload(r, 100*resource.MB, 4)
 		w.Jobs = w.Jobs[:1]
 		nodes := sim.Uniform(2, resource.Of(4*resource.Core, 100*resource.MB))
-		p := newProblem(w, nodes, true)
+		p := newProblem(w, nodes, true, false)
 		j := &w.Jobs[0]
 		s, st := &j.Stages[0], &p.areas[0].stages[0]
 		least, most := s.MinMemory, s.Ideal[resource.Memory]
@@ -226,5 +226,18 @@ func TestMemoryOfFlexDoesNotCount(t *testing.T) {
 		if b.Makespan > c.want || c.want-b.Makespan > 5*time.Millisecond || b.AverageJobRuntime > c.want {
 			t.Errorf("%v, at most %d bytes: got %+v, want %v", c.class, c.maximum, b, c.want)
 		}
+	}
+}
+
+// TestAnySize is a task of 4 GB that a policy runs with 1 GB: four of them beside each other on a node that holds one.
+func TestAnySize(t *testing.T) {
+	w := &trace.Workload{Jobs: []trace.Job{{After: -1, Job: cluster.Job{ID: 1, Stages: []cluster.Stage{{Tasks: 4,
+		Ideal: resource.Of(resource.Core, 4*resource.GB), Duration: 10 * time.Second}}}}}}
+	nodes := sim.Uniform(1, resource.Of(4*resource.Core, 4*resource.GB))
+	if b := Of(w, nodes, false, Options{}); b.Makespan < 39*time.Second {
+		t.Errorf("makespan at least %v, want 40s", b.Makespan)
+	}
+	if b := Of(w, nodes, false, Options{AnySize: true, Iterations: DefaultIterations}); b.Makespan > 10*time.Second || b.AverageJobRuntime > 10*time.Second {
+		t.Errorf("with any size: makespan at least %v, mean %v; 10s can be had", b.Makespan, b.AverageJobRuntime)
 	}
 }

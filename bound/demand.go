@@ -106,9 +106,9 @@ func (o *truth) settle(t *trace.StageTruth, phases []trace.Phase, n int) {
 }
 
 // stageOf returns what a stage asks for, its works and its place in the chain aside.
-func stageOf(j *trace.Job, i int, elastic bool) stage {
+func stageOf(j *trace.Job, i int, elastic, anySize bool) stage {
 	s := &j.Stages[i]
-	st := stage{ideal: s.Ideal, breathes: j.Class == cluster.Flex}
+	st := stage{ideal: s.Ideal, breathes: j.Class == cluster.Flex || anySize}
 	st.parents = append(st.parents, s.Parents...)
 	if s.Coordinator {
 		return st
@@ -116,7 +116,10 @@ func stageOf(j *trace.Job, i int, elastic bool) stage {
 	all := truths(j, i)
 	st.count = float64(s.Tasks) / float64(len(all))
 	least := s.Ideal[resource.Memory]
-	if elastic && s.Elastic() {
+	switch {
+	case anySize:
+		least = 1
+	case elastic && s.Elastic():
 		least = s.MinMemory
 	}
 	known := map[resource.Amount]float64{}

@@ -26,6 +26,9 @@ type CacheDropper interface{ DropCaches() }
 // Elastic is a policy that may start tasks with less than their ideal memory.
 type Elastic interface{ UnderSizes() bool }
 
+// Resizer is a policy that may give containers sizes which neither their stage nor its profile allows.
+type Resizer interface{ Resizes() bool }
+
 // Limiter is a policy under which the end of a task on one node can let another start on a different node that had room for
 // it all the time, because something else than room bounds what may run.
 type Limiter interface{ Limits() bool }

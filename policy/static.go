@@ -39,6 +39,9 @@ func newStatic(s *settings) Policy {
 
 func (*static) Name() string { return "static" }
 
+// Resizes implements Resizer.
+func (s *static) Resizes() bool { return s.memory > 0 && !s.refuses }
+
 func (s *static) Decide(_ timeline.Time, p *cluster.Plan) { s.decide(p) }
 
 // Admit implements Admitter.

@@ -302,7 +302,7 @@ func (c *compared) one(ctx context.Context, i int) comparison.Run {
 		grants = grantsOf(&this.config)
 	}
 	e, ok := this.policy.(policy.Elastic)
-	which := bound.Options{}
+	which := bound.Options{AnySize: resizes(this.policy)}
 	if c.intervals {
 		which.Iterations = bound.DefaultIterations
 	}

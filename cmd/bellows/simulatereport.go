@@ -334,9 +334,15 @@ func (s *simulation) underSizes(i int) bool {
 	return ok && e.UnderSizes()
 }
 
+// resizes reports whether p gives containers sizes that nobody asked for.
+func resizes(p policy.Policy) bool {
+	r, ok := p.(policy.Resizer)
+	return ok && r.Resizes()
+}
+
 // bounds returns what policy i cannot beat. A makespan counts from the origin, not from the first submission.
 func (s *simulation) bounds(i int) boundsJSON {
-	var options bound.Options
+	options := bound.Options{AnySize: resizes(s.contenders[i].policy)}
 	if s.options.intervals {
 		options.Iterations = bound.DefaultIterations
 	}
