@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -115,8 +116,11 @@ func (l *Ledger) exists(e *entry) bool {
 		if !ok {
 			return false
 		}
-		_, err := os.Stat(l.machine.path(fmt.Sprintf("sys/block/zram%d", n)))
-		return err == nil && l.machine.identifyZram(n) == *e.Zram
+		size := l.machine.text(fmt.Sprintf("sys/block/zram%d/disksize", n))
+		if size == "" || l.machine.identifyZram(n) != *e.Zram {
+			return false
+		}
+		return e.Zram.Sequence != "" || size == strconv.FormatInt(int64(e.Size), 10) // where the kernel does not number devices
 	case e.Kind == File && e.File != nil:
 		id, err := identify(unix.AT_FDCWD, e.Path, 0)
 		return err == nil && id.same(*e.File)
@@ -234,6 +238,7 @@ func (l *Ledger) CreateZram(size resource.Amount, algorithm string) (d Device, e
 		if err := l.checkZram(size); err != nil {
 			return err
 		}
+		size -= size % resource.Amount(os.Getpagesize())
 		since, err := l.machine.Counters()
 		if err != nil {
 			return err

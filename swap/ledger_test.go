@@ -98,7 +98,7 @@ func TestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := l.FilePath()
-	if d.Path != path || d.Kind != File || !d.On || !d.Ours || d.Size != 64*mib-resource.Amount(os.Getpagesize()) || d.Written == nil {
+	if d.Path != path || d.Kind != File || !d.On || !d.Ours || d.Size != 64*mib-resource.Amount(os.Getpagesize()) {
 		t.Errorf("made %+v", d)
 	}
 	if s, err := os.Stat(path); err != nil || s.Mode().Perm() != 0o600 || s.Size() != int64(64*mib) {
@@ -335,6 +335,34 @@ func TestUnreadableRecord(t *testing.T) {
 	}
 	if _, err := l.Devices(); err == nil || !strings.Contains(err.Error(), l.path()) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestZramOfOthers: a device is known by its number in the sequence of all, or where kernels do not count them by its size.
+func TestZramOfOthers(t *testing.T) {
+	for _, c := range []struct {
+		boot, sequence, size string
+		ours                 bool
+	}{
+		{"b", "7", "65536", true},
+		{"b", "8", "65536", false},
+		{"c", "7", "65536", false},
+		{"b", "", "65536", false},
+		{"b", "7", "", false},
+	} {
+		l := NewLedger(fake(t, map[string]string{"proc/sys/kernel/random/boot_id": c.boot, "sys/block/zram3/diskseq": c.sequence,
+			"sys/block/zram3/disksize": c.size}), t.TempDir())
+		if got := l.exists(&entry{Path: "/dev/zram3", Kind: Zram, Size: 65536, Zram: &zramID{"b", "7"}}); got != c.ours {
+			t.Errorf("%+v: ours %v", c, got)
+		}
+		uncounted := entry{Path: "/dev/zram3", Kind: Zram, Size: 65536, Zram: &zramID{"b", ""}}
+		if got := l.exists(&uncounted); got != (c.boot == "b" && c.sequence == "" && c.size == "65536") {
+			t.Errorf("%+v, not counted: ours %v", c, got)
+		}
+		uncounted.Size++
+		if l.exists(&uncounted) {
+			t.Errorf("%+v, another size: ours", c)
+		}
 	}
 }
 

@@ -43,10 +43,10 @@ func addZram() (number int, err error) {
 	return number, nil
 }
 
-// setUpZram chooses how a new device compresses, "" for what the kernel prefers, sets its size and swaps to it.
+// setUpZram chooses how a new device compresses, "" for what the kernel prefers, sets its size, in whole pages, and swaps to
+// it.
 func setUpZram(number int, size resource.Amount, algorithm string) error {
 	path := fmt.Sprintf("/dev/zram%d", number)
-	size -= size % resource.Amount(os.Getpagesize())
 	if algorithm != "" {
 		_, known := parseAlgorithms(Machine{}.text(fmt.Sprintf("sys/block/zram%d/comp_algorithm", number)))
 		if !slices.Contains(known, algorithm) {
