@@ -38,6 +38,16 @@ func TestMain(m *testing.M) {
 		daemon(os.Args[2])
 		os.Exit(0)
 	}
+	if len(os.Args) > 1 && os.Args[1] == "puppet" {
+		puppet()
+		os.Exit(0)
+	}
+	if len(os.Args) > 2 && os.Args[1] == "work" {
+		work(os.Args[2])
+	}
+	if len(os.Args) > 2 && os.Args[1] == "pulse" {
+		pulse(os.Args[2])
+	}
 	if len(os.Args) > 3 && os.Args[1] == "hostile" {
 		hostile(os.Args[2:])
 	}

@@ -82,6 +82,8 @@ const (
 	// and goes.
 	shortDeaf = 20 * time.Millisecond
 	longDeaf  = time.Second
+	// After a first notice the container is read again so soon: the kernel's counters of swap lag behind.
+	eager = 5 * time.Millisecond
 	// What is due within so much time is done at once.
 	together = 25 * time.Millisecond
 )
@@ -202,6 +204,9 @@ func (k *keeper) hear(g *cgroup.Group, in *memory.Input) {
 	}
 	k.read(id, true, in)
 	c := k.kept[id]
+	if c.deaf < 4*shortDeaf && !c.suspended {
+		c.due = time.Now().Add(eager)
+	}
 	c.deaf = min(max(2*c.deaf, shortDeaf), longDeaf)
 	c.armed = time.Now().Add(c.deaf)
 }

@@ -126,6 +126,7 @@ func (m *Manager) add(s *Started) {
 	c := &container{Envelope: s.Envelope, place: m.p.usual(&s.Envelope), limit: s.Limit, turned: m.now, began: m.now}
 	if c.limit == 0 {
 		c.limit = c.Min
+		c.turned = m.now.Add(-m.p.Settle) // it has just begun: nothing is to settle
 	}
 	c.target, c.lent = c.limit, c.limit > c.Min
 	if c.lent { // found, and perhaps out of memory a moment ago
