@@ -38,6 +38,7 @@ func gaugeOf(a *Agent, m swap.Machine) *gauge {
 	}
 	g := &gauge{agent: a, machine: m, budget: b, saved: make(chan struct{})}
 	g.read()
+	g.save()
 	return g
 }
 
@@ -108,18 +109,20 @@ func (g *gauge) keepCount() {
 	defer close(g.saved)
 	tick := time.NewTicker(countInterval)
 	defer tick.Stop()
-	for {
-		if err := g.budget.Save(); err != nil {
-			g.agent.log.Warn("a restart of the machine will forget what was swapped out", "error", err)
-		}
+	for open := true; open; {
 		select {
 		case <-tick.C:
-			continue
 		case <-g.agent.closed.Done():
+			open = false
 		}
 		if _, _, err := g.budget.Left(); err == nil {
-			_ = g.budget.Save()
+			g.save()
 		}
-		return
+	}
+}
+
+func (g *gauge) save() {
+	if err := g.budget.Save(); err != nil {
+		g.agent.log.Warn("a restart of the machine will forget what was swapped out", "error", err)
 	}
 }
