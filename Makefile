@@ -40,6 +40,10 @@ results: build ## papers' tables and figures again, and docs/results.md; some mi
 	./bin/bellows experiment run ... --out docs/results --summary-only
 	./bin/bellows experiment report
 
+test-slow: ## faults at length, as root: 100 deaths of the daemon, ten minutes of streaming, 5,000 random nodes
+	go test ./agent -count=1 -timeout 60m -run 'TestDaemonDies|TestStreaming' -deaths 100 -stream 10m
+	go test ./memory -count=1 -timeout 60m -run TestRandom -seeds 5000
+
 bench: ## benchmarks: timeline, engine at 100 to 10,000 nodes, the YARN-ME authors' workload
 	go test -run '^$$' -bench . -benchmem ./...
 

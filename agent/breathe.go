@@ -89,18 +89,11 @@ func (a *Agent) shrink(ctx context.Context, c *container, e memory.Envelope, act
 		return err
 	}
 	if limit, ok := r.MemoryLimitBytes.Get(); ok && limit > int64(act.Limit) {
-		anonymous, _ := r.AnonBytes.Get()
-		if over := anonymous - int64(act.Limit); over > 0 {
-			err = a.pushOut(ctx, c, over)
+		if anonymous, _ := r.AnonBytes.Get(); anonymous > int64(act.Limit) {
+			err = a.pushOut(ctx, c, anonymous-int64(act.Limit))
 		}
 		if err == nil {
-			err = setMemory(ctx, c.group, act.Limit)
-		}
-		if errors.Is(err, cgroup.ErrBusy) && ctx.Err() == nil { // its programs write meanwhile
-			err = a.pushOut(ctx, c, anonymous-int64(act.Limit))
-			if err == nil {
-				err = setMemory(ctx, c.group, act.Limit)
-			}
+			err = a.lower(ctx, c, act.Limit)
 		}
 		if err != nil {
 			settleFor(ctx, c.group, limit)
@@ -112,6 +105,35 @@ func (a *Agent) shrink(ctx context.Context, c *container, e memory.Envelope, act
 		return errors.Join(err, a.suspend(back, c, e))
 	}
 	return errors.Join(err, a.resume(back, c))
+}
+
+// lower sets a limit below usage. The kernel gives up when pages are being written to or on their way to the disk: then the
+// programs stand still, what they hold is pushed out again, and it is tried as long as usage comes down.
+func (a *Agent) lower(ctx context.Context, c *container, limit resource.Amount) error {
+	const pause, most = 10 * time.Millisecond, 20
+	least := int64(cgroup.NoLimit)
+	for idle := 0; ; {
+		err := setMemory(ctx, c.group, limit)
+		if !errors.Is(err, cgroup.ErrBusy) || ctx.Err() != nil {
+			return err
+		}
+		r, gone := c.group.Read()
+		if gone != nil {
+			return gone
+		}
+		if usage := r.MemoryBytes.Or(0); usage < least {
+			least, idle = usage, 0
+		} else if idle++; idle == most {
+			return err
+		}
+		if err := a.pushOut(ctx, c, r.AnonBytes.Or(0)-int64(limit)); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // pushOut makes the programs stand still and swaps out so many bytes of what they hold.

@@ -436,11 +436,11 @@ func BenchmarkOverhead(b *testing.B) {
 	testswap.Need(b, 1<<30)
 	a := benchAgent(b, 2*resource.GiB)
 	run := func(flex bool) time.Duration {
-		o := benchOrder(a, 768*resource.MiB, os.Args[0], "work", "512")
+		o := benchOrder(a, 384*resource.MiB, os.Args[0], "work", "256")
 		if flex {
-			o.Grant[resource.Memory] = 32 * resource.MiB
+			o.Grant[resource.Memory] = 16 * resource.MiB
 			o.Launch.Class = cluster.Flex
-			o.Launch.Breathing = &cluster.Breathing{Max: 768 * resource.MiB, Rank: int(o.Container.Task.Job)}
+			o.Launch.Breathing = &cluster.Breathing{Max: 384 * resource.MiB, Rank: int(o.Container.Task.Job)}
 		}
 		a.Apply([]cluster.Order{o})
 		e := wait(b, a, cluster.TaskEnded)

@@ -4,6 +4,7 @@ package agent
 
 import (
 	"testing"
+	"time"
 
 	"github.com/bellows-rm/bellows/guest"
 )
@@ -24,7 +25,7 @@ func TestGuest(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			guest.Run(t, guest.Config{
-				Init: guest.Systemd, Cgroups: c.cgroups, As: c.as, SwapBytes: 256 << 20, Files: programs,
+				Init: guest.Systemd, Cgroups: c.cgroups, As: c.as, SwapBytes: 256 << 20, Timeout: 5 * time.Minute, Env: []string{"BELLOWS_TEST_GUEST=1"}, Files: programs,
 				Skips: func(as guest.As, test string) bool {
 					switch test {
 					case "TestProgramHasTheRightsOfItsUser", "TestNoControlGroups", "TestFullDisk":

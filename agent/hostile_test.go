@@ -19,6 +19,9 @@ import (
 
 var streamFor = flag.Duration("stream", 10*time.Second, "for how long TestStreamingSuspendsNobody streams")
 
+// slow tells whether the processor is emulated.
+func slow() bool { return os.Getenv("BELLOWS_TEST_GUEST") != "" }
+
 // hostile is a program of this file.
 func hostile(args []string) {
 	switch args[0] {
@@ -85,9 +88,13 @@ func breathing(o cluster.Order, min, max resource.Amount) cluster.Order {
 // TestStreamingSuspendsNobody: page cache fills containers and is no need.
 func TestStreamingSuspendsNobody(t *testing.T) {
 	testswap.Need(t, 256<<20)
+	long := *streamFor
+	if slow() {
+		long /= 4
+	}
 	b := newBench(t)
 	file := filepath.Join(t.TempDir(), "streamed")
-	o := breathing(b.order(os.Args[0], "hostile", "stream", file, fmt.Sprint(streamFor.Seconds())), 64*resource.MiB, 128*resource.MiB)
+	o := breathing(b.order(os.Args[0], "hostile", "stream", file, fmt.Sprint(long.Seconds())), 64*resource.MiB, 128*resource.MiB)
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	done := make(chan cluster.Event, 1)
@@ -99,14 +106,14 @@ func TestStreamingSuspendsNobody(t *testing.T) {
 			}
 		}
 	}()
-	timeout := time.After(*streamFor + 60*time.Second)
+	timeout := time.After(long + 60*time.Second)
 	for looks := 0; ; looks++ {
 		select {
 		case e := <-done:
 			if e.Outcome != cluster.Succeeded {
 				t.Fatalf("it ended as %s: %s", e.Outcome, e.Detail)
 			}
-			t.Logf("%d looks in %v", looks, *streamFor)
+			t.Logf("%d looks in %v", looks, long)
 			return
 		case <-timeout:
 			t.Fatal("it does not end")
