@@ -80,7 +80,7 @@ func (p *program) set() resource.Amount {
 
 func (p *program) swapped() resource.Amount { return max(0, p.held-p.limit) }
 
-var seeds = flag.Uint64("seeds", 300, "how many random nodes of every kind to play")
+var seeds = flag.Uint64("seeds", 150, "how many random nodes of every kind to play")
 
 const tick = 50 * time.Millisecond
 
