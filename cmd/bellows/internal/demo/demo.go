@@ -109,7 +109,7 @@ func (d *demonstration) enter(ctx context.Context, disk resource.Amount) (leave 
 		return nil, err
 	}
 	d.work = w.dir
-	return w.remove, nil
+	return func() error { return w.remove(ctx) }, nil
 }
 
 // say tells a line with the time that has passed.

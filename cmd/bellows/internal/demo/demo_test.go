@@ -89,7 +89,7 @@ func TestReal(t *testing.T) {
 	if err != nil {
 		t.Skipf("needs a disk to work on: %v", err)
 	}
-	t.Cleanup(func() { place.remove() })
+	t.Cleanup(func() { place.remove(context.Background()) })
 	work := place.dir
 	if why := unsuitable(t.Context(), work); why != "" {
 		t.Skipf("needs real containers: %s", why)

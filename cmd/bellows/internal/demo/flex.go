@@ -83,6 +83,7 @@ type flexDemonstration struct {
 	demonstration
 	jobs   int // 0: programs of our own
 	mix    *flexMix
+	swap   *demoSwap
 	result *FlexResult
 }
 
@@ -111,13 +112,10 @@ func (d *flexDemonstration) real(ctx context.Context) (err error) {
 	if d.result.Why = containersImpossible(ctx, d.work); d.result.Why != "" || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	s, why, err := openSwap(d.work, d.mix.swap)
-	if err != nil || why != "" {
-		d.result.Why = why
+	if err := d.needSwap(); err != nil || d.result.Why != "" {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.close(ctx)) }()
-	d.say("%s; working in %s and in control groups named bellows-*, all taken away at the end", s.about, d.work)
+	d.say("%s; working in %s and in control groups named bellows-*, all taken away at the end", d.swap.about, d.work)
 	if err := d.runAll(ctx); err != nil {
 		return err
 	}
@@ -142,6 +140,17 @@ func (d *flexDemonstration) choose(ctx context.Context, machine resource.Amount)
 	return nil
 }
 
+// needSwap finds or makes swap, anew if the machine's own has gone; else it says why there is none.
+func (d *flexDemonstration) needSwap() (err error) {
+	if d.swap == nil || !d.swap.suffices(d.mix.swap) {
+		var s *demoSwap
+		if s, d.result.Why, err = openSwap(d.work, d.mix.swap); s != nil {
+			d.swap = s
+		}
+	}
+	return err
+}
+
 // runAll runs the mix under every allocation, round after round, every other one in the opposite order.
 func (d *flexDemonstration) runAll(ctx context.Context) error {
 	order := make([]*allocation, len(allocations))
@@ -164,6 +173,12 @@ func (d *flexDemonstration) runAll(ctx context.Context) error {
 }
 
 func (d *flexDemonstration) runOne(ctx context.Context, a *allocation, round int) error {
+	if err := d.needSwap(); err != nil {
+		return err
+	}
+	if d.result.Why != "" {
+		return fmt.Errorf("round %d, %s: the machine's swap has gone: %s", round, a.name, d.result.Why)
+	}
 	begun := time.Now()
 	r, err := runFlex(ctx, d.work, d.mix, a, func(ended, all int) {
 		d.Show(fmt.Sprintf("round %d of %d, %s: %.0f s, %d of %d jobs ended", round, d.Rounds, a.name, time.Since(begun).Seconds(), ended, all))

@@ -197,7 +197,7 @@ func TestFlexReal(t *testing.T) {
 	if err != nil {
 		t.Skipf("needs a disk to work on: %v", err)
 	}
-	t.Cleanup(func() { place.remove() })
+	t.Cleanup(func() { place.remove(context.Background()) })
 	if why := containersImpossible(t.Context(), place.dir); why != "" {
 		t.Skipf("needs real containers: %s", why)
 	}
@@ -263,7 +263,7 @@ func TestSweep(t *testing.T) {
 	if want := strings.Join([]string{alive.dir, foreign}, " "); len(left) != 2 || !strings.Contains(want, left[0]) || !strings.Contains(want, left[1]) {
 		t.Errorf("left are %v, want %s", left, want)
 	}
-	if err := alive.remove(); err != nil {
+	if err := alive.remove(t.Context()); err != nil {
 		t.Error(err)
 	}
 	t.Logf("with a container that ran: %t", running)

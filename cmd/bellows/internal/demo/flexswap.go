@@ -11,20 +11,15 @@ import (
 
 // demoSwap is the swap that FLEX containers use: the machine's, or made for the demonstration.
 type demoSwap struct {
-	about  string
-	ledger *swap.Ledger // nil: the machine's own
-	path   string
+	about string
+	made  bool // in the working directory, and removed with it
 }
 
 // openSwap finds swap with so much room, or makes some in dir. why says in one clause why there is none.
 func openSwap(dir string, size resource.Amount) (s *demoSwap, why string, err error) {
-	devices, err := swap.Machine{}.Devices()
+	free, err := swapFree()
 	if err != nil {
 		return nil, "", err
-	}
-	free := resource.Amount(0)
-	for i := range devices {
-		free += devices[i].Free()
 	}
 	if free >= size {
 		return &demoSwap{about: "FLEX uses the swap that the machine has"}, "", nil
@@ -33,19 +28,29 @@ func openSwap(dir string, size resource.Amount) (s *demoSwap, why string, err er
 		return nil, fmt.Sprintf("%s of swap are needed, of which %s are free, and only root can make more", resource.FormatMemory(size), resource.FormatMemory(free)), nil
 	}
 	ledger := swap.NewLedger(swap.Machine{}, dir)
-	device, err := ledger.CreateFile("", size)
-	if err != nil {
+	if _, err := ledger.CreateFile("", size); err != nil {
 		return nil, fmt.Sprintf("there can be no swap: %v", err), nil
 	}
-	return &demoSwap{fmt.Sprintf("FLEX uses a swap file of %s, made for this", resource.FormatMemory(size)), ledger, device.Path}, "", nil
+	return &demoSwap{fmt.Sprintf("FLEX uses a swap file of %s, made for this", resource.FormatMemory(size)), true}, "", nil
 }
 
-// close removes what was made, whatever has become of ctx.
-func (s *demoSwap) close(ctx context.Context) error {
-	if s.ledger == nil {
-		return nil
+// suffices reports whether swap of the machine, which others may remove at any time, still has so much room. What was made
+// here stays.
+func (s *demoSwap) suffices(size resource.Amount) bool {
+	if s.made {
+		return true
 	}
-	return s.ledger.Remove(context.WithoutCancel(ctx), s.path)
+	free, err := swapFree()
+	return err == nil && free >= size
+}
+
+// swapFree is how much room all swap of the machine has.
+func swapFree() (free resource.Amount, err error) {
+	devices, err := swap.Machine{}.Devices()
+	for i := range devices {
+		free += devices[i].Free()
+	}
+	return free, err
 }
 
 // removeSwap removes what a demonstration in dir has made and did not remove.

@@ -64,8 +64,15 @@ func makeWork(parent string, need resource.Amount) (*workplace, error) {
 	return w, nil
 }
 
-// remove takes the directory away.
-func (w *workplace) remove() error { return errors.Join(os.RemoveAll(w.dir), w.lock.Close()) }
+// remove takes the directory away, and the swap in it first, whatever has become of ctx. Where that cannot go, because
+// others have no memory for what they keep in it, all stays for the next demonstration.
+func (w *workplace) remove(ctx context.Context) error {
+	defer w.lock.Close()
+	if err := removeSwap(context.WithoutCancel(ctx), w.dir); err != nil {
+		return fmt.Errorf("%w; the next demonstration tries again", err)
+	}
+	return os.RemoveAll(w.dir)
+}
 
 // sweep ends and removes what demonstrations of this user that were killed have left below parent: containers, swap, and
 // directories. It returns how many there were.
@@ -120,8 +127,5 @@ func (w *workplace) clear(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := removeSwap(ctx, w.dir); err != nil {
-		return err
-	}
-	return w.remove()
+	return w.remove(ctx)
 }

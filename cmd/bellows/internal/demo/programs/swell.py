@@ -6,7 +6,7 @@ chunks, drawn = [], random.Random(1)
 
 
 def grow():
-    m = mmap.mmap(-1, 1 << 20)
+    m = mmap.mmap(-1, 1 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     m[:] = random.Random(len(chunks)).randbytes(1 << 20)
     chunks.append((m, zlib.crc32(m)))
 
