@@ -162,8 +162,13 @@ func TestFullSwap(t *testing.T) {
 
 // TestThousandForks: a container of a thousand processes is suspended, grown, shrunk and ended like any other.
 func TestThousandForks(t *testing.T) {
+	forks := 1000
+	if slow() {
+		forks = 60
+	}
 	b := newBench(t)
-	o := breathing(b.order("sh", "-c", `trap "" TERM; i=0; while [ $i -lt 1000 ]; do sleep 1000 & i=$((i+1)); done; echo ready; wait`), 256*resource.MiB, 512*resource.MiB)
+	o := breathing(b.order("sh", "-c", fmt.Sprintf(`trap "" TERM; i=0; while [ $i -lt %d ]; do sleep 1000 & i=$((i+1)); done; echo ready; wait`, forks)),
+		256*resource.MiB, 512*resource.MiB)
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	c := b.containers[o.Container]

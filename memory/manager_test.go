@@ -248,6 +248,15 @@ func TestUnshrinkable(t *testing.T) {
 	expect(t, "what is free again is given back", m.Step(at(2.1), Input{}), "grow 1 to 950")
 }
 
+// TestRequestWaitsForAnAction has memory that can be had as soon as a growth that is under way is over.
+func TestRequestWaitsForAnAction(t *testing.T) {
+	m := newManager(t, Default(), 1000, Started{Envelope: flex(1, 100, 1000), Limit: 500})
+	regular := Request{Envelope{Container: id(9), Class: cluster.Regular, Min: 600, Max: 600, Rank: 9}}
+	out := expect(t, "out of memory", m.Step(at(1), Input{Readings: []Reading{full(1, 500, 100, 1)}}), "grow 1 to 700")
+	expect(t, "asked meanwhile", m.Step(at(1.1), Input{Requests: []Request{regular}}), "")
+	expect(t, "grown", m.Step(at(1.2), Input{Outcomes: out}), "shrink 1 to 400")
+}
+
 func TestNodeThatShrinks(t *testing.T) {
 	m := newManager(t, Default(), 1000, Started{Envelope: flex(1, 100, 1000), Limit: 500}, Started{Envelope: flex(2, 100, 1000), Limit: 500})
 	expect(t, "the last gives", m.Step(at(1), Input{Node: &NodeReading{Memory: 700, SwapFree: 1000},

@@ -36,7 +36,7 @@ func (m *Manager) serveRequests() {
 			return // under way
 		}
 		why, possible := m.couldGive(r, need)
-		if !possible && m.comingFree() == 0 {
+		if !possible && m.comingFree() == 0 && !m.busyFlex(r) {
 			m.answer(Refuse, r.Container, why)
 			m.requests = slices.Delete(m.requests, 0, 1)
 			continue
@@ -67,6 +67,17 @@ func (m *Manager) firstShort() *container {
 		}
 	}
 	return nil
+}
+
+// busyFlex reports whether a container that could give is in the middle of an action. What it can give is known when that is
+// over, at the latest when its time is; until then nothing grows.
+func (m *Manager) busyFlex(r *Request) bool {
+	for _, c := range m.ordered {
+		if r.Class != cluster.Flex && c.flex() && c.pending != nil && c.room() > c.Min {
+			return true
+		}
+	}
+	return false
 }
 
 // couldGive reports whether FLEX containers could give so much. A FLEX container that is to start does not take from
