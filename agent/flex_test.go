@@ -151,3 +151,39 @@ func TestNothingStaysFrozen(t *testing.T) {
 	b.open()
 	b.next(cluster.TaskAdopted)
 }
+
+// TestRefusedContainerWaits: a container whose memory cannot be had, because without swap nobody can give way, starts when
+// another ends. One that waits can be ended.
+func TestRefusedContainerWaits(t *testing.T) {
+	testswap.Lock(t)
+	if text, err := os.ReadFile("/proc/swaps"); err != nil || strings.Count(string(text), "\n") > 1 {
+		t.Skip("needs a machine without swap")
+	}
+	b := newBench(t)
+	flex := b.order(os.Args[0], "hold", "100", "4")
+	flex.Launch.Class, flex.Launch.Breathing = cluster.Flex, &cluster.Breathing{Max: 800 * resource.MiB, Rank: 1}
+	flex.Grant = resource.Of(500, 500*resource.MiB)
+	b.Apply([]cluster.Order{flex})
+	b.next(cluster.DecisionDone)
+	var ids []cluster.ContainerID
+	for range 2 {
+		regular := b.order("true")
+		regular.Grant = resource.Of(500, 600*resource.MiB)
+		b.Apply([]cluster.Order{regular})
+		ids = append(ids, regular.Container)
+	}
+	for end := time.Now().Add(20 * time.Second); b.Readings()[ids[0]].State != "waiting" || b.Readings()[ids[1]].State != "waiting"; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("no reading with waiting: %+v", b.Readings())
+		}
+	}
+	b.Apply([]cluster.Order{{Decision: cluster.Decision{Kind: cluster.Kill}, Container: ids[1]}})
+	if e := b.next(cluster.DecisionFailed); e.Task != ids[1].Task || !strings.Contains(e.Detail, "ended before there was memory for it") {
+		t.Errorf("killed while it waited: %+v", e)
+	}
+	for range 2 {
+		if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Succeeded {
+			t.Errorf("task %s ended as %s: %s", e.Task, e.Outcome, e.Detail)
+		}
+	}
+}

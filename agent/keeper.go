@@ -57,6 +57,7 @@ type kept struct {
 
 // keptState is what people see of a FLEX container.
 type keptState struct {
+	waiting   bool // it has not started
 	suspended bool
 	why       string
 	since     time.Time
@@ -75,7 +76,7 @@ type news struct {
 // Between two readings of a container half the time passes in which it would come near its limit at the rate at which it
 // grew, within these bounds; the kernel's notice comes in between. Without notice it is blindInterval at most.
 const (
-	soonest       = 50 * time.Millisecond
+	soonest       = 10 * time.Millisecond
 	latest        = 5 * time.Second
 	blindInterval = time.Second
 	// After a notice the next is asked for so soon; twice as late each time it led to nothing, as under page cache that comes
@@ -115,15 +116,61 @@ func (k *keeper) tell(n news) {
 	}
 }
 
-// admit waits until there is memory for a container that is to start. The error says why it cannot be had.
-func (k *keeper) admit(e memory.Envelope) error {
-	answer := make(chan error, 1)
-	k.tell(news{request: &memory.Request{Envelope: e}, answer: answer})
-	select {
-	case err := <-answer:
-		return err
-	case <-k.agent.closed.Done():
-		return k.agent.closed.Err()
+// askAgain is how long a container that could not have its memory waits before it asks again.
+const askAgain = time.Second
+
+// admit waits until there is memory for a container that is to start, however long that takes: what waits is lost to nobody.
+// The error says that it need not start any more.
+func (k *keeper) admit(c *container, e memory.Envelope) error {
+	for {
+		answer := make(chan error, 1)
+		k.tell(news{request: &memory.Request{Envelope: e}, answer: answer})
+		var refused error
+		select {
+		case refused = <-answer:
+		case <-c.killed:
+			return errors.New("ended before there was memory for it")
+		case <-k.agent.closed.Done():
+			return k.agent.closed.Err()
+		}
+		k.wait(c.id, refused)
+		if refused == nil {
+			return nil
+		}
+		select {
+		case <-time.After(askAgain):
+		case <-c.killed:
+			return fmt.Errorf("ended before there was memory for it: %w", refused)
+		case <-k.agent.closed.Done():
+			return k.agent.closed.Err()
+		}
+	}
+}
+
+// wait notes for people why a container has not started; nil ends it.
+func (k *keeper) wait(id cluster.ContainerID, why error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s, known := k.state[id]
+	if why == nil {
+		delete(k.state, id)
+		return
+	}
+	if !known {
+		s.since = time.Now()
+	}
+	s.waiting, s.why = true, why.Error()
+	k.state[id] = s
+}
+
+// waiting describes the containers that have not started for want of memory.
+func (k *keeper) waiting(readings map[cluster.ContainerID]cluster.Reading) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for id, s := range k.state {
+		if _, runs := readings[id]; s.waiting && !runs {
+			readings[id] = cluster.Reading{State: "waiting", Why: s.why, Since: s.since}
+		}
 	}
 }
 
@@ -279,6 +326,9 @@ func (k *keeper) keep(c *container, s *memory.Started) {
 }
 
 func (k *keeper) drop(id cluster.ContainerID) {
+	k.mu.Lock()
+	delete(k.state, id)
+	k.mu.Unlock()
 	c, ok := k.kept[id]
 	if !ok {
 		return
@@ -289,9 +339,6 @@ func (k *keeper) drop(id cluster.ContainerID) {
 	c.gauge.Close()
 	delete(k.byGroup, c.container.group)
 	delete(k.kept, id)
-	k.mu.Lock()
-	delete(k.state, id)
-	k.mu.Unlock()
 }
 
 func (k *keeper) readAll(in *memory.Input) {
@@ -383,7 +430,7 @@ func (k *keeper) describe(id cluster.ContainerID, r *cluster.Reading) {
 	k.mu.Lock()
 	s, ok := k.state[id]
 	k.mu.Unlock()
-	if !ok {
+	if !ok || s.waiting {
 		return
 	}
 	r.State, r.Why, r.Since = "running", s.why, s.since

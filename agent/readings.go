@@ -24,6 +24,7 @@ func (a *Agent) Readings() map[cluster.ContainerID]cluster.Reading {
 			readings[id] = out
 		}
 	}
+	a.keeper.waiting(readings)
 	return readings
 }
 

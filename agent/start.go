@@ -21,7 +21,7 @@ import (
 // start carries a Start out and stays with the container until its end.
 func (a *Agent) start(c *container, o cluster.Order) {
 	if o.Launch != nil {
-		if err := a.keeper.admit(envelope(&spec{Container: c.id, Grant: o.Grant, Launch: *o.Launch})); err != nil {
+		if err := a.keeper.admit(c, envelope(&spec{Container: c.id, Grant: o.Grant, Launch: *o.Launch})); err != nil {
 			a.discard(c)
 			a.failed(c.id, o.ID, err)
 			return

@@ -102,8 +102,8 @@ type Reading struct {
 	Written *int64 `json:"written_bytes,omitempty"`
 	// Processes counts the processes inside.
 	Processes *int64 `json:"processes,omitempty"`
-	// State of a FLEX container is running or suspended; empty for others. Why is one clause on why the memory manager
-	// last acted, Since when that was.
+	// State of a FLEX container is running or suspended, that of any container which has not started for want of memory
+	// waiting; empty for others. Why is one clause on why the memory manager last acted, Since when that was.
 	State string    `json:"state,omitempty"`
 	Why   string    `json:"why,omitempty"`
 	Since time.Time `json:"since,omitzero"`

@@ -95,6 +95,9 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 
 // breathing says what the memory manager does with a FLEX container.
 func breathing(r *cluster.Reading, now time.Time) string {
+	if r.State == "waiting" {
+		return fmt.Sprintf("it has waited for %s to start: %s", age(now.Sub(r.Since)), r.Why)
+	}
 	text := fmt.Sprintf("it holds %s of %s, and %s in swap", bytesOf(r.Anonymous), bytesOf(r.Limit), bytesOf(r.Swap))
 	if r.State == "suspended" {
 		text += fmt.Sprintf("; suspended for %s, until it may hold all of that", age(now.Sub(r.Since)))

@@ -192,7 +192,7 @@ func printTasks(w io.Writer, j *live.Job, now time.Time) error {
 
 func taskState(t *live.Task) string {
 	switch {
-	case t.Usage != nil && t.Usage.State == "suspended" && t.State == "running":
+	case t.Usage != nil && (t.Usage.State == "suspended" && t.State == "running" || t.Usage.State == "waiting" && t.State == "starting"):
 		return t.Usage.State
 	case t.State != "ended":
 		return t.State
