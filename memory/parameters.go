@@ -53,6 +53,8 @@ type Parameters struct {
 	PuffFirst bool
 	// Ahead puffs a container before it swaps, when less than this share of its limit is left. 0: never.
 	Ahead float64
+	// AheadRatio is by what share of its limit it then grows; what turns out not to be needed is taken back.
+	AheadRatio float64
 	// ReclaimFirst takes memory from containers that come later, the suspended before the running, before one is killed; and
 	// starts no FLEX container beside one that is out of memory.
 	ReclaimFirst bool
@@ -108,6 +110,7 @@ func Default() Parameters {
 	p.KillPatience = 20 * time.Second
 	p.PuffFirst = true
 	p.Ahead = 0.1
+	p.AheadRatio = 1
 	p.ReclaimFirst = true
 	p.KillSparingly = true
 	p.TakeTurns = true
@@ -125,7 +128,7 @@ func (p *Parameters) Check() error {
 		from, to float64
 	}{
 		{"puff ratio", p.PuffRatio, 0.01, 100}, {"stop", p.Stop, 0.01, 1}, {"slack share", p.SlackShare, 0, 10},
-		{"tolerance", p.Tolerance, 0, 1000}, {"ahead", p.Ahead, 0, 0.9}, {"breath every", p.BreathEvery, 0, 1},
+		{"tolerance", p.Tolerance, 0, 1000}, {"ahead", p.Ahead, 0, 0.9}, {"ahead ratio", p.AheadRatio, 0, 100}, {"breath every", p.BreathEvery, 0, 1},
 	}
 	for _, s := range shares {
 		if !(s.value >= s.from && s.value <= s.to) || math.IsNaN(s.value) {

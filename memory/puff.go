@@ -84,7 +84,7 @@ func (m *Manager) puffAhead() {
 		near := resource.Amount((1 - m.p.Ahead) * float64(c.limit))
 		// What is left must be worth more than this one growth: others may be out of memory any moment.
 		if c.anonymous >= near && m.left() > c.limit {
-			m.grow(c, m.p.PuffRatio, m.left(), Reason{Code: NearLimit, A: int64(c.anonymous), B: int64(c.limit)})
+			m.grow(c, m.p.AheadRatio, m.left(), Reason{Code: NearLimit, A: int64(c.anonymous), B: int64(c.limit)})
 			c.lastShort, c.everShort = m.now, true
 		}
 	}
