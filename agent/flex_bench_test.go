@@ -80,7 +80,7 @@ func puppet() {
 				block[at]++
 				if at%(1<<20) == 0 {
 					select {
-					case word = <-words:
+					case <-words:
 					default:
 						continue
 					}
