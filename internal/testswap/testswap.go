@@ -23,7 +23,7 @@ func Lock(t testing.TB) {
 		t.Skipf("needs swap, and a lock on it: %v", err)
 	}
 	_ = f.Chmod(0o666) // whoever makes the file, others lock it too
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil || time.Now().After(end) {
 			break
 		}
