@@ -54,6 +54,14 @@ func beChild(work []string) error {
 		if err := hold(n); err != nil {
 			return err
 		}
+	case "share": // n bytes that processes could share
+		block, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
+		if err != nil {
+			return err
+		}
+		for i := 0; i < n; i += 4096 {
+			block[i] = 1
+		}
 	case "spin":
 		fmt.Println("ready")
 		for spins := 0; ; spins++ {

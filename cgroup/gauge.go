@@ -12,6 +12,7 @@ import (
 
 // Held is what a group holds that only swap can take.
 type Held struct {
+	// AnonBytes is anonymous memory and memory shared between processes, which the kernel counts among page cache.
 	AnonBytes, SwapBytes int64
 	// AnonRefaults counts pages that came back from swap soon after they went; 0 where the kernel does not tell.
 	AnonRefaults int64
@@ -22,20 +23,20 @@ type Held struct {
 type Gauge struct {
 	name       string
 	stat, swap int // swap is -1 where memory.stat tells it
-	keys       [3]string
+	keys       [4]string
 	buffer     [8192]byte
 }
 
 // Gauge opens a gauge; nothing in it depends on the group's name later on.
 func (g *Group) Gauge() (*Gauge, error) {
 	dir := g.dirs[Memory]
-	out := &Gauge{name: g.name, stat: -1, swap: -1, keys: [3]string{"total_rss", "total_workingset_refault_anon", "total_swap"}}
+	out := &Gauge{name: g.name, stat: -1, swap: -1, keys: [4]string{"total_rss", "total_shmem", "total_workingset_refault_anon", "total_swap"}}
 	var err error
 	if out.stat, err = unix.Open(filepath.Join(dir, "memory.stat"), unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
 		return nil, fmt.Errorf("measure group %s: %w", g.name, err)
 	}
 	if g.version[Memory] == V2 {
-		out.keys = [3]string{"anon", "workingset_refault_anon", ""}
+		out.keys = [4]string{"anon", "shmem", "workingset_refault_anon", ""}
 		// Without swap in the kernel there is no such file, and nothing swapped.
 		if out.swap, err = unix.Open(filepath.Join(dir, "memory.swap.current"), unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
 			out.swap = -1
@@ -50,9 +51,9 @@ func (g *Gauge) Read() (Held, error) {
 	if err != nil {
 		return Held{}, err
 	}
-	h := Held{AnonBytes: field(text, g.keys[0]), AnonRefaults: field(text, g.keys[1])}
-	if g.keys[2] != "" {
-		h.SwapBytes = field(text, g.keys[2])
+	h := Held{AnonBytes: field(text, g.keys[0]) + field(text, g.keys[1]), AnonRefaults: field(text, g.keys[2])}
+	if g.keys[3] != "" {
+		h.SwapBytes = field(text, g.keys[3])
 	} else if g.swap >= 0 {
 		if text, err = g.text(g.swap); err != nil {
 			return Held{}, err

@@ -87,3 +87,21 @@ func BenchmarkGauge(b *testing.B) {
 		}
 	})
 }
+
+// TestKernelGaugeSharedMemory: the kernel counts it among page cache, but only swap can take it.
+func TestKernelGaugeSharedMemory(t *testing.T) {
+	g := testGroup(t)
+	gauge, err := g.Gauge()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gauge.Close()
+	start(t, g, fmt.Sprint("share ", 24*mib)).ready(t)
+	h, err := gauge.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.AnonBytes < 24*mib || h.AnonBytes > 48*mib {
+		t.Errorf("%d bytes are held by a program that shares 24 MiB", h.AnonBytes)
+	}
+}
