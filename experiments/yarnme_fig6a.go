@@ -93,20 +93,28 @@ func fig6aRun(size int, c configuration, seed uint64, elasticOne contender) (t f
 	if t.Unreserved, err = yarnUnreserved.trial(paperCluster(size), w); err != nil {
 		return t, err
 	}
+	t.Elastic, err = elasticOne.underPenalties(size, c, seed)
+	return t, err
+}
+
+// underPenalties runs a trace once for each penalty.
+func (o contender) underPenalties(size int, c configuration, seed uint64) ([]outcome, error) {
+	var all []outcome
 	for _, p := range penalties {
-		if w, err = c.workload(size, seed); err != nil {
-			return t, err
-		}
-		if err = elastic(w, p); err != nil {
-			return t, err
-		}
-		o, err := elasticOne.trial(paperCluster(size), w)
+		w, err := c.workload(size, seed)
 		if err != nil {
-			return t, err
+			return nil, err
 		}
-		t.Elastic = append(t.Elastic, o)
+		if err := elastic(w, p); err != nil {
+			return nil, err
+		}
+		one, err := o.trial(paperCluster(size), w)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
 	}
-	return t, nil
+	return all, nil
 }
 
 // over summarises each configuration's traces by f.

@@ -73,20 +73,8 @@ func fig6cRun(size int, c configuration, seed uint64) (t fig6cTrial, err error) 
 	if t.Prompt, err = meganodePrompt.trial(paperCluster(size), w); err != nil {
 		return t, err
 	}
-	for _, p := range penalties {
-		if w, err = c.workload(size, seed); err != nil {
-			return t, err
-		}
-		if err = elastic(w, p); err != nil {
-			return t, err
-		}
-		e, err := yarnMESum.trial(paperCluster(size), w)
-		if err != nil {
-			return t, err
-		}
-		t.Elastic = append(t.Elastic, e)
-	}
-	return t, nil
+	t.Elastic, err = yarnMESum.underPenalties(size, c, seed)
+	return t, err
 }
 
 // wins returns the share of ratios below 1.
