@@ -152,13 +152,9 @@ func TestNothingStaysFrozen(t *testing.T) {
 	b.next(cluster.TaskAdopted)
 }
 
-// TestRefusedContainerWaits: a container whose memory cannot be had, because without swap nobody can give way, starts when
-// another ends. One that waits can be ended.
+// TestRefusedContainerWaits: a container whose memory cannot be had, because the other has its least already, starts when
+// that ends. One that waits can be ended.
 func TestRefusedContainerWaits(t *testing.T) {
-	testswap.Lock(t)
-	if text, err := os.ReadFile("/proc/swaps"); err != nil || strings.Count(string(text), "\n") > 1 {
-		return // With swap somebody can give way: TestFlexGivesWay.
-	}
 	b := newBench(t)
 	flex := b.order(os.Args[0], "hold", "100", "4")
 	flex.Launch.Class, flex.Launch.Breathing = cluster.Flex, &cluster.Breathing{Max: 800 * resource.MiB, Rank: 1}
