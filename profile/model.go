@@ -1,13 +1,13 @@
 package profile
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"sort"
-	"strings"
 	"time"
 
 	"github.com/bellows-rm/bellows/resource"
@@ -138,19 +138,27 @@ func duration(seconds float64) time.Duration {
 
 // Read reads a Model from its JSON form. The error names the field, the value and the limit.
 func Read(text []byte) (Model, error) {
-	var m Model
-	d := json.NewDecoder(strings.NewReader(string(text)))
+	return readOne[Model](text, "profile")
+}
+
+// readOne reads the one JSON object of text, which has no fields but those of T, and checks it. What names it in errors.
+func readOne[T any, P interface {
+	*T
+	Check() error
+}](text []byte, what string) (T, error) {
+	var value, none T
+	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&m); err != nil {
-		return Model{}, fmt.Errorf("profile: %w", err)
+	if err := d.Decode(&value); err != nil {
+		return none, fmt.Errorf("%s: %w", what, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Model{}, errors.New("profile: must be one JSON object, but more follows it")
+		return none, fmt.Errorf("%s: must be one JSON object, but more follows it", what)
 	}
-	if err := m.Check(); err != nil {
-		return Model{}, fmt.Errorf("profile: %w", err)
+	if err := P(&value).Check(); err != nil {
+		return none, fmt.Errorf("%s: %w", what, err)
 	}
-	return m, nil
+	return value, nil
 }
 
 // Check returns an error that names the first field of m that is out of range.

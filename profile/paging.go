@@ -1,10 +1,8 @@
 package profile
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"sort"
 	"strings"
@@ -93,19 +91,7 @@ func (t Times) sorted() []float64 {
 
 // ReadPaging reads a campaign from its JSON form. The error names the field, the value and the limit.
 func ReadPaging(text []byte) (Paging, error) {
-	var p Paging
-	d := json.NewDecoder(strings.NewReader(string(text)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&p); err != nil {
-		return Paging{}, fmt.Errorf("paging: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Paging{}, errors.New("paging: must be one JSON object, but more follows it")
-	}
-	if err := p.Check(); err != nil {
-		return Paging{}, fmt.Errorf("paging: %w", err)
-	}
-	return p, nil
+	return readOne[Paging](text, "paging")
 }
 
 // Check returns an error that names the first field of p that is out of range.

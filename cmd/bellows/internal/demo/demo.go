@@ -275,23 +275,32 @@ func (d *demonstration) predict() error {
 
 // runAll runs the mix under every configuration, round after round, every other one in the opposite order.
 func (d *demonstration) runAll(ctx context.Context) error {
-	order := make([]*configuration, len(configurations))
-	for i := range order {
-		order[i] = &configurations[i]
+	leftOut, err := interleave(configurations, d.Rounds, d.tooLate, func(c *configuration, round int) error { return d.runOne(ctx, c, round) })
+	if leftOut > 0 {
+		d.say("left out: %s of %d, since the next would end after the limit of %v", rounds(leftOut), d.Rounds, d.Limit)
 	}
-	for round := 1; round <= d.Rounds; round++ {
-		if round > 1 && d.tooLate(round) {
-			d.say("left out: %s of %d, since the next would end after the limit of %v", rounds(d.Rounds-round+1), d.Rounds, d.Limit)
-			return nil
+	return err
+}
+
+// interleave runs all of a list, round after round, every other one in the opposite order, and returns how many rounds were
+// left out because another would be too late. There is always a first.
+func interleave[T any](list []T, rounds int, tooLate func(round int) bool, run func(one *T, round int) error) (leftOut int, err error) {
+	order := make([]*T, len(list))
+	for i := range order {
+		order[i] = &list[i]
+	}
+	for round := 1; round <= rounds; round++ {
+		if round > 1 && tooLate(round) {
+			return rounds - round + 1, nil
 		}
-		for _, c := range order {
-			if err := d.runOne(ctx, c, round); err != nil {
-				return err
+		for _, one := range order {
+			if err := run(one, round); err != nil {
+				return 0, err
 			}
 		}
 		slices.Reverse(order)
 	}
-	return nil
+	return 0, nil
 }
 
 // tooLate reports whether a round like those before would end after the limit.

@@ -153,23 +153,15 @@ func (d *flexDemonstration) needSwap() (err error) {
 
 // runAll runs the mix under every allocation, round after round, every other one in the opposite order.
 func (d *flexDemonstration) runAll(ctx context.Context) error {
-	order := make([]*allocation, len(allocations))
-	for i := range order {
-		order[i] = &allocations[i]
+	tooLate := func(round int) bool {
+		spent := time.Since(d.begun)
+		return d.Limit > 0 && spent+spent/time.Duration(round-1) > d.Limit
 	}
-	for round := 1; round <= d.Rounds; round++ {
-		if spent := time.Since(d.begun); round > 1 && d.Limit > 0 && spent+spent/time.Duration(round-1) > d.Limit {
-			d.say("left out: %s of %d, since the next would end after the limit of %v", rounds(d.Rounds-round+1), d.Rounds, d.Limit)
-			return nil
-		}
-		for _, a := range order {
-			if err := d.runOne(ctx, a, round); err != nil {
-				return err
-			}
-		}
-		slices.Reverse(order)
+	leftOut, err := interleave(allocations, d.Rounds, tooLate, func(a *allocation, round int) error { return d.runOne(ctx, a, round) })
+	if leftOut > 0 {
+		d.say("left out: %s of %d, since the next would end after the limit of %v", rounds(leftOut), d.Rounds, d.Limit)
 	}
-	return nil
+	return err
 }
 
 func (d *flexDemonstration) runOne(ctx context.Context, a *allocation, round int) error {
