@@ -1,8 +1,12 @@
 # "make help" lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help results build demo test check lint test-quick test-race test-guest bench fuzz clean
+.PHONY: help results build demo test check lint test-quick test-race test-guest test-slow bench fuzz clean
 
 FUZZTIME ?= 10s
+# How long test-slow takes: deaths of the daemon, streaming, random nodes.
+DEATHS ?= 100
+STREAM ?= 10m
+SEEDS ?= 5000
 # Packages with tests that run in guests.
 GUESTS = $(shell grep -rl --include='*_test.go' '^//go:build guest' . | xargs -n 1 dirname | sort -u)
 
@@ -34,15 +38,15 @@ test-race: ## the tests with the race detector; needs gcc
 
 test-guest: ## the tests that need other kernels, in QEMU; as root on Debian it installs QEMU if it is missing
 	guest/setup
-	go run ./internal/testrun -- -tags guest -count=1 -p 1 -run '^TestGuest' $(GUESTS)
+	go run ./internal/testrun -- -tags guest -count=1 -timeout 20m -p 1 -run '^TestGuest' $(GUESTS)
 
 results: build ## papers' tables and figures again, and docs/results.md; some minutes
 	./bin/bellows experiment run ... --out docs/results --summary-only
 	./bin/bellows experiment report
 
-test-slow: ## faults at length, as root: 100 deaths of the daemon, ten minutes of streaming, 5,000 random nodes
-	go test ./agent -count=1 -timeout 60m -run 'TestDaemonDies|TestStreaming' -deaths 100 -stream 10m
-	go test ./memory -count=1 -timeout 60m -run TestRandom -seeds 5000
+test-slow: ## faults at length, as root: DEATHS (100) of the daemon, STREAM (10m) of streaming, SEEDS (5000) random nodes
+	go test ./agent -count=1 -v -timeout 60m -run 'TestDaemonDies|TestStreaming' -deaths $(DEATHS) -stream $(STREAM)
+	go test ./memory -count=1 -timeout 60m -run TestRandom -seeds $(SEEDS)
 
 bench: ## benchmarks: timeline, engine at 100 to 10,000 nodes, the YARN-ME authors' workload
 	go test -run '^$$' -bench . -benchmem ./...

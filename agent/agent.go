@@ -15,6 +15,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -32,7 +33,9 @@ type Config struct {
 	Grace time.Duration
 	// SwapBudget is how many bytes swapping may write to disks in a day before containers stop to give way; 0 is no bound.
 	SwapBudget resource.Amount
-	Log        *slog.Logger // nil is slog.Default
+	// Memory is how the memory of FLEX containers is managed; the zero value is memory.Default().
+	Memory memory.Parameters
+	Log    *slog.Logger // nil is slog.Default
 }
 
 // DefaultGrace is how long a container has between SIGTERM and SIGKILL.
@@ -101,6 +104,9 @@ func Open(c Config) (*Agent, error) {
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
+	}
+	if c.Memory == (memory.Parameters{}) {
+		c.Memory = memory.Default()
 	}
 	if err := os.MkdirAll(filepath.Join(c.Dir, "containers"), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder for containers: %w", err)

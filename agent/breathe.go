@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/bellows-rm/bellows/cgroup"
@@ -20,6 +21,25 @@ func envelope(s *spec) memory.Envelope {
 		e.Max, e.Rank, e.Duration, e.HeartbeatTimeout = max(granted, b.Max), b.Rank, b.Duration, b.HeartbeatTimeout
 	}
 	return e
+}
+
+// headStart does at once, in the keeper's thread, what takes the kernel no time and ends the want: breathe, in a goroutine that
+// may wait for a core, does it again with all that belongs to it and says what came of it.
+func (a *Agent) headStart(c *container, e memory.Envelope, act memory.Action) {
+	if !c.acting.TryLock() {
+		return
+	}
+	defer c.acting.Unlock()
+	switch act.Kind {
+	case memory.Grow:
+		_, _ = c.group.RaiseMemory(int64(act.Limit))
+	case memory.Suspend:
+		if e.HeartbeatTimeout == 0 {
+			_ = c.group.AskFreeze()
+		} else {
+			_ = c.group.Apply(a.closed, cgroup.Limits{CPUMillicores: cgroup.At(suspendedMillicores)})
+		}
+	}
 }
 
 // breathe carries one action of the memory manager out and returns the limit in force afterwards, 0 if it is not known.
@@ -51,11 +71,7 @@ func (a *Agent) breathe(ctx context.Context, c *container, e memory.Envelope, ac
 
 // limitOf is the limit in force, 0 if it is not known.
 func limitOf(g *cgroup.Group) resource.Amount {
-	r, err := g.Read()
-	if err != nil {
-		return 0
-	}
-	limit, ok := r.MemoryLimitBytes.Get()
+	limit, ok := g.MemoryLimit().Get()
 	if !ok || limit == cgroup.NoLimit {
 		return 0
 	}
@@ -84,13 +100,19 @@ func (a *Agent) prefetch(ctx context.Context, g *cgroup.Group, limit resource.Am
 // shrink lowers the limit, never raises it. What must go to swap goes in large pieces, while the programs stand still;
 // lowering the limit is quick then. If the kernel cannot keep so low a limit, as much as it can is won.
 func (a *Agent) shrink(ctx context.Context, c *container, e memory.Envelope, act memory.Action) error {
+	if act.Suspended {
+		// First, whatever else there is to do: the limit may be too low for programs that run.
+		if err := a.suspend(ctx, c, e); err != nil {
+			return err
+		}
+	}
 	r, err := c.group.Read()
 	if err != nil {
 		return err
 	}
 	if limit, ok := r.MemoryLimitBytes.Get(); ok && limit > int64(act.Limit) {
-		if anonymous, _ := r.AnonBytes.Get(); anonymous > int64(act.Limit) {
-			err = a.pushOut(ctx, c, anonymous-int64(act.Limit))
+		if r.AnonBytes.Or(0) > int64(act.Limit) {
+			err = a.pushOut(ctx, c, act.Limit)
 		}
 		if err == nil {
 			err = a.lower(ctx, c, act.Limit)
@@ -126,7 +148,7 @@ func (a *Agent) lower(ctx context.Context, c *container, limit resource.Amount) 
 		} else if idle++; idle == most {
 			return err
 		}
-		if err := a.pushOut(ctx, c, r.AnonBytes.Or(0)-int64(limit)); err != nil {
+		if err := a.pushOut(ctx, c, limit); err != nil {
 			return err
 		}
 		select {
@@ -136,16 +158,66 @@ func (a *Agent) lower(ctx context.Context, c *container, limit resource.Amount) 
 	}
 }
 
-// pushOut makes the programs stand still and swaps out so many bytes of what they hold.
-func (a *Agent) pushOut(ctx context.Context, c *container, bytes int64) error {
+// pushOut makes the programs stand still and swaps out what they hold above the limit. What is written counts until the limit is
+// lowered behind it, which takes the kernel half as long as writing: so it follows on another core.
+func (a *Agent) pushOut(ctx context.Context, c *container, limit resource.Amount) error {
 	if err := c.group.Freeze(ctx); err != nil && !errors.Is(err, cgroup.ErrUnsupported) {
 		return err
 	}
-	if bytes > 0 {
-		// An ordinary user may not page out others' memory; then lowering the limit does it, more slowly.
-		_, _ = c.group.PageOut(ctx, bytes)
+	r, err := c.group.Read()
+	if err != nil {
+		return err
 	}
+	gauge, err := c.group.Gauge()
+	if err != nil {
+		return err
+	}
+	defer gauge.Close()
+	before, err := gauge.Read()
+	if err != nil {
+		return err
+	}
+	usage := r.MemoryBytes.Or(0)
+	kernel := max(0, usage-r.AnonBytes.Or(0)-r.FileBytes.Or(0)) // cannot be pushed out
+	const underWay = 48 << 20                                   // perhaps not written yet
+	written := make(chan int64, 1)
+	var behind sync.WaitGroup
+	behind.Go(func() {
+		for bytes := range written {
+			if target := usage - bytes + underWay; target > int64(limit) {
+				squeeze(ctx, c.group, target)
+			}
+		}
+	})
+	// An ordinary user may not page out others' memory; then lowering the limit does it, more slowly.
+	_, _ = c.group.PageOut(ctx, func(int64) bool {
+		held, err := gauge.Read()
+		if err != nil || held.AnonBytes+kernel <= int64(limit) {
+			return false
+		}
+		select {
+		case written <- before.AnonBytes - held.AnonBytes:
+		default: // it has not come as far as the last time
+		}
+		return true
+	})
+	close(written)
+	behind.Wait()
 	return nil
+}
+
+// squeeze lowers usage to so much, and on version 1 the limit, if the kernel can. Version 2 would kill if it could not.
+func squeeze(ctx context.Context, g *cgroup.Group, bytes int64) {
+	r, err := g.Read()
+	usage := r.MemoryBytes.Or(0)
+	if err != nil || usage <= bytes {
+		return
+	}
+	if v, _ := g.Has(cgroup.Memory); v == cgroup.V2 {
+		_ = g.Reclaim(ctx, usage-bytes)
+	} else {
+		_ = g.Apply(ctx, cgroup.Limits{MemoryBytes: cgroup.At(bytes)})
+	}
 }
 
 // settleFor lowers the limit to what is used now, if that is less than it was.
@@ -211,8 +283,9 @@ func (a *Agent) letBreathe(ctx context.Context, c *container, e memory.Envelope)
 	if err := a.resume(ctx, c); err != nil {
 		return err
 	}
+	p := a.config.Memory
 	select {
-	case <-time.After(memory.Default().Breath):
+	case <-time.After(p.BreathOf(e.HeartbeatTimeout)):
 	case <-ctx.Done():
 	}
 	return a.suspend(context.WithoutCancel(ctx), c, e)

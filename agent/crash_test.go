@@ -33,7 +33,7 @@ const crashCapacity = 256 * resource.MiB
 // daemon is an agent in a process of its own: orders come in as lines of JSON, events go out.
 func daemon(dir string) {
 	a, err := Open(Config{Dir: dir, Node: "n1", Capacity: resource.Of(2000, crashCapacity), Grace: 300 * time.Millisecond,
-		Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -61,7 +61,7 @@ func daemon(dir string) {
 func pattern(size, gate string) {
 	var mib int
 	fmt.Sscan(size, &mib)
-	block := make([]uint64, mib<<20/8)
+	block := testswap.Memory[uint64](mib << 20)
 	const page = 512
 	for i := 0; i < len(block); i += page {
 		block[i] = uint64(i) * 2654435761
@@ -92,6 +92,8 @@ type mortal struct {
 	command *exec.Cmd
 	orders  *json.Encoder
 	events  chan cluster.Event
+	actions chan string   // of the memory manager, as they begin
+	silent  chan struct{} // closed when the daemon logs no more
 	running map[cluster.ContainerID]bool
 	pending map[cluster.ContainerID]bool
 	ended   map[cluster.ContainerID]cluster.Event
@@ -100,7 +102,10 @@ type mortal struct {
 func (m *mortal) start() {
 	m.t.Helper()
 	m.command = exec.Command(os.Args[0], "daemon", m.b.dir)
-	m.command.Stderr = m.t.Output()
+	log, err := m.command.StderrPipe()
+	if err != nil {
+		m.t.Fatal(err)
+	}
 	in, err := m.command.StdinPipe()
 	if err != nil {
 		m.t.Fatal(err)
@@ -113,7 +118,9 @@ func (m *mortal) start() {
 		m.t.Fatal(err)
 	}
 	m.orders = json.NewEncoder(in)
-	m.events = make(chan cluster.Event, 1000)
+	m.events, m.actions = make(chan cluster.Event, 1000), make(chan string, 1000)
+	m.silent = make(chan struct{})
+	go m.listen(log, m.actions, m.silent)
 	go func(events chan<- cluster.Event, out io.Reader) {
 		defer close(events)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -123,6 +130,48 @@ func (m *mortal) start() {
 			}
 		}
 	}(m.events, out)
+}
+
+// listen reads what the daemon logs: what its memory manager begins, and for people what is worse than that.
+func (m *mortal) listen(log io.Reader, actions chan<- string, silent chan<- struct{}) {
+	defer close(silent)
+	for lines := bufio.NewScanner(log); lines.Scan(); {
+		line := lines.Text()
+		if _, action, ok := strings.Cut(line, " msg=memory container="); ok && strings.Contains(line, "level=DEBUG") {
+			_, action, _ = strings.Cut(action, "action=")
+			select {
+			case actions <- strings.Fields(action)[0]:
+			default: // nobody waits
+			}
+		} else if !strings.Contains(line, "level=DEBUG") {
+			fmt.Fprintln(m.t.Output(), line)
+		}
+	}
+}
+
+// within is how soon after an action begins the daemon may be killed to be killed in it: the kernel takes that long.
+var within = map[string]time.Duration{"grow": 3 * time.Millisecond, "shrink": 60 * time.Millisecond, "suspend": 3 * time.Millisecond, "resume": 3 * time.Millisecond}
+
+func (m *mortal) forgetActions() {
+	for len(m.actions) > 0 {
+		<-m.actions
+	}
+}
+
+// await waits until the memory manager begins an action, and then for a moment in which the kernel is at it; not for ever,
+// since there may be no need for it. It returns whether it began.
+func (m *mortal) await(action string, r *rand.Rand) bool {
+	for timeout := time.After(2 * time.Second); ; {
+		select {
+		case a := <-m.actions:
+			if a == action {
+				time.Sleep(time.Duration(r.Int64N(int64(within[action]))))
+				return true
+			}
+		case <-timeout:
+			return false
+		}
+	}
 }
 
 // sync waits until the daemon has told what it found, which must be all that there was.
@@ -182,15 +231,15 @@ func (m *mortal) die() {
 	if err := m.command.Process.Kill(); err != nil {
 		m.t.Fatal(err)
 	}
-	_ = m.command.Wait()
 	for e := range m.events {
 		m.note(e)
 	}
+	m.reap()
 	m.checkLimits()
 }
 
-// checkLimits holds the sum of the limits in force against the capacity.
-func (m *mortal) checkLimits() {
+// groups are those that processes are in, but for that of the supervisors.
+func (m *mortal) groups() (groups []*cgroup.Group) {
 	m.t.Helper()
 	place, err := os.ReadFile(filepath.Join(m.b.dir, "cgroup"))
 	if err != nil {
@@ -208,27 +257,78 @@ func (m *mortal) checkLimits() {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	var sum int64
 	for _, name := range names {
-		if name == "supervisors" {
-			continue
-		}
 		g, err := root.Open(name)
-		if err != nil {
-			continue // it has just gone
+		if err != nil || name == "supervisors" {
+			continue // it may just have gone
 		}
-		if pids, err := g.Procs(); err != nil || len(pids) == 0 {
-			continue // empty ones are being made or removed
+		if pids, err := g.Procs(); err == nil && len(pids) > 0 { // empty ones are being made or removed
+			groups = append(groups, g)
 		}
-		r, err := g.Read()
-		if err != nil {
-			continue
-		}
-		sum += r.MemoryLimitBytes.Or(0)
 	}
-	if sum > int64(crashCapacity) {
+	return groups
+}
+
+// reap waits for the end of a daemon that was killed.
+func (m *mortal) reap() {
+	<-m.silent
+	_ = m.command.Wait()
+}
+
+// limits is the sum of the limits in force.
+func (m *mortal) limits() (sum int64) {
+	m.t.Helper()
+	for _, g := range m.groups() {
+		sum += g.MemoryLimit().Or(0)
+	}
+	return sum
+}
+
+// checkLimits holds the sum of the limits in force against the capacity.
+func (m *mortal) checkLimits() {
+	m.t.Helper()
+	if sum := m.limits(); sum > int64(crashCapacity) {
 		m.t.Fatalf("limits add up to %d MiB of %d", sum>>20, int64(crashCapacity)>>20)
 	}
+}
+
+// abandon kills the daemon and lets its lease run out: supervisors take every container out of its suspension. It returns how
+// many were suspended.
+func (m *mortal) abandon() (suspended int) {
+	m.t.Helper()
+	m.die()
+	for _, g := range m.groups() {
+		if stopped(g) {
+			suspended++
+		}
+	}
+	// Supervisors that look now and then are to see that it was renewed, and then that it was not.
+	last := time.Now().Add(2*leaseRenewal - leaseTerm)
+	if err := os.Chtimes(filepath.Join(m.b.dir, "lease"), last, last); err != nil {
+		m.t.Fatal(err)
+	}
+	await(m.t, "the end of every suspension", func() bool { return !slices.ContainsFunc(m.groups(), stopped) })
+	return suspended
+}
+
+// stopped reports whether a group is frozen or has next to no CPU time.
+func stopped(g *cgroup.Group) bool {
+	r, err := g.Read()
+	if err != nil {
+		return false // it has just gone
+	}
+	dir, _ := g.Dir(cgroup.CPU)
+	quota, period := 1, 1
+	if v, ok := g.Has(cgroup.CPU); ok && v == cgroup.V1 {
+		text, _ := os.ReadFile(filepath.Join(dir, "cpu.cfs_quota_us"))
+		fmt.Sscan(string(text), &quota)
+		text, _ = os.ReadFile(filepath.Join(dir, "cpu.cfs_period_us"))
+		fmt.Sscan(string(text), &period)
+	} else if ok {
+		text, _ := os.ReadFile(filepath.Join(dir, "cpu.max"))
+		fmt.Sscan(string(text), &quota, &period)
+	}
+	return r.Frozen.Or(false) || quota > 0 && 1000*quota/period <= suspendedMillicores
 }
 
 func (m *mortal) order(o cluster.Order) cluster.ContainerID {
@@ -280,16 +380,37 @@ func TestDaemonDies(t *testing.T) {
 	if slow() {
 		times /= 4
 	}
-	for range times {
-		if r.IntN(2) == 0 { // what reclaims
+	during, abandoned := map[string]int{}, 0
+	for i := range times {
+		action := []string{"", "grow", "shrink", "suspend", "resume"}[r.IntN(5)]
+		m.forgetActions()
+		if action == "shrink" || r.IntN(2) == 0 { // what reclaims
 			o := m.b.order("sleep", fmt.Sprint(r.Float64()*0.5))
 			o.Grant[resource.Memory] = resource.Amount(16+r.IntN(64)) * resource.MiB
 			m.order(o)
 		}
-		time.Sleep(time.Duration(r.Int64N(int64(600 * time.Millisecond))))
-		m.die()
+		if action == "" || !m.await(action, r) {
+			time.Sleep(time.Duration(r.Int64N(int64(600 * time.Millisecond))))
+			action = "any"
+		}
+		during[action]++
+		alone := i%25 == 24 || i == times-1
+		if alone {
+			abandoned += m.abandon()
+		} else {
+			m.die()
+		}
 		m.start()
 		m.sync()
+		if alone { // what was resumed had its least again, which others may have
+			await(t, "limits within the machine's memory", func() bool { return m.limits() <= int64(crashCapacity) })
+		}
+	}
+	t.Logf("deaths right after an action began: %v; suspended containers left alone: %d", during, abandoned)
+	for action := range within {
+		if times >= 100 && during[action] == 0 {
+			t.Errorf("no death during %s", action)
+		}
 	}
 	if err := os.WriteFile(m.gate, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -308,7 +429,7 @@ func TestDaemonDies(t *testing.T) {
 // cleanUp ends what is left, with an agent in this process.
 func (m *mortal) cleanUp() {
 	_ = m.command.Process.Kill()
-	_ = m.command.Wait()
+	m.reap()
 	a, err := Open(Config{Dir: m.b.dir, Node: "n1", Capacity: resource.Of(2000, crashCapacity), Grace: 300 * time.Millisecond})
 	if err != nil {
 		m.t.Error(err)

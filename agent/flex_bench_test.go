@@ -10,8 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unsafe"
@@ -40,7 +42,7 @@ func (s spread) report(b *testing.B, unit string) {
 	b.ReportMetric(s.at(0.5), unit+"-median")
 	b.ReportMetric(s.at(0.1), unit+"-p10")
 	b.ReportMetric(s.at(0.9), unit+"-p90")
-	b.Logf("%s: median %.4g, p10 %.4g, p90 %.4g of %d; load %s", unit, s.at(0.5), s.at(0.1), s.at(0.9), len(s), load())
+	b.Logf("%s: median %.4g, p10 %.4g, p90 %.4g, from %.4g to %.4g of %d; load %s", unit, s.at(0.5), s.at(0.1), s.at(0.9), s.at(0), s.at(1), len(s), load())
 }
 
 func load() string {
@@ -99,6 +101,7 @@ type stage struct {
 	c     *container
 	in    io.Writer
 	out   *bufio.Scanner
+	leave func() // the program ends and the group goes
 }
 
 func newStage(b *testing.B) *stage {
@@ -129,7 +132,8 @@ func newStage(b *testing.B) *stage {
 	if err := g.AddProc(p.Process.Pid); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() {
+	s := &stage{b: b, group: g, c: &container{group: g, spec: &spec{}}, in: in, out: bufio.NewScanner(out)}
+	s.leave = sync.OnceFunc(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		_ = g.Thaw(ctx)
@@ -139,7 +143,8 @@ func newStage(b *testing.B) *stage {
 			b.Error(err)
 		}
 	})
-	return &stage{b: b, group: g, c: &container{group: g, spec: &spec{}}, in: in, out: bufio.NewScanner(out)}
+	b.Cleanup(s.leave)
+	return s
 }
 
 func (s *stage) say(word, answer string) {
@@ -161,11 +166,13 @@ func (s *stage) must(err error) {
 
 const heldMiB, keptMiB = 384, 64
 
-// lower is the paper's way: the limit alone, again and again until the kernel has done it.
+// lower is the paper's way: the limit alone, again and again until the kernel has done it, or for 5 s.
 func (s *stage) lower(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
 	for {
 		err := s.group.Apply(ctx, cgroup.Limits{MemoryBytes: cgroup.At(keptMiB << 20)})
-		if err == nil {
+		if err == nil || ctx.Err() != nil {
 			return
 		}
 		if !errors.Is(err, cgroup.ErrBusy) {
@@ -282,7 +289,11 @@ func BenchmarkResume(b *testing.B) {
 
 // benchAgent is an agent for a benchmark.
 func benchAgent(b *testing.B, capacity resource.Amount) *Agent {
-	a, err := Open(Config{Dir: b.TempDir(), Node: "n1", Capacity: resource.Of(2000, capacity), Grace: 300 * time.Millisecond})
+	return benchAgentOf(b, capacity, memory.Default())
+}
+
+func benchAgentOf(b *testing.B, capacity resource.Amount, p memory.Parameters) *Agent {
+	a, err := Open(Config{Dir: b.TempDir(), Node: "n1", Capacity: resource.Of(2000, capacity), Grace: 300 * time.Millisecond, Memory: p})
 	if _, ok := err.(*NoCgroupError); ok {
 		b.Skipf("needs a control group with a memory controller: %v", err)
 	}
@@ -330,24 +341,67 @@ func swappedOut() (n int64) {
 	return n
 }
 
+// number is what a file says.
+func number(path string) (n int64) {
+	text, _ := os.ReadFile(path)
+	fmt.Sscan(string(text), &n)
+	return n
+}
+
+// occupy keeps every core busy with a loop.
+func occupy(b *testing.B) {
+	for range runtime.NumCPU() {
+		loop := exec.Command("sh", "-c", "while :; do :; done")
+		if err := loop.Start(); err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = loop.Process.Kill(); _ = loop.Wait() })
+	}
+}
+
+// observe does something on a thread that does not wait for a core, so that it sees things when they happen.
+func observe(do func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = takePriority() // else it sees them later
+		do()
+	}()
+	<-done
+}
+
+func flexOrder(a *Agent, min, max resource.Amount, args ...string) cluster.Order {
+	o := benchOrder(a, min, args...)
+	o.Launch.Class = cluster.Flex
+	o.Launch.Breathing = &cluster.Breathing{Max: max, Rank: int(o.Container.Task.Job)}
+	return o
+}
+
+// under runs a benchmark on idle cores and on busy ones.
+func under(b *testing.B, name string, bench func(b *testing.B)) {
+	b.Run(name+"/idle", bench)
+	b.Run(name+"/busy", func(b *testing.B) {
+		occupy(b)
+		bench(b)
+	})
+}
+
 // BenchmarkReaction is the time from the first page that a container swaps out until it is suspended, on a node without
-// room, and until it has grown, on one with room; with a busy loop on every core.
+// room, and until it has grown, on one with room; on idle cores and with a busy loop on each.
 func BenchmarkReaction(b *testing.B) {
-	for _, what := range []string{"suspension", "growth"} {
-		b.Run(what, func(b *testing.B) {
+	for what, capacity := range map[string]resource.Amount{"suspension": 80 * resource.MiB, "growth": 512 * resource.MiB} {
+		under(b, what, func(b *testing.B) {
 			testswap.Need(b, 1<<30)
-			capacity := 64 * resource.MiB
-			if what == "growth" {
-				capacity = 512 * resource.MiB
-			}
 			a := benchAgent(b, capacity)
-			for range 2 {
-				loop := exec.Command("sh", "-c", "while :; do :; done")
-				if err := loop.Start(); err != nil {
-					b.Fatal(err)
-				}
-				b.Cleanup(func() { _ = loop.Process.Kill(); _ = loop.Wait() })
-			}
+			// Beside one that comes first and will end: the first that lacks memory pages rather than wait for nothing.
+			first := flexOrder(a, 16*resource.MiB, 16*resource.MiB, "sleep", "1000")
+			a.Apply([]cluster.Order{first})
+			wait(b, a, cluster.DecisionDone)
+			defer func() {
+				a.Apply(kill(first.Container))
+				wait(b, a, cluster.TaskEnded)
+				a.Forget(first.Container)
+			}()
 			var all spread
 			early := 0
 			for range b.N {
@@ -360,7 +414,7 @@ func BenchmarkReaction(b *testing.B) {
 					all = append(all, ms(d))
 				}
 			}
-			b.Logf("%d grew before anything was swapped", early)
+			b.Logf("%d times before anything was swapped out", early)
 			if len(all) > 0 {
 				all.report(b, "ms")
 			}
@@ -370,46 +424,129 @@ func BenchmarkReaction(b *testing.B) {
 
 func reaction(b *testing.B, a *Agent, what string) (d time.Duration, swapped bool) {
 	b.Helper()
-	o := benchOrder(a, 64*resource.MiB, os.Args[0], "hold", "160", "1000")
-	o.Launch.Class = cluster.Flex
-	o.Launch.Breathing = &cluster.Breathing{Max: 512 * resource.MiB, Rank: int(o.Container.Task.Job)}
-	before := swappedOut()
+	o := flexOrder(a, 64*resource.MiB, 512*resource.MiB, os.Args[0], "hold", "160", "1000")
 	a.Apply([]cluster.Order{o})
 	wait(b, a, cluster.DecisionDone)
 	a.mu.Lock()
 	g := a.containers[o.Container].group
 	a.mu.Unlock()
-	file, done := "", ""
+	dir, _ := g.Dir(cgroup.Memory)
+	file, done := filepath.Join(dir, "memory.limit_in_bytes"), ""
 	if dir, ok := g.Dir(cgroup.Freezer); ok && what == "suspension" {
 		file, done = filepath.Join(dir, "freezer.state"), "FROZEN\n"
-	}
-	if dir, ok := g.Dir(cgroup.Memory); ok && what == "growth" {
-		file = filepath.Join(dir, "memory.limit_in_bytes")
 	}
 	start, err := os.ReadFile(file)
 	if err != nil {
 		b.Skipf("needs version 1 control groups, whose files it watches: %v", err)
 	}
-	var first time.Time
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Microsecond) {
-		if first.IsZero() && swappedOut() > before {
-			first = time.Now()
+	observe(func() {
+		var full int64 // pages that the machine had swapped out when the group was full
+		var first time.Time
+		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Microsecond) {
+			switch {
+			case full == 0 && number(filepath.Join(dir, "memory.failcnt")) > 0:
+				full = swappedOut()
+			case full > 0 && first.IsZero() && swappedOut() > full:
+				first = time.Now()
+			}
+			if text, _ := os.ReadFile(file); done != "" && string(text) == done || done == "" && string(text) != string(start) {
+				break
+			}
 		}
-		if text, _ := os.ReadFile(file); done != "" && string(text) == done || done == "" && string(text) != string(start) {
-			break
-		}
-	}
-	over := time.Now()
+		d, swapped = time.Since(first), !first.IsZero()
+	})
 	a.Apply(kill(o.Container))
 	wait(b, a, cluster.TaskEnded)
 	a.Forget(o.Container)
-	return over.Sub(first), !first.IsZero()
+	return d, swapped
 }
 
-// work fills so many MiB and then sorts and adds up what is there, as a batch job does.
-func work(size string) {
-	var mib int
+// BenchmarkNotice compares the ways in which the kernel tells that a group is full with reading it every 10 ms: how long after
+// the first page was swapped out each tells, and how often it is the first.
+func BenchmarkNotice(b *testing.B) {
+	const limit, brim = 64 << 20, 1 << 20
+	under(b, "full", func(b *testing.B) {
+		testswap.Need(b, 1<<30)
+		after := map[cgroup.Means]spread{}
+		first := map[cgroup.Means]int{}
+		for range b.N {
+			for range 10 {
+				at := notices(b, limit, limit-brim)
+				var won cgroup.Means
+				for m, d := range at {
+					after[m] = append(after[m], ms(d))
+					if won == "" || d < at[won] {
+						won = m
+					}
+				}
+				first[won]++
+			}
+		}
+		for m, s := range after {
+			b.Logf("%s told first %d times", m, first[m])
+			s.report(b, strings.ReplaceAll(string(m), " ", "-")+"-ms")
+		}
+	})
+}
+
+const polled cgroup.Means = "poll"
+
+// notices fills a group and returns when who told so, since the first page was swapped out.
+func notices(b *testing.B, limit, near int64) map[cgroup.Means]time.Duration {
+	s := newStage(b)
+	defer s.leave()
+	w, err := cgroup.NewWatcher()
+	s.must(err)
+	defer w.Close()
+	s.must(s.group.Apply(b.Context(), cgroup.Limits{MemoryBytes: cgroup.At(limit)}))
+	w.Add(s.group)
+	defer w.Remove(s.group)
+	_ = w.Near(s.group, near) // in version 2 there is none
+	gauge, err := s.group.Gauge()
+	s.must(err)
+	defer gauge.Close()
+	at := map[cgroup.Means]time.Time{}
+	told := func(m cgroup.Means) {
+		if _, ok := at[m]; !ok {
+			at[m] = time.Now()
+		}
+	}
+	const swapping = "swapping"
+	before := swappedOut()
+	_, err = fmt.Fprintln(s.in, "hold 160")
+	s.must(err)
+	observe(func() {
+		var look time.Time
+		for end := time.Now().Add(2500 * time.Millisecond); time.Now().Before(end) && len(at) < 5; {
+			for _, n := range w.Wait(time.Millisecond) {
+				told(n.Means)
+				w.Rearm(n.Group)
+			}
+			if swappedOut() > before {
+				told(swapping)
+			}
+			if time.Since(look) > 10*time.Millisecond {
+				look = time.Now()
+				if held, err := gauge.Read(); err == nil && held.SwapBytes > 0 && held.AnonBytes+held.SwapBytes >= limit {
+					told(polled)
+				}
+			}
+		}
+	})
+	since := map[cgroup.Means]time.Duration{}
+	for m, t := range at {
+		if m != swapping {
+			since[m] = t.Sub(at[swapping])
+		}
+	}
+	return since
+}
+
+// work fills so many MiB and then sorts and adds up what is there, as a batch job does, so many times.
+func work(size, rounds string) {
+	var mib, times int
 	fmt.Sscan(size, &mib)
+	fmt.Sscan(rounds, &times)
 	var all [][]uint64
 	r := rand.New(rand.NewPCG(1, 2))
 	for range mib {
@@ -421,52 +558,67 @@ func work(size string) {
 		all = append(all, part)
 	}
 	sum := uint64(0)
-	for _, part := range all {
-		for _, v := range part {
-			sum += v
+	for range times {
+		for _, part := range all {
+			for i, v := range part {
+				sum = sum*31 + v
+				part[i] = sum
+			}
+			slices.Sort(part)
 		}
 	}
 	fmt.Println(sum)
 	os.Exit(0)
 }
 
-const overheadPairs = 8
-
 // BenchmarkOverhead runs a program that needs 16 times what its FLEX container begins with, and the same in a static
-// container that is large enough.
+// container that is large enough: a short one and one that works with what it has filled, and with the paper's constants.
 func BenchmarkOverhead(b *testing.B) {
-	testswap.Need(b, 1<<30)
-	a := benchAgent(b, 2*resource.GiB)
-	run := func(flex bool) time.Duration {
-		o := benchOrder(a, 384*resource.MiB, os.Args[0], "work", "256")
-		if flex {
-			o.Grant[resource.Memory] = 16 * resource.MiB
-			o.Launch.Class = cluster.Flex
-			o.Launch.Breathing = &cluster.Breathing{Max: 384 * resource.MiB, Rank: int(o.Container.Task.Job)}
-		}
-		a.Apply([]cluster.Order{o})
-		e := wait(b, a, cluster.TaskEnded)
-		a.Forget(o.Container)
-		if e.Outcome != cluster.Succeeded {
-			b.Fatalf("it ended as %s: %s", e.Outcome, e.Detail)
-		}
-		return time.Duration(e.Exit.Ended - e.Exit.Started)
-	}
-	var flex, static, more spread
-	for range b.N {
-		for pair := range overheadPairs {
-			var took [2]time.Duration
-			for i := range 2 {
-				way := (pair + i) % 2
-				took[way] = run(way == 0)
+	for _, c := range []struct {
+		name, rounds string
+		pairs        int
+		memory       memory.Parameters
+	}{
+		{"short", "0", 20, memory.Default()},
+		{"long", "8", 1, memory.Default()},
+		{"short-paper", "0", 1, memory.Paper()},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			testswap.Need(b, 1<<30)
+			a := benchAgentOf(b, 2*resource.GiB, c.memory)
+			var flex, static, more spread
+			for range b.N {
+				for pair := range c.pairs {
+					var took [2]time.Duration
+					for i := range 2 {
+						way := (pair + i) % 2
+						o := benchOrder(a, 384*resource.MiB, os.Args[0], "work", "256", c.rounds)
+						if way == 0 {
+							o = flexOrder(a, 16*resource.MiB, 384*resource.MiB, o.Launch.Args...)
+						}
+						took[way] = runTime(b, a, o)
+					}
+					flex, static = append(flex, ms(took[0])), append(static, ms(took[1]))
+					more = append(more, 100*(float64(took[0])/float64(took[1])-1))
+				}
 			}
-			flex, static = append(flex, ms(took[0])), append(static, ms(took[1]))
-			more = append(more, 100*(float64(took[0])/float64(took[1])-1))
-		}
+			flex.report(b, "flex-ms")
+			static.report(b, "static-ms")
+			more.report(b, "overhead-%")
+		})
 	}
-	flex.report(b, "flex-ms")
-	static.report(b, "static-ms")
-	more.report(b, "overhead-%")
+}
+
+// runTime is how long a program ran, which must succeed.
+func runTime(b *testing.B, a *Agent, o cluster.Order) time.Duration {
+	b.Helper()
+	a.Apply([]cluster.Order{o})
+	e := wait(b, a, cluster.TaskEnded)
+	a.Forget(o.Container)
+	if e.Outcome != cluster.Succeeded {
+		b.Fatalf("it ended as %s: %s", e.Outcome, e.Detail)
+	}
+	return time.Duration(e.Exit.Ended - e.Exit.Started)
 }
 
 // BenchmarkKeeper is the share of a core that managing 500 FLEX containers takes, reading included: 475 that rest, and 25
@@ -504,12 +656,13 @@ func BenchmarkKeeper(b *testing.B) {
 			cancel()
 		}
 	})
-	time.Sleep(6 * time.Second) // the first readings, and what grows at first
+	// The first readings, what is lent at first and, after memory.Parameters.Hold, what of it is taken back.
+	time.Sleep(16 * time.Second)
 	var all spread
 	for range b.N {
-		for range 5 {
+		for range 8 {
 			before, began := cpuTime(), time.Now()
-			time.Sleep(4 * time.Second)
+			time.Sleep(latest) // in which each is read
 			all = append(all, 100*float64(cpuTime()-before)/float64(time.Since(began)))
 		}
 	}

@@ -15,19 +15,26 @@ func TestGuest(t *testing.T) {
 	binary := guest.Build(t, ".")
 	// The guest has a C library, but no shell.
 	programs := map[string]string{"sh": "/bin/sh", "sleep": "/bin/sleep", "cat": "/bin/cat", "id": "/usr/bin/id", "setsid": "/usr/bin/setsid", "true": "/bin/true"}
+	const swap, spare = 448 << 20, 2560 // MiB of memory: what zram may hold counts no further than what containers leave
 	for _, c := range []struct {
-		name    string
-		cgroups guest.Cgroups
-		as      []guest.As
+		name       string
+		cgroups    guest.Cgroups
+		as         []guest.As
+		disk, zram int64
+		memory     int
 	}{
-		{"v2", guest.Unified, []guest.As{guest.Root, guest.RootScope, guest.Narrow, guest.Wide}},
-		{"hybrid", guest.Hybrid, []guest.As{guest.Root}},
+		{"v2", guest.Unified, []guest.As{guest.Root, guest.RootScope, guest.Narrow, guest.Wide}, swap, 0, 0},
+		{"v2 with zram", guest.Unified, []guest.As{guest.Root}, 0, swap, spare},
+		{"hybrid", guest.Hybrid, []guest.As{guest.Root}, swap, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			guest.Run(t, guest.Config{
-				Init: guest.Systemd, Cgroups: c.cgroups, As: c.as, SwapBytes: 256 << 20, Timeout: 5 * time.Minute, Env: []string{"BELLOWS_TEST_GUEST=1"}, Files: programs,
+				Init: guest.Systemd, Cgroups: c.cgroups, As: c.as, SwapBytes: c.disk, ZramBytes: c.zram, MemoryMiB: c.memory, Timeout: 8 * time.Minute,
+				Env: []string{"BELLOWS_TEST_GUEST=1"}, Files: programs,
 				Skips: func(as guest.As, test string) bool {
 					switch test {
+					case "TestHeartbeats", "TestFullSwapDisk": // neither a JVM nor a disk to make
+						return true
 					case "TestProgramHasTheRightsOfItsUser", "TestNoControlGroups", "TestFullDisk":
 						return as != guest.Root && as != guest.RootScope
 					}

@@ -1,10 +1,13 @@
 package agent
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +15,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/internal/testswap"
+	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -36,7 +40,7 @@ func hostile(args []string) {
 func stream(path, seconds string) {
 	var s float64
 	fmt.Sscan(seconds, &s)
-	own := make([]byte, 16<<20)
+	own := testswap.Memory[byte](16 << 20)
 	block := make([]byte, 1<<20)
 	for end := time.Now().Add(time.Duration(s * 1e9)); time.Now().Before(end); {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -65,7 +69,7 @@ func stream(path, seconds string) {
 func flood(size string) {
 	var mib int
 	fmt.Sscan(size, &mib)
-	block := make([]byte, mib<<20)
+	block := testswap.Memory[byte](mib << 20)
 	for i := 0; i < len(block); i += 4096 {
 		block[i] = byte(i >> 12)
 	}
@@ -118,7 +122,8 @@ func TestStreamingSuspendsNobody(t *testing.T) {
 		case <-timeout:
 			t.Fatal("it does not end")
 		case <-time.After(50 * time.Millisecond):
-			if r := b.reading(o.Container); r.State == "suspended" || r.Limit != nil && *r.Limit > 64<<20 {
+			// Room to spare it may have.
+			if r := b.reading(o.Container); r.State == "suspended" || strings.Contains(r.Why, "was out of memory") || strings.Contains(r.Why, "plenty left") {
 				t.Fatalf("page cache is taken for need: %s", show(r))
 			}
 		}
@@ -147,7 +152,7 @@ func TestFullSwap(t *testing.T) {
 		t.Fatal(err)
 	}
 	free := int64(machine.Freeswap) * int64(machine.Unit)
-	if free > 300<<20 {
+	if free > 600<<20 {
 		t.Skipf("needs a machine whose swap can be filled: %d MiB are free", free>>20)
 	}
 	mib := (free + 200<<20) >> 20
@@ -160,32 +165,117 @@ func TestFullSwap(t *testing.T) {
 	}
 }
 
-// TestThousandForks: a container of a thousand processes is suspended, grown, shrunk and ended like any other.
+// TestFullSwapDisk has a swap file on a disk that is full: its blocks are its own, so that containers swap as ever.
+func TestFullSwapDisk(t *testing.T) {
+	testswap.Lock(t)
+	b := newBench(t)
+	dir := t.TempDir()
+	image, disk := filepath.Join(dir, "image"), filepath.Join(dir, "disk")
+	if _, err := exec.LookPath("mke2fs"); err != nil || os.Geteuid() != 0 {
+		t.Skipf("needs a disk of its own: root and mke2fs: %v", err)
+	}
+	must := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", strings.Join(args, " "), err, out)
+		}
+	}
+	must("truncate", "-s", "128M", image)
+	must("mke2fs", "-q", "-t", "ext4", image)
+	must("mkdir", disk)
+	if out, err := exec.Command("mount", "-o", "loop", image, disk).CombinedOutput(); err != nil {
+		t.Skipf("needs a disk of its own, and may not mount one: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(disk, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	file := filepath.Join(disk, "swap")
+	must("fallocate", "-l", "64M", file)
+	must("chmod", "600", file)
+	must("mkswap", "-q", file)
+	must("swapon", "-p", "32767", file) // before all others
+	t.Cleanup(func() {
+		if out, err := exec.Command("swapoff", file).CombinedOutput(); err != nil {
+			t.Errorf("swapoff: %v: %s", err, out)
+		}
+	})
+	if err := os.WriteFile(filepath.Join(disk, "ballast"), make([]byte, 128<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	before := swappedOut()
+	e := b.run(breathing(b.order(os.Args[0], "hostile", "flood", "56"), 16*resource.MiB, 24*resource.MiB))
+	if e.Outcome != cluster.Succeeded {
+		t.Fatalf("it ended as %s: %s", e.Outcome, e.Detail)
+	}
+	if n := (swappedOut() - before) * int64(os.Getpagesize()); n < 24<<20 {
+		t.Errorf("only %d MiB were swapped out", n>>20)
+	}
+}
+
+// TestNothingGivesWay asks for memory of a container none of which may be swapped out: it keeps what it holds and runs on, and
+// whoever asked knows after seconds.
+func TestNothingGivesWay(t *testing.T) {
+	b := newBench(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	o := b.order(os.Args[0], "pattern", "80", gate)
+	o.Grant[resource.Memory] = 128 * resource.MiB
+	b.Apply([]cluster.Order{o})
+	b.next(cluster.DecisionDone)
+	b.until("80 MiB", o.Container, func(r cluster.Reading) bool { return *r.Anonymous > 79<<20 })
+	c := b.containers[o.Container]
+	began := time.Now()
+	err := b.shrink(t.Context(), c, envelope(c.spec), memory.Action{Kind: memory.Shrink, Limit: 32 * resource.MiB})
+	if took := time.Since(began); err == nil || took > 20*time.Second {
+		t.Errorf("after %v: %v", took, err)
+	}
+	r, errRead := c.group.Read()
+	if errRead != nil {
+		t.Fatal(errRead)
+	}
+	if limit := r.MemoryLimitBytes.Or(0); r.Frozen.Or(false) || limit < 79<<20 || limit > 128<<20 {
+		t.Errorf("frozen %v, limit %d MiB", r.Frozen, limit>>20)
+	}
+	b.openGate(gate, 1)
+}
+
+// TestThousandForks: a container of a thousand processes is suspended, grown, shrunk and ended like any other. Each waits for
+// somebody to write into a pipe.
 func TestThousandForks(t *testing.T) {
 	forks := 1000
 	if slow() {
-		forks = 60
+		forks = 600 // systemd lets a scope of so small a machine have no more than some 800
 	}
 	b := newBench(t)
-	o := breathing(b.order("sh", "-c", fmt.Sprintf(`trap "" TERM; i=0; while [ $i -lt %d ]; do sleep 1000 & i=$((i+1)); done; echo ready; wait`, forks)),
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := breathing(b.order("sh", "-c", fmt.Sprintf(`trap "" TERM; i=0; while [ $i -lt %d ]; do : <%s & i=$((i+1)); done; echo ready; wait`, forks, pipe)),
 		256*resource.MiB, 512*resource.MiB)
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	c := b.containers[o.Container]
-	// While it forks it is frozen and thawed again and again.
-	for ready := false; !ready; {
-		if err := b.suspend(t.Context(), c, envelope(c.spec)); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.resume(t.Context(), c); err != nil {
-			t.Fatal(err)
+	// While it forks it is frozen and thawed again and again, but not for ever, since it comes to fork less and less.
+	round := 0
+	await(t, "all of them", func() bool {
+		if round++; round < 50 {
+			if err := b.suspend(t.Context(), c, envelope(c.spec)); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.resume(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
 		}
 		text, _ := os.ReadFile(o.Launch.Stdout)
-		ready = string(text) == "ready\n"
-		time.Sleep(5 * time.Millisecond)
-	}
+		return string(text) == "ready\n"
+	})
 	if err := b.suspend(t.Context(), c, envelope(c.spec)); err != nil {
 		t.Fatal(err)
+	}
+	if r, err := c.group.Read(); err != nil || r.Procs.Or(0) != int64(forks)+1 || !r.Frozen.Or(false) {
+		t.Errorf("%d processes, frozen %v: %v", r.Procs.Or(0), r.Frozen, err)
 	}
 	b.Apply(kill(o.Container)) // It ignores SIGTERM, and is suspended.
 	if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Killed {
@@ -201,12 +291,13 @@ func TestRestartWhileSuspended(t *testing.T) {
 	testswap.Need(t, 256<<20)
 	b := newBench(t)
 	gate := filepath.Join(t.TempDir(), "gate")
+	b.rival(gate, 48)
 	flex := breathing(b.order(os.Args[0], "pattern", "160", gate), 32*resource.MiB, resource.GiB)
 	b.Apply([]cluster.Order{flex})
 	b.next(cluster.DecisionDone)
-	b.until("160 MiB", flex.Container, func(r cluster.Reading) bool { return *r.Anonymous+*r.Swap > 150<<20 })
+	b.until("160 MiB", flex.Container, func(r cluster.Reading) bool { return *r.Anonymous > 155<<20 })
 	regular := b.order("sleep", "1000")
-	regular.Grant[resource.Memory] = 900 * resource.MiB
+	regular.Grant[resource.Memory] = 956 * resource.MiB
 	b.Apply([]cluster.Order{regular})
 	b.next(cluster.DecisionDone)
 	c := b.containers[flex.Container]
@@ -218,18 +309,14 @@ func TestRestartWhileSuspended(t *testing.T) {
 		return err == nil && frozen && b.reading(flex.Container).State == "suspended"
 	})
 	b.reopen()
-	b.next(cluster.TaskAdopted)
-	b.next(cluster.TaskAdopted)
+	for range 3 {
+		b.next(cluster.TaskAdopted)
+	}
 	if r := b.until("a state", flex.Container, func(r cluster.Reading) bool { return r.State != "" }); r.State != "suspended" || *r.Limit > 124<<20 {
 		t.Fatalf("after the restart: %s", show(r))
 	}
 	b.Apply(kill(regular.Container))
 	b.next(cluster.TaskEnded)
 	b.until("growth", flex.Container, func(r cluster.Reading) bool { return r.State == "running" && *r.Limit >= 160<<20 })
-	if err := os.WriteFile(gate, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Succeeded {
-		t.Fatalf("it ended as %s: %s", e.Outcome, e.Detail)
-	}
+	b.openGate(gate, 2)
 }

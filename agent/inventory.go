@@ -8,10 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/memory"
-	"github.com/bellows-rm/bellows/resource"
 )
 
 // takeInventory finds every container that an earlier agent left behind, tells of it, and watches those that run.
@@ -95,12 +93,8 @@ func found(ctx context.Context, c *container) *memory.Started {
 	if s.Class == cluster.Flex {
 		_ = unthrottle(ctx, c.group, c.spec.Grant) // If that fails now, it is tried again with its next resumption.
 	}
-	if r, err := c.group.Read(); err == nil {
-		if limit, ok := r.MemoryLimitBytes.Get(); ok && limit != cgroup.NoLimit {
-			s.Limit = min(s.Max, resource.Amount(limit))
-		}
-		s.Suspended, _ = r.Frozen.Get()
-	}
+	s.Limit = min(s.Max, limitOf(c.group))
+	s.Suspended = c.group.ToldToFreeze() // and may stand still only after this
 	return s
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,14 +16,13 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// keeper drives the memory manager of this machine: one goroutine reads containers when the kernel gives notice, and at
-// intervals as the net below, and hands the manager's actions to goroutines of their own, because the kernel can take
-// seconds.
+// keeper drives the memory manager of this machine: one thread, which comes before others, reads containers when the kernel
+// gives notice, and at intervals as the net below, and hands the manager's actions to goroutines of their own, because the
+// kernel can take seconds.
 type keeper struct {
 	agent   *Agent
 	manager *memory.Manager
-	watcher *cgroup.Watcher // nil where the kernel gives no notice
-	news    chan news
+	watcher *cgroup.Watcher
 	done    chan struct{}
 	found   []news // containers that were there already; until begin
 
@@ -31,10 +31,12 @@ type keeper struct {
 	byGroup map[*cgroup.Group]cluster.ContainerID
 	swap    *gauge
 	answers map[cluster.ContainerID]chan<- error // nil: it may start
+	holding holding
 
 	deciding sync.Mutex // held while the manager works or is asked
 
 	mu    sync.Mutex
+	news  []news
 	state map[cluster.ContainerID]keptState // for people
 }
 
@@ -43,12 +45,17 @@ type kept struct {
 	container *container
 	envelope  memory.Envelope
 	gauge     *cgroup.Gauge
-	held      cgroup.Held // at the last reading
+	held      cgroup.Held    // at the last reading
+	charged   cgroup.Charged // shortly before
+	full      time.Time      // when it was last read in full
 	traffic   int64
 	limit     resource.Amount
 	suspended bool
 	read      time.Time // when it was last read
 	due       time.Time // when it is to be read again
+	early     time.Time // from when on it is, if something else is to be done then
+	alert     time.Time // until then it is read every few milliseconds
+	blind     bool      // the kernel gives no notice of it
 	// armed is when the kernel is asked for notice again, zero if it is being asked; deaf is how long it was not asked for the
 	// last time.
 	armed time.Time
@@ -71,6 +78,7 @@ type news struct {
 	request *memory.Request
 	answer  chan<- error
 	outcome *memory.Outcome
+	heard   *container // the kernel is asked for notice from now on
 }
 
 // Between two readings of a container half the time passes in which it would come near its limit at the rate at which it
@@ -83,24 +91,31 @@ const (
 	// and goes.
 	shortDeaf = 20 * time.Millisecond
 	longDeaf  = time.Second
-	// After a first notice the container is read again so soon: the kernel's counters of swap lag behind.
-	eager = 5 * time.Millisecond
+	// After a notice the container is read so often for so long: it may be nearly full, and the kernel's counters of swap lag
+	// behind.
+	eager = 2 * time.Millisecond
+	alert = 50 * time.Millisecond
 	// What is due within so much time is done at once.
 	together = 25 * time.Millisecond
+	// A container is as good as full so much short of its limit.
+	brim = resource.MiB
+	// What holds what it held is read in full so often at least.
+	fullReading = 30 * time.Second
 )
 
 // newKeeper returns a keeper that does not work yet.
 func newKeeper(a *Agent) (*keeper, error) {
-	m, err := memory.New(memory.Default())
+	m, err := memory.New(a.config.Memory)
 	if err != nil {
 		return nil, err
 	}
-	k := &keeper{agent: a, manager: m, news: make(chan news, 64), done: make(chan struct{}),
+	watcher, err := cgroup.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	k := &keeper{agent: a, manager: m, watcher: watcher, done: make(chan struct{}),
 		swap: newGauge(a), kept: map[cluster.ContainerID]*kept{}, byGroup: map[*cgroup.Group]cluster.ContainerID{},
 		answers: map[cluster.ContainerID]chan<- error{}, state: map[cluster.ContainerID]keptState{}}
-	if k.watcher, err = cgroup.NewWatcher(); err != nil {
-		a.log.Warn("the kernel gives no notice of memory pressure; containers are read every second", "error", err)
-	}
 	go k.swap.keepCount()
 	return k, nil
 }
@@ -108,12 +123,21 @@ func newKeeper(a *Agent) (*keeper, error) {
 // begin starts the goroutine, which ends with the agent.
 func (k *keeper) begin() { go k.run() }
 
-// tell passes news on unless the agent is closed.
+// tell passes news on; if the agent is closed nobody listens.
 func (k *keeper) tell(n news) {
-	select {
-	case k.news <- n:
-	case <-k.agent.closed.Done():
-	}
+	k.mu.Lock()
+	k.news = append(k.news, n)
+	k.mu.Unlock()
+	k.watcher.Wake()
+}
+
+// told returns the news.
+func (k *keeper) told() []news {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all := k.news
+	k.news = nil
+	return all
 }
 
 // askAgain is how long a container that could not have its memory waits before it asks again.
@@ -176,49 +200,29 @@ func (k *keeper) waiting(readings map[cluster.ContainerID]cluster.Reading) {
 
 func (k *keeper) run() {
 	defer close(k.done)
-	var notices <-chan *cgroup.Group
-	if k.watcher != nil {
-		defer k.watcher.Close()
-		notices = k.watcher.Notices()
+	defer k.swap.close()
+	defer k.watcher.Close()
+	defer context.AfterFunc(k.agent.closed, k.watcher.Wake)()
+	if err := takePriority(); err != nil {
+		k.agent.log.Debug("memory is managed with the priority of ordinary threads", "error", err)
 	}
-	look := time.NewTimer(latest)
-	defer look.Stop()
-	wake := time.NewTimer(0)
-	defer wake.Stop()
-	lease := time.NewTicker(leaseRenewal)
-	defer lease.Stop()
-	k.renewLease()
+	var leased time.Time
 	k.adopt()
-	look.Reset(0)
-	for {
-		var in memory.Input
-		select {
-		case <-lease.C:
+	for k.agent.closed.Err() == nil {
+		if time.Since(leased) >= leaseRenewal {
 			k.renewLease()
-			continue
-		case n := <-k.news:
+			leased = time.Now()
+		}
+		notices := k.watcher.Wait(time.Until(k.next(leased.Add(leaseRenewal))))
+		var in memory.Input
+		for _, n := range k.told() {
 			k.takeNews(n, &in)
-			for more := true; more; {
-				select {
-				case n := <-k.news:
-					k.takeNews(n, &in)
-				default:
-					more = false
-				}
-			}
-		case g := <-notices:
-			k.hear(g, &in)
-		case <-look.C:
-			k.lookAround(&in)
-		case <-wake.C:
-		case <-k.agent.closed.Done():
-			return
 		}
+		for _, n := range notices {
+			k.hear(n, &in)
+		}
+		k.lookAround(&in)
 		k.decide(in)
-		look.Reset(time.Until(k.nextLook()))
-		if next := k.manager.Next(); next != timeline.Never {
-			wake.Reset(time.Duration(next - now()))
-		}
 	}
 }
 
@@ -238,22 +242,24 @@ func (k *keeper) decide(in memory.Input) {
 	k.deciding.Lock()
 	actions := k.manager.Step(now(), in)
 	k.deciding.Unlock()
+	admits := func(a memory.Action) bool { return a.Kind == memory.Admit }
+	k.report(slices.ContainsFunc(actions, admits)) // before the container that is admitted is launched, which is told, too
 	for _, a := range actions {
 		k.carryOut(a)
 	}
 }
 
-// hear reads a group of which the kernel gave notice.
-func (k *keeper) hear(g *cgroup.Group, in *memory.Input) {
-	id, ok := k.byGroup[g]
+// hear reads a group of which the kernel gave notice. A threshold says that usage grows, not that anything waits.
+func (k *keeper) hear(n cgroup.Notice, in *memory.Input) {
+	id, ok := k.byGroup[n.Group]
 	if !ok {
 		return
 	}
-	k.read(id, true, in)
 	c := k.kept[id]
-	if c.deaf < 4*shortDeaf && !c.suspended {
-		c.due = time.Now().Add(eager)
+	if c.deaf < 4*shortDeaf {
+		c.alert = time.Now().Add(alert)
 	}
+	k.read(id, n.Means != cgroup.Threshold, in)
 	c.deaf = min(max(2*c.deaf, shortDeaf), longDeaf)
 	c.armed = time.Now().Add(c.deaf)
 }
@@ -266,24 +272,34 @@ func (k *keeper) lookAround(in *memory.Input) {
 			c.armed = time.Time{}
 			k.watcher.Rearm(c.container.group)
 		}
-		if c.due.Before(soon) {
+		if c.early.Before(soon) {
 			k.read(id, false, in)
 		}
 	}
 }
 
-// nextLook is when something is due.
-func (k *keeper) nextLook() time.Time {
-	next := time.Now().Add(latest)
+// next is when something is due, at the latest at the given time.
+func (k *keeper) next(at time.Time) time.Time {
+	if due := k.manager.Next(); due != timeline.Never {
+		at = earlier(at, time.Unix(0, int64(due)))
+	}
+	if again := k.holding.again; !again.IsZero() {
+		at = earlier(at, again)
+	}
 	for _, c := range k.kept {
-		if c.due.Before(next) {
-			next = c.due
-		}
-		if !c.armed.IsZero() && c.armed.Before(next) {
-			next = c.armed
+		at = earlier(at, c.due)
+		if !c.armed.IsZero() {
+			at = earlier(at, c.armed)
 		}
 	}
-	return next
+	return at
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 func (k *keeper) takeNews(n news, in *memory.Input) {
@@ -306,6 +322,12 @@ func (k *keeper) takeNews(n news, in *memory.Input) {
 			c.deaf = 0
 			k.read(n.of.id, false, in)
 		}
+	case n.heard != nil: // what happened before was not heard
+		if c, ok := k.kept[n.heard.id]; ok && c.armed.IsZero() {
+			k.read(n.heard.id, false, in)
+		} else if ok {
+			c.armed = time.Now()
+		}
 	default:
 		in.Ended = append(in.Ended, n.ended)
 		k.drop(n.ended)
@@ -317,11 +339,23 @@ func (k *keeper) keep(c *container, s *memory.Started) {
 	if err != nil {
 		return // it is about to end
 	}
-	k.kept[c.id] = &kept{container: c, envelope: s.Envelope, gauge: gauge, limit: max(s.Limit, s.Min), suspended: s.Suspended, due: time.Now()}
+	k.kept[c.id] = &kept{container: c, envelope: s.Envelope, gauge: gauge, limit: max(s.Limit, s.Min), suspended: s.Suspended, due: time.Now(), alert: time.Now().Add(alert)}
 	k.note(c.id, s.Suspended, memory.Reason{})
 	k.byGroup[c.group] = c.id
-	if k.watcher != nil {
-		k.watcher.Add(c.group)
+	k.kept[c.id].blind = len(k.watcher.Add(c.group)) == 0
+	go k.listen(c, s.Envelope, k.kept[c.id].limit)
+}
+
+// listen asks the kernel for notice when usage comes near a limit: where the manager would grow the container ahead of need,
+// and just before it is full. It takes the kernel milliseconds.
+func (k *keeper) listen(c *container, e memory.Envelope, limit resource.Amount) {
+	var amounts []int64
+	if limit < e.Max {
+		ahead := resource.Amount((1 - k.agent.config.Memory.Ahead) * float64(limit))
+		amounts = []int64{int64(ahead), int64(limit - min(brim, limit/16))}
+	}
+	if k.watcher.Near(c.group, amounts...) == nil {
+		k.tell(news{heard: c})
 	}
 }
 
@@ -333,9 +367,7 @@ func (k *keeper) drop(id cluster.ContainerID) {
 	if !ok {
 		return
 	}
-	if k.watcher != nil {
-		k.watcher.Remove(c.container.group)
-	}
+	k.watcher.Remove(c.container.group)
 	c.gauge.Close()
 	delete(k.byGroup, c.container.group)
 	delete(k.kept, id)
@@ -355,23 +387,39 @@ func (k *keeper) read(id cluster.ContainerID, pressed bool, in *memory.Input) {
 		return
 	}
 	moment := time.Now()
-	held, err := c.gauge.Read()
+	held, err := c.glance(moment)
 	if err != nil {
-		c.due = moment.Add(latest)
+		c.due, c.early = moment.Add(latest), moment.Add(latest)
 		return // it is about to end
 	}
 	const page = 4096
 	c.traffic += max(held.SwapBytes-c.held.SwapBytes, c.held.SwapBytes-held.SwapBytes) + max(0, held.AnonRefaults-c.held.AnonRefaults)*page
-	c.due = moment.Add(c.rest(held, moment.Sub(c.read), k.watcher == nil))
+	rest := c.rest(held, moment.Sub(c.read))
+	if moment.Before(c.alert) && !c.suspended {
+		rest = min(rest, eager)
+	}
+	c.due, c.early = moment.Add(rest), moment.Add(rest/4*3) // who is woken less often is cheaper
 	c.held, c.read = held, moment
-	in.Readings = append(in.Readings, memory.Reading{Container: id, Anonymous: resource.Amount(held.AnonBytes),
+	in.Readings = append(in.Readings, memory.Reading{Container: id, Anonymous: resource.Amount(held.InMemory()),
 		Swap: resource.Amount(held.SwapBytes), SwapTraffic: c.traffic, Pressed: pressed})
 }
 
+// glance reads a container, and does not if that is not worth what it costs: most rest, and while the kernel charges one for the
+// same and not up to its limit, where memory takes the place of page cache, it holds the same.
+func (c *kept) glance(now time.Time) (cgroup.Held, error) {
+	charged, err := c.gauge.Charged()
+	same := err == nil && charged == c.charged && charged.Bytes < int64(c.limit-brim) && c.held.SwapBytes == 0
+	if same && now.Sub(c.full) < fullReading {
+		return c.held, nil
+	}
+	c.charged, c.full = charged, now
+	return c.gauge.Read()
+}
+
 // rest returns how long a container need not be read, given what it holds now and how long ago it was read.
-func (c *kept) rest(now cgroup.Held, since time.Duration, blind bool) time.Duration {
+func (c *kept) rest(now cgroup.Held, since time.Duration) time.Duration {
 	most := latest
-	if blind || c.suspended || now.SwapBytes != c.held.SwapBytes {
+	if c.blind || c.suspended || now.SwapBytes != c.held.SwapBytes {
 		most = blindInterval
 	}
 	if grew := now.AnonBytes - c.held.AnonBytes; grew > 0 && !c.suspended {
@@ -407,6 +455,7 @@ func (k *keeper) carryOut(a memory.Action) {
 		c.suspended = a.Kind == memory.Suspend || a.Kind != memory.Resume && a.Suspended
 		k.note(a.Container, c.suspended, a.Reason)
 	}
+	k.agent.headStart(c.container, c.envelope, a)
 	go k.perform(c.container, c.envelope, a)
 }
 
@@ -448,11 +497,14 @@ func (k *keeper) describe(id cluster.ContainerID, r *cluster.Reading) {
 
 // perform does one action and tells what came of it.
 func (k *keeper) perform(c *container, e memory.Envelope, a memory.Action) {
-	ctx, cancel := context.WithTimeout(k.agent.closed, memory.Default().ActionTimeout)
+	ctx, cancel := context.WithTimeout(k.agent.closed, k.agent.config.Memory.ActionTimeout)
 	defer cancel()
 	limit, err := k.agent.breathe(ctx, c, e, a)
 	if err != nil && !errors.Is(err, cgroup.ErrGone) && k.agent.closed.Err() == nil {
 		k.agent.log.Warn("memory", "container", c.id, "action", a.Kind.String(), "limit", int64(a.Limit), "error", err)
 	}
 	k.tell(news{of: c, outcome: &memory.Outcome{Action: a.ID, Limit: limit, Failed: err != nil}})
+	if limit > 0 {
+		k.listen(c, e, limit)
+	}
 }

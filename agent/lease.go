@@ -6,7 +6,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/swap"
 )
 
 // The agent renews its lease as long as its memory manager is alive. When it has not for leaseTerm, supervisors of FLEX
@@ -49,7 +51,7 @@ func guard(s *spec) {
 	}
 }
 
-// release takes a container out of every kind of suspension.
+// release takes a container out of every kind of suspension, with memory to run in.
 func release(s *spec) error {
 	g, err := openGroup(s)
 	if err != nil {
@@ -57,8 +59,30 @@ func release(s *spec) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaseTerm)
 	defer cancel()
+	if _, err := g.RaiseMemory(int64(unattended(s, g))); err != nil {
+		return err
+	}
 	if err := unthrottle(ctx, g, resource.Of(s.Grant[resource.CPU], 0)); err != nil {
 		return err
 	}
 	return thaw(ctx, g)
+}
+
+// unattended is the limit of a container that nobody manages any more, bytes: what it holds with what is in swap, if the machine
+// has plenty, since the others go on, too, and nobody would see that all of them swap until the kernel kills one; else what it began
+// with, since with the little that one that stands still may keep its programs could not run. Both may be more than the
+// containers of this machine should have together, until there is an agent again.
+func unattended(s *spec, g *cgroup.Group) resource.Amount {
+	const share = 8 // of what is available, for each
+	least := s.Grant[resource.Memory]
+	r, err := g.Read()
+	if err != nil {
+		return least
+	}
+	_, available, err := swap.Machine{}.Memory()
+	holds := resource.Amount(r.AnonBytes.Or(0) + r.SwapBytes.Or(0))
+	if err != nil || holds-least > available/share {
+		return least
+	}
+	return max(least, holds+holds/8) // page tables and the like
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/swap"
@@ -21,6 +22,8 @@ type gauge struct {
 	failed  bool          // to read the last time, which was said
 	spent   bool          // the last time, which was said
 	saved   chan struct{} // closed when all is counted and saved
+	// What all groups hold, and of that the supervisors; nil if that cannot be read.
+	all, supervisors *cgroup.Gauge
 }
 
 // How often swap is looked at at most, and how often the count of what was written is saved.
@@ -29,7 +32,30 @@ const (
 	countInterval = time.Minute
 )
 
-func newGauge(a *Agent) *gauge { return gaugeOf(a, swap.Machine{}) }
+func newGauge(a *Agent) *gauge {
+	g := gaugeOf(a, swap.Machine{})
+	if err := g.open(); err != nil {
+		a.log.Warn("what containers hold is not known, so that zram counts for less", "error", err)
+	}
+	return g
+}
+
+func (g *gauge) open() (err error) {
+	if g.all, err = g.agent.root.Gauge(); err != nil {
+		return err
+	}
+	g.supervisors, err = g.agent.supervisors.Gauge()
+	return err
+}
+
+// close ends its use.
+func (g *gauge) close() {
+	for _, open := range []*cgroup.Gauge{g.all, g.supervisors} {
+		if open != nil {
+			open.Close()
+		}
+	}
+}
 
 func gaugeOf(a *Agent, m swap.Machine) *gauge {
 	b, err := swap.OpenBudget(m, swap.BudgetPath(a.config.Dir), a.config.SwapBudget)
@@ -84,14 +110,17 @@ func (g *gauge) measure() (swap.Room, error) {
 	return swap.RoomOn(devices, spare, left, bounded), nil
 }
 
-// promised is memory that containers do not hold yet and may come to hold.
+// promised is memory that containers do not hold yet and may come to hold. The kernel adds up what they hold: that takes as
+// long for a thousand of them as for one.
 func (g *gauge) promised() resource.Amount {
 	left := g.agent.config.Capacity[resource.Memory]
-	for _, group := range g.agent.groups() {
-		if r, err := group.Read(); err == nil {
-			held, _ := r.AnonBytes.Get()
-			left -= resource.Amount(held)
-		}
+	if g.all == nil || g.supervisors == nil {
+		return left
+	}
+	all, err := g.all.Read()
+	own, errOwn := g.supervisors.Read()
+	if err == nil && errOwn == nil {
+		left -= resource.Amount(all.InMemory() - own.InMemory())
 	}
 	return max(0, left)
 }

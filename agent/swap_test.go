@@ -126,3 +126,58 @@ func TestWriteBudget(t *testing.T) {
 		t.Errorf("explained by %q", got)
 	}
 }
+
+// TestPromised: what containers of both classes hold is not promised any more, and supervisors are none.
+func TestPromised(t *testing.T) {
+	const mib = resource.MiB
+	b := newBench(t)
+	g := &gauge{agent: b.Agent}
+	if err := g.open(); err != nil {
+		t.Fatal(err)
+	}
+	defer g.close()
+	if got := g.promised(); got != resource.GiB {
+		t.Errorf("%s are promised to nobody yet, want 1GiB", resource.FormatMemory(got))
+	}
+	flex, regular := b.flexOrder(40), b.order(os.Args[0], "hold", "30", "1000")
+	b.Apply([]cluster.Order{flex, regular})
+	for _, o := range []cluster.Order{flex, regular} {
+		b.next(cluster.DecisionDone)
+		b.until("what it holds", o.Container, func(r cluster.Reading) bool { return *r.Anonymous > 29<<20 })
+	}
+	b.until("40 MiB", flex.Container, func(r cluster.Reading) bool { return *r.Anonymous > 39<<20 })
+	held := resource.Amount(*b.reading(flex.Container).Anonymous + *b.reading(regular.Container).Anonymous)
+	if off := g.promised() - (resource.GiB - held); max(off, -off) > 6*mib { // the kernel counts in batches
+		t.Errorf("%s are promised beside %s that are held", resource.FormatMemory(g.promised()), resource.FormatMemory(held))
+	}
+}
+
+// BenchmarkPromised finds out what 500 containers hold, and does it again by reading each of them.
+func BenchmarkPromised(b *testing.B) {
+	a := benchAgent(b, 500*resource.GiB)
+	for i := range 500 {
+		g, err := a.makeGroup(fmt.Sprintf("held-%d", i), resource.Of(1000, resource.GiB), cluster.Flex)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = g.Remove(context.Background()) })
+		a.containers[cluster.ContainerID{Task: cluster.TaskID{Index: int32(i)}}] = &container{group: g}
+	}
+	g := &gauge{agent: a}
+	if err := g.open(); err != nil {
+		b.Fatal(err)
+	}
+	defer g.close()
+	b.Run("at once", func(b *testing.B) {
+		for b.Loop() {
+			g.promised()
+		}
+	})
+	b.Run("each", func(b *testing.B) {
+		for b.Loop() {
+			for _, group := range a.groups() {
+				_, _ = group.Read()
+			}
+		}
+	})
+}

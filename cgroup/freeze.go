@@ -81,6 +81,20 @@ func (g *Group) Freeze(ctx context.Context) error {
 	return fmt.Errorf("freeze group %s: %w", g.name, err)
 }
 
+// AskFreeze begins what Freeze waits for.
+func (g *Group) AskFreeze() error {
+	if err := g.setFrozen(frozen); err != nil {
+		return fmt.Errorf("freeze group %s: %w", g.name, err)
+	}
+	return nil
+}
+
+// ToldToFreeze reports whether the processes stand still or will as soon as the kernel lets them.
+func (g *Group) ToldToFreeze() bool {
+	is, err := g.frozen()
+	return err == nil && is != thawed
+}
+
 // Thaw lets the processes go on and waits until they do.
 func (g *Group) Thaw(ctx context.Context) error {
 	if err := g.reach(ctx, thawed); err != nil {

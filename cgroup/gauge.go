@@ -14,33 +14,60 @@ import (
 type Held struct {
 	// AnonBytes is anonymous memory and memory shared between processes, which the kernel counts among page cache.
 	AnonBytes, SwapBytes int64
+	// UnmappedBytes is memory that was read back from swap ahead of need, or written to swap and not given up yet: no program has
+	// it mapped. Version 1 counts it neither as anonymous nor as swapped; version 2 as swapped, and here it is 0.
+	UnmappedBytes int64
 	// AnonRefaults counts pages that came back from swap soon after they went; 0 where the kernel does not tell.
 	AnonRefaults int64
+}
+
+// InMemory is what is in memory, bytes, mapped by a program or not.
+func (h *Held) InMemory() int64 { return h.AnonBytes + h.UnmappedBytes }
+
+// Charged is what the kernel charges a group for, pages of every kind: cheap to read, and while it stays the same below the
+// limit, Held does.
+type Charged struct {
+	Bytes int64
+	// SwapBytes is what is swapped, on version 1 with Bytes in it; 0 where the kernel does not count it.
+	SwapBytes int64
 }
 
 // Gauge reads Held again and again, at a fraction of what Read costs: it keeps the files open. It is not for several
 // goroutines at once. Close it.
 type Gauge struct {
 	name       string
-	stat, swap int // swap is -1 where memory.stat tells it
+	stat, swap int    // swap is -1 where memory.stat tells it
+	charged    [2]int // of Charged; -1 is unknown
 	keys       [4]string
+	listed     []string // lists that hold every page that only swap can take, but for locked ones; where UnmappedBytes needs them
 	buffer     [8192]byte
 }
 
 // Gauge opens a gauge; nothing in it depends on the group's name later on.
 func (g *Group) Gauge() (*Gauge, error) {
 	dir := g.dirs[Memory]
-	out := &Gauge{name: g.name, stat: -1, swap: -1, keys: [4]string{"total_rss", "total_shmem", "total_workingset_refault_anon", "total_swap"}}
+	open := func(name string) (int, error) {
+		return unix.Open(filepath.Join(dir, name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	}
+	orNone := func(fd int, err error) int {
+		if err != nil {
+			return -1
+		}
+		return fd
+	}
+	out := &Gauge{name: g.name, swap: -1, keys: [4]string{"total_rss", "total_shmem", "total_workingset_refault_anon", "total_swap"},
+		listed: []string{"total_inactive_anon", "total_active_anon"}}
 	var err error
-	if out.stat, err = unix.Open(filepath.Join(dir, "memory.stat"), unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+	if out.stat, err = open("memory.stat"); err != nil {
 		return nil, fmt.Errorf("measure group %s: %w", g.name, err)
 	}
 	if g.version[Memory] == V2 {
-		out.keys = [4]string{"anon", "shmem", "workingset_refault_anon", ""}
+		out.keys, out.listed = [4]string{"anon", "shmem", "workingset_refault_anon", ""}, nil
 		// Without swap in the kernel there is no such file, and nothing swapped.
-		if out.swap, err = unix.Open(filepath.Join(dir, "memory.swap.current"), unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
-			out.swap = -1
-		}
+		out.swap = orNone(open("memory.swap.current"))
+		out.charged = [2]int{orNone(open("memory.current")), out.swap}
+	} else {
+		out.charged = [2]int{orNone(open("memory.usage_in_bytes")), orNone(open("memory.memsw.usage_in_bytes"))}
 	}
 	return out, nil
 }
@@ -52,15 +79,39 @@ func (g *Gauge) Read() (Held, error) {
 		return Held{}, err
 	}
 	h := Held{AnonBytes: field(text, g.keys[0]) + field(text, g.keys[1]), AnonRefaults: field(text, g.keys[2])}
+	listed := int64(0)
+	for _, key := range g.listed {
+		listed += field(text, key)
+	}
+	h.UnmappedBytes = max(0, listed-h.AnonBytes)
 	if g.keys[3] != "" {
 		h.SwapBytes = field(text, g.keys[3])
 	} else if g.swap >= 0 {
-		if text, err = g.text(g.swap); err != nil {
+		if h.SwapBytes, err = g.count(g.swap); err != nil {
 			return Held{}, err
 		}
-		h.SwapBytes, _ = strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64)
 	}
 	return h, nil
+}
+
+// Charged returns what is charged now. The error is ErrGone once the group is removed.
+func (g *Gauge) Charged() (c Charged, err error) {
+	if c.Bytes, err = g.count(g.charged[0]); err == nil && g.charged[1] >= 0 {
+		c.SwapBytes, err = g.count(g.charged[1])
+	}
+	return c, err
+}
+
+func (g *Gauge) count(fd int) (int64, error) {
+	text, err := g.text(fd)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("measure group %s: %w", g.name, err)
+	}
+	return n, nil
 }
 
 func (g *Gauge) text(fd int) ([]byte, error) {
@@ -77,8 +128,10 @@ func (g *Gauge) text(fd int) ([]byte, error) {
 // Close closes the files.
 func (g *Gauge) Close() {
 	unix.Close(g.stat)
-	if g.swap >= 0 {
-		unix.Close(g.swap)
+	for _, fd := range g.charged {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
 	}
 }
 

@@ -29,12 +29,22 @@ func TestKernelGauge(t *testing.T) {
 	if h.AnonBytes < 24*mib || max(h.AnonBytes-anon, anon-h.AnonBytes) > 2*mib || h.SwapBytes != r.SwapBytes.Or(0) {
 		t.Errorf("gauge %+v, reading %d and %d", h, anon, r.SwapBytes.Or(0))
 	}
+	charged, err := gauge.Charged()
+	if err != nil || charged.Bytes < h.AnonBytes {
+		t.Errorf("charged for %+v, %v, and holds %+v", charged, err, h)
+	}
 	c.in.Close()
 	_ = c.cmd.Wait()
+	if after, err := gauge.Charged(); err != nil || after.Bytes > charged.Bytes-20*mib {
+		t.Errorf("charged for %+v, %v, after it ended %+v", charged, err, after)
+	}
 	if err := g.Remove(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := gauge.Read(); !errors.Is(err, ErrGone) {
+		t.Errorf("after the removal: %v", err)
+	}
+	if _, err := gauge.Charged(); !errors.Is(err, ErrGone) {
 		t.Errorf("after the removal: %v", err)
 	}
 }
@@ -79,6 +89,11 @@ func BenchmarkGauge(b *testing.B) {
 	b.Run("gauge", func(b *testing.B) {
 		for b.Loop() {
 			_, _ = gauge.Read()
+		}
+	})
+	b.Run("charged", func(b *testing.B) {
+		for b.Loop() {
+			_, _ = gauge.Charged()
 		}
 	})
 	b.Run("reading", func(b *testing.B) {

@@ -97,6 +97,27 @@ func (g *Group) child(name string, version map[Controller]Version) *Group {
 	return c
 }
 
+// cpusetFiles are what a version 1 cpuset needs before it takes a process.
+var cpusetFiles = []string{"cpuset.cpus", "cpuset.mems"}
+
+// whole returns an error unless all is there that makeDirs makes.
+func (g *Group) whole() error {
+	for _, dir := range g.each() {
+		if _, err := os.Stat(dir); err != nil {
+			return err
+		}
+	}
+	if g.version[Cpuset] != V1 {
+		return nil
+	}
+	for _, file := range cpusetFiles {
+		if dir := g.dirs[Cpuset]; strings.TrimSpace(slurp(dir, file)) == "" {
+			return fmt.Errorf("%s is empty", filepath.Join(dir, file))
+		}
+	}
+	return nil
+}
+
 // makeDirs makes the directories that are missing and returns those it made. Version 1 cpusets begin without CPUs and
 // memory nodes and take no process until they have some, so they get their parent's.
 func (g *Group) makeDirs() (made []string, err error) {
@@ -114,7 +135,7 @@ func (g *Group) makeDirs() (made []string, err error) {
 		return made, nil
 	}
 	dir := g.dirs[Cpuset]
-	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+	for _, file := range cpusetFiles {
 		if strings.TrimSpace(slurp(dir, file)) != "" {
 			continue
 		}
@@ -148,6 +169,35 @@ func (g *Group) Apply(ctx context.Context, want Limits) error {
 		}
 	}
 	return nil
+}
+
+// RaiseMemory raises the memory bound at once, in the caller's thread: the kernel has nothing to reclaim. It reports whether it
+// did, and not, without an error, if bytes is less than the bound now or if an earlier write is under way.
+func (g *Group) RaiseMemory(bytes int64) (raised bool, err error) {
+	have := g.State()
+	now := have.MemoryBytes
+	if g.version[Memory] == V2 {
+		now = g.MemoryLimit()
+	}
+	if bytes < now.Or(NoLimit) {
+		return false, nil
+	}
+	writes, err := Plan(have, Limits{MemoryBytes: At(bytes)})
+	if err != nil {
+		return false, fmt.Errorf("limit group %s: %w", g.name, err)
+	}
+	select {
+	case g.slow <- struct{}{}:
+	default:
+		return false, nil
+	}
+	defer func() { <-g.slow }()
+	for _, w := range writes {
+		if err := writeFile(filepath.Join(g.dirs[w.Controller], w.File), w.Content); err != nil {
+			return false, fmt.Errorf("limit group %s: %w", g.name, err)
+		}
+	}
+	return true, nil
 }
 
 // undo returns the write that takes back the one before failed, if failed is the second of a pair: memory can have been

@@ -306,6 +306,34 @@ func TestKernelKillLeavesTheGroup(t *testing.T) {
 	}
 }
 
+// A process that is killed while it makes a group leaves a part of it, which the next one completes.
+func TestKernelHalfAGroup(t *testing.T) {
+	root := testRoot(t)
+	g, err := root.Create("half")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range g.each() {
+		if err := unix.Rmdir(dir); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := root.Open("half"); !errors.Is(err, ErrGone) {
+			t.Errorf("opened without %s: %v, want ErrGone", dir, err)
+		}
+		if _, err := root.Create("half"); err != nil {
+			t.Fatalf("made again without %s: %v", dir, err)
+		}
+		if _, err := root.Create("half"); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("made a whole one again: %v, want ErrExist", err)
+		}
+	}
+	c := start(t, g, fmt.Sprint("hold ", mib)).ready(t)
+	c.in.Close()
+	if err := c.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestKernelIdentity(t *testing.T) {
 	ctx := testContext(t)
 	root := testRoot(t)

@@ -6,14 +6,18 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Means is a way in which the kernel gives notice that a group waits for memory.
+// Means is a way in which the kernel gives notice that a group waits for memory, or soon will.
 type Means string
 
 const (
+	// Threshold is version 1's notice that usage, page cache and all, has come to an amount; see Watcher.Near. It comes in the
+	// middle of the allocation, before anything waits.
+	Threshold Means = "threshold"
 	// PressureLevel is version 1's memory.pressure_level at level medium: the kernel has begun to swap or to write back.
 	// Page cache alone does not raise it.
 	PressureLevel Means = "pressure level"
@@ -31,24 +35,48 @@ const (
 	WindowMicros = 2_000_000
 )
 
-// Watcher hears from the kernel when groups wait for memory. One goroutine serves all groups; a notice is only a hint to
-// look: whoever gets it reads the group. Its methods may be called from several goroutines at once.
+// Notice is a hint to look: whoever gets it reads the group.
+type Notice struct {
+	Group *Group
+	Means Means // that came first
+}
+
+// Watcher hears from the kernel when groups wait for memory. One goroutine waits for all groups; the other methods may be
+// called meanwhile, from several goroutines at once.
 type Watcher struct {
-	poll    int
-	wake    int // eventfd that ends the goroutine
-	notices chan *Group
-	closing chan struct{}
-	done    chan struct{}
+	poll   int
+	wake   int // eventfd that ends a wait
+	events [64]unix.EpollEvent
 
 	mu     sync.Mutex
 	next   uint64
 	bySlot map[uint64]*source
-	told   map[*Group]bool // silent until Rearm
+	groups map[*Group]*watched
+}
+
+// watched is a group that is watched.
+type watched struct {
+	told  bool // silent until Rearm
+	fixed []*source
+	near  []*source
+}
+
+// all calls do with every source of a group, which may be nil.
+func (at *watched) all(do func(*source)) {
+	if at == nil {
+		return
+	}
+	for _, sources := range [][]*source{at.fixed, at.near} {
+		for _, s := range sources {
+			do(s)
+		}
+	}
 }
 
 // source is one open descriptor that becomes ready when a group waits for memory.
 type source struct {
 	group  *Group
+	means  Means
 	slot   uint64
 	fd     int // polled
 	event  int // the file that the eventfd is about, -1 if fd is that file
@@ -56,9 +84,9 @@ type source struct {
 	ready  uint32
 }
 
-// NewWatcher starts a watcher. Close it.
+// NewWatcher returns a watcher. Close it.
 func NewWatcher() (*Watcher, error) {
-	w := &Watcher{notices: make(chan *Group), closing: make(chan struct{}), done: make(chan struct{}), bySlot: map[uint64]*source{}, told: map[*Group]bool{}}
+	w := &Watcher{bySlot: map[uint64]*source{}, groups: map[*Group]*watched{}}
 	var err error
 	if w.poll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("watch groups: epoll: %w", err)
@@ -68,40 +96,133 @@ func NewWatcher() (*Watcher, error) {
 		return nil, fmt.Errorf("watch groups: eventfd: %w", err)
 	}
 	if err := unix.EpollCtl(w.poll, unix.EPOLL_CTL_ADD, w.wake, &unix.EpollEvent{Events: unix.EPOLLIN}); err != nil {
-		unix.Close(w.poll)
-		unix.Close(w.wake)
+		w.Close()
 		return nil, fmt.Errorf("watch groups: epoll: %w", err)
 	}
-	go w.listen()
 	return w, nil
 }
 
-// Notices delivers groups that wait for memory. After a notice the same group is silent until Rearm. The channel is closed
-// by Close.
-func (w *Watcher) Notices() <-chan *Group { return w.notices }
+// Close frees what the watcher holds. It may not be called during Wait, nor Wait afterwards; other methods then do nothing.
+func (w *Watcher) Close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.bySlot {
+		s.close()
+	}
+	w.bySlot, w.groups = nil, nil
+	unix.Close(w.poll)
+	unix.Close(w.wake)
+}
+
+// Wait waits for notices, for d at most or until Wake, and returns them, perhaps none. After a notice the same group is silent
+// until Rearm. The slice is the caller's. It blocks its thread: a thread of high priority hears at once.
+func (w *Watcher) Wait(d time.Duration) []Notice {
+	n, err := unix.EpollWait(w.poll, w.events[:], int((max(0, d)+time.Millisecond-1)/time.Millisecond))
+	if errors.Is(err, unix.EINTR) {
+		return nil
+	}
+	if err != nil {
+		panic(fmt.Sprintf("watch groups: epoll: %v", err)) // only for descriptors that are not ours any more
+	}
+	return w.noticesOf(w.events[:n])
+}
+
+// Wake ends the wait under way, or the next.
+func (w *Watcher) Wake() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.groups != nil {
+		_, _ = unix.Write(w.wake, binary.NativeEndian.AppendUint64(nil, 1))
+	}
+}
+
+// wakeSlot is that of the eventfd that ends a wait.
+const wakeSlot = 0
+
+func (w *Watcher) noticesOf(events []unix.EpollEvent) (notices []Notice) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range events {
+		slot := uint64(uint32(e.Fd)) | uint64(uint32(e.Pad))<<32
+		if slot == wakeSlot {
+			var eight [8]byte
+			_, _ = unix.Read(w.wake, eight[:])
+			continue
+		}
+		s, ok := w.bySlot[slot]
+		if !ok || w.groups[s.group].told {
+			continue
+		}
+		w.groups[s.group].told = true
+		notices = append(notices, Notice{s.group, s.means})
+	}
+	return notices
+}
 
 // Add begins to watch g and returns by what means; none is not an error, because readings at intervals find the same
 // later. Remove it before the group is removed.
-func (w *Watcher) Add(g *Group) []Means {
-	var all []Means
-	for _, m := range []struct {
-		means Means
-		open  func(*Group) (*source, error)
-	}{{PressureLevel, openPressureLevel}, {MemoryEvents, openMemoryEvents}, {Stall, openStall}} {
-		s, err := m.open(g)
-		if err != nil {
-			continue
+func (w *Watcher) Add(g *Group) (all []Means) {
+	var sources []*source
+	for _, open := range []func(*Group) (*source, error){openPressureLevel, openMemoryEvents, openStall} {
+		if s, err := open(g); err == nil {
+			sources = append(sources, s)
 		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.groups == nil {
+		for _, s := range sources {
+			s.close()
+		}
+		return nil
+	}
+	at := &watched{}
+	w.groups[g] = at
+	for _, s := range sources {
 		if w.add(s) {
-			all = append(all, m.means)
+			at.fixed, all = append(at.fixed, s), append(all, s.means)
 		}
 	}
 	return all
 }
 
-func (w *Watcher) add(s *source) bool {
+// Near asks for notice when usage comes to one of these amounts, instead of those of the last time. Version 1 only: elsewhere
+// the error is ErrUnsupported. The kernel takes some milliseconds for it.
+func (w *Watcher) Near(g *Group, amounts ...int64) error {
+	var near []*source
+	for _, bytes := range amounts {
+		s, err := openThreshold(g, bytes)
+		if err != nil {
+			for _, s := range near {
+				s.close()
+			}
+			return fmt.Errorf("watch group %s: %w", g.name, err)
+		}
+		near = append(near, s)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	at, ok := w.groups[g]
+	if !ok { // removed meanwhile
+		for _, s := range near {
+			s.close()
+		}
+		return nil
+	}
+	for _, s := range at.near {
+		w.drop(s)
+	}
+	at.near = nil
+	for _, s := range near {
+		if w.add(s) {
+			at.near = append(at.near, s)
+		}
+	}
+	return nil
+}
+
+// add polls s, or closes it.
+func (w *Watcher) add(s *source) bool {
 	w.next++
 	s.slot = w.next
 	if err := unix.EpollCtl(w.poll, unix.EPOLL_CTL_ADD, s.fd, s.interest()); err != nil {
@@ -112,7 +233,12 @@ func (w *Watcher) add(s *source) bool {
 	return true
 }
 
-// interest asks for one notice; slot 0 is the eventfd that ends the goroutine.
+func (w *Watcher) drop(s *source) {
+	delete(w.bySlot, s.slot)
+	s.close() // which takes it out of the poll
+}
+
+// interest asks for one notice.
 func (s *source) interest() *unix.EpollEvent {
 	return &unix.EpollEvent{Events: s.ready | unix.EPOLLONESHOT, Fd: int32(uint32(s.slot)), Pad: int32(uint32(s.slot >> 32))}
 }
@@ -128,26 +254,23 @@ func (s *source) close() {
 func (w *Watcher) Remove(g *Group) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.told, g)
-	for slot, s := range w.bySlot {
-		if s.group == g {
-			delete(w.bySlot, slot)
-			s.close() // which takes it out of the poll
-		}
-	}
+	w.groups[g].all(w.drop)
+	delete(w.groups, g)
 }
 
 // Rearm asks to hear of g again, of what happens from now on.
 func (w *Watcher) Rearm(g *Group) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.told, g)
-	for _, s := range w.bySlot {
-		if s.group == g {
-			s.drain()
-			_ = unix.EpollCtl(w.poll, unix.EPOLL_CTL_MOD, s.fd, s.interest())
-		}
+	at, ok := w.groups[g]
+	if !ok {
+		return
 	}
+	at.told = false
+	at.all(func(s *source) {
+		s.drain()
+		_ = unix.EpollCtl(w.poll, unix.EPOLL_CTL_MOD, s.fd, s.interest())
+	})
 }
 
 // drain forgets what was already told.
@@ -162,80 +285,35 @@ func (s *source) drain() {
 	}
 }
 
-// Close ends the watcher and its goroutine. Nothing else may be called afterwards.
-func (w *Watcher) Close() {
-	close(w.closing)
-	_, _ = unix.Write(w.wake, binary.NativeEndian.AppendUint64(nil, 1))
-	<-w.done
-	for _, s := range w.bySlot {
-		s.close()
-	}
-	unix.Close(w.poll)
-	unix.Close(w.wake)
+func openThreshold(g *Group, bytes int64) (*source, error) {
+	return openEvent(g, Threshold, "memory.usage_in_bytes", fmt.Sprint(bytes))
 }
 
-// listen passes notices on. While nobody takes one the kernel keeps what else happens.
-func (w *Watcher) listen() {
-	defer close(w.done)
-	defer close(w.notices)
-	events := make([]unix.EpollEvent, 64)
-	for {
-		n, err := unix.EpollWait(w.poll, events, -1)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			return
-		}
-		for _, g := range w.groupsOf(events[:n]) {
-			select {
-			case w.notices <- g:
-			case <-w.closing:
-			}
-		}
-		select {
-		case <-w.closing:
-			return
-		default:
-		}
-	}
-}
-
-func (w *Watcher) groupsOf(events []unix.EpollEvent) []*Group {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var groups []*Group
-	for _, e := range events {
-		slot := uint64(uint32(e.Fd)) | uint64(uint32(e.Pad))<<32
-		if s, ok := w.bySlot[slot]; ok && !w.told[s.group] {
-			w.told[s.group] = true
-			groups = append(groups, s.group)
-		}
-	}
-	return groups
-}
-
-// openPressureLevel registers an eventfd for version 1's pressure level.
 func openPressureLevel(g *Group) (*source, error) {
+	return openEvent(g, PressureLevel, "memory.pressure_level", "medium")
+}
+
+// openEvent registers an eventfd with version 1 of the memory controller.
+func openEvent(g *Group, means Means, file, condition string) (*source, error) {
 	if g.version[Memory] != V1 {
-		return nil, unsupported(Memory, "memory.pressure_level")
+		return nil, unsupported(Memory, file)
 	}
 	dir := g.dirs[Memory]
-	level, err := unix.Open(filepath.Join(dir, "memory.pressure_level"), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	about, err := unix.Open(filepath.Join(dir, file), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
-		unix.Close(level)
+		unix.Close(about)
 		return nil, err
 	}
-	if err := writeFile(filepath.Join(dir, "cgroup.event_control"), fmt.Sprintf("%d %d medium", fd, level)); err != nil {
-		unix.Close(level)
+	if err := writeFile(filepath.Join(dir, "cgroup.event_control"), fmt.Sprintf("%d %d %s", fd, about, condition)); err != nil {
+		unix.Close(about)
 		unix.Close(fd)
 		return nil, err
 	}
-	return &source{group: g, fd: fd, event: level, ready: unix.EPOLLIN}, nil
+	return &source{group: g, means: means, fd: fd, event: about, ready: unix.EPOLLIN}, nil
 }
 
 // openMemoryEvents opens version 2's counters, whose changes are told as exceptional conditions.
@@ -247,7 +325,7 @@ func openMemoryEvents(g *Group) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{group: g, fd: fd, event: -1, counts: true, ready: unix.EPOLLPRI}
+	s := &source{group: g, means: MemoryEvents, fd: fd, event: -1, counts: true, ready: unix.EPOLLPRI}
 	s.drain()
 	return s, nil
 }
@@ -265,5 +343,5 @@ func openStall(g *Group) (*source, error) {
 		unix.Close(fd)
 		return nil, err
 	}
-	return &source{group: g, fd: fd, event: -1, ready: unix.EPOLLPRI}, nil
+	return &source{group: g, means: Stall, fd: fd, event: -1, ready: unix.EPOLLPRI}, nil
 }

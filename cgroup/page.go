@@ -12,64 +12,69 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PageOut asks the kernel to push the anonymous memory of the group's processes to swap, up to bytes, and returns how much
-// it was asked for. Unlike lowering a bound it writes large pieces, at the speed of the device; the memory counts as used
-// until the bound is lowered afterwards, which is then quick. Freeze the group before, or its processes bring the pages
-// back. It needs Linux 5.10, and root or the rights to trace the processes and to set priorities (CAP_SYS_PTRACE,
-// CAP_SYS_NICE); the error is ErrUnsupported without.
-func (g *Group) PageOut(ctx context.Context, bytes int64) (asked int64, err error) {
-	return g.advise(ctx, unix.MADV_PAGEOUT, bytes)
+// PageOut asks the kernel to push the anonymous memory of the group's processes to swap, piece by piece, as long as more says so,
+// which is asked before each and told how much of their address space it was asked for. It returns when all is written or on
+// its way. Unlike lowering a bound it writes large pieces, at the speed of the device; the memory counts as used until the
+// bound is lowered behind it, which is then quick. Freeze the group before, or its processes bring the pages back. It needs
+// Linux 5.10, and root or the rights to trace the processes and to set priorities (CAP_SYS_PTRACE, CAP_SYS_NICE); the error is
+// ErrUnsupported without.
+func (g *Group) PageOut(ctx context.Context, more func(asked int64) bool) (asked int64, err error) {
+	return g.advise(ctx, unix.MADV_PAGEOUT, more)
 }
 
 // Prefetch asks the kernel to bring swapped memory of the group's processes back, up to bytes of their memory, without
 // waiting for faults, and returns how much it was asked for. Frozen groups can be prefetched. From a swap file it is several
 // times as fast as faults; from zram it is slower.
 func (g *Group) Prefetch(ctx context.Context, bytes int64) (asked int64, err error) {
-	return g.advise(ctx, unix.MADV_WILLNEED, bytes)
+	return g.advise(ctx, unix.MADV_WILLNEED, func(asked int64) bool { return asked < bytes })
 }
 
-func (g *Group) advise(ctx context.Context, advice int, bytes int64) (asked int64, err error) {
+func (g *Group) advise(ctx context.Context, advice int, more func(asked int64) bool) (asked int64, err error) {
 	pids, err := g.Procs()
 	if err != nil {
 		return 0, err
 	}
 	for _, pid := range pids {
-		n, err := adviseProcess(ctx, pid, advice, bytes-asked)
-		asked += n
+		asked, err = adviseProcess(ctx, pid, advice, asked, more)
 		switch {
+		case errors.Is(err, errEnough):
+			return asked, nil
 		case errors.Is(err, unix.ESRCH) || errors.Is(err, os.ErrNotExist): // it ended meanwhile
 		case errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES):
 			return asked, fmt.Errorf("page group %s: process %d: %w", g.name, pid, errors.Join(ErrUnsupported, err))
 		case err != nil:
 			return asked, fmt.Errorf("page group %s: process %d: %w", g.name, pid, err)
 		}
-		if asked >= bytes {
-			break
-		}
 	}
 	return asked, nil
 }
 
-// adviseProcess works on one process. The descriptor makes sure that it is still the one whose memory was listed.
-func adviseProcess(ctx context.Context, pid, advice int, bytes int64) (asked int64, err error) {
+// pagePiece is what the kernel is asked for at once: then a context that ends is noticed soon.
+const pagePiece = 16 << 20
+
+var errEnough = errors.New("enough")
+
+// adviseProcess works on one process, after so much was asked for. The descriptor makes sure that it is still the one whose
+// memory was listed.
+func adviseProcess(ctx context.Context, pid, advice int, asked int64, more func(asked int64) bool) (int64, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return 0, err
+		return asked, err
 	}
 	defer unix.Close(fd)
 	ranges, err := anonymousRanges(pid)
 	if err != nil {
-		return 0, err
+		return asked, err
 	}
-	// Small pieces, so that a context that ends is noticed.
-	const piece = 64 << 20
 	for _, r := range ranges {
-		for at := r.from; at < r.to && asked < bytes; at += piece {
+		for at := r.from; at < r.to; at += pagePiece {
 			if err := ctx.Err(); err != nil {
 				return asked, err
 			}
-			length := min(piece, r.to-at, uintptr(bytes-asked+4095)&^4095)
-			n, err := processMadvise(fd, at, length, advice)
+			if !more(asked) {
+				return asked, errEnough
+			}
+			n, err := processMadvise(fd, at, min(pagePiece, r.to-at), advice)
 			if err != nil && !errors.Is(err, unix.ENOMEM) && !errors.Is(err, unix.EAGAIN) { // unmapped meanwhile, or locked
 				return asked, err
 			}

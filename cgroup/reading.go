@@ -77,6 +77,14 @@ func (g *Group) Read() (Reading, error) {
 	return r, nil
 }
 
+// MemoryLimit returns the limit in force, bytes or NoLimit, at a fraction of what Read costs.
+func (g *Group) MemoryLimit() Maybe[int64] {
+	if g.version[Memory] == V2 {
+		return parseBound(slurp(g.dirs[Memory], "memory.max"))
+	}
+	return parseBound(slurp(g.dirs[Memory], memoryV1))
+}
+
 func (g *Group) readMemory(r *Reading) {
 	dir := g.dirs[Memory]
 	switch g.version[Memory] {
@@ -88,7 +96,7 @@ func (g *Group) readMemory(r *Reading) {
 		r.SwapBytes = stat.first("total_swap", "swap")
 		r.MajorFaults = stat.first("total_pgmajfault", "pgmajfault")
 		r.AnonRefaults = stat.first("total_workingset_refault_anon", "workingset_refault_anon")
-		r.MemoryLimitBytes = parseBound(slurp(dir, memoryV1))
+		r.MemoryLimitBytes = g.MemoryLimit()
 		sum := parseBound(slurp(dir, memsw))
 		r.SwapLimitBytes = swapPart(r.MemoryLimitBytes, sum)
 		r.LimitHits = parseCount(slurp(dir, "memory.failcnt"))
@@ -102,7 +110,7 @@ func (g *Group) readMemory(r *Reading) {
 		r.SwapBytes = parseCount(slurp(dir, "memory.swap.current"))
 		r.MajorFaults = stat.first("pgmajfault")
 		r.AnonRefaults = stat.first("workingset_refault_anon")
-		r.MemoryLimitBytes = parseBound(slurp(dir, "memory.max"))
+		r.MemoryLimitBytes = g.MemoryLimit()
 		r.SwapLimitBytes = parseBound(slurp(dir, "memory.swap.max"))
 		r.LimitHits = events.first("max")
 		r.HighHits = events.first("high")

@@ -284,13 +284,14 @@ func (r *Root) Has(c Controller) (v Version, ok bool) {
 	return v, ok
 }
 
-// Create makes a group. name is a file name. It fails with fs.ErrExist if there is one of that name.
+// Create makes a group, or what is missing of one that was being made by a process that was killed. name is a file name. It fails
+// with fs.ErrExist if there is a whole one of that name.
 func (r *Root) Create(name string) (*Group, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
 	g := r.child(name, r.children)
-	if _, err := os.Stat(g.dir()); err == nil {
+	if g.whole() == nil {
 		return nil, fmt.Errorf("make group %s: %w", name, fs.ErrExist)
 	}
 	made, err := g.makeDirs()
@@ -310,10 +311,8 @@ func (r *Root) Open(name string) (*Group, error) {
 		return nil, err
 	}
 	g := r.child(name, r.children)
-	for _, dir := range g.each() {
-		if _, err := os.Stat(dir); err != nil {
-			return nil, fmt.Errorf("open group %s: %w: %w", name, ErrGone, err)
-		}
+	if err := g.whole(); err != nil {
+		return nil, fmt.Errorf("open group %s: %w: %w", name, ErrGone, err)
 	}
 	return newGroup(r.host, name, g.dirs, r.children, g.unified)
 }

@@ -23,10 +23,12 @@ const (
 	TaskAdopted                         // Task, Node, Grant: found running when the substrate took inventory
 	Synced                              // the inventory is complete; nothing is decided before
 	Woken                               // the time a Wake decision asked for has come
+	NodeMemory                          // Node, Held: what its containers may hold has changed
 )
 
 var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "job-cancelled", "heartbeat", "decision-done",
-	"decision-failed", "task-ended", "task-adopted", "synced", "woken"}
+	"decision-failed", "task-ended", "task-adopted", "synced", "woken",
+	"node-memory"}
 
 func (k EventKind) String() string {
 	if int(k) < len(eventNames) {
@@ -92,6 +94,7 @@ type Event struct {
 	Outcome  Outcome         `json:"outcome,omitempty"`
 	Grant    resource.Vector `json:"grant,omitzero"`
 	Launched timeline.Time   `json:"launched_ns,omitempty"` // TaskAdopted: when it began to run
+	Held     resource.Amount `json:"held_bytes,omitempty"`  // NodeMemory: the sum of the limits of its containers, bytes
 	Detail   string          `json:"detail,omitempty"`
 	Run      int             `json:"run,omitempty"`  // which run of Task, on substrates with containers; see ContainerID
 	Exit     *Exit           `json:"exit,omitempty"` // TaskEnded, on substrates with containers

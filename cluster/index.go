@@ -2,18 +2,28 @@ package cluster
 
 import "github.com/bellows-rm/bellows/resource"
 
-// roomIndex finds the first node, by NodeID, with enough free of every resource, in O(log nodes). It is a complete binary
-// tree of component-wise maxima over the nodes.
+// roomIndex finds nodes with enough free of every resource: the first by NodeID, or the one with the most memory
+// available, in O(log nodes). It is a complete binary tree of component-wise maxima over the nodes.
 type roomIndex struct {
 	leaves int // a power of two
-	tree   []resource.Vector
+	tree   []room
+}
+
+// room is what a node has free, and how much memory is available there.
+type room struct {
+	free      resource.Vector
+	available resource.Amount
+}
+
+func (r room) max(other room) room {
+	return room{r.free.Max(other.free), max(r.available, other.available)}
 }
 
 // closed is the room of a node that takes no new work.
-var closed = resource.Vector{-1, -1, -1, -1}
+var closed = room{resource.Vector{-1, -1, -1, -1}, -1}
 
 // set stores what node n offers, growing the tree as needed.
-func (x *roomIndex) set(n NodeID, r resource.Vector) {
+func (x *roomIndex) set(n NodeID, r room) {
 	for int(n) >= x.leaves {
 		x.grow()
 	}
@@ -23,7 +33,7 @@ func (x *roomIndex) set(n NodeID, r resource.Vector) {
 	}
 	x.tree[i] = r
 	for i >>= 1; i >= 1; i >>= 1 {
-		m := x.tree[2*i].Max(x.tree[2*i+1])
+		m := x.tree[2*i].max(x.tree[2*i+1])
 		if x.tree[i] == m {
 			return
 		}
@@ -35,7 +45,7 @@ func (x *roomIndex) grow() {
 	old := x.tree
 	oldLeaves := x.leaves
 	x.leaves = max(1, 2*x.leaves)
-	x.tree = make([]resource.Vector, 2*x.leaves)
+	x.tree = make([]room, 2*x.leaves)
 	for i := range x.tree {
 		x.tree[i] = closed
 	}
@@ -43,7 +53,7 @@ func (x *roomIndex) grow() {
 		x.tree[x.leaves+n] = old[oldLeaves+n]
 	}
 	for i := x.leaves - 1; i >= 1; i-- {
-		x.tree[i] = x.tree[2*i].Max(x.tree[2*i+1])
+		x.tree[i] = x.tree[2*i].max(x.tree[2*i+1])
 	}
 }
 
@@ -61,7 +71,7 @@ func (x *roomIndex) first(need resource.Vector, from NodeID) (n NodeID, ok bool)
 // search looks below tree node i, which covers leaves [low, low+width). The maxima of two resources may come from
 // different nodes, so that a promising subtree can still hold nothing.
 func (x *roomIndex) search(i, low, width int, need resource.Vector, from NodeID) (NodeID, bool) {
-	if low+width <= int(from) || !need.FitsIn(x.tree[i]) {
+	if low+width <= int(from) || !need.FitsIn(x.tree[i].free) {
 		return 0, false
 	}
 	if width == 1 {
@@ -72,4 +82,45 @@ func (x *roomIndex) search(i, low, width int, need resource.Vector, from NodeID)
 		return n, true
 	}
 	return x.search(2*i+1, low+half, half, need, from)
+}
+
+// most returns the node with the most memory available among those with at least need, the lowest among equals; ok is
+// false if there is none.
+func (x *roomIndex) most(need resource.Vector) (n NodeID, ok bool) {
+	if x.leaves == 0 {
+		return 0, false
+	}
+	best := -1
+	x.improve(1, need, &best)
+	return NodeID(best - x.leaves), best >= 0
+}
+
+// improve makes best, the index of a leaf or -1, the best of it and those below tree node i. The half with more available
+// goes first, so that as a rule the other need not be looked at.
+func (x *roomIndex) improve(i int, need resource.Vector, best *int) {
+	t := &x.tree[i]
+	if !need.FitsIn(t.free) || *best >= 0 && !x.better(i, *best) {
+		return
+	}
+	if i >= x.leaves {
+		*best = i
+		return
+	}
+	first, second := 2*i, 2*i+1
+	if x.tree[second].available > x.tree[first].available {
+		first, second = second, first
+	}
+	x.improve(first, need, best)
+	x.improve(second, need, best)
+}
+
+// better reports whether a leaf below tree node i may be better than the leaf best, none of whose ancestors is i.
+func (x *roomIndex) better(i, best int) bool {
+	if x.tree[i].available != x.tree[best].available {
+		return x.tree[i].available > x.tree[best].available
+	}
+	for i < x.leaves {
+		i *= 2
+	}
+	return i < best
 }

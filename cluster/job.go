@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,6 +69,9 @@ type Job struct {
 	Stages      []Stage       `json:"stages"`
 }
 
+// Breathes reports whether the memory of a stage's containers may change while they run: in a FLEX job, but for its coordinator.
+func (j *Job) Breathes(stage int) bool { return j.Class == Flex && !j.Stages[stage].Coordinator }
+
 // Stage is a set of tasks that do the same work on different data. Everything in it is an estimate: what we were told or
 // have learned.
 type Stage struct {
@@ -88,11 +93,16 @@ type Stage struct {
 	// HeartbeatTimeout is how long the programs of a FLEX container may be silent before somebody takes them for dead; 0
 	// is for ever.
 	HeartbeatTimeout time.Duration `json:"heartbeat_timeout_ns,omitempty"`
+	// DataOn names the nodes that hold the stage's data. It is a wish: names that no node has mean nothing.
+	DataOn []string `json:"data_on,omitempty"`
 	// Duration is the run time at ideal memory; 0 is unknown.
 	Duration time.Duration `json:"duration_ns,omitempty"`
 	// Elasticity is what less memory costs.
 	Elasticity Elasticity `json:"elasticity"`
 }
+
+// MaxDataOn is how many names DataOn may have.
+const MaxDataOn = 100
 
 // Elastic reports whether a task of s may run with less than ideal memory.
 func (s *Stage) Elastic() bool {
@@ -157,6 +167,10 @@ func (s *Stage) check() error {
 		return fmt.Errorf("maximum memory %d bytes: must be 0 or at least the ideal memory, %d bytes", s.MaxMemory, memory)
 	case s.HeartbeatTimeout < 0:
 		return fmt.Errorf("heartbeat timeout %v: must not be negative", s.HeartbeatTimeout)
+	case len(s.DataOn) > MaxDataOn:
+		return fmt.Errorf("data on %d nodes: must be at most %d", len(s.DataOn), MaxDataOn)
+	case slices.Contains(s.DataOn, ""):
+		return errors.New("data on: must be names of nodes")
 	case !s.Coordinator && memory <= 0:
 		return fmt.Errorf("ideal memory %d bytes: must be positive", memory)
 	}

@@ -51,6 +51,7 @@ var fullEvents = []any{
 	Event{Kind: JobSubmitted, NewJob: &fullJob},
 	Event{Kind: TaskEnded, Node: 1, Task: TaskID{1, 2, 3}, Outcome: OutOfMemory, Detail: "d", Run: 2, Exit: &Exit{Code: 137, Signal: 9, OOMKills: 1, Peak: 5, CPUTime: 6, Started: 7, Ended: 8}},
 	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Grant: resource.Of(3, 4), Launched: 5},
+	Event{Kind: NodeMemory, Node: 1, Held: 5},
 	Event{Kind: DecisionFailed, Decision: 4, Task: TaskID{1, 0, 0}},
 }
 
@@ -75,7 +76,7 @@ func TestJSON(t *testing.T) {
 
 // TestNames checks that every name is read back, and no other.
 func TestNames(t *testing.T) {
-	for k := NodeJoined; k <= Woken; k++ {
+	for k := NodeJoined; k <= NodeMemory; k++ {
 		var back EventKind
 		if err := back.UnmarshalText([]byte(k.String())); err != nil || back != k {
 			t.Errorf("event kind %s is read as %s: %v", k, back, err)

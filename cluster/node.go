@@ -26,6 +26,9 @@ type NodeState struct {
 	Tasks []*TaskState
 	// ElasticDisk is the disk bandwidth (bytes per second) that under-sized tasks here were started with.
 	ElasticDisk resource.Amount
+	// Held is how much memory the containers here may hold, in bytes, as the substrate last reported: the sum of their
+	// limits, which exceeds the grants when FLEX containers have grown. 0 until it reports.
+	Held resource.Amount
 
 	// ReservedFor is the job that alone may start regular work here, nil if none; ReservedStage and ReservedSince go
 	// with it.
@@ -33,12 +36,21 @@ type NodeState struct {
 	ReservedStage int
 	ReservedSince timeline.Time
 
-	// Version changes whenever Tasks, a launch among them, or the reservation does: what a policy has worked out for a
-	// node holds until then.
+	// Version changes whenever Tasks, a launch among them, the reservation or Held does: what a policy has worked out for
+	// a node holds until then.
 	Version uint64
 
 	// LastHeartbeat is the time of the newest Heartbeat event. Meaningful when the snapshot's Heartbeat is not 0.
 	LastHeartbeat timeline.Time
 
-	unfiled bool // the snapshot's indexes do not know its newest version
+	booked  resource.Amount // memory granted to tasks that do not run yet, bytes
+	unfiled bool            // the snapshot's indexes do not know its newest version
+}
+
+// Available is how much memory is neither held nor granted, in bytes: the capacity less Held, or the grants of what runs if
+// they are more, and less the grants of what is booked. What is booked may wait until others have given memory back, so that
+// Held does not count it; between that and its launch it can count twice. Never negative, nor more than is free.
+func (n *NodeState) Available() resource.Amount {
+	granted := n.Capacity[resource.Memory] - n.Free[resource.Memory] - n.booked
+	return max(0, n.Capacity[resource.Memory]-max(n.Held, granted)-n.booked)
 }

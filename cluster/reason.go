@@ -42,6 +42,11 @@ const (
 	AlmostDone                      // A: memory granted, bytes; B: tasks of its stage that have ended; C: all tasks of the stage
 	NearFairShare                   // A: jobs that are considered; B: jobs that wait
 	NoBandwidth                     // A: kind of resource; B: how much is needed, bytes/s: no node with enough CPU and memory has it free
+	FitsMostAvailable               // A: memory granted, bytes; B: memory that was available on the node, bytes, more than on any other with room
+	FitsAvailable                   // A, B: the same, of the nodes that the policy could choose from
+	FitsReclaimed                   // A: memory granted, bytes; B: memory that was available on the node, bytes: FLEX containers give the rest back
+	NotAvailable                    // A: memory that must be available, bytes; B: the most that is on a node with room by grants, bytes; C: by how much FLEX containers there have grown, bytes
+	FitsNearData                    // A: memory granted, bytes; B: memory that was available on the node, bytes, no less than on any other, and it holds the data
 	numReasons
 )
 
@@ -103,6 +108,20 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 		return fmt.Sprintf("no node with enough CPU and memory has %s of %s free", resource.FormatRate(resource.Amount(r.B)), resource.Kind(r.A))
 	case ContainerTooSmall:
 		return fmt.Sprintf("refused: it needs %s, and every container has %s", memory(r.A), memory(r.B))
+	case FitsMostAvailable:
+		return fmt.Sprintf("gets %s where most memory is left, %s", memory(r.A), memory(r.B))
+	case FitsNearData:
+		return fmt.Sprintf("gets %s where its data is, and no node has more memory left than %s", memory(r.A), memory(r.B))
+	case FitsAvailable:
+		return fmt.Sprintf("gets %s where %s are left", memory(r.A), memory(r.B))
+	case FitsReclaimed:
+		return fmt.Sprintf("gets %s where %s are left: FLEX containers that have grown give back the rest", memory(r.A), memory(r.B))
+	case NotAvailable:
+		words := fmt.Sprintf("needs %s, and the node with most left has %s", memory(r.A), memory(r.B))
+		if r.C > 0 {
+			words += fmt.Sprintf(": FLEX containers there have grown by %s", memory(r.C))
+		}
+		return words
 	case WouldEndAfterJob:
 		return fmt.Sprintf("would fit under-sized (%s), but end %s, after its job (%s)", memory(r.A), when(r.B), when(r.C))
 	case DiskBudget:

@@ -42,6 +42,7 @@ type Snapshot struct {
 
 	byJob   map[JobID]*JobState
 	byTask  map[TaskID]*TaskState
+	byName  map[string]*NodeState
 	largest resource.Vector // capacity of the nodes that have not left
 	// The indexes are brought up to date when they are asked: where work comes by heartbeats nobody asks.
 	open    roomIndex    // nodes that are not reserved
@@ -52,7 +53,7 @@ type Snapshot struct {
 
 // Changes names what is new since the policy last decided. Its slices may name a thing twice.
 type Changes struct {
-	Nodes      []NodeID    // joined, have more free than before, or are no longer reserved
+	Nodes      []NodeID    // joined, have more free or available than before, or are no longer reserved
 	Heartbeats []NodeID    // reported now
 	Jobs       []*JobState // new, ended, or with another consumption or other runnable tasks
 	Demand     bool        // some job has runnable tasks that it had not before
@@ -67,7 +68,7 @@ func (c *Changes) reset() {
 
 // NewSnapshot returns an empty cluster.
 func NewSnapshot() *Snapshot {
-	return &Snapshot{StaleSince: timeline.Never, byJob: map[JobID]*JobState{}, byTask: map[TaskID]*TaskState{}}
+	return &Snapshot{StaleSince: timeline.Never, byJob: map[JobID]*JobState{}, byTask: map[TaskID]*TaskState{}, byName: map[string]*NodeState{}}
 }
 
 // Job returns the job with the given id if it has not ended.
@@ -185,6 +186,8 @@ func (s *Snapshot) Apply(now timeline.Time, e *Event) error {
 		s.Changes.Demand = true
 	case Woken:
 		s.Changes.Woken = true
+	case NodeMemory:
+		return s.hold(e.Node, e.Held)
 	default:
 		return fmt.Errorf("event %s: unknown", e.Kind)
 	}
@@ -198,6 +201,12 @@ func (s *Snapshot) node(id NodeID) (*NodeState, error) {
 	return s.Nodes[id], nil
 }
 
+// NodeNamed returns the node of that name, the one that joined last if there were several; ok is false if it is not there.
+func (s *Snapshot) NodeNamed(name string) (n *NodeState, ok bool) {
+	n = s.byName[name]
+	return n, n != nil && !n.Gone
+}
+
 func (s *Snapshot) join(n *Node) error {
 	if n == nil || int(n.ID) != len(s.Nodes) {
 		return fmt.Errorf("node joined: its id must be %d, the number of nodes so far", len(s.Nodes))
@@ -206,6 +215,7 @@ func (s *Snapshot) join(n *Node) error {
 		return fmt.Errorf("node %q %s %d: must not be negative", n.Name, k, n.Capacity[k])
 	}
 	s.Nodes = append(s.Nodes, &NodeState{Node: *n, Free: n.Capacity})
+	s.byName[n.Name] = s.Nodes[n.ID]
 	s.Capacity, s.largest = s.Capacity.Add(n.Capacity), s.largest.Max(n.Capacity)
 	s.touch(s.Nodes[n.ID])
 	return nil
@@ -231,13 +241,45 @@ func (s *Snapshot) leave(now timeline.Time, id NodeID) error {
 	return nil
 }
 
-// touch notes that n has more free than before or is no longer reserved, and names it among the changes.
+// hold records how much memory the containers of a node may hold.
+func (s *Snapshot) hold(id NodeID, held resource.Amount) error {
+	n, err := s.node(id)
+	if err != nil {
+		return err
+	}
+	if held < 0 {
+		return fmt.Errorf("node %q holds %d bytes: must not be negative", n.Name, held)
+	}
+	heldBefore, before := n.Held, n.Available()
+	n.Held = held
+	switch {
+	case held < heldBefore || n.Available() > before:
+		s.touch(n)
+	case held > heldBefore || n.Available() < before:
+		s.reindex(n)
+	}
+	return nil
+}
+
+// MostAvailable returns the node that has the most memory available, the one with the lowest NodeID among equals, of
+// those that are not reserved and have need free. It takes O(log nodes) unless many nodes have much memory but too little
+// of something else.
+func (s *Snapshot) MostAvailable(need resource.Vector) (*NodeState, bool) {
+	s.file()
+	n, ok := s.open.most(need)
+	if !ok {
+		return nil, false
+	}
+	return s.Nodes[n], true
+}
+
+// touch notes that n has more free or available than before or is no longer reserved, and names it among the changes.
 func (s *Snapshot) touch(n *NodeState) {
 	s.reindex(n)
 	s.Changes.Nodes = append(s.Changes.Nodes, n.ID)
 }
 
-// reindex notes that n.Free, n.Gone or the reservation changed.
+// reindex notes that n.Free, n.Available, n.Gone or the reservation changed.
 func (s *Snapshot) reindex(n *NodeState) {
 	n.Version++
 	if !n.unfiled {
@@ -254,9 +296,9 @@ func (s *Snapshot) file() {
 		switch {
 		case n.Gone:
 		case n.ReservedFor != nil:
-			kept = n.Free
+			kept = room{n.Free, n.Available()}
 		default:
-			open = n.Free
+			open = room{n.Free, n.Available()}
 		}
 		s.open.set(n.ID, open)
 		s.kept.set(n.ID, kept)
@@ -355,9 +397,14 @@ func (s *Snapshot) launch(now timeline.Time, id TaskID) error {
 }
 
 func (s *Snapshot) markRunning(t *TaskState, at timeline.Time) {
+	before := t.Node.Available()
 	t.Running, t.Launched = true, at
+	t.Node.booked -= t.Grant[resource.Memory]
 	s.foreseeEnd(t)
 	t.Node.Version++
+	if t.Node.Available() > before {
+		s.touch(t.Node) // it counted twice
+	}
 	t.Job.Version++
 	p := &t.Job.Progress[t.ID.Stage]
 	p.Booked--
@@ -464,6 +511,7 @@ func (s *Snapshot) book(at timeline.Time, j *JobState, id TaskID, n *NodeState, 
 	s.foreseeEnd(t)
 	n.Tasks, j.Tasks = append(n.Tasks, t), append(j.Tasks, t)
 	n.Free, j.Used = n.Free.Sub(grant), j.Used.Add(grant)
+	n.booked += grant[resource.Memory]
 	if t.Elastic {
 		n.ElasticDisk += stage.Elasticity.DiskRate
 	}
@@ -550,6 +598,9 @@ func (s *Snapshot) release(t *TaskState) {
 	j.Tasks[t.inJob], last.inJob = last, t.inJob
 	j.Tasks = j.Tasks[:len(j.Tasks)-1]
 	n.Free, j.Used = n.Free.Add(t.Grant), j.Used.Sub(t.Grant)
+	if !t.Running {
+		n.booked -= t.Grant[resource.Memory]
+	}
 	if t.Elastic {
 		n.ElasticDisk -= t.Stage().Elasticity.DiskRate
 	}

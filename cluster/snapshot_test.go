@@ -21,7 +21,7 @@ func dump(s *Snapshot) string {
 		fmt.Fprintf(&out, " job %d", j.ID)
 	}
 	for _, n := range s.Nodes {
-		fmt.Fprintf(&out, "\nnode %v gone=%v free=%v disk=%v version=%d heartbeat=%v since=%v", n.Node, n.Gone, n.Free, n.ElasticDisk, n.Version, n.LastHeartbeat, n.ReservedSince)
+		fmt.Fprintf(&out, "\nnode %v gone=%v free=%v disk=%v held=%d booked=%d version=%d heartbeat=%v since=%v", n.Node, n.Gone, n.Free, n.ElasticDisk, n.Held, n.booked, n.Version, n.LastHeartbeat, n.ReservedSince)
 		if n.ReservedFor != nil {
 			fmt.Fprintf(&out, " reserved for %d.%d", n.ReservedFor.ID, n.ReservedStage)
 		}
@@ -84,6 +84,8 @@ func TestImpossibleEvents(t *testing.T) {
 		{Event{Kind: NodeLeft, Node: 2}, "node 2: not in the cluster"},
 		{Event{Kind: NodeLeft, Node: -1}, "node -1: not in the cluster"},
 		{Event{Kind: Heartbeat, Node: 7}, "node 7: not in the cluster"},
+		{Event{Kind: NodeMemory, Node: 7}, "node 7: not in the cluster"},
+		{Event{Kind: NodeMemory, Node: 1, Held: -1}, `node "n1" holds -1 bytes: must not be negative`},
 		{Event{Kind: JobSubmitted}, "holds no job"},
 		{Event{Kind: JobSubmitted, NewJob: twoStages(1)}, "job 1: submitted twice"},
 		{Event{Kind: JobSubmitted, NewJob: &Job{ID: 2, Name: "B"}}, `job "B": must have at least one stage`},
@@ -226,9 +228,12 @@ func coherent(t reporter, s *Snapshot) {
 	t.Helper()
 	running, capacity := 0, resource.Vector{}
 	for _, n := range s.Nodes {
-		free, disk := n.Capacity, resource.Amount(0)
+		free, disk, booked := n.Capacity, resource.Amount(0), resource.Amount(0)
 		for at, task := range n.Tasks {
 			free = free.Sub(task.Grant)
+			if !task.Running {
+				booked += task.Grant[resource.Memory]
+			}
 			if task.Elastic {
 				disk += task.Stage().Elasticity.DiskRate
 			}
@@ -238,6 +243,9 @@ func coherent(t reporter, s *Snapshot) {
 			if task.Node != n || int(task.inNode) != at || s.byTask[task.ID] != task {
 				t.Errorf("task %s is filed wrongly", task.ID)
 			}
+		}
+		if want := max(0, min(free[resource.Memory], n.Capacity[resource.Memory]-n.Held-booked)); n.Available() != want {
+			t.Errorf("node %s has %d available, want %d, holding %d", n.Name, n.Available(), want, n.Held)
 		}
 		if n.Free != free || n.ElasticDisk != disk {
 			t.Errorf("node %s has %v and disk %v, want %v and %v", n.Name, n.Free, n.ElasticDisk, free, disk)
@@ -298,6 +306,59 @@ func scan(t reporter, s *Snapshot, need resource.Vector) {
 			}
 		}
 	}
+	var most *NodeState
+	for _, n := range s.Nodes {
+		if !n.Gone && n.ReservedFor == nil && need.FitsIn(n.Free) && (most == nil || n.Available() > most.Available()) {
+			most = n
+		}
+	}
+	if n, ok := s.MostAvailable(need); ok != (most != nil) || ok && n != most {
+		t.Errorf("the node with most available of those with %v is %v, want %v", need, n, most)
+	}
+}
+
+// TestNodeMemory follows what is available on a node of 10 GB on which a task was granted 1 GB.
+func TestNodeMemory(t *testing.T) {
+	s := example(t)
+	n := s.Nodes[0]
+	for _, c := range []struct {
+		name            string
+		e               Event // of no kind: a task of 1 GB is started
+		available       resource.Amount
+		named, reviewed bool // among the changes; Version changed
+	}{
+		{"no report yet", Event{Kind: Woken}, 9, false, false},
+		{"it holds what was granted", Event{Kind: NodeMemory, Held: resource.GB}, 9, false, true},
+		{"the same again", Event{Kind: NodeMemory, Held: resource.GB}, 9, false, false},
+		{"it has grown", Event{Kind: NodeMemory, Held: 6 * resource.GB}, 4, false, true},
+		{"booked on top of that", Event{}, 3, false, true},
+		{"it waits until others give back", Event{Kind: NodeMemory, Held: 5 * resource.GB}, 4, true, true},
+		{"it is held and still to be launched", Event{Kind: NodeMemory, Held: 6 * resource.GB}, 3, false, true},
+		{"launched", Event{Kind: DecisionDone, Task: TaskID{1, 0, 2}}, 4, true, true},
+		{"a fall", Event{Kind: NodeMemory, Held: 5 * resource.GB}, 5, true, true},
+		{"below what was granted", Event{Kind: NodeMemory, Held: resource.GB}, 8, true, true},
+		{"more than there is", Event{Kind: NodeMemory, Held: 12 * resource.GB}, 0, false, true},
+		{"the end of a task gives nothing back that another holds", Event{Kind: TaskEnded, Task: TaskID{1, 0, 0}, Outcome: Succeeded}, 0, true, true},
+		{"until it is reported", Event{Kind: NodeMemory, Held: resource.GB}, 9, true, true},
+	} {
+		p := NewPlan(2, s, 0)
+		version := n.Version
+		if c.e.Kind == 0 {
+			p.Start(s.Jobs[0], 0, n, resource.GB, Because(Fits))
+		} else if err := s.Apply(2, &c.e); err != nil {
+			t.Fatal(err)
+		}
+		if got := n.Available(); got != c.available*resource.GB {
+			t.Errorf("%s: %d bytes are available, want %d GB", c.name, got, c.available)
+		}
+		if named := slices.Contains(s.Changes.Nodes, n.ID); named != c.named || (n.Version != version) != c.reviewed {
+			t.Errorf("%s: named %v, version changed %v; want %v, %v", c.name, named, n.Version != version, c.named, c.reviewed)
+		}
+		coherent(t, s)
+		if _, err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestRandomHistory tells a snapshot anything at all, true or not, and decides anything that is possible.
@@ -327,9 +388,11 @@ func TestRandomHistory(t *testing.T) {
 func anyEvent(t *rapid.T, s *Snapshot) Event {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	task := TaskID{JobID(number("job", 1, 3)), int32(number("stage", 0, 1)), int32(number("index", 0, 2))}
-	e := Event{Kind: EventKind(number("kind", 0, int(Woken)+1)), Node: NodeID(number("node", 0, 3)), Job: task.Job, Task: task, Outcome: Outcome(number("outcome", 0, 6)),
+	e := Event{Kind: EventKind(number("kind", 0, int(NodeMemory)+1)), Node: NodeID(number("node", 0, 3)), Job: task.Job, Task: task, Outcome: Outcome(number("outcome", 0, 6)),
 		Grant: resource.Of(resource.Core, resource.Amount(number("grant", -1, 3))*resource.GB)}
 	switch e.Kind {
+	case NodeMemory:
+		e.Held = resource.Amount(number("held", -1, 11)) * resource.GB
 	case NodeJoined:
 		j := joins(NodeID(len(s.Nodes) + max(0, number("gap", -3, 1))))
 		e.NewNode = j.NewNode

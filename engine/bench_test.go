@@ -23,6 +23,8 @@ func BenchmarkStep(b *testing.B) {
 		{"capacity", "capacity.queues", "a=50%,a.x=50%,a.y=50%,default=50%"},
 		{"drf", "", ""},
 		{"drf", "drf.queues", "a=1,a.x=1,a.y=2,default=1"},
+		{"pufferfish", "", ""},
+		{"pufferfish", "pufferfish.order", "sjf"},
 		{"srjf", "", ""},
 		{"static", "", ""},
 		{"tetris", "", ""},
@@ -73,7 +75,7 @@ func benchmarkSteps(b *testing.B, p policy.Policy, nodes int) {
 	c.step(b, append(events, cluster.Event{Kind: cluster.Synced})...)
 	const perJob = 1 << 24 // never all of them
 	for i := range benchJobs {
-		job := &cluster.Job{ID: cluster.JobID(i), Name: fmt.Sprint("job", i), Stages: []cluster.Stage{{Tasks: perJob,
+		job := &cluster.Job{ID: cluster.JobID(i), Name: fmt.Sprint("job", i), Class: cluster.Class(i % 2), Stages: []cluster.Stage{{Tasks: perJob,
 			Ideal: resource.Of(resource.Core, resource.GB), MinMemory: 100 * resource.MB, Duration: 100 * time.Second,
 			Elasticity: cluster.Elasticity{Kind: cluster.SawTooth, Factor: 1.5}}}}
 		c.step(b, cluster.Event{Kind: cluster.JobSubmitted, NewJob: job})

@@ -78,8 +78,8 @@ type Config struct {
 	Cgroups   Cgroups
 	MemoryMiB int
 	CPUs      int
-	// SwapBytes is the size of a disk to swap to; 0 is none.
-	SwapBytes int64
+	// SwapBytes is the size of a disk to swap to, ZramBytes that of a zram device; 0 is none.
+	SwapBytes, ZramBytes int64
 	// ScratchBytes is the size of a disk that any user may overwrite. Its device is in the environment of the tests as
 	// BELLOWS_SCRATCH_DEVICE; 0 is none.
 	ScratchBytes int64
@@ -130,6 +130,7 @@ func Run(t *testing.T, c Config, binary string, args ...string) {
 	m := machine{config: c, cache: cache, dir: dir, plan: plan.Plan{
 		Systemd: c.Init == Systemd,
 		Mounts:  c.mounts(),
+		Zram:    c.ZramBytes,
 		Program: plan.Program,
 		Args: append([]string{
 			"-test.v=test2json",

@@ -28,6 +28,9 @@ type Config struct {
 	// Dir is the state directory, an absolute path: output goes to Dir/logs, event logs to Dir/events.
 	Dir string
 	Log *slog.Logger // nil is slog.Default
+	// HasSwap tells whether the machine has swap, without which FLEX jobs become REGULAR ones that spill, or are refused: see
+	// SpillInstead. nil: it has.
+	HasSwap func() (bool, error)
 	// UID is the user whom the daemon runs as: that user and user 0 may do anything to any job.
 	UID uint32
 }

@@ -56,17 +56,24 @@ type rig struct {
 	fake  *fake
 	dir   string
 	store *store.Store
+	swaps func() (bool, error)
 }
 
 func newRig(t *testing.T, p policy.Policy) *rig {
 	t.Helper()
 	r := &rig{t: t, dir: t.TempDir(), fake: newFake()}
-	var err error
-	if r.store, err = store.Open(r.dir); err != nil {
-		t.Fatal(err)
-	}
+	r.open()
 	r.start(p)
 	return r
+}
+
+// open opens the store.
+func (r *rig) open() {
+	r.t.Helper()
+	var err error
+	if r.store, err = store.Open(r.dir); err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 // start starts a Driver on the state that there is.
@@ -78,7 +85,7 @@ func (r *rig) start(p policy.Policy) {
 func (r *rig) startOn(p policy.Policy, b Backend) {
 	r.t.Helper()
 	var err error
-	r.Driver, err = Start(Config{Policy: p, Backend: b, Store: r.store, Dir: r.dir, UID: 1000, Log: slog.New(slog.NewTextHandler(r.t.Output(), nil))})
+	r.Driver, err = Start(Config{Policy: p, Backend: b, Store: r.store, Dir: r.dir, UID: 1000, HasSwap: r.swaps, Log: slog.New(slog.NewTextHandler(r.t.Output(), nil))})
 	if err != nil {
 		r.t.Fatal(err)
 	}

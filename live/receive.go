@@ -25,7 +25,7 @@ func (d *Driver) receive(e cluster.Event) {
 	case cluster.NodeLeft:
 		d.nodeLeft(e)
 		d.step(e)
-	case cluster.NodeJoined, cluster.Heartbeat:
+	case cluster.NodeJoined, cluster.Heartbeat, cluster.NodeMemory:
 		d.step(e)
 	default:
 		d.log.Warn("an event was not expected", "event", e.Kind, "task", e.Task)

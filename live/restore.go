@@ -49,6 +49,11 @@ func (d *Driver) restore() {
 	for _, e := range adopted {
 		d.step(e)
 	}
+	for _, e := range d.inventory {
+		if e.Kind == cluster.NodeMemory { // only now, because it counts what runs
+			d.step(e)
+		}
+	}
 	for _, id := range jobs {
 		if j := d.jobs[id]; j.State.Cancelled {
 			d.step(cluster.Event{Kind: cluster.JobCancelled, Job: id})

@@ -62,6 +62,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	case !filepath.IsAbs(s.Dir):
 		return store.Job{}, fault(Mistake, "job %q working directory %q: must be an absolute path", j.Name, s.Dir)
 	}
+	known := map[int]trace.Profile{}
 	for i, name := range s.Profiles {
 		if name == "" {
 			continue
@@ -73,7 +74,11 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		if err != nil {
 			return store.Job{}, err
 		}
-		trace.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.Duration, Elasticity: p.Elasticity}.Fill(&j.Stages[i])
+		known[i] = trace.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.Duration, Elasticity: p.Elasticity}
+		known[i].Fill(&j.Stages[i])
+	}
+	if err := d.needSwap(&j, known); err != nil {
+		return store.Job{}, err
 	}
 	if err := j.Check(); err != nil {
 		return store.Job{}, &Error{Mistake, err}
@@ -87,6 +92,26 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		Request: store.Request{Job: j, Commands: s.Commands, As: s.Caller, Env: s.Env, Dir: s.Dir},
 		State:   store.JobState{Status: cluster.StatusPending.String()},
 	}, nil
+}
+
+// needSwap sees to it that a FLEX job does not run where there is no swap. Who submits through the command has been told
+// before what becomes of it.
+func (d *Driver) needSwap(j *cluster.Job, known map[int]trace.Profile) error {
+	if j.Class != cluster.Flex || d.config.HasSwap == nil {
+		return nil
+	}
+	has, err := d.config.HasSwap()
+	if has || err != nil {
+		return err
+	}
+	words, err := SpillInstead(j, func(stage int) (trace.Profile, bool) {
+		p, ok := known[stage]
+		return p, ok
+	})
+	if err == nil {
+		d.log.Info("a FLEX job is REGULAR", "job", j.Name, "why", words)
+	}
+	return err
 }
 
 func stageName(j *cluster.Job, i int) string {

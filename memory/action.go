@@ -75,6 +75,9 @@ const (
 	NoSwapLeft                  // A: memory asked for, bytes; B: swap that may still be used, bytes
 	NoFlexLeft                  // A: memory asked for, bytes; B: memory that could be had, bytes
 	OthersWait                  // A: memory asked for, bytes; B: rank of a container that is out of memory already
+	Found                       // it was found so
+	RoomToSpare                 // A: memory the node has left, bytes
+	BelowLeast                  // A: its limit, bytes; B: the least that it may run with, bytes
 	numReasons
 )
 

@@ -88,16 +88,20 @@ type container struct {
 	began   timeline.Time   // when the manager first heard of it
 	limit   resource.Amount // in force, as far as is known
 	target  resource.Amount // of a resize under way; limit if none is
-	pending *pending        // the action under way
-	overdue []Action        // given up, but the kernel may still do them
-	failed  int             // actions in a row that the kernel did not do
-	alone   timeline.Time   // until then it is left alone
-	lent    bool            // above Min
+	pending *pending        // the action under way: nil or &act
+	act     pending
+	overdue []Action      // given up, but the kernel may still do them
+	failed  int           // actions in a row that the kernel did not do
+	alone   timeline.Time // until then it is left alone
+	lent    bool          // above Min
 
 	anonymous, swap resource.Amount
 	traffic         int64
-	read            bool // at least once
-	short           bool // out of memory at the last reading
+	read            bool            // at least once
+	peak            resource.Amount // the most that it was seen to hold lately
+	peakAt          timeline.Time
+	behind          resource.Amount // what those behind could give, of the present step
+	short           bool            // out of memory at the last reading
 	seen            timeline.Time
 	shortSince      timeline.Time // since when without a break; meaningful if short or suspended
 	lastShort       timeline.Time // when it last was; meaningful if everShort
@@ -110,6 +114,7 @@ type container struct {
 	turned    timeline.Time // last suspension or resumption, or start of a breath
 	breath    timeline.Time // end of the last breath, or the suspension
 	since     timeline.Time // of the suspension
+	stood     time.Duration // how long the last suspension was
 }
 
 // pending is an action that the kernel has not confirmed.
@@ -130,26 +135,22 @@ func (c *container) room() resource.Amount {
 	return room
 }
 
-// giveUp keeps in mind what the kernel may still do although nobody waits for it any more.
-func (c *container) giveUp() {
-	if c.pending != nil && (c.pending.Kind == Grow || c.pending.Kind == Shrink) {
-		c.overdue = append(c.overdue, c.pending.Action)
-	}
-}
-
 // idle reports whether the kernel may be asked for something.
 func (c *container) idle(now timeline.Time) bool { return c.pending == nil && now >= c.alone }
 
 func (c *container) flex() bool { return c.Class == cluster.Flex }
 
 // wants reports whether more memory would help the container now: it is out of memory, or suspended because it was and
-// still holds more than its limit.
+// still holds more than its limit, or it has less than its least.
 func (c *container) wants() bool {
 	if !c.flex() || c.limit >= c.Max {
 		return false
 	}
-	return c.short || c.suspended && c.demand() > c.limit
+	return c.short || c.limit < c.Min || c.suspended && c.demand() > c.limit
 }
+
+// belowLeast reports whether programs run with less than their least, which is for those that stand still.
+func (c *container) belowLeast() bool { return c.flex() && !c.suspended && c.limit < c.Min }
 
 // isShort is the OCM heuristic (section 3.2): memory and swap together exceed the limit, and there is swap activity.
 // Memory is anonymous memory only; a notice of the kernel counts as activity.
@@ -162,14 +163,19 @@ func (c *container) isShort(r *Reading) bool {
 }
 
 // observe takes over a reading.
-func (c *container) observe(now timeline.Time, r *Reading) {
+func (c *container) observe(now timeline.Time, r *Reading, hold time.Duration) {
 	was := c.short
 	c.short = c.isShort(r)
 	c.anonymous, c.swap, c.traffic, c.read, c.seen = r.Anonymous, r.Swap, r.SwapTraffic, true, now
+	if c.demand() >= c.peak || now.Sub(c.peakAt) >= hold {
+		c.peak, c.peakAt = c.demand(), now
+	}
 	if c.short {
 		if !was && !c.suspended {
 			c.shortSince = now
 		}
+	}
+	if c.wants() {
 		c.lastShort, c.everShort = now, true
 	}
 }

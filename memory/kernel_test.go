@@ -1,10 +1,8 @@
 package memory
 
 import (
-	"flag"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,24 +11,34 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// kernel is a model of a node: programs with working sets that come and go, limits that the manager sets, and swap that
-// takes what does not fit. It holds the manager to what must always be true.
+// kernel is a model of a node: programs with working sets that come and go, limits that the manager sets, and a swap device
+// that takes what does not fit and is shared by all that is written to it and read from it. It holds the manager to what must
+// always be true.
 type kernel struct {
 	t        testing.TB
 	manager  *Manager
 	p        Parameters
 	memory   resource.Amount
 	swap     resource.Amount
-	rate     resource.Amount // of swap, bytes per second
+	rate     resource.Amount // of the swap device, bytes per second, in and out together
 	now      timeline.Time
 	programs []*program
-	orders   []order // actions under way
+	byID     map[cluster.ContainerID]*program
+	orders   []*order // actions under way
 	log      []string
 	kills    int
+	moved    resource.Amount // to and from swap
 	done     int
 	limits   resource.Amount // together after the last step
 	faults   *faults
 	changed  timeline.Time // when the node's memory last did
+	shuffle  *rand.Rand    // puts readings into any order; nil leaves them
+	tick     time.Duration // how often containers are read
+	name     string        // of what is played, a seed for example
+	again    bool          // what was killed is started again; else it went elsewhere
+	budget   resource.Amount
+	after    func()                                          // after each step; nil: nobody looks
+	seen     func(a *Action, p *program) (fail, silent bool) // nil: nobody looks
 }
 
 // faults are what goes wrong until a given time.
@@ -52,60 +60,89 @@ func (k *kernel) happens(share func(*faults) float64) bool {
 // program is what runs in a container.
 type program struct {
 	Envelope
-	sets      []resource.Amount // working set in each tenth of its life
-	work      time.Duration     // CPU time it needs with enough memory
+	sets      []resource.Amount // working set at equal steps of its life, what is between is in proportion
+	work      time.Duration     // how long it runs with enough memory
+	pass      time.Duration     // in so much work it touches all of its working set once
 	arrives   timeline.Time
-	state     string // "", asked, running, done, killed
+	submitted timeline.Time // when it arrived first
+	ended     timeline.Time
+	state     string // "", asked, refused, running, done, moved
 	progress  time.Duration
 	limit     resource.Amount
 	held      resource.Amount // anonymous memory and swap together
+	resident  resource.Amount // of which in memory
 	traffic   int64
+	pressed   bool // since the last reading
 	stopped   bool
+	giving    bool // an action keeps it still
 	lastTurn  timeline.Time
 	everTurn  bool
 	stoppedAt timeline.Time
+	waited    time.Duration // stopped, in all
+	after     *program      // until it has ended this one makes no progress
 }
 
+// order is an action under way.
 type order struct {
 	Action
 	program *program
-	done    timeline.Time
 	fail    bool
+	partly  bool // it comes to another limit
 	silent  bool
 }
 
-func (p *program) set() resource.Amount {
-	return p.sets[min(len(p.sets)-1, int(p.progress*time.Duration(len(p.sets))/p.work))]
+// setAt is the working set after so much work.
+func (p *program) setAt(progress time.Duration) resource.Amount {
+	if len(p.sets) == 1 || progress >= p.work {
+		return p.sets[len(p.sets)-1]
+	}
+	at := float64(progress) / float64(p.work) * float64(len(p.sets)-1)
+	i := int(at)
+	return p.sets[i] + resource.Amount((at-float64(i))*float64(p.sets[i+1]-p.sets[i]))
 }
 
-func (p *program) swapped() resource.Amount { return max(0, p.held-p.limit) }
+func (p *program) peak() resource.Amount {
+	peak := p.sets[0]
+	for _, s := range p.sets {
+		peak = max(peak, s)
+	}
+	return peak
+}
 
-var seeds = flag.Uint64("seeds", 150, "how many random nodes of every kind to play")
-
-const tick = 50 * time.Millisecond
+func (p *program) swapped() resource.Amount { return p.held - p.resident }
 
 // run plays until all programs are done or the time is up.
 func (k *kernel) run(limit time.Duration) {
 	end := k.now.Add(limit)
 	for k.now < end && k.done < len(k.programs) {
 		k.step()
-		k.now = k.now.Add(tick)
+		k.now = k.now.Add(k.tick)
 	}
 }
 
-func (k *kernel) step() {
+func (k *kernel) step() { k.stepWith(k.goWrong) }
+
+func (k *kernel) stepWith(happen func(in *Input)) {
 	var in Input
-	k.goWrong(&in)
-	in.Node = &NodeReading{Memory: k.memory, SwapFree: k.swap - k.swapUsed()}
-	k.finishOrders(&in)
+	happen(&in)
 	for _, p := range k.programs {
-		switch {
-		case (p.state == "" || p.state == "refused") && k.now >= p.arrives:
+		if (p.state == "" || p.state == "refused") && k.now >= p.arrives {
 			p.state = "asked"
 			in.Requests = append(in.Requests, Request{p.Envelope})
-		case p.state == "running":
-			k.work(p, &in)
 		}
+	}
+	k.work(&in)
+	k.finishOrders(&in)
+	in.Node = &NodeReading{Memory: k.memory, SwapFree: min(k.budget, k.swap-k.swapUsed())}
+	for _, p := range k.programs {
+		if p.state == "running" {
+			in.Readings = append(in.Readings, Reading{Container: p.Container, Anonymous: p.resident, Swap: p.swapped(),
+				SwapTraffic: p.traffic, Pressed: p.pressed})
+			p.pressed = false
+		}
+	}
+	if k.shuffle != nil {
+		k.shuffle.Shuffle(len(in.Readings), func(i, j int) { in.Readings[i], in.Readings[j] = in.Readings[j], in.Readings[i] })
 	}
 	for _, a := range k.manager.Step(k.now, in) {
 		k.carryOut(a)
@@ -128,7 +165,7 @@ func (k *kernel) goWrong(in *Input) {
 	}
 	if k.happens(func(f *faults) float64 { return f.end }) {
 		if p := k.programs[k.faults.r.IntN(len(k.programs))]; p.state == "running" {
-			k.log = append(k.log, fmt.Sprintf("%v %v ends", time.Duration(k.now), p.Container))
+			k.note("%v ends", p.Container)
 			k.end(p, "done", in)
 		}
 	}
@@ -136,12 +173,16 @@ func (k *kernel) goWrong(in *Input) {
 
 // restart replaces the manager by one that knows only what the kernel shows.
 func (k *kernel) restart(in *Input) {
-	k.log = append(k.log, fmt.Sprintf("%v restart", time.Duration(k.now)))
+	k.note("restart")
 	orders := k.orders
 	k.orders = nil
+	for _, p := range k.programs {
+		p.giving = false
+	}
 	for _, o := range orders {
-		if o.Kind == Kill || k.faults.r.IntN(2) == 0 { // who is told to end does, whoever told it
-			k.apply(&o, in)
+		// Who is told to end does, whoever told it.
+		if o.program.state == "running" && (o.Kind == Kill || k.faults == nil || k.faults.r.IntN(2) == 0) {
+			k.apply(o, in)
 		}
 	}
 	var err error
@@ -169,32 +210,123 @@ func (k *kernel) swapUsed() resource.Amount {
 	return a
 }
 
-// work lets a program run for one tick: it needs its working set, at the speed of swap if that does not fit.
-func (k *kernel) work(p *program, in *Input) {
-	r := Reading{Container: p.Container, Anonymous: min(p.held, p.limit), Swap: p.swapped(), SwapTraffic: p.traffic}
-	if !p.stopped {
-		before := p.swapped()
-		p.held = p.set()
-		missing := max(0, p.held-p.limit)
-		if missing > 0 || before > 0 {
-			p.traffic += int64(max(missing, before)/10 + 1)
-		}
-		speed := 1.0
-		if missing > 0 {
-			speed = 0.02
-		}
-		p.progress += time.Duration(speed * float64(tick))
-		r = Reading{Container: p.Container, Anonymous: min(p.held, p.limit), Swap: p.swapped(), SwapTraffic: p.traffic}
-		if p.progress >= p.work {
-			k.end(p, "done", in)
-			return
+// work lets programs run for one tick, and the device do what they and the orders under way want of it: each gets the same
+// share of what it wants.
+func (k *kernel) work(in *Input) {
+	most := resource.Amount(float64(k.rate) * k.tick.Seconds())
+	var wanted resource.Amount
+	for _, o := range k.orders {
+		if o.program.Container == o.Container {
+			wanted += min(most, o.wants())
 		}
 	}
-	in.Readings = append(in.Readings, r)
+	for _, p := range k.programs {
+		if p.runs() {
+			wanted += min(most, p.move(k.tick).traffic())
+		}
+	}
+	share := 1.0
+	if wanted > most {
+		share = float64(most) / float64(wanted)
+	}
+	for _, o := range k.orders {
+		if o.program.Container == o.Container {
+			moved := min(o.wants(), 1+resource.Amount(share*float64(min(most, o.wants()))))
+			o.transfer(moved)
+			k.moved += moved
+		}
+	}
+	for _, p := range k.programs {
+		if p.state == "running" {
+			if p.stopped {
+				p.waited += k.tick
+			}
+		}
+		if p.runs() {
+			k.runFor(p, share, most, in)
+		}
+	}
+}
+
+func (p *program) runs() bool { return p.state == "running" && !p.stopped && !p.giving }
+
+// movement is what a program does to memory and swap in some time at full speed.
+type movement struct {
+	held    resource.Amount // afterwards
+	in, out resource.Amount // pages read and written
+}
+
+func (m movement) traffic() resource.Amount { return m.in + m.out }
+
+// move says what p does in so much work: it allocates what its set grew by and touches all of its set every pass. What it
+// touches of swap comes in, and if there is no room for it as much goes out.
+func (p *program) move(work time.Duration) movement {
+	m := movement{held: p.setAt(p.progress + work)}
+	swapped := p.swapped()
+	if m.held < p.held && p.held > 0 {
+		swapped = resource.Amount(float64(swapped) * float64(m.held) / float64(p.held))
+	}
+	touched := float64(work) / float64(p.pass)
+	m.in = resource.Amount(float64(swapped) * touched)
+	if p.limit-(m.held-swapped) >= swapped {
+		m.in = min(m.in, swapped)
+	}
+	resident := m.held - swapped + m.in
+	m.out = max(0, resident-p.limit)
+	return m
+}
+
+// runFor lets p run for a tick, or as much of it as the device allows.
+func (k *kernel) runFor(p *program, share float64, most resource.Amount, in *Input) {
+	if p.after != nil && p.after.state != "done" {
+		return
+	}
+	done := k.tick
+	if wants := p.move(k.tick).traffic(); wants > 0 {
+		done = time.Duration(float64(k.tick) * share * min(1, float64(most)/float64(wants)))
+	}
+	m := p.move(max(done, time.Microsecond))
+	swapped := p.swapped()
+	if m.held < p.held && p.held > 0 {
+		swapped = resource.Amount(float64(swapped) * float64(m.held) / float64(p.held))
+	}
+	swapped = max(0, swapped-m.in+m.out)
+	p.held, p.resident = m.held, m.held-swapped
+	if p.resident > p.limit {
+		p.resident = p.limit
+	}
+	p.traffic += int64(m.traffic())
+	k.moved += m.traffic()
+	p.pressed = p.pressed || m.out > 0
+	if p.progress += max(done, time.Microsecond); p.progress >= p.work {
+		k.end(p, "done", in)
+	}
+}
+
+// wants is what an order still moves between memory and swap.
+func (o *order) wants() resource.Amount {
+	p := o.program
+	switch {
+	case o.fail && !o.partly:
+		return 0
+	case o.Kind == Shrink:
+		return max(0, p.resident-o.Limit)
+	case o.Kind == Grow && o.Suspended && p.held <= p.limit:
+		return p.swapped() // it is brought back before its programs run
+	}
+	return 0
+}
+
+func (o *order) transfer(moved resource.Amount) {
+	if o.Kind == Shrink {
+		moved = -moved
+	}
+	o.program.resident += moved
+	o.program.traffic += int64(max(moved, -moved))
 }
 
 func (k *kernel) end(p *program, how string, in *Input) {
-	p.state, p.held = how, 0
+	p.state, p.held, p.resident, p.ended = how, 0, 0, k.now
 	k.done++
 	in.Ended = append(in.Ended, p.Container)
 }
@@ -203,14 +335,15 @@ func (k *kernel) finishOrders(in *Input) {
 	orders := k.orders
 	k.orders = nil
 	for _, o := range orders {
-		if o.done > k.now {
-			k.orders = append(k.orders, o)
-			continue
-		}
 		if o.program.state != "running" || o.program.Container != o.Container {
 			continue // it ended meanwhile
 		}
-		k.apply(&o, in)
+		if o.wants() > 0 {
+			k.orders = append(k.orders, o)
+			continue
+		}
+		o.program.giving = false
+		k.apply(o, in)
 		if !o.silent && o.Kind != Kill {
 			in.Outcomes = append(in.Outcomes, Outcome{Action: o.ID, Limit: o.program.limit, Failed: o.fail})
 		}
@@ -220,35 +353,44 @@ func (k *kernel) finishOrders(in *Input) {
 // apply does what was ordered.
 func (k *kernel) apply(o *order, in *Input) {
 	p := o.program
-	if o.fail {
+	if o.fail && !o.partly {
 		return
 	}
 	switch o.Kind {
 	case Grow:
 		p.limit = o.Limit
 	case Shrink:
-		p.limit = min(p.limit, o.Limit)
+		p.limit = min(p.limit, max(o.Limit, p.resident))
 	case Kill:
-		if !k.p.KillSparingly {
+		if !k.again {
 			k.end(p, "moved", in) // the paper expects it to be launched on another node
 			return
 		}
-		p.state, p.held, p.progress, p.limit = "", 0, 0, 0
-		p.arrives = k.now.Add(time.Second)
 		in.Ended = append(in.Ended, p.Container)
+		p.state, p.held, p.resident, p.progress, p.limit = "", 0, 0, 0, 0
+		p.arrives = k.now.Add(time.Second)
+		delete(k.byID, p.Container)
 		p.Container.Run++
+		k.byID[p.Container] = p
 	}
 }
 
 func (k *kernel) carryOut(a Action) {
-	p := k.program(a.Container)
-	k.log = append(k.log, fmt.Sprintf("%v %v %v %d limit %d %+v", time.Duration(k.now), a.Kind, a.Container, p.limit, a.Limit, a.Reason))
+	p := k.byID[a.Container]
+	if p == nil {
+		k.t.Fatalf("action for unknown container %v", a.Container)
+	}
+	k.note("%v %v limit %d to %d of %d, holds %d+%d: %s", a.Kind,
+		a.Container, p.limit, a.Limit, k.memory, p.resident, p.swapped(), a.Reason.Words())
 	if p.Class != cluster.Flex && a.Kind != Admit && a.Kind != Refuse {
 		k.fail("%v of a REGULAR container", a.Kind)
 	}
-	o := order{Action: a, program: p, fail: k.happens(func(f *faults) float64 { return f.fail }),
-		silent: k.happens(func(f *faults) float64 { return f.silent })}
-	takes := time.Millisecond
+	asked := a.Limit
+	fail, silent := k.happens(func(f *faults) float64 { return f.fail }), k.happens(func(f *faults) float64 { return f.silent })
+	if k.seen != nil {
+		fail, silent = k.seen(&a, p)
+	}
+	o := &order{Action: a, program: p, fail: fail, partly: fail && a.Limit != asked, silent: silent}
 	switch a.Kind {
 	case Admit:
 		p.state, p.limit, p.stopped, p.everTurn = "running", p.Min, false, false
@@ -257,14 +399,16 @@ func (k *kernel) carryOut(a Action) {
 		p.state, p.arrives = "refused", k.now.Add(time.Second)
 		return
 	case Grow, Shrink:
-		if a.Limit < p.Min || a.Limit > p.Max {
+		if a.Limit < p.Min && !(a.Suspended && k.p.Squeeze > 0 && p.HeartbeatTimeout == 0) || a.Limit > p.Max {
 			k.fail("limit %d: must be %d to %d", a.Limit, p.Min, p.Max)
 		}
 		if a.Kind == Shrink {
-			takes += time.Duration(float64(max(0, p.held-p.swapped()-a.Limit)) / float64(k.rate) * 1e9)
-		}
-		if a.Kind == Shrink {
 			k.turn(p, a.Suspended)
+			if p.giving = o.wants() > 0; !p.giving && !o.fail {
+				p.limit = min(p.limit, a.Limit)
+			}
+		} else if !o.fail && a.Limit > p.limit {
+			p.limit = a.Limit
 		}
 	case Suspend, Resume, Breathe:
 		if !o.fail {
@@ -274,7 +418,6 @@ func (k *kernel) carryOut(a Action) {
 		k.kills++
 		k.checkKill(a)
 	}
-	o.done = k.now.Add(takes)
 	k.orders = append(k.orders, o)
 }
 
@@ -315,16 +458,6 @@ func (k *kernel) turn(p *program, stop bool) {
 	}
 }
 
-func (k *kernel) program(id cluster.ContainerID) *program {
-	for _, p := range k.programs {
-		if p.Container == id {
-			return p
-		}
-	}
-	k.t.Fatalf("action for unknown container %v", id)
-	return nil
-}
-
 // check holds after every step.
 func (k *kernel) check() {
 	var limits resource.Amount
@@ -337,6 +470,12 @@ func (k *kernel) check() {
 		k.fail("limits add up to %d of %d", limits, k.memory)
 	}
 	k.limits = limits
+	if k.after != nil {
+		k.after()
+	}
+	if used := k.swapUsed(); used > k.swap {
+		k.fail("swap used %d of %d", used, k.swap)
+	}
 	if k.p.TakeTurns || k.faults != nil {
 		return
 	}
@@ -346,100 +485,38 @@ func (k *kernel) check() {
 			k.fail("%v is suspended for %v, and may be for %v", p.Container, long, may)
 		}
 	}
-	if used := k.swapUsed(); used > k.swap {
-		k.fail("swap used %d of %d", used, k.swap)
+}
+
+// note keeps what happened, for when something must not.
+func (k *kernel) note(format string, operands ...any) {
+	const kept = 40
+	if len(k.log) == 2*kept {
+		k.log = append(k.log[:0], k.log[kept:]...)
 	}
+	k.log = append(k.log, fmt.Sprintf("%v ", time.Duration(k.now))+fmt.Sprintf(format, operands...))
 }
 
 func (k *kernel) fail(format string, operands ...any) {
 	k.t.Helper()
-	for _, l := range k.log[max(0, len(k.log)-30):] {
+	for _, l := range k.log {
 		k.t.Log(l)
 	}
-	k.t.Fatalf("at %v: "+format, append([]any{time.Duration(k.now)}, operands...)...)
+	k.t.Fatalf("%s at %v: "+format, append([]any{k.name, time.Duration(k.now)}, operands...)...)
 }
 
-// randomKernel is a node with programs of all sorts.
-func randomKernel(t testing.TB, r *rand.Rand, p Parameters) *kernel {
+// newKernel is a node without programs.
+func newKernel(t testing.TB, p Parameters, memory, swap, rate resource.Amount) *kernel {
 	m, err := New(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &kernel{t: t, manager: m, p: p, memory: 64 << 20, swap: 1 << 30, rate: 100 << 20}
-	for i := range 1 + r.IntN(8) {
-		id := cluster.ContainerID{Task: cluster.TaskID{Job: cluster.JobID(i + 1)}, Run: 1}
-		work := time.Duration(1+r.IntN(20)) * time.Second
-		pr := &program{Envelope: Envelope{Container: id, Rank: i, Class: cluster.Regular, Min: resource.Amount(1+r.IntN(16)) << 20},
-			work: work, arrives: timeline.Time(r.IntN(20)) * timeline.Time(time.Second)}
-		pr.Max = pr.Min
-		pr.sets = []resource.Amount{pr.Min}
-		if r.IntN(3) > 0 {
-			pr.Class, pr.Min, pr.Max = cluster.Flex, resource.Amount(1+r.IntN(4))<<20, k.memory
-			if r.IntN(4) == 0 {
-				pr.Max = pr.Min + resource.Amount(r.IntN(int(k.memory-pr.Min)))
-			}
-			pr.sets = nil
-			for range 10 {
-				pr.sets = append(pr.sets, resource.Amount(1+r.IntN(int(k.memory)>>20))<<20)
-			}
-			if r.IntN(2) == 0 {
-				pr.HeartbeatTimeout = 10 * time.Second
-			}
-			if r.IntN(2) == 0 {
-				pr.Duration = work/2 + time.Duration(r.Int64N(int64(work)))
-			}
-		}
-		k.programs = append(k.programs, pr)
-	}
-	return k
+	return &kernel{t: t, manager: m, p: p, memory: memory, swap: swap, rate: rate, budget: swap, tick: 50 * time.Millisecond,
+		again: p.KillSparingly, byID: map[cluster.ContainerID]*program{}}
 }
 
-// finish plays until all programs are done, and says why if they are not.
-func (k *kernel) finish(seed uint64) {
-	k.t.Helper()
-	k.run(3 * time.Hour)
-	if k.done < len(k.programs) {
-		for _, pr := range k.programs {
-			k.t.Logf("%v %s %v: %v of %v, holds %d, limit %d, stopped %v, duration %v, sets %v", pr.Container, pr.state, pr.Class, pr.progress, pr.work, pr.held, pr.limit, pr.stopped, pr.Duration, pr.sets)
-		}
-		k.fail("seed %d: %d of %d programs are done", seed, k.done, len(k.programs))
-	}
-}
-
-func TestRandomNodes(t *testing.T) {
-	all := Variants()
-	all["default"] = Default()
-	all["default, shortest first"] = Default()
-	for name, p := range all {
-		if strings.HasPrefix(name, "default,") {
-			p.Order = ShortestFirst
-		}
-		t.Run(name, func(t *testing.T) {
-			kills := 0
-			for seed := range *seeds {
-				k := randomKernel(t, rand.New(rand.NewPCG(seed, 7)), p)
-				k.finish(seed)
-				kills += k.kills
-			}
-			t.Logf("%d kills", kills)
-		})
-	}
-}
-
-// TestRandomFaults lets actions fail or never be answered, programs end in the middle of an action, the node's memory change
-// and the manager be lost, for the first minutes.
-func TestRandomFaults(t *testing.T) {
-	for name, p := range map[string]Parameters{"default": Default(), "paper": Paper(), "sjf": Variants()["sjf"]} {
-		t.Run(name, func(t *testing.T) {
-			p.ActionTimeout = 10 * time.Second
-			for seed := range *seeds {
-				r := rand.New(rand.NewPCG(seed, 8))
-				k := randomKernel(t, r, p)
-				some := func(most float64) float64 { return most * float64(r.IntN(3)) / 2 }
-				k.faults = &faults{r: r, until: k.now.Add(3 * time.Minute), fail: some(0.4), silent: some(0.2), restart: some(0.01),
-					end: some(0.002), resize: some(0.01), from: k.memory * 3 / 4, most: k.memory}
-				k.finish(seed)
-			}
-		})
-	}
+// add puts a program on the node.
+func (k *kernel) add(p *program) {
+	p.submitted = p.arrives
+	k.programs = append(k.programs, p)
+	k.byID[p.Container] = p
 }

@@ -18,8 +18,12 @@ type Manager struct {
 	p          Parameters
 	node       NodeReading
 	containers map[cluster.ContainerID]*container
-	ordered    []*container // by rank, then ID
+	acting     map[ActionID]*container // by actions under way, or given up
+	ordered    []*container            // by rank, then ID, unless unsorted
+	unsorted   bool
 	requests   []Request
+	wanting    []*container // of the present step, as are gifts
+	gifts      []gift
 	actions    []Action
 	lastID     ActionID
 	turns      int64
@@ -60,7 +64,7 @@ func New(p Parameters) (*Manager, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	return &Manager{p: p, containers: map[cluster.ContainerID]*container{}}, nil
+	return &Manager{p: p, containers: map[cluster.ContainerID]*container{}, acting: map[ActionID]*container{}}, nil
 }
 
 // Step takes in what happened and returns what is to be done, in order. The slice is valid until the next step. The caller
@@ -75,6 +79,7 @@ func (m *Manager) Step(now timeline.Time, in Input) []Action {
 	m.serveRequests()
 	m.resumeMet()
 	m.puff()
+	m.puffAhead()
 	m.suspendShort()
 	m.shrinkSlack()
 	m.breathe()
@@ -86,15 +91,13 @@ func (m *Manager) takeIn(in Input) {
 	if in.Node != nil {
 		m.node = *in.Node
 	}
-	for _, id := range in.Ended {
-		m.remove(id)
-	}
+	m.remove(in.Ended)
 	for i := range in.Started {
 		m.add(&in.Started[i])
 	}
 	for i := range in.Changed {
 		if c, ok := m.containers[in.Changed[i].Container]; ok {
-			c.Envelope, c.place = in.Changed[i], m.p.usual(&in.Changed[i])
+			c.Envelope, c.place, m.unsorted = in.Changed[i], m.p.usual(&in.Changed[i]), true
 		}
 	}
 	for i := range in.Outcomes {
@@ -102,11 +105,19 @@ func (m *Manager) takeIn(in Input) {
 	}
 	for i := range in.Readings {
 		if c, ok := m.containers[in.Readings[i].Container]; ok {
-			c.observe(m.now, &in.Readings[i])
+			c.observe(m.now, &in.Readings[i], m.p.Hold)
 		}
 	}
 	m.requests = append(m.requests, in.Requests...)
-	slices.SortFunc(m.ordered, byRank)
+	m.sort()
+}
+
+// sort puts containers in their order again if it has changed.
+func (m *Manager) sort() {
+	if m.unsorted {
+		slices.SortFunc(m.ordered, byRank)
+		m.unsorted = false
+	}
 }
 
 func byRank(a, b *container) int {
@@ -120,7 +131,7 @@ func compareIDs(a, b cluster.ContainerID) int {
 
 func (m *Manager) add(s *Started) {
 	if old, twice := m.containers[s.Container]; twice { // admitted before it started
-		old.Envelope, old.place, old.began = s.Envelope, m.p.usual(&s.Envelope), m.now
+		old.Envelope, old.place, old.began, m.unsorted = s.Envelope, m.p.usual(&s.Envelope), m.now, true
 		return
 	}
 	c := &container{Envelope: s.Envelope, place: m.p.usual(&s.Envelope), limit: s.Limit, turned: m.now, began: m.now}
@@ -132,41 +143,71 @@ func (m *Manager) add(s *Started) {
 	if c.lent { // found, and perhaps out of memory a moment ago
 		c.lastShort, c.everShort = m.now, true
 	}
-	if s.Suspended {
+	if c.why = (Reason{Code: Found}); s.Suspended {
 		c.suspend(m.now)
 	}
+	if s.Suspended && !c.flex() { // nobody suspends REGULAR containers
+		c.suspended, c.unsure = false, true
+	}
 	m.containers[c.Container] = c
-	m.ordered = append(m.ordered, c)
+	m.ordered, m.unsorted = append(m.ordered, c), true
 }
 
-func (m *Manager) remove(id cluster.ContainerID) {
-	m.requests = slices.DeleteFunc(m.requests, func(r Request) bool { return r.Container == id })
-	c, ok := m.containers[id]
-	if !ok {
+func (m *Manager) remove(ended []cluster.ContainerID) {
+	if len(ended) == 0 {
 		return
 	}
-	delete(m.containers, id)
-	m.ordered = slices.DeleteFunc(m.ordered, func(o *container) bool { return o == c })
+	for _, id := range ended {
+		if c, ok := m.containers[id]; ok {
+			if c.pending != nil {
+				delete(m.acting, c.pending.ID)
+			}
+			for _, a := range c.overdue {
+				delete(m.acting, a.ID)
+			}
+			delete(m.containers, id)
+		}
+	}
+	m.requests = slices.DeleteFunc(m.requests, func(r Request) bool { return slices.Contains(ended, r.Container) })
+	m.ordered = slices.DeleteFunc(m.ordered, func(c *container) bool { return m.containers[c.Container] != c })
 }
 
 // settle takes over what came of an action.
 func (m *Manager) settle(o *Outcome) {
-	for _, c := range m.ordered {
-		is := func(a Action) bool { return a.ID == o.Action }
-		late := slices.IndexFunc(c.overdue, is)
-		if late < 0 && (c.pending == nil || !is(c.pending.Action)) {
-			continue
-		}
-		if o.Limit > 0 {
-			// The kernel does one after the other: what was asked for earlier will not happen any more.
-			c.limit, c.overdue = o.Limit, slices.DeleteFunc(c.overdue, func(a Action) bool { return a.ID <= o.Action })
-		}
-		if late < 0 {
-			m.finish(c, o.Failed)
-		} else if c.pending == nil {
-			c.target = c.limit
-		}
+	c, ok := m.acting[o.Action]
+	if !ok {
 		return
+	}
+	delete(m.acting, o.Action)
+	late := c.pending == nil || c.pending.ID != o.Action
+	if o.Limit > 0 {
+		// The kernel does one after the other: what was asked for earlier will not happen any more.
+		c.limit = o.Limit
+		c.overdue = slices.DeleteFunc(c.overdue, func(a Action) bool {
+			if a.ID <= o.Action {
+				delete(m.acting, a.ID)
+			}
+			return a.ID <= o.Action
+		})
+	}
+	switch {
+	case late && c.pending == nil:
+		c.target = c.limit
+	case late:
+	case c.pending.Kind == Kill && !o.Failed: // under way until it has ended
+	default:
+		m.finish(c, o.Failed)
+	}
+}
+
+// giveUp keeps in mind what the kernel may still do although nobody waits for it any more.
+func (m *Manager) giveUp(c *container) {
+	switch {
+	case c.pending == nil:
+	case c.pending.Kind == Grow || c.pending.Kind == Shrink:
+		c.overdue = append(c.overdue, c.pending.Action)
+	default:
+		delete(m.acting, c.pending.ID)
 	}
 }
 
@@ -176,8 +217,8 @@ func (m *Manager) finish(c *container, failed bool) {
 	c.pending, c.target = nil, c.limit
 	c.lent = c.limit > c.Min
 	if kind != Grow && kind != Kill {
-		if c.unsure && !failed {
-			c.turned = m.now // no sooner
+		if c.unsure {
+			c.turned = m.now // no sooner; even what failed may have done that much
 		}
 		c.unsure = failed
 	}
@@ -211,7 +252,7 @@ func (m *Manager) insist() {
 func (m *Manager) expire() {
 	for _, c := range m.ordered {
 		if c.pending != nil && m.now.Sub(c.pending.asked) >= m.p.ActionTimeout {
-			c.giveUp()
+			m.giveUp(c)
 			m.finish(c, true)
 		}
 	}
@@ -229,12 +270,12 @@ func (m *Manager) ask(kind ActionKind, c *container, limit resource.Amount, why 
 		c.suspend(m.now)
 	case Resume:
 		c.why = why
-		c.suspended, c.turned = false, m.now
+		c.suspended, c.turned, c.stood = false, m.now, m.now.Sub(c.since)
 		if c.place.turn == 0 {
 			c.place = m.p.usual(&c.Envelope)
 		}
 	case Breathe:
-		c.breath = m.now.Add(m.p.Breath)
+		c.breath = m.now.Add(m.p.BreathOf(c.HeartbeatTimeout))
 	}
 }
 
@@ -243,8 +284,10 @@ func (m *Manager) order(kind ActionKind, c *container, limit resource.Amount, wh
 	m.lastID++
 	a := Action{ID: m.lastID, Kind: kind, Container: c.Container, Limit: limit, Suspended: c.suspended, Reason: why}
 	m.actions = append(m.actions, a)
-	c.giveUp() // a kill does not wait
-	c.pending = &pending{a, m.now}
+	m.giveUp(c) // a kill does not wait
+	c.act = pending{a, m.now}
+	c.pending = &c.act
+	m.acting[a.ID] = c
 }
 
 // answer ends a request.
@@ -253,9 +296,9 @@ func (m *Manager) answer(kind ActionKind, id cluster.ContainerID, why Reason) {
 	m.actions = append(m.actions, Action{ID: m.lastID, Kind: kind, Container: id, Reason: why})
 }
 
-// allocated is A of Algorithm 1: what containers may hold together, and what they may still hold until the kernel has
+// Allocated is A of Algorithm 1, bytes: what containers may hold together, and what they may still hold until the kernel has
 // finished.
-func (m *Manager) allocated() resource.Amount {
+func (m *Manager) Allocated() resource.Amount {
 	var a resource.Amount
 	for _, c := range m.ordered {
 		a += c.room()
@@ -265,7 +308,7 @@ func (m *Manager) allocated() resource.Amount {
 
 // left is what may still be puffed: nothing of what a container that is to start waits for.
 func (m *Manager) left() resource.Amount {
-	left := resource.Amount(m.p.Stop*float64(m.node.Memory)) - m.allocated()
+	left := resource.Amount(m.p.Stop*float64(m.node.Memory)) - m.Allocated()
 	if len(m.requests) > 0 {
 		left -= m.requests[0].Min
 	}
@@ -279,18 +322,23 @@ func (m *Manager) settled(c *container) bool { return m.now.Sub(c.turned) >= m.p
 // back themselves, their swap drained or not. One that is as large as it may become is resumed whatever it holds.
 func (m *Manager) resumeMet() {
 	for _, c := range m.ordered {
-		if c.suspended && c.idle(m.now) && c.read && (c.demand() <= c.limit || c.limit >= c.Max) && m.settled(c) {
+		if c.suspended && c.idle(m.now) && c.read && (c.demand() <= c.limit && c.limit >= c.Min || c.limit >= c.Max) && m.settled(c) {
 			m.ask(Resume, c, 0, Reason{Code: DemandMet, A: int64(c.demand()), B: int64(c.limit)})
 		}
 	}
 }
 
-// suspendShort suspends what is out of memory and was not helped in this step.
+// suspendShort suspends what is out of memory and was not helped in this step; at once if it was found with, or a lost answer left
+// it, so little that the kernel may find nothing that it could swap out, and kill.
 func (m *Manager) suspendShort() {
 	if m.p.Uncoordinated {
 		return
 	}
 	for _, c := range m.ordered {
+		if c.belowLeast() && c.idle(m.now) {
+			m.ask(Suspend, c, 0, Reason{Code: BelowLeast, A: int64(c.limit), B: int64(c.Min)})
+			continue
+		}
 		if c.short && c.demand() >= c.limit && !c.suspended && !c.pages && c.idle(m.now) && c.limit < c.Max && m.settled(c) {
 			m.ask(Suspend, c, 0, Reason{Code: OutOfMemory, A: int64(c.demand()), B: int64(c.limit)})
 		}
@@ -299,15 +347,14 @@ func (m *Manager) suspendShort() {
 
 // shrinkSlack takes back what a puffed container does not use (section 4.3.1), once it has not needed more for a while.
 func (m *Manager) shrinkSlack() {
+	left := m.left()
 	for _, c := range m.ordered {
 		if !c.flex() || !c.lent || !c.read || !c.idle(m.now) || c.suspended || c.holding(m.now, m.p.Hold) {
 			continue
 		}
-		slack := min(m.p.SlackBytes, resource.Amount(m.p.SlackShare*float64(c.demand())))
-		ahead := resource.Amount(float64(c.demand()) * m.p.Ahead / (1 - m.p.Ahead)) // less would be grown again at once
-		fits := max(c.Min, c.demand()+ahead+slack)
+		fits := max(c.Min, m.fits(c.demand()))
 		// What is not worth the trouble stays: a tenth of what it holds already.
-		if fits < c.limit-c.limit/10 {
+		if fits < c.limit-c.limit/10 && c.limit-c.demand() > 2*m.lent(left+c.limit-c.demand()) {
 			m.ask(Shrink, c, fits, Reason{Code: Slack, A: int64(c.demand()), B: int64(c.limit)})
 		}
 	}
@@ -332,7 +379,7 @@ func (m *Manager) endLongSuspensions() {
 			}
 		case long >= may && !dying && m.now >= c.alone:
 			m.ask(Kill, c, 0, Reason{Code: TooLong, A: int64(long), B: int64(may)})
-		case long >= may/2 && c.place == m.p.usual(&c.Envelope):
+		case long >= may/2 && !m.p.TakeTurns && c.place == m.p.usual(&c.Envelope):
 			if above := m.jobAbove(i); above != nil {
 				c.place = m.p.usual(&above.Envelope)
 				c.place.behind, raised = false, true
@@ -344,11 +391,15 @@ func (m *Manager) endLongSuspensions() {
 	}
 }
 
-// endTurns puts containers back in their place that have run for as long as they were suspended for.
+// turn is how long c comes first when its turn has come: for as long as it may be suspended, and as it was, or what it takes to
+// swap others out for it and back would leave no time to get on.
+func (m *Manager) turn(c *container) time.Duration { return max(m.tolerance(c), c.stood) }
+
+// endTurns puts containers back in their place whose turn is over.
 func (m *Manager) endTurns() {
 	ended := false
 	for _, c := range m.ordered {
-		if c.place.turn > 0 && !c.suspended && m.now.Sub(c.turned) >= m.tolerance(c) {
+		if c.place.turn > 0 && !c.suspended && m.now.Sub(c.turned) >= m.turn(c) {
 			c.place, ended = m.p.usual(&c.Envelope), true
 		}
 	}
@@ -360,8 +411,10 @@ func (m *Manager) endTurns() {
 // jobAbove returns a container of the job that comes before that of ordered[i].
 func (m *Manager) jobAbove(i int) *container {
 	for k := i - 1; k >= 0; k-- {
-		if above := m.ordered[k]; above.flex() && above.place.turn == 0 && comparePlaces(m.p.usual(&above.Envelope), m.p.usual(&m.ordered[i].Envelope)) < 0 {
-			return m.ordered[k]
+		above := m.ordered[k]
+		before := comparePlaces(m.p.usual(&above.Envelope), m.p.usual(&m.ordered[i].Envelope)) < 0
+		if above.flex() && above.place.turn == 0 && before {
+			return above
 		}
 	}
 	return nil
@@ -417,7 +470,7 @@ func (m *Manager) Next() timeline.Time {
 			at(c.since.Add(may / 2))
 		}
 		if c.place.turn > 0 && !c.suspended {
-			at(c.turned.Add(may))
+			at(c.turned.Add(m.turn(c)))
 		}
 		if c.lent && c.everShort {
 			at(c.lastShort.Add(m.p.Hold))

@@ -76,6 +76,35 @@ func expect(t *testing.T, what string, actions []Action, want string) []Outcome 
 	return done(actions)
 }
 
+// TestBelowLeast: programs that are found running with less than their least get that at once, or stand still until they can have
+// it.
+func TestBelowLeast(t *testing.T) {
+	m, err := New(Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	poor := Started{Envelope: flex(2, 400, 4000), Limit: 40}
+	in := Input{Node: &NodeReading{Memory: 1000, SwapFree: 1 << 40}, Started: []Started{{Envelope: flex(1, 900, 900)}, poor},
+		Readings: []Reading{full(1, 900, 0, 0), full(2, 40, 300, 300)}}
+	outcomes := expect(t, "no room", m.Step(0, in), "suspend 2")
+	if got := words(m.Step(at(1), Input{Outcomes: outcomes})); strings.Contains(got, "resume") {
+		t.Errorf("without its least: %s", got)
+	}
+	actions := m.Step(at(2), Input{Ended: []cluster.ContainerID{id(1)}})
+	if len(actions) != 1 || actions[0].Kind != Grow || actions[0].Limit < 400 {
+		t.Fatalf("with room: %s", words(actions))
+	}
+	expect(t, "with its least", m.Step(at(3), Input{Outcomes: done(actions), Readings: []Reading{full(2, 300, 0, 600)}}), "resume 2")
+
+	if m, err = New(Default()); err != nil {
+		t.Fatal(err)
+	}
+	in.Started, in.Readings = []Started{poor}, in.Readings[1:]
+	if actions := m.Step(0, in); len(actions) != 1 || actions[0].Kind != Grow || actions[0].Limit < 400 {
+		t.Errorf("found where there is room: %s", words(actions))
+	}
+}
+
 // TestAlgorithm1 follows three containers that run out of memory at the same time: growth by φ, φ/3 and φ/9 of the limit,
 // none more than half of what is left (section 4.3.1).
 func TestAlgorithm1(t *testing.T) {
@@ -96,36 +125,24 @@ func TestHalfOfWhatIsLeft(t *testing.T) {
 }
 
 func TestOldSwapIsNoNeed(t *testing.T) {
-	m := newManager(t, Default(), 10_000, Started{Envelope: flex(1, 1000, 9000)})
+	p := Default()
+	p.Lend = 0
+	m := newManager(t, p, 10_000, Started{Envelope: flex(1, 1000, 9000)})
 	cold := Reading{Container: id(1), Anonymous: 500, Swap: 600, SwapTraffic: 7}
 	expect(t, "first seen", m.Step(at(1), Input{Readings: []Reading{cold}}), "")
 	expect(t, "no traffic", m.Step(at(2), Input{Readings: []Reading{cold}}), "")
 	cold.SwapTraffic++
-	expect(t, "traffic", m.Step(at(3), Input{Readings: []Reading{cold}}), "grow 1 to 1400")
+	expect(t, "traffic", m.Step(at(3), Input{Readings: []Reading{cold}}), "grow 1 to 1500")
 }
 
 func TestPageCacheIsNoNeed(t *testing.T) {
-	m := newManager(t, Default(), 10_000, Started{Envelope: flex(1, 1000, 9000)})
+	p := Default()
+	p.Lend = 0
+	m := newManager(t, p, 10_000, Started{Envelope: flex(1, 1000, 9000)})
 	for i := range 600 {
 		r := Reading{Container: id(1), Anonymous: 300, Pressed: true} // the rest of its 1000 is cache
 		expect(t, "streaming", m.Step(at(float64(i)), Input{Readings: []Reading{r}}), "")
 	}
-}
-
-func TestDrainedContainerIsResumed(t *testing.T) {
-	p := Paper()
-	m := newManager(t, p, 1000, Started{Envelope: flex(1, 1000, 9000)})
-	out := expect(t, "out of memory", m.Step(at(1), Input{Readings: []Reading{full(1, 1000, 200, 1)}}), "suspend 1")
-	expect(t, "garbage collected, nothing in swap", m.Step(at(2), Input{Outcomes: out, Readings: []Reading{full(1, 700, 0, 1)}}), "resume 1")
-}
-
-func TestReclaimForRegular(t *testing.T) {
-	m := newManager(t, Default(), 1000, Started{Envelope: flex(1, 100, 1000), Limit: 500}, Started{Envelope: flex(2, 100, 1000), Limit: 400})
-	reads := []Reading{full(1, 440, 0, 0), full(2, 350, 0, 0)}
-	expect(t, "all is well", m.Step(at(1), Input{Readings: reads}), "")
-	regular := Envelope{Container: id(9), Class: cluster.Regular, Min: 300, Max: 300, Rank: 9}
-	out := expect(t, "slack first, then the last", m.Step(at(2), Input{Requests: []Request{{regular}}}), "shrink 2 to 260, shrink 1 to 440")
-	expect(t, "freed", m.Step(at(4), Input{Outcomes: out, Readings: []Reading{full(2, 260, 90, 90)}}), "admit 9")
 }
 
 func TestFlexIsNotServedByReclaim(t *testing.T) {
@@ -133,49 +150,23 @@ func TestFlexIsNotServedByReclaim(t *testing.T) {
 	expect(t, "request", m.Step(at(1), Input{Readings: []Reading{full(1, 900, 0, 0)}, Requests: []Request{{flex(2, 100, 1000)}}}), "refuse 2")
 }
 
-func TestSwapBudget(t *testing.T) {
-	m := newManager(t, Default(), 1000, Started{Envelope: flex(1, 100, 1000), Limit: 1000})
-	regular := Request{Envelope{Container: id(9), Class: cluster.Regular, Min: 300, Max: 300, Rank: 9}}
-	expect(t, "no swap left", m.Step(at(1), Input{Node: &NodeReading{Memory: 1000, SwapFree: 50},
-		Readings: []Reading{full(1, 950, 0, 0)}, Requests: []Request{regular}}), "refuse 9")
-}
-
-func TestToleranceKillsAndRaises(t *testing.T) {
-	p := Paper()
-	short := flex(2, 100, 1000)
-	short.Duration = 100 * time.Second
-	m := newManager(t, p, 300, Started{Envelope: flex(1, 200, 1000)}, Started{Envelope: short})
-	out := expect(t, "out of memory", m.Step(at(1), Input{Readings: []Reading{full(2, 100, 50, 1)}}), "suspend 2")
-	m.Step(at(20), Input{Outcomes: out})
-	if byRank(m.containers[id(2)], m.containers[id(1)]) < 0 {
-		t.Fatal("it comes first too early")
-	}
-	m.Step(at(27), Input{})
-	if byRank(m.containers[id(2)], m.containers[id(1)]) > 0 {
-		t.Fatal("after half of its tolerance it does not come before the job above")
-	}
-	expect(t, "too long", m.Step(at(51), Input{}), "kill 2")
-}
-
-func TestBreaths(t *testing.T) {
-	e := flex(1, 100, 1000)
-	e.HeartbeatTimeout = 10 * time.Second
-	m := newManager(t, Default(), 100, Started{Envelope: e}, Started{Envelope: Envelope{Container: id(2), Min: 0, Max: 0, Rank: 2}})
-	out := expect(t, "out of memory", m.Step(at(1), Input{Readings: []Reading{full(1, 100, 50, 1)}}), "suspend 1")
-	expect(t, "silent", m.Step(at(5), Input{Outcomes: out}), "")
-	if next := m.Next(); next != at(6) {
-		t.Fatalf("next step at %v, want 6s", time.Duration(next))
-	}
-	out = expect(t, "half of the time-out", m.Step(at(6), Input{}), "breathe 1")
-	expect(t, "and again", m.Step(at(13), Input{Outcomes: out}), "breathe 1")
-}
-
 func TestKernelThatDoesNotAnswer(t *testing.T) {
 	m := newManager(t, Default(), 10_000, Started{Envelope: flex(1, 1000, 9000)})
-	expect(t, "out of memory", m.Step(at(1), Input{Readings: []Reading{full(1, 1000, 500, 1)}}), "grow 1 to 1400")
+	expect(t, "out of memory", m.Step(at(1), Input{Readings: []Reading{full(1, 1000, 500, 1)}}), "grow 1 to 1900")
 	expect(t, "waiting", m.Step(at(2), Input{Readings: []Reading{full(1, 1000, 600, 2)}}), "")
 	expect(t, "given up", m.Step(at(61), Input{Readings: []Reading{full(1, 1000, 700, 3)}}), "")
-	expect(t, "next try", m.Step(at(61.1), Input{}), "grow 1 to 1400")
+	expect(t, "next try", m.Step(at(61.1), Input{}), "grow 1 to 2100")
+}
+
+func TestKillIsAskedForOnce(t *testing.T) {
+	p := Paper()
+	p.LongestSuspension = 10 * time.Second
+	m := newManager(t, p, 100, Started{Envelope: flex(1, 100, 1000)})
+	out := expect(t, "out of memory", m.Step(at(1), Input{Readings: []Reading{full(1, 100, 50, 1)}}), "suspend 1")
+	kill := expect(t, "too long", m.Step(at(12), Input{Outcomes: out}), "kill 1")
+	expect(t, "it is about to end", m.Step(at(13), Input{Outcomes: kill}), "")
+	expect(t, "given up", m.Step(at(72), Input{}), "")
+	expect(t, "once more", m.Step(at(73), Input{}), "kill 1")
 }
 
 func TestFailedSuspensionIsAskedForAgain(t *testing.T) {
@@ -187,28 +178,6 @@ func TestFailedSuspensionIsAskedForAgain(t *testing.T) {
 		t.Fatalf("next step at %v, want 2.1s", time.Duration(next))
 	}
 	expect(t, "again", m.Step(at(2.1), Input{}), "suspend 1")
-}
-
-// TestConsumerThatWaitsForItsProducer has two containers of one job: the first is suspended, the second waits for it and
-// holds the memory. The paper kills; we take from the one that waits.
-func TestConsumerThatWaitsForItsProducer(t *testing.T) {
-	producer, consumer := flex(1, 100, 1000), flex(1, 100, 1000)
-	consumer.Container.Task.Stage = 1
-	reads := []Reading{full(1, 500, 300, 1), {Container: consumer.Container, Anonymous: 500}}
-	start := []Started{{Envelope: producer, Limit: 500}, {Envelope: consumer, Limit: 500}}
-	m := newManager(t, Default(), 1000, start...)
-	out := expect(t, "out of memory", m.Step(at(1), Input{Readings: reads}), "suspend 1")
-	expect(t, "patient", m.Step(at(20), Input{Outcomes: out}), "")
-	out = expect(t, "the consumer gives way", m.Step(at(21.5), Input{}), "shrink 1 to 300")
-	out = expect(t, "the producer grows", m.Step(at(22), Input{Outcomes: out, Readings: []Reading{{Container: consumer.Container, Anonymous: 300, Swap: 200}}}), "grow 1 to 600")
-	if m.containers[consumer.Container].suspended != true || len(out) != 1 {
-		t.Fatal("the consumer runs")
-	}
-	p := Paper()
-	p.LongestSuspension = time.Minute
-	m = newManager(t, p, 1000, start...)
-	out = expect(t, "out of memory", m.Step(at(1), Input{Readings: reads}), "suspend 1")
-	expect(t, "too long", m.Step(at(61), Input{Outcomes: out}), "kill 1")
 }
 
 func TestShortestFirst(t *testing.T) {
@@ -229,57 +198,13 @@ func TestShortestFirst(t *testing.T) {
 	}
 }
 
-func TestKillBaseline(t *testing.T) {
-	m := newManager(t, Variants()["kill"], 2500, Started{Envelope: flex(1, 1000, 9000)}, Started{Envelope: flex(2, 1000, 9000)})
-	out := expect(t, "the one that comes first is as good as any", m.Step(at(1), Input{Readings: []Reading{full(1, 1000, 500, 1), full(2, 1000, 500, 1)}}), "grow 1 to 1400, kill 2")
-	expect(t, "after the next interval", m.Step(at(3), Input{Outcomes: out[:1], Ended: []cluster.ContainerID{id(2)}, Readings: []Reading{full(1, 1400, 100, 2)}}), "grow 1 to 1960")
-}
-
-// TestUnshrinkable has a kernel that answers EBUSY: what asked for memory is refused, not kept waiting.
-func TestUnshrinkable(t *testing.T) {
-	m := newManager(t, Default(), 1000, Started{Envelope: flex(1, 100, 1000), Limit: 1000})
-	regular := Request{Envelope{Container: id(9), Class: cluster.Regular, Min: 300, Max: 300, Rank: 9}}
-	a := m.Step(at(1), Input{Readings: []Reading{full(1, 950, 0, 0)}, Requests: []Request{regular}})
-	expect(t, "reclaim", a, "shrink 1 to 700")
-	expect(t, "busy", m.Step(at(2), Input{Outcomes: []Outcome{{Action: a[0].ID, Limit: 900, Failed: true}}}), "refuse 9")
-	if got := m.allocated(); got != 900 {
-		t.Fatalf("%d are allocated, want the 900 that it came down to", got)
-	}
-	expect(t, "what is free again is given back", m.Step(at(2.1), Input{}), "grow 1 to 950")
-}
-
 // TestRequestWaitsForAnAction has memory that can be had as soon as a growth that is under way is over.
 func TestRequestWaitsForAnAction(t *testing.T) {
 	m := newManager(t, Default(), 1000, Started{Envelope: flex(1, 100, 1000), Limit: 500})
 	regular := Request{Envelope{Container: id(9), Class: cluster.Regular, Min: 600, Max: 600, Rank: 9}}
-	out := expect(t, "out of memory", m.Step(at(1), Input{Readings: []Reading{full(1, 500, 100, 1)}}), "grow 1 to 700")
+	out := expect(t, "out of memory", m.Step(at(1), Input{Readings: []Reading{full(1, 500, 100, 1)}}), "grow 1 to 800")
 	expect(t, "asked meanwhile", m.Step(at(1.1), Input{Requests: []Request{regular}}), "")
 	expect(t, "grown", m.Step(at(1.2), Input{Outcomes: out}), "shrink 1 to 400")
-}
-
-func TestNodeThatShrinks(t *testing.T) {
-	m := newManager(t, Default(), 1000, Started{Envelope: flex(1, 100, 1000), Limit: 500}, Started{Envelope: flex(2, 100, 1000), Limit: 500})
-	expect(t, "the last gives", m.Step(at(1), Input{Node: &NodeReading{Memory: 700, SwapFree: 1000},
-		Readings: []Reading{full(1, 500, 0, 0), full(2, 500, 0, 0)}}), "shrink 2 to 200")
-}
-
-func TestTurns(t *testing.T) {
-	p := Default()
-	long := flex(2, 100, 1000)
-	long.Duration = 100 * time.Second
-	m := newManager(t, p, 1000, Started{Envelope: flex(1, 100, 1000), Limit: 900}, Started{Envelope: long})
-	out := expect(t, "out of memory", m.Step(at(1), Input{Readings: []Reading{full(1, 800, 0, 0), full(2, 100, 600, 1)}}), "suspend 2")
-	out = expect(t, "before its next", m.Step(at(26), Input{Outcomes: out}), "shrink 1 to 860")
-	expect(t, "which the kernel does not do", m.Step(at(27), Input{Outcomes: []Outcome{{Action: out[0].Action, Failed: true}}}), "")
-	if at, ok := m.Outlook(id(2)); ok {
-		t.Fatalf("resumed at %v, although nobody tells how long it takes", time.Duration(at))
-	}
-	out = expect(t, "its turn", m.Step(at(51), Input{Readings: []Reading{full(1, 800, 0, 0)}}), "shrink 1 to 860")
-	if m.ordered[0].Container != id(2) {
-		t.Fatal("it does not come first")
-	}
-	out = expect(t, "a puff at a time", m.Step(at(52), Input{Outcomes: out, Readings: []Reading{full(1, 800, 60, 0)}}), "grow 2 to 120")
-	expect(t, "and so on", m.Step(at(52.1), Input{Outcomes: out}), "grow 2 to 130")
 }
 
 func TestOutlook(t *testing.T) {
@@ -316,22 +241,54 @@ func TestEveryReasonHasWords(t *testing.T) {
 	}
 }
 
-// BenchmarkStep is a node with 500 containers of which one has been read.
+// BenchmarkStep is a node with 500 containers. All is well with them, and one or all have been read; or half are suspended;
+// or all are out of memory all the time, and the kernel does at once what it is asked for.
 func BenchmarkStep(b *testing.B) {
-	m, err := New(Default())
-	if err != nil {
-		b.Fatal(err)
-	}
-	in := Input{Node: &NodeReading{Memory: 500 << 30, SwapFree: 1 << 40}}
-	for i := range 500 {
-		in.Started = append(in.Started, Started{Envelope: flex(i, 1<<28, 1<<34), Limit: 1 << 29})
-	}
-	m.Step(0, in)
-	r := rand.New(rand.NewPCG(1, 2))
-	now := timeline.Time(0)
-	b.ReportAllocs()
-	for b.Loop() {
-		now += 1e6
-		m.Step(now, Input{Readings: []Reading{full(r.IntN(500), 1<<28, 0, 0)}})
+	const gib = 1 << 30
+	for _, c := range []struct {
+		name            string
+		read, suspended int
+		swap            resource.Amount
+	}{{"one read", 1, 0, 0}, {"all read", 500, 0, 0}, {"half suspended", 500, 2, 0}, {"all out of memory", 500, 0, gib}} {
+		b.Run(c.name, func(b *testing.B) {
+			m, err := New(Default())
+			if err != nil {
+				b.Fatal(err)
+			}
+			in := Input{Node: &NodeReading{Memory: 260 * gib, SwapFree: 1 << 40}}
+			for i := range 500 {
+				s := Started{Envelope: flex(i, gib/4, 16*gib), Limit: gib / 2, Suspended: c.suspended > 0 && i%c.suspended > 0}
+				in.Started = append(in.Started, s)
+			}
+			m.Step(0, in)
+			r := rand.New(rand.NewPCG(1, 2))
+			readings, outcomes := make([]Reading, c.read), []Outcome(nil)
+			now, traffic := timeline.Time(0), int64(0)
+			step := func() {
+				now, traffic = now+1e6, traffic+1
+				for i := range readings {
+					id := i
+					if c.read == 1 {
+						id = r.IntN(500)
+					}
+					readings[i] = full(id, 7*gib/16, c.swap, traffic)
+					if c.suspended > 0 && id%c.suspended > 0 {
+						readings[i].Swap = gib
+					}
+				}
+				actions := m.Step(now, Input{Readings: readings, Outcomes: outcomes})
+				outcomes = outcomes[:0]
+				for _, a := range actions {
+					outcomes = append(outcomes, Outcome{Action: a.ID, Limit: a.Limit})
+				}
+			}
+			for range 1000 {
+				step()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				step()
+			}
+		})
 	}
 }

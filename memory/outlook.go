@@ -46,7 +46,9 @@ func (m *Manager) Outlook(id cluster.ContainerID) (at timeline.Time, ok bool) {
 }
 
 // lacks is what c would need beside its limit to hold what it has.
-func (c *container) lacks() resource.Amount { return max(0, min(c.demand(), c.Max)-c.limit) }
+func (c *container) lacks() resource.Amount {
+	return max(0, max(c.Min, min(c.demand(), c.Max))-c.limit)
+}
 
 // lacksIf is what its end takes off the sum of what is lacked, if it was counted there.
 func (c *container) lacksIf(counted bool) resource.Amount {

@@ -39,8 +39,8 @@ type Parameters struct {
 	// half). Where it is 0 or the duration unknown, LongestSuspension holds; 0: for ever.
 	Tolerance         float64
 	LongestSuspension time.Duration
-	// TakeTurns lets a container that was suspended for too long come before all others, for as long as it was suspended,
-	// instead of killing it.
+	// TakeTurns lets a container that was suspended for too long come before all others, for as long as it may be suspended and at
+	// least as long as it was, instead of killing it; half of that time does not bring it before its next.
 	TakeTurns bool
 	// KillPatience is how long the first container must have been out of memory, with nothing left to give, before the
 	// last is killed for it. The paper kills at once; in the authors' code it is ten rounds of two seconds.
@@ -48,20 +48,26 @@ type Parameters struct {
 	// KillSparingly kills only if the first could then have what it lacks, and nothing runs whose end it could wait for.
 	KillSparingly bool
 
-	// PuffFirst grows a container that runs out of memory at once if there is room, instead of suspending it until the
-	// next puff.
-	PuffFirst bool
 	// Ahead puffs a container before it swaps, when less than this share of its limit is left. 0: never.
 	Ahead float64
 	// AheadRatio is by what share of its limit it then grows; what turns out not to be needed is taken back.
 	AheadRatio float64
-	// ReclaimFirst takes memory from containers that come later, the suspended before the running, before one is killed; and
-	// starts no FLEX container beside one that is out of memory.
+	// Lend is what share of what is left a container that runs has above what it holds, while nobody is out of memory: it can
+	// grow into that before anybody must look. It is taken back when it is more than twice as much, or when others ask. 0: none.
+	Lend float64
+	// ReclaimFirst replaces the shares of Algorithm 1. A container that is out of memory gets all that it lacks or nothing, in
+	// order: of what is free, of what others never touched, of what those after it hold that are suspended already; the first
+	// that runs also of those after it that run, which are suspended for it, the last first. One at a time is brought back
+	// from swap. No FLEX container is started beside one that is out of memory.
 	ReclaimFirst bool
+	// Squeeze is what a suspended container without heartbeats keeps of its Min if the first needs its memory, as a share of
+	// it. 1: all.
+	Squeeze float64
 	// Settle is the shortest time between a suspension and the next resumption of a container, and back.
 	Settle time.Duration
-	// BreathEvery and Breath let a container whose programs send heartbeats run while it is suspended: for Breath in every
-	// Envelope.HeartbeatTimeout × BreathEvery. 0: never, as in the paper, which relies on 1 % of CPU.
+	// BreathEvery and Breath let a container whose programs send heartbeats run while it is suspended: for Breath, but at most
+	// half of Envelope.HeartbeatTimeout, whenever it stood still for Envelope.HeartbeatTimeout × BreathEvery. 0: never, as in
+	// the paper, which relies on 1 % of CPU. Breath is to be as long as a collection of garbage by a program that pages.
 	BreathEvery float64
 	Breath      time.Duration
 	// ActionTimeout is how long the kernel may take for one action before the next step is taken.
@@ -82,6 +88,7 @@ func Paper() Parameters {
 		SlackShare:    0.1,
 		SlackBytes:    2 * resource.GB,
 		Tolerance:     0.5,
+		Squeeze:       1,
 		ActionTimeout: time.Minute,
 		RetryAfter:    100 * time.Millisecond,
 
@@ -102,22 +109,29 @@ func Variants() map[string]Parameters {
 }
 
 // Default returns the constants that bellows uses: those of the paper, with reactions in milliseconds, growth ahead of
-// swapping, and memory taken from the suspended before anything is killed.
+// swapping, and memory in order: the first has what it lacks, and others are swapped out for it instead of killed.
 func Default() Parameters {
 	p := Paper()
 	p.Interval = 0
 	p.Hold = 10 * time.Second
 	p.KillPatience = 20 * time.Second
-	p.PuffFirst = true
 	p.Ahead = 0.1
 	p.AheadRatio = 1
+	p.Lend = 0.25
 	p.ReclaimFirst = true
 	p.KillSparingly = true
 	p.TakeTurns = true
+	p.Tolerance = 2 // of its job's duration; then it has time to end
+	p.Squeeze = 0.1
 	p.Settle = 500 * time.Millisecond
-	p.BreathEvery = 0.5
-	p.Breath = 2 * time.Second
+	p.BreathEvery = 0.25
+	p.Breath = 5 * time.Second
 	return p
+}
+
+// BreathOf is how long a suspended container whose programs may be silent for so long runs at a time.
+func (p *Parameters) BreathOf(heartbeatTimeout time.Duration) time.Duration {
+	return min(p.Breath, heartbeatTimeout/2)
 }
 
 // Check returns an error that names the first parameter that is out of range.
@@ -128,7 +142,8 @@ func (p *Parameters) Check() error {
 		from, to float64
 	}{
 		{"puff ratio", p.PuffRatio, 0.01, 100}, {"stop", p.Stop, 0.01, 1}, {"slack share", p.SlackShare, 0, 10},
-		{"tolerance", p.Tolerance, 0, 1000}, {"ahead", p.Ahead, 0, 0.9}, {"ahead ratio", p.AheadRatio, 0, 100}, {"breath every", p.BreathEvery, 0, 1},
+		{"tolerance", p.Tolerance, 0, 1000}, {"ahead", p.Ahead, 0, 0.9}, {"ahead ratio", p.AheadRatio, 0, 100},
+		{"breath every", p.BreathEvery, 0, 1}, {"squeeze", p.Squeeze, 0.01, 1}, {"lend", p.Lend, 0, 0.5},
 	}
 	for _, s := range shares {
 		if !(s.value >= s.from && s.value <= s.to) || math.IsNaN(s.value) {

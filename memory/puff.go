@@ -10,27 +10,29 @@ func (m *Manager) puff() {
 	if m.p.Interval > 0 && m.puffed && m.now.Sub(m.lastPuff) < m.p.Interval {
 		return
 	}
-	if m.p.Uncoordinated {
+	switch {
+	case m.p.Uncoordinated:
 		m.puffAlone()
+		return
+	case m.p.ReclaimFirst:
+		m.serveInOrder()
 		return
 	}
 	candidates := m.candidates()
 	if len(candidates) == 0 {
-		m.puffAhead()
 		return
 	}
 	m.lastPuff, m.puffed = m.now, true
-	if m.left()/2 <= candidates[0].least() {
-		m.exhausted(candidates)
+	left := m.left()
+	if left/2 <= candidates[0].least() {
+		if first := candidates[0]; first.wants() {
+			m.exhausted(first, candidates[len(candidates)-1])
+		}
 		return
 	}
 	ratio := m.p.PuffRatio
-	kept := resource.Amount(0) // for the next growth of the first, lest it be taken from the others again
-	if candidates[0].wants() {
-		kept = resource.Amount(ratio * float64(candidates[0].limit))
-	}
 	var before *container // the last that was out of memory
-	for i, c := range candidates {
+	for _, c := range candidates {
 		if !c.wants() {
 			continue
 		}
@@ -38,56 +40,67 @@ func (m *Manager) puff() {
 			ratio /= float64(len(candidates))
 		}
 		before = c
-		left := m.left()
-		if i > 0 && m.p.ReclaimFirst {
-			left -= kept
+		if c.idle(m.now) && c.suspended {
+			left -= m.grow(c, ratio, left, Reason{Code: RoomToGrow, A: int64(left)})
 		}
-		if !c.idle(m.now) || !m.p.PuffFirst && !c.suspended {
-			continue
-		}
-		m.grow(c, ratio, left, Reason{Code: RoomToGrow, A: int64(left)})
 	}
-	m.puffAhead()
 }
 
 // candidates are the containers that are out of memory or were not long ago, the first first.
 func (m *Manager) candidates() []*container {
-	var all []*container
+	m.wanting = m.wanting[:0]
 	for _, c := range m.ordered {
 		if c.wants() || c.flex() && c.limit < c.Max && c.holding(m.now, m.p.Hold) {
-			all = append(all, c)
+			m.wanting = append(m.wanting, c)
 		}
 	}
-	return all
+	return m.wanting
 }
 
 // least is the least growth that is worth a call: a hundredth of the limit. Halves of what is left never come to nothing.
 func (c *container) least() resource.Amount { return c.limit / 100 }
 
-// grow adds a share of its limit to c.
-func (m *Manager) grow(c *container, ratio float64, left resource.Amount, why Reason) {
+// grow adds a share of its limit to c, but not more than half of what is left, and returns how much.
+func (m *Manager) grow(c *container, ratio float64, left resource.Amount, why Reason) resource.Amount {
 	more := min(resource.Amount(float64(c.limit)*ratio), left/2, c.Max-c.limit)
-	if more > c.least() || more > 0 && c.limit+more == c.Max {
-		m.ask(Grow, c, c.limit+more, why)
+	if more <= c.least() && (more <= 0 || c.limit+more != c.Max) {
+		return 0
+	}
+	m.ask(Grow, c, c.limit+more, why)
+	return more
+}
+
+// puffAhead grows containers that will soon be out of memory, while there is plenty, and lends what nobody asks for.
+func (m *Manager) puffAhead() {
+	if m.p.Ahead <= 0 && m.p.Lend <= 0 {
+		return
+	}
+	left, lends := m.left(), m.p.Lend > 0 && m.firstShort() == nil
+	for _, c := range m.ordered {
+		if !c.flex() || !c.read || c.wants() || c.suspended || !c.idle(m.now) || c.limit >= c.Max {
+			continue
+		}
+		why := Reason{Code: NearLimit, A: int64(c.anonymous), B: int64(c.limit)}
+		near := resource.Amount((1 - m.p.Ahead) * float64(c.limit))
+		// What is left must be worth more than this one growth: others may be out of memory any moment.
+		if m.p.Ahead > 0 && c.anonymous >= near && left > c.limit {
+			left -= m.grow(c, m.p.AheadRatio, left, why)
+			c.lastShort, c.everShort = m.now, true
+		} else if spare := max(0, c.limit-c.demand()); lends && spare < m.lent(left+spare)/2 {
+			more := min(m.lent(left+spare)-spare, c.Max-c.limit)
+			if more > c.least() {
+				m.ask(Grow, c, c.limit+more, Reason{Code: RoomToSpare, A: int64(left)})
+				c.lastShort, c.everShort = m.now, true
+				left -= more
+			}
+		}
 	}
 }
 
-// puffAhead grows containers that will soon be out of memory, while there is plenty.
-func (m *Manager) puffAhead() {
-	if m.p.Ahead <= 0 {
-		return
-	}
-	for _, c := range m.ordered {
-		if !c.flex() || !c.read || c.short || c.suspended || !c.idle(m.now) || c.limit >= c.Max {
-			continue
-		}
-		near := resource.Amount((1 - m.p.Ahead) * float64(c.limit))
-		// What is left must be worth more than this one growth: others may be out of memory any moment.
-		if c.anonymous >= near && m.left() > c.limit {
-			m.grow(c, m.p.AheadRatio, m.left(), Reason{Code: NearLimit, A: int64(c.anonymous), B: int64(c.limit)})
-			c.lastShort, c.everShort = m.now, true
-		}
-	}
+// lent is what a container may have above what it holds, of what is left and what it has so already, while nobody is out of
+// memory.
+func (m *Manager) lent(left resource.Amount) resource.Amount {
+	return max(0, resource.Amount(m.p.Lend*float64(left)))
 }
 
 // puffAlone is the baseline KILL.
@@ -106,40 +119,36 @@ func (m *Manager) puffAlone() {
 	}
 }
 
-// exhausted is lines 4 to 9 of Algorithm 1: if the first container is out of memory and the node has none, the last gives
-// way. Before it is killed, containers that come later give what swap can take: the suspended at once, running ones when
-// patience is at an end.
-func (m *Manager) exhausted(candidates []*container) {
-	first, last := candidates[0], candidates[len(candidates)-1]
-	if !first.wants() {
-		return
-	}
+// exhausted is lines 4 to 9 of Algorithm 1: if the first container is out of memory and the node has none, the last is
+// killed.
+func (m *Manager) exhausted(first, last *container) {
 	patient := m.now.Sub(first.shortSince) < m.p.KillPatience
-	if m.p.ReclaimFirst {
-		want := resource.Amount(float64(first.limit)*m.p.PuffRatio) - m.comingFree()
-		if want <= 0 || m.reclaim(want, first, !patient, Reason{Code: NeededByFirst, A: int64(first.Rank)}) > 0 {
-			return
-		}
-	}
+	// Whose place or turn comes of a long suspension kills nobody: the two would kill each other for ever.
+	sparing := m.p.KillSparingly && (first.place.turn > 0 || !m.wouldHelp(first))
 	switch {
-	case first == last:
+	case m.comingFree() > 0:
+	case first == last || sparing:
 		m.letPage(first)
-	case patient || m.comingFree() > 0 || m.p.KillSparingly && m.willEnd(first):
-	case m.p.KillSparingly && (!m.wouldHelp(first) || comparePlaces(m.p.usual(&first.Envelope), m.p.usual(&last.Envelope)) >= 0):
-		m.letPage(first) // whose place or turn comes of a long suspension kills nobody: the two would kill each other for ever
+	case patient:
+		if m.p.KillSparingly {
+			m.letPage(first)
+		}
 	case last.idle(m.now):
 		m.ask(Kill, last, 0, Reason{Code: Exhausted, A: int64(first.Rank)})
 	}
 }
 
-// letPage resumes a container for which nothing more can come, because nothing runs that could end or because it was
-// suspended for too long already: slow is better than for ever. It is not suspended again until its limit changes.
+// letPage lets a container run for which nothing more can come, because nothing runs that could end or because it was
+// suspended for too long already: slow is better than not at all. It is not suspended again until its limit changes.
 func (m *Manager) letPage(c *container) {
-	if !c.suspended || !c.idle(m.now) || !m.settled(c) || c.place.turn == 0 && m.somethingRuns(c) {
-		return
+	switch {
+	case c.place.turn == 0 && m.somethingRuns(c):
+	case c.suspended && c.idle(m.now) && m.settled(c) && c.limit >= c.Min:
+		c.pages = true
+		m.ask(Resume, c, 0, Reason{Code: NothingToWaitFor, A: int64(c.demand()), B: int64(c.limit)})
+	case !c.suspended && m.p.ReclaimFirst:
+		c.pages = true
 	}
-	c.pages = true
-	m.ask(Resume, c, 0, Reason{Code: NothingToWaitFor, A: int64(c.demand()), B: int64(c.limit)})
 }
 
 func (m *Manager) somethingRuns(beside *container) bool {
@@ -151,11 +160,11 @@ func (m *Manager) somethingRuns(beside *container) bool {
 	return false
 }
 
-// willEnd reports whether something runs, other than what comes after first, whose end will free memory: then first can
+// willEnd reports whether something runs or is about to, other than what comes after first, whose end will free memory: then first can
 // wait. REGULAR containers of unknown duration may be services.
 func (m *Manager) willEnd(first *container) bool {
 	for _, c := range m.ordered {
-		if !c.suspended && (c.flex() && byRank(c, first) < 0 || !c.flex() && c.Duration > 0) {
+		if runs := !c.suspended || !c.wants(); runs && (c.flex() && byRank(c, first) < 0 || !c.flex() && c.Duration > 0) {
 			return true
 		}
 	}

@@ -44,6 +44,12 @@ func (r Reason) Words() string {
 		return fmt.Sprintf("needs %s, and only %s of swap may still be used", bytes(r.A), bytes(r.B))
 	case NoFlexLeft:
 		return fmt.Sprintf("needs %s, and FLEX containers can give only %s", bytes(r.A), bytes(r.B))
+	case RoomToSpare:
+		return fmt.Sprintf("nobody is out of memory, and the node has %s left", bytes(r.A))
+	case BelowLeast:
+		return fmt.Sprintf("may hold %s, and must not run with less than %s", bytes(r.A), bytes(r.B))
+	case Found:
+		return "it was found like that"
 	case OthersWait:
 		return fmt.Sprintf("needs %s, and the container of rank %d is out of memory already", bytes(r.A), r.B)
 	}

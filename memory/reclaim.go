@@ -5,16 +5,16 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/timeline"
 )
 
 // serveRequests admits containers that are to start, in the order in which they were asked for, and reclaims memory for
 // those that do not fit (section 4.3.1, Reclaim; lazily: only now).
 func (m *Manager) serveRequests() {
+	short := m.firstShort()
+	free := m.node.Memory - m.Allocated()
 	for len(m.requests) > 0 {
 		r := &m.requests[0]
-		free := m.node.Memory - m.allocated()
-		if short := m.firstShort(); r.Class == cluster.Flex && short != nil && m.p.ReclaimFirst {
+		if r.Class == cluster.Flex && short != nil && m.p.ReclaimFirst {
 			m.answer(Refuse, r.Container, Reason{Code: OthersWait, A: int64(r.Min), B: int64(short.Rank)})
 			m.requests = slices.Delete(m.requests, 0, 1)
 			continue
@@ -22,7 +22,7 @@ func (m *Manager) serveRequests() {
 		if r.Min <= free {
 			m.answer(Admit, r.Container, Reason{Code: Free, A: int64(r.Min)})
 			m.add(&Started{Envelope: r.Envelope})
-			slices.SortFunc(m.ordered, byRank)
+			free -= r.Min
 			m.requests = slices.Delete(m.requests, 0, 1)
 			continue
 		}
@@ -31,9 +31,10 @@ func (m *Manager) serveRequests() {
 			m.requests = slices.Delete(m.requests, 0, 1)
 			continue
 		}
+		m.sort()
 		need := r.Min - free - m.comingFree()
 		if need <= 0 {
-			return // under way
+			break // under way
 		}
 		why, possible := m.couldGive(r, need)
 		if !possible && m.comingFree() == 0 && !m.busyFlex(r) {
@@ -42,10 +43,23 @@ func (m *Manager) serveRequests() {
 			continue
 		}
 		if possible {
-			m.reclaim(need, nil, true, Reason{Code: NeededByOther, A: int64(r.Min)})
+			m.accept(Reason{Code: NeededByOther, A: int64(r.Min)})
 		}
-		return
+		break
 	}
+	m.sort()
+}
+
+// mayTake says what may be taken for a container that is to start. A FLEX one does not make others swap: that would be
+// meaningless (section 4.3.2).
+func (m *Manager) mayTake(r *Request) reach {
+	switch {
+	case r.Class != cluster.Flex:
+		return runningToo
+	case m.p.ReclaimFirst:
+		return untouchedOnly
+	}
+	return nothing
 }
 
 // fit takes back what the node no longer has.
@@ -53,8 +67,9 @@ func (m *Manager) fit() {
 	if m.p.Uncoordinated {
 		return
 	}
-	if over := m.allocated() - m.comingFree() - m.node.Memory; over > 0 {
-		m.reclaim(over, nil, true, Reason{Code: NodeSmaller, A: int64(m.node.Memory)})
+	if over := m.Allocated() - m.comingFree() - m.node.Memory; over > 0 {
+		m.collect(over, nil, runningToo)
+		m.accept(Reason{Code: NodeSmaller, A: int64(m.node.Memory)})
 	}
 }
 
@@ -80,32 +95,39 @@ func (m *Manager) busyFlex(r *Request) bool {
 	return false
 }
 
-// couldGive reports whether FLEX containers could give so much. A FLEX container that is to start does not take from
-// others: that would be meaningless (section 4.3.2).
+// couldGive collects so much from FLEX containers and reports whether they could give it.
 func (m *Manager) couldGive(r *Request, need resource.Amount) (why Reason, possible bool) {
-	var most, swapped resource.Amount
-	if r.Class != cluster.Flex {
-		for _, c := range m.ordered {
-			gives, swaps := c.gives(m.now, 0, c.limit)
-			most, swapped = most+gives, swapped+swaps
+	far := m.mayTake(r)
+	if m.collect(need, nil, far) >= need {
+		return Reason{}, true
+	}
+	var most resource.Amount
+	for _, c := range m.ordered {
+		switch far {
+		case runningToo:
+			gives, _ := m.gives(c, 0, c.limit, false)
+			most += gives
+		case untouchedOnly:
+			most += m.untouched(c)
 		}
 	}
 	if most < need {
 		return Reason{Code: NoFlexLeft, A: int64(r.Min), B: int64(most)}, false
 	}
-	if short := swapped - m.node.SwapFree; short > 0 && most-short < need {
-		return Reason{Code: NoSwapLeft, A: int64(r.Min), B: int64(m.node.SwapFree)}, false
-	}
-	return Reason{}, true
+	return Reason{Code: NoSwapLeft, A: int64(r.Min), B: int64(m.node.SwapFree)}, false
 }
 
-// gives returns how much c could give beside what it gives already, down to its least, and how much would then go to swap in
-// all.
-func (c *container) gives(now timeline.Time, already, need resource.Amount) (gives, swapped resource.Amount) {
-	if !c.flex() || !c.idle(now) || c.limit-already <= c.Min {
+// gives returns how much c could give beside what it gives already, and how much would then go to swap in all. It keeps its
+// least, unless it is squeezed: then it must stand still until it has that again.
+func (m *Manager) gives(c *container, already, need resource.Amount, squeeze bool) (gives, swapped resource.Amount) {
+	if !c.flex() || !c.idle(m.now) {
 		return 0, 0
 	}
-	gives = min(need, c.limit-already-c.Min)
+	least := c.Min
+	if squeeze && c.HeartbeatTimeout == 0 {
+		least = resource.Amount(m.p.Squeeze * float64(c.Min))
+	}
+	gives = max(0, min(need, c.limit-already-least))
 	return gives, max(0, c.anonymous-(c.limit-already-gives))
 }
 
@@ -117,25 +139,59 @@ func (c *container) slack() resource.Amount {
 	return max(0, c.limit-max(c.Min, c.anonymous))
 }
 
+// untouched is what c could give and most likely not miss: what is above the most that it held within Hold, and a little more.
+func (m *Manager) untouched(c *container) resource.Amount {
+	if !c.flex() || !c.read || c.suspended || !c.idle(m.now) {
+		return 0
+	}
+	return max(0, c.limit-max(c.Min, m.fits(c.peak)))
+}
+
+// fits is the limit of a container that holds so much: what it keeps above that (section 4.3.1), and what it would be grown
+// by at once if it had less.
+func (m *Manager) fits(holds resource.Amount) resource.Amount {
+	ahead := resource.Amount(float64(holds) * m.p.Ahead / (1 - m.p.Ahead))
+	return holds + ahead + min(m.p.SlackBytes, resource.Amount(m.p.SlackShare*float64(holds)))
+}
+
+// reach is from whom memory may be taken.
+type reach uint8
+
+const (
+	nothing       reach = iota
+	untouchedOnly       // what containers never touched
+	suspendedToo        // and what those hold that stand still already
+	runningToo          // and those that run, which are suspended for it
+)
+
 // gift is what one container gives.
 type gift struct {
 	from           *container
 	bytes, swapped resource.Amount
+	behind         bool // it comes after the one that it is for
 }
 
-// reclaim lowers limits of FLEX containers until so much comes free: first what nobody uses; then from suspended ones, the
-// last of all first; then, if running ones may be suspended for it, from those. It never takes from those before protect,
-// if that is not nil, nor from REGULAR ones. It returns what will come free.
-func (m *Manager) reclaim(need resource.Amount, protect *container, running bool, why Reason) (freed resource.Amount) {
-	gifts := m.donors(protect)
+// collect finds out who would give how much, until so much would come free: first what nobody uses; then the suspended, the
+// last of all first; then those that run. It takes only what was never touched from those before the one that it is for, and
+// nothing from REGULAR ones. For nil all come after it. It returns what would come free; accept takes it.
+func (m *Manager) collect(need resource.Amount, protect *container, far reach) (freed resource.Amount) {
+	m.gifts = m.gifts[:0]
+	behind := true
+	for i := len(m.ordered) - 1; i >= 0; i-- {
+		if c := m.ordered[i]; c == protect {
+			behind = false
+		} else {
+			m.gifts = append(m.gifts, gift{from: c, behind: behind})
+		}
+	}
 	swapLeft := m.node.SwapFree - m.promisedSwap()
-	take := func(which func(c *container) bool, most func(c *container) resource.Amount) {
-		for i := range gifts {
-			g := &gifts[i]
-			if freed >= need || !which(g.from) {
-				continue
+	take := func(squeeze bool, most func(g *gift) resource.Amount) {
+		for i := range m.gifts {
+			g := &m.gifts[i]
+			if freed >= need {
+				return
 			}
-			more, swapped := g.from.gives(m.now, g.bytes, min(need-freed, most(g.from)))
+			more, swapped := m.gives(g.from, g.bytes, min(need-freed, most(g)), squeeze && protect != nil)
 			if over := swapped - g.swapped - swapLeft; over > 0 {
 				more, swapped = more-over, swapped-over
 			}
@@ -146,34 +202,43 @@ func (m *Manager) reclaim(need resource.Amount, protect *container, running bool
 			g.bytes, g.swapped = g.bytes+more, swapped
 		}
 	}
-	all := func(c *container) resource.Amount { return c.limit }
-	take(func(c *container) bool { return true }, (*container).slack)
-	take(func(c *container) bool { return c.suspended }, all)
-	if running {
-		take(func(c *container) bool { return !c.suspended }, all)
+	if far >= untouchedOnly {
+		take(false, func(g *gift) resource.Amount {
+			if g.behind && far > untouchedOnly {
+				return g.from.slack()
+			}
+			return m.untouched(g.from)
+		})
 	}
-	for _, g := range gifts {
+	if far >= suspendedToo {
+		take(true, func(g *gift) resource.Amount { return g.allIf(g.behind && g.from.suspended) })
+	}
+	if far >= runningToo {
+		take(true, func(g *gift) resource.Amount { return g.allIf(g.behind && !g.from.suspended) })
+	}
+	return freed
+}
+
+// allIf is all that the container has, if it may be taken.
+func (g *gift) allIf(may bool) resource.Amount {
+	if may {
+		return g.from.limit
+	}
+	return 0
+}
+
+// accept takes what was collected.
+func (m *Manager) accept(why Reason) {
+	for _, g := range m.gifts {
 		if g.bytes == 0 {
 			continue
 		}
-		if g.swapped > 0 && !g.from.suspended {
+		if !g.from.suspended && (g.swapped > 0 || g.from.limit-g.bytes < g.from.Min) {
 			g.from.why = why
 			g.from.suspend(m.now)
 		}
 		m.ask(Shrink, g.from, g.from.limit-g.bytes, why)
 	}
-	return freed
-}
-
-// donors are the containers that come after protect, the last first.
-func (m *Manager) donors(protect *container) []gift {
-	var all []gift
-	for i := len(m.ordered) - 1; i >= 0; i-- {
-		if c := m.ordered[i]; protect == nil || byRank(c, protect) > 0 {
-			all = append(all, gift{from: c})
-		}
-	}
-	return all
 }
 
 // promisedSwap is what shrinking under way will still write to swap.

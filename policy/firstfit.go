@@ -258,16 +258,21 @@ func (q *fitQueue) block(b int) []queuedFit {
 
 // firstFit returns the first job whose next task needs no more than is free.
 func (q *fitQueue) firstFit(free resource.Vector) (*cluster.JobState, bool) {
-	for b, least := range q.least {
-		if !least.FitsIn(free) {
+	e, ok := q.fitFrom(0, free)
+	return e.job, ok
+}
+
+// fitFrom is firstFit without the jobs before jobs[at].
+func (q *fitQueue) fitFrom(at int, free resource.Vector) (queuedFit, bool) {
+	for b := at / fitBlock; b < len(q.least); b++ {
+		if !q.least[b].FitsIn(free) {
 			continue
 		}
-		block := q.block(b)
-		for i := range block {
-			if block[i].need.FitsIn(free) {
-				return block[i].job, true
+		for i := max(at, b*fitBlock); i < min(len(q.jobs), (b+1)*fitBlock); i++ {
+			if q.jobs[i].need.FitsIn(free) {
+				return q.jobs[i], true
 			}
 		}
 	}
-	return nil, false
+	return queuedFit{}, false
 }

@@ -68,14 +68,15 @@ type entry struct {
 
 // registry holds every policy by name.
 var registry = map[string]entry{
-	"capacity": {about: "YARN's capacity scheduling: queues with guaranteed and maximum shares", parameters: capacityParameters(), make: newCapacity},
-	"drf":      {about: "dominant resource fairness, with queues in a hierarchy (DRF, H-DRF)", parameters: drfParameters(), make: newDRF},
-	"fifo":     {about: "first come, first served; the first job that does not fit blocks all behind it", make: newFIFO},
-	"fair":     {about: "YARN's fair sharing by memory", parameters: fairParameters("fair", "false"), make: newFair},
-	"srjf":     {about: "shortest remaining job first: the job with the least work left to start is served first (YARN-ME, section 6.2)", make: newSRJF},
-	"static":   {about: "over-provisioned containers: every task gets its peak memory, or a container of one size", parameters: staticParameters(), make: newStatic},
-	"tetris":   {about: "multi-resource packing by peak demands (Tetris, SIGCOMM 2014)", parameters: tetrisParameters(), make: newTetris},
-	"yarn-me":  {about: "fair sharing that under-sizes tasks where that does not delay their job (YARN-ME, Algorithm 1)", parameters: yarnMEParameters(), make: newYarnME},
+	"capacity":   {about: "YARN's capacity scheduling: queues with guaranteed and maximum shares", parameters: capacityParameters(), make: newCapacity},
+	"drf":        {about: "dominant resource fairness, with queues in a hierarchy (DRF, H-DRF)", parameters: drfParameters(), make: newDRF},
+	"fifo":       {about: "first come, first served; the first job that does not fit blocks all behind it", make: newFIFO},
+	"fair":       {about: "YARN's fair sharing by memory", parameters: fairParameters("fair", "false"), make: newFair},
+	"pufferfish": {about: "FLEX containers go where most memory is really left, or wait; for REGULAR ones FLEX containers give back (Pufferfish, section 4.3.2)", parameters: pufferfishParameters(), make: newPufferfish},
+	"srjf":       {about: "shortest remaining job first: the job with the least work left to start is served first (YARN-ME, section 6.2)", make: newSRJF},
+	"static":     {about: "over-provisioned containers: every task gets its peak memory, or a container of one size", parameters: staticParameters(), make: newStatic},
+	"tetris":     {about: "multi-resource packing by peak demands (Tetris, SIGCOMM 2014)", parameters: tetrisParameters(), make: newTetris},
+	"yarn-me":    {about: "fair sharing that under-sizes tasks where that does not delay their job (YARN-ME, Algorithm 1)", parameters: yarnMEParameters(), make: newYarnME},
 }
 
 // Names returns the names of all policies, sorted.

@@ -14,6 +14,9 @@ import (
 	"pgregory.net/rapid"
 )
 
+// twin decides as a policy should, plainly.
+type twin interface{ decide(p *cluster.Plan) }
+
 // slow decides in the plainest way, looking at everything each time. first is what it starts next on a node; if it is not
 // told a node, on the first that has something to start.
 type slow struct {
@@ -185,13 +188,127 @@ func slowAlignment(s *cluster.Stage, n *cluster.NodeState) float64 {
 	return score
 }
 
+// slowPufferfish is pufferfish, from the text of the paper: whoever is first and has a node starts there, and again.
+type slowPufferfish struct {
+	shortest             bool
+	room, stop, quantile float64
+}
+
+func (s *slowPufferfish) decide(p *cluster.Plan) {
+	starts := map[cluster.NodeID]int{}
+	for s.startOne(p, starts) {
+	}
+}
+
+func (s *slowPufferfish) startOne(p *cluster.Plan, starts map[cluster.NodeID]int) bool {
+	for _, j := range runnable(p, s.key) {
+		stage, _ := j.NextStage()
+		flex := flexible(j, stage)
+		reports := func(n *cluster.NodeState) bool {
+			return (p.Heartbeat == 0 || slices.Contains(p.Changes.Heartbeats, n.ID)) && (p.StartsPerHeartbeat == 0 || starts[n.ID] < p.StartsPerHeartbeat)
+		}
+		var nodes []*cluster.NodeState
+		for _, n := range p.Nodes {
+			if s.takes(n, &j.Stages[stage], flex) && (flex || reports(n)) {
+				nodes = append(nodes, n)
+			}
+		}
+		if flex {
+			var counts []int
+			for _, n := range p.Nodes {
+				if !n.Gone {
+					counts = append(counts, breathing(n))
+				}
+			}
+			slices.Sort(counts)
+			few := func(n *cluster.NodeState) bool { return breathing(n) <= counts[int(s.quantile*float64(len(counts)-1))] }
+			slices.SortStableFunc(nodes, func(a, b *cluster.NodeState) int {
+				switch {
+				case few(a) == few(b):
+					return 0
+				case few(a):
+					return -1
+				}
+				return 1
+			})
+			if len(nodes) > 0 && few(nodes[0]) {
+				nodes = slices.DeleteFunc(nodes, func(n *cluster.NodeState) bool { return !few(n) })
+			}
+		}
+		most := resource.Amount(math.MinInt64)
+		for _, n := range nodes {
+			most = max(most, n.Available())
+		}
+		nodes = slices.DeleteFunc(nodes, func(n *cluster.NodeState) bool { return n.Available() < most })
+		local := func(n *cluster.NodeState) bool { return slices.Contains(j.Stages[stage].DataOn, n.Name) }
+		if slices.ContainsFunc(nodes, local) {
+			nodes = slices.DeleteFunc(nodes, func(n *cluster.NodeState) bool { return !local(n) })
+		}
+		best := slices.IndexFunc(nodes, reports)
+		if best < 0 {
+			continue
+		}
+		n := nodes[best]
+		starts[n.ID]++
+		p.Start(j, stage, n, j.Stages[stage].Ideal[resource.Memory], cluster.Because(cluster.Fits))
+		return true
+	}
+	return false
+}
+
+func (s *slowPufferfish) takes(n *cluster.NodeState, stage *cluster.Stage, flex bool) bool {
+	if n.Gone || !stage.Ideal.FitsIn(n.Free) {
+		return false
+	}
+	memory := float64(n.Capacity[resource.Memory])
+	return !flex || float64(stage.Ideal[resource.Memory])*s.room <= float64(n.Available())-memory+s.stop*memory
+}
+
+// key is 0, or how long the job takes at least.
+func (s *slowPufferfish) key(j *cluster.JobState) float64 {
+	longest := 0.0
+	for i := range j.Stages {
+		end := 0.0
+		for _, k := range append(slices.Clone(j.Stages[i].Parents), i) { // no stage has parents that have parents
+			switch d := j.Stages[k].Duration.Seconds(); {
+			case j.Stages[k].Coordinator:
+			case d == 0:
+				end = math.Inf(1)
+			default:
+				end += d
+			}
+		}
+		longest = max(longest, end)
+	}
+	if !s.shortest {
+		return 0
+	}
+	return longest
+}
+
+func flexible(j *cluster.JobState, stage int) bool {
+	return j.Class == cluster.Flex && !j.Stages[stage].Coordinator
+}
+
+func breathing(n *cluster.NodeState) (count int) {
+	for _, t := range n.Tasks {
+		if flexible(t.Job, int(t.ID.Stage)) {
+			count++
+		}
+	}
+	return count
+}
+
 // TestFastAndSlowStartTheSame lets a fast policy and its plain twin live through the same random events: they must start
 // the same tasks on the same nodes, in the same order.
 func TestFastAndSlowStartTheSame(t *testing.T) {
 	for _, c := range []struct {
 		policy, settings string
-		twin             *slow
+		twin             twin
 	}{
+		{"pufferfish", "", &slowPufferfish{room: 1, stop: 1, quantile: 1}},
+		{"pufferfish", "order=sjf room=2", &slowPufferfish{shortest: true, room: 2, stop: 1, quantile: 1}},
+		{"pufferfish", "room=2 stop=0.8 count-quantile=0.1", &slowPufferfish{room: 2, stop: 0.8, quantile: 0.1}},
 		{"srjf", "", slowFirstFit(remainingWork, 0, false)},
 		{"static", "", slowFirstFit(fairKey, 0, false)},
 		{"static", "memory=5GB", slowFirstFit(fairKey, 5*resource.GB, false)},
@@ -243,9 +360,16 @@ func (s *side) starts(t *rapid.T) string {
 	return text
 }
 
-func liveTogether(t *rapid.T, fast Policy, twin *slow) {
+func liveTogether(t *rapid.T, fast Policy, twin twin) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	a, b := newSide(), newSide()
+	_, whole := twin.(*slowPufferfish) // it knows coordinators and heartbeats
+	if whole && number("heartbeats", 0, 1) == 1 {
+		starts := number("starts", 0, 2)
+		for _, s := range []*side{a, b} {
+			s.snapshot.Heartbeat, s.snapshot.StartsPerHeartbeat = 1, starts
+		}
+	}
 	begin := func(now timeline.Time) {
 		a.plan.Reset(now)
 		b.plan.Reset(now)
@@ -269,10 +393,10 @@ func liveTogether(t *rapid.T, fast Policy, twin *slow) {
 	}
 	begin(0)
 	for i := range number("nodes", 1, 4) {
-		capacity := resource.Of(resource.Amount(number("cores", 2, 8))*resource.Core, resource.Amount(number("memory", 6, 10))*resource.GB)
+		capacity := resource.Of(resource.Amount(number("cores", 2, 8))*resource.Core, resource.Amount(number("memory", 8, 10))*resource.GB)
 		capacity[resource.Disk] = resource.Amount(number("disk", 0, 2)) * 100 * resource.MB
 		capacity[resource.Network] = resource.Amount(number("network", 0, 1)) * 100 * resource.MB
-		apply(0, cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: cluster.NodeID(i), Capacity: capacity}})
+		apply(0, cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprintf("n%d", i), Capacity: capacity}})
 	}
 	apply(0, cluster.Event{Kind: cluster.Synced})
 	decide(0)
@@ -288,8 +412,16 @@ func liveTogether(t *rapid.T, fast Policy, twin *slow) {
 					continue
 				}
 				vary(t, e.NewJob)
+				if first := &e.NewJob.Stages[0]; whole && first.Tasks == 1 && number("coordinator", 0, 3) == 0 {
+					first.Coordinator = true
+				}
 			}
 			apply(now, e)
+		}
+		for _, n := range a.snapshot.Nodes {
+			if a.snapshot.Heartbeat > 0 && !n.Gone && number("beat", 0, 1) == 1 {
+				apply(now, cluster.Event{Kind: cluster.Heartbeat, Node: n.ID})
+			}
 		}
 		decide(now)
 	}
@@ -298,9 +430,13 @@ func liveTogether(t *rapid.T, fast Policy, twin *slow) {
 // vary makes the stages of a job ask for all resources, and for runs of different or unknown length.
 func vary(t *rapid.T, j *cluster.Job) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
+	j.Class = cluster.Class(number("class", 0, 1))
 	for i := range j.Stages {
 		s := &j.Stages[i]
 		s.Duration = timeline.Seconds(float64(number("run", 0, 9))).Sub(0)
+		for range number("data", 0, 2) {
+			s.DataOn = append(s.DataOn, fmt.Sprintf("n%d", number("data on", 0, 4)))
+		}
 		s.Ideal[resource.CPU] = resource.Amount(number("cpu", 0, 3)) * resource.Core
 		if number("bandwidth", 0, 2) == 0 {
 			s.Ideal[resource.Disk] = resource.Amount(number("disk", 0, 2)) * 40 * resource.MB

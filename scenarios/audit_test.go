@@ -23,6 +23,7 @@ type auditor struct {
 	nodes  map[cluster.NodeID]cluster.Node
 	kept   map[cluster.NodeID]cluster.JobID // reservations
 	jobs   map[cluster.JobID]*auditedJob
+	holds  map[cluster.NodeID]resource.Amount // what containers may hold, as last reported
 	err    error
 }
 
@@ -54,7 +55,7 @@ const (
 
 // audit returns the first thing in h that must never be.
 func audit(s *scenario, c choice, h *history) error {
-	a := &auditor{s: s, c: c, nodes: map[cluster.NodeID]cluster.Node{}, kept: map[cluster.NodeID]cluster.JobID{}, jobs: map[cluster.JobID]*auditedJob{}}
+	a := &auditor{s: s, c: c, nodes: map[cluster.NodeID]cluster.Node{}, kept: map[cluster.NodeID]cluster.JobID{}, jobs: map[cluster.JobID]*auditedJob{}, holds: map[cluster.NodeID]resource.Amount{}}
 	synced := false
 	for i := range h.steps {
 		step := &h.steps[i]
@@ -119,6 +120,8 @@ func (a *auditor) event(e *cluster.Event) {
 		a.jobs[j.ID] = j
 	case cluster.JobCancelled:
 		a.stop(a.jobs[e.Job])
+	case cluster.NodeMemory:
+		a.holds[e.Node] = e.Held
 	case cluster.DecisionDone:
 		t := a.task(e.Task)
 		if t.state != booked {
@@ -266,6 +269,9 @@ func (a *auditor) start(d *cluster.Decision) {
 	if a.c.name == "capacity" || a.c.name == "drf" {
 		a.servesQueues(d, j, kept)
 	}
+	if a.c.name == "pufferfish" {
+		a.knowsWhatIsLeft(d, j.Class)
+	}
 	t.state, t.node, t.grant = booked, d.Node, d.Grant
 }
 
@@ -384,7 +390,7 @@ func (a *auditor) conserving() {
 		}
 		need, started := a.need(&j.Stages[stage])
 		for _, n := range a.nodes {
-			if started && need.FitsIn(a.free(n)) {
+			if started && need.FitsIn(a.free(n)) && (a.c.name != "pufferfish" || j.Class == cluster.Regular || a.leaves(n, need)) {
 				a.fail("a task of job %s stage %d waits, but fits on node %s", j.Name, stage, n.Name)
 			}
 		}
@@ -445,7 +451,7 @@ func (a *auditor) everyoneFits() bool {
 			need, started := a.need(&stage)
 			fits := false
 			for _, n := range a.nodes {
-				fits = fits || started && need.Add(coordinators).FitsIn(n.Capacity)
+				fits = fits || started && need.Add(coordinators).FitsIn(n.Capacity) && (a.c.name != "pufferfish" || a.holds[n.ID] == 0)
 			}
 			if !fits {
 				return false

@@ -104,12 +104,14 @@ func (p *parser) line(line string) error {
 		p.failure(name)
 	case "leave":
 		p.departure(name)
+	case "holds":
+		p.s.reports = append(p.s.reports, report{p.findNode(name), p.time("at"), p.amount("memory", "", resource.ParseMemory)})
 	case "show":
 		if p.s.showTasks = true; name != "tasks" {
 			p.fail("show %q: must be tasks", name)
 		}
 	default:
-		return fmt.Errorf("%q: must be one of nodes, policy, heartbeat, coordinator, job, stage, cancel, fail, leave, show", kind)
+		return fmt.Errorf("%q: must be one of nodes, policy, heartbeat, coordinator, job, stage, cancel, fail, leave, holds, show", kind)
 	}
 	for key := range p.keys {
 		p.fail("%s %s: is not a key that it knows", kind, key)
@@ -222,6 +224,9 @@ func (p *parser) job(name string) {
 	}
 	j.Weight = w
 	j.Queue, j.Owner = p.text("queue", ""), p.text("owner", "")
+	if err := j.Class.UnmarshalText([]byte(p.text("class", ""))); err != nil {
+		p.fail("%w", err)
+	}
 	p.s.jobs, p.after = append(p.s.jobs, j), append(p.after, nil)
 	if len(p.keys) > 0 {
 		p.stage("")
@@ -249,6 +254,9 @@ func (p *parser) stage(name string) {
 	}
 	if really == 0 {
 		p.fail("stage %q: run or really must be given", name)
+	}
+	if data := p.text("data", ""); data != "" {
+		s.DataOn = strings.Split(data, ",")
 	}
 	var parents []string
 	if after := p.text("after", ""); after != "" {
@@ -323,11 +331,15 @@ func (p *parser) failure(name string) {
 }
 
 func (p *parser) departure(name string) {
+	p.s.departures = append(p.s.departures, departure{p.findNode(name), p.time("at")})
+}
+
+func (p *parser) findNode(name string) cluster.NodeID {
 	i := slices.IndexFunc(p.s.nodes, func(n cluster.Node) bool { return n.Name == name })
 	if i < 0 {
 		p.fail("node %q: there is none above of that name", name)
 	}
-	p.s.departures = append(p.s.departures, departure{cluster.NodeID(i), p.time("at")})
+	return cluster.NodeID(i)
 }
 
 // finish checks what no line alone can tell.
@@ -341,7 +353,7 @@ func (p *parser) finish() error {
 	case s.coordinates > 0 && s.heartbeat == 0:
 		return fmt.Errorf("coordinator: needs a heartbeat")
 	case s.heartbeat > 0 && !s.simulable():
-		return fmt.Errorf("heartbeat: cannot be had together with cancel, fail or leave")
+		return fmt.Errorf("heartbeat: cannot be had together with cancel, fail, leave, holds or class=flex")
 	}
 	for i := range s.jobs {
 		j := &s.jobs[i]
@@ -392,6 +404,9 @@ func TestParseErrors(t *testing.T) {
 		{"job A memory=1GB run=1s\nfail A.0\n", "after: must be given"},
 		{"job A memory=1GB run=1s\nfail A.0 after=1s outcome=lost\n", `outcome "lost": must be failed or out-of-memory`},
 		{"leave n1 at=1s\n", `node "n1": there is none above`},
+		{"holds n1 memory=1GB\n", `node "n1": there is none above`},
+		{node + "holds n1 at=1s\n", `memory: memory "" is empty`},
+		{"job A class=free\n", `class "free": must be regular or flex`},
 		{"show nothing\n", `show "nothing": must be tasks`},
 		{node + "policy fifo\njob A\n----\n", `job "A": must have at least one stage`},
 		{node + "policy fifo\njob A\nstage a after=b memory=1GB run=1s\n----\n", `job "A" stage "a" after "b": there is no such stage`},

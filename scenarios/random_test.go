@@ -31,6 +31,9 @@ var choices = []choice{
 	made("fair", "reservations", "false"),
 	made("fair", "gaps", "true"),
 	made("fair", "gaps", "false"),
+	made("pufferfish"),
+	made("pufferfish", "order", "sjf"),
+	made("pufferfish", "room", "2", "stop", "0.8", "count-quantile", "0.1"),
 	made("srjf"),
 	made("static"),
 	made("static", "order", "fifo"),
@@ -182,6 +185,9 @@ func draw(t *rapid.T) *scenario {
 	if s.heartbeat == 0 && oneIn("accidents", 3) {
 		s.drawAccidents(t)
 	}
+	if s.heartbeat == 0 && oneIn("breathing", 4) {
+		s.drawBreathing(t)
+	}
 	return s
 }
 
@@ -234,6 +240,18 @@ func (s *scenario) drawAccidents(t *rapid.T) {
 	}
 }
 
+// drawBreathing makes jobs FLEX, and tells now and then how far their containers have grown or shrunk.
+func (s *scenario) drawBreathing(t *rapid.T) {
+	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
+	for i := range s.jobs {
+		s.jobs[i].Class = cluster.Class(number("class", 0, 1))
+	}
+	for range number("reports", 0, 8) {
+		s.reports = append(s.reports, report{cluster.NodeID(number("reporting", 0, len(s.nodes)-1)), timeline.Seconds(float64(number("reported at", 0, 150))),
+			resource.Amount(number("held", 0, 10)) * resource.GB})
+	}
+}
+
 // String prints s for whoever has to find out what is wrong.
 func (s *scenario) String() string {
 	var out strings.Builder
@@ -243,12 +261,12 @@ func (s *scenario) String() string {
 	fmt.Fprintf(&out, "heartbeat %v starts=%d coordinator %v %v\n", s.heartbeat, s.starts, s.coordinates, s.coordinator)
 	for i := range s.jobs {
 		j := &s.jobs[i]
-		fmt.Fprintf(&out, "job %s at=%s weight=%v attempts=%d\n", j.Name, seconds(j.Submitted), j.Weight, j.MaxAttempts)
+		fmt.Fprintf(&out, "job %s at=%s weight=%v attempts=%d class=%s\n", j.Name, seconds(j.Submitted), j.Weight, j.MaxAttempts, j.Class)
 		for k := range j.Stages {
 			fmt.Fprintf(&out, "  stage tasks=%d after=%v needs %v min=%d run=%v really=%v penalty=%v spill=%d\n", j.Stages[k].Tasks, j.Stages[k].Parents,
 				j.Stages[k].Ideal, j.Stages[k].MinMemory, j.Stages[k].Duration, j.really[k], j.Stages[k].Elasticity, j.Stages[k].Elasticity.DiskRate)
 		}
 	}
-	fmt.Fprintf(&out, "cancel %v fail %v leave %v\n", s.cancellations, s.failures, s.departures)
+	fmt.Fprintf(&out, "cancel %v fail %v leave %v holds %v\n", s.cancellations, s.failures, s.departures, s.reports)
 	return out.String()
 }

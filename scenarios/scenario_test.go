@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,12 +29,13 @@ var rewrite = flag.Bool("rewrite", false, "write the decisions that were taken i
 //	policy fair reservations=false               repeated, the scenario is played once under each
 //	heartbeat 1s starts=1                        nodes work by heartbeats
 //	coordinator 1s cores=1 memory=1GB            jobs have coordinators with heartbeats of their own
-//	job A at=10s weight=2 attempts=3 queue=a.b owner=ada   its stages follow, or are said on the same line if it has one
+//	job A at=10s weight=2 attempts=3 queue=a.b owner=ada class=flex   its stages follow, or are said on the same line if it has one
 //	stage map tasks=3 cores=1 memory=6GB disk=10MB/s min=1GB penalty=sawtooth:2 spill=50MB/s run=100s really=120s
-//	stage reduce after=map ...
+//	stage reduce after=map data=n1,n2 ...         nodes that hold its data
 //	cancel A at=30s
 //	fail A.map.1 after=5s runs=2 outcome=out-of-memory
 //	leave n2 at=50s
+//	holds n1 at=20s memory=8GB                   the containers of a node may hold this much
 //	show tasks                                   when and where each task ran is listed too
 //
 // Cores are 1, and penalty none, unless said otherwise; run without a value is unknown, and really is as run.
@@ -86,6 +88,7 @@ type scenario struct {
 	cancellations []cancellation
 	failures      []failure
 	departures    []departure
+	reports       []report
 	showTasks     bool
 }
 
@@ -129,9 +132,18 @@ type departure struct {
 	at   timeline.Time
 }
 
-// simulable reports whether the simulator knows all that happens in s: it has no accidents.
+// report tells how much memory the containers of a node may hold.
+type report struct {
+	node cluster.NodeID
+	at   timeline.Time
+	held resource.Amount
+}
+
+// simulable reports whether the simulator knows all that happens in s: it has no accidents, and its FLEX containers grow by
+// themselves.
 func (s *scenario) simulable() bool {
-	return len(s.cancellations)+len(s.failures)+len(s.departures) == 0
+	flex := slices.ContainsFunc(s.jobs, func(j plannedJob) bool { return j.Class == cluster.Flex })
+	return len(s.cancellations)+len(s.failures)+len(s.departures)+len(s.reports) == 0 && !flex
 }
 
 // live reports whether a live driver can run s: it knows no heartbeats.

@@ -48,6 +48,14 @@ func newWorld(s *scenario) *world {
 	for _, d := range s.departures {
 		w.enter(d.at, func() { w.leave(d.node) })
 	}
+	gone := func(n cluster.NodeID, at timeline.Time) bool {
+		return slices.ContainsFunc(s.departures, func(d departure) bool { return d.node == n && d.at <= at })
+	}
+	for _, r := range s.reports {
+		if !gone(r.node, r.at) {
+			w.enter(r.at, func() { w.say(cluster.Event{Kind: cluster.NodeMemory, Node: r.node, Held: r.held}) })
+		}
+	}
 	return w
 }
 

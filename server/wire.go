@@ -65,6 +65,7 @@ type StageSpec struct {
 	MinMemory  int64               `json:"min_memory_bytes,omitempty" doc:"0 takes it from the profile, else is the ideal memory"`
 	MaxMemory  int64               `json:"max_memory_bytes,omitempty" doc:"the most a container of class flex may hold; 0 is what its node has"`
 	Heartbeat  int64               `json:"heartbeat_timeout_ns,omitempty" doc:"how long programs of a flex container may be silent; 0 is for ever"`
+	DataOn     []string            `json:"data_on,omitempty" doc:"names of nodes that hold the stage's data, a wish"`
 	Disk       int64               `json:"disk_bytes_per_s,omitempty"`
 	Network    int64               `json:"network_bytes_per_s,omitempty"`
 	Duration   int64               `json:"duration_ns,omitempty" doc:"estimated run time at ideal memory; 0 is unknown"`
@@ -83,7 +84,7 @@ func SubmissionOf(j *trace.Job, env []string, dir string) Submission {
 		to := StageSpec{
 			Name: from.Name, Tasks: from.Tasks, Parents: from.Parents,
 			CPU: int64(from.Ideal[resource.CPU]), Memory: int64(from.Ideal[resource.Memory]), MinMemory: int64(from.MinMemory),
-			MaxMemory: int64(from.MaxMemory), Heartbeat: int64(from.HeartbeatTimeout),
+			MaxMemory: int64(from.MaxMemory), Heartbeat: int64(from.HeartbeatTimeout), DataOn: from.DataOn,
 			Disk: int64(from.Ideal[resource.Disk]), Network: int64(from.Ideal[resource.Network]), Duration: int64(from.Duration),
 		}
 		if from.Elasticity.Kind != cluster.NotElastic {
@@ -110,7 +111,7 @@ func (s *Submission) live(caller cluster.Credentials) (live.Submission, error) {
 	for i, from := range s.Stages {
 		to := cluster.Stage{
 			Name: from.Name, Tasks: from.Tasks, Parents: from.Parents, MinMemory: resource.Amount(from.MinMemory),
-			MaxMemory: resource.Amount(from.MaxMemory), HeartbeatTimeout: time.Duration(from.Heartbeat),
+			MaxMemory: resource.Amount(from.MaxMemory), HeartbeatTimeout: time.Duration(from.Heartbeat), DataOn: from.DataOn,
 			Ideal: resource.Vector{resource.CPU: resource.Amount(from.CPU), resource.Memory: resource.Amount(from.Memory),
 				resource.Disk: resource.Amount(from.Disk), resource.Network: resource.Amount(from.Network)},
 			Duration: time.Duration(from.Duration),

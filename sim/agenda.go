@@ -55,6 +55,9 @@ const (
 	dying                          // a task, of what its fate says
 	killed                         // a task
 	struck                         // the cluster, by an incident
+	kept                           // containers' memory, by the manager of a node
+	moved                          // the first pages in the queue of a node's swap device
+	ordered                        // what a memory manager wants of the container of a task
 )
 
 func (e *item) before(f *item) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }

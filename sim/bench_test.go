@@ -2,17 +2,21 @@ package sim
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/trace"
 )
 
@@ -91,6 +95,69 @@ func BenchmarkScale(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkFlex runs FLEX jobs whose memory rises in steps, six to a node, on the cluster of Pufferfish section 5.1 and on a
+// larger one.
+func BenchmarkFlex(b *testing.B) {
+	for _, m := range []struct {
+		name    string
+		manager memory.Parameters
+	}{{"default", memory.Default()}, {"paper", memory.Paper()}} {
+		for _, name := range []string{"fair", "pufferfish"} {
+			for _, size := range []struct{ nodes, jobs int }{{26, 178}, {1000, 6000}} {
+				b.Run(fmt.Sprintf("%s/%s/nodes=%d/jobs=%d", m.name, name, size.nodes, size.jobs), func(b *testing.B) {
+					c := Config{Nodes: Uniform(size.nodes, resource.Of(32*resource.Core, 120*resource.GB)),
+						Flex:    Flex{Manager: m.manager, Look: m.manager.Interval},
+						Machine: Machine{Swap: 1000 * resource.GB, SwapSpeed: SSDSwapSpeed, Paging: SSDPaging}}
+					benchmarkFlex(b, c, name, risingWorkload(size.jobs))
+				})
+			}
+		}
+	}
+}
+
+func benchmarkFlex(b *testing.B, c Config, name string, w *trace.Workload) {
+	before, events := processorTime(b), int64(0)
+	for b.Loop() {
+		p, err := policy.New(name, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		r, err := Run(c, w, p)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if left := r.Unfinished(); len(left) > 0 {
+			b.Fatalf("%d jobs do not end: %s", len(left), left[0].Stuck)
+		}
+		events += r.Events
+	}
+	cpu := processorTime(b) - before
+	b.ReportMetric(float64(events)/float64(b.N), "events")
+	b.ReportMetric(float64(cpu)/float64(events), "cpu-ns/event")
+	b.ReportMetric(cpu.Seconds()/float64(b.N), "cpu-s")
+}
+
+// risingWorkload has FLEX jobs of two minutes to an hour whose working sets rise from 4 GB to up to 61, in 20 steps, six per
+// node and hour.
+func risingWorkload(jobs int) *trace.Workload {
+	random := rand.New(rand.NewPCG(1, 2))
+	w := &trace.Workload{}
+	for i := range jobs {
+		most := resource.Amount(8+random.IntN(54)) * resource.GB
+		length := time.Duration(2+random.IntN(58)) * time.Minute
+		var phases []trace.Phase
+		for step := range resource.Amount(20) {
+			phases = append(phases, trace.Phase{Duration: length / 20, Demand: resource.Of(4*resource.Core, 4*resource.GB+(most-4*resource.GB)*step/19)})
+		}
+		w.Jobs = append(w.Jobs, trace.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("job", i+1), Class: cluster.Flex,
+			Submitted: timeline.Seconds(random.Float64() * 3600), MaxAttempts: 4,
+			Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(4*resource.Core, 4*resource.GB), Duration: length}}},
+			Truth: []trace.StageTruth{{Phases: phases}}})
+	}
+	slices.SortFunc(w.Jobs, func(a, b trace.Job) int { return int(a.Submitted - b.Submitted) })
+	return w
 }
 
 func scaledWorkload(b *testing.B, jobs int) *trace.Workload {

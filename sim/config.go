@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 )
@@ -30,6 +31,8 @@ type Config struct {
 	// run.
 	Startup Startup
 
+	// Flex is how the memory of FLEX containers is managed, in workloads that have such.
+	Flex Flex
 	// Machine is what the nodes make of too much demand.
 	Machine Machine
 	// KillDelay is how long a task lives on after a kill decision.
@@ -43,6 +46,10 @@ type Config struct {
 	Series SeriesOptions
 	// Observe, if not nil, is told every step. The slices are valid during the call.
 	Observe func(now timeline.Time, events []cluster.Event, decisions []cluster.Decision)
+	// ObserveMemory, if not nil, is told what the memory managers want, ObserveContainers every change of what a container
+	// on a node with one may hold and holds.
+	ObserveMemory     func(now timeline.Time, node cluster.NodeID, a memory.Action)
+	ObserveContainers func(ContainerMemory)
 	// Progress, if not nil, is told now and then how many jobs have ended.
 	Progress func(ended, jobs int, now timeline.Time)
 }
@@ -96,6 +103,9 @@ func (c *Config) Check() error {
 		return err
 	}
 	if err := c.Machine.check(); err != nil {
+		return err
+	}
+	if err := c.Flex.check(); err != nil {
 		return err
 	}
 	if err := c.Series.check(); err != nil {

@@ -19,7 +19,7 @@ func (d *direct) started(t *task) {
 func (d *direct) gaveBack(cluster.NodeID) {}
 
 func (d *direct) handle(i item) {
-	if t := d.tasks[i.who]; i.what == launched && !t.ended() {
+	if t := d.tasks[i.who]; i.what == launched && !t.ended() && d.mayLaunch(t) {
 		d.launch(t)
 	}
 }
@@ -40,3 +40,7 @@ func (d *direct) left(cluster.NodeID)   {}
 func (d *direct) lost(*task)            {}
 func (d *direct) joined(cluster.NodeID) {}
 func (d *direct) freed()                {}
+
+func (d *direct) memory(n cluster.NodeID) {
+	d.stepOne(d.held(n))
+}

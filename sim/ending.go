@@ -36,12 +36,11 @@ func (r *run) stop(t *task, how cluster.Outcome) {
 	if t.ordered {
 		r.giveUp(t, how)
 	}
+	r.letGo(t)
+	r.still = 0
 	t.result.Finished, t.result.Outcome = r.now, how
-	r.used.change(r.now, -t.grant[resource.Memory])
-	if r.recorder != nil {
-		r.recorder.change(r.now, ofGranted, t.grant, resource.Vector{})
-		r.use(t, resource.Vector{})
-	}
+	r.grant(r.heldBy(t), resource.Vector{})
+	r.use(t, resource.Vector{})
 	if r.fluid && t.launched && !t.result.Coordinator {
 		r.vacate(t)
 	}

@@ -20,7 +20,7 @@ import (
 type heartbeats struct {
 	*run
 	nodes []beatingNode
-	// limits says that an end on one node can let a task start on any other.
+	// limits says that an end on one node, or what its containers may hold, can let a task start on any other.
 	limits bool
 	// after are launches and ends that a coordinator's heartbeat causes; they happen right after it.
 	after []item
@@ -126,7 +126,7 @@ func (h *heartbeats) handle(i item) {
 		}
 		h.after = h.after[:0]
 	case launched:
-		if t := h.tasks[i.who]; !t.ended() {
+		if t := h.tasks[i.who]; !t.ended() && h.mayLaunch(t) {
 			h.nodes[t.node].booked--
 			h.launch(t)
 			if t.result.Coordinator { // its job can be served from now on
@@ -153,12 +153,18 @@ func (h *heartbeats) beat(id cluster.NodeID) {
 		h.release(t)
 	}
 	n.ended, n.started = n.ended[:0], 0
+	grew := h.keepers != nil && h.keepers[id].held != h.keepers[id].reported
+	if grew {
+		events = append(events, h.held(id))
+	}
 	h.events = append(events, cluster.Event{Kind: cluster.Heartbeat, Node: id})
 	h.step(h.events)
 	if h.waiting > 0 && (n.started > 0 || n.booked > 0) {
 		h.wakeNode(id)
 	}
-	if h.limits && h.waiting > 0 && len(ended) > 0 || slices.ContainsFunc(ended, h.opensBarrier) {
+	// Where memory is managed, what starts or grows here can make another node the best.
+	changed := len(ended) > 0 || grew || h.keepers != nil && n.started > 0
+	if h.limits && h.waiting > 0 && changed || slices.ContainsFunc(ended, h.opensBarrier) {
 		h.wakeAllNodes()
 	}
 	if inVain {
@@ -254,6 +260,8 @@ func (h *heartbeats) started(t *task) {
 	}
 	h.wakeMaster(t.job)
 }
+
+func (h *heartbeats) memory(n cluster.NodeID) { h.wakeNode(n) }
 
 func (h *heartbeats) gaveBack(n cluster.NodeID) { h.wakeNode(n) }
 

@@ -108,17 +108,21 @@ func TestPoliciesSeeNoTruth(t *testing.T) {
 			watch := &spy{Policy: p}
 			c := sim.Config{Nodes: sim.Uniform(2, vector(2, 4, 100, 100)), Machine: sim.Machine{Swap: sentinel, Paging: sim.SSDPaging}}
 			a.Apply(&c)
-			job := oneStage(1, 2, truthOfSentinels())
-			other := oneStage(2, 2, trace.StageTruth{})
-			other.After = 0
-			if _, err := sim.Run(c, &trace.Workload{Jobs: []trace.Job{job, other}}, watch); err != nil {
-				t.Fatal(err)
-			}
-			if watch.looks < 3 {
-				t.Errorf("%s was asked %d times", name, watch.looks)
-			}
-			for _, what := range watch.found {
-				t.Errorf("%s: %s", name, what)
+			for _, class := range []cluster.Class{cluster.Regular, cluster.Flex} {
+				job := oneStage(1, 2, truthOfSentinels())
+				job.Class = class
+				other := oneStage(2, 2, trace.StageTruth{})
+				other.After = 0
+				if _, err := sim.Run(c, &trace.Workload{Jobs: []trace.Job{job, other}}, watch); err != nil {
+					t.Fatal(err)
+				}
+				if watch.looks < 3 {
+					t.Errorf("%s was asked %d times", name, watch.looks)
+				}
+				for _, what := range watch.found {
+					t.Errorf("%s, %v: %s", name, class, what)
+				}
+				watch.looks = 0
 			}
 		}
 	}

@@ -46,6 +46,9 @@ func (r *run) loseNode(id cluster.NodeID) {
 	if int(id) >= len(nodes) || nodes[id].Gone {
 		return
 	}
+	if r.keepers != nil {
+		r.keepers[id].gone = true
+	}
 	var lost []*task
 	events := r.events[:0]
 	for _, t := range nodes[id].Tasks {
@@ -85,6 +88,9 @@ func (r *run) joinNode(n cluster.Node) {
 	r.recorder.change(r.now, ofCapacity, resource.Vector{}, n.Capacity)
 	if r.fluid {
 		r.places = append(r.places, r.newPlace(&n))
+	}
+	if r.keepers != nil {
+		r.err = r.addKeeper(&n)
 	}
 	r.protocol.joined(n.ID)
 	r.stepOne(cluster.Event{Kind: cluster.NodeJoined, NewNode: &n})

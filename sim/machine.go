@@ -14,7 +14,13 @@ type Machine struct {
 	Disk, Network Loss
 	// Swap is how much of its containers' memory a node can hold on its swap device, bytes. Without, or when it is full, a
 	// working set above the grant is an out-of-memory kill.
-	Swap       resource.Amount
+	Swap resource.Amount
+	// SwapSpeed is how fast pages of FLEX containers go to the swap device and come back, bytes per second, one transfer
+	// after the other; 0: at once.
+	SwapSpeed resource.Amount
+	// FaultShare is how fast pages come back that the programs themselves touch, one by one, as a share of SwapSpeed, 0 to 1; 0
+	// counts as 1.
+	FaultShare float64
 	Paging     Paging
 	Collection Collection
 }
@@ -22,10 +28,21 @@ type Machine struct {
 // machines are the kinds of nodes that can be had by name.
 var machines = map[string]Machine{
 	"ideal":    {},
-	"hdd":      {Disk: HDDLoss, Network: IncastLoss, Paging: HDDPaging, Collection: JVMCollection},
-	"ssd":      {Disk: SSDLoss, Network: IncastLoss, Paging: SSDPaging, Collection: JVMCollection},
-	"measured": {Disk: SSDLoss, Network: IncastLoss, Paging: must(MeasuredPaging("merge")), Collection: JVMCollection},
+	"hdd":      {Disk: HDDLoss, Network: IncastLoss, SwapSpeed: HDDSwapSpeed, FaultShare: MeasuredFaultShare, Paging: HDDPaging, Collection: JVMCollection},
+	"ssd":      {Disk: SSDLoss, Network: IncastLoss, SwapSpeed: SSDSwapSpeed, FaultShare: MeasuredFaultShare, Paging: SSDPaging, Collection: JVMCollection},
+	"measured": {Disk: SSDLoss, Network: IncastLoss, SwapSpeed: MeasuredSwapSpeed, FaultShare: MeasuredFaultShare, Paging: must(MeasuredPaging("merge")), Collection: JVMCollection},
 }
+
+// How fast pages go to a swap device and come back, in large pieces, bytes per second.
+const (
+	HDDSwapSpeed = 110 * resource.MB // assumed: as fast as the 7200 rpm disks of Prophet section IV
+	SSDSwapSpeed = 2 * resource.GB   // Pufferfish section 5.4: 1 GB is reclaimed in 0.5 s
+	// MeasuredSwapSpeed is what a swap file on the machine of MeasuredPaging did: 1.4 to 1.5 GB a second out, 1.5 to 2.2 back.
+	MeasuredSwapSpeed = 1500 * resource.MB
+)
+
+// MeasuredFaultShare is how fast 320 MiB came back from a swap file by faults, beside prefetching (docs/flex-containers.md).
+const MeasuredFaultShare = 1 / 2.3
 
 func must(p Paging, err error) Paging {
 	if err != nil {
@@ -58,6 +75,12 @@ func (m *Machine) check() error {
 	if m.Swap < 0 {
 		return fmt.Errorf("swap %d bytes: must not be negative", m.Swap)
 	}
+	if m.SwapSpeed < 0 {
+		return fmt.Errorf("swap speed %d bytes per second: must not be negative", m.SwapSpeed)
+	}
+	if !(m.FaultShare >= 0 && m.FaultShare <= 1) {
+		return fmt.Errorf("fault share %v: must be 0 to 1", m.FaultShare)
+	}
 	if m.Swap > 0 && len(m.Paging) == 0 {
 		return fmt.Errorf("paging: must have at least one point where there is swap")
 	}
@@ -65,6 +88,14 @@ func (m *Machine) check() error {
 		return err
 	}
 	return m.Collection.check()
+}
+
+// transferSpeed is how fast pages are moved for a reason, bytes per second; 0: at once.
+func (m *Machine) transferSpeed(why transferReason) float64 {
+	if why == fault && m.FaultShare > 0 {
+		return float64(m.SwapSpeed) * m.FaultShare
+	}
+	return float64(m.SwapSpeed)
 }
 
 // loss returns what is lost of a contended resource.

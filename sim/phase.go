@@ -21,12 +21,16 @@ type flow struct {
 	largest  resource.Amount // working set over all phases
 	grant    resource.Amount
 	elastic  bool // what the grant does not hold is spilled, not paged
+	flexible bool // what it holds at present is its container's affair
 	heap     *trace.Heap
+	most     resource.Amount // a heap of no size grows up to it
 
-	left  float64       // of the present phase, nanoseconds at full pace
-	pace  float64       // 0 to 1: progress per time
-	since timeline.Time // when left was right
-	due   timeline.Time // when the present phase ends if the pace stays
+	left  float64         // of the present phase, nanoseconds at full pace
+	pace  float64         // 0 to 1: progress per time
+	since timeline.Time   // when left was right
+	due   timeline.Time   // when the present phase ends if the pace stays
+	speed float64         // 0 to 1: the pace that its container's memory allows; 1 unless flexible
+	whole resource.Vector // demand if speed were 1; meaningful if flexible
 
 	demand resource.Vector // in this phase, at full pace; of memory, what is resident
 	swap   resource.Amount // held on the swap device
@@ -34,8 +38,8 @@ type flow struct {
 
 // newFlow returns the flow of a task before its first phase.
 func newFlow(r *real, alone resource.Vector, grant resource.Amount) *flow {
-	f := &flow{phases: r.phases, at: -1, stretch: 1, slower: 1, grant: grant,
-		elastic: r.profile.Kind != cluster.NotElastic, heap: r.heap, pace: 1}
+	f := &flow{phases: r.phases, at: -1, stretch: 1, slower: 1, grant: grant, most: grant,
+		elastic: r.profile.Kind != cluster.NotElastic, heap: r.heap, pace: 1, speed: 1}
 	total, largest := overPhases(r.phases)
 	if total == 0 {
 		whole := trace.Phase{Duration: r.duration, Demand: alone.With(resource.Memory, r.ideal)}
@@ -73,7 +77,7 @@ func (f *flow) needOf(p *trace.Phase, m *Machine, swapLeft resource.Amount) (n n
 	if f.heap != nil {
 		size := f.heap.Size
 		if size == 0 {
-			size = f.grant
+			size = f.most
 		}
 		cost, alive := m.Collection.Slowdown(float64(size), f.liveIn(p))
 		if !alive {
@@ -82,7 +86,7 @@ func (f *flow) needOf(p *trace.Phase, m *Machine, swapLeft resource.Amount) (n n
 		slower *= cost
 		resident = min(resident, size) // the heap is all that there can be
 	}
-	if resident > f.grant {
+	if resident > f.grant && !f.flexible {
 		switch n.swap = resident - f.grant; {
 		case f.elastic:
 			n.swap = 0
@@ -125,6 +129,9 @@ func (f *flow) setPace(now timeline.Time, pace float64) {
 
 // ends returns when the present phase ends if the pace stays.
 func (f *flow) ends(now timeline.Time) timeline.Time {
+	if f.pace == 0 {
+		return timeline.Never
+	}
 	if in := math.Ceil(f.left / f.pace); in < math.MaxInt64 {
 		return after(now, time.Duration(in))
 	}

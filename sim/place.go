@@ -42,13 +42,16 @@ func (r *run) occupy(t *task) {
 	t.slot, t.turn = int32(len(p.tasks)), r.agenda.turn()
 	p.tasks = append(p.tasks, t)
 	r.unsettle(t.node)
-	if t.job.natures[t.id.Stage]&phased == 0 && (memory >= truth.ideal || truth.underSized(memory) && !r.spreads(t, p)) {
+	if t.job.natures[t.id.Stage]&(phased|flexible) == 0 && (memory >= truth.ideal || truth.underSized(memory) && !r.spreads(t, p)) {
 		t.result.Finished = after(r.now, truth.profile.Duration(truth.duration, truth.ideal, memory))
 		p.demand = p.demand.Add(r.plainUse(t))
 		r.agenda.pushAt(t.result.Finished, t.turn, ended, t.index)
 		return
 	}
 	t.flow = newFlow(&truth, t.job.Stages[t.id.Stage].Ideal, memory)
+	if t.job.natures[t.id.Stage]&flexible != 0 {
+		t.flow.flexible, t.flow.most = true, t.container.envelope.Max
+	}
 	p.flows++
 	r.nextPhase(t)
 }
@@ -69,14 +72,19 @@ func (r *run) nextPhase(t *task) {
 		return
 	}
 	f.begin(r.now, n)
-	p.demand = p.demand.Add(f.demand)
-	p.swap -= f.swap
+	if !f.flexible {
+		p.demand = p.demand.Add(f.demand)
+		p.swap -= f.swap
+		return
+	}
+	f.whole, f.demand = f.demand, resource.Vector{}
+	r.hold(t.container, f.whole[resource.Memory])
 }
 
 // fate makes a task end now: right after what is being handled, as its launch may not have been reported yet.
 func (r *run) fate(t *task, how cluster.Outcome) {
 	t.fate = how
-	t.flow.due, t.flow.pace = timeline.Never, 1
+	t.flow.due, t.flow.pace, t.flow.speed = timeline.Never, 1, 1
 	r.agenda.pushAt(r.now, t.turn, dying, t.index)
 }
 
@@ -119,10 +127,10 @@ func (r *run) settle(id cluster.NodeID) {
 	case over:
 		r.becomeFlows(p)
 		r.crowd(p)
-	case p.crowded:
+	case p.crowded || r.keepers != nil:
 		for _, t := range p.tasks {
-			if t.flow != nil && t.flow.pace != 1 {
-				t.flow.setPace(r.now, 1)
+			if t.flow != nil && t.flow.pace != t.flow.speed {
+				t.flow.setPace(r.now, t.flow.speed)
 			}
 		}
 	}
@@ -176,7 +184,7 @@ func (r *run) becomeFlows(p *place) {
 	}
 	for _, t := range p.tasks {
 		if t.flow == nil {
-			t.flow = &flow{stretch: 1, slower: 1, grant: t.grant[resource.Memory], pace: 1, since: r.now, due: t.result.Finished,
+			t.flow = &flow{stretch: 1, slower: 1, grant: t.grant[resource.Memory], pace: 1, speed: 1, since: r.now, due: t.result.Finished,
 				left: float64(t.result.Finished - r.now), demand: r.plainUse(t)}
 			t.flow.at = len(t.flow.phases) - 1
 		}
@@ -207,7 +215,7 @@ func (r *run) crowd(p *place) {
 				pace = min(pace, level[k]/float64(d))
 			}
 		}
-		if pace != t.flow.pace {
+		if pace *= t.flow.speed; pace != t.flow.pace {
 			t.flow.setPace(r.now, pace)
 		}
 	}
@@ -226,6 +234,7 @@ func (r *run) endPhase(id cluster.NodeID, i item) {
 		return // things have changed since it was entered
 	}
 	p.due, p.turn = timeline.Never, 0
+	r.still = 0
 	for _, t := range p.tasks {
 		if t.turn == i.seq {
 			r.nextPhase(t)

@@ -21,7 +21,8 @@ type Result struct {
 	Makespan time.Duration
 	// AverageJobRuntime is the mean time from submission to end over the jobs that succeeded.
 	AverageJobRuntime time.Duration
-	// MemoryUtilisation is granted memory × time over the cluster's memory × makespan, 0 to 1.
+	// MemoryUtilisation is granted memory (as in Sample) × time over the cluster's memory × makespan, 0 to 1. If jobs did not
+	// end, it is over the time from the first submission on in which anything happened.
 	MemoryUtilisation float64
 	// Started counts launched tasks, coordinators aside; Elastic those of them that were under-sized.
 	Started, Elastic int
@@ -29,6 +30,11 @@ type Result struct {
 	// to run again because of that, and LostWork is how long those runs took.
 	OutOfMemory, Killed, Preempted, Lost, Retries int
 	LostWork                                      time.Duration
+	// Sums over the jobs: see JobResult.
+	Suspended       time.Duration
+	ManagerKills    int
+	SwappedBytes    resource.Amount
+	WaitedForMemory time.Duration
 	// Series is what was granted and used over time; nil unless Config.Series asks for it.
 	Series *Series
 	// Steps counts the engine's steps, Events the happenings of the simulation.
@@ -51,6 +57,14 @@ type JobResult struct {
 
 	OutOfMemory, Killed, Preempted, Lost, Retries int           // as of Result
 	LostWork                                      time.Duration // as of Result
+
+	// Of workloads with FLEX jobs: how long containers stood still, in all; how often a memory manager killed one (which
+	// Preempted counts, too); what went to swap of FLEX containers; and how long tasks waited for a manager to let them
+	// start, in all, coordinators included.
+	Suspended       time.Duration
+	ManagerKills    int
+	SwappedBytes    resource.Amount
+	WaitedForMemory time.Duration
 }
 
 // Runtime is the time from submission to end.
@@ -115,14 +129,14 @@ func (r *run) finish() *Result {
 	res := r.result
 	res.Policy = r.policy.Name()
 	res.Steps = r.engine.Steps()
-	done, total := 0, time.Duration(0)
+	done, total, stuck := 0, time.Duration(0), false
 	first, last := timeline.Never, timeline.Time(0)
 	for i, j := range r.jobs {
 		if j.arrived {
 			first = min(first, res.Jobs[i].Submitted)
 		}
 		if !j.done {
-			res.Jobs[i].Stuck = r.whyStuck(j)
+			res.Jobs[i].Stuck, stuck = r.whyStuck(j), true
 			continue
 		}
 		if j.arrived {
@@ -139,7 +153,11 @@ func (r *run) finish() *Result {
 	if done > 0 {
 		res.AverageJobRuntime = total / time.Duration(done)
 	}
-	res.MemoryUtilisation = r.utilisation()
+	over := res.Makespan
+	if stuck && r.now > first {
+		over = r.now.Sub(first)
+	}
+	res.MemoryUtilisation = r.utilisation(over)
 	res.Series = r.recorder.series(r.now)
 	if r.config.KeepTasks {
 		for _, t := range r.tasks {
@@ -152,14 +170,14 @@ func (r *run) finish() *Result {
 	return res
 }
 
-// utilisation is the share of memory that was granted over the makespan.
-func (r *run) utilisation() float64 {
-	if r.result.Makespan <= 0 {
+// utilisation is the share of memory that was granted over the given time, all that passed since the first submission.
+func (r *run) utilisation(over time.Duration) float64 {
+	if over <= 0 {
 		return 0
 	}
 	r.used.change(max(r.now, r.used.since), 0)
 	if len(r.config.Incidents) == 0 {
-		return r.used.integral / (float64(r.capacity.held) * r.result.Makespan.Seconds())
+		return r.used.integral / (float64(r.capacity.held) * over.Seconds())
 	}
 	r.capacity.change(max(r.now, r.capacity.since), 0)
 	return r.used.integral / r.capacity.integral
@@ -174,6 +192,8 @@ func (r *run) whyStuck(j *job) string {
 	switch {
 	case r.goesRound():
 		return fmt.Sprintf("tasks are preempted again and again: %d times since one last ended well", r.inVain)
+	case r.standsStill():
+		return "its containers and those beside them wait for memory that none of them gives back"
 	case !ok:
 		return "its coordinator did not end it"
 	case state.Waiting.Code != 0:

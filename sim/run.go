@@ -2,9 +2,11 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/engine"
+	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
@@ -42,6 +44,13 @@ type run struct {
 	unsure  []cluster.NodeID // to be settled
 	scratch []float64
 	audit   func(*place) // for tests: called when a place has been settled
+
+	// What follows is used only if the workload has FLEX jobs.
+	keepers    []*keeper // by node; nil without FLEX jobs
+	parameters memory.Parameters
+	stirred    []*keeper // to be stepped
+	arrivals   int       // of jobs
+	still      int       // steps of memory managers since a task was last launched, entered a phase or ended
 }
 
 // protocol is how the cluster acquires and reports work: by heartbeats or at once.
@@ -55,6 +64,7 @@ type protocol interface {
 	left(n cluster.NodeID)     // a node left, which the engine has been told
 	lost(t *task)              // it was on a node that left, likewise
 	joined(n cluster.NodeID)   // a node came, which the engine has been told
+	memory(n cluster.NodeID)   // what the containers of a node may hold has changed
 	freed()                    // tasks or jobs ended before they were done: others may run in their place, or they again
 }
 
@@ -68,6 +78,7 @@ type job struct {
 	unstarted int    // tasks that no decision has started yet, coordinator included
 	unended   int    // tasks whose process has not ended, coordinator aside
 	master    master
+	rank      int // in the order of submission, if the workload has FLEX jobs
 	acquiring acquiring
 	natures   []nature  // of its stages, if the workload is fluid
 	latest    [][]int32 // the index of the latest run of each task that was started, by stage and task
@@ -81,15 +92,17 @@ type task struct {
 	node   cluster.NodeID
 	result TaskResult // with an outcome once its process has ended: what is on the agenda for it is void then
 
-	decision cluster.DecisionID
-	grant    resource.Vector
-	flow     *flow  // nil while it is plain
-	slot     int32  // among the tasks of its place
-	turn     uint64 // among tasks that end at the same time
-	launched bool
-	ordered  bool            // to run, where that takes time
-	fate     cluster.Outcome // how it is about to end by itself; 0 if that is not known yet
-	killing  cluster.Outcome // how it ends by a kill decision; 0 if there is none
+	decision  cluster.DecisionID
+	grant     resource.Vector
+	flow      *flow      // nil while it is plain
+	slot      int32      // among the tasks of its place
+	turn      uint64     // among tasks that end at the same time
+	run       int32      // of the task, from 1, if the workload has FLEX jobs
+	container *container // nil without FLEX jobs, before it asks for memory, and when it has ended
+	launched  bool
+	ordered   bool            // to run, where that takes time
+	fate      cluster.Outcome // how it is about to end by itself; 0 if that is not known yet
+	killing   cluster.Outcome // how it ends by a kill decision; 0 if there is none
 }
 
 func (t *task) ended() bool { return t.result.Outcome != 0 }
@@ -114,7 +127,9 @@ func newRun(c Config, w *trace.Workload, p policy.Policy) (*run, error) {
 	if err := r.load(w); err != nil {
 		return nil, err
 	}
-	r.prepare()
+	if err := r.prepare(); err != nil {
+		return nil, err
+	}
 	if c.Heartbeat > 0 {
 		r.protocol = newHeartbeats(r)
 	} else {
@@ -135,7 +150,7 @@ func (r *run) play() (*Result, error) {
 	for i := range r.config.Incidents {
 		r.agenda.push(timeline.Time(r.config.Incidents[i].At), struck, int32(i))
 	}
-	for r.ended < len(r.jobs) && r.err == nil && !r.goesRound() {
+	for r.ended < len(r.jobs) && r.err == nil && !r.goesRound() && !r.standsStill() {
 		i, ok := r.agenda.pop()
 		if !ok {
 			break
@@ -151,6 +166,12 @@ func (r *run) play() (*Result, error) {
 // goesRound reports whether the policy kills so often, and nothing ends in between, that nothing ever will: what is preempted
 // for others can be the first to start again in the room that it gave.
 func (r *run) goesRound() bool { return r.inVain > 1000+100*r.engine.Snapshot().Running }
+
+// standsStill reports whether memory managers look at containers again and again, and all of those stand still: that can go
+// on for ever where none may be killed.
+func (r *run) standsStill() bool {
+	return r.still > 50_000*len(r.keepers) && !slices.ContainsFunc(r.places, func(p place) bool { return p.due != timeline.Never })
+}
 
 // load takes over the workload, with coordinators where the cluster has them.
 func (r *run) load(w *trace.Workload) error {
@@ -180,9 +201,9 @@ func (r *run) load(w *trace.Workload) error {
 // prepare finds out whether the workload is fluid: whether more may be demanded of a node than it has, or tasks pass
 // through phases. Grants alone never exceed capacity, which the engine sees to; where the truth is no more than them, no
 // task has an influence on another.
-func (r *run) prepare() {
+func (r *run) prepare() error {
 	bandwidth := func(n *cluster.Node) bool { return n.Capacity[resource.Disk] > 0 || n.Capacity[resource.Network] > 0 }
-	limited := false
+	limited, flex := false, false
 	for i := range r.config.Nodes {
 		limited = limited || bandwidth(&r.config.Nodes[i])
 	}
@@ -194,15 +215,20 @@ func (r *run) prepare() {
 		for s := range j.Stages {
 			n, ideal := natureOf(j.Job, s), &j.Stages[s].Ideal
 			j.natures[s] = n
-			r.fluid = r.fluid || n&(phased|outgrow) != 0 || limited && (n&spills != 0 || ideal[resource.Disk] > 0 || ideal[resource.Network] > 0)
+			flex = flex || n&flexible != 0
+			r.fluid = r.fluid || n&(phased|outgrow|flexible) != 0 || limited && (n&spills != 0 || ideal[resource.Disk] > 0 || ideal[resource.Network] > 0)
 		}
 	}
 	if !r.fluid {
-		return
+		return nil
 	}
 	for i := range r.config.Nodes {
 		r.places = append(r.places, r.newPlace(&r.config.Nodes[i]))
 	}
+	if flex {
+		return r.keep()
+	}
+	return nil
 }
 
 func (r *run) newPlace(n *cluster.Node) place {
@@ -261,8 +287,17 @@ func (r *run) handle(i item) {
 		}
 	case struck:
 		r.strike(&r.config.Incidents[i.who])
+	case kept:
+		r.tick(cluster.NodeID(i.who), i)
+	case moved:
+		r.endTransfer(cluster.NodeID(i.who), i)
+	case ordered:
+		r.carryOn(r.tasks[i.who], i)
 	default:
 		r.protocol.handle(i)
+	}
+	if len(r.stirred) > 0 {
+		r.decideAll()
 	}
 	if len(r.unsure) > 0 {
 		r.settleAll()
@@ -271,6 +306,8 @@ func (r *run) handle(i item) {
 
 func (r *run) arrive(j *job) {
 	j.arrived = true
+	r.arrivals++
+	j.rank = r.arrivals
 	r.waiting += j.unstarted
 	j.Submitted = r.now
 	r.result.Jobs[j.index].Submitted = r.now
@@ -312,14 +349,17 @@ func (r *run) step(events []cluster.Event) {
 			r.waiting--
 			t := r.newTask()
 			*t = task{index: t.index, job: j, id: d.Task, decision: d.ID, node: d.Node, grant: d.Grant}
+			if r.keepers != nil {
+				t.run = 1
+				if last := r.latest(d.Task); last != nil {
+					t.run = last.run + 1
+				}
+			}
 			j.remember(d.Task, t.index)
 			t.result = TaskResult{ID: d.Task, Coordinator: j.Stages[d.Task.Stage].Coordinator, Node: d.Node,
 				Memory: d.Grant[resource.Memory], Decided: r.now,
 				Elastic: d.Grant[resource.Memory] < j.Stages[d.Task.Stage].Ideal[resource.Memory]}
-			r.used.change(r.now, d.Grant[resource.Memory])
-			if r.recorder != nil {
-				r.recorder.change(r.now, ofGranted, resource.Vector{}, d.Grant)
-			}
+			r.grant(resource.Vector{}, r.heldBy(t))
 			r.protocol.started(t)
 		case cluster.Kill:
 			if t := r.latest(d.Task); t != nil && !t.ended() {
@@ -339,9 +379,25 @@ func (r *run) step(events []cluster.Event) {
 	}
 }
 
+// heldBy is what a task holds from the decision that starts it on. Where there is a memory manager, it has memory only once
+// that has admitted it.
+func (r *run) heldBy(t *task) resource.Vector {
+	if r.keepers != nil {
+		return t.grant.With(resource.Memory, 0)
+	}
+	return t.grant
+}
+
+// grant notes that other resources are held from now on than before.
+func (r *run) grant(from, to resource.Vector) {
+	r.used.change(r.now, to[resource.Memory]-from[resource.Memory])
+	r.recorder.change(r.now, ofGranted, from, to)
+}
+
 // launch makes a task's process run.
 func (r *run) launch(t *task) {
 	t.launched, t.result.Launched = true, r.now
+	r.still = 0
 	if !t.result.Coordinator {
 		j := &r.result.Jobs[t.job.index]
 		if j.Tasks == 0 {

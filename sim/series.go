@@ -25,8 +25,9 @@ type Series struct {
 // Sample is the mean over one span of a Series, summed over all nodes.
 type Sample struct {
 	At timeline.Time // where it begins
-	// Capacity is what the nodes have, Granted what tasks hold, from the decision that starts them on. Used is what they
-	// really take: memory that is resident, and the rest at the pace at which they go on.
+	// Capacity is what the nodes have, Granted what tasks hold, from the decision that starts them on; memory on nodes with a
+	// memory manager from their admission on, as much as their containers may hold. Used is what they really take: memory
+	// that is resident, and the rest at the pace at which they go on.
 	Capacity, Granted, Used resource.Vector
 }
 
@@ -151,8 +152,12 @@ func (r *run) useNow(t *task) resource.Vector {
 		return r.plainUse(t)
 	}
 	v := t.flow.demand
+	if t.flow.speed == 0 {
+		return v // of memory only
+	}
+	share := t.flow.pace / t.flow.speed
 	for _, k := range contended {
-		v[k] = resource.Amount(t.flow.pace * float64(v[k]))
+		v[k] = resource.Amount(share * float64(v[k]))
 	}
 	return v
 }

@@ -21,6 +21,9 @@ type real struct {
 func realOf(j *trace.Job, stage int, index int32) real {
 	s := &j.Stages[stage]
 	r := real{duration: s.Duration, ideal: s.Ideal[resource.Memory], profile: &s.Elasticity}
+	if j.Breathes(stage) {
+		r.profile = &inelastic
+	}
 	if stage >= len(j.Truth) {
 		return r
 	}
@@ -47,11 +50,14 @@ func realOf(j *trace.Job, stage int, index int32) real {
 	if int(index) < len(t.IdealMemories) {
 		r.ideal = t.IdealMemories[index]
 	}
-	if t.Elasticity != nil {
+	if t.Elasticity != nil && !j.Breathes(stage) {
 		r.profile = t.Elasticity
 	}
 	return r
 }
+
+// inelastic is the profile of a FLEX task: its container breathes, and it does not spill.
+var inelastic cluster.Elasticity
 
 // overPhases returns how long all phases take and the largest working set among them.
 func overPhases(phases []trace.Phase) (total time.Duration, largest resource.Amount) {
@@ -81,12 +87,16 @@ func trueDuration(j *trace.Job, stage int, index int32, memory resource.Amount) 
 type nature uint8
 
 const (
-	phased  nature = 1 << iota // its tasks have phases, or a heap
-	spills                     // under-sized, they ask for disk bandwidth
-	outgrow                    // they may need more memory than they are granted, and cannot spill
+	phased   nature = 1 << iota // its tasks have phases, or a heap
+	spills                      // under-sized, they ask for disk bandwidth
+	outgrow                     // they may need more memory than they are granted, and cannot spill
+	flexible                    // their containers breathe
 )
 
 func natureOf(j *trace.Job, stage int) nature {
+	if j.Breathes(stage) {
+		return flexible
+	}
 	if stage >= len(j.Truth) {
 		return spillNature(&j.Stages[stage].Elasticity)
 	}

@@ -29,7 +29,7 @@ type Counters struct {
 
 // Counters reads them.
 func (m Machine) Counters() (Counters, error) {
-	c := Counters{Boot: m.text("proc/sys/kernel/random/boot_id"), At: m.clock()}
+	c := Counters{Boot: m.boot(), At: m.clock()}
 	text, err := os.ReadFile(m.path("proc/vmstat"))
 	if err != nil {
 		return c, fmt.Errorf("find out how much was swapped out: %w", err)

@@ -60,6 +60,8 @@ type Compressed struct {
 type Zswap struct {
 	Enabled    bool   `json:"enabled"`
 	Compressor string `json:"compressor"`
+	// Ours is whether we turned it on; known to a Ledger only.
+	Ours bool `json:"ours"`
 	// Stored is what it keeps, before compression, and Memory what that takes; nil if the kernel does not tell.
 	Stored *resource.Amount `json:"stored_bytes,omitempty"`
 	Memory *resource.Amount `json:"memory_bytes,omitempty"`
@@ -156,6 +158,9 @@ func (m Machine) Memory() (total, available resource.Amount, err error) {
 	}
 	return total, available, nil
 }
+
+// boot names the run of the kernel: it is another after a restart.
+func (m Machine) boot() string { return m.text("proc/sys/kernel/random/boot_id") }
 
 func (m Machine) clock() time.Time {
 	if m.now != nil {

@@ -25,7 +25,7 @@ type zramID struct {
 }
 
 func (m Machine) identifyZram(number int) zramID {
-	return zramID{m.text("proc/sys/kernel/random/boot_id"), m.text(fmt.Sprintf("sys/block/zram%d/diskseq", number))}
+	return zramID{m.boot(), m.text(fmt.Sprintf("sys/block/zram%d/diskseq", number))}
 }
 
 // addZram adds a device that is not set up yet. Devices that are there already are never taken.

@@ -18,9 +18,10 @@ type Distribution uint8
 const (
 	Uniform     Distribution = iota // every value in the range is as likely; Max itself is never drawn
 	Exponential                     // small values are likely; stretched so that the largest draw is Max
+	Flex                            // uniform; jobs are FLEX, start small, and turn out to need the memory that is drawn
 )
 
-var distributionNames = [...]string{"uniform", "exponential"}
+var distributionNames = [...]string{"uniform", "exponential", "flex"}
 
 func (d Distribution) String() string {
 	if int(d) < len(distributionNames) {
@@ -29,14 +30,14 @@ func (d Distribution) String() string {
 	return fmt.Sprintf("distribution(%d)", uint8(d))
 }
 
-// ParseDistribution reads "uniform" or "exponential".
+// ParseDistribution reads "uniform", "exponential" or "flex".
 func ParseDistribution(text string) (Distribution, error) {
 	for i, name := range distributionNames {
 		if name == text {
 			return Distribution(i), nil
 		}
 	}
-	return 0, fmt.Errorf("distribution %q: must be uniform or exponential", clip(text))
+	return 0, fmt.Errorf("distribution %q: must be uniform, exponential or flex", clip(text))
 }
 
 // mostJobs is how many jobs a generator makes at most.
@@ -53,7 +54,8 @@ type GenerateOptions struct {
 }
 
 // DefaultGenerateOptions returns the workload of the paper's section 6.1: 100 jobs that arrive in 1000 s, with ranges of
-// Table 2. Where the paper sweeps a maximum, tasks have the middle of the sweep, memory and duration its end.
+// Table 2. Where the paper sweeps a maximum, tasks have the middle of the sweep, memory and duration its end. That of Flex is
+// small, and ours.
 func DefaultGenerateOptions(d Distribution) GenerateOptions {
 	o := GenerateOptions{
 		Jobs:     100,
@@ -63,9 +65,13 @@ func DefaultGenerateOptions(d Distribution) GenerateOptions {
 		Arrivals: Range[time.Duration]{0, 1000 * time.Second},
 		Seed:     1,
 	}
-	if d == Exponential {
+	switch d {
+	case Exponential:
 		o.Tasks.Max = 120
 		o.Duration.Min = 50 * time.Second
+	case Flex:
+		return GenerateOptions{Jobs: 20, Tasks: Range[int]{1, 6}, Memory: Range[resource.Amount]{2 * resource.GB, 8 * resource.GB},
+			Duration: Range[time.Duration]{time.Minute, 5 * time.Minute}, Arrivals: Range[time.Duration]{0, 5 * time.Minute}, Seed: 1}
 	}
 	return o
 }
@@ -95,6 +101,9 @@ func Generate(d Distribution, o GenerateOptions) (*Workload, error) {
 	}
 	w.sort()
 	for i := range w.Jobs {
+		if d == Flex {
+			flexJob(&w.Jobs[i])
+		}
 		w.Jobs[i].ID = cluster.JobID(i + 1)
 		w.Jobs[i].Name = "job_" + strconv.Itoa(i+1)
 	}
@@ -124,7 +133,7 @@ func shares(d Distribution, o GenerateOptions, stream uint64) []float64 {
 
 func (o *GenerateOptions) check(d Distribution) error {
 	if int(d) >= len(distributionNames) {
-		return fmt.Errorf("%v: must be uniform or exponential", d)
+		return fmt.Errorf("%v: must be uniform, exponential or flex", d)
 	}
 	if o.Jobs < 1 || o.Jobs > mostJobs {
 		return fmt.Errorf("jobs %d: must be 1 to %d", o.Jobs, mostJobs)

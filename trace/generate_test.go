@@ -21,9 +21,12 @@ func generate(t *testing.T, d Distribution, o GenerateOptions) *Workload {
 
 // The first jobs of each default workload, so that a change of the generator does not go unnoticed.
 func TestGenerateGolden(t *testing.T) {
-	for _, d := range []Distribution{Uniform, Exponential} {
+	for _, d := range []Distribution{Uniform, Exponential, Flex} {
 		o := DefaultGenerateOptions(d)
 		o.Jobs = 5
+		if d == Flex {
+			o.Jobs = 2
+		}
 		golden(t, d.String()+".yaml", writeJobs(t, generate(t, d, o)))
 	}
 }

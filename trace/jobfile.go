@@ -70,7 +70,7 @@ func brokenYAML(file string, err error) error {
 // jobFields and stageFields are all that may stand in a job and in a stage.
 var (
 	jobFields   = []string{"bellows", "name", "queue", "weight", "class", "max_attempts", "at", "after", "stages"}
-	stageFields = []string{"name", "tasks", "after", "coordinator", "cpus", "memory", "min_memory", "max_memory", "heartbeat_timeout", "disk", "network", "duration",
+	stageFields = []string{"name", "tasks", "after", "coordinator", "cpus", "memory", "min_memory", "max_memory", "heartbeat_timeout", "disk", "network", "data_on", "duration",
 		"elasticity", "profile", "command", "env", "dir", "truth"}
 )
 

@@ -36,6 +36,7 @@ type (
 		Heartbeat   string            `yaml:"heartbeat_timeout,omitempty"`
 		Disk        string            `yaml:"disk,omitempty"`
 		Network     string            `yaml:"network,omitempty"`
+		DataOn      []string          `yaml:"data_on,omitempty,flow"`
 		Duration    string            `yaml:"duration,omitempty"`
 		Elasticity  *elasticityDoc    `yaml:"elasticity,omitempty,flow"`
 		Profile     string            `yaml:"profile,omitempty"`
@@ -149,7 +150,7 @@ func stageDocs(j *Job) []stageDoc {
 			Memory: memoryText(s.Ideal[resource.Memory]), MinMemory: memoryText(s.MinMemory),
 			MaxMemory: memoryText(s.MaxMemory), Heartbeat: durationText(s.HeartbeatTimeout),
 			Disk: rateText(s.Ideal[resource.Disk]), Network: rateText(s.Ideal[resource.Network]),
-			Duration: durationText(s.Duration)}
+			DataOn: s.DataOn, Duration: durationText(s.Duration)}
 		if s.Ideal[resource.CPU] > 0 {
 			docs[i].CPUs = resource.FormatCPU(s.Ideal[resource.CPU])
 		}

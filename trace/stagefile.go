@@ -31,6 +31,9 @@ func readStage(job *mapping, n *yaml.Node, profiles Profiles) *stageReader {
 		s.after = s.texts("after", "stage name")
 	}
 	s.needs()
+	if s.has("data_on") {
+		s.stage.DataOn = s.texts("data_on", "node name")
+	}
 	if s.has("elasticity") {
 		s.stage.Elasticity = readElasticity(s.mapping, s.stage.Ideal[resource.Memory])
 	}

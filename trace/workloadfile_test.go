@@ -68,6 +68,13 @@ func drawStages(t *rapid.T, j *Job, unit time.Duration) {
 		s := cluster.Stage{Name: rapid.SampledFrom([]string{"", "map"}).Draw(t, "stage"), Tasks: rapid.IntRange(1, 4).Draw(t, "tasks"), Duration: drawTime(t, unit, 0)}
 		s.Ideal = resource.Vector{resource.Amount(rapid.Int64Range(0, 5000).Draw(t, "cpu")), drawMemory(t, 1), 0, resource.Amount(rapid.Int64Range(0, 9).Draw(t, "network"))}
 		s.MinMemory = resource.Amount(rapid.Int64Range(0, int64(s.Ideal[resource.Memory])).Draw(t, "least"))
+		if rapid.Bool().Draw(t, "most") {
+			s.MaxMemory = drawMemory(t, s.Ideal[resource.Memory])
+		}
+		s.HeartbeatTimeout = drawTime(t, unit, 0)
+		if rapid.Bool().Draw(t, "data") {
+			s.DataOn = []string{"node1", "<node 2>"}
+		}
 		s.Elasticity = drawElasticity(t)
 		if i > 0 && rapid.Bool().Draw(t, "waits") {
 			s.Parents = []int{rapid.IntRange(0, i-1).Draw(t, "parent")}

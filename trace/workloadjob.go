@@ -35,6 +35,7 @@ type (
 		MinMemory   resource.Amount `json:"min_memory"`
 		MaxMemory   resource.Amount `json:"max_memory"`
 		Heartbeat   int64           `json:"heartbeat_timeout"`
+		DataOn      []string        `json:"data_on"`
 		Duration    int64           `json:"duration"`
 		Elasticity  *elasticityLine `json:"elasticity"`
 		Truth       *truthLine      `json:"truth"`
@@ -194,6 +195,10 @@ func (e *jobEncoder) stage(j *Job, i int) {
 	e.whole("min_memory", int64(s.MinMemory))
 	e.whole("max_memory", int64(s.MaxMemory))
 	e.whole("heartbeat_timeout", e.units(s.HeartbeatTimeout))
+	if len(s.DataOn) > 0 {
+		e.key("data_on")
+		e.value(s.DataOn)
+	}
 	e.whole("duration", e.units(s.Duration))
 	if y := &s.Elasticity; y.Kind != cluster.NotElastic || y.Factor != 0 || y.Points != nil || y.DiskRate != 0 {
 		e.elasticity(&s.Elasticity)
@@ -388,6 +393,9 @@ func (d *jobDecoder) stage(j *Job, i int, l *stageLine) {
 		d.failf("needs: must be %d numbers at most", resource.NumKinds)
 	}
 	s.MaxMemory, s.HeartbeatTimeout = l.MaxMemory, d.time("heartbeat_timeout", l.Heartbeat)
+	if len(l.DataOn) > 0 {
+		s.DataOn = l.DataOn
+	}
 	s.Duration = d.time("duration", l.Duration)
 	if l.Elasticity != nil {
 		s.Elasticity = d.elasticity(l.Elasticity)

@@ -34,6 +34,7 @@ func (o *simulateOptions) clusterFlags(f *pflag.FlagSet) {
 	f.Var(cpuValue(&o.am[resource.CPU]).orZero(), "am-cpus", "cores of an application master")
 	f.Var(durationValue{&o.launchDelay, 0}, "launch-delay", "from decision to launch, where there is no application master")
 	o.truth.flags(f)
+	o.flex.flags(f)
 }
 
 // profileFlags adds the flags that say where profiles are that a workload names.

@@ -28,13 +28,14 @@ compare: means with their 95 % confidence intervals, each result over a lower
 bound that no policy of its kind can beat, and each policy over the first on the
 same seeds.
 
-WORKLOAD is uniform or exponential, of which every seed draws another workload,
-or a file. What is random about a file is how far off estimates are: seeds need
---misjudge there.
+WORKLOAD is uniform, exponential or flex, of which every seed draws another
+workload, or a file. What is random about a file is how far off estimates are:
+seeds need --misjudge there.
 
 A policy may bring settings along that hold for it alone:
 
   NAME[@pool][:SETTING=VALUE...]     as in yarn-me:timeline=resimulate
+  NAME@SIZE, NAME@peak               FLEX jobs in fixed containers: fair@8GB
 
 --svg and --png draw how far results are from the bounds, distributions of job
 runtimes, job by job against the first policy, what was granted over time, and
@@ -46,6 +47,7 @@ Ctrl-C prints what is done so far.`
 const compareExample = `  bellows compare --policy fair,yarn-me uniform --penalty sawtooth:1.5
   bellows compare --policy yarn-me,yarn-me:timeline=resimulate uniform \
       --jobs 50 --nodes 50 --seeds 30 --html timelines.html
+  bellows compare --policy pufferfish,fair@4GB,fair@peak flex --jobs 40
   bellows compare --policy fair,yarn-me u100.trace --nodes 100 \
       --penalty sawtooth:1.5 --misjudge duration=0.15 --csv runs.csv`
 
@@ -70,7 +72,7 @@ func compareCommand() *cobra.Command {
 				o.workload.name = args[0]
 			}
 			if o.workload.name == "" {
-				return usagef("workload: must be given: a file, or uniform or exponential")
+				return usagef("workload: must be given: a file, or uniform, exponential or flex")
 			}
 			if err := o.workload.open(); err != nil {
 				return err
@@ -126,14 +128,17 @@ type entrant struct {
 	settings map[string]string
 }
 
-// entrants reads NAME[@pool][:SETTING=VALUE...]. A part without = belongs to the value before it.
+// entrants reads NAME[@pool][@SIZE|@peak][:SETTING=VALUE...]. A part without = belongs to the value before it.
 func (o *compareOptions) entrants() ([]entrant, error) {
 	var all []entrant
 	for _, label := range o.policies {
 		parts := strings.Split(label, ":")
 		e := entrant{label: label, options: o.simulateOptions}
 		e.options.policies = parts[:1]
-		name, _ := strings.CutSuffix(parts[0], poolSuffix)
+		_, name, err := parseContender(parts[0])
+		if err != nil {
+			return nil, err
+		}
 		e.options.settings = maps.Clone(o.settings)
 		last := ""
 		for _, part := range parts[1:] {
@@ -228,7 +233,7 @@ func (c *compared) check(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := p[0].checkFits(c.workload); err != nil {
+		if err := p[0].checkFits(p[0].box.fill(c.workload)); err != nil {
 			return usage(err)
 		}
 	}
@@ -249,14 +254,18 @@ func (c *compared) seed(k int) uint64 {
 func (c *compared) draw(ctx context.Context, k int) (*trace.Workload, error) {
 	if c.file != nil {
 		if c.misjudged != (trace.Misjudgement{}) {
-			return trace.Misjudge(c.file, c.misjudged, c.seed(k)), nil
+			return c.sized(trace.Misjudge(c.file, c.misjudged, c.seed(k))), nil
 		}
-		return &trace.Workload{Jobs: slices.Clone(c.file.Jobs)}, nil
+		return c.sized(&trace.Workload{Jobs: slices.Clone(c.file.Jobs)}), nil
 	}
 	w := c.compareOptions.workload
 	w.generate.Seed += uint64(k)
 	w.misjudgeSeed += uint64(k)
-	return w.load(ctx)
+	drawn, err := w.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.sized(drawn), nil
 }
 
 // sweep runs all, seed by seed, and returns an error only if it was interrupted.
@@ -297,6 +306,7 @@ func (c *compared) one(ctx context.Context, i int) comparison.Run {
 		return run
 	}
 	this := &all[0]
+	w = this.box.fill(w)
 	var grants map[cluster.TaskID]resource.Vector
 	if k == 0 && c.drawn() {
 		grants = grantsOf(&this.config)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,7 +13,7 @@ import (
 )
 
 const demoLong = `Run real programs on a small part of this machine under fixed and under elastic
-allocations of memory, and say which is best and why. There are two parts:
+allocations of memory, and say which is best and why. The parts are:
 
 elastic   sorts that can do with less memory at a price, under fixed sizes and
           under yarn-me, beside what the simulator predicted from profiles and
@@ -20,6 +21,9 @@ elastic   sorts that can do with less memory at a price, under fixed sizes and
 flex      programs whose memory comes and goes, in REGULAR containers of their
           peak and of half of it, and in FLEX containers that breathe, beside a
           stream of short jobs
+real      the same with larger programs on 3 GiB: a JVM, a sort, Python, and
+          memcached, as far as they are installed; one to eight jobs at a time.
+          It takes 25 minutes, and only when it is asked for
 
 It needs GNU sort, gzip, two cores, 640 MiB of memory, 2 GiB of disk, and the
 same rights as "bellows up"; nothing is installed and nothing is left behind but
@@ -30,6 +34,7 @@ machine disturbs both.`
 
 const demoExample = `  bellows demo
   bellows demo --part flex --rounds 1
+  bellows demo --part real --jobs 2,8 --rounds 1 --out results
   bellows demo --rounds 1 --svg picture.svg --flex-svg flex.svg
   bellows demo --simulate-only --json`
 
@@ -37,7 +42,8 @@ const demoExample = `  bellows demo
 const (
 	elasticPart = "elastic"
 	flexPart    = "flex"
-	bothParts   = "both"
+	realPart    = "real"
+	bothParts   = "both" // but not real
 )
 
 // flexLimit is how long the part flex takes at most, unless --limit says less.
@@ -47,10 +53,11 @@ const flexLimit = 3 * time.Minute
 type demoOptions struct {
 	part            string
 	rounds, repeats int
-	limit           time.Duration
+	limit, every    time.Duration
 	dir             string
 	svg, flexSVG    string
-	jobs            int
+	jobs            []int
+	out             string
 	simulate        bool
 	asJSON, quiet   bool
 }
@@ -59,10 +66,11 @@ type demoOptions struct {
 type demoResult struct {
 	Elastic *demo.Result     `json:"elastic,omitempty"`
 	Flex    *demo.FlexResult `json:"flex,omitempty"`
+	Real    *demo.RealResult `json:"real,omitempty"`
 }
 
 func demoCommand() *cobra.Command {
-	o := demoOptions{part: bothParts, rounds: 3, repeats: 3, limit: 7*time.Minute + 40*time.Second}
+	o := demoOptions{part: bothParts, rounds: 3, repeats: 3, limit: 7*time.Minute + 40*time.Second, every: time.Second, jobs: []int{0, 1, 2, 4, 8}}
 	cmd := &cobra.Command{
 		Use:     "demo",
 		Short:   "See real programs share too little memory",
@@ -73,11 +81,13 @@ func demoCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(choiceValue{&o.part, []string{bothParts, elasticPart, flexPart}}, "part", "which part: elastic, flex, or both")
+	f.Var(choiceValue{&o.part, []string{bothParts, elasticPart, flexPart, realPart}}, "part", "which part: elastic, flex, both of these, or real")
 	f.Var(countValue{&o.rounds, 1, 100}, "rounds", "how often a mix runs under each allocation")
 	f.Var(countValue{&o.repeats, 1, 100}, "repeats", "how often a program of the part elastic is measured at each size")
-	f.Var(durationValue{&o.limit, 0}, "limit", "rounds of a part that would end later are left out, in the part flex those that would end after 3m; 0: never")
-	f.Var(countValue{&o.jobs, 0, 64}, "real-jobs", "in the part flex, run so many jobs of larger programs, a JVM, a sort, Python, memcached, as far as they are installed, on 1.5 GiB; 0: programs of bellows' own")
+	f.Var(durationValue{&o.limit, 0}, "limit", "rounds of a part that would end later are left out, in the part flex those that would end after 3m, in the part real those for the same number of jobs, if it is given; 0: never")
+	f.Var(durationValue{&o.every, time.Millisecond}, "every", "time from one job of the part flex to the next; the shorter, the more want the same memory at once")
+	f.Var(countsValue{&o.jobs, 0, 64}, "jobs", "how many jobs the part real runs at a time; 0: the short ones alone, for a minute")
+	f.StringVar(&o.out, "out", "bellows-demo-real", "`directory` for what every run of the part real gave, and for its pictures; what it has already is not run again")
 	f.StringVar(&o.dir, "dir", "", "`directory` to work in, on a disk; unless given, that for temporary files")
 	f.StringVar(&o.svg, "svg", "bellows-demo.svg", "`file` for the picture of the part elastic: memory and tasks over time; empty: none")
 	f.StringVar(&o.flexSVG, "flex-svg", "bellows-demo-flex.svg", "`file` for the picture of the part flex: the memory of each container over time; empty: none")
@@ -98,7 +108,21 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 	if o.asJSON {
 		out = io.Discard
 	}
-	if o.part != flexPart {
+	if o.part == realPart {
+		if !cmd.Flags().Changed("limit") {
+			with.Limit = 0
+		}
+		var err error
+		res.Real, err = demo.Real(cmd.Context(), with, o.jobs, o.out)
+		told.clear()
+		if err != nil {
+			return err
+		}
+		if err := o.showReal(out, res.Real); err != nil {
+			return err
+		}
+	}
+	if o.part == elasticPart || o.part == bothParts {
 		var err error
 		res.Elastic, err = demo.Demonstrate(cmd.Context(), with)
 		told.clear()
@@ -109,12 +133,12 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	if o.part != elasticPart {
+	if o.part == flexPart || o.part == bothParts {
 		if o.limit > 0 {
 			with.Limit = min(o.limit, flexLimit)
 		}
 		var err error
-		res.Flex, err = demo.Flex(cmd.Context(), with, o.jobs)
+		res.Flex, err = demo.Flex(cmd.Context(), with, o.every)
 		told.clear()
 		if err != nil {
 			return err
@@ -148,6 +172,18 @@ func (o *demoOptions) showFlex(out io.Writer, r *demo.FlexResult) error {
 		return err
 	}
 	_, err := fmt.Fprintf(out, "\nThe picture of each container's memory over time is %s.\n", o.flexSVG)
+	return err
+}
+
+func (o *demoOptions) showReal(out io.Writer, r *demo.RealResult) error {
+	if err := demo.WriteReal(out, r); err != nil {
+		return err
+	}
+	drawn, err := demo.DrawReal(o.out, r)
+	if err != nil || len(drawn) == 0 {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "\nEvery run is in %s, and so are the pictures %s.\n", o.out, strings.Join(drawn, ", "))
 	return err
 }
 

@@ -39,7 +39,8 @@ known from --profile, or believed to be --penalty.
 With --class flex the container breathes: it starts with --memory and grows up
 to --max-memory while there is room; when others need the room its memory goes
 to swap, and it waits instead of being killed. On a machine without swap it is
-refused: "bellows swap create" makes some.`
+refused ("bellows swap create" makes some), unless its --profile says what it
+costs to spill instead: then it runs as a regular one, and you are told.`
 
 const runExample = `  bellows run --memory 1GiB -- python3 train.py
   bellows run --memory 1GiB --min-memory 200MiB --duration 40s \
@@ -105,7 +106,11 @@ func runCommand() *cobra.Command {
 }
 
 func (o *runOptions) run(cmd *cobra.Command, args []string) error {
-	s, err := o.submission(args)
+	dir, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("find the working directory: %w", err)
+	}
+	job, err := o.job(args, dir)
 	if err != nil {
 		return err
 	}
@@ -113,14 +118,13 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.class == "flex" {
-		if err := needSwap(); err != nil {
-			return err
-		}
-	}
 	ctx := cmd.Context()
+	if err := withoutSwap(ctx, client, job, cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	job.Commands = []trace.Command{{Args: o.withHeap(args, job.Class)}}
 	// An interrupt must not leave a job behind of which nobody knows the id.
-	id, err := client.Submit(context.WithoutCancel(ctx), s)
+	id, err := client.Submit(context.WithoutCancel(ctx), server.SubmissionOf(job, os.Environ(), dir))
 	if err != nil {
 		return err
 	}
@@ -135,24 +139,19 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	return a.follow(ctx)
 }
 
-// submission describes the job; mistakes that can be seen from here are told at once.
-func (o *runOptions) submission(args []string) (server.Submission, error) {
-	var s server.Submission
+// job describes the job without its command; mistakes that can be seen from here are told at once.
+func (o *runOptions) job(args []string, dir string) (*trace.Job, error) {
 	switch {
 	case o.memory == 0 && o.profile == "":
-		return s, usagef("memory: must be given, by --memory or --profile")
+		return nil, usagef("memory: must be given, by --memory or --profile")
 	case o.min > o.memory && o.memory > 0:
-		return s, usagef("min-memory %s: must be at most the ideal memory, %s", resource.FormatMemory(o.min), resource.FormatMemory(o.memory))
+		return nil, usagef("min-memory %s: must be at most the ideal memory, %s", resource.FormatMemory(o.min), resource.FormatMemory(o.memory))
 	}
 	if err := o.checkFlex(); err != nil {
-		return s, err
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return s, fmt.Errorf("find the working directory: %w", err)
+		return nil, err
 	}
 	if err := findProgram(args[0], dir); err != nil {
-		return s, err
+		return nil, err
 	}
 	name := o.name
 	if name == "" {
@@ -161,16 +160,16 @@ func (o *runOptions) submission(args []string) (server.Submission, error) {
 	stage := cluster.Stage{Name: name, Tasks: 1, Ideal: resource.Of(o.cpus, o.memory).With(resource.Disk, o.disk), MinMemory: o.min, Duration: o.duration,
 		MaxMemory: o.max, HeartbeatTimeout: o.heartbeat}
 	if o.min > 0 && o.profile == "" {
+		var err error
 		if stage.Elasticity, err = trace.ParsePenalty(o.penalty); err != nil {
-			return s, usage(err)
+			return nil, usage(err)
 		}
 	}
-	job := trace.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts, Stages: []cluster.Stage{stage}},
-		Commands: []trace.Command{{Args: o.withHeap(args)}}, Profiles: []string{o.profile}}
+	job := &trace.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts, Stages: []cluster.Stage{stage}}, Profiles: []string{o.profile}}
 	if err := job.Class.UnmarshalText([]byte(o.class)); err != nil {
-		return s, usage(err)
+		return nil, usage(err)
 	}
-	return server.SubmissionOf(&job, os.Environ(), dir), nil
+	return job, nil
 }
 
 // checkFlex refuses what means something for flex containers only.
@@ -196,8 +195,8 @@ func (o *runOptions) checkFlex() error {
 // heapShare of the most memory is the heap of a JVM: the rest is for its own needs and for stacks.
 const heapShare = 0.8
 
-// withHeap gives java a heap for the most memory, unless it was given one.
-func (o *runOptions) withHeap(args []string) []string {
+// withHeap gives java a heap for the most memory that its container may hold, unless it was given one.
+func (o *runOptions) withHeap(args []string, class cluster.Class) []string {
 	if o.runtime != "jvm" {
 		return args
 	}
@@ -206,8 +205,11 @@ func (o *runOptions) withHeap(args []string) []string {
 			return args
 		}
 	}
-	heap := resource.Amount(heapShare*float64(o.max)) / resource.KiB
-	return slices.Insert(slices.Clone(args), 1, fmt.Sprintf("-Xmx%dk", heap))
+	heap := fmt.Sprintf("-Xmx%dk", resource.Amount(heapShare*float64(o.max))/resource.KiB)
+	if class == cluster.Regular { // for want of swap; it will hold what it is granted
+		heap = fmt.Sprintf("-Xmx{memory*%v}", heapShare)
+	}
+	return slices.Insert(slices.Clone(args), 1, heap)
 }
 
 // findProgram returns an error if there is no such program. One whose name has placeholders cannot be looked up yet.

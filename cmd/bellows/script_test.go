@@ -96,6 +96,9 @@ func condition(name string) (bool, error) {
 	switch name {
 	case "root":
 		return os.Geteuid() == 0, nil
+	case "zswap": // that can be turned on
+		z := swap.Machine{}.Zswap()
+		return z != nil && !z.Enabled, nil
 	case "swaps":
 		devices, err := swap.Machine{}.Devices()
 		return len(devices) > 0, err
@@ -107,7 +110,7 @@ func condition(name string) (bool, error) {
 		_, ok := host.Serves(cgroup.Memory)
 		return ok && os.Geteuid() == 0, nil
 	}
-	return false, fmt.Errorf("condition %q: must be root, swaps or containers", name)
+	return false, fmt.Errorf("condition %q: must be root, swaps, zswap or containers", name)
 }
 
 func TestScripts(t *testing.T) {
@@ -128,8 +131,22 @@ func TestSwap(t *testing.T) {
 		t.Skip("needs root")
 	}
 	testswap.Lock(t)
+	runSwapScripts(t, "testdata/swap")
+}
+
+// TestWithoutSwap is what FLEX jobs are on a machine without swap.
+func TestWithoutSwap(t *testing.T) {
+	needControlGroups(t)
+	testswap.Lock(t)
+	if devices, err := (swap.Machine{}).Devices(); err != nil || len(devices) > 0 {
+		t.Skipf("needs a machine without swap: %v %v", devices, err)
+	}
+	runSwapScripts(t, "testdata/noswap")
+}
+
+func runSwapScripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/swap", Cmds: commands, Condition: condition, RequireUniqueNames: true,
+		Dir: dir, Cmds: commands, Condition: condition, RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error {
 			// A folder of its own, since the name of a socket must be short.
 			state, err := os.MkdirTemp("", "bellows")

@@ -29,7 +29,8 @@ not, can beat; the share of memory that was granted; and the share of tasks that
 were under-sized.
 
 A workload is a file (--format bellows, or dss for the YARN-ME authors' traces)
-or is generated: uniform and exponential draw jobs as section 6 of that paper.
+or is generated: uniform and exponential draw jobs as section 6 of that paper,
+flex draws jobs of class FLEX whose memory grows while they run.
 
 Nodes work by heartbeats, as in YARN, or at once, as bellows does on one machine
 (--heartbeat 0). --am-heartbeat is how often the application master of a job
@@ -40,6 +41,12 @@ A policy given as NAME@pool runs on one node as large as all together, where no
 memory is fragmented and any number of tasks starts per heartbeat: srjf@pool is
 the idealised Meganode of section 6.2 of that paper. --pool does so for all.
 
+NAME@SIZE, such as fair@8GB, puts the tasks of FLEX jobs into containers of that
+size for life instead, and NAME@peak into containers of the most that they will
+hold, which nobody knows in advance. A second table tells how long FLEX
+containers were suspended and waited for memory to start in, what went to swap,
+and how many were killed by the memory manager or for lack of memory.
+
 Policies run at the same time on all cores; the results do not depend on that.
 simulation.cpu_s is the CPU time of one policy: that of the whole process if it
 runs alone, else that of its thread, which leaves out most garbage collection.`
@@ -47,6 +54,7 @@ runs alone, else that of its thread, which leaves out most garbage collection.`
 const simulateExample = `  bellows simulate --workload uniform --jobs 50 --nodes 50 --policy fair,yarn-me
   bellows simulate --workload uniform --penalty sawtooth:1.5 \
       --policy fair,yarn-me,srjf@pool
+  bellows simulate --workload flex --policy pufferfish,fair@4GB,fair@peak
   bellows simulate --workload mix.yaml --node-memory 4GiB --node-cpus 2
   bellows simulate --workload u100.trace --format dss --nodes 100 \
       --policy fair,yarn-me --set fair.reservations=true \
@@ -64,8 +72,9 @@ type simulateOptions struct {
 	am           resource.Vector
 	launchDelay  time.Duration
 	truth        truthOptions
+	flex         flexOptions
 
-	policies []string // as given: NAME or NAME@pool
+	policies []string // as given: NAME[@pool][@SIZE|@peak]
 	pool     bool     // all of them run on one node as large as all
 	settings map[string]string
 	parallel int
@@ -79,14 +88,14 @@ type simulateOptions struct {
 func simulateCommand() *cobra.Command {
 	o := simulateDefaults()
 	cmd := &cobra.Command{
-		Use:     "simulate --workload FILE|uniform|exponential",
+		Use:     "simulate --workload FILE|uniform|exponential|flex",
 		Short:   "Simulate a workload under several policies",
 		Long:    simulateLong,
 		Example: simulateExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.workload.name == "" {
-				return usagef("workload: must be given: a file, or uniform or exponential")
+				return usagef("workload: must be given: a file, or uniform, exponential or flex")
 			}
 			if err := o.workload.open(); err != nil {
 				return err
@@ -100,7 +109,7 @@ func simulateCommand() *cobra.Command {
 	o.workload.flags(f)
 	o.clusterFlags(f)
 	f.BoolVar(&o.pool, "pool", false, "run every policy on one node as large as all: the Meganode of YARN-ME")
-	f.StringSliceVar(&o.policies, "policy", o.policies, "`names` of policies to compare, with @pool on one node as large as all: "+strings.Join(policy.Names(), ", "))
+	f.StringSliceVar(&o.policies, "policy", o.policies, "`names` of policies to compare, with @pool on one node as large as all, with @SIZE or @peak FLEX jobs in fixed containers: "+strings.Join(policy.Names(), ", "))
 	f.Var(settingsValue(o.settings), "set", "a policy's setting; may be given again")
 	f.Var(countValue{&o.parallel, 0, 1 << 10}, "parallel", "policies that run at the same time; 0: one per core")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
@@ -126,7 +135,11 @@ func (o *simulateOptions) settle(cmd *cobra.Command) {
 			o.heartbeat = 0
 		}
 	}
+	if o.workload.breathes() {
+		o.takeFlexCluster(changed)
+	}
 	o.truth.settle(o, changed)
+	o.flex.settle(changed)
 	if o.parallel == 0 {
 		o.parallel = runtime.NumCPU()
 	}
@@ -136,6 +149,28 @@ func (o *simulateOptions) settle(cmd *cobra.Command) {
 	}
 	if !changed("starts-per-heartbeat") && o.heartbeat == 0 {
 		o.perHeartbeat = 0
+	}
+}
+
+// takeFlexCluster takes a cluster that is short of memory for the generated FLEX jobs where no flag says otherwise.
+func (o *simulateOptions) takeFlexCluster(changed func(string) bool) {
+	if !changed("nodes") {
+		o.nodes = 4
+	}
+	if !changed("node-memory") {
+		o.node[resource.Memory] = 24 * resource.GB
+	}
+	if !changed("node-cpus") {
+		o.node[resource.CPU] = 8 * resource.Core
+	}
+	if !changed("machine") {
+		o.truth.machine = "ssd"
+	}
+	if !changed("swap") && o.truth.machine != "ideal" {
+		o.truth.swap = 64 * resource.GB
+	}
+	if !changed("heartbeat") {
+		o.heartbeat = 0
 	}
 }
 
@@ -167,6 +202,9 @@ func (o *simulateOptions) config() (sim.Config, error) {
 	if err := o.truth.apply(&c); err != nil {
 		return c, usage(err)
 	}
+	if err := o.flex.apply(&c); err != nil {
+		return c, err
+	}
 	return c, usage(c.Check())
 }
 
@@ -185,8 +223,9 @@ func (o *simulateOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	w = o.sized(w)
 	for _, c := range contenders {
-		if err := c.checkFits(w); err != nil {
+		if err := c.checkFits(c.box.fill(w)); err != nil {
 			return usage(err)
 		}
 	}
@@ -202,18 +241,37 @@ func (o *simulateOptions) run(cmd *cobra.Command) error {
 type contender struct {
 	policy policy.Policy
 	pooled bool // on one node as large as all
+	box    box  // for FLEX jobs
 	config sim.Config
 }
 
 // poolSuffix marks a policy that runs on one node as large as all.
 const poolSuffix = "@pool"
 
-// title is the policy's name with its suffix.
-func (c *contender) title() string {
-	if c.pooled {
-		return c.policy.Name() + poolSuffix
+// title is the policy's name with its suffixes.
+func (c *contender) title() string { return titleOf(c.policy.Name(), c.pooled, c.box.String()) }
+
+func titleOf(name string, pooled bool, box string) string {
+	if pooled {
+		name += poolSuffix
 	}
-	return c.policy.Name()
+	if box != "" {
+		name += "@" + box
+	}
+	return name
+}
+
+// parseContender reads NAME[@pool][@SIZE|@peak].
+func parseContender(text string) (c contender, name string, err error) {
+	parts := strings.Split(text, "@")
+	for _, suffix := range parts[1:] {
+		if "@"+suffix == poolSuffix {
+			c.pooled = true
+		} else if c.box, err = parseBox(suffix); err != nil {
+			return c, parts[0], usagef("policy %q: what follows @ %w", text, err)
+		}
+	}
+	return c, parts[0], nil
 }
 
 // contenders returns the policies that were asked for. A pooled node does at once what its nodes would have done: it starts
@@ -222,15 +280,18 @@ func (o *simulateOptions) contenders(config sim.Config) ([]contender, error) {
 	pooled := config
 	pooled.Nodes, pooled.StartsPerHeartbeat = sim.Pool(config.Nodes), 0
 	var all []contender
-	for _, name := range o.policies {
-		name, alone := strings.CutSuffix(name, poolSuffix)
+	for _, text := range o.policies {
+		c, name, err := parseContender(text)
+		if err != nil {
+			return nil, err
+		}
 		p, err := newPolicies([]string{name}, o.settings)
 		if err != nil {
 			return nil, err
 		}
-		c := contender{p[0], o.pool || alone, config}
+		c.policy, c.pooled, c.config = p[0], o.pool || c.pooled, config
 		if c.pooled {
-			c.config = pooled
+			c.config.Nodes, c.config.StartsPerHeartbeat = pooled.Nodes, pooled.StartsPerHeartbeat
 		}
 		all = append(all, c)
 	}
@@ -238,6 +299,14 @@ func (o *simulateOptions) contenders(config sim.Config) ([]contender, error) {
 		return nil, usagef("policy: must name at least one of %s", strings.Join(policy.Names(), ", "))
 	}
 	return all, nil
+}
+
+// sized lets FLEX containers of w start with what the flags say.
+func (o *simulateOptions) sized(w *trace.Workload) *trace.Workload {
+	if o.flex.minContainer == 0 {
+		return w
+	}
+	return trace.StartWith(w, o.flex.minContainer)
 }
 
 // checkFits returns an error if the policy could never start some task, before anything runs.
@@ -313,7 +382,7 @@ func (s *simulation) one(ctx context.Context, i int) outcome {
 	if s.progress != nil {
 		c.Progress = func(ended, jobs int, _ timeline.Time) { s.progress.set(i, ended, jobs) }
 	}
-	w := trace.Workload{Jobs: slices.Clone(s.workload.Jobs)}
+	w := trace.Workload{Jobs: slices.Clone(s.contenders[i].box.fill(s.workload).Jobs)}
 	done := make(chan outcome, 1)
 	go func() {
 		runtime.LockOSThread()

@@ -46,6 +46,7 @@ type clusterJSON struct {
 	AMMemory           int64   `json:"am_memory_bytes"`
 	LaunchDelay        float64 `json:"launch_delay_s"`
 	truthJSON
+	Flex *flexManagerJSON `json:"flex,omitempty"`
 }
 
 // resultJSON is what came of one policy. Of a run that failed only policy, pooled, settings, jobs, tasks and error are
@@ -53,7 +54,9 @@ type clusterJSON struct {
 type resultJSON struct {
 	Policy string `json:"policy"`
 	// Pooled tells that it ran on one node as large as all.
-	Pooled   bool              `json:"pooled,omitempty"`
+	Pooled bool `json:"pooled,omitempty"`
+	// Box is the size of the containers that FLEX jobs were put in, or peak; empty if they breathed.
+	Box      string            `json:"box,omitempty"`
 	Settings map[string]string `json:"settings"`
 	// Timeline is how ends of jobs were estimated: sum or resimulate; empty for policies that do not.
 	Timeline    string             `json:"timeline,omitempty"`
@@ -66,6 +69,7 @@ type resultJSON struct {
 	Unfinished  []unfinishedJSON   `json:"unfinished_jobs,omitempty"`
 	Failed      []unfinishedJSON   `json:"failed_jobs,omitempty"`
 	Losses      *lossesJSON        `json:"task_losses,omitempty"`
+	Flex        *flexJSON          `json:"flex,omitempty"` // of workloads with FLEX jobs that breathe
 	Bounds      boundsJSON         `json:"lower_bounds"`
 	Simulation  simulationCostJSON `json:"simulation"`
 	PerJob      []jobResultJSON    `json:"per_job,omitempty"`
@@ -154,6 +158,9 @@ func (s *simulation) document() simulationJSON {
 		Heartbeat: c.Heartbeat.Seconds(), StartsPerHeartbeat: c.StartsPerHeartbeat,
 		AMHeartbeat: c.CoordinatorHeartbeat.Seconds(), AMMemory: int64(o.am[resource.Memory]), LaunchDelay: c.LaunchDelay.Seconds(), truthJSON: o.truth.describe(),
 	}}
+	if hasFlex(s.workload) {
+		doc.Cluster.Flex = o.flex.describe(&c)
+	}
 	for i := range s.outcomes {
 		r := s.result(i, doc.Workload)
 		r.Bounds, r.underSizes = s.bounds(i), s.underSizes(i)
@@ -166,7 +173,7 @@ func (s *simulation) document() simulationJSON {
 func (s *simulation) result(i int, w workloadJSON) resultJSON {
 	o := &s.outcomes[i]
 	name := s.contenders[i].policy.Name()
-	r := resultJSON{Policy: name, Pooled: s.contenders[i].pooled, Settings: settingsInForce(name, s.options.settings), Jobs: w.Jobs, Tasks: w.Tasks}
+	r := resultJSON{Policy: name, Pooled: s.contenders[i].pooled, Box: s.contenders[i].box.String(), Settings: settingsInForce(name, s.options.settings), Jobs: w.Jobs, Tasks: w.Tasks}
 	r.Timeline = r.Settings[name+".timeline"]
 	r.Simulation = simulationCostJSON{CPU: o.cpu.Seconds(), CPUOf: "thread", Wall: o.wall.Seconds()}
 	if s.alone() {
@@ -188,6 +195,9 @@ func (s *simulation) result(i int, w workloadJSON) resultJSON {
 		r.Failed = append(r.Failed, unfinishedJSON{int64(j.ID), j.Name, j.Failure})
 	}
 	r.Losses = lossesOf(res)
+	if r.Box == "" && hasFlex(s.workload) {
+		r.Flex = flexOf(res)
+	}
 	if s.options.perJob {
 		r.PerJob = perJob(res)
 	}
@@ -220,7 +230,7 @@ func (s *simulation) writeJobs() error {
 	all := map[string][]map[string]any{"results": {}}
 	for i, o := range s.outcomes {
 		if o.err == nil {
-			all["results"] = append(all["results"], map[string]any{"policy": s.contenders[i].policy.Name(), "pooled": s.contenders[i].pooled, "per_job": perJob(o.result)})
+			all["results"] = append(all["results"], map[string]any{"policy": s.contenders[i].policy.Name(), "pooled": s.contenders[i].pooled, "box": s.contenders[i].box.String(), "per_job": perJob(o.result)})
 		}
 	}
 	text, err := json.MarshalIndent(all, "", "  ")
@@ -247,15 +257,27 @@ func printSimulation(w io.Writer, doc simulationJSON) error {
 	for i := range doc.Results {
 		t.add(doc.Results[i].row()...)
 	}
-	var shown []boundsJSON // most policies share theirs
+	var shown [][]string // most policies share theirs
 	for i := range doc.Results {
-		if b := doc.Results[i].Bounds; !slices.Contains(shown, b) {
-			shown = append(shown, b)
-			t.add(b.row(doc.Results[i].underSizes)...)
+		row := doc.Results[i].leastRow()
+		if !slices.ContainsFunc(shown, func(other []string) bool { return slices.Equal(other, row) }) {
+			shown = append(shown, row)
+			t.add(row...)
 		}
 	}
 	if err := t.write(w); err != nil {
 		return err
+	}
+	if slices.ContainsFunc(doc.Results, func(r resultJSON) bool { return r.Flex != nil || r.Box != "" }) {
+		fmt.Fprintln(w)
+		t := newTable("FLEX JOBS", ">SUSPENDED", ">WAITED", ">SWAPPED", ">KILLED", ">OUT OF MEMORY")
+		t.shrinks = 0
+		for i := range doc.Results {
+			t.add(doc.Results[i].flexRow()...)
+		}
+		if err := t.write(w); err != nil {
+			return err
+		}
 	}
 	for _, r := range doc.Results {
 		if r.Timeline != "" {
@@ -273,12 +295,7 @@ func count(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-func (r *resultJSON) title() string {
-	if r.Pooled {
-		return r.Policy + poolSuffix
-	}
-	return r.Policy
-}
+func (r *resultJSON) title() string { return titleOf(r.Policy, r.Pooled, r.Box) }
 
 func (r *resultJSON) row() []string {
 	name, cpu := r.title(), fmt.Sprintf("%.2fs", r.Simulation.CPU)
@@ -289,13 +306,16 @@ func (r *resultJSON) row() []string {
 		timesText(*r.Makespan, r.Bounds.Makespan), percentText(*r.Utilisation), percentText(*r.Elastic), cpu}
 }
 
-// row is what no policy can be better than; elastic tells whether that is so for policies that under-size tasks.
-func (b boundsJSON) row(elastic bool) []string {
+// leastRow is what no policy of the kind can be better than: one that under-sizes tasks, one whose containers are boxes.
+func (r *resultJSON) leastRow() []string {
 	name := "least"
-	if elastic {
-		name = "least, elastic"
+	if r.underSizes {
+		name += ", elastic"
 	}
-	return []string{name, secondsText(&b.Average), "", secondsText(&b.Makespan), "", "", "", ""}
+	if r.Box != "" {
+		name += ", " + r.Box
+	}
+	return []string{name, secondsText(&r.Bounds.Average), "", secondsText(&r.Bounds.Makespan), "", "", "", ""}
 }
 
 // timesText prints how many times the least a value is.
@@ -346,7 +366,7 @@ func (s *simulation) bounds(i int) boundsJSON {
 	if s.options.intervals {
 		options.Iterations = bound.DefaultIterations
 	}
-	b := bound.Of(s.workload, s.contenders[i].config.Nodes, s.underSizes(i), options)
+	b := bound.Of(s.contenders[i].box.fill(s.workload), s.contenders[i].config.Nodes, s.underSizes(i), options)
 	first := timeline.Never
 	for j := range s.workload.Jobs {
 		if s.workload.Jobs[j].After < 0 {

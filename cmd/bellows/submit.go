@@ -83,10 +83,8 @@ func (o *submitOptions) run(cmd *cobra.Command, file string) error {
 		if err := checkPrograms(&w.Jobs[i], dir); err != nil {
 			return err
 		}
-		if w.Jobs[i].Class == cluster.Flex {
-			if err := needSwap(); err != nil {
-				return err
-			}
+		if err := withoutSwap(cmd.Context(), client, &w.Jobs[i], cmd.ErrOrStderr()); err != nil {
+			return err
 		}
 	}
 	b := batch{client: client, jobs: w.Jobs, dir: dir, env: os.Environ(), ended: make([]chan struct{}, len(w.Jobs)),

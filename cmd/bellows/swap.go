@@ -1,19 +1,24 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
 	"github.com/bellows-rm/bellows/swap"
+	"github.com/bellows-rm/bellows/trace"
 )
 
 func swapCommand() *cobra.Command {
@@ -32,17 +37,30 @@ that runs sees at once what changed.`,
 	return cmd
 }
 
-// needSwap refuses FLEX containers on a machine without swap: one that outgrows its limit could not be kept until it gets
-// more, so that the kernel would kill it.
-func needSwap() error {
-	devices, err := swap.Machine{}.Devices()
-	if err != nil {
+// withoutSwap makes a FLEX job on a machine without swap a REGULAR one that spills, and says so, or refuses it.
+func withoutSwap(ctx context.Context, client *server.Client, j *trace.Job, to io.Writer) error {
+	if j.Class != cluster.Flex {
+		return nil
+	}
+	if has, err := hasSwap(); err != nil || has {
 		return err
 	}
-	if len(devices) == 0 {
-		return errors.New("class flex: needs swap, and this machine has none: run `bellows swap create --size 4GiB`, or use class regular")
+	var failed error
+	known := storedProfiles{client: client, failed: &failed}
+	lookUp := known.lookUp(ctx)
+	words, err := live.SpillInstead(&j.Job, func(stage int) (p trace.Profile, ok bool) {
+		if stage < len(j.Profiles) && j.Profiles[stage] != "" {
+			p, ok = lookUp(j.Profiles[stage])
+		}
+		return p, ok
+	})
+	if failed != nil {
+		return failed
 	}
-	return nil
+	if err == nil {
+		fmt.Fprintf(to, "bellows: job %q: %s\n", j.Name, words)
+	}
+	return err
 }
 
 // swapStatus is what `swap status --json` prints.
@@ -95,11 +113,16 @@ func stateFlag(cmd *cobra.Command, p *place) {
 }
 
 func readSwap(state string) (swapStatus, error) {
-	devices, err := swap.NewLedger(swap.Machine{}, state).Devices()
+	ledger := swap.NewLedger(swap.Machine{}, state)
+	devices, err := ledger.Devices()
 	if err != nil {
 		return swapStatus{}, err
 	}
-	s := swapStatus{Devices: orEmpty(devices), Zswap: swap.Machine{}.Zswap()}
+	zswap, err := ledger.Zswap()
+	if err != nil {
+		return swapStatus{}, err
+	}
+	s := swapStatus{Devices: orEmpty(devices), Zswap: zswap}
 	for i := range devices {
 		if devices[i].On {
 			s.Size += devices[i].Size
@@ -174,14 +197,15 @@ type swapCreateOptions struct {
 	size      resource.Amount
 	file      string
 	zram      bool
+	zswap     bool
 	algorithm string
 }
 
 func swapCreateCommand() *cobra.Command {
 	var o swapCreateOptions
 	cmd := &cobra.Command{
-		Use:   "create --size SIZE",
-		Short: "Make a swap file, or zram, and swap to it",
+		Use:   "create --size SIZE | --zswap",
+		Short: "Make a swap file, or zram, and swap to it; or turn zswap on",
 		Long: `Make a swap file, and swap to it after all that is swapped to already; or, with
 --zram, a device that compresses in memory, before all disks. It needs root.
 
@@ -190,10 +214,14 @@ The file takes its whole size on the disk at once; a twentieth of the disk, and
 machine turns it off; zram is gone then. "bellows swap remove" takes them away.
 
 What zram holds stays in memory, at about half its size if it compresses well:
-leave that much to it with "bellows up --memory".`,
+leave that much to it with "bellows up --memory".
+
+--zswap makes nothing: the kernel then keeps what compresses in memory on its
+way to a swap file or partition. It is a setting of the whole machine.`,
 		Example: `  bellows swap create --size 4GiB
   bellows swap create --size 32GiB --file /mnt/fast/swapfile
-  bellows swap create --size 2GiB --zram --algorithm zstd`,
+  bellows swap create --size 2GiB --zram --algorithm zstd
+  bellows swap create --zswap`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -202,24 +230,34 @@ leave that much to it with "bellows up --memory".`,
 	f.Var(memoryValue(&o.size), "size", "how much has room there")
 	f.StringVar(&o.file, "file", "", "`path` of the file to make; unless given, swapfile in the state directory")
 	f.BoolVar(&o.zram, "zram", false, "make a zram device instead of a file")
-	f.StringVar(&o.algorithm, "algorithm", "", "`name` of how zram compresses; unless given, what the kernel prefers")
+	f.BoolVar(&o.zswap, "zswap", false, "turn zswap on instead")
+	f.StringVar(&o.algorithm, "algorithm", "", "`name` of how zram or zswap compresses; unless given, what the kernel prefers")
 	stateFlag(cmd, &o.place)
 	return cmd
 }
 
 func (o *swapCreateOptions) run(cmd *cobra.Command) error {
 	switch {
-	case o.size == 0:
+	case o.zswap && (o.zram || o.size != 0 || o.file != ""):
+		return usagef("zswap: takes no size, file or --zram: it stands before swap that there is")
+	case o.size == 0 && !o.zswap:
 		return usagef("size: must be given, as in `bellows swap create --size 4GiB`")
 	case o.zram && o.file != "":
 		return usagef("file %s: is for swap files, not for --zram", o.file)
-	case !o.zram && o.algorithm != "":
-		return usagef("algorithm %s: needs --zram", o.algorithm)
+	case !o.zram && !o.zswap && o.algorithm != "":
+		return usagef("algorithm %s: needs --zram or --zswap", o.algorithm)
 	}
 	if err := o.place.fill(); err != nil {
 		return err
 	}
 	ledger := swap.NewLedger(swap.Machine{}, o.place.state)
+	if o.zswap {
+		if err := ledger.TurnOnZswap(o.algorithm); err != nil {
+			return swapError(err)
+		}
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "zswap is on")
+		return err
+	}
 	var d swap.Device
 	var err error
 	if o.zram {
@@ -251,13 +289,14 @@ type swapRemoveOptions struct {
 func swapRemoveCommand() *cobra.Command {
 	var o swapRemoveOptions
 	cmd := &cobra.Command{
-		Use:   "remove [DEVICE...]",
+		Use:   "remove [DEVICE|zswap...]",
 		Short: "Bring back what was swapped to a device of ours, and remove it",
 		Long: `Bring back into memory what was swapped to a device that "bellows swap create"
 made, and remove it. What others made is never touched. It takes as long as
 reading what is in it, and is refused if memory has no room for that, or if jobs
 hold something in swap: a container that comes to hold more than its limit is
-killed by the kernel. --force removes it anyway.`,
+killed by the kernel. --force removes it anyway. The name zswap turns zswap off
+that "bellows swap create --zswap" turned on.`,
 		Example: `  bellows swap remove
   bellows swap remove /dev/zram0
   bellows swap remove --all`,
@@ -282,12 +321,19 @@ func (o *swapRemoveOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !o.force {
+	if !o.force && !slices.Equal(devices, []string{zswapName}) {
 		if err := o.checkJobs(cmd); err != nil {
 			return err
 		}
 	}
 	for _, path := range devices {
+		if path == zswapName {
+			if err := ledger.TurnOffZswap(); err != nil {
+				return swapError(err)
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), "zswap is off")
+			continue
+		}
 		shown := showRest(cmd.ErrOrStderr(), path)
 		err := ledger.Remove(cmd.Context(), path)
 		shown()
@@ -325,6 +371,9 @@ func showRest(to io.Writer, path string) (stop func()) {
 	return func() { close(ended); shown.Wait() }
 }
 
+// zswapName is how zswap is named among devices.
+const zswapName = "zswap"
+
 // which returns what is to be removed.
 func (o *swapRemoveOptions) which(ledger *swap.Ledger, args []string) ([]string, error) {
 	if len(args) > 0 {
@@ -339,6 +388,11 @@ func (o *swapRemoveOptions) which(ledger *swap.Ledger, args []string) ([]string,
 		if all[i].Ours {
 			ours = append(ours, all[i].Path)
 		}
+	}
+	if z, err := ledger.Zswap(); err != nil {
+		return nil, err
+	} else if z != nil && z.Ours {
+		ours = append([]string{zswapName}, ours...) // before the swap that it stands before
 	}
 	switch {
 	case len(ours) > 1 && !o.all:

@@ -24,6 +24,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
 	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/swap"
 )
 
 const upLong = `Start the daemon that runs jobs on this machine, and print one line that says
@@ -140,7 +141,7 @@ func (d *daemon) open() error {
 	if d.agent, err = agent.Open(agent.Config{Dir: at.state, Capacity: d.capacity, SwapBudget: d.options.swapping, Log: d.log}); err != nil {
 		return err
 	}
-	d.driver, err = live.Start(live.Config{Policy: d.policy, Settings: d.options.settings, Backend: d.agent, Store: d.store,
+	d.driver, err = live.Start(live.Config{Policy: d.policy, Settings: d.options.settings, Backend: d.agent, Store: d.store, HasSwap: hasSwap,
 		Dir: at.state, Log: d.log, UID: uint32(os.Geteuid())})
 	if err != nil {
 		return err
@@ -301,4 +302,10 @@ func whyNot(ended error, log *os.File, from int64) error {
 		return usagef("%s", why)
 	}
 	return errors.New(why)
+}
+
+// hasSwap tells whether this machine swaps to anything.
+func hasSwap() (bool, error) {
+	devices, err := swap.Machine{}.Devices()
+	return len(devices) > 0, err
 }

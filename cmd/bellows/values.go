@@ -154,6 +154,34 @@ func (v countValue) Set(text string) error {
 	return nil
 }
 
+// countsValue is a flag for whole numbers from least to most, with commas between them.
+type countsValue struct {
+	to          *[]int
+	least, most int
+}
+
+func (v countsValue) String() string {
+	if v.to == nil {
+		return ""
+	}
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(*v.to), " ", ","), "[]")
+}
+
+func (v countsValue) Type() string { return "numbers" }
+
+func (v countsValue) Set(text string) error {
+	var all []int
+	for one := range strings.SplitSeq(text, ",") {
+		n := 0
+		if err := (countValue{&n, v.least, v.most}).Set(one); err != nil {
+			return err
+		}
+		all = append(all, n)
+	}
+	*v.to = all
+	return nil
+}
+
 // rangeValue is a flag for MIN:MAX.
 type rangeValue[T ~int | ~int64] struct {
 	to    *trace.Range[T]

@@ -34,7 +34,7 @@ func (o *workloadOptions) defaults() {
 
 func (o *workloadOptions) flags(f *pflag.FlagSet) {
 	g := &o.generate
-	f.StringVar(&o.name, "workload", "", "a `file`, - for standard input, or uniform or exponential")
+	f.StringVar(&o.name, "workload", "", "a `file`, - for standard input, or uniform, exponential or flex")
 	f.Var(choiceValue{&o.format, workloadFormats}, "format", "format of the file: bellows (a job file), workload or dss; auto looks at its content")
 	f.StringVar(&o.penalty, "penalty", o.penalty, "cost, as a `shape`, of less memory for tasks that say nothing: none, step:FACTOR or sawtooth:FACTOR")
 	f.Var(countValue{&g.Jobs, 1, 1_000_000}, "jobs", "generated: number of jobs")
@@ -54,6 +54,9 @@ func (o *workloadOptions) settle(changed func(string) bool) {
 		return
 	}
 	usual := trace.DefaultGenerateOptions(d)
+	if !changed("jobs") {
+		o.generate.Jobs = usual.Jobs
+	}
 	if !changed("tasks") {
 		o.generate.Tasks = usual.Tasks
 	}
@@ -81,6 +84,9 @@ func (o *workloadOptions) generated() bool {
 	_, err := trace.ParseDistribution(o.name)
 	return err == nil
 }
+
+// breathes reports whether the workload is generated FLEX jobs.
+func (o *workloadOptions) breathes() bool { return o.name == trace.Flex.String() }
 
 // open opens the file of the workload, if it is one, and finds out its format.
 func (o *workloadOptions) open() (err error) {

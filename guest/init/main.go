@@ -57,6 +57,11 @@ func boot() error {
 			return err
 		}
 	}
+	if p.Zram > 0 {
+		if err := makeZram(p.Zram); err != nil {
+			return err
+		}
+	}
 	if p.Systemd {
 		return handOver(p)
 	}

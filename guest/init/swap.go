@@ -10,6 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// makeZram swaps to so many bytes of the device that comes with the module.
+func makeZram(bytes int64) error {
+	if err := os.WriteFile("/sys/block/zram0/disksize", fmt.Append(nil, bytes), 0); err != nil {
+		return err
+	}
+	return makeSwap("/dev/zram0")
+}
+
 // makeSwap writes a swap header to a device and uses it. The header is the first page: from byte 1024 on a version (1), the
 // number of the last page and the number of bad pages, and at the end of the page a signature.
 func makeSwap(device string) error {

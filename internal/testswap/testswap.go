@@ -32,29 +32,43 @@ func Lock(t testing.TB) {
 		f.Close()
 		t.Fatalf("another test holds %s: %v", path, err)
 	}
-	t.Cleanup(func() { f.Close() })
+	takeOver(t, f)
+	t.Cleanup(func() {
+		_ = f.Truncate(0) // Nothing is left behind.
+		f.Close()
+	})
 }
 
-// Need is Lock, and makes sure that the machine swaps: to a file of that many bytes of the test's own if it does not yet.
+// Need is Lock, and makes sure that the machine swaps: before all else to a file of that many bytes of the test's own, since
+// what there is already may go while the test runs, and then the kernel kills what has no room; or else to what there is.
 func Need(t testing.TB, bytes int64) {
 	t.Helper()
 	Lock(t)
-	text, err := os.ReadFile("/proc/swaps")
-	if err != nil {
-		t.Skipf("needs swap: %v", err)
-	}
-	if strings.Count(string(text), "\n") > 1 {
+	err := own(t, bytes)
+	if err == nil {
 		return
 	}
-	file := filepath.Join(t.TempDir(), "swap")
-	for _, args := range [][]string{{"fallocate", "-l", fmt.Sprint(bytes), file}, {"chmod", "600", file}, {"mkswap", "-q", file}, {"swapon", file}} {
+	if len(swaps(t)) == 0 {
+		t.Skipf("needs swap: %v", err)
+	}
+}
+
+func own(t testing.TB, bytes int64) error {
+	dir := t.TempDir()
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil || s.Type == unix.TMPFS_MAGIC || os.Geteuid() != 0 {
+		return fmt.Errorf("a file in %s cannot be swapped to: %v", dir, err)
+	}
+	file := filepath.Join(dir, "swap")
+	for _, args := range [][]string{{"fallocate", "-l", fmt.Sprint(bytes), file}, {"chmod", "600", file}, {"mkswap", "-q", file}, {"swapon", "-p", "32767", file}} {
 		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-			t.Skipf("needs swap: %s: %v: %s", strings.Join(args, " "), err, out)
+			return fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, out)
 		}
 	}
 	t.Cleanup(func() {
-		if out, err := exec.Command("swapoff", file).CombinedOutput(); err != nil {
-			t.Errorf("swapoff: %v: %s", err, out)
+		if err := remove(file); err != nil {
+			t.Error(err)
 		}
 	})
+	return nil
 }

@@ -13,6 +13,8 @@ type Plan struct {
 	// Swap is a device to be made into swap, Scratch one that any user may overwrite; empty if there is none.
 	Swap    string `json:"swap"`
 	Scratch string `json:"scratch"`
+	// Zram is how many bytes are swapped to zram; 0 is none.
+	Zram int64 `json:"zram_bytes"`
 	// Program is started once per run, with Args and Env, one run after the other.
 	Program string   `json:"program"`
 	Args    []string `json:"args"`

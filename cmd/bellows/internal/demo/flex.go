@@ -41,6 +41,7 @@ type FlexSummary struct {
 	// Used is what programs held in memory over the memory of the node, on average over the makespan.
 	Used      Figure          `json:"utilisation"`
 	AtOnce    Figure          `json:"running"`
+	Cores     Figure          `json:"cores"` // that the jobs kept busy, on average over the makespan
 	Suspended Figure          `json:"suspended"`
 	Swapped   resource.Amount `json:"swapped_bytes_max"`
 	// Stream is of the short jobs of all rounds together.
@@ -57,15 +58,27 @@ type Latency struct {
 	P99      float64 `json:"p99_s"`
 }
 
-// Flex carries the FLEX part of the demonstration out. It takes away everything it made before it returns, also after an
-// error or when ctx ends.
-//
-// The programs are part of bellows if jobs is 0, else real ones, of which so many jobs are run.
-func Flex(ctx context.Context, o Options, jobs int) (res *FlexResult, err error) {
+// Flex carries the FLEX part of the demonstration out, with programs that are part of bellows, one submitted every so often.
+// It takes away everything it made before it returns, also after an error or when ctx ends.
+func Flex(ctx context.Context, o Options, every time.Duration) (*FlexResult, error) {
+	own := func(_ context.Context, _ string, machine resource.Amount) (*flexMix, []string, error) {
+		m := ownMix(nodeMemory(machine))
+		m.every = every
+		return m, nil, nil
+	}
+	return demonstrateFlex(ctx, o, own, nil)
+}
+
+// chooseMix says what runs on a machine with so much memory, and of what is missing there a sentence each. dir is where
+// programs find what they need.
+type chooseMix func(ctx context.Context, dir string, machine resource.Amount) (m *flexMix, missing []string, err error)
+
+// demonstrateFlex runs a mix under every allocation. kept may be nil.
+func demonstrateFlex(ctx context.Context, o Options, choose chooseMix, kept *keptRuns) (*FlexResult, error) {
 	if o.Show == nil {
 		o.Show = func(string) {}
 	}
-	d := &flexDemonstration{demonstration: demonstration{Options: o, begun: time.Now()}, jobs: jobs, result: &FlexResult{}}
+	d := &flexDemonstration{demonstration: demonstration{Options: o, begun: time.Now()}, choose: choose, kept: kept, result: &FlexResult{}}
 	defer func() { d.result.Took = time.Since(d.begun) }()
 	if o.Simulate {
 		d.result.Why = "it cannot be simulated"
@@ -81,8 +94,9 @@ func Flex(ctx context.Context, o Options, jobs int) (res *FlexResult, err error)
 // flexDemonstration is one in progress.
 type flexDemonstration struct {
 	demonstration
-	jobs   int // 0: programs of our own
+	choose chooseMix
 	mix    *flexMix
+	kept   *keptRuns
 	swap   *demoSwap
 	result *FlexResult
 }
@@ -102,7 +116,7 @@ func (d *flexDemonstration) real(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, leave()) }()
-	if err := d.choose(ctx, machine[resource.Memory]); err != nil {
+	if err := d.decide(ctx, machine[resource.Memory]); err != nil {
 		return err
 	}
 	if _, err := agent.Capacity(d.mix.node[resource.Memory], d.mix.node[resource.CPU]); err != nil {
@@ -123,11 +137,9 @@ func (d *flexDemonstration) real(ctx context.Context) (err error) {
 	return nil
 }
 
-// choose decides what runs.
-func (d *flexDemonstration) choose(ctx context.Context, machine resource.Amount) (err error) {
-	if d.jobs == 0 {
-		d.mix = ownMix(nodeMemory(machine))
-	} else if d.mix, d.result.Missing, err = realMix(ctx, filepath.Join(d.work, inputDir), d.jobs); err != nil {
+// decide notes what runs.
+func (d *flexDemonstration) decide(ctx context.Context, machine resource.Amount) (err error) {
+	if d.mix, d.result.Missing, err = d.choose(ctx, filepath.Join(d.work, inputDir), machine); err != nil {
 		return err
 	}
 	for _, m := range d.result.Missing {
@@ -154,46 +166,79 @@ func (d *flexDemonstration) needSwap() (err error) {
 // runAll runs the mix under every allocation, round after round, every other one in the opposite order.
 func (d *flexDemonstration) runAll(ctx context.Context) error {
 	tooLate := func(round int) bool {
-		spent := time.Since(d.begun)
-		return d.Limit > 0 && spent+spent/time.Duration(round-1) > d.Limit
+		next := time.Duration(0) // as long as the round before
+		for i := range d.result.Runs {
+			if r := &d.result.Runs[i]; r.Round == round-1 {
+				next += r.Took
+			}
+		}
+		return d.Limit > 0 && time.Since(d.begun)+next > d.Limit
 	}
-	leftOut, err := interleave(allocations, d.Rounds, tooLate, func(a *allocation, round int) error { return d.runOne(ctx, a, round) })
+	leftOut, err := interleave(d.mix.allocations(), d.Rounds, tooLate, func(a *allocation, round int) error { return d.runOne(ctx, a, round) })
 	if leftOut > 0 {
 		d.say("left out: %s of %d, since the next would end after the limit of %v", rounds(leftOut), d.Rounds, d.Limit)
 	}
 	return err
 }
 
+// runOne runs the mix once, unless what came of it is kept.
 func (d *flexDemonstration) runOne(ctx context.Context, a *allocation, round int) error {
-	if err := d.needSwap(); err != nil {
+	r, err := d.kept.load(d.result, a, round)
+	if err != nil {
 		return err
 	}
+	how := "kept"
+	if r == nil {
+		if r, err = d.runNow(ctx, a, round); err != nil {
+			return err
+		}
+		if err := r.Wrong(); err != nil {
+			return err
+		}
+		if err := d.kept.save(d.result, r); err != nil {
+			return err
+		}
+		how = fmt.Sprintf("%.0f s", r.Took.Seconds())
+	}
+	d.result.Runs = append(d.result.Runs, *r)
+	d.say("round %d of %d, %-12s  %d of %d jobs finished, %2d kills, makespan %5.1f s (%s)",
+		round, d.Rounds, a.name+":", r.Finished(), len(r.Jobs), r.Kills(), r.Makespan().Seconds(), how)
+	return nil
+}
+
+func (d *flexDemonstration) runNow(ctx context.Context, a *allocation, round int) (*FlexRun, error) {
+	if err := d.needSwap(); err != nil {
+		return nil, err
+	}
 	if d.result.Why != "" {
-		return fmt.Errorf("round %d, %s: the machine's swap has gone: %s", round, a.name, d.result.Why)
+		return nil, fmt.Errorf("round %d, %s: the machine's swap has gone: %s", round, a.name, d.result.Why)
 	}
 	begun := time.Now()
 	r, err := runFlex(ctx, d.work, d.mix, a, func(ended, all int) {
 		d.Show(fmt.Sprintf("round %d of %d, %s: %.0f s, %d of %d jobs ended", round, d.Rounds, a.name, time.Since(begun).Seconds(), ended, all))
 	})
 	if err != nil {
-		return fmt.Errorf("round %d, %s: %w", round, a.name, err)
+		return nil, fmt.Errorf("round %d, %s: %w", round, a.name, err)
 	}
-	r.Round = round
-	d.result.Runs = append(d.result.Runs, *r)
-	d.say("round %d of %d, %-12s  %d of %d jobs finished, %2d kills, makespan %5.1f s", round, d.Rounds, a.name+":", r.Finished(), len(r.Jobs), r.Kills(), r.Makespan().Seconds())
-	return r.Wrong()
+	r.Round, r.Took = round, time.Since(begun)
+	return r, nil
 }
 
 func (d *flexDemonstration) summarise() {
-	for i := range allocations {
-		var runs []*FlexRun
-		for k := range d.result.Runs {
-			if d.result.Runs[k].Allocation == allocations[i].name {
-				runs = append(runs, &d.result.Runs[k])
-			}
-		}
-		d.result.Summaries = append(d.result.Summaries, summariseFlex(&allocations[i], runs, d.result.Node[resource.Memory]))
+	of := d.mix.allocations()
+	for i := range of {
+		d.result.Summaries = append(d.result.Summaries, summariseFlex(&of[i], d.result.of(of[i].name), d.result.Node[resource.Memory]))
 	}
+}
+
+// of returns the runs under an allocation.
+func (r *FlexResult) of(allocation string) (runs []*FlexRun) {
+	for i := range r.Runs {
+		if r.Runs[i].Allocation == allocation {
+			runs = append(runs, &r.Runs[i])
+		}
+	}
+	return runs
 }
 
 func summariseFlex(a *allocation, runs []*FlexRun, node resource.Amount) FlexSummary {
@@ -211,6 +256,7 @@ func summariseFlex(a *allocation, runs []*FlexRun, node resource.Amount) FlexSum
 		Runtime:   over(func(r *FlexRun) float64 { return r.MeanRuntime().Seconds() }),
 		Used:      over(func(r *FlexRun) float64 { return r.Used() / float64(node) }),
 		AtOnce:    over((*FlexRun).AtOnce),
+		Cores:     over(func(r *FlexRun) float64 { return r.CPU().Seconds() / max(r.Makespan().Seconds(), 1e-9) }),
 		Suspended: over((*FlexRun).Suspended),
 		Stream:    latency(runs),
 	}
@@ -229,19 +275,26 @@ func summariseFlex(a *allocation, runs []*FlexRun, node resource.Amount) FlexSum
 // latency is of the short jobs of all runs that finished.
 func latency(runs []*FlexRun) Latency {
 	var l Latency
-	var took []float64
+	took := latencies(runs)
+	for _, r := range runs {
+		l.Jobs += len(r.Stream)
+	}
+	l.Finished = len(took)
+	l.P50, l.P95, l.P99 = percentile(took, 0.5), percentile(took, 0.95), percentile(took, 0.99)
+	return l
+}
+
+// latencies are those of all short jobs that finished, sorted, in seconds.
+func latencies(runs []*FlexRun) (took []float64) {
 	for _, r := range runs {
 		for _, j := range r.Stream {
-			l.Jobs++
 			if j.Finished {
 				took = append(took, (j.Ended - j.Submitted).Seconds())
 			}
 		}
 	}
-	l.Finished = len(took)
 	slices.Sort(took)
-	l.P50, l.P95, l.P99 = percentile(took, 0.5), percentile(took, 0.95), percentile(took, 0.99)
-	return l
+	return took
 }
 
 // percentile returns the least of sorted values that a share of them does not exceed; 0 if there are none.

@@ -27,23 +27,23 @@ func cannedFlex() *FlexResult {
 	stream := func(took ...time.Duration) (jobs []FlexJob) {
 		for i, d := range took {
 			at := time.Duration(i) * s
-			jobs = append(jobs, FlexJob{Name: "short", Submitted: at, Started: at, Ended: at + d, Finished: true, Attempts: 1, id: 9})
+			jobs = append(jobs, FlexJob{Name: "short", Submitted: at, Started: at, Ended: at + d, Finished: true, Attempts: 1, ID: 9})
 		}
 		return jobs
 	}
 	others := 0.1
 	runs := []FlexRun{
 		{Allocation: "static peak", Jobs: []FlexJob{
-			{Name: "grow 1", Ended: 6 * s, Finished: true, Attempts: 1, id: 1},
-			{Name: "sort 0.3", Submitted: s, Started: 6 * s, Ended: 9 * s, Finished: true, Attempts: 1, id: 2}},
+			{Name: "grow 1", Ended: 6 * s, Finished: true, Attempts: 1, ID: 1},
+			{Name: "sort 0.3", Submitted: s, Started: 6 * s, Ended: 9 * s, Finished: true, Attempts: 1, ID: 2}},
 			Stream: stream(s/2, 5*s, 4*s)},
 		{Allocation: "static half", Jobs: []FlexJob{
-			{Name: "grow 1", Ended: 8 * s, Attempts: 3, Kills: 3, id: 1},
-			{Name: "sort 0.3", Submitted: s, Started: s, Ended: 4 * s, Finished: true, Attempts: 1, id: 2}},
+			{Name: "grow 1", Ended: 8 * s, Attempts: 3, Kills: 3, ID: 1},
+			{Name: "sort 0.3", Submitted: s, Started: s, Ended: 4 * s, Finished: true, Attempts: 1, ID: 2}},
 			Stream: stream(s/2, s/2, s)},
 		{Allocation: "FLEX", Swapped: 20 * mib, Jobs: []FlexJob{
-			{Name: "grow 1", Ended: 6 * s, Finished: true, Attempts: 1, id: 1},
-			{Name: "sort 0.3", Submitted: s, Started: 2 * s, Ended: 6 * s, Finished: true, Attempts: 1, id: 2}},
+			{Name: "grow 1", Ended: 6 * s, Finished: true, Attempts: 1, ID: 1},
+			{Name: "sort 0.3", Submitted: s, Started: 2 * s, Ended: 6 * s, Finished: true, Attempts: 1, ID: 2}},
 			Stream: stream(s/2, s/2, s)},
 	}
 	r := &FlexResult{Node: resource.Of(2000, 640*mib), Jobs: 2, Attempts: 3, Programs: []string{"grow, a working set that grows", "sort, a sort of numbers in memory"}}

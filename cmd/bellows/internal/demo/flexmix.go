@@ -27,6 +27,9 @@ var allocations = []allocation{
 		func(p *hungry) resource.Amount { return p.least }},
 }
 
+// alone is the allocation of a mix without jobs: only the short ones run.
+var alone = []allocation{{name: "none", about: "the short jobs alone"}}
+
 // breathing is the allocation that the others are compared with.
 var breathing = &allocations[len(allocations)-1]
 
@@ -55,6 +58,16 @@ type flexMix struct {
 	stream      []string
 	streamSize  resource.Amount
 	streamEvery time.Duration
+	// least is how long the stream goes on at least.
+	least time.Duration
+}
+
+// allocations are those under which the mix runs.
+func (m *flexMix) allocations() []allocation {
+	if len(m.jobs()) == 0 {
+		return alone
+	}
+	return allocations
 }
 
 // own is this program as the one that a hungry job runs.
@@ -75,8 +88,8 @@ const beside = 24 * resource.MiB
 func ownMix(memory resource.Amount) *flexMix {
 	m := &flexMix{
 		node: resource.Of(2*resource.Core, memory), swap: 2 * memory, cpu: resource.Core * 3 / 10,
-		every: time.Second, attempts: 3,
-		stream: own("grow", memory/16, 100), streamSize: memory/16 + beside, streamEvery: 1500 * time.Millisecond,
+		attempts: 3,
+		stream:   own("grow", memory/16, 100), streamSize: memory/16 + beside, streamEvery: 1500 * time.Millisecond,
 	}
 	const small = 0.3
 	add := func(kind, about string, sixteenths resource.Amount, reads int, sizes ...float64) {

@@ -32,30 +32,58 @@ func (t *text) flex(r *FlexResult) {
 	memory := [][]string{{"ALLOCATION", "USED, %", "RUNNING", "SUSPENDED", "MOST IN SWAP"}}
 	stream := [][]string{{"SHORT JOBS BESIDE", "JOBS", "p50, s", "p95, s", "p99, s"}}
 	for _, s := range r.Summaries {
-		times = append(times, []string{s.Allocation, s.Finished.spread(0, 1), s.Kills.spread(0, 1), s.Makespan.spread(1, 1), s.Runtime.spread(1, 1)})
-		memory = append(memory, []string{s.Allocation, s.Used.spread(0, 0.01), fmt.Sprintf("%.2f", s.AtOnce.Median), fmt.Sprintf("%.2f", s.Suspended.Median),
-			resource.FormatMemory(s.Swapped / resource.MiB * resource.MiB)})
-		l := s.Stream
-		jobs := fmt.Sprint(l.Jobs)
-		if l.Finished < l.Jobs {
-			jobs = fmt.Sprintf("%d of %d", l.Finished, l.Jobs)
-		}
-		stream = append(stream, []string{s.Allocation, jobs, fmt.Sprintf("%.2f", l.P50), fmt.Sprintf("%.2f", l.P95), fmt.Sprintf("%.2f", l.P99)})
+		times = append(times, append([]string{s.Allocation}, s.times()...))
+		memory = append(memory, append([]string{s.Allocation}, s.memory()...))
+		stream = append(stream, append([]string{s.Allocation}, s.Stream.cells()...))
 	}
 	t.table(times)
 	t.table(memory)
 	t.table(stream)
 	t.say(flexLegend, r.Attempts)
 	t.WriteString("\n")
-	t.say("Programs: %s. Each checks what it computed.", strings.Join(r.Programs, "; "))
-	for _, s := range r.Summaries {
-		t.say("%s: %s.", s.Allocation, s.About)
-	}
+	t.flexAbout(r)
 	t.WriteString("\n")
-	for _, c := range flexClaims(r) {
+	t.claims(flexClaims(r))
+	t.flexOthers(r.Summaries)
+}
+
+// times, memory and cells are what the tables show.
+func (s *FlexSummary) times() []string {
+	runtime := "-"
+	if s.Finished.Most > 0 {
+		runtime = s.Runtime.spread(1, 1)
+	}
+	return []string{s.Finished.spread(0, 1), s.Kills.spread(0, 1), s.Makespan.spread(1, 1), runtime}
+}
+
+func (s *FlexSummary) memory() []string {
+	return []string{s.Used.spread(0, 0.01), fmt.Sprintf("%.2f", s.AtOnce.Median), fmt.Sprintf("%.2f", s.Suspended.Median),
+		resource.FormatMemory(s.Swapped / resource.MiB * resource.MiB)}
+}
+
+func (l *Latency) cells() []string {
+	jobs := fmt.Sprint(l.Jobs)
+	if l.Finished < l.Jobs {
+		jobs = fmt.Sprintf("%d of %d", l.Finished, l.Jobs)
+	}
+	return []string{jobs, fmt.Sprintf("%.2f", l.P50), fmt.Sprintf("%.2f", l.P95), fmt.Sprintf("%.2f", l.P99)}
+}
+
+// flexAbout says what ran, and how.
+func (t *text) flexAbout(r *FlexResult) {
+	t.say("Programs: %s. Each checks what it computed.", strings.Join(r.Programs, "; "))
+	for _, m := range r.Missing {
+		t.say("Left out: %s.", m)
+	}
+	for i := range allocations {
+		t.say("%s: %s.", allocations[i].name, allocations[i].about)
+	}
+}
+
+func (t *text) claims(all []claim) {
+	for _, c := range all {
 		t.say("%s: %s", c.verdict(), c.text)
 	}
-	t.flexOthers(r)
 }
 
 // claim is a sentence that holds or does not.
@@ -92,9 +120,9 @@ func flexClaims(r *FlexResult) []claim {
 }
 
 // flexOthers says how much the rest of the machine disturbed.
-func (t *text) flexOthers(r *FlexResult) {
+func (t *text) flexOthers(all []FlexSummary) {
 	most := 0.0
-	for _, s := range r.Summaries {
+	for _, s := range all {
 		if s.Others != nil {
 			most = max(most, s.Others.Most)
 		}

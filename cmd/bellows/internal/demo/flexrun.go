@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -27,6 +26,7 @@ type FlexRun struct {
 	Others *float64 `json:"other_cores,omitempty"`
 	// Swapped is the most that lay in swap at a time.
 	Swapped resource.Amount `json:"swapped_bytes_max"`
+	Took    time.Duration   `json:"took_ns"` // with everything that had to be set up
 	samples []sample
 }
 
@@ -41,10 +41,12 @@ type FlexJob struct {
 	Attempts int `json:"attempts"`
 	Kills    int `json:"kills"`
 	// Refused is how often the machine did not start it, for want of memory.
-	Refused int `json:"refused"`
+	Refused int           `json:"refused"`
+	CPU     time.Duration `json:"cpu_ns"` // that its attempts used
 	// Wrong is what failed beside memory: a wrong result, a lost program.
 	Wrong string `json:"wrong,omitempty"`
-	id    cluster.JobID
+	// ID is the job's in samples.
+	ID cluster.JobID `json:"job"`
 }
 
 // sample is what containers hold at one time.
@@ -84,6 +86,14 @@ func (r *FlexRun) Kills() (n int) {
 		n += j.Kills
 	}
 	return n
+}
+
+// CPU is what the programs of the jobs used, those of the stream left out.
+func (r *FlexRun) CPU() (all time.Duration) {
+	for _, j := range r.Jobs {
+		all += j.CPU
+	}
+	return all
 }
 
 // MeanRuntime is the mean time from submission to end of the jobs that finished; 0 if none did.
@@ -133,7 +143,7 @@ func (r *FlexRun) Suspended() float64 {
 func (r *FlexRun) count(s *sample, suspended bool) float64 {
 	n := 0
 	for _, c := range s.containers {
-		if c.suspended == suspended && slices.ContainsFunc(r.Jobs, func(j FlexJob) bool { return j.id == c.id.Task.Job }) {
+		if c.suspended == suspended && slices.ContainsFunc(r.Jobs, func(j FlexJob) bool { return j.ID == c.id.Task.Job }) {
 			n++
 		}
 	}
@@ -183,7 +193,6 @@ type flexInProgress struct {
 	dir     string
 	begun   time.Time
 	run     *FlexRun
-	cpu     atomic.Int64 // ns, of programs that have ended
 }
 
 func (f *flexInProgress) submit(ctx context.Context, j cluster.Job, args []string) (cluster.JobID, error) {
@@ -223,6 +232,9 @@ func (f *flexInProgress) play(ctx context.Context, a *allocation, seen func(ende
 		}
 		j.Name = fmt.Sprintf("%s %.2g", j.Name, all[i].share)
 		f.run.Jobs = append(f.run.Jobs, j)
+	}
+	if err := pause(ctx, time.Until(f.begun.Add(f.mix.least))); err != nil {
+		return err
 	}
 	stop()
 	streaming.Wait()
@@ -273,7 +285,7 @@ func (f *flexInProgress) await(ctx context.Context, id cluster.JobID) (FlexJob, 
 	if err != nil {
 		return FlexJob{}, fmt.Errorf("wait for job %d: %w", id, err)
 	}
-	out := FlexJob{Name: j.Name, Submitted: j.Submitted.Sub(f.begun), Ended: j.Finished.Sub(f.begun), Finished: j.Status == cluster.StatusSucceeded.String(), id: id}
+	out := FlexJob{Name: j.Name, Submitted: j.Submitted.Sub(f.begun), Ended: j.Finished.Sub(f.begun), Finished: j.Status == cluster.StatusSucceeded.String(), ID: id}
 	runs, err := f.machine.store.Tasks(ctx, id)
 	if err != nil {
 		return FlexJob{}, fmt.Errorf("look up the attempts of job %d: %w", id, err)
@@ -298,7 +310,7 @@ func (j *FlexJob) take(t *store.Task, f *flexInProgress) {
 		j.Started = time.Unix(0, int64(t.Started)).Sub(f.begun)
 	}
 	if t.Exit != nil {
-		f.cpu.Add(int64(t.Exit.CPUTime))
+		j.CPU += t.Exit.CPUTime
 	}
 	switch {
 	case t.Outcome == cluster.Succeeded:
@@ -315,7 +327,11 @@ func (f *flexInProgress) finish(busyBefore time.Duration, known bool) {
 	if !known || !stillKnown {
 		return
 	}
-	others := max(0, (busyAfter-busyBefore-time.Duration(f.cpu.Load())).Seconds()/time.Since(f.begun).Seconds())
+	ours := f.run.CPU()
+	for _, j := range f.run.Stream {
+		ours += j.CPU
+	}
+	others := max(0, (busyAfter-busyBefore-ours).Seconds()/time.Since(f.begun).Seconds())
 	f.run.Others = &others
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// The picture of the FLEX part is one row per container, all on the same time axis and the same scale of memory, and one
-// for the short jobs together.
+// The picture of the FLEX part is a row for the node, then one per container, all on the same time axis and but for the first
+// the same scale of memory, and one for the short jobs together.
 const (
 	flexTop     = 104
 	flexHigh    = 46 // of a row's memory
@@ -67,15 +67,16 @@ func (p *flexPicture) at(t time.Duration) float64 {
 }
 
 func (p *flexPicture) draw() {
-	rows := len(p.run.Jobs) + 1
+	rows := len(p.run.Jobs) + 2
 	high := flexTop + rows*flexRowHigh + axisHigh
 	p.f(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s">`,
 		pictureWidth, high, pictureWidth, high, "The memory of each FLEX container over time, and when it was suspended")
 	p.f("<style>%s%s</style>", pictureStyle, flexStyle)
 	p.f(`<rect class="ground" width="%d" height="%d"/>`, pictureWidth, high)
 	p.head()
+	p.together(flexTop)
 	for i := range p.run.Jobs {
-		p.container(float64(flexTop+i*flexRowHigh), &p.run.Jobs[i])
+		p.container(float64(flexTop+(i+1)*flexRowHigh), &p.run.Jobs[i])
 	}
 	p.streamed(float64(flexTop + (rows-1)*flexRowHigh))
 	bottom := float64(flexTop + rows*flexRowHigh)
@@ -89,8 +90,8 @@ func (p *flexPicture) draw() {
 // head says what the picture shows and what the colours mean.
 func (p *flexPicture) head() {
 	p.text(20, 28, "title", "start", fmt.Sprintf("%d programs in FLEX containers share %s with short REGULAR jobs", len(p.run.Jobs), resource.FormatMemory(p.node)))
-	p.text(20, 48, "quiet", "start", fmt.Sprintf("One row per container, sampled 10 times a second in a real run: %d of %d finished, %d killed, makespan %.1f s. Each row is %s high.",
-		p.run.Finished(), len(p.run.Jobs), p.run.Kills(), p.run.Makespan().Seconds(), resource.FormatMemory(p.most/resource.MiB*resource.MiB)))
+	p.text(20, 48, "quiet", "start", fmt.Sprintf("A real run, sampled 10 times a second: %d of %d finished, %d killed, makespan %.1f s. The row of the node is %s high, others %s.",
+		p.run.Finished(), len(p.run.Jobs), p.run.Kills(), p.run.Makespan().Seconds(), resource.FormatMemory(p.node), resource.FormatMemory(p.most/resource.MiB*resource.MiB)))
 	x := 20.0
 	for _, e := range []struct{ class, label string }{{"held", "in memory"}, {"swap", "in swap"}, {"suspended", "suspended"}, {"limit", "limit"}, {"waits", "waits to start"}, {"stream", "short REGULAR jobs, all together"}} {
 		switch e.class {
@@ -116,13 +117,29 @@ func (p *flexPicture) ground(y float64, name, note string) (bottom float64) {
 	return bottom
 }
 
+// together draws the row of the node: what all containers hold, and what they may hold.
+func (p *flexPicture) together(y float64) {
+	bottom := p.ground(y, "node", fmt.Sprintf("%.0f %% used", 100*p.run.Used()/float64(p.node)))
+	var memory, limit strings.Builder
+	scale := flexHigh / float64(p.node)
+	p.each(func(*held) bool { return true }, func(from, to float64, all []held) {
+		var anonymous, limits resource.Amount
+		for _, c := range all {
+			anonymous, limits = anonymous+c.anonymous, limits+c.limit
+		}
+		fmt.Fprintf(&memory, "M%.1f %.1fV%.1fH%.1fV%.1fZ", from, bottom, bottom-scale*float64(anonymous), to, bottom)
+		step(&limit, from, bottom-scale*float64(limits), to)
+	})
+	p.f(`<path class="held" d="%s"/><path class="limit" d="%s"/>`, memory.String(), limit.String())
+	p.line(flexLeft, bottom, plotRight, bottom, "edge")
+}
+
 // container draws the row of one job.
 func (p *flexPicture) container(y float64, j *FlexJob) {
 	bottom := p.ground(y, j.Name, fmt.Sprintf("%.1f s", (j.Ended-j.Submitted).Seconds()))
 	var stopped, memory, swapped, limit strings.Builder
 	scale := flexHigh / float64(p.most)
-	first := true
-	p.each(func(c *held) bool { return c.id.Task.Job == j.id }, func(from, to float64, all []held) {
+	p.each(func(c *held) bool { return c.id.Task.Job == j.ID }, func(from, to float64, all []held) {
 		c := &all[0]
 		if c.suspended {
 			fmt.Fprintf(&stopped, "M%.1f %.1fV%.1fH%.1fV%.1fZ", from, bottom, bottom-flexHigh, to, bottom)
@@ -132,11 +149,7 @@ func (p *flexPicture) container(y float64, j *FlexJob) {
 		if c.swap > 0 {
 			fmt.Fprintf(&swapped, "M%.1f %.1fV%.1fH%.1fV%.1fZ", from, inMemory, inMemory-scale*float64(c.swap), to, inMemory)
 		}
-		begin := "L"
-		if first {
-			begin, first = "M", false
-		}
-		fmt.Fprintf(&limit, "%s%.1f %.1fH%.1f", begin, from, bottom-scale*float64(c.limit), to)
+		step(&limit, from, bottom-scale*float64(c.limit), to)
 	})
 	for _, path := range []struct {
 		class string
@@ -152,12 +165,21 @@ func (p *flexPicture) container(y float64, j *FlexJob) {
 	p.line(flexLeft, bottom, plotRight, bottom, "edge")
 }
 
+// step draws a path on, at height y.
+func step(path *strings.Builder, from, y, to float64) {
+	command := "L"
+	if path.Len() == 0 {
+		command = "M"
+	}
+	fmt.Fprintf(path, "%s%.1f %.1fH%.1f", command, from, y, to)
+}
+
 // streamed draws the row of the short jobs.
 func (p *flexPicture) streamed(y float64) {
 	bottom := p.ground(y, "short jobs", fmt.Sprintf("%d of them", len(p.run.Stream)))
 	of := map[cluster.JobID]bool{}
 	for _, j := range p.run.Stream {
-		of[j.id] = true
+		of[j.ID] = true
 	}
 	var path strings.Builder
 	scale := flexHigh / float64(p.most)

@@ -1,13 +1,16 @@
-"""A working set that swells to so many MiB and shrinks to a quarter, twice, read all over so many times, and checked."""
+"""A working set that swells to so many MiB, shrinks to a quarter, and swells half as much again, read all over so many times, and checked."""
 import mmap, random, sys, zlib
 
 mib, reads = int(sys.argv[1]), int(sys.argv[2])
 chunks, drawn = [], random.Random(1)
+size = 1 << 20
+block = random.Random(2).randbytes(2 * size)
 
 
 def grow():
-    m = mmap.mmap(-1, 1 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    m[:] = random.Random(len(chunks)).randbytes(1 << 20)
+    m = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    at = 64 * len(chunks) % size
+    m[:] = block[at : at + size]
     chunks.append((m, zlib.crc32(m)))
 
 
@@ -16,7 +19,7 @@ def check(i):
         sys.exit(4)
 
 
-levels, stay = [mib // 4, mib, mib // 4, mib, mib // 4], mib // 2
+levels, stay = [mib // 4, mib, mib // 4, mib // 2, mib // 4], mib // 2
 steps, at = 0, 0
 for level in levels:
     steps, at = steps + abs(level - at) + stay, level

@@ -1,0 +1,89 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/testswap"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// TestHeartbeats suspends a JVM that does nothing but collect garbage, for several times as long as it may be silent: it is
+// caught in a collection, during which it has no heartbeats, and must come to its next in time even so.
+func TestHeartbeats(t *testing.T) {
+	const timeout, suspension = 20 * time.Second, 50 * time.Second
+	for _, program := range []string{"java", "javac"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("needs a JVM: %v", err)
+		}
+	}
+	testswap.Need(t, 768<<20)
+	b := newBench(t)
+	classes := t.TempDir()
+	if out, err := exec.Command("javac", "-d", classes, filepath.Join("testdata", "Heart.java")).CombinedOutput(); err != nil {
+		t.Fatalf("javac: %v: %s", err, out)
+	}
+	gate := filepath.Join(classes, "gate")
+	b.rival(gate, 8)
+	o := breathing(b.order("java", "-XX:+UseSerialGC", "-Xmx400m", "-cp", classes, "Heart", "200", gate), 172*resource.MiB, resource.GiB)
+	o.Launch.Breathing.HeartbeatTimeout = timeout
+	b.Apply([]cluster.Order{o})
+	b.next(cluster.DecisionDone)
+	await(t, "heartbeats", func() bool { return len(heartbeats(t, o.Launch.Stdout)) > 5 })
+
+	regular := b.order("sleep", "1000")
+	regular.Grant[resource.Memory] = 816 * resource.MiB
+	b.Apply([]cluster.Order{regular})
+	b.next(cluster.DecisionDone)
+	began := time.Now()
+	r := b.until("a suspension", o.Container, func(r cluster.Reading) bool { return r.State == "suspended" })
+	t.Logf("%s", show(r))
+	for time.Since(began) < suspension {
+		if r := b.reading(o.Container); r.State != "suspended" {
+			t.Fatalf("it runs after %v: %s", time.Since(began), show(r))
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	ended := time.Now()
+	b.Apply(kill(regular.Container))
+	b.next(cluster.TaskEnded)
+	b.until("growth", o.Container, func(r cluster.Reading) bool { return r.State == "running" })
+	b.openGate(gate, 2)
+
+	var gap time.Duration
+	beats, in := heartbeats(t, o.Launch.Stdout), 0
+	for i, beat := range beats[1:] {
+		if beat.After(began) && beat.Before(ended) {
+			in++
+		}
+		if d := beat.Sub(beats[i]); d > gap {
+			gap = d
+		}
+	}
+	t.Logf("suspended for %v: %d heartbeats, the longest time between two %v", ended.Sub(began).Round(time.Second), in, gap)
+	if gap >= timeout {
+		t.Errorf("it was silent for %v, and may be for less than %v", gap, timeout)
+	}
+}
+
+// heartbeats are the times at which a program printed that it lives.
+func heartbeats(t *testing.T, path string) (beats []time.Time) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Fields(string(text)) {
+		var ms int64
+		if _, err := fmt.Sscan(line, &ms); err == nil && ms > 1e12 { // a line may be half there
+			beats = append(beats, time.UnixMilli(ms))
+		}
+	}
+	return beats
+}

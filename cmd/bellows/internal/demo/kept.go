@@ -1,0 +1,111 @@
+package demo
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// keptRuns are runs in a directory, a file each: what was interrupted goes on where it was. nil keeps nothing.
+type keptRuns struct{ dir string }
+
+// keptRun is one file.
+type keptRun struct {
+	Programs string   `json:"programs"` // those of other programs are not mixed
+	Run      *FlexRun `json:"run"`
+	// Samples are rows, one per container and time: milliseconds, job, then bytes of anonymous memory, swap and limit, and 1
+	// if it was suspended.
+	Samples [][6]int64 `json:"samples"`
+}
+
+func (k *keptRuns) path(jobs int, allocation string, round int) string {
+	return filepath.Join(k.dir, fmt.Sprintf("%d-jobs-%s-%d.json", jobs, strings.ReplaceAll(strings.ToLower(allocation), " ", "-"), round))
+}
+
+// identity is what runs must have in common to be compared.
+func (r *FlexResult) identity() string {
+	return fmt.Sprintf("%s, %s cores: %s", resource.FormatMemory(r.Node[resource.Memory]), resource.FormatCPU(r.Node[resource.CPU]),
+		strings.Join(r.Programs, "; "))
+}
+
+// load returns what is kept, nil if nothing is.
+func (k *keptRuns) load(r *FlexResult, a *allocation, round int) (*FlexRun, error) {
+	if k == nil {
+		return nil, nil
+	}
+	path := k.path(r.Jobs, a.name, round)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what was run: %w", err)
+	}
+	var kept keptRun
+	if err := json.Unmarshal(text, &kept); err != nil || kept.Run == nil {
+		return nil, fmt.Errorf("file %s: holds no run: %w", path, err)
+	}
+	if kept.Programs != r.identity() {
+		return nil, fmt.Errorf("file %s: was run with %q: must be %q; name another directory, or remove it",
+			path, kept.Programs, r.identity())
+	}
+	kept.Run.samples = unpack(kept.Samples)
+	return kept.Run, nil
+}
+
+func (k *keptRuns) save(r *FlexResult, run *FlexRun) error {
+	if k == nil {
+		return nil
+	}
+	text, err := json.Marshal(keptRun{r.identity(), run, pack(run.samples)})
+	if err == nil {
+		err = os.MkdirAll(k.dir, 0o777)
+	}
+	if err == nil {
+		err = os.WriteFile(k.path(r.Jobs, run.Allocation, run.Round), text, 0o666)
+	}
+	if err != nil {
+		return fmt.Errorf("keep what was run: %w", err)
+	}
+	return nil
+}
+
+func pack(samples []sample) (rows [][6]int64) {
+	for _, s := range samples {
+		if len(s.containers) == 0 {
+			rows = append(rows, [6]int64{s.at.Milliseconds()}) // nothing ran
+		}
+		for _, c := range s.containers {
+			row := [6]int64{s.at.Milliseconds(), int64(c.id.Task.Job), int64(c.anonymous), int64(c.swap), int64(c.limit)}
+			if c.suspended {
+				row[5] = 1
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+func unpack(rows [][6]int64) (samples []sample) {
+	for _, row := range rows {
+		at := time.Duration(row[0]) * time.Millisecond
+		if n := len(samples); n == 0 || samples[n-1].at != at {
+			samples = append(samples, sample{at: at})
+		}
+		if row[1] == 0 {
+			continue
+		}
+		s := &samples[len(samples)-1]
+		s.containers = append(s.containers, held{id: cluster.ContainerID{Task: cluster.TaskID{Job: cluster.JobID(row[1])}},
+			anonymous: resource.Amount(row[2]), swap: resource.Amount(row[3]), limit: resource.Amount(row[4]), suspended: row[5] == 1})
+	}
+	return samples
+}

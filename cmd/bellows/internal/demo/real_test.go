@@ -1,0 +1,82 @@
+package demo
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// cannedReal is a result of two jobs, and of the short ones alone.
+func cannedReal() *RealResult {
+	two := cannedFlex()
+	short := FlexRun{Allocation: alone[0].name, Round: 1, Stream: []FlexJob{{Name: "short", Ended: time.Second / 4, Finished: true, Attempts: 1, ID: 1}}}
+	none := FlexResult{Node: two.Node, Attempts: two.Attempts, Programs: two.Programs, Runs: []FlexRun{short},
+		Summaries: []FlexSummary{summariseFlex(&alone[0], []*FlexRun{&short}, two.Node[resource.Memory])}}
+	two.Missing = []string{"the server: there is no memcached"}
+	return &RealResult{Sizes: []FlexResult{none, *two}}
+}
+
+func TestRealReport(t *testing.T) {
+	var out bytes.Buffer
+	if err := WriteReal(&out, cannedReal()); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "real.txt", out.Bytes())
+	narrow(t, out.String())
+	out.Reset()
+	if err := WriteReal(&out, &RealResult{Sizes: []FlexResult{{Why: "there is no disk"}}}); err != nil || !strings.Contains(out.String(), "left out: there is no disk.") {
+		t.Errorf("%v, %s", err, &out)
+	}
+}
+
+func TestRealPictures(t *testing.T) {
+	dir := t.TempDir()
+	drawn, err := DrawReal(dir, cannedReal())
+	if err != nil || len(drawn) != 3 {
+		t.Fatalf("%v, %v", drawn, err)
+	}
+	for _, name := range drawn {
+		svg, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wellFormed(t, svg)
+	}
+	if drawn, err := DrawReal(dir, &RealResult{Sizes: []FlexResult{{Why: "there is no disk"}}}); err != nil || len(drawn) > 0 {
+		t.Errorf("of nothing: %v, %v", drawn, err)
+	}
+}
+
+// TestKept: what was kept comes back as it was, and is not mixed with what other programs did.
+func TestKept(t *testing.T) {
+	r := cannedFlex()
+	k := &keptRuns{t.TempDir()}
+	flex := &r.Runs[2]
+	flex.samples = append(flex.samples, sample{at: 7 * time.Second}) // when nothing ran
+	if got, err := k.load(r, breathing, 1); got != nil || err != nil {
+		t.Errorf("nothing was kept: %v, %v", got, err)
+	}
+	if err := k.save(r, flex); err != nil {
+		t.Fatal(err)
+	}
+	got, err := k.load(r, breathing, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Makespan() != flex.Makespan() || got.Used() != flex.Used() || got.Suspended() != flex.Suspended() || got.AtOnce() != flex.AtOnce() ||
+		len(got.samples) != len(flex.samples) || len(got.Stream) != len(flex.Stream) {
+		t.Errorf("kept %+v, got %+v", flex, got)
+	}
+	if got, err := k.load(r, breathing, 2); got != nil || err != nil {
+		t.Errorf("round 2 was not kept: %v, %v", got, err)
+	}
+	r.Programs = r.Programs[:1]
+	if _, err := k.load(r, breathing, 1); err == nil || !strings.Contains(err.Error(), "name another directory") {
+		t.Errorf("runs of other programs: %v", err)
+	}
+}

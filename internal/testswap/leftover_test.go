@@ -1,0 +1,66 @@
+package testswap
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+)
+
+// TestKilled kills a test that has swap, and takes the lock after it.
+func TestKilled(t *testing.T) {
+	if os.Getenv("BELLOWS_TEST_KILLED") != "" {
+		Need(t, 16<<20)
+		os.Stdout.WriteString("\nswaps\n")
+		_, _ = io.ReadAll(os.Stdin)
+		return
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	// Under the lock, so that what there is before is nobody's that goes meanwhile; the other test gets a lock of its own.
+	Lock(t)
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	before := swaps(t)
+	killed := exec.Command(os.Args[0], "-test.run=^TestKilled$", "-test.v")
+	killed.Env = append(os.Environ(), "BELLOWS_TEST_KILLED=1")
+	in, err := killed.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := killed.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := killed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewScanner(out)
+	for said.Scan() && said.Text() != "swaps" {
+		t.Log(said.Text())
+	}
+	left := swaps(t)
+	if err := killed.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = killed.Wait()
+	if len(left) != len(before)+1 {
+		t.Skipf("no swap of its own can be had: %q, then %q", before, left)
+	}
+	Lock(t)
+	if now := swaps(t); !slices.Equal(now, before) {
+		t.Errorf("%q are swapped to, want %q", now, before)
+	}
+}
+
+func TestSince(t *testing.T) {
+	t.Setenv("TMPDIR", "/tmp/tests/")
+	now := []string{"/dev/vdb", "/dev/zram0", "/dev/zram1", "/tmp/tests/swap", "/tmp/tests/before", "/tmp/testswap", "/home/swap"}
+	if got, want := since([]string{"/dev/zram0", "/tmp/tests/before"}, now), []string{"/dev/zram1", "/tmp/tests/swap"}; !slices.Equal(got, want) {
+		t.Errorf("%q are tests', want %q", got, want)
+	}
+}

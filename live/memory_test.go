@@ -1,0 +1,88 @@
+package live
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// What the machine says of the memory that its containers may hold reaches the policy, also with the inventory, and is in
+// the event log: replayed, it gives the same decisions, and without it others.
+func TestNodeMemoryReachesThePolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := policy.New("pufferfish", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &rig{t: t, dir: t.TempDir(), fake: newFake(cluster.Event{Kind: cluster.NodeMemory, Held: 800 * resource.MiB})}
+		r.open()
+		r.start(p)
+		defer r.end()
+		s := submission(1)
+		s.Job.Class = cluster.Flex
+		id := r.submit(s)
+		synctest.Wait()
+		r.noOrder()
+		if why := r.job(id).Waiting; !strings.Contains(why, "needs 400MiB, and the node with most left has 224MiB") {
+			t.Errorf("it waits because %q", why)
+		}
+		r.fake.events <- cluster.Event{Kind: cluster.NodeMemory, Held: 600 * resource.MiB}
+		o := r.order(cluster.Start)
+		r.fake.launched(o)
+		r.fake.ended(o.Container, cluster.Succeeded, 0)
+		r.wait(id)
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		header, log := readLog(t, r.EventLog())
+		if at, ok := replay(t, header, log); !ok {
+			t.Errorf("record %d of %d came out differently", at, len(log))
+		}
+		for i := range log {
+			at := slices.IndexFunc(log[i].Events, func(e cluster.Event) bool { return e.Kind == cluster.NodeMemory })
+			if at < 0 {
+				continue
+			}
+			other := slices.Clone(log)
+			other[i].Events = slices.Delete(slices.Clone(log[i].Events), at, at+1)
+			if _, ok := replay(t, header, other); ok {
+				t.Errorf("record %d tells of memory, but no decision depends on it", i)
+			}
+		}
+	})
+}
+
+// A FLEX job that comes without a look at the machine's swap is treated as one that comes through the command: refused in
+// one sentence, or REGULAR if its programs can spill.
+func TestFlexNeedsSwap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		swaps := false
+		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), swaps: func() (bool, error) { return swaps, nil }}
+		r.open()
+		r.start(fifo(t))
+		defer r.end()
+		s := submission(1)
+		s.Job.Class = cluster.Flex
+		_, err := r.Submit(t.Context(), s)
+		if err == nil || KindOf(err) != Mistake || !strings.HasPrefix(err.Error(), "class flex: needs swap, and this machine has none: run `bellows swap create") {
+			t.Errorf("error is %v", err)
+		}
+		s.Job.Stages[0].MinMemory, s.Job.Stages[0].Duration = 100*resource.MiB, time.Minute
+		s.Job.Stages[0].Elasticity = cluster.Elasticity{Kind: cluster.Step, Factor: 2}
+		r.submit(s)
+		if o := r.order(cluster.Start); o.Launch.Class != cluster.Regular || o.Launch.Breathing != nil {
+			t.Errorf("without swap it is started as %s, %+v", o.Launch.Class, o.Launch.Breathing)
+		}
+		swaps = true
+		r.submit(s)
+		if o := r.order(cluster.Start); o.Launch.Class != cluster.Flex {
+			t.Errorf("with swap it is started as %s", o.Launch.Class)
+		}
+	})
+}

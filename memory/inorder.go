@@ -1,0 +1,145 @@
+package memory
+
+import "github.com/bellows-rm/bellows/resource"
+
+// round is what is still to be given in one step.
+type round struct {
+	left   resource.Amount // free now
+	coming resource.Amount // about to be freed, and promised to nobody
+	before resource.Amount // what those that were passed hold and never touched
+	growth resource.Amount // what those of them that run are likely to need next
+	paging bool            // the swap device is busy with one container
+	tries  int             // how often others were asked to give
+}
+
+// mostTries bounds the work of one step: what is left over is done when these have given.
+const mostTries = 16
+
+// serveInOrder gives containers that are out of memory all that they lack, or nothing: what is free, what is about to become
+// free, and what can be taken from others. Memory is not spread over containers of which none could run with it; nor is the
+// swap device: one at a time is brought back from it, so that the first runs as soon as it can.
+func (m *Manager) serveInOrder() {
+	m.sumBehind()
+	r := round{left: m.left(), coming: m.comingFree(), paging: m.paging()}
+	runs, wanted := false, false
+	for _, c := range m.ordered {
+		if !c.flex() {
+			continue
+		}
+		firstToRun, firstToWant := !runs, !wanted
+		runs = runs || !c.suspended
+		if !c.wants() {
+			r.before += m.untouched(c)
+			r.growth += m.growth(c)
+			continue
+		}
+		wanted, c.pages = true, false
+		if !c.idle(m.now) || c.suspended && r.paging {
+			continue
+		}
+		served, freed := m.serve(c, &r, firstToRun)
+		if !served && firstToWant && r.coming == 0 && (c.place.turn > 0 && firstToRun || !m.willEnd(c)) {
+			m.makeDo(c, r.left, freed)
+			r.left = 0
+		}
+	}
+}
+
+// serve gives c all that it lacks, now or when it has come free, if that can be had. freed is what others could give.
+func (m *Manager) serve(c *container, r *round, firstToRun bool) (served bool, freed resource.Amount) {
+	kept := resource.Amount(0)
+	if c.suspended {
+		kept = r.growth // lest it is taken again
+	}
+	least := min(c.lacks()+c.least(), c.Max-c.limit)
+	most := min(c.lacks()+resource.Amount(m.p.PuffRatio*float64(c.limit)), c.Max-c.limit)
+	if r.left >= least+kept {
+		more := min(most, r.left-kept)
+		m.ask(Grow, c, c.limit+more, Reason{Code: RoomToGrow, A: int64(r.left)})
+		r.left, r.paging = r.left-more, r.paging || c.pagesIn()
+		return true, 0
+	}
+	if r.left+r.coming >= least+kept {
+		r.coming -= max(0, least-max(0, r.left))
+		r.left = max(0, r.left-least)
+		return true, 0
+	}
+	// Programs are stopped only for the first that could run: that another runs instead of them gains nothing, and costs the
+	// way to swap and back.
+	far := suspendedToo
+	if firstToRun {
+		far = runningToo
+	}
+	free := r.left + r.coming
+	if r.tries == mostTries || !firstToRun && free+r.before+c.behind < least+kept {
+		return false, 0
+	}
+	r.tries++
+	if freed = m.collect(most+kept-free, c, far); freed < least+kept-free {
+		return false, freed
+	}
+	m.accept(Reason{Code: NeededByFirst, A: int64(c.Rank)})
+	r.left, r.coming = 0, 0
+	return true, freed
+}
+
+// makeDo gives the first that is out of memory what there is if it can never have all.
+func (m *Manager) makeDo(c *container, left, collected resource.Amount) {
+	switch {
+	case c.belowLeast() && c.limit+left < c.Min: // it is about to stand still
+	case left > c.least():
+		m.ask(Grow, c, c.limit+min(left, c.Max-c.limit), Reason{Code: RoomToGrow, A: int64(left)})
+	case collected > c.least():
+		m.accept(Reason{Code: NeededByFirst, A: int64(c.Rank)})
+	default:
+		m.exhausted(c, m.lastFlex())
+	}
+}
+
+// growth is what a container that runs is likely to need soon if it was out of memory lately.
+func (m *Manager) growth(c *container) resource.Amount {
+	if c.suspended || !c.holding(m.now, m.p.Hold) {
+		return 0
+	}
+	return max(0, min(c.Max, m.fits(c.peak))-c.limit)
+}
+
+// pagesIn reports whether more memory lets c come back from swap.
+func (c *container) pagesIn() bool { return c.suspended && c.swap > 0 }
+
+// paging reports whether the swap device is bringing a container back or taking one in.
+func (m *Manager) paging() bool {
+	for _, c := range m.ordered {
+		if c.pending == nil {
+			continue
+		}
+		if c.pending.Kind == Grow && c.pagesIn() || c.pending.Kind == Shrink && c.anonymous > c.pending.Limit {
+			return true
+		}
+	}
+	return false
+}
+
+// sumBehind notes for each container what those behind it could give without being stopped, or are stopped already.
+func (m *Manager) sumBehind() {
+	var sum resource.Amount
+	for i := len(m.ordered) - 1; i >= 0; i-- {
+		c := m.ordered[i]
+		c.behind = sum
+		if c.suspended {
+			gives, _ := m.gives(c, 0, c.limit, true)
+			sum += gives
+		} else if c.flex() {
+			sum += c.slack()
+		}
+	}
+}
+
+// lastFlex is the last FLEX container; there is one.
+func (m *Manager) lastFlex() *container {
+	for i := len(m.ordered) - 1; ; i-- {
+		if m.ordered[i].flex() {
+			return m.ordered[i]
+		}
+	}
+}

@@ -1,0 +1,387 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// pufferfish is the cluster scheduler of "Pufferfish: container-driven elastic memory management for data-intensive
+// applications" (Chen et al., SoCC 2019), section 4.3.2. It knows how far FLEX containers have grown, which the grants do not
+// tell. A FLEX container starts on the node with the most memory available, if what it starts with is available there, and
+// is delayed otherwise, "to avoid meaningless memory reclaim". A REGULAR one goes there too, but where only the grants leave
+// room for it, the node's memory manager reclaims the rest from FLEX containers. That manager also knows how long a
+// suspension is tolerated; a task it kills comes back here.
+//
+// Among nodes with the same memory available it takes one that holds the data, and of those the lowest NodeID. Where nodes have heartbeats, a FLEX container waits until the node with the most reports, unless
+// that has changed by then; a REGULAR one takes the best of those that report in the same step. Coordinators of FLEX jobs are
+// REGULAR, as in the authors' code.
+type pufferfish struct {
+	flex, regular fitQueue // a job is in the one that its next task belongs to
+	room          float64  // of a FLEX container's first memory, how much must be available
+	stop          float64  // of a node's memory, how much is ever counted as available for FLEX containers
+	quantile      float64  // see pufferfish.count-quantile; NaN is off
+	sites         sites
+}
+
+func pufferfishParameters() []Parameter {
+	return []Parameter{
+		{"pufferfish.order", "ejf", "who is served first: ejf, the job submitted first, or sjf, the one expected to be shortest (section 4.3.3); who cannot start lets others pass"},
+		{"pufferfish.room", "1", "how many times the memory that a FLEX container starts with must be available; the authors' code asks for 2"},
+		{"pufferfish.stop", "1", "share of a node's memory beyond which no FLEX container starts there; the authors' code has 0.8"},
+		{"pufferfish.count-quantile", "off", "prefer nodes with no more FLEX containers than this quantile of all nodes, as the authors' code does with 0.1, or off; looks at every node"},
+	}
+}
+
+func newPufferfish(s *settings) Policy {
+	f := &pufferfish{room: s.number("pufferfish.room"), stop: s.share("pufferfish.stop"), quantile: math.NaN()}
+	key := func(*cluster.JobState) float64 { return 0 }
+	if s.oneOf("pufferfish.order", "ejf", "sjf") == "sjf" {
+		key = expectedDuration
+	}
+	if f.room < 1 {
+		s.fail("pufferfish.room", "a number of at least 1")
+	}
+	if s.text("pufferfish.count-quantile") != "off" {
+		f.quantile = s.share("pufferfish.count-quantile")
+	}
+	f.flex = fitQueue{key: key, container: f.flexContainer}
+	f.regular = fitQueue{key: key, container: f.regularContainer}
+	return f
+}
+
+func (*pufferfish) Name() string { return "pufferfish" }
+
+// Limits implements Limiter: what starts or grows on the best node makes another the best, which had room before.
+func (*pufferfish) Limits() bool { return true }
+
+// DropCaches implements CacheDropper.
+func (f *pufferfish) DropCaches() {
+	f.flex.drop()
+	f.regular.drop()
+	f.sites = sites{}
+}
+
+// Admit implements Admitter.
+func (f *pufferfish) Admit(s *cluster.Snapshot, j *cluster.Job) error {
+	for i := range j.Stages {
+		if !j.Breathes(i) {
+			continue
+		}
+		ideal := j.Stages[i].Ideal
+		fits := func(n *cluster.NodeState) bool {
+			return !n.Gone && ideal.FitsIn(n.Capacity) && f.mustHave(ideal) <= n.Capacity[resource.Memory]-f.beyondStop(n)
+		}
+		if !slices.ContainsFunc(s.Nodes, fits) {
+			return fmt.Errorf("job %q stage %d memory %s: pufferfish.room=%g times that must be at most pufferfish.stop=%g of what a node has, %s",
+				j.Name, i, resource.FormatMemory(ideal[resource.Memory]), f.room, f.stop, resource.FormatMemory(s.Largest()[resource.Memory]))
+		}
+	}
+	return nil
+}
+
+func (f *pufferfish) flexContainer(j *cluster.JobState, stage int) (resource.Vector, cluster.Reason, bool) {
+	ideal := j.Stages[stage].Ideal
+	return ideal.With(resource.Memory, f.mustHave(ideal)), cluster.Reason{}, j.Breathes(stage)
+}
+
+func (f *pufferfish) regularContainer(j *cluster.JobState, stage int) (resource.Vector, cluster.Reason, bool) {
+	return j.Stages[stage].Ideal, cluster.Reason{}, !j.Breathes(stage)
+}
+
+// mustHave is how much memory must be available where a FLEX container starts, in bytes.
+func (f *pufferfish) mustHave(ideal resource.Vector) resource.Amount {
+	return resource.Amount(math.Ceil(float64(ideal[resource.Memory]) * f.room))
+}
+
+// beyondStop is the memory of a node, in bytes, that is never available for FLEX containers.
+func (f *pufferfish) beyondStop(n *cluster.NodeState) resource.Amount {
+	return resource.Amount(math.Ceil(float64(n.Capacity[resource.Memory]) * (1 - f.stop)))
+}
+
+// available is the memory on n that a FLEX container may start in, in bytes; it can be negative.
+func (f *pufferfish) available(n *cluster.NodeState) resource.Amount {
+	return n.Available() - f.beyondStop(n)
+}
+
+// After each decision nothing that is queued has a node, and only a node with more room or a job with other tasks changes
+// that. Where a job stands in the order never changes.
+func (f *pufferfish) Decide(_ timeline.Time, p *cluster.Plan) {
+	f.flex.follow(p)
+	f.regular.follow(p)
+	f.open(p)
+	f.look(p)
+	fresh := f.fresh(p)
+	for e, ok := f.next(queuedFit{}, &fresh); ok; e, ok = f.next(e, &fresh) {
+		started := false
+		for f.startNext(p, e.job) {
+			started = true
+		}
+		if started {
+			f.look(p)
+		}
+	}
+	f.explain(p)
+}
+
+// sites are the nodes that may have room now for what had none: those that changed or, where nodes have heartbeats, those
+// that report.
+type sites struct {
+	nodes []*cluster.NodeState
+	// starts counts what was started on each in this step. Where nodes have no heartbeats nobody asks.
+	starts map[cluster.NodeID]int
+	// free and available are the most of each resource on any of them, for REGULAR and for FLEX containers: what does not
+	// fit in that fits nowhere.
+	free, available resource.Vector
+}
+
+func (f *pufferfish) open(p *cluster.Plan) {
+	ids := p.Changes.Nodes
+	if p.Heartbeat > 0 {
+		ids = p.Changes.Heartbeats
+		f.sites.starts = make(map[cluster.NodeID]int, len(ids))
+	}
+	f.sites.nodes = f.sites.nodes[:0]
+	for _, id := range ids {
+		f.sites.nodes = append(f.sites.nodes, p.Nodes[id])
+	}
+}
+
+// mayStart reports whether another task may start on n in this step.
+func (s *sites) mayStart(p *cluster.Plan, n *cluster.NodeState) bool {
+	full := p.Heartbeat > 0 && p.StartsPerHeartbeat > 0 && s.starts[n.ID] >= p.StartsPerHeartbeat
+	return !n.Gone && n.ReservedFor == nil && !full
+}
+
+// look finds out what there is on the sites.
+func (f *pufferfish) look(p *cluster.Plan) {
+	s := &f.sites
+	none := resource.Vector{-1, -1, -1, -1}
+	s.free, s.available = none, none
+	for _, n := range s.nodes {
+		if s.mayStart(p, n) {
+			s.free = s.free.Max(n.Free)
+			s.available = s.available.Max(n.Free.With(resource.Memory, f.available(n)))
+		}
+	}
+}
+
+// fresh returns the jobs that may start something on nodes that did not change, in the order of service.
+func (f *pufferfish) fresh(p *cluster.Plan) []queuedFit {
+	if !p.Changes.Demand || p.Heartbeat > 0 {
+		return nil
+	}
+	var jobs []queuedFit
+	for _, j := range p.Changes.Jobs {
+		for _, q := range []*fitQueue{&f.flex, &f.regular} {
+			if e, queued := q.filed[j]; queued {
+				jobs = append(jobs, e)
+			}
+		}
+	}
+	slices.SortFunc(jobs, queuedFit.compare)
+	return slices.Compact(jobs)
+}
+
+// next returns the first job after the last one that may start something.
+func (f *pufferfish) next(last queuedFit, fresh *[]queuedFit) (first queuedFit, ok bool) {
+	consider := func(e queuedFit, found bool) {
+		if found && (!ok || e.compare(first) < 0) {
+			first, ok = e, true
+		}
+	}
+	consider(f.flex.fitAfter(last, f.sites.available))
+	consider(f.regular.fitAfter(last, f.sites.free))
+	for len(*fresh) > 0 && last.job != nil && (*fresh)[0].compare(last) <= 0 {
+		*fresh = (*fresh)[1:]
+	}
+	if len(*fresh) > 0 {
+		consider((*fresh)[0], true)
+	}
+	return first, ok
+}
+
+// fitAfter returns the first job after the last one whose next task needs no more than is free.
+func (q *fitQueue) fitAfter(last queuedFit, free resource.Vector) (queuedFit, bool) {
+	at := 0
+	if last.job != nil {
+		found := false
+		if at, found = q.find(last); found {
+			at++
+		}
+	}
+	return q.fitFrom(at, free)
+}
+
+// startNext starts the next task of j if there is a node for it.
+func (f *pufferfish) startNext(p *cluster.Plan, j *cluster.JobState) bool {
+	stage, ok := j.NextStage()
+	if !ok {
+		return false
+	}
+	n, ok := f.choose(p, j, stage)
+	if !ok {
+		return false
+	}
+	memory, left := j.Stages[stage].Ideal[resource.Memory], n.Available()
+	code := cluster.FitsMostAvailable
+	switch {
+	case left < memory:
+		code = cluster.FitsReclaimed
+	case p.Heartbeat > 0 && !j.Breathes(stage) || !math.IsNaN(f.quantile):
+		code = cluster.FitsAvailable
+	case slices.Contains(j.Stages[stage].DataOn, n.Name):
+		code = cluster.FitsNearData
+	}
+	p.Start(j, stage, n, memory, cluster.Because(code, int64(memory), int64(left)))
+	if p.Heartbeat > 0 {
+		f.sites.starts[n.ID]++
+	}
+	f.flex.update(j)
+	f.regular.update(j)
+	return true
+}
+
+// choose returns the node for the next task of a stage. Where nodes have heartbeats, a FLEX container waits for that of the best
+// node, and a REGULAR one takes the best of those that report.
+func (f *pufferfish) choose(p *cluster.Plan, j *cluster.JobState, stage int) (*cluster.NodeState, bool) {
+	need, flex := j.Stages[stage].Ideal, j.Breathes(stage)
+	fits := func(n *cluster.NodeState) bool {
+		return !n.Gone && n.ReservedFor == nil && need.FitsIn(n.Free) && (!flex || f.available(n) >= f.mustHave(need))
+	}
+	w := wish{few: math.MaxInt, data: j.Stages[stage].DataOn}
+	if flex && !math.IsNaN(f.quantile) {
+		w.few = f.usualCount(p)
+	}
+	var best *cluster.NodeState
+	if w.few == math.MaxInt && f.stop == 1 && (flex || p.Heartbeat == 0) {
+		if n, ok := p.MostAvailable(need); ok && fits(n) {
+			best = w.nearData(p, n, fits)
+		}
+	} else if flex || p.Heartbeat == 0 {
+		best = w.bestOf(p.Nodes, fits)
+	}
+	if p.Heartbeat == 0 {
+		return best, best != nil
+	}
+	n := w.bestOf(f.sites.nodes, func(n *cluster.NodeState) bool { return f.sites.mayStart(p, n) && fits(n) })
+	return n, n != nil && (!flex || !w.better(best, n))
+}
+
+// wish is what makes one node better than another with room, for one task.
+type wish struct {
+	few  int      // nodes with no more FLEX containers come first; MaxInt: all do
+	data []string // names of the nodes that hold its data
+}
+
+// bestOf returns the best of the nodes that fit, the one with the lowest NodeID among equals; nil if none does.
+func (w *wish) bestOf(nodes []*cluster.NodeState, fits func(*cluster.NodeState) bool) (best *cluster.NodeState) {
+	for _, n := range nodes {
+		if fits(n) && (best == nil || w.better(n, best) || !w.better(best, n) && n.ID < best.ID) {
+			best = n
+		}
+	}
+	return best
+}
+
+// nearData returns the best node if n is the best of all but for where data is.
+func (w *wish) nearData(p *cluster.Plan, n *cluster.NodeState, fits func(*cluster.NodeState) bool) *cluster.NodeState {
+	equals := []*cluster.NodeState{n}
+	for _, name := range w.data {
+		if holder, ok := p.NodeNamed(name); ok {
+			equals = append(equals, holder)
+		}
+	}
+	return w.bestOf(equals, fits)
+}
+
+// better reports whether n is better than m.
+func (w *wish) better(n, m *cluster.NodeState) bool {
+	if w.few < math.MaxInt {
+		if a, b := flexCount(n) <= w.few, flexCount(m) <= w.few; a != b {
+			return a
+		}
+	}
+	if a, b := n.Available(), m.Available(); a != b {
+		return a > b
+	}
+	return slices.Contains(w.data, n.Name) && !slices.Contains(w.data, m.Name)
+}
+
+func flexCount(n *cluster.NodeState) int {
+	count := 0
+	for _, t := range n.Tasks {
+		if t.Job.Breathes(int(t.ID.Stage)) {
+			count++
+		}
+	}
+	return count
+}
+
+// usualCount is the quantile of the numbers of FLEX containers on the nodes.
+func (f *pufferfish) usualCount(p *cluster.Plan) int {
+	var counts []int
+	for _, n := range p.Nodes {
+		if !n.Gone {
+			counts = append(counts, flexCount(n))
+		}
+	}
+	slices.Sort(counts)
+	return counts[int(f.quantile*float64(len(counts)-1))]
+}
+
+// explain says of every job that changed, and of the FLEX job that is first, why it waits. Where nodes have heartbeats, it
+// may just be for one.
+func (f *pufferfish) explain(p *cluster.Plan) {
+	for _, j := range p.Changes.Jobs {
+		f.explainJob(p, j)
+	}
+	if len(f.flex.jobs) > 0 {
+		f.explainJob(p, f.flex.jobs[0].job)
+	}
+}
+
+func (f *pufferfish) explainJob(p *cluster.Plan, j *cluster.JobState) {
+	stage, ok := j.NextStage()
+	if !ok {
+		return
+	}
+	need := j.Stages[stage].Ideal
+	n, ok := p.MostAvailable(need)
+	if !ok {
+		if why, none := p.NoRoom(need); none {
+			p.Wait(j, stage, 0, why)
+		}
+		return
+	}
+	if must := f.mustHave(need); j.Breathes(stage) && f.available(n) < must {
+		grown := n.Free[resource.Memory] - n.Available()
+		p.Wait(j, stage, n.ID, cluster.Because(cluster.NotAvailable, int64(must), int64(max(0, f.available(n))), int64(grown)))
+	}
+}
+
+// expectedDuration is how long a job takes from its first task to its last if none waits, in seconds: the longest chain of
+// stages. It is infinite if the run time of one of them is unknown. Coordinators do not count.
+func expectedDuration(j *cluster.JobState) float64 {
+	ends := make([]float64, len(j.Stages))
+	var end func(i int) float64
+	end = func(i int) float64 {
+		if s := &j.Stages[i]; ends[i] == 0 && !s.Coordinator {
+			for _, parent := range s.Parents {
+				ends[i] = max(ends[i], end(parent))
+			}
+			ends[i] += cmp.Or(s.Duration.Seconds(), math.Inf(1))
+		}
+		return ends[i]
+	}
+	longest := 0.0
+	for i := range j.Stages {
+		longest = max(longest, end(i))
+	}
+	return longest
+}

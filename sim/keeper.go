@@ -1,0 +1,333 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/memory"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// keeper drives the memory manager of a node, as the agent's does on a real one: it tells it what was seen and hands what it
+// wants to the kernel.
+type keeper struct {
+	node       cluster.NodeID
+	memory     resource.Amount // of the node
+	manager    *memory.Manager
+	containers []*container // in the order in which they first asked for their memory
+	device     swapDevice
+
+	input    memory.Input    // since the last step
+	changed  []*container    // since they were last looked at
+	seen     []*container    // to be looked at with the next step, whenever that is
+	refused  []*container    // that are to ask again
+	stirred  bool            // it is to be stepped now
+	due      timeline.Time   // when it has something to do next
+	dueTurn  uint64          // of the item of the agenda for due
+	next     timeline.Time   // when the manager wants to be stepped
+	look     timeline.Time   // when its containers are to be looked at; Never if nothing has changed
+	gone     bool            // its node has left
+	promised resource.Amount // swap set aside for pages on their way there, bytes
+	held     resource.Amount // what its containers may hold, bytes
+	reported resource.Amount // of that, as the engine knows it
+}
+
+// keep gives every node a memory manager.
+func (r *run) keep() error {
+	r.parameters = r.config.Flex.parameters()
+	for i := range r.config.Nodes {
+		if err := r.addKeeper(&r.config.Nodes[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) addKeeper(n *cluster.Node) error {
+	m, err := memory.New(r.parameters)
+	r.keepers = append(r.keepers, &keeper{node: n.ID, memory: n.Capacity[resource.Memory], manager: m,
+		due: timeline.Never, next: timeline.Never, look: timeline.Never})
+	return err
+}
+
+// mayLaunch reports whether there is memory for a task. If not, it is launched when there is.
+func (r *run) mayLaunch(t *task) bool {
+	if r.keepers == nil || t.container != nil && t.container.admitted {
+		return true
+	}
+	stage, granted := &t.job.Stages[t.id.Stage], t.grant[resource.Memory]
+	k := r.keepers[t.node]
+	e := memory.Envelope{Container: cluster.ContainerID{Task: t.id, Run: int(t.run)}, Min: granted, Max: granted, Rank: t.job.rank}
+	if t.job.Breathes(int(t.id.Stage)) {
+		e.Class, e.Max, e.Duration, e.HeartbeatTimeout = cluster.Flex, k.memory, stage.Duration, stage.HeartbeatTimeout
+		if stage.MaxMemory > 0 {
+			e.Max = min(e.Max, stage.MaxMemory)
+		}
+		e.Max = max(e.Max, granted)
+	}
+	t.container = &container{task: t, envelope: e, asked: r.now}
+	k.containers = append(k.containers, t.container)
+	r.request(k, t.container)
+	return false
+}
+
+// request asks the manager for the memory of a container that is to start. What is reclaimed for it must be judged by what
+// is held now.
+func (r *run) request(k *keeper, c *container) {
+	k.input.Requests = append(k.input.Requests, memory.Request{Envelope: c.envelope})
+	k.seeChanged()
+	r.wake(k)
+}
+
+// wake has a manager stepped when what is being handled is over.
+func (r *run) wake(k *keeper) {
+	if !k.stirred && !k.gone {
+		k.stirred = true
+		r.stirred = append(r.stirred, k)
+	}
+}
+
+// stir has a container looked at that has changed: now, or with the next look.
+func (r *run) stir(k *keeper, c *container) {
+	if r.config.ObserveContainers != nil {
+		r.show(c)
+	}
+	if r.config.Flex.Look == 0 {
+		k.see(c)
+		r.wake(k)
+		return
+	}
+	r.lookLater(k, c, r.roundUp(r.now))
+}
+
+func (r *run) lookLater(k *keeper, c *container, at timeline.Time) {
+	if !slices.Contains(k.changed, c) {
+		k.changed = append(k.changed, c)
+	}
+	if at < k.look {
+		k.look = at
+		r.schedule(k)
+	}
+}
+
+// see has a container looked at with the next step.
+func (k *keeper) see(c *container) {
+	if !slices.Contains(k.seen, c) {
+		k.seen = append(k.seen, c)
+	}
+}
+
+// seeChanged has those looked at that have changed, with the next step.
+func (k *keeper) seeChanged() {
+	for _, c := range k.changed {
+		k.see(c)
+	}
+	k.changed = k.changed[:0]
+}
+
+// roundUp is the time of the next look.
+func (r *run) roundUp(t timeline.Time) timeline.Time {
+	every := timeline.Time(r.config.Flex.Look)
+	return (t + every - 1) / every * every
+}
+
+// decideAll steps the managers of all nodes where something has happened.
+func (r *run) decideAll() {
+	for len(r.stirred) > 0 {
+		list := r.stirred
+		r.stirred = nil
+		for _, k := range list {
+			k.stirred = false
+			r.decide(k)
+		}
+	}
+}
+
+// decide steps a manager and takes what it wants.
+func (r *run) decide(k *keeper) {
+	if k.gone || r.err != nil {
+		return
+	}
+	r.still++
+	if r.now >= k.next {
+		r.giveUpOrders(k)
+	}
+	if r.now >= k.look {
+		k.look = timeline.Never
+		k.seeChanged()
+	}
+	in := &k.input
+	news := r.now >= k.next || len(k.seen)+len(in.Outcomes)+len(in.Ended) > 0
+	r.askAgain(k, news)
+	in.Node = &memory.NodeReading{Memory: k.memory, SwapFree: r.places[k.node].swap + k.promised}
+	for _, c := range k.seen {
+		r.read(k, c)
+	}
+	k.seen = k.seen[:0]
+	actions := k.manager.Step(r.now, *in)
+	*in = memory.Input{Readings: in.Readings[:0], Outcomes: in.Outcomes[:0], Ended: in.Ended[:0], Requests: in.Requests[:0]}
+	for i := range actions {
+		r.carryOut(k, &actions[i])
+	}
+	k.next = k.manager.Next()
+	r.schedule(k)
+	if k.held != k.reported {
+		r.protocol.memory(k.node)
+	}
+}
+
+// askAgain lets those ask again that were refused, once something has changed and they have waited long enough.
+func (r *run) askAgain(k *keeper, news bool) {
+	waiting := k.refused[:0]
+	for _, c := range k.refused {
+		if c.worth = c.worth || news; c.worth && r.now >= c.again {
+			k.input.Requests = append(k.input.Requests, memory.Request{Envelope: c.envelope})
+		} else {
+			waiting = append(waiting, c)
+		}
+	}
+	clear(k.refused[len(waiting):])
+	k.refused = waiting
+}
+
+// schedule enters when the keeper has something to do next.
+func (r *run) schedule(k *keeper) {
+	due := min(k.next, k.look)
+	for _, c := range k.refused {
+		if c.worth {
+			due = min(due, c.again)
+		}
+	}
+	if due == k.due {
+		return
+	}
+	k.due = due
+	if due != timeline.Never {
+		k.dueTurn = r.agenda.turn()
+		r.agenda.pushAt(due, k.dueTurn, kept, int32(k.node))
+	}
+}
+
+// tick handles the time at which a keeper has something to do.
+func (r *run) tick(id cluster.NodeID, i item) {
+	if k := r.keepers[id]; k.due == i.at && k.dueTurn == i.seq {
+		k.due = timeline.Never
+		r.wake(k)
+	}
+}
+
+// read tells what a container holds.
+func (r *run) read(k *keeper, c *container) {
+	if !c.admitted || !c.flex() || c.task.flow == nil || c.task.ended() {
+		return
+	}
+	swapped := c.swapped
+	if c.wanting() > 0 {
+		swapped += page // that is on its way
+	}
+	k.input.Readings = append(k.input.Readings, memory.Reading{Container: c.id(), Anonymous: c.resident, Swap: swapped,
+		SwapTraffic: c.traffic, Pressed: c.short()})
+	if c.short() {
+		// It goes on swapping, which the next look will find.
+		next := r.now.Add(pagingLook)
+		if r.config.Flex.Look > 0 {
+			next = r.roundUp(r.now + 1)
+		}
+		r.lookLater(k, c, next)
+	}
+}
+
+// carryOut does what a manager wants, or begins to.
+func (r *run) carryOut(k *keeper, a *memory.Action) {
+	if r.config.ObserveMemory != nil {
+		r.config.ObserveMemory(r.now, k.node, *a)
+	}
+	c := r.latest(a.Container.Task).container
+	switch a.Kind {
+	case memory.Admit:
+		r.admit(c)
+	case memory.Refuse:
+		c.again, c.worth = r.now.Add(askAgain), false
+		k.refused = append(k.refused, c)
+	case memory.Kill:
+		r.killForMemory(c.task)
+	default:
+		r.take(c, *a)
+	}
+}
+
+func (r *run) admit(c *container) {
+	r.waited(c)
+	c.admitted = true
+	r.setLimit(c, c.envelope.Min)
+	if r.config.ObserveContainers != nil {
+		r.show(c) // a REGULAR one changes no more
+	}
+	r.agenda.push(r.now, launched, c.task.index)
+}
+
+// waited counts how long a container waited for its memory.
+func (r *run) waited(c *container) {
+	long := r.now.Sub(c.asked)
+	r.result.Jobs[c.task.job.index].WaitedForMemory += long
+	r.result.WaitedForMemory += long
+}
+
+// killForMemory ends a task to give its room to others, as the agent does: it runs again, and the run is no attempt.
+func (r *run) killForMemory(t *task) {
+	r.result.Jobs[t.job.index].ManagerKills++
+	r.result.ManagerKills++
+	if t.killing == 0 {
+		t.killing = cluster.Preempted
+	}
+	r.agenda.push(r.now.Add(orderTime+r.config.KillDelay), killed, t.index)
+}
+
+// giveUpOrders ends what the manager does not wait for any longer.
+func (r *run) giveUpOrders(k *keeper) {
+	for _, c := range k.containers {
+		if c.order != nil && r.now.Sub(c.order.asked) >= r.parameters.ActionTimeout {
+			r.giveUpOrder(c)
+		}
+	}
+}
+
+// letGo takes a task that ends off its node's memory manager.
+func (r *run) letGo(t *task) {
+	c := t.container
+	if c == nil {
+		return
+	}
+	k := r.keepers[t.node]
+	r.callOff(k, c, overflow, pageOut, fault, prefetch)
+	r.places[t.node].swap += c.swapped
+	c.swapped, c.resident, c.set, c.order = 0, 0, 0, nil
+	r.stand(c, false)
+	if !c.admitted {
+		r.waited(c)
+	}
+	r.setLimit(c, 0)
+	is := func(o *container) bool { return o == c }
+	k.containers = slices.DeleteFunc(k.containers, is)
+	k.refused, k.changed, k.seen = slices.DeleteFunc(k.refused, is), slices.DeleteFunc(k.changed, is), slices.DeleteFunc(k.seen, is)
+	k.input.Ended = append(k.input.Ended, c.id())
+	k.input.Requests = slices.DeleteFunc(k.input.Requests, func(q memory.Request) bool { return q.Container == c.id() })
+	t.container = nil
+	if r.config.ObserveContainers != nil {
+		r.show(c)
+	}
+	r.wake(k)
+}
+
+func (r *run) show(c *container) {
+	r.config.ObserveContainers(ContainerMemory{At: r.now, Node: c.task.node, Container: c.id(), Class: c.envelope.Class,
+		Limit: c.limit, WorkingSet: c.set, Resident: c.resident, Swapped: c.swapped, Suspended: c.stopped})
+}
+
+// held is the report of what the containers of a node may hold.
+func (r *run) held(id cluster.NodeID) cluster.Event {
+	k := r.keepers[id]
+	k.reported = k.held
+	return cluster.Event{Kind: cluster.NodeMemory, Node: id, Held: k.held}
+}

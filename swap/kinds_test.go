@@ -1,0 +1,248 @@
+package swap
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/internal/testswap"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// What a program holds, and what its control group may hold, when kinds of swap are tried.
+const kindsHeld, kindsLimit = 96 * mib, 32 * mib
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "hold" {
+		hold(os.Args[2])
+	}
+	os.Exit(m.Run())
+}
+
+// hold is a program that, once it is told to, holds random words, or zeros but for one word in a page, until its standard input
+// ends.
+func hold(what string) {
+	in := bufio.NewReader(os.Stdin)
+	_, _ = in.ReadByte()
+	block, r := testswap.Memory[uint64](int(kindsHeld)), rand.New(rand.NewPCG(1, 2))
+	step := 1
+	if what == "zeros" {
+		step = os.Getpagesize() / 8
+	}
+	for i := 0; i < len(block); i += step {
+		block[i] = r.Uint64()
+	}
+	fmt.Println("held")
+	_, _ = in.ReadByte()
+	os.Exit(0)
+}
+
+// squeeze makes a program hold more than its control group may; release ends it.
+func squeeze(t *testing.T, what string) (release func()) {
+	t.Helper()
+	host, err := cgroup.Discover("")
+	if err != nil {
+		t.Skipf("needs control groups: %v", err)
+	}
+	root, err := host.Root(fmt.Sprintf("swap-%d", os.Getpid()), cgroup.Memory)
+	if err != nil {
+		t.Skipf("needs control groups of its own: %v", err)
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { must(root.Remove(context.Background())) })
+	g, err := root.Create("held")
+	must(err)
+	must(g.Apply(t.Context(), cgroup.Limits{MemoryBytes: cgroup.At(int64(kindsLimit))}))
+	p := exec.Command(os.Args[0], "hold", what)
+	in, err := p.StdinPipe()
+	must(err)
+	out, err := p.StdoutPipe()
+	must(err)
+	must(p.Start())
+	release = func() {
+		_ = in.Close()
+		_ = p.Wait()
+		must(g.Remove(context.Background()))
+	}
+	err = g.AddProc(p.Process.Pid)
+	if err == nil {
+		_, err = fmt.Fprintln(in)
+	}
+	if err != nil {
+		release()
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		release()
+		t.Fatalf("the program that holds %s: %v", what, err)
+	}
+	return release
+}
+
+// TestKinds swaps to every kind that this machine can have, and holds what is told about it against what went there.
+func TestKinds(t *testing.T) {
+	needRoot(t)
+	onDisk := func(t *testing.T) string { // what is there already, or else a file
+		all, err := Machine{}.Devices()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range all {
+			if d.Kind == Partition {
+				return d.Path
+			}
+		}
+		return makeSwapFile(t)
+	}
+	for _, c := range []struct {
+		kind, data string
+		device     func(*testing.T) string
+	}{
+		{"file", "random words", makeSwapFile},
+		{"partition", "random words", func(t *testing.T) string {
+			path := onDisk(t)
+			if filepath.Dir(path) != "/dev" {
+				t.Skip("needs a partition that is swapped to")
+			}
+			return path
+		}},
+		{"zram", "zeros", func(t *testing.T) string {
+			d, err := NewLedger(Machine{}, t.TempDir()).CreateZram(4*kindsHeld, "")
+			if err != nil {
+				t.Skipf("needs zram: %v", err)
+			}
+			t.Cleanup(func() { cleanUp(t, d.Path) })
+			return d.Path
+		}},
+		{"zswap", "zeros", func(t *testing.T) string {
+			disk := onDisk(t)
+			turnOnZswap(t)
+			return disk
+		}},
+	} {
+		t.Run(c.kind, func(t *testing.T) {
+			tryKind(t, c.kind, c.data, c.device(t))
+		})
+	}
+}
+
+func tryKind(t *testing.T, kind, data, path string) {
+	look := func() (d Device, z Zswap, c Counters) {
+		t.Helper()
+		all, err := Machine{}.Devices()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range all {
+			if all[i].Path == path {
+				d = all[i]
+			}
+		}
+		if c, err = (Machine{}).Counters(); err != nil || d.Path == "" {
+			t.Fatalf("%s is not swapped to, or %v", path, err)
+		}
+		if now := (Machine{}).Zswap(); now != nil {
+			z = *now
+		}
+		return d, z, c
+	}
+	const most, least = kindsHeld, kindsHeld - kindsLimit - 8*mib // the program itself needs some
+	written := func(d *Device) resource.Amount {
+		if d.Written == nil {
+			return 0
+		}
+		return *d.Written
+	}
+	before, _, began := look()
+	release := squeeze(t, data)
+	during, zswap, now := look()
+	release()
+	toDisks, went := now.ToDisks(began), during.Used-before.Used
+	t.Logf("%s %s: %s of %s in use, %s written to disks", kind, path, resource.FormatMemory(went), resource.FormatMemory(during.Size), resource.FormatMemory(toDisks))
+	if went < least || went > most {
+		t.Errorf("%s are in use, want %s to %s", resource.FormatMemory(went), resource.FormatMemory(least), resource.FormatMemory(most))
+	}
+	if disk := kind == "file" || kind == "partition"; disk != (toDisks >= least) || !disk && toDisks > 8*mib {
+		t.Errorf("%s counts as written to disks", resource.FormatMemory(toDisks))
+	}
+	if n := written(&during) - written(&before); kind != "file" && (n >= least) != (kind != "zswap") {
+		t.Errorf("the device has taken %s", resource.FormatMemory(n))
+	}
+	if c := during.Compressed; (c != nil) != (kind == "zram") || c != nil && (c.Stored < least || c.Memory <= 0 || c.Memory > c.Stored/4) {
+		t.Errorf("zram: %+v", c)
+	}
+	if kind == "zswap" && (!zswap.Enabled || zswap.Stored != nil && (*zswap.Stored < least || *zswap.Memory > *zswap.Stored/2)) {
+		t.Errorf("zswap: %+v", zswap)
+	}
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if after, _, _ := look(); after.Used <= before.Used+mib {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("it stays in use when the program has ended")
+		}
+	}
+}
+
+// makeSwapFile makes a file that is swapped to before all else.
+func makeSwapFile(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "swap")
+	if err := MakeFile(path, 4*kindsHeld, Highest, nil); errors.Is(err, ErrRefused) {
+		t.Skipf("needs a folder on a disk with room: %v", err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := TurnOff(path); err != nil {
+			t.Error(err)
+		}
+	})
+	return path
+}
+
+// turnOnZswap does so until the test ends.
+func turnOnZswap(t *testing.T) {
+	before := Machine{}.Zswap()
+	if before == nil || before.Enabled {
+		t.Skipf("needs a kernel with zswap that is off: it is %+v", before)
+	}
+	l := NewLedger(Machine{}, t.TempDir())
+	if err := l.TurnOnZswap(""); err != nil {
+		t.Fatal(err)
+	}
+	if z, err := l.Zswap(); err != nil || !z.Enabled || !z.Ours {
+		t.Errorf("zswap that was turned on: %+v, %v", z, err)
+	}
+	t.Cleanup(func() {
+		if err := l.TurnOffZswap(); err != nil {
+			t.Error(err)
+		}
+		if z, err := l.Zswap(); err != nil || z.Enabled || z.Ours || z.Compressor != before.Compressor {
+			t.Errorf("zswap that was turned off: %+v, %v", z, err)
+		}
+	})
+}
+
+func cleanUp(t *testing.T, path string) {
+	if err := TurnOff(path); err != nil {
+		t.Error(err)
+	}
+	if n, ok := zramNumber(path); ok {
+		if err := removeZram(n); err != nil {
+			t.Error(err)
+		}
+	}
+}
