@@ -6,10 +6,16 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/bellows-rm/bellows/chart"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/memory"
+	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trace"
 )
 
 var rewrite = flag.Bool("rewrite", false, "draw the pictures anew")
@@ -37,6 +43,49 @@ func paging(name string, c sim.Paging) chart.Series {
 	})
 }
 
+// breathing draws the memory of a FLEX container beside which a REGULAR one starts after 7 minutes and runs for 5, on a node
+// of 64 GB.
+func breathing(t *testing.T) []chart.Series {
+	const gb = float64(resource.GB)
+	var rise []trace.Phase
+	for step := range resource.Amount(19) {
+		rise = append(rise, trace.Phase{Duration: 15 * time.Second, Demand: resource.Of(resource.Core, (4+2*step)*resource.GB)})
+	}
+	rise = append(rise, trace.Phase{Duration: 8 * time.Minute, Demand: resource.Of(resource.Core, 40*resource.GB)},
+		trace.Phase{Duration: 5 * time.Minute, Demand: resource.Of(resource.Core, 12*resource.GB)})
+	w := &trace.Workload{Jobs: []trace.Job{
+		{After: -1, Job: cluster.Job{ID: 1, Class: cluster.Flex, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, 4*resource.GB),
+			Duration: 20 * time.Minute}}}, Truth: []trace.StageTruth{{Phases: rise}}},
+		{After: -1, Job: cluster.Job{ID: 2, Submitted: timeline.Seconds(420), Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, 36*resource.GB),
+			Duration: 5 * time.Minute}}}}}}
+	set, limit, resident := chart.Series{Name: "working set", Step: true, Dashed: true}, chart.Series{Name: "limit", Step: true}, chart.Series{Name: "resident", Step: true}
+	machine, err := sim.MachineOf("ssd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine.Swap = 100 * resource.GB
+	fifo, err := policy.New("fifo", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = sim.Run(sim.Config{Nodes: sim.Uniform(1, resource.Of(8*resource.Core, 64*resource.GB)), Machine: machine,
+		Flex: sim.Flex{Manager: memory.Paper(), Look: 2 * time.Second}, ObserveContainers: func(m sim.ContainerMemory) {
+			if m.Class == cluster.Regular {
+				return
+			}
+			for _, of := range []struct {
+				s     *chart.Series
+				bytes resource.Amount
+			}{{&set, m.WorkingSet}, {&limit, m.Limit}, {&resident, m.Resident}} {
+				of.s.X, of.s.Y = append(of.s.X, m.At.Sub(0).Minutes()), append(of.s.Y, float64(of.bytes)/gb)
+			}
+		}}, w, fifo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []chart.Series{set, limit, resident}
+}
+
 // The pictures of truth.md are drawn by the functions that the simulator uses.
 func TestPicturesOfTheTruth(t *testing.T) {
 	bounded := func(v float64) *float64 { return &v }
@@ -52,6 +101,8 @@ func TestPicturesOfTheTruth(t *testing.T) {
 				slower, _ := sim.JVMCollection.Slowdown(r, 1)
 				return slower
 			}), {Name: "Hertz and Berger", X: []float64{2, 3, 5}, Y: []float64{1.7, 1.17, 1}, Points: true}}},
+		"flex": {Title: "A FLEX container", Subtitle: "simulated: a REGULAR one of 36 GB starts beside it after 7 minutes, on 64 GB",
+			X: "minutes", Y: "GB", YMin: bounded(0), Series: breathing(t)},
 	} {
 		got, err := p.SVG()
 		if err != nil {

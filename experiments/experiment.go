@@ -140,6 +140,7 @@ func (e *Experiment) Run(ctx context.Context, s Settings) (*Result, error) {
 func All() []Experiment {
 	all := []Experiment{}
 	all = append(all, yarnME()...)
+	all = append(all, pufferfish()...)
 	return all
 }
 

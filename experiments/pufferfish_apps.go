@@ -1,0 +1,260 @@
+package experiments
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// pufferfishApp is a model of an application of Table 1 with one of its inputs. One executor of a job is hot: it holds more
+// than the others (section 2, Fig. 2). What the paper does not say is ours, and pufferfishModelSetup says what.
+type pufferfishApp struct {
+	name      string // as in Table 2
+	large     bool   // the input
+	framework string
+	jobs      int // in the trace (Table 2)
+	executors int // Table 1; reducers of MapReduce
+
+	duration time.Duration   // of each executor with a heap that costs nothing
+	peak     resource.Amount // memory in use at most, of the hot executor with a heap of 64 GB
+	usage    []usagePoint    // M(t), from 0 to 1 of the duration
+	cold     [2]float64      // the range of the other executors' memory, live set and cache, as shares of the hot one's
+
+	// leastHeap is the range from which a job draws the smallest heap that its hot executor survives with, GB.
+	leastHeap [2]float64
+	// cache is what the hot executor keeps in its memory pool if the pool holds it. What it does not hold is written to disk
+	// and read again: if that is all, the executor takes 1 + respill times as long.
+	cache   resource.Amount
+	respill float64
+
+	cpu, disk resource.Amount // demand at full pace; disk in bytes/s
+}
+
+// usagePoint is a point of M(t): shares of the duration and of the peak, straight lines between.
+type usagePoint struct{ time, memory float64 }
+
+// Usage over time. A third of the time Kmeans uses at most 64 %, Pagerank 49 % and Terasort 86 % of the heap (section 2);
+// Kmeans has its peak of 61 GB, Wordcount one of 24 GB (section 5.2). The rest of the curves is assumed.
+var (
+	usageKM = []usagePoint{{0, 0.03}, {1. / 3, 0.64 * 64 / 61}, {0.7, 1}, {1, 1}}
+	usagePR = []usagePoint{{0, 0.03}, {1. / 3, 0.49 * 64 / 62}, {0.6, 0.95}, {0.75, 1}, {0.85, 0.75}, {1, 0.75}}
+	usageTS = []usagePoint{{0, 0.06}, {0.12, 0.7}, {1. / 3, 0.86}, {0.6, 1}, {1, 1}}
+	usageWC = []usagePoint{{0, 0.05}, {0.45, 0.8}, {0.5, 0.5}, {0.9, 1}, {1, 1}} // maps, then reduces
+	usageII = []usagePoint{{0, 0.05}, {0.4, 0.8}, {1, 1}}
+)
+
+// skewed and alike are ranges of cold executors.
+var skewed, alike = [2]float64{0.4, 0.6}, [2]float64{0.9, 1}
+
+// pufferfishApps are the applications of Table 1, small inputs before large ones.
+var pufferfishApps = []pufferfishApp{
+	{name: "WC", framework: "Spark", jobs: 23, executors: 1, duration: 900 * time.Second, peak: 24 * resource.GB, usage: usageWC, cold: alike,
+		leastHeap: [2]float64{1.5, 2.5}, cache: 14 * resource.GB, respill: 0.1, cpu: 4 * resource.Core, disk: 100 * resource.MB},
+	{name: "KM", framework: "Spark", jobs: 31, executors: 1, duration: 700 * time.Second, peak: 61 * resource.GB, usage: usageKM, cold: skewed,
+		leastHeap: [2]float64{4.5, 7}, cache: 38400 * resource.MB, respill: 1.75, cpu: 8 * resource.Core, disk: 5 * resource.MB},
+	{name: "PR", framework: "Spark", jobs: 41, executors: 1, duration: 1000 * time.Second, peak: 62 * resource.GB, usage: usagePR, cold: skewed,
+		leastHeap: [2]float64{6.76, 12}, cache: 19200 * resource.MB, respill: 1, cpu: 6 * resource.Core, disk: 20 * resource.MB},
+	{name: "NW", framework: "Spark", jobs: 3, executors: 1, duration: 1000 * time.Second, peak: 62 * resource.GB, usage: usagePR, cold: skewed,
+		leastHeap: [2]float64{33, 38}, cache: 19200 * resource.MB, respill: 1, cpu: 6 * resource.Core, disk: 20 * resource.MB},
+
+	{name: "WC", large: true, framework: "Spark", jobs: 26, executors: 6, duration: 1500 * time.Second, peak: 24 * resource.GB, usage: usageWC, cold: alike,
+		leastHeap: [2]float64{1.5, 2.5}, cache: 14 * resource.GB, respill: 0.1, cpu: 4 * resource.Core, disk: 100 * resource.MB},
+	{name: "KM", large: true, framework: "Spark", jobs: 20, executors: 6, duration: 600 * time.Second, peak: 61 * resource.GB, usage: usageKM, cold: skewed,
+		leastHeap: [2]float64{4.5, 7}, cache: 38400 * resource.MB, respill: 1.75, cpu: 8 * resource.Core, disk: 5 * resource.MB},
+	{name: "PR", large: true, framework: "Spark", jobs: 24, executors: 8, duration: 2500 * time.Second, peak: 62 * resource.GB, usage: usagePR, cold: skewed,
+		leastHeap: [2]float64{16.5, 31}, cache: 19200 * resource.MB, respill: 1, cpu: 6 * resource.Core, disk: 20 * resource.MB},
+	{name: "NW", large: true, framework: "Spark", jobs: 5, executors: 8, duration: 2500 * time.Second, peak: 62 * resource.GB, usage: usagePR, cold: skewed,
+		leastHeap: [2]float64{33, 38}, cache: 19200 * resource.MB, respill: 1, cpu: 6 * resource.Core, disk: 20 * resource.MB},
+	{name: "TS", large: true, framework: "MapReduce", jobs: 3, executors: 25, duration: 500 * time.Second, peak: 18 * resource.GB, usage: usageTS, cold: alike,
+		leastHeap: [2]float64{1, 2}, cache: 12800 * resource.MB, respill: 0.6, cpu: 2 * resource.Core, disk: 60 * resource.MB},
+	{name: "II", large: true, framework: "MapReduce", jobs: 2, executors: 6, duration: 1200 * time.Second, peak: 50 * resource.GB, usage: usageII, cold: alike,
+		leastHeap: [2]float64{1, 2}, cache: 30 * resource.GB, respill: 0.6, cpu: 4 * resource.Core, disk: 80 * resource.MB},
+}
+
+// pufferfishModelSetup says of the models what is the paper's, what is fitted and what is assumed, for experiments' Setup.
+var pufferfishModelSetup = []string{
+	"Models of the applications, none of which was run. The paper's: executors (Table 1), how many jobs of each (Table 2), peaks of Kmeans (61 GB) and Wordcount (24 GB) with a 64 GB heap, and the share of the heap that Kmeans, Pagerank and Terasort use for a third of the time (section 2).",
+	"Fitted: the smallest heaps to Table 3 (Kmeans 4.5 to 7 GB, Pagerank 6.8 to 12 GB small and 16.5 to 31 GB large, NWeight 33 to 38 GB, each job draws its own, evenly on a logarithmic scale), and what spilling costs Kmeans to its being 5x faster with 64 GB than with 8 GB. Garbage collection costs what docs/truth.md says.",
+	"Assumed: durations of 500 to 1500 s with enough memory, of a size at which Fig. 8a's 42 minutes are possible; the other peaks (62 GB, 18 GB Terasort, 50 GB InvertedIndex); that one executor of a Spark job is hot and the others hold 40 to 60 % of what it holds; 2 to 8 cores and 5 to 100 MB/s of disk per executor.",
+}
+
+// app returns the model of an application, which must be there.
+func app(name string, large bool) *pufferfishApp {
+	for i := range pufferfishApps {
+		if a := &pufferfishApps[i]; a.name == name && a.large == large {
+			return a
+		}
+	}
+	panic("experiments: there is no application " + name)
+}
+
+func (a *pufferfishApp) String() string {
+	if a.large {
+		return a.name + " large"
+	}
+	return a.name + " small"
+}
+
+// memoryAt returns M(t) of the hot executor with a heap of 64 GB, at a share of the duration.
+func (a *pufferfishApp) memoryAt(t float64) resource.Amount {
+	for i, p := range a.usage[1:] {
+		if q := a.usage[i]; t <= p.time {
+			return at(q.memory+(t-q.time)/(p.time-q.time)*(p.memory-q.memory), a.peak)
+		}
+	}
+	return at(a.usage[len(a.usage)-1].memory, a.peak)
+}
+
+// usageSteps is how many phases stand for M(t).
+const usageSteps = 40
+
+// executorPhases are the phases of an executor that holds a share of what the hot one does and takes slower times as long as
+// with all memory, because it writes and reads again what its memory pool does not hold.
+func (a *pufferfishApp) executorPhases(share, slower float64) []trace.Phase {
+	// A quarter of the bandwidth of the node's disks is what one executor that does nothing else asks for.
+	disk := float64(a.disk)/slower + (1-1/slower)*float64(pufferfishNodeDisk)/4
+	phases := make([]trace.Phase, usageSteps)
+	for i := range phases {
+		phases[i] = trace.Phase{
+			Duration: time.Duration(float64(a.duration) * slower / usageSteps),
+			Demand: resource.Of(a.cpu, at(share, a.memoryAt((float64(i)+0.5)/usageSteps))).
+				With(resource.Disk, resource.Amount(math.Round(disk))),
+		}
+	}
+	return phases
+}
+
+// poolShare is the share of a heap that a framework keeps data in: Spark's spark.memory.fraction.
+const poolShare = 0.6
+
+// spills returns how many times as long an executor takes because its pool does not hold its share of the cache.
+func (a *pufferfishApp) spills(share float64, heap resource.Amount) float64 {
+	missing := 1 - poolShare*float64(heap)/(share*float64(a.cache))
+	return 1 + a.respill*max(0, missing)
+}
+
+// pufferfishJob is a job of an application, with what was drawn for it.
+type pufferfishJob struct {
+	*pufferfishApp
+	live resource.Amount // the hot executor's live set at its peak
+	cold []float64       // per other executor, its share of what the hot one holds
+}
+
+// draw returns a job.
+func (a *pufferfishApp) draw(r *rand.Rand) pufferfishJob {
+	least := a.leastHeap[0] * math.Pow(a.leastHeap[1]/a.leastHeap[0], r.Float64())
+	j := pufferfishJob{pufferfishApp: a, live: at(least/leastOverLive(), resource.GB)}
+	for range a.executors - 1 {
+		j.cold = append(j.cold, a.cold[0]+(a.cold[1]-a.cold[0])*r.Float64())
+	}
+	return j
+}
+
+// typical returns a job whose draws are all in the middle.
+func (a *pufferfishApp) typical() pufferfishJob {
+	j := pufferfishJob{pufferfishApp: a, live: at(math.Sqrt(a.leastHeap[0]*a.leastHeap[1])/leastOverLive(), resource.GB)}
+	for range a.executors - 1 {
+		j.cold = append(j.cold, (a.cold[0]+a.cold[1])/2)
+	}
+	return j
+}
+
+// leastOverLive is how much larger than its live set a heap must be, so that collection leaves time to live.
+func leastOverLive() float64 {
+	c := sim.JVMCollection
+	return 1 + math.Sqrt(c.Cost*(1-c.GiveUp)/c.GiveUp)
+}
+
+// flex returns the job in FLEX containers, as Pufferfish runs it: a heap of 64 GB in a container that starts with 4 GB.
+func (j pufferfishJob) flex() trace.Job { return j.flexFrom(pufferfishMinCont, pufferfishMaxHeap) }
+
+// flexFrom is flex with other sizes of MIN_CONT and MAX_HEAP.
+func (j pufferfishJob) flexFrom(minCont, maxHeap resource.Amount) trace.Job {
+	t := j.inContainers(minCont, maxHeap)
+	t.Class = cluster.Flex
+	for i := range t.Stages {
+		t.Stages[i].MaxMemory = maxHeap
+	}
+	return t
+}
+
+// regular returns the job in containers of one size that is also that of the heap, as on YARN.
+func (j pufferfishJob) regular(heap resource.Amount) trace.Job { return j.inContainers(heap, heap) }
+
+// inContainers has one stage of the hot executor and one of the others, which all run at the same time. A container is
+// placed by its memory and one core, as YARN does; what it takes of CPU and disks is the truth's.
+func (j pufferfishJob) inContainers(container, heap resource.Amount) trace.Job {
+	t := trace.Job{After: -1, Job: cluster.Job{Name: j.String(), MaxAttempts: 1}}
+	expected := j.alone()
+	add := func(name string, live resource.Amount, shares ...float64) {
+		truth := trace.StageTruth{Heap: &trace.Heap{Live: live, Size: heap}}
+		for _, share := range shares {
+			truth.TaskPhases = append(truth.TaskPhases, j.executorPhases(share, j.spills(share, heap)))
+		}
+		t.Stages = append(t.Stages, cluster.Stage{Name: name, Tasks: len(shares), Ideal: resource.Of(resource.Core, container), Duration: expected})
+		t.Truth = append(t.Truth, truth)
+	}
+	add("hot", j.live, 1)
+	if len(j.cold) > 0 {
+		add("others", at(mean(j.cold), j.live), j.cold...)
+	}
+	return t
+}
+
+// split is the run time of the job's slowest executor on a node of its own; run is without garbage collection.
+type split struct{ run, all time.Duration }
+
+// with returns the run time with a heap of that size and all the memory that the heap wants; ok is false if it fails for
+// lack of memory.
+func (j pufferfishJob) with(heap resource.Amount) (s split, ok bool) {
+	phases := j.executorPhases(1, j.spills(1, heap))
+	var most resource.Amount
+	for _, p := range phases {
+		most = max(most, p.Demand[resource.Memory])
+	}
+	for _, p := range phases {
+		cost, alive := sim.JVMCollection.Slowdown(float64(heap), float64(j.live)*float64(p.Demand[resource.Memory])/float64(most))
+		if !alive {
+			return split{}, false
+		}
+		s.run += p.Duration
+		s.all += time.Duration(cost * float64(p.Duration))
+	}
+	return s, true
+}
+
+// alone is the run time in an isolated environment with a heap of 64 GB, to which run times are normalised (section 5.3).
+func (j pufferfishJob) alone() time.Duration {
+	s, _ := j.with(pufferfishMaxHeap)
+	return s.all
+}
+
+// leastHeapOf is the smallest heap that the job survives with.
+func (j pufferfishJob) leastHeapOf() resource.Amount { return at(leastOverLive(), j.live) }
+
+// submission is a job and when it is submitted.
+type submission struct {
+	pufferfishJob
+	at timeline.Time
+}
+
+// inBoxes returns the jobs as a workload, in REGULAR containers of one size, or in FLEX containers if it is 0. A task may run
+// as often as attempts says.
+func inBoxes(jobs []submission, box resource.Amount, attempts int) *trace.Workload {
+	w := &trace.Workload{}
+	for i, s := range jobs {
+		t := s.flex()
+		if box > 0 {
+			t = s.regular(box)
+		}
+		t.ID, t.Submitted, t.MaxAttempts = cluster.JobID(i+1), s.at, attempts
+		w.Jobs = append(w.Jobs, t)
+	}
+	return w
+}

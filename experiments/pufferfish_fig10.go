@@ -1,0 +1,255 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/bellows-rm/bellows/chart"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+func pufferfishFig10() Experiment {
+	return Experiment{
+		Name: "pufferfish/fig10", Title: "long FLEX jobs beside short REGULAR ones",
+		Takes: "10 s",
+		Paper: "Pufferfish section 5.3, Fig. 10",
+		Setup: slices.Concat(rivalsSetup, []string{
+			"38 data-intensive jobs, drawn from Table 2, and 576 TPC-H queries, both at times drawn evenly over 64 minutes: the 38 come as densely as the 178 in 5 hours. The paper does not give the time. Under YARN data-intensive jobs have heaps and containers of 64 GB.",
+			"A query is Spark SQL with 4 executors in REGULAR containers of 8 GB with 4 cores, and takes 8 to 60 s, drawn evenly on a logarithmic scale: the 22 queries on 10 GB as measured for Decima (SIGCOMM 2019), spread over 16 cores. Sizes of containers are ours.",
+		}, pufferfishModelSetup),
+		Unit: "traces", Runs: 5, Full: 20,
+		run: pufferfishFigure10,
+	}
+}
+
+// Of the mixed workload of Fig. 10.
+const (
+	mixedFlex    = 38
+	mixedQueries = 576
+)
+
+// query is a TPC-H job.
+type query struct {
+	takes time.Duration
+	at    timeline.Time
+}
+
+// job returns the query as a job.
+func (q query) job() trace.Job {
+	phase := trace.Phase{Duration: q.takes, Demand: resource.Of(4*resource.Core, 8*resource.GB)}
+	return trace.Job{After: -1, Truth: []trace.StageTruth{{Phases: []trace.Phase{phase}}},
+		Job: cluster.Job{Name: "TPC-H", Submitted: q.at, MaxAttempts: sparkAttempts,
+			Stages: []cluster.Stage{{Name: "query", Tasks: 4, Ideal: resource.Of(resource.Core, 8*resource.GB), Duration: q.takes}}}}
+}
+
+// mixedTrace returns data-intensive jobs and queries, a share of those of Fig. 10, that are submitted so many times as densely.
+func mixedTrace(seed uint64, share, denser float64) ([]submission, []query) {
+	jobs := productionTrace(seed, share*mixedFlex/178)
+	for i := range jobs {
+		jobs[i].at = timeline.Time(float64(jobs[i].at) / denser)
+	}
+	r := rand.New(rand.NewPCG(seed, 0x10))
+	queries := make([]query, int(share*mixedQueries))
+	for i, at := range arrivals(len(queries), time.Duration(share*float64(mixedTime)/denser), r) {
+		queries[i] = query{time.Duration(8 * math.Pow(60./8, r.Float64()) * float64(time.Second)), at}
+	}
+	return jobs, queries
+}
+
+// mixedTime is how long they are submitted for.
+const mixedTime = pufferfishHours * mixedFlex / 178
+
+// mixedTrial is what became of a mixed workload.
+type mixedTrial struct {
+	Queries   []float64 `json:"query_s"`    // from submission to end
+	Data      []float64 `json:"normalised"` // of data-intensive jobs, over those alone with 64 GB
+	Kills     int       `json:"manager_kills"`
+	Suspended float64   `json:"suspended_s"` // all containers together
+	Swapped   float64   `json:"swapped_gb"`
+}
+
+// mixed is a way to run the workload: with the data-intensive jobs, or without.
+type mixed struct {
+	rival
+	alone bool
+}
+
+func (m mixed) trial(nodes int, jobs []submission, queries []query) (t mixedTrial, err error) {
+	if m.alone {
+		jobs = nil
+	}
+	w := inBoxes(jobs, m.box, sparkAttempts)
+	for _, q := range queries {
+		j := q.job()
+		j.ID = cluster.JobID(len(w.Jobs) + 1)
+		w.Jobs = append(w.Jobs, j)
+	}
+	r, err := m.toTheEnd(pufferfishCluster(nodes), w)
+	if err != nil {
+		return t, err
+	}
+	for _, j := range r.Failures() {
+		return t, fmt.Errorf("%s: %s failed: %s", m.name, j.Name, j.Failure)
+	}
+	for i := range r.Jobs {
+		took := r.Jobs[i].Runtime().Seconds()
+		if i < len(jobs) {
+			t.Data = append(t.Data, took/jobs[i].alone().Seconds())
+		} else {
+			t.Queries = append(t.Queries, took)
+		}
+	}
+	t.Kills, t.Suspended, t.Swapped = r.ManagerKills, r.Suspended.Seconds(), float64(r.SwappedBytes)/1e9
+	return t, nil
+}
+
+func pufferfishFigure10(l *lab) (*Findings, error) {
+	box := yarnBox(pufferfishMaxHeap)
+	box.name = "YARN"
+	alone := mixed{box, true}
+	alone.name = "YARN, TPC-H alone"
+	all := []mixed{alone, {rival: box}, {rival: pufferfishPaper}, {rival: pufferfishOurs}}
+	var f *Findings
+	dense := newTable("The same, more densely submitted (median over the traces, and range)", "submitted within", "99th percentile of TPC-H over that alone on YARN: Pufferfish", "bellows", "80th percentile of data-intensive jobs, YARN over Pufferfish", "over bellows", "95th over 1st percentile, Pufferfish", "bellows")
+	for _, denser := range []float64{1, 2, 3} {
+		trials, err := mixedTrials(l, all, denser)
+		if err != nil {
+			return nil, err
+		}
+		if f == nil {
+			f = fig10Findings(all, trials)
+		}
+		dense.add(fmt.Sprintf("%.0f min", mixedTime.Minutes()/denser),
+			acrossTraces(mixedRatio(trials, mixedPaper, mixedAlone, ofQueries, 0.99), 2), acrossTraces(mixedRatio(trials, mixedOurs, mixedAlone, ofQueries, 0.99), 2),
+			acrossTraces(mixedRatio(trials, mixedYARN, mixedPaper, ofData, 0.8), 1), acrossTraces(mixedRatio(trials, mixedYARN, mixedOurs, ofData, 0.8), 1),
+			acrossTraces(mixedSpread(trials[mixedPaper]), 1), acrossTraces(mixedSpread(trials[mixedOurs]), 1))
+	}
+	f.Tables = append(f.Tables, dense)
+	return f, nil
+}
+
+// The ways of pufferfishFigure10.
+const (
+	mixedAlone = iota
+	mixedYARN
+	mixedPaper
+	mixedOurs
+)
+
+// mixedTrials returns what becomes of each trace in each way.
+func mixedTrials(l *lab, all []mixed, denser float64) ([][]mixedTrial, error) {
+	nodes, share := pufferfishNodes, 1.
+	if l.quick {
+		nodes, share = 4, 0.1
+	}
+	trials := make([][]mixedTrial, len(all))
+	err := each(l, fmt.Sprintf("%g times as dense", denser), len(all)*l.Runs, func(i int) (mixedTrial, error) {
+		jobs, queries := mixedTrace(l.seed(i%l.Runs), share, denser)
+		return all[i/l.Runs].trial(nodes, jobs, queries)
+	}, func(i int, t mixedTrial) { trials[i/l.Runs] = append(trials[i/l.Runs], t) })
+	return trials, err
+}
+
+// percentiles returns a percentile of each trace under one way.
+func percentiles(trials []mixedTrial, of func(mixedTrial) []float64, share float64) []float64 {
+	var all []float64
+	for _, t := range trials {
+		all = append(all, quantile(of(t), share))
+	}
+	return all
+}
+
+func ofQueries(t mixedTrial) []float64 { return t.Queries }
+func ofData(t mixedTrial) []float64    { return t.Data }
+
+func fig10Findings(all []mixed, trials [][]mixedTrial) *Findings {
+	queries := newTable("Latency of TPC-H queries, s (median over the traces, and range)", "", "median", "90th percentile", "99th percentile", "longest")
+	data := newTable("Normalised run time of data-intensive jobs (median over the traces, and range)", "", "1st percentile", "median", "80th percentile", "95th percentile", "killed for memory's sake", "suspended, h", "swapped, GB")
+	rows := newTable("runtimes", "way", "run", "kind", "value")
+	latency := &chart.Plot{Title: "Latency of TPC-H queries", Subtitle: "simulated; all traces together", X: "s", Y: "share of queries", LogX: true}
+	runtime := &chart.Plot{Title: "Run times of data-intensive jobs", Subtitle: "simulated; all traces together; over those alone with a heap of 64 GB", X: "normalised run time", Y: "share of jobs", LogX: true}
+	for i, m := range all {
+		q := func(share float64) string { return acrossTraces(percentiles(trials[i], ofQueries, share), 0) }
+		queries.add(m.name, q(0.5), q(0.9), q(0.99), q(1))
+		var latencies, runtimes []float64
+		for run, t := range trials[i] {
+			latencies, runtimes = append(latencies, t.Queries...), append(runtimes, t.Data...)
+			for _, v := range t.Queries {
+				rows.add(m.name, strconv.Itoa(run), "TPC-H, s", exact(v))
+			}
+			for _, v := range t.Data {
+				rows.add(m.name, strconv.Itoa(run), "data-intensive, normalised", exact(v))
+			}
+		}
+		latency.Series = append(latency.Series, chart.CDF(m.name, latencies))
+		if m.alone {
+			continue
+		}
+		d := func(share float64) string { return acrossTraces(percentiles(trials[i], ofData, share), 2) }
+		number := func(of func(mixedTrial) float64) string {
+			var values []float64
+			for _, t := range trials[i] {
+				values = append(values, of(t))
+			}
+			return acrossTraces(values, 0)
+		}
+		data.add(m.name, d(0.01), d(0.5), d(0.8), d(0.95), number(func(t mixedTrial) float64 { return float64(t.Kills) }),
+			number(func(t mixedTrial) float64 { return t.Suspended / 3600 }), number(func(t mixedTrial) float64 { return t.Swapped }))
+		s := chart.CDF(m.name, runtimes)
+		s.Color = i + 1
+		runtime.Series = append(runtime.Series, s)
+	}
+	return &Findings{Tables: []Table{queries, data}, Data: []Table{rows}, Claims: fig10Claims(trials),
+		Pictures: []Picture{{"queries", "Distribution of the latency of TPC-H queries (simulated; Fig. 10a)", latency}, {"data", "Distribution of normalised run times of data-intensive jobs (simulated; Fig. 10b)", runtime}}}
+}
+
+// mixedRatio returns, of each trace, a percentile in one way over that in another.
+func mixedRatio(trials [][]mixedTrial, over, under int, of func(mixedTrial) []float64, share float64) []float64 {
+	a, b := percentiles(trials[over], of, share), percentiles(trials[under], of, share)
+	for i := range a {
+		a[i] /= b[i]
+	}
+	return a
+}
+
+// mixedSpread is how much longer the slowest data-intensive jobs of each trace take than the fastest: 95th over 1st percentile.
+func mixedSpread(trials []mixedTrial) []float64 {
+	slow, fast := percentiles(trials, ofData, 0.95), percentiles(trials, ofData, 0.01)
+	for i := range slow {
+		slow[i] /= fast[i]
+	}
+	return slow
+}
+
+func fig10Claims(trials [][]mixedTrial) []Claim {
+	const alone, yarn, paper, ours = mixedAlone, mixedYARN, mixedPaper, mixedOurs
+	ratio := func(over, under int, of func(mixedTrial) []float64, share float64) []float64 {
+		return mixedRatio(trials, over, under, of, share)
+	}
+	middle, tail := ratio(paper, alone, ofQueries, 0.5), ratio(paper, alone, ofQueries, 0.99)
+	blocked := ratio(yarn, paper, ofQueries, 0.99)
+	eighty := ratio(yarn, paper, ofData, 0.8)
+	spread, spreadOurs := mixedSpread(trials[paper]), mixedSpread(trials[ours])
+	return []Claim{
+		Claim{Says: "Pufferfish achieves similar performance to that of Yarn for TPC-H jobs [alone]", Where: "section 5.3, Fig. 10a", Paper: "similar", Ours: "median " + acrossTraces(middle, 2) + "x, bellows " + acrossTraces(ratio(ours, alone, ofQueries, 0.5), 2) + "x",
+			Criterion: "the median within 10 % in the median trace; in part: within 25 %"}.judge(median(middle) <= 1.1, median(middle) <= 1.25, fig10Queries),
+		Claim{Says: "we also observe a 1.74x slowdown in the 99th percentile latency", Where: "section 5.3, Fig. 10a", Paper: "1.74x", Ours: acrossTraces(tail, 2) + "x, bellows " + acrossTraces(ratio(ours, alone, ofQueries, 0.99), 2) + "x",
+			Criterion: "at most 1.74x in the median trace; in part: 3x"}.judge(median(tail) <= 1.74, median(tail) <= 3, fig10Queries),
+		Claim{Says: "Pufferfish can preserve fairness in the presence of low-latency workloads", Where: "section 5.3, Fig. 10a", Paper: "–", Ours: "99th percentile of TPC-H under YARN with both " + acrossTraces(blocked, 1) + "x that under Pufferfish",
+			Criterion: "at least 2x in the median trace"}.judge(median(blocked) >= 2, median(blocked) > 1, fig10Queries),
+		Claim{Says: "For data-intensive workloads, Pufferfish improves the 80th percentile job runtime over Yarn by 2x", Where: "section 5.3, Fig. 10b", Paper: "2x", Ours: acrossTraces(eighty, 1) + "x, bellows " + acrossTraces(ratio(yarn, ours, ofData, 0.8), 1) + "x",
+			Criterion: "at least 2x in the median trace; in part: 1.3x"}.judge(median(eighty) >= 2, median(eighty) >= 1.3, "How long jobs wait under YARN is a matter of the load, which the paper does not give."),
+		Claim{Says: "Pufferfish incurs as much as 8x slowdown for the 95th percentile job runtime compared to the fastest (1st percentile) job runtime", Where: "section 5.3, Fig. 10b", Paper: "8x", Ours: acrossTraces(spread, 1) + "x, bellows " + acrossTraces(spreadOurs, 1) + "x",
+			Criterion: "at most 8x in every trace; in part: in the median one"}.judge(slices.Max(spread) <= 8, median(spread) <= 8, "A FLEX container gives way to REGULAR ones, and to all FLEX ones before it."),
+	}
+}
+
+// fig10Queries is why latencies of queries differ.
+const fig10Queries = "A REGULAR container that finds no room waits until what a FLEX one holds has been swapped out, at 2 GB/s for all that a node moves. Its memory manager serves requests one after the other."

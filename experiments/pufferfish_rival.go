@@ -1,0 +1,192 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bellows-rm/bellows/memory"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// yarnBoxes is YARN's capacity scheduler, which counts memory alone and is what the authors changed (YARN 2.7.3).
+func yarnBoxes() (policy.Policy, error) { return policy.New("capacity", nil) }
+
+// rival is a way to run a workload of Pufferfish's evaluation.
+type rival struct {
+	name string
+	box  resource.Amount   // YARN with containers and heaps of this size; 0: FLEX containers
+	flex sim.Flex          // of FLEX containers
+	with map[string]string // settings of the policy pufferfish
+}
+
+// yarnBox is YARN with containers of one size.
+func yarnBox(size resource.Amount) rival { return rival{name: gigabytes(size), box: size} }
+
+// pufferfishAs is Pufferfish with one of its policies (section 5.3), whose nodes look at their containers every 2 s.
+func pufferfishAs(variant string) rival {
+	return rival{name: strings.ToUpper(variant), flex: sim.Flex{Manager: memory.Variants()[variant], Look: pufferfishInterval}}
+}
+
+var (
+	// pufferfishPaper is Pufferfish as it is by default: earliest job first.
+	pufferfishPaper = rival{name: "Pufferfish", flex: pufferfishAs("ejf").flex}
+	// pufferfishRoomy starts a FLEX container only where twice MIN_CONT is available, as the authors' code does.
+	pufferfishRoomy = rival{name: "Pufferfish, room for two", flex: pufferfishPaper.flex, with: map[string]string{"pufferfish.room": "2"}}
+	// pufferfishOurs is bellows' memory manager beside the same scheduler. It is told at once what happens to a container.
+	pufferfishOurs = rival{name: "bellows", flex: sim.Flex{Manager: memory.Default()}}
+)
+
+// rivals are those of section 5.3, and ours.
+var rivals = []rival{yarnBox(8 * resource.GB), yarnBox(16 * resource.GB), yarnBox(32 * resource.GB), yarnBox(64 * resource.GB), pufferfishPaper, pufferfishOurs}
+
+// rivalsSetup says how rivals work.
+var rivalsSetup = []string{
+	"Simulated: 26 nodes of 32 threads and 120 GB, heartbeats of 2 s and Spark on YARN's start-up (sim.YARN) for all alike. YARN is its capacity scheduler with one queue, which looks at memory alone; all containers have the size stated, and heaps as large. CPU and disks are shared among what runs on a node; collection costs what docs/truth.md says.",
+	"Pufferfish is the policy pufferfish with the memory manager's parameters memory.Paper(), MIN_CONT 4 GB, MAX_HEAP 64 GB, φ 0.4, nodes that look every 2 s, earliest job first without a tolerance of suspensions (EJF). \"bellows\" is the same policy with our parameters, memory.Default(). Swap is 1 TB at 2 GB/s (1 GB in 0.5 s, section 5.4), so that it is never full.",
+}
+
+// run simulates the jobs on c. A task may run as often as attempts says; jobs may fail, but must end.
+func (o rival) run(c sim.Config, jobs []submission, attempts int) (*sim.Result, error) {
+	return o.toTheEnd(c, inBoxes(jobs, o.box, attempts))
+}
+
+// toTheEnd simulates a workload that is made for o, whose jobs may fail, but must end.
+func (o rival) toTheEnd(c sim.Config, w *trace.Workload) (*sim.Result, error) {
+	r, err := o.simulate(c, w)
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range r.Unfinished() {
+		return nil, fmt.Errorf("%s: %s did not end: %s", o.name, j.Name, j.Stuck)
+	}
+	return r, nil
+}
+
+func (o rival) simulate(c sim.Config, w *trace.Workload) (*sim.Result, error) {
+	p, err := yarnBoxes()
+	if o.box == 0 {
+		c.Flex = o.flex
+		p, err = policy.New("pufferfish", o.with)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := sim.Run(c, w, p)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.name, err)
+	}
+	return r, nil
+}
+
+// rivalTrial is what a rival made of a workload.
+type rivalTrial struct {
+	Normal    []float64 `json:"normalised"` // run times over those alone with 64 GB, of the jobs that succeeded
+	Makespan  float64   `json:"makespan_s"`
+	Succeeded float64   `json:"succeeded_s"` // end of the last job that succeeded
+	Failed    int       `json:"failed"`
+	Endless   int       `json:"endless"` // jobs left when containers were killed again and again without anything coming of it
+	Memory    []float64 `json:"memory"`  // share of the cluster's memory in use, per memoryStep
+	Kills     int       `json:"manager_kills"`
+	Suspended float64   `json:"suspended_s"` // all containers together
+	Lost      float64   `json:"lost_s"`      // runs that were in vain, likewise
+	Ran       float64   `json:"ran_s"`       // all runs, likewise
+}
+
+// memoryStep is how finely memory in use is recorded.
+const memoryStep = time.Minute
+
+func (o rival) trial(nodes int, jobs []submission, attempts int) (t rivalTrial, err error) {
+	c := pufferfishCluster(nodes)
+	c.KeepTasks = true
+	c.Series = sim.SeriesOptions{Resolution: memoryStep, Limit: 100_000}
+	r, err := o.simulate(c, inBoxes(jobs, o.box, attempts))
+	if err != nil {
+		return t, err
+	}
+	t = rivalTrial{Endless: len(r.Unfinished()), Makespan: r.Makespan.Seconds(), Failed: len(r.Failures()), Kills: r.ManagerKills,
+		Suspended: r.Suspended.Seconds(), Lost: r.LostWork.Seconds()}
+	for i, j := range r.Jobs {
+		if j.Done {
+			t.Normal = append(t.Normal, j.Runtime().Seconds()/jobs[i].alone().Seconds())
+			t.Succeeded = max(t.Succeeded, time.Duration(j.Ended).Seconds())
+		}
+	}
+	for _, task := range r.Tasks {
+		if !task.Coordinator {
+			t.Ran += task.Finished.Sub(task.Launched).Seconds()
+		}
+	}
+	for _, s := range r.Series.Samples {
+		t.Memory = append(t.Memory, float64(s.Used[resource.Memory])/float64(s.Capacity[resource.Memory]))
+	}
+	return t, nil
+}
+
+// quantile is one of the normalised run times; that of a job that never ends is infinite.
+func (t rivalTrial) quantile(share float64) float64 {
+	return quantile(slices.Concat(t.Normal, slices.Repeat([]float64{math.Inf(1)}, t.Endless)), share)
+}
+
+// busy is the mean share of memory in use while jobs are submitted.
+func (t rivalTrial) busy() float64 {
+	return mean(t.Memory[:min(len(t.Memory), int(pufferfishHours/memoryStep))])
+}
+
+// vain is the share of all that ran that was in vain.
+func (t rivalTrial) vain() float64 { return t.Lost / t.Ran }
+
+// contest is what rivals made of several workloads: by rival, then by workload.
+type contest [][]rivalTrial
+
+// hold has every rival run the workloads that make returns for 0 to runs-1.
+func hold(l *lab, part string, all []rival, nodes, attempts int, make func(run int) []submission) (contest, error) {
+	c := contest{}
+	for range all {
+		c = append(c, nil)
+	}
+	err := each(l, part, len(all)*l.Runs, func(i int) (rivalTrial, error) {
+		return all[i/l.Runs].trial(nodes, make(i%l.Runs), attempts)
+	}, func(i int, t rivalTrial) { c[i/l.Runs] = append(c[i/l.Runs], t) })
+	return c, err
+}
+
+// of returns a number of each workload under a rival.
+func (c contest) of(rival int, number func(rivalTrial) float64) []float64 {
+	var all []float64
+	for _, t := range c[rival] {
+		all = append(all, number(t))
+	}
+	return all
+}
+
+// ratio returns, of each workload, a number under one rival over that under another.
+func (c contest) ratio(over, under int, number func(rivalTrial) float64) []float64 {
+	a, b := c.of(over, number), c.of(under, number)
+	for i := range a {
+		a[i] /= b[i]
+	}
+	return a
+}
+
+// place returns where a rival stands among others.
+func place(name string, among []rival) int {
+	for i, o := range among {
+		if o.name == name {
+			return i
+		}
+	}
+	panic("experiments: there is no rival " + name)
+}
+
+// unsuccessful is how many jobs do not succeed.
+func unsuccessful(t rivalTrial) float64 { return float64(t.Failed + t.Endless) }
+
+func medianTime(t rivalTrial) float64   { return t.quantile(0.5) }
+func tailTime(t rivalTrial) float64     { return t.quantile(0.9) }
+func medianMemory(t rivalTrial) float64 { return median(t.Memory) }
