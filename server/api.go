@@ -9,9 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
-
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/store"
@@ -70,38 +67,24 @@ func ParseTask(text string) (cluster.TaskID, error) {
 
 // handler returns everything the API answers.
 func (s *Server) handler() http.Handler {
-	mux := http.NewServeMux()
-	config := huma.DefaultConfig("bellows", "1")
-	config.Info.Description = "Jobs that share the memory of a machine. Times are RFC 3339, sizes bytes, CPU millicores."
-	config.DocsPath = ""     // its page would load scripts from elsewhere
-	config.CreateHooks = nil // no links to schemas in every answer
-	api := humago.New(mux, config)
-	s.machine(api)
-	s.jobs(api)
-	s.tasks(api)
-	s.knowledge(api)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+	a := newAPI("bellows", "1", "Jobs that share the memory of a machine. Times are RFC 3339, sizes bytes, CPU millicores.")
+	s.machine(a)
+	s.jobs(a)
+	s.tasks(a)
+	s.knowledge(a)
+	document := a.document()
+	a.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/openapi+json")
+		_, _ = w.Write(document)
+	})
+	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, Errorf(NotFound, "%s %s: no such address; GET /openapi.json lists them", r.Method, r.URL.Path))
 	})
-	return mux
+	return a.mux
 }
 
-// register adds one operation; what goes wrong is answered as an Error.
-func register[In, Out any](api huma.API, method, path, id, summary string, status int, do func(context.Context, *In) (*Out, error)) {
-	huma.Register(api, huma.Operation{
-		OperationID: id, Method: method, Path: path, Summary: summary, DefaultStatus: status,
-		MaxBodyBytes: 64 << 20, SkipValidateBody: true,
-	}, func(ctx context.Context, in *In) (*Out, error) {
-		out, err := do(ctx, in)
-		if err != nil {
-			return nil, said(err)
-		}
-		return out, nil
-	})
-}
-
-func (s *Server) machine(api huma.API) {
-	register(api, "GET", "/v1/status", "status", "The daemon and its machine", 200,
+func (s *Server) machine(a *api) {
+	register(a, "GET", "/v1/status", "status", "The daemon and its machine", 200,
 		func(ctx context.Context, _ *struct{}) (*body[Status], error) {
 			status, err := s.driver.Status(ctx)
 			if err != nil {
@@ -113,7 +96,7 @@ func (s *Server) machine(api huma.API) {
 			}
 			return &body[Status]{out}, nil
 		})
-	register(api, "POST", "/v1/shutdown", "shutdown", "End the daemon", 202,
+	register(a, "POST", "/v1/shutdown", "shutdown", "End the daemon", 202,
 		func(ctx context.Context, in *struct {
 			Kill bool `query:"kill" doc:"kill the jobs that have not ended"`
 		}) (*struct{}, error) {
@@ -134,8 +117,8 @@ type Submitted struct {
 	ID int64 `json:"id"`
 }
 
-func (s *Server) jobs(api huma.API) {
-	register(api, "POST", "/v1/jobs", "submit", "Submit a job", 201,
+func (s *Server) jobs(a *api) {
+	register(a, "POST", "/v1/jobs", "submit", "Submit a job", 201,
 		func(ctx context.Context, in *body[Submission]) (*body[Submitted], error) {
 			caller, err := peer(ctx)
 			if err != nil {
@@ -148,14 +131,14 @@ func (s *Server) jobs(api huma.API) {
 			id, err := s.driver.Submit(ctx, job)
 			return &body[Submitted]{Submitted{int64(id)}}, err
 		})
-	register(api, "GET", "/v1/jobs", "jobs", "List jobs", 200,
+	register(a, "GET", "/v1/jobs", "jobs", "List jobs", 200,
 		func(ctx context.Context, in *struct {
 			All bool `query:"all" doc:"also those that have ended"`
 		}) (*body[[]live.Job], error) {
 			jobs, err := s.driver.Jobs(ctx, in.All)
 			return &body[[]live.Job]{jobs}, err
 		})
-	register(api, "GET", "/v1/jobs/{job}", "job", "One job with its tasks", 200,
+	register(a, "GET", "/v1/jobs/{job}", "job", "One job with its tasks", 200,
 		func(ctx context.Context, in *struct {
 			JobPath
 			Usage bool `query:"usage" doc:"with what its containers use now"`
@@ -169,7 +152,7 @@ func (s *Server) jobs(api huma.API) {
 			job, err := s.driver.Job(ctx, id, in.Usage)
 			return &body[live.Job]{job}, err
 		})
-	register(api, "DELETE", "/v1/jobs/{job}", "kill", "Kill a job", 202,
+	register(a, "DELETE", "/v1/jobs/{job}", "kill", "Kill a job", 202,
 		func(ctx context.Context, in *struct{ JobPath }) (*struct{}, error) {
 			caller, err := peer(ctx)
 			if err != nil {
@@ -177,27 +160,27 @@ func (s *Server) jobs(api huma.API) {
 			}
 			return nil, s.driver.Cancel(ctx, caller, cluster.JobID(in.Job))
 		})
-	register(api, "GET", "/v1/jobs/{job}/explain", "explain", "Why a job is where it is", 200,
+	register(a, "GET", "/v1/jobs/{job}/explain", "explain", "Why a job is where it is", 200,
 		func(ctx context.Context, in *struct{ JobPath }) (*body[live.Explanation], error) {
 			why, err := s.driver.Explain(ctx, cluster.JobID(in.Job))
 			return &body[live.Explanation]{why}, err
 		})
-	register(api, "GET", "/v1/jobs/{job}/logs", "logs", "Where the output of a job is", 200,
+	register(a, "GET", "/v1/jobs/{job}/logs", "logs", "Where the output of a job is", 200,
 		func(ctx context.Context, in *struct{ JobPath }) (*body[[]live.LogFile], error) {
 			files, err := s.driver.Logs(ctx, cluster.JobID(in.Job))
 			return &body[[]live.LogFile]{files}, err
 		})
 }
 
-func (s *Server) tasks(api huma.API) {
-	register(api, "GET", "/v1/tasks", "tasks", "Tasks of jobs that have not ended", 200,
+func (s *Server) tasks(a *api) {
+	register(a, "GET", "/v1/tasks", "tasks", "Tasks of jobs that have not ended", 200,
 		func(ctx context.Context, in *struct {
 			Usage bool `query:"usage" doc:"with what their containers use now"`
 		}) (*body[[]live.Task], error) {
 			tasks, err := s.driver.Tasks(ctx, in.Usage)
 			return &body[[]live.Task]{tasks}, err
 		})
-	register(api, "GET", "/v1/tasks/{task}", "task", "One task, once it runs or has ended", 200,
+	register(a, "GET", "/v1/tasks/{task}", "task", "One task, once it runs or has ended", 200,
 		func(ctx context.Context, in *struct {
 			TaskPath
 			Ended bool `query:"ended" doc:"answer once it has ended"`
@@ -209,14 +192,14 @@ func (s *Server) tasks(api huma.API) {
 			task, err := s.driver.WaitTask(ctx, id, in.Ended)
 			return &body[live.Task]{task}, err
 		})
-	register(api, "GET", "/v1/tasks/{task}/output", "output", "What a task printed", 200,
+	register(a, "GET", "/v1/tasks/{task}/output", "output", "What a task printed", 200,
 		func(ctx context.Context, in *struct {
 			TaskPath
 			Stderr bool  `query:"stderr" doc:"standard error instead of standard output"`
 			Run    int   `query:"run" doc:"of this run of the task; 0 is the newest"`
 			Follow bool  `query:"follow" doc:"go on until that run has ended"`
 			From   int64 `query:"from" doc:"bytes at the beginning to leave out" minimum:"0"`
-		}) (*huma.StreamResponse, error) {
+		}) (*streamed, error) {
 			id, err := in.id()
 			if err != nil {
 				return nil, err
@@ -236,8 +219,8 @@ func profileOf(p store.Profile) NamedProfile {
 	return NamedProfile{Name: p.Name, Made: time.Unix(0, int64(p.Made)), Profile: p}
 }
 
-func (s *Server) knowledge(api huma.API) {
-	register(api, "GET", "/v1/profiles", "profiles", "The caller's profiles", 200,
+func (s *Server) knowledge(a *api) {
+	register(a, "GET", "/v1/profiles", "profiles", "The caller's profiles", 200,
 		func(ctx context.Context, _ *struct{}) (*body[[]NamedProfile], error) {
 			caller, err := peer(ctx)
 			if err != nil {
@@ -250,7 +233,7 @@ func (s *Server) knowledge(api huma.API) {
 			}
 			return &body[[]NamedProfile]{out}, err
 		})
-	register(api, "GET", "/v1/profiles/{name}", "profile", "One of the caller's profiles", 200,
+	register(a, "GET", "/v1/profiles/{name}", "profile", "One of the caller's profiles", 200,
 		func(ctx context.Context, in *struct {
 			Name string `path:"name"`
 		}) (*body[NamedProfile], error) {
@@ -264,7 +247,7 @@ func (s *Server) knowledge(api huma.API) {
 			}
 			return &body[NamedProfile]{profileOf(stored)}, err
 		})
-	register(api, "PUT", "/v1/profiles/{name}", "store-profile", "Store a profile in place of the old one of that name", 204,
+	register(a, "PUT", "/v1/profiles/{name}", "store-profile", "Store a profile in place of the old one of that name", 204,
 		func(ctx context.Context, in *struct {
 			Name string `path:"name"`
 			Body store.Profile

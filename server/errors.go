@@ -4,10 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
-	"sync"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // Code is the kind of an Error. There are few, so that a client can act on each.
@@ -35,9 +31,6 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// GetStatus returns the HTTP status for e.
-func (e *Error) GetStatus() int { return statusOf[e.Code] }
-
 // Errorf returns an Error.
 func Errorf(code Code, format string, operands ...any) *Error {
 	return &Error{code, fmt.Sprintf(format, operands...)}
@@ -57,21 +50,6 @@ func IsInvalid(err error) bool {
 	code := CodeOf(err)
 	return code == Invalid || code == NotFound
 }
-
-// useOurErrors makes the framework answer with our Error where it finds mistakes by itself. Its constructor of errors is
-// one variable for the whole process.
-var useOurErrors = sync.OnceFunc(func() {
-	huma.NewError = func(status int, message string, details ...error) huma.StatusError {
-		if len(details) > 0 {
-			var all []string
-			for _, d := range details {
-				all = append(all, d.Error())
-			}
-			message += ": " + strings.Join(all, "; ")
-		}
-		return &Error{codeOf(status), message}
-	}
-})
 
 // codeOf returns the code for an HTTP status.
 func codeOf(status int) Code {

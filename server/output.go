@@ -2,15 +2,12 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
 	"net/http"
 	"os"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
@@ -29,7 +26,7 @@ type chunk struct {
 }
 
 // output answers with what one run of a task printed. When it follows, the run may yet have to start.
-func (s *Server) output(ctx context.Context, c chunk) (*huma.StreamResponse, error) {
+func (s *Server) output(ctx context.Context, c chunk) (*streamed, error) {
 	file, err := s.find(ctx, &c)
 	if err != nil {
 		return nil, err
@@ -38,13 +35,12 @@ func (s *Server) output(ctx context.Context, c chunk) (*huma.StreamResponse, err
 	if c.stderr {
 		path = file.Stderr
 	}
-	return &huma.StreamResponse{Body: func(w huma.Context) {
-		w.SetHeader("Content-Type", "application/octet-stream")
+	return &streamed{func(w io.Writer) {
 		ended := (<-chan struct{})(closed)
 		if c.follow && !file.Ended {
-			ended = s.whenEnded(w.Context(), c.id, file.Run)
+			ended = s.whenEnded(ctx, c.id, file.Run)
 		}
-		_ = stream(w.Context(), w.BodyWriter(), path, c.from, ended)
+		_ = stream(ctx, w, path, c.from, ended)
 	}}, nil
 }
 
@@ -169,11 +165,4 @@ func stream(ctx context.Context, w io.Writer, path string, from int64, ended <-c
 		case <-tick.C:
 		}
 	}
-}
-
-// writeError answers a request that no operation took.
-func writeError(w http.ResponseWriter, e *Error) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(e.GetStatus())
-	_ = json.NewEncoder(w).Encode(e)
 }

@@ -42,7 +42,6 @@ type Server struct {
 
 // New returns a server. It does not listen yet: see Serve.
 func New(d Driver, p Profiles, about Daemon, log *slog.Logger) *Server {
-	useOurErrors()
 	s := &Server{driver: d, profiles: p, daemon: about}
 	s.http = &http.Server{
 		Handler:           s.handler(),
@@ -123,10 +122,10 @@ func (l *listener) Close() error {
 }
 
 // said turns an error of the driver into one of the API.
-func said(err error) error {
+func said(err error) *Error {
 	var own *Error
-	if err == nil || errors.As(err, &own) {
-		return err
+	if errors.As(err, &own) {
+		return own
 	}
 	code := Internal
 	switch live.KindOf(err) {

@@ -1,0 +1,261 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// What a request with a body may take.
+const (
+	maxBody  = 64 << 20 // bytes
+	bodyTime = 5 * time.Second
+)
+
+// api is a set of operations and the document that describes them. Both come from the same types.
+type api struct {
+	mux     *http.ServeMux
+	doc     *openapi3.T
+	schemas schemas
+}
+
+func newAPI(title, version, description string) *api {
+	a := &api{mux: http.NewServeMux(), schemas: schemas{openapi3.Schemas{}, map[string]reflect.Type{}}}
+	a.doc = &openapi3.T{
+		OpenAPI: "3.1.0",
+		Info:    &openapi3.Info{Title: title, Version: version, Description: description},
+		Paths:   openapi3.NewPaths(),
+	}
+	return a
+}
+
+// streamed is an answer that is sent as it is written.
+type streamed struct{ Body func(io.Writer) }
+
+// register adds one operation. The fields of In are the parameters, tagged path or query, and Body if the request has a
+// JSON body. Out has a field Body, which is written as JSON, or is streamed, or is empty. What goes wrong is answered as an
+// Error.
+func register[In, Out any](a *api, method, path, id, summary string, status int, do func(context.Context, *In) (*Out, error)) {
+	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
+	parameters := parametersOf(in)
+	a.describe(method, path, status, in, out, &openapi3.Operation{OperationID: id, Summary: summary})
+	_, answers := out.FieldByName("Body")
+	a.mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, r *http.Request) {
+		in := new(In)
+		if e := bind(w, r, parameters, reflect.ValueOf(in).Elem()); e != nil {
+			writeError(w, e)
+			return
+		}
+		out, err := do(r.Context(), in)
+		switch {
+		case err != nil:
+			writeError(w, said(err))
+		case answers:
+			writeBody(w, status, reflect.ValueOf(out).Elem().FieldByName("Body").Interface())
+		default:
+			w.WriteHeader(status)
+		}
+	})
+}
+
+// parameter is a field of a request that comes from its address.
+type parameter struct {
+	in, name string // in is path or query
+	least    *int64 // of an integer
+	field    reflect.StructField
+}
+
+// parametersOf returns the fields of t, and of what it embeds, that have a tag path or query.
+func parametersOf(t reflect.Type) []parameter {
+	var all []parameter
+	for _, f := range reflect.VisibleFields(t) {
+		p := parameter{field: f}
+		for _, p.in = range []string{"path", "query"} {
+			if p.name = f.Tag.Get(p.in); p.name != "" {
+				break
+			}
+		}
+		if p.name == "" {
+			continue
+		}
+		if text, ok := f.Tag.Lookup("minimum"); ok {
+			least, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				panic(fmt.Sprintf("server: minimum of parameter %s: %v", p.name, err))
+			}
+			p.least = &least
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// bind fills in, a struct, from a request. Parameters that nothing asks for are ignored, and one of the query without a
+// value is as one that is not there.
+func bind(w http.ResponseWriter, r *http.Request, parameters []parameter, in reflect.Value) *Error {
+	query := r.URL.Query()
+	for _, p := range parameters {
+		text := query.Get(p.name)
+		if p.in == "path" {
+			text = r.PathValue(p.name)
+		}
+		if text == "" && p.in == "query" {
+			continue
+		}
+		if e := p.set(in.FieldByIndex(p.field.Index), text); e != nil {
+			return e
+		}
+	}
+	if body := in.FieldByName("Body"); body.IsValid() {
+		return readBody(w, r, body.Addr().Interface())
+	}
+	return nil
+}
+
+// set reads the value of a parameter into v.
+func (p *parameter) set(v reflect.Value, text string) *Error {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Bool:
+		on, err := strconv.ParseBool(text)
+		if err != nil {
+			return Errorf(Invalid, "%s %q: must be true or false", p.name, text)
+		}
+		v.SetBool(on)
+	case reflect.Int, reflect.Int64:
+		most := int64(1)<<(v.Type().Bits()-1) - 1
+		least := -most - 1
+		if p.least != nil {
+			least = *p.least
+		}
+		n, err := strconv.ParseInt(text, 10, v.Type().Bits())
+		switch {
+		case errors.Is(err, strconv.ErrSyntax):
+			return Errorf(Invalid, "%s %q: must be an integer", p.name, text)
+		case err != nil, n < least:
+			return Errorf(Invalid, "%s %s: must be from %d to %d", p.name, text, least, most)
+		}
+		v.SetInt(n)
+	default:
+		panic(fmt.Sprintf("server: parameter %s: there is no way to read a %s", p.name, v.Type()))
+	}
+	return nil
+}
+
+// readBody reads the JSON of a request into a variable.
+func readBody(w http.ResponseWriter, r *http.Request, into any) *Error {
+	if stated := r.Header.Get("Content-Type"); stated != "" {
+		kind, _, err := mime.ParseMediaType(stated)
+		if err != nil || kind != "application/json" && !strings.HasSuffix(kind, "+json") {
+			return Errorf(Invalid, "Content-Type %q: must be application/json", stated)
+		}
+	}
+	connection := http.NewResponseController(w)
+	_ = connection.SetReadDeadline(time.Now().Add(bodyTime)) // not every writer of a test can
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return Errorf(Invalid, "request body: must be at most %d bytes", large.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return Errorf(Invalid, "request body: must arrive within %v", bodyTime)
+	case err != nil:
+		return Errorf(Internal, "read the request body: %v", err)
+	case len(text) == 0:
+		return Errorf(Invalid, "request body: must be JSON, but is empty")
+	}
+	_ = connection.SetReadDeadline(time.Time{})
+	var other *json.UnmarshalTypeError
+	switch err := json.Unmarshal(text, into); {
+	case errors.As(err, &other):
+		where := "request body"
+		if other.Field != "" {
+			where += ", field " + other.Field
+		}
+		return Errorf(Invalid, "%s: must be of type %s, but is a JSON %s", where, jsonType(other.Type), other.Value)
+	case err != nil:
+		return Errorf(Invalid, "request body: %v", err)
+	}
+	return nil
+}
+
+// writeBody answers with JSON, or streams.
+func writeBody(w http.ResponseWriter, status int, body any) {
+	if write, ok := body.(func(io.Writer)); ok {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.WriteHeader(status)
+		write(w)
+		return
+	}
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // no browser reads it, but people do
+	if err := e.Encode(body); err != nil {
+		writeError(w, Errorf(Internal, "write the answer as JSON: %v", err))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(text.Bytes())
+}
+
+func writeError(w http.ResponseWriter, e *Error) { writeBody(w, statusOf[e.Code], e) }
+
+// describe adds an operation to the document.
+func (a *api) describe(method, path string, status int, in, out reflect.Type, o *openapi3.Operation) {
+	for _, p := range parametersOf(in) {
+		o.Parameters = append(o.Parameters, &openapi3.ParameterRef{Value: a.parameter(p)})
+	}
+	if body, ok := in.FieldByName("Body"); ok {
+		content := openapi3.NewContentWithJSONSchemaRef(a.schemas.of(body.Type))
+		o.RequestBody = &openapi3.RequestBodyRef{Value: openapi3.NewRequestBody().WithRequired(true).WithContent(content)}
+	}
+	done := openapi3.NewResponse().WithDescription(http.StatusText(status))
+	if body, ok := out.FieldByName("Body"); ok {
+		if out == reflect.TypeFor[streamed]() {
+			done.WithContent(openapi3.Content{"application/octet-stream": openapi3.NewMediaType()})
+		} else {
+			done.WithJSONSchemaRef(a.schemas.of(body.Type))
+		}
+	}
+	failed := openapi3.NewResponse().WithDescription("Error").WithJSONSchemaRef(a.schemas.of(reflect.TypeFor[Error]()))
+	o.Responses = openapi3.NewResponses(
+		openapi3.WithStatus(status, &openapi3.ResponseRef{Value: done}), openapi3.WithName("default", failed))
+	a.doc.AddOperation(path, method, o)
+}
+
+func (a *api) parameter(p parameter) *openapi3.Parameter {
+	s := a.schemas.of(p.field.Type).Value
+	if p.least != nil {
+		s.WithMin(float64(*p.least))
+	}
+	if example := p.field.Tag.Get("example"); example != "" {
+		s.Examples = []any{example}
+	}
+	return &openapi3.Parameter{
+		Name: p.name, In: p.in, Required: p.in == "path", Description: p.field.Tag.Get("doc"), Schema: s.NewRef(),
+	}
+}
+
+// document returns the description of everything registered, as JSON.
+func (a *api) document() []byte {
+	a.doc.Components = &openapi3.Components{Schemas: a.schemas.named}
+	text, err := json.Marshal(a.doc)
+	if err != nil {
+		panic(fmt.Sprintf("server: describe the API: %v", err))
+	}
+	return text
+}

@@ -1,0 +1,134 @@
+package server
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// schemas say what package encoding/json makes of Go types, as JSON Schema 2020-12. Those of structs have names, by which
+// others refer to them.
+//
+// Package openapi3gen is not used, because it takes the fields of embedded structs that the outer one hides for fields of
+// the JSON too: those of live.Status in Status.
+type schemas struct {
+	named openapi3.Schemas
+	types map[string]reflect.Type // by name
+}
+
+var (
+	timeType       = reflect.TypeFor[time.Time]()
+	rawType        = reflect.TypeFor[json.RawMessage]()
+	textMarshaler  = reflect.TypeFor[encoding.TextMarshaler]()
+	valueMarshaler = reflect.TypeFor[json.Marshaler]()
+)
+
+// of returns the schema of t. Pointers are as what they point to: null ones are left out of the JSON.
+func (s schemas) of(t reflect.Type) *openapi3.SchemaRef {
+	switch {
+	case t == timeType:
+		return openapi3.NewDateTimeSchema().NewRef()
+	case t == rawType:
+		return openapi3.NewSchema().NewRef() // any JSON
+	case t.Implements(valueMarshaler) || reflect.PointerTo(t).Implements(valueMarshaler):
+		panic(fmt.Sprintf("server: schema of %s: only its MarshalJSON knows", t))
+	case t.Implements(textMarshaler):
+		return openapi3.NewStringSchema().NewRef()
+	}
+	made := &openapi3.Schema{Type: &openapi3.Types{jsonType(t)}}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return s.of(t.Elem())
+	case reflect.Int, reflect.Int64:
+		made.Format = "int64"
+	case reflect.Int32:
+		made.Format = "int32"
+	case reflect.Uint32:
+		made.WithMin(0).WithMax(math.MaxUint32)
+	case reflect.Float64:
+		made.Format = "double"
+	case reflect.Slice:
+		made.Type = &openapi3.Types{"array", "null"}
+		made.Items = s.of(t.Elem())
+	case reflect.Map:
+		made.AdditionalProperties.Schema = s.of(t.Elem())
+	case reflect.Struct:
+		return s.object(t)
+	}
+	return made.NewRef()
+}
+
+// jsonType names the type that values of t have in JSON.
+func jsonType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return jsonType(t.Elem())
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint32:
+		return "integer"
+	case reflect.Float64:
+		return "number"
+	case reflect.String:
+		return "string"
+	case reflect.Slice:
+		return "array"
+	case reflect.Map, reflect.Struct:
+		return "object"
+	}
+	panic(fmt.Sprintf("server: schema of %s: not a type that the API has", t))
+}
+
+// object returns a reference to the schema of a struct. The tag doc of a field describes it, and enum lists its values.
+func (s schemas) object(t reflect.Type) *openapi3.SchemaRef {
+	ref := openapi3.NewSchemaRef("#/components/schemas/"+t.Name(), nil)
+	if of, known := s.types[t.Name()]; known {
+		if of != t {
+			panic(fmt.Sprintf("server: schema of %s: %s has its name", t, of))
+		}
+		return ref
+	}
+	s.types[t.Name()] = t
+	made := openapi3.NewObjectSchema().WithoutAdditionalProperties()
+	s.named[t.Name()] = made.NewRef()
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" || !f.IsExported() || name == "-" {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		if made.Properties[name] != nil {
+			panic(fmt.Sprintf("server: schema of %s: two fields have the name %s", t, name))
+		}
+		made.WithPropertyRef(name, s.field(f))
+		if !strings.Contains(options, "omit") {
+			made.Required = append(made.Required, name)
+		}
+	}
+	return ref
+}
+
+func (s schemas) field(f reflect.StructField) *openapi3.SchemaRef {
+	ref := s.of(f.Type)
+	doc := f.Tag.Get("doc")
+	switch {
+	case doc != "" && ref.Ref != "":
+		ref.Extensions = map[string]any{"description": doc} // beside a $ref
+	case doc != "":
+		ref.Value.Description = doc
+	}
+	if values := f.Tag.Get("enum"); values != "" {
+		for value := range strings.SplitSeq(values, ",") {
+			ref.Value.Enum = append(ref.Value.Enum, value)
+		}
+	}
+	return ref
+}
