@@ -123,8 +123,15 @@ func (p fakeProfiles) Profiles(context.Context, uint32) ([]store.Profile, error)
 	return all, nil
 }
 
-// start serves d on a socket in a folder of the test's own, and returns a client.
+// start serves d on a socket in a folder of the test's own, and returns a client. Everything that it is asked and answers
+// is checked against its description.
 func start(t *testing.T, d Driver, p Profiles) (c *Client, socket string) {
+	t.Helper()
+	c, socket, _ = startDescribed(t, d, p)
+	return c, socket
+}
+
+func startDescribed(t *testing.T, d Driver, p Profiles) (c *Client, socket string, about *description) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
 	l, err := Listen(socket)
@@ -132,6 +139,8 @@ func start(t *testing.T, d Driver, p Profiles) (c *Client, socket string) {
 		t.Fatal(err)
 	}
 	s := New(d, p, Daemon{Version: "test", PID: os.Getpid(), UID: uint32(os.Getuid())}, slog.New(slog.DiscardHandler))
+	about = asDescribed(t, s.http.Handler)
+	s.http.Handler = about
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
@@ -142,7 +151,7 @@ func start(t *testing.T, d Driver, p Profiles) (c *Client, socket string) {
 			t.Error(err)
 		}
 	})
-	return NewClient(socket), socket
+	return NewClient(socket), socket, about
 }
 
 var _ net.Listener = (*listener)(nil)

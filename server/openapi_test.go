@@ -2,12 +2,9 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"flag"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"testing"
 )
@@ -17,9 +14,7 @@ var rewrite = flag.Bool("rewrite", false, "write what is answered now into testd
 // The description of the API is checked in, so that a change of the API shows in a change of the file.
 func TestOpenAPI(t *testing.T) {
 	_, socket := start(t, newFake(), fakeProfiles{})
-	h := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
-	}}}
+	h := NewClient(socket).http
 	r, err := h.Get("http://bellows/openapi.json")
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,6 +91,9 @@ func parametersOf(t reflect.Type) []parameter {
 		if p.name == "" {
 			continue
 		}
+		if !slices.Contains([]reflect.Kind{reflect.String, reflect.Bool, reflect.Int, reflect.Int64}, f.Type.Kind()) {
+			panic(fmt.Sprintf("server: parameter %s: there is no way to read a %s", p.name, f.Type))
+		}
 		if text, ok := f.Tag.Lookup("minimum"); ok {
 			least, err := strconv.ParseInt(text, 10, 64)
 			if err != nil {
@@ -124,7 +128,7 @@ func bind(w http.ResponseWriter, r *http.Request, parameters []parameter, in ref
 	return nil
 }
 
-// set reads the value of a parameter into v.
+// set reads the value of a parameter into v, which has a kind that parametersOf lets pass.
 func (p *parameter) set(v reflect.Value, text string) *Error {
 	switch v.Kind() {
 	case reflect.String:
@@ -149,22 +153,21 @@ func (p *parameter) set(v reflect.Value, text string) *Error {
 			return Errorf(Invalid, "%s %s: must be from %d to %d", p.name, text, least, most)
 		}
 		v.SetInt(n)
-	default:
-		panic(fmt.Sprintf("server: parameter %s: there is no way to read a %s", p.name, v.Type()))
 	}
 	return nil
 }
 
 // readBody reads the JSON of a request into a variable.
 func readBody(w http.ResponseWriter, r *http.Request, into any) *Error {
+	// After an error the deadline stands: before it answers, package http reads on to where the next request may begin.
+	connection := http.NewResponseController(w)
+	_ = connection.SetReadDeadline(time.Now().Add(bodyTime)) // every connection can; the recorders of tests need not
 	if stated := r.Header.Get("Content-Type"); stated != "" {
 		kind, _, err := mime.ParseMediaType(stated)
 		if err != nil || kind != "application/json" && !strings.HasSuffix(kind, "+json") {
 			return Errorf(Invalid, "Content-Type %q: must be application/json", stated)
 		}
 	}
-	connection := http.NewResponseController(w)
-	_ = connection.SetReadDeadline(time.Now().Add(bodyTime)) // not every writer of a test can
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var large *http.MaxBytesError
 	switch {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -67,9 +66,7 @@ func TestErrorsKeepTheirKind(t *testing.T) {
 
 func TestMalformedRequestsAreInvalid(t *testing.T) {
 	_, socket := start(t, newFake(), fakeProfiles{})
-	h := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
-	}}}
+	h := NewClient(socket).http
 	tests := []struct {
 		method, path, body string
 		status             int
@@ -80,6 +77,9 @@ func TestMalformedRequestsAreInvalid(t *testing.T) {
 		{"GET", "/v1/jobs/x", "", 400},
 		{"GET", "/v1/tasks/1.2.3.4", "", 400},
 		{"GET", "/v1/nothing", "", 404},
+		{"PATCH", "/v1/jobs/1", "", 404},
+		{"DELETE", "/v1/status", "", 404},
+		{"GET", "/", "", 404},
 		{"GET", "/openapi.json", "", 200},
 	}
 	for _, tt := range tests {

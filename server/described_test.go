@@ -1,0 +1,303 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// description is the document that a server answers, and which of its operations were carried out.
+type description struct {
+	doc  *openapi3.T
+	next http.Handler
+	t    testing.TB
+
+	mu   sync.Mutex
+	done map[string]bool // by operation id
+}
+
+// asDescribed returns a handler that fails the test when what h takes or answers is not what its own document says.
+func asDescribed(t testing.TB, h http.Handler) *description {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/openapi.json", nil))
+	doc, err := openapi3.NewLoader().LoadFromData(w.Body.Bytes())
+	if err != nil {
+		t.Fatalf("load the document: %v", err)
+	}
+	if err := doc.Validate(context.Background()); err != nil {
+		t.Fatalf("the document: %v", err)
+	}
+	return &description{doc: doc, next: h, t: t, done: map[string]bool{}}
+}
+
+// noted is a response that is passed on and kept.
+type noted struct {
+	http.ResponseWriter
+	status int
+	text   bytes.Buffer
+}
+
+func (n *noted) Unwrap() http.ResponseWriter { return n.ResponseWriter }
+
+func (n *noted) Flush() { n.ResponseWriter.(http.Flusher).Flush() }
+
+func (n *noted) WriteHeader(status int) {
+	n.status = status
+	n.ResponseWriter.WriteHeader(status)
+}
+
+func (n *noted) Write(p []byte) (int, error) {
+	n.text.Write(p)
+	return n.ResponseWriter.Write(p)
+}
+
+func (d *description) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var sent bytes.Buffer
+	r.Body = io.NopCloser(io.TeeReader(r.Body, &sent))
+	answer := &noted{ResponseWriter: w}
+	d.next.ServeHTTP(answer, r)
+	if err := d.check(r, sent.Bytes(), answer); err != nil {
+		d.t.Errorf("%s %s: status %d: %v: %.2000s", r.Method, r.URL, answer.status, err, answer.text.Bytes())
+	}
+}
+
+func (d *description) check(r *http.Request, sent []byte, answer *noted) error {
+	method, path, _ := strings.Cut(r.Pattern, " ")
+	item := d.doc.Paths.Value(path)
+	switch {
+	case r.Pattern == "GET /openapi.json":
+		return nil
+	case r.Pattern == "/":
+		return conforms(d.doc.Components.Schemas["Error"].Value, answer.text.Bytes())
+	case item == nil || item.GetOperation(method) == nil:
+		return fmt.Errorf("the document has no %q", r.Pattern)
+	}
+	o := item.GetOperation(method)
+	described := o.Responses.Status(answer.status)
+	if described == nil {
+		described = o.Responses.Default()
+		if answer.status < 400 {
+			return fmt.Errorf("the document has no such status")
+		}
+	} else {
+		d.mu.Lock()
+		d.done[o.OperationID] = true
+		d.mu.Unlock()
+		if o.RequestBody != nil {
+			if err := conforms(o.RequestBody.Value.Content.Get("application/json").Schema.Value, sent); err != nil {
+				return fmt.Errorf("the request: %w", err)
+			}
+		}
+	}
+	return answer.conforms(described.Value.Content)
+}
+
+// conforms checks an answer against the content that its status is described with.
+func (n *noted) conforms(content openapi3.Content) error {
+	stated := n.Header().Get("Content-Type")
+	if len(content) == 0 {
+		if n.text.Len() > 0 || stated != "" {
+			return fmt.Errorf("there is no content in the document, but %d bytes of %q", n.text.Len(), stated)
+		}
+		return nil
+	}
+	kind, _, _ := mime.ParseMediaType(stated)
+	described := content[kind]
+	switch {
+	case described == nil:
+		return fmt.Errorf("the document has no content of type %q", stated)
+	case described.Schema == nil:
+		return nil // any bytes
+	}
+	return conforms(described.Schema.Value, n.text.Bytes())
+}
+
+func conforms(s *openapi3.Schema, text []byte) error {
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		return err
+	}
+	return s.VisitJSON(value, openapi3.EnableJSONSchema2020(), openapi3.EnableFormatValidation())
+}
+
+// lavish answers with one of everything.
+type lavish struct {
+	*fake
+	job  live.Job
+	task live.Task
+	why  live.Explanation
+	is   live.Status
+}
+
+func (l *lavish) Jobs(context.Context, bool) ([]live.Job, error)   { return []live.Job{l.job}, nil }
+func (l *lavish) Tasks(context.Context, bool) ([]live.Task, error) { return []live.Task{l.task}, nil }
+func (l *lavish) Status(context.Context) (live.Status, error)      { return l.is, nil }
+
+func (l *lavish) Job(context.Context, cluster.JobID, bool) (live.Job, error) { return l.job, nil }
+func (l *lavish) Wait(context.Context, cluster.JobID) (live.Job, error)      { return l.job, nil }
+
+func (l *lavish) WaitTask(context.Context, cluster.TaskID, bool) (live.Task, error) {
+	return l.task, nil
+}
+
+func (l *lavish) Explain(context.Context, cluster.JobID) (live.Explanation, error) { return l.why, nil }
+
+// Whatever values the answers have, they are what the document says.
+func TestAnswersAreAsDescribed(t *testing.T) {
+	for name, set := range map[string]func(reflect.Value){"empty": func(reflect.Value) {}, "full": fill} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "stdout")
+			if err := os.WriteFile(file, []byte("text"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			driver := &lavish{fake: newFake()}
+			profile := store.Profile{Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}}
+			var job Submission
+			for _, v := range []any{&driver.job, &driver.task, &driver.why, &driver.is, &profile, &job} {
+				set(reflect.ValueOf(v).Elem())
+			}
+			profile.Elasticity = cluster.Elasticity{Kind: cluster.Step, Factor: 2} // it is checked
+			job.Class = ""
+			task := cluster.TaskID{Job: 1}
+			driver.logs = []live.LogFile{{Task: task, Run: 1, Stdout: file, Ended: true}}
+			c, _, d := startDescribed(t, driver, fakeProfiles{})
+			for what, err := range everyOperation(c, job, profile, task) {
+				if err != nil {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			for _, item := range d.doc.Paths.Map() {
+				for _, o := range item.Operations() {
+					if !d.done[o.OperationID] {
+						t.Errorf("operation %s of the document was not carried out", o.OperationID)
+					}
+				}
+			}
+		})
+	}
+}
+
+// everyOperation asks for everything there is, and returns what came of it.
+func everyOperation(c *Client, job Submission, profile store.Profile, task cluster.TaskID) map[string]error {
+	ctx := context.Background()
+	errs := map[string]error{}
+	_, errs["profiles, while there are none"] = c.Profiles(ctx)
+	errs["store-profile"] = c.PutProfile(ctx, "p", profile)
+	_, errs["profiles"] = c.Profiles(ctx)
+	_, errs["profile"] = c.Profile(ctx, "p")
+	_, errs["status"] = c.Status(ctx)
+	_, errs["submit"] = c.Submit(ctx, job)
+	_, errs["jobs"] = c.Jobs(ctx, true)
+	_, errs["job"] = c.Job(ctx, 1, true)
+	_, errs["job, ended"] = c.Wait(ctx, 1)
+	_, errs["explain"] = c.Explain(ctx, 1)
+	_, errs["logs"] = c.Logs(ctx, 1)
+	_, errs["tasks"] = c.Tasks(ctx, true)
+	_, errs["task"] = call[live.Task](ctx, c, "GET", "/v1/tasks/"+task.String(), nil, nil)
+	_, errs["output"] = c.Output(ctx, io.Discard, Output{Task: task})
+	errs["kill"] = c.Kill(ctx, 1)
+	errs["shutdown"] = c.Shutdown(ctx, true)
+	return errs
+}
+
+// fill gives every part of v a value that is not its zero.
+func fill(v reflect.Value) {
+	switch v.Interface().(type) {
+	case time.Time:
+		v.Set(reflect.ValueOf(time.Unix(1e9, 123456789)))
+		return
+	case json.RawMessage:
+		v.SetBytes([]byte(`{"a":[1,null]}`))
+		return
+	case timeline.Time:
+		v.SetInt(1e18)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i))
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fallthrough
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(v.Index(i))
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key)
+		fill(value)
+		v.SetMapIndex(key, value)
+	case reflect.String:
+		v.SetString("<text>")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		v.SetInt(-7)
+	case reflect.Uint8:
+		v.SetUint(1)
+	case reflect.Uint32:
+		v.SetUint(1<<32 - 2) // a user id: nobody's, on some systems
+	case reflect.Float64:
+		v.SetFloat(1.5)
+	default:
+		panic(fmt.Sprintf("no value for a %s", v.Type()))
+	}
+}
+
+// What the check above is worth: it finds every kind of disagreement.
+func TestDescriptionIsStrict(t *testing.T) {
+	d := asDescribed(t, New(newFake(), fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler)
+	job, err := json.Marshal(live.Job{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ name, old, new string }{
+		{"another type", `"id":0`, `"id":"0"`},
+		{"a field more", `"id":0`, `"id":0,"more":1`},
+		{"a field less", `"id":0,`, ``},
+		{"null for an object", `"id":0`, `"id":null`},
+		{"a negative user", `"uid":0`, `"uid":-1`},
+		{"no time", `"submitted":"0001-01-01T00:00:00Z"`, `"submitted":"yesterday"`},
+	}
+	s := d.doc.Components.Schemas["Job"].Value
+	if err := conforms(s, job); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range tests {
+		text := strings.Replace(string(job), tt.old, tt.new, 1)
+		if text == string(job) {
+			t.Fatalf("%s: there is no %s in %s", tt.name, tt.old, job)
+		}
+		if conforms(s, []byte(text)) == nil {
+			t.Errorf("%s: %s is said to be a job", tt.name, text)
+		}
+	}
+}
