@@ -32,6 +32,7 @@ const (
 	lockFD   = 3 // supervisor: the container's lock
 	statusFD = 4 // supervisor: tells the agent once that the program runs, or why not
 	reportFD = 3 // first stage: tells the supervisor why the program cannot run; closed by the kernel when it does
+	anchorFD = 4 // first stage: where its anchor goes
 )
 
 // Supervise is the supervisor of one container: the program calls it with the arguments behind SuperviseCommand, before
@@ -88,7 +89,13 @@ func supervise(f folder) int {
 		_ = os.WriteFile(file, []byte("0"), 0)
 	}
 	tell := os.NewFile(statusFD, "status")
-	command, why := launch(f, &s)
+	anchor, lay, err := os.Pipe()
+	if err != nil {
+		return fail("make a pipe: %v", err)
+	}
+	defer anchor.Close() // with it the anchor goes
+	command, why := launch(f, &s, lay)
+	lay.Close()
 	if why != nil {
 		e := ending{Detail: why.Detail, Fault: why.Fault, Exit: cluster.Exit{Code: why.Code, Ended: now()}}
 		return finish(f, e, func() { say(tell, status{Ended: true}) })
@@ -139,7 +146,7 @@ func finish(f folder, e ending, then func()) int {
 func now() timeline.Time { return timeline.Time(time.Now().UnixNano()) }
 
 // launch starts the program and returns once it runs, or why it does not.
-func launch(f folder, s *spec) (*exec.Cmd, *report) {
+func launch(f folder, s *spec, anchor *os.File) (*exec.Cmd, *report) {
 	stdout, err := openOutput(s.Launch.Stdout, s.Launch.As)
 	if err != nil {
 		return nil, &report{Detail: fmt.Sprintf("open the output file: %v", err), Fault: true}
@@ -163,7 +170,7 @@ func launch(f folder, s *spec) (*exec.Cmd, *report) {
 	command.Env = []string{"GOMAXPROCS=1"}
 	command.Dir = "/"
 	command.Stdout, command.Stderr = stdout, stderr
-	command.ExtraFiles = []*os.File{speak}
+	command.ExtraFiles = []*os.File{speak, anchor}
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = command.Start()
 	speak.Close()
@@ -205,6 +212,7 @@ func openOutput(path string, as cluster.Credentials) (*os.File, error) {
 // going in is done before, because from then on memory counts.
 func enter(f folder) int {
 	unix.CloseOnExec(reportFD)
+	unix.CloseOnExec(anchorFD)
 	var s spec
 	if err := f.get("spec.json", &s); err != nil {
 		return refuse(report{Detail: err.Error(), Code: 126, Fault: true})
@@ -223,6 +231,7 @@ func enter(f folder) int {
 			return refuse(report{Detail: fmt.Sprintf("enter the control group: write to %s: %v", door.Name(), err), Code: 126, Fault: true})
 		}
 	}
+	_ = layAnchor(os.NewFile(anchorFD, "anchor")) // The program can do without; one that swaps much is then in some danger.
 	if err := become(s.Launch.As); err != nil {
 		return refuse(report{Detail: err.Error(), Code: 126, Fault: true})
 	}

@@ -1,0 +1,55 @@
+package agent
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/testswap"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// TestAnchor: a program of 100 MiB that is pushed out of memory again and again, and goes on in less than it works with, is not
+// killed as long as there is room in swap. Without the anchor Linux 6.18 killed it in ten of ten runs beside other work.
+func TestAnchor(t *testing.T) {
+	testswap.Need(t, 256<<20)
+	b := newBench(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	o := breathing(b.order(os.Args[0], "pattern", "100", gate), 32*resource.MiB, 32*resource.MiB) // the agent leaves it alone
+	b.Apply([]cluster.Order{o})
+	b.next(cluster.DecisionDone)
+	g := b.containers[o.Container].group
+	limit := func(mib int64) {
+		// The kernel may find it busy: then it keeps what it had.
+		_ = g.Apply(t.Context(), cgroup.Limits{MemoryBytes: cgroup.At(mib << 20)})
+	}
+	from := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", from)
+	r := rand.New(rand.NewPCG(from, 0))
+	all := func(int64) bool { return true }
+	for end := time.Now().Add(12 * time.Second); time.Now().Before(end); time.Sleep(time.Duration(r.Int64N(int64(1500 * time.Millisecond)))) {
+		if r.IntN(2) == 0 {
+			limit([]int64{40, 52, 64, 96}[r.IntN(4)])
+			continue
+		}
+		if err := g.Freeze(t.Context()); errors.Is(err, cgroup.ErrUnsupported) {
+			t.Skip(err)
+		} else if err != nil {
+			b.openGate(gate, 1) // says how it ended
+		}
+		if _, err := g.PageOut(t.Context(), all); errors.Is(err, cgroup.ErrUnsupported) {
+			t.Skip(err)
+		}
+		limit(32)
+		if err := g.Thaw(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(120)
+	b.openGate(gate, 1)
+}
