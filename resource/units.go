@@ -213,8 +213,8 @@ func FormatCPU(a Amount) string {
 	return text
 }
 
-// FormatMemory prints bytes for people: exactly if that takes at most five digits of some unit ("4GiB", "10GB", "1536MiB"),
-// and otherwise with one or two decimals ("1.18GiB").
+// FormatMemory prints bytes for people: exactly if that takes at most four digits of a power of 1024 or five of a power of
+// 1000 ("4GiB", "1536MiB", "10GB"), and otherwise with three or four digits of the largest ("1.18GiB", "92.9MiB").
 func FormatMemory(a Amount) string { return formatShort(a, true) }
 
 // FormatMemoryExact prints bytes as a whole number of the largest unit that divides them. ParseMemory reads the
@@ -258,19 +258,25 @@ func formatExact(k Kind, a Amount) string {
 
 // formatShort rounds to powers of 1024 if binary, and to powers of 1000 otherwise.
 func formatShort(a Amount, binary bool) string {
-	const fiveDigits = 99_999
 	sign, mag := magnitude(a)
-	if n, name := wholeUnits(mag); n <= fiveDigits {
+	n, name := wholeUnits(mag)
+	most := uint64(99_999) // of powers of 1000: so people write them
+	if strings.Contains(name, "i") {
+		most = 9_999 // of powers of 1024: what is measured in pages is not round
+	}
+	if n <= most {
 		return sign + strconv.FormatUint(n, 10) + name
 	}
 	for _, u := range byteUnits {
 		if mag < uint64(u.size) || strings.Contains(u.name, "i") != binary {
 			continue
 		}
-		decimals := 1
-		x := float64(mag) / float64(u.size)
-		if x < 10 {
+		decimals, x := 1, float64(mag)/float64(u.size)
+		switch {
+		case x < 10:
 			decimals = 2
+		case x >= 1000:
+			decimals = 0
 		}
 		return sign + strconv.FormatFloat(x, 'f', decimals, 64) + u.name
 	}
