@@ -22,7 +22,7 @@ const (
 	DiskBudget                      // A: disk bandwidth needed, bytes/s; B: bandwidth left for under-sized tasks on the node
 	BehindJob                       // A: the job that comes first
 	NodeReserved                    // A: the job that holds the reservation
-	ReservedForTask                 // A: memory needed, bytes; B: memory free on the node, bytes
+	ReservedForTask                 // A: kind of resource that is short; B: how much is needed; C: how much is free on the node
 	ReservationUsed                 // the task started there
 	ReservationNotNeeded            // the job needs the node no more
 	ReservationHopeless             // what is running on the node has no known end; others may use it
@@ -131,7 +131,7 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 	case NodeReserved:
 		return fmt.Sprintf("the node is reserved for job %d", r.A)
 	case ReservedForTask:
-		return fmt.Sprintf("kept until %s are free (now %s)", memory(r.A), memory(r.B))
+		return fmt.Sprintf("kept until %s are free (now %s)", amount(r.A, r.B), amount(r.A, r.C))
 	case ReservationUsed:
 		return "its task started"
 	case ReservationNotNeeded:

@@ -174,8 +174,7 @@ func (f *fair) offer(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) b
 			return true
 		}
 		if f.reservations && p.Running > 0 {
-			need := j.Stages[stage].Ideal[resource.Memory]
-			p.Reserve(n, j, stage, cluster.Because(cluster.ReservedForTask, int64(need), int64(n.Free[resource.Memory])))
+			p.Reserve(n, j, stage, reserved(j.Stages[stage].Ideal, n))
 			return p.Heartbeat == 0 && f.usesGaps(p) && f.offerGap(now, p, n)
 		}
 	}
