@@ -71,7 +71,7 @@ func brokenYAML(file string, err error) error {
 var (
 	jobFields   = []string{"bellows", "name", "queue", "weight", "class", "max_attempts", "at", "after", "stages"}
 	stageFields = []string{"name", "tasks", "after", "coordinator", "cpus", "memory", "min_memory", "max_memory", "heartbeat_timeout", "disk", "network", "data_on", "duration",
-		"elasticity", "profile", "command", "env", "dir", "truth"}
+		"elasticity", "profile", "command", "env", "dir", "runtime", "truth"}
 )
 
 // jobFile collects the jobs of one file.
@@ -173,6 +173,11 @@ func (f *jobFile) stages(m *mapping, j *Job) {
 			j.Commands[i] = *s.command
 		case j.Commands != nil:
 			s.fail("command", "must be given for every stage of a job or for none")
+		}
+	}
+	for i, s := range all {
+		if field, err := j.checkBreathing(i); err != nil && f.err == nil {
+			s.failAt(s.fields[field].Line, "%s%v", s.who, err)
 		}
 	}
 	if f.err != nil || j.Commands == nil {

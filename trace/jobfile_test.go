@@ -103,7 +103,10 @@ stages:
   - name: both
     tasks: 2
     memory: 1GiB
-    command: [ls]
+    max_memory: 4GiB
+    heartbeat_timeout: 1m
+    command: [/usr/bin/java, Main]
+    runtime: jvm
     truth:
       memories: [900MiB, 1.5GiB]
       task_phases:
@@ -151,7 +154,7 @@ func TestReadJobs(t *testing.T) {
 		{Args: []string{"sh", "-c", "split -n l/8 logs part-"}},
 		{Args: []string{"sort", "-S", "{memory-16MiB}", "part-{task}"}, Env: map[string]string{"LC_ALL": "C", "TMPDIR": "/tmp/{job}"}, Dir: "/data"},
 		{Args: []string{"sh", "-c", "sort -m part-* >all\nrm part-*\n"}},
-		{Args: []string{"ls"}},
+		{Args: []string{"/usr/bin/java", "Main"}, Runtime: JVM},
 	}
 	if !reflect.DeepEqual(j.Commands, commands) {
 		t.Errorf("commands:\ngot  %+v\nwant %+v", j.Commands, commands)
@@ -254,6 +257,7 @@ func TestReadJobsRefuses(t *testing.T) {
 		return "bellows: 1\nname: j\nstages:\n  - {name: s, memory: 64MiB, " + fields + "}\n"
 	}
 	elastic := func(fields string) string { return stage("min_memory: 8MiB, elasticity: " + fields) }
+	flex := func(fields string) string { return strings.Replace(stage(fields), "stages:", "class: flex\nstages:", 1) }
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "x: jobs: must be at least one, but the file holds none"},
 		{"only separators", "---\n---\n# nothing\n", "x: jobs: must be at least one, but the file holds none"},
@@ -292,6 +296,18 @@ func TestReadJobsRefuses(t *testing.T) {
 		{"memory 0", "bellows: 1\nname: j\nstages: [{name: s, memory: 0MiB}]\n", `x:3: job "j" stage "s" memory 0MiB: must be from 1B to 1000PB`},
 		{"memory huge", "bellows: 1\nname: j\nstages: [{name: s, memory: 1001PB}]\n", `x:3: job "j" stage "s" memory 1001PB: must be from 1B to 1000PB`},
 		{"min_memory above memory", stage("min_memory: 65MiB"), `x:4: job "j" stage "s" min_memory 65MiB: must be at most memory, which is 64MiB`},
+		{"max_memory below memory", flex("max_memory: 63MiB"), `x:5: job "j" stage "s" max_memory 63MiB: must be at least memory, which is 64MiB`},
+		{"max_memory of a regular job", stage("max_memory: 1GiB"), `x:4: job "j" stage "s" max_memory 1GiB: needs class flex: a regular container keeps its memory and is never suspended`},
+		{"heartbeats of a regular job", stage("heartbeat_timeout: 60s"), `x:4: job "j" stage "s" heartbeat_timeout 1m0s: needs class flex: a regular container keeps its memory and is never suspended`},
+		{"heartbeats that nobody can send", flex("heartbeat_timeout: 1999ms"), `x:5: job "j" stage "s" heartbeat_timeout 1.999s: must be at least 2s, since what is suspended is silent for a while`},
+		{"no heartbeats", flex("heartbeat_timeout: 0s"), `x:5: job "j" stage "s" heartbeat_timeout 0s: must be from 1ns to 87600h0m0s`},
+		{"runtime", flex("runtime: go, command: [java]"), `x:5: job "j" stage "s" runtime go: must be jvm`},
+		{"empty runtime", flex("runtime: , command: [java]"), `x:5: job "j" stage "s" runtime empty: must be jvm`},
+		{"runtime of a regular job", stage("runtime: jvm, command: [java]"), `x:4: job "j" stage "s" runtime jvm: needs class flex: a regular container keeps its memory and is never suspended`},
+		{"runtime without a command", flex("runtime: jvm, max_memory: 1GiB"), `x:5: job "j" stage "s" runtime jvm: must stand beside command only`},
+		{"runtime without a most", flex("runtime: jvm, command: [java]"), `x:5: job "j" stage "s" runtime jvm: needs max_memory, of which the heap becomes 0.8`},
+		{"runtime behind a shell", flex("runtime: jvm, max_memory: 1GiB, command: java Main"), `x:5: job "j" stage "s" runtime jvm: puts -Xmx behind java, but the command begins with "sh"; begin it with java, or leave the runtime out and write -Xmx yourself`},
+		{"runtime of a compiler", flex("runtime: jvm, max_memory: 1GiB, command: [javac, A.java]"), `x:5: job "j" stage "s" runtime jvm: puts -Xmx behind java, but the command begins with "javac"; begin it with java, or leave the runtime out and write -Xmx yourself`},
 		{"cpus 0", stage("cpus: 0"), `x:4: job "j" stage "s" cpus 0: must be from 1m to 1000000`},
 		{"duration 0", stage("duration: 0s"), `x:4: job "j" stage "s" duration 0s: must be from 1ns to 87600h0m0s`},
 		{"coordinator", stage("coordinator: yes"), `x:4: job "j" stage "s" coordinator yes: must be true or false`},
@@ -350,6 +366,7 @@ func FuzzReadJobs(f *testing.F) {
 	f.Add("bellows: 1\nname: j\nstages: [{name: s, profile: p}, {name: t, profile: p, min_memory: 1B, elasticity: {step: 2}}]\n")
 	f.Add("bellows: 1\nname: j\nstages: [{name: s, memory: 1MiB, truth: {memories: [1B], phases: [{duration: 0s, cpus: 1m}], heap: {}}}]\n")
 	f.Add("bellows: 1\nname: j\nstages: [{name: s, memory: 1MiB, truth: {task_phases: [[{name: a, duration: 1s, network: 1B/s}]], heap: {size: 1B}}}]\n")
+	f.Add("bellows: 1\nname: j\nclass: flex\nstages: [{name: s, memory: 1MiB, max_memory: 1GiB, heartbeat_timeout: 2s, command: [java, A], runtime: jvm}]\n")
 	f.Add("a: &a [*a]")
 	f.Fuzz(func(t *testing.T, text string) {
 		w, err := ReadJobs(strings.NewReader(text), "x", nil)

@@ -43,6 +43,7 @@ type (
 		Command     any               `yaml:"command,omitempty"`
 		Env         map[string]string `yaml:"env,omitempty"`
 		Dir         string            `yaml:"dir,omitempty"`
+		Runtime     string            `yaml:"runtime,omitempty"`
 		Truth       *truthDoc         `yaml:"truth,omitempty"`
 	}
 	elasticityDoc struct {
@@ -165,7 +166,7 @@ func stageDocs(j *Job) []stageDoc {
 		}
 		if i < len(j.Commands) {
 			c := j.Commands[i]
-			docs[i].Command, docs[i].Env, docs[i].Dir = words{c.Args}, c.Env, c.Dir
+			docs[i].Command, docs[i].Env, docs[i].Dir, docs[i].Runtime = words{c.Args}, c.Env, c.Dir, c.Runtime
 			if len(c.Args) == 3 && c.Args[0] == "sh" && c.Args[1] == "-c" {
 				docs[i].Command = c.Args[2]
 			}

@@ -311,7 +311,7 @@ func readHeap(m *mapping) *Heap {
 
 // readCommand reads what a live machine runs.
 func (s *stageReader) readCommand() {
-	for _, name := range []string{"env", "dir"} {
+	for _, name := range []string{"env", "dir", "runtime"} {
 		if s.has(name) && !s.has("command") {
 			s.fail(name, "must stand beside command only")
 		}
@@ -332,6 +332,11 @@ func (s *stageReader) readCommand() {
 	}
 	if s.has("env") {
 		c.Env = s.environment()
+	}
+	if text, _ := s.scalar("runtime"); text != "" {
+		c.Runtime = text
+	} else if s.has("runtime") {
+		s.fail("runtime", "must be %s", JVM)
 	}
 	s.command = c
 }

@@ -195,6 +195,9 @@ func checkWritable(j *Job) error {
 		if s.Name != "" && !isName(s.Name) {
 			return fmt.Errorf("stage %d name %q: must be at most %d printable characters", i, clip(s.Name), longestName)
 		}
+		if _, err := j.checkBreathing(i); err != nil {
+			return fmt.Errorf("stage %d %w", i, err)
+		}
 		if s.Duration > longest {
 			return fmt.Errorf("stage %d duration %v: must be at most %v", i, s.Duration, longest)
 		}

@@ -68,10 +68,11 @@ func drawStages(t *rapid.T, j *Job, unit time.Duration) {
 		s := cluster.Stage{Name: rapid.SampledFrom([]string{"", "map"}).Draw(t, "stage"), Tasks: rapid.IntRange(1, 4).Draw(t, "tasks"), Duration: drawTime(t, unit, 0)}
 		s.Ideal = resource.Vector{resource.Amount(rapid.Int64Range(0, 5000).Draw(t, "cpu")), drawMemory(t, 1), 0, resource.Amount(rapid.Int64Range(0, 9).Draw(t, "network"))}
 		s.MinMemory = resource.Amount(rapid.Int64Range(0, int64(s.Ideal[resource.Memory])).Draw(t, "least"))
-		if rapid.Bool().Draw(t, "most") {
+		breathes := j.Class == cluster.Flex && rapid.Bool().Draw(t, "breathes")
+		if breathes {
 			s.MaxMemory = drawMemory(t, s.Ideal[resource.Memory])
+			s.HeartbeatTimeout = LeastHeartbeatTimeout + drawTime(t, unit, 0)
 		}
-		s.HeartbeatTimeout = drawTime(t, unit, 0)
 		if rapid.Bool().Draw(t, "data") {
 			s.DataOn = []string{"node1", "<node 2>"}
 		}
@@ -86,6 +87,9 @@ func drawStages(t *rapid.T, j *Job, unit time.Duration) {
 		}
 		if commands {
 			j.Commands[i] = Command{Args: []string{"sort", "<&>", "{memory}"}, Env: map[string]string{"A": "1", "B": ""}}
+			if breathes {
+				j.Commands[i].Args[0], j.Commands[i].Runtime = "/bin/java", JVM
+			}
 		}
 		if profiles {
 			j.Profiles[i] = "p"

@@ -1,0 +1,43 @@
+package trace
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// LeastHeartbeatTimeout is the shortest time-out that a user may ask for. A container that is suspended stands still for a quarter
+// of it at a time, and in addition while memory is taken from it: a shorter one could not be kept.
+const LeastHeartbeatTimeout = 2 * time.Second
+
+// checkBreathing returns an error, and the field that it names first, if a stage asks for what only a container whose memory
+// changes can have, or what none can.
+func (j *Job) checkBreathing(stage int) (field string, err error) {
+	const needs = "needs class flex: a regular container keeps its memory and is never suspended"
+	s := &j.Stages[stage]
+	var c Command
+	if stage < len(j.Commands) {
+		c = j.Commands[stage]
+	}
+	fixed := j.Class != cluster.Flex
+	switch {
+	case fixed && s.MaxMemory > 0:
+		return "max_memory", fmt.Errorf("max_memory %s: %s", resource.FormatMemoryExact(s.MaxMemory), needs)
+	case fixed && s.HeartbeatTimeout > 0:
+		return "heartbeat_timeout", fmt.Errorf("heartbeat_timeout %v: %s", s.HeartbeatTimeout, needs)
+	case s.HeartbeatTimeout > 0 && s.HeartbeatTimeout < LeastHeartbeatTimeout:
+		return "heartbeat_timeout", fmt.Errorf("heartbeat_timeout %v: must be at least %v, since what is suspended is silent for a while", s.HeartbeatTimeout, LeastHeartbeatTimeout)
+	}
+	if err := c.CheckRuntime(); err != nil {
+		return "runtime", err
+	}
+	switch {
+	case c.Runtime != "" && fixed:
+		return "runtime", fmt.Errorf("runtime %s: %s", c.Runtime, needs)
+	case c.Runtime != "" && s.MaxMemory == 0:
+		return "runtime", fmt.Errorf("runtime %s: needs max_memory, of which the heap becomes %v", c.Runtime, HeapShare)
+	}
+	return "", nil
+}

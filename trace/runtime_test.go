@@ -1,0 +1,63 @@
+package trace
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+func TestWithHeap(t *testing.T) {
+	for _, c := range []struct {
+		name, runtime, args string
+		class               cluster.Class
+		want                string
+	}{
+		{"most", JVM, "java Main", cluster.Flex, "java -Xmx838860k Main"},
+		{"granted", JVM, "/opt/jdk/bin/java Main", cluster.Regular, "/opt/jdk/bin/java -Xmx{memory*0.8} Main"},
+		{"alone", JVM, "java", cluster.Flex, "java -Xmx838860k"},
+		{"given", JVM, "java -ea -Xmx64m Main", cluster.Flex, "java -ea -Xmx64m Main"},
+		{"given as a share", JVM, "java -XX:MaxRAMPercentage=30 Main", cluster.Flex, "java -XX:MaxRAMPercentage=30 Main"},
+		{"given by its long name", JVM, "java -XX:MaxHeapSize=64m Main", cluster.Flex, "java -XX:MaxHeapSize=64m Main"},
+		{"initial", JVM, "java -Xms64m Main", cluster.Flex, "java -Xmx838860k -Xms64m Main"},
+		{"not asked for", "", "java Main", cluster.Flex, "java Main"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := Command{Args: strings.Fields(c.args), Env: map[string]string{"A": "b"}, Runtime: c.runtime}
+			after := before.WithHeap(c.class, resource.GiB)
+			if got := strings.Join(after.Args, " "); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+			if strings.Join(before.Args, " ") != c.args || after.Env["A"] != "b" {
+				t.Errorf("more than the arguments, or the command itself, was changed: %+v %+v", before, after)
+			}
+		})
+	}
+}
+
+func TestCheckRuntime(t *testing.T) {
+	for program, good := range map[string]bool{"java": true, "/usr/lib/jvm/jdk/bin/java": true, "./java": true,
+		"sh": false, "javac": false, "java.sh": false, "/java/bin/run": false, "env": false} {
+		c := Command{Args: []string{program, "Main"}, Runtime: JVM}
+		if err := c.CheckRuntime(); (err == nil) != good {
+			t.Errorf("%s: %v", program, err)
+		}
+	}
+}
+
+// What a job file refuses a workload file cannot hold either.
+func TestWorkloadFileRefusesWhatOnlyFlexCanHave(t *testing.T) {
+	header := `{"bellows_workload":1,"units":{"time":"ms"}}` + "\n"
+	for fields, want := range map[string]string{
+		`"class":"flex","stages":[{"needs":[1,9],"heartbeat_timeout":1999}]`:                  "heartbeat_timeout 1.999s: must be at least 2s",
+		`"stages":[{"needs":[1,9],"max_memory":9}]`:                                           "max_memory 9B: needs class flex",
+		`"stages":[{"needs":[1,9],"command":{"args":["java"],"runtime":"jvm"}}]`:              "runtime jvm: needs class flex",
+		`"class":"flex","stages":[{"needs":[1,9],"command":{"args":["java"],"runtime":"x"}}]`: "runtime x: must be jvm",
+	} {
+		_, _, err := ReadWorkload(strings.NewReader(header+`{"name":"j",`+fields+"}\n"+`{"jobs":1}`+"\n"), "x")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", fields, err, want)
+		}
+	}
+}
