@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
@@ -21,9 +22,10 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 		return Explanation{}, err
 	}
 	e := Explanation{Job: view}
+	readings := d.backend.Readings()
 	if err := d.do(ctx, func() {
 		if j, ok := d.jobs[id]; ok {
-			d.explain(&e, j)
+			d.explain(&e, j, readings)
 		}
 	}); err != nil {
 		return Explanation{}, err
@@ -31,23 +33,7 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 	if e.Why == "" {
 		e.Why = whyEnded(&e.Job)
 	}
-	d.explainBreathing(&e)
 	return e, nil
-}
-
-// explainBreathing adds what the memory manager does with FLEX containers.
-func (d *Driver) explainBreathing(e *Explanation) {
-	run := map[cluster.TaskID]int{}
-	for _, t := range e.Job.Tasks {
-		run[t.Task] = t.Run
-	}
-	readings := d.backend.Readings()
-	for i := range e.Tasks {
-		t := &e.Tasks[i]
-		if r, ok := readings[cluster.ContainerID{Task: t.Task, Run: run[t.Task]}]; ok && r.State != "" {
-			t.Usage = &r
-		}
-	}
 }
 
 func whyEnded(j *Job) string {
@@ -59,7 +45,7 @@ func whyEnded(j *Job) string {
 }
 
 // explain fills in what only the engine knows.
-func (d *Driver) explain(e *Explanation, j *job) {
+func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerID]cluster.Reading) {
 	for _, n := range j.notes {
 		e.Decisions = append(e.Decisions, DecisionNote{At: instant(n.at), Kind: n.kind.String(), Task: n.task, Why: n.reason.Words(clock)})
 	}
@@ -72,17 +58,27 @@ func (d *Driver) explain(e *Explanation, j *job) {
 		return
 	}
 	snapshot, now := d.engine.Snapshot(), d.now()
-	latest, known := now, true
+	ends := func(t *cluster.TaskState) (timeline.Time, bool) {
+		if r := d.breath(t, readings); r != nil && r.State != "running" {
+			return timeline.Never, false // Nobody knows how long it stands still.
+		}
+		return snapshot.EstimatedEnd(t, now)
+	}
+	latest, known, still := now, true, standstill{}
 	tasks := slices.Clone(state.Tasks)
 	slices.SortFunc(tasks, func(a, b *cluster.TaskState) int { return compareTasks(a.ID, b.ID) })
 	for _, t := range tasks {
-		end, ok := snapshot.EstimatedEnd(t, now)
+		end, ok := ends(t)
 		latest, known = max(latest, end), known && ok
-		e.Tasks = append(e.Tasks, d.explainTask(j, t, end, ok))
+		out := d.explainTask(j, t, end, ok)
+		out.Usage = d.breath(t, readings)
+		still.note(out.Usage)
+		e.Tasks = append(e.Tasks, out)
 	}
 	stage, ready := state.NextStage()
 	pending := state.Pending() > 0
 	switch {
+	case still != standstill{}:
 	case state.EndKnown:
 		e.EstimatedEnd = instant(max(now, state.End))
 	case known && !pending && len(state.Tasks) > 0:
@@ -92,7 +88,7 @@ func (d *Driver) explain(e *Explanation, j *job) {
 	case state.Status.Ended():
 		e.Why = fmt.Sprintf("The job is being ended: %s.", state.Status)
 	case !pending:
-		e.Why = "All tasks of the job that are left are running."
+		e.Why = still.why(len(tasks))
 	case !ready:
 		e.Why = "What is left of the job waits for an earlier stage to end."
 	default:
@@ -100,10 +96,12 @@ func (d *Driver) explain(e *Explanation, j *job) {
 		if d.underSizes() && state.Stages[stage].Elastic() {
 			need[resource.Memory] = state.Stages[stage].MinMemory
 		}
-		if at, ok := earliestRoom(snapshot, need, now); ok {
+		if at, ok := earliestRoom(snapshot, need, now, ends); ok {
 			e.EarliestStart = instant(at)
+		} else {
+			e.EstimatedEnd = time.Time{} // No end without a start.
 		}
-		e.Why = fmt.Sprintf("The next task of the job has not started: %s.", e.Job.Waiting)
+		e.Why = fmt.Sprintf("The next task of the job has not started: %s.%s", e.Job.Waiting, d.keptCores(snapshot, need, readings))
 	}
 }
 
@@ -120,15 +118,18 @@ func (d *Driver) explainTask(j *job, t *cluster.TaskState, end timeline.Time, kn
 	return out
 }
 
+// ends tells when a task should end; ok is false if that is unknown.
+type ends func(*cluster.TaskState) (at timeline.Time, ok bool)
+
 // earliestRoom returns when some node will have need free if nothing more is started. ok is false if that cannot be said,
-// because it depends on tasks of unknown run time.
-func earliestRoom(s *cluster.Snapshot, need resource.Vector, now timeline.Time) (at timeline.Time, ok bool) {
+// because it depends on tasks of which ends does not tell the end.
+func earliestRoom(s *cluster.Snapshot, need resource.Vector, now timeline.Time, ends ends) (at timeline.Time, ok bool) {
 	at = timeline.Never
 	for _, n := range s.Nodes {
 		if n.Gone || !need.FitsIn(n.Capacity) {
 			continue
 		}
-		if t, known := roomOn(s, n, need, now); known {
+		if t, known := roomOn(n, need, now, ends); known {
 			at, ok = min(at, t), true
 		}
 	}
@@ -136,20 +137,20 @@ func earliestRoom(s *cluster.Snapshot, need resource.Vector, now timeline.Time) 
 }
 
 // roomOn frees a node task by task, in the order in which they should end, until need fits.
-func roomOn(s *cluster.Snapshot, n *cluster.NodeState, need resource.Vector, now timeline.Time) (timeline.Time, bool) {
+func roomOn(n *cluster.NodeState, need resource.Vector, now timeline.Time, ends ends) (timeline.Time, bool) {
 	type end struct {
 		at    timeline.Time
 		grant resource.Vector
 	}
-	var ends []end
+	var order []end
 	for _, t := range n.Tasks {
-		if at, known := s.EstimatedEnd(t, now); known {
-			ends = append(ends, end{at, t.Grant})
+		if at, known := ends(t); known {
+			order = append(order, end{at, t.Grant})
 		}
 	}
-	slices.SortFunc(ends, func(a, b end) int { return cmp.Compare(a.at, b.at) })
+	slices.SortFunc(order, func(a, b end) int { return cmp.Compare(a.at, b.at) })
 	free, at := n.Free, now
-	for _, e := range ends {
+	for _, e := range order {
 		if need.FitsIn(free) {
 			break
 		}

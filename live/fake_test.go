@@ -18,6 +18,7 @@ type fake struct {
 	events    chan cluster.Event
 	orders    chan cluster.Order
 	forgotten map[cluster.ContainerID]bool // only to be read when the Driver is idle or has stopped
+	readings  map[cluster.ContainerID]cluster.Reading
 }
 
 func newFake(inventory ...cluster.Event) *fake {
@@ -38,7 +39,7 @@ func (f *fake) Apply(orders []cluster.Order) {
 }
 func (f *fake) Events() <-chan cluster.Event                      { return f.events }
 func (f *fake) Forget(id cluster.ContainerID)                     { f.forgotten[id] = true }
-func (f *fake) Readings() map[cluster.ContainerID]cluster.Reading { return nil }
+func (f *fake) Readings() map[cluster.ContainerID]cluster.Reading { return f.readings }
 
 // launched says that an order to start was carried out.
 func (f *fake) launched(o cluster.Order) {

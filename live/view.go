@@ -45,6 +45,7 @@ type Stage struct {
 	CPUMillicores   int64         `json:"cpu_millicores"`
 	IdealBytes      int64         `json:"ideal_memory_bytes"`
 	MinMemoryBytes  int64         `json:"min_memory_bytes,omitempty"` // 0: it cannot be under-sized
+	MaxMemoryBytes  int64         `json:"max_memory_bytes,omitempty"` // what a FLEX container may hold; 0: what its node has
 	DurationSeconds float64       `json:"duration_s,omitempty"`       // estimated, at ideal memory; 0 is unknown
 	Elasticity      string        `json:"elasticity"`
 	Class           cluster.Class `json:"class"`
@@ -113,7 +114,7 @@ type Explanation struct {
 	// nothing waits, or if the end of what is in the way is unknown.
 	EarliestStart time.Time `json:"earliest_start,omitzero"`
 	// EstimatedEnd is when the job should end, as the policy last estimated or as follows from its running tasks; zero
-	// if unknown.
+	// if unknown, and while one of its tasks is suspended or waits for memory.
 	EstimatedEnd time.Time `json:"estimated_end,omitzero"`
 	// Tasks are those that run, with why they have the size they have.
 	Tasks []TaskExplanation `json:"tasks,omitempty"`
@@ -129,7 +130,7 @@ type TaskExplanation struct {
 	Slowdown     float64        `json:"slowdown"` // estimated run time over that at ideal memory
 	Why          string         `json:"why"`
 	EstimatedEnd time.Time      `json:"estimated_end,omitzero"`
-	// Usage is what a FLEX container has and does now; nil for others.
+	// Usage is what a FLEX container has and does now, or why a container has not started for want of memory; nil for others.
 	Usage *cluster.Reading `json:"usage,omitempty"`
 }
 

@@ -1,0 +1,83 @@
+package live
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// breath is what the memory manager does with the container of a task; nil if nothing.
+func (d *Driver) breath(t *cluster.TaskState, readings map[cluster.ContainerID]cluster.Reading) *cluster.Reading {
+	j, ok := d.jobs[t.ID.Job]
+	if !ok {
+		return nil
+	}
+	run := j.newest(t.ID)
+	if run == nil {
+		return nil
+	}
+	if r, ok := readings[run.Container]; ok && r.State != "" {
+		return &r
+	}
+	return nil
+}
+
+// standstill counts tasks whose programs do not get on.
+type standstill struct{ suspended, waiting int }
+
+func (s *standstill) note(r *cluster.Reading) {
+	switch {
+	case r == nil:
+	case r.State == "suspended":
+		s.suspended++
+	case r.State == "waiting":
+		s.waiting++
+	}
+}
+
+// why says where a job stands of which nothing is left to start.
+func (s standstill) why(left int) string {
+	var parts []string
+	for _, part := range []struct {
+		tasks int
+		are   string
+	}{{left - s.suspended - s.waiting, "running"}, {s.suspended, "suspended"}, {s.waiting, "waiting for memory"}} {
+		switch {
+		case part.tasks == left && left == 1:
+			return "The task of the job that is left is " + part.are + "."
+		case part.tasks == left:
+			return "All tasks of the job that are left are " + part.are + "."
+		case part.tasks == 1:
+			parts = append(parts, "1 is "+part.are)
+		case part.tasks > 0:
+			parts = append(parts, fmt.Sprintf("%d are %s", part.tasks, part.are))
+		}
+	}
+	return fmt.Sprintf("Of the %d tasks of the job that are left %s.", left, strings.Join(parts, ", "))
+}
+
+// keptCores is a sentence on suspended containers that keep the cores for want of which a task does not start; empty if it is
+// not for that.
+func (d *Driver) keptCores(s *cluster.Snapshot, need resource.Vector, readings map[cluster.ContainerID]cluster.Reading) string {
+	var still standstill
+	for _, n := range s.Nodes {
+		if n.Gone {
+			continue
+		}
+		if n.Free[resource.CPU] >= need[resource.CPU] {
+			return ""
+		}
+		for _, t := range n.Tasks {
+			still.note(d.breath(t, readings))
+		}
+	}
+	switch still.suspended {
+	case 0:
+		return ""
+	case 1:
+		return " One task that is suspended keeps its cores."
+	}
+	return fmt.Sprintf(" %d tasks that are suspended keep their cores.", still.suspended)
+}

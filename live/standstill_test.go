@@ -1,0 +1,72 @@
+package live
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Nobody is promised an end, nor room after one, while the program in question is suspended or waits for memory; and who waits
+// for cores is told that suspended containers keep theirs.
+func TestExplainStandstill(t *testing.T) {
+	const left = "All tasks of the job that are left are "
+	const next = "The next task of the job has not started: no node has 100MiB and 1 cores free."
+	for name, c := range map[string]struct {
+		states    [2]string // of the containers, as Readings tells
+		why, wait string
+		ends      [2]bool // whether the end of a task is told
+		room      bool    // whether it is told when there will be some for the job that waits
+	}{
+		"running":   {[2]string{"running", ""}, left + "running.", next, [2]bool{true, true}, true},
+		"one":       {[2]string{"running", "suspended"}, "Of the 2 tasks of the job that are left 1 is running, 1 is suspended.", next + " One task that is suspended keeps its cores.", [2]bool{true, false}, true},
+		"all":       {[2]string{"suspended", "suspended"}, left + "suspended.", next + " 2 tasks that are suspended keep their cores.", [2]bool{}, false},
+		"waiting":   {[2]string{"waiting", "waiting"}, left + "waiting for memory.", next, [2]bool{}, false},
+		"of either": {[2]string{"suspended", "waiting"}, "Of the 2 tasks of the job that are left 1 is suspended, 1 is waiting for memory.", next + " One task that is suspended keeps its cores.", [2]bool{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, fifo(t))
+				defer r.end()
+				s := submission(2)
+				s.Job.Class, s.Job.Stages[0].Duration = cluster.Flex, time.Minute
+				id := r.submit(s)
+				s = submission(1)
+				s.Job.Stages[0].Ideal[resource.Memory] = 100 * resource.MiB
+				waits := r.submit(s)
+				r.fake.readings = map[cluster.ContainerID]cluster.Reading{}
+				for _, state := range c.states {
+					o := r.order(cluster.Start)
+					if state != "waiting" {
+						r.fake.launched(o)
+					}
+					r.fake.readings[o.Container] = cluster.Reading{State: state}
+				}
+				synctest.Wait()
+				e, err := r.Explain(t.Context(), id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e.Why != c.why || e.EstimatedEnd.IsZero() != (c.ends != [2]bool{true, true}) {
+					t.Errorf("explained %q, ends %v", e.Why, e.EstimatedEnd)
+				}
+				for i, task := range e.Tasks {
+					if task.EstimatedEnd.IsZero() == c.ends[i] {
+						t.Errorf("task %d ends %v", i, task.EstimatedEnd)
+					}
+					if got := task.Usage; (got == nil) != (c.states[i] == "") || got != nil && got.State != c.states[i] {
+						t.Errorf("task %d is told to be %+v", i, got)
+					}
+				}
+				if e, err = r.Explain(t.Context(), waits); err != nil {
+					t.Fatal(err)
+				}
+				if e.Why != c.wait || e.EarliestStart.IsZero() == c.room {
+					t.Errorf("the other job: %q, room %v", e.Why, e.EarliestStart)
+				}
+			})
+		})
+	}
+}
