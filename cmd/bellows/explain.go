@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,8 +20,9 @@ func explainCommand() *cobra.Command {
 		Use:   "explain JOB",
 		Short: "Say why a job waits, or has the memory it has",
 		Long: `Say where a job stands: why its next task has not started, why its running tasks
-have the memory they have, when they and the job should end, and what was last
-decided about it.`,
+have the memory they have or stand still, when they and the job should end, and
+what was last decided about it. No end is told of a task that is suspended or
+waits for memory, because nobody knows how long it will.`,
 		Example: `  bellows explain 7`,
 		Args:    oneJob,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,7 +53,7 @@ decided about it.`,
 
 // printExplanation prints sentences, folded, newest decisions last.
 func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
-	fmt.Fprintf(w, "job %d (%s): %s\n", e.Job.ID, e.Job.Name, jobStatus(&e.Job))
+	fmt.Fprintf(w, "job %d (%s): %s\n", e.Job.ID, e.Job.Name, explainedStatus(e))
 	say := func(text string) { fmt.Fprintf(w, "  %s\n", fold(text, width-2, "  ")) }
 	if e.Why != "" {
 		say(e.Why)
@@ -66,10 +68,14 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 		say("It should end " + when(e.EstimatedEnd, now) + ".")
 	}
 	if len(e.Tasks) > 0 {
-		fmt.Fprintln(w, "\nrunning:")
+		fmt.Fprintln(w, "\ntasks:")
 	}
 	for _, t := range e.Tasks {
-		text := fmt.Sprintf("%s has %s", t.Task, resource.FormatMemory(resource.Amount(t.MemoryBytes)))
+		has := "has"
+		if t.Usage != nil {
+			has = "was granted" // What it has now stands below.
+		}
+		text := fmt.Sprintf("%s %s %s", t.Task, has, resource.FormatMemory(resource.Amount(t.MemoryBytes)))
 		if t.MemoryBytes < t.IdealBytes {
 			text += fmt.Sprintf(" of %s, and so takes %.2f times as long", resource.FormatMemory(resource.Amount(t.IdealBytes)), t.Slowdown)
 		}
@@ -78,7 +84,11 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 		}
 		say(text + ": " + t.Why)
 		if t.Usage != nil {
-			say(breathing(t.Usage, now))
+			most := int64(0)
+			if s := stageOf(&e.Job, t.Task); s != nil {
+				most = s.MaxMemoryBytes
+			}
+			say(breathing(t.Usage, most, now))
 		}
 	}
 	if len(e.Decisions) > 0 {
@@ -93,19 +103,36 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 	return err
 }
 
-// breathing says what the memory manager does with a FLEX container.
-func breathing(r *cluster.Reading, now time.Time) string {
+// breathing says what the memory manager does with a container. Most is the maximum of the container, 0 if it has none.
+func breathing(r *cluster.Reading, most int64, now time.Time) string {
 	if r.State == "waiting" {
 		return fmt.Sprintf("it has waited for %s to start: %s", age(now.Sub(r.Since)), r.Why)
 	}
-	text := fmt.Sprintf("it holds %s of %s, and %s in swap", bytesOf(r.Anonymous), bytesOf(r.Limit), bytesOf(r.Swap))
+	text := fmt.Sprintf("it holds %s in memory, of %s that it may", bytesOf(r.Anonymous), bytesOf(r.Limit))
+	if atMaximum(r, most) {
+		text += ", its maximum"
+	}
+	if r.Swap == nil || *r.Swap > 0 {
+		text += fmt.Sprintf(", and %s in swap", bytesOf(r.Swap))
+	}
 	if r.State == "suspended" {
-		text += fmt.Sprintf("; suspended for %s, until it may hold all of that", age(now.Sub(r.Since)))
+		text += fmt.Sprintf("; suspended for %s, until it may have all of that in memory", age(now.Sub(r.Since)))
 	}
-	if r.Why != "" {
-		text += ": " + r.Why
+	if r.Why == "" || atMaximum(r, most) {
+		return text
 	}
-	return text
+	return text + ": " + r.Why
+}
+
+// explainedStatus is the job's, of which what its tasks do is told apart.
+func explainedStatus(e *live.Explanation) string {
+	tasks := slices.Clone(e.Job.Tasks)
+	for i := range tasks {
+		if at := slices.IndexFunc(e.Tasks, func(t live.TaskExplanation) bool { return t.Task == tasks[i].Task }); at >= 0 {
+			tasks[i].Usage = e.Tasks[at].Usage
+		}
+	}
+	return startedOf(tasks).status(&e.Job)
 }
 
 func bytesOf(v *int64) string {

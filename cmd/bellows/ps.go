@@ -24,12 +24,15 @@ func psCommand() *cobra.Command {
 		Short: "List jobs, or the tasks of one job",
 		Long: `List the jobs that have not ended, or with --all every job; or the tasks of one.
 
-Of a job: TASKS is how many of its tasks have succeeded, of how many; MEMORY
-what its running tasks were granted; TIME since it began, or how long it ran.
+Of a job: STATUS is suspended or waiting if all of its tasks that have started
+are; TASKS how many have succeeded, of how many; MEMORY how much its tasks may
+have in memory now, and HELD what they hold, in memory and in swap; TIME since
+it began, or how long it ran; WHY why it stands still, or its next task waits.
 
-Of a task: MEMORY is what it was granted, or of class flex what it may hold now;
-IDEAL its ideal memory, USED what its container holds now, or held at most once
-it has ended.`,
+Of a task: MEMORY is how much it may have in memory now, which is what it was
+granted unless it is of class flex; IDEAL its ideal memory; USED and SWAP what
+it holds in memory and in swap. None of this counts page cache, only USED of a
+task that has ended does: the most that its container held.`,
 		Example: `  bellows ps
   bellows ps --all
   bellows ps 7
@@ -64,7 +67,7 @@ func showJobs(cmd *cobra.Command, client *server.Client, all, asJSON bool) error
 	if err != nil {
 		return err
 	}
-	tasks, err := client.Tasks(cmd.Context(), asJSON)
+	tasks, err := client.Tasks(cmd.Context(), true)
 	if err != nil {
 		return err
 	}
@@ -90,23 +93,89 @@ func orEmpty[T any](list []T) []T {
 
 // printJobs prints one row per job.
 func printJobs(w io.Writer, jobs []live.Job, tasks []live.Task, now time.Time) error {
-	granted := map[cluster.JobID]int64{}
-	for _, t := range tasks {
-		if t.State != "ended" {
-			granted[t.Task.Job] += t.MemoryBytes
-		}
+	of := map[cluster.JobID]started{}
+	for i := range tasks {
+		t := &tasks[i]
+		of[t.Task.Job] = of[t.Task.Job].with(t)
 	}
-	t := newTable(">JOB", "NAME", "OWNER", "STATUS", ">TASKS", ">MEMORY", ">TIME", "WAITS BECAUSE")
+	t := newTable(">JOB", "NAME", "OWNER", "STATUS", ">TASKS", ">MEMORY", ">HELD", ">TIME", "WHY")
 	for _, j := range jobs {
 		var all, done int
 		for _, s := range j.Stages {
 			all, done = all+s.Tasks, done+s.Succeeded
 		}
-		t.add(strconv.FormatInt(int64(j.ID), 10), cut(j.Name, 14), cut(j.Owner, 8), jobStatus(&j), fmt.Sprintf("%d/%d", done, all),
-			memoryOrDash(granted[j.ID]), jobTime(&j, now), oneLine(j.Waiting))
+		s := of[j.ID]
+		t.add(strconv.FormatInt(int64(j.ID), 10), cut(j.Name, 14), cut(j.Owner, 8), s.status(&j), fmt.Sprintf("%d/%d", done, all),
+			memoryOrDash(s.limit), memoryOrDash(s.held), jobTime(&j, now), oneLine(join(s.why(), j.Waiting)))
 	}
-	t.shrinks = len(t.heads) - 1
+	t.shrinks, t.notes = 1, true
 	return t.write(w)
+}
+
+// started is what there is to say of the tasks of a job that have started and not ended.
+type started struct {
+	tasks              int
+	limit, held        int64
+	suspended, waiting standing
+}
+
+// standing counts tasks that stand still; reason is that of the first.
+type standing struct {
+	tasks  int
+	reason string
+}
+
+func startedOf(tasks []live.Task) started {
+	var s started
+	for i := range tasks {
+		s = s.with(&tasks[i])
+	}
+	return s
+}
+
+func (s started) with(t *live.Task) started {
+	if t.State == "ended" {
+		return s
+	}
+	s.tasks++
+	s.limit += limit(t)
+	s.held += held(t)
+	switch taskState(t) {
+	case "suspended":
+		s.suspended = s.suspended.with(t)
+	case "waiting":
+		s.waiting = s.waiting.with(t)
+	}
+	return s
+}
+
+func (s standing) with(t *live.Task) standing {
+	if s.tasks++; s.tasks == 1 {
+		s.reason = t.Usage.Why
+	}
+	return s
+}
+
+// status is that of the job, unless all that has started stands still.
+func (s started) status(j *live.Job) string {
+	switch still := s.suspended.tasks + s.waiting.tasks; {
+	case still == 0 || still < s.tasks || j.Status != "running" && j.Status != "pending":
+		return jobStatus(j)
+	case s.suspended.tasks > 0:
+		return "suspended"
+	}
+	return "waiting"
+}
+
+func (s started) why() string {
+	return join(s.suspended.why("suspended", s.tasks), s.waiting.why("waiting for memory", s.tasks))
+}
+
+func (s standing) why(what string, of int) string {
+	if s.tasks == 0 || of == 1 {
+		return s.reason
+	}
+	return fmt.Sprintf("%d of %d %s: %s", s.tasks, of, what, s.reason)
 }
 
 func jobStatus(j *live.Job) string {
@@ -171,24 +240,43 @@ func printTasks(w io.Writer, j *live.Job, now time.Time) error {
 	for _, s := range j.Stages {
 		pending += s.Pending
 	}
-	head := fmt.Sprintf("job %d (%s) of %s: %s, submitted %s", j.ID, cut(j.Name, 24), j.Owner, jobStatus(j), j.Submitted.Local().Format(time.DateTime))
+	head := fmt.Sprintf("job %d (%s) of %s: %s, submitted %s", j.ID, cut(j.Name, 24), j.Owner, startedOf(j.Tasks).status(j), j.Submitted.Local().Format(time.DateTime))
 	if pending > 0 {
 		head += fmt.Sprintf(", %s waiting", count(pending, "task"))
 	}
 	fmt.Fprintf(w, "%s\n\n", fold(head, width-2, "  "))
-	t := newTable("TASK", ">RUN", "STATE", ">MEMORY", ">IDEAL", ">USED", ">TIME", "DETAIL")
+	heads := []string{"TASK", ">RUN", "STATE", ">MEMORY", ">IDEAL", ">USED", ">SWAP", ">TIME", "WHY"}
+	const swap = 6
+	swaps := slices.ContainsFunc(j.Tasks, func(k live.Task) bool { return swapped(&k) > 0 || flex(stageOf(j, k.Task)) })
+	columns := func(cells []string) []string {
+		if !swaps {
+			return slices.Delete(cells, swap, swap+1)
+		}
+		return cells
+	}
+	t := newTable(columns(heads)...)
 	for i := range j.Tasks {
 		k := &j.Tasks[i]
-		ideal := int64(0)
-		if int(k.Task.Stage) < len(j.Stages) {
-			ideal = j.Stages[k.Task.Stage].IdealBytes
+		ideal, most := int64(0), int64(0)
+		if s := stageOf(j, k.Task); s != nil {
+			ideal, most = s.IdealBytes, s.MaxMemoryBytes
 		}
-		t.add(k.Task.String(), strconv.Itoa(k.Run), taskState(k), memoryOrDash(limit(k)), memoryOrDash(ideal), memoryOrDash(used(k)),
-			taskTime(k, now), oneLine(taskDetail(k)))
+		t.add(columns([]string{k.Task.String(), strconv.Itoa(k.Run), taskState(k), memoryOrDash(limit(k)), memoryOrDash(ideal), memoryOrDash(used(k)),
+			memoryOrDash(swapped(k)), taskTime(k, now), oneLine(taskWhy(k, most))})...)
 	}
-	t.shrinks = len(t.heads) - 1
+	t.notes = true
 	return t.write(w)
 }
+
+// stageOf is the stage of a task, nil if the job has none of that number.
+func stageOf(j *live.Job, id cluster.TaskID) *live.Stage {
+	if id.Stage < 0 || int(id.Stage) >= len(j.Stages) {
+		return nil
+	}
+	return &j.Stages[id.Stage]
+}
+
+func flex(s *live.Stage) bool { return s != nil && s.Class == cluster.Flex }
 
 func taskState(t *live.Task) string {
 	switch {
@@ -211,31 +299,48 @@ func limit(t *live.Task) int64 {
 	return t.MemoryBytes
 }
 
-// taskDetail is what went wrong, or what the memory manager did last.
-func taskDetail(t *live.Task) string {
-	u := t.Usage
-	if t.Detail != "" || u == nil || u.State == "" {
+// taskWhy is what went wrong, or why the memory manager did what it did last. Most is the maximum of the task, 0 if it has none.
+func taskWhy(t *live.Task, most int64) string {
+	switch u := t.Usage; {
+	case t.Detail != "" || u == nil || u.State == "":
 		return t.Detail
+	case atMaximum(u, most):
+		return "has its maximum, " + memoryOrDash(most)
+	default:
+		return u.Why
 	}
-	if u.Swap != nil && *u.Swap >= int64(resource.MiB) {
-		return join(resource.FormatMemory(resource.Amount(*u.Swap))+" in swap", u.Why)
-	}
-	return u.Why
+}
+
+// atMaximum reports whether a container that runs can get no more, however much its node has.
+func atMaximum(r *cluster.Reading, most int64) bool {
+	return r.State == "running" && most > 0 && r.Limit != nil && *r.Limit >= most
 }
 
 func join(clauses ...string) string {
 	return strings.Join(slices.DeleteFunc(clauses, func(c string) bool { return c == "" }), "; ")
 }
 
+// used is what a task has in memory without page cache or, once it has ended, the most that its container had with it.
 func used(t *live.Task) int64 {
 	switch {
-	case t.Usage != nil && t.Usage.Memory != nil:
-		return *t.Usage.Memory
+	case t.Usage != nil && t.Usage.Anonymous != nil:
+		return *t.Usage.Anonymous
 	case t.Exit != nil:
 		return int64(t.Exit.Peak)
 	}
 	return 0
 }
+
+// swapped is what a task has in swap.
+func swapped(t *live.Task) int64 {
+	if t.Usage != nil && t.Usage.Swap != nil {
+		return *t.Usage.Swap
+	}
+	return 0
+}
+
+// held is what a task that runs has in memory and in swap.
+func held(t *live.Task) int64 { return used(t) + swapped(t) }
 
 func taskTime(t *live.Task, now time.Time) string {
 	switch {

@@ -18,7 +18,7 @@ func statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Show the daemon and what is free",
 		Long: `Show the daemon and its machine. GRANTED is what tasks were promised, USED what
-their containers hold now, page cache included.`,
+they hold in memory now, without page cache.`,
 		Example: `  bellows status
   bellows status --json`,
 		Args: cobra.NoArgs,
@@ -55,7 +55,7 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 	for _, n := range s.Nodes {
 		memory := func(bytes int64) string { return resource.FormatMemory(resource.Amount(bytes)) }
 		cpu := func(milli int64) string { return resource.FormatCPU(resource.Amount(milli)) }
-		t.add(n.Name, memory(n.Memory), memory(n.Memory-n.FreeMemory), memory(n.UsedMemory), cpu(n.CPU), cpu(n.CPU-n.FreeCPU), fmt.Sprint(n.Containers))
+		t.add(n.Name, memory(n.Memory), memory(n.Memory-n.FreeMemory), memory(n.UsedAnonymous), cpu(n.CPU), cpu(n.CPU-n.FreeCPU), fmt.Sprint(n.Containers))
 	}
 	return t.write(w)
 }

@@ -32,6 +32,8 @@ type table struct {
 	rows  [][]string
 	// shrinks is the column that is cut where a row would be too long; -1 for none.
 	shrinks int
+	// notes says that the last column holds sentences: one that is too long stands below its row, whole.
+	notes bool
 }
 
 func newTable(heads ...string) *table { return &table{heads: heads, shrinks: -1} }
@@ -41,44 +43,69 @@ func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 // write prints t; nothing is written after the last column.
 func (t *table) write(w io.Writer) error {
 	var text strings.Builder
-	widths := t.widths(columns(w))
-	line := func(cells []string) {
-		var row strings.Builder
-		for i, cell := range cells {
-			if i > 0 {
-				row.WriteString("  ")
-			}
-			cell = cut(cell, widths[i])
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if strings.HasPrefix(t.heads[i], ">") {
-				row.WriteString(pad + cell)
-			} else {
-				row.WriteString(cell + pad)
-			}
-		}
-		text.WriteString(strings.TrimRight(row.String(), " ") + "\n")
-	}
+	most := columns(w)
+	widths := t.widths(most)
 	heads := make([]string, len(t.heads))
 	for i, h := range t.heads {
 		heads[i] = strings.TrimPrefix(h, ">")
 	}
-	line(heads)
-	for _, row := range t.rows {
-		line(row)
+	head := t.row(heads, widths)
+	if t.notes {
+		head += "  " + heads[len(widths)]
+	}
+	text.WriteString(strings.TrimRight(head, " ") + "\n")
+	for _, cells := range t.rows {
+		row := t.row(cells, widths)
+		if !t.notes {
+			text.WriteString(strings.TrimRight(row, " ") + "\n")
+			continue
+		}
+		const below = "    "
+		note := cells[len(widths)]
+		if beside := row + "  " + note; utf8.RuneCountInString(beside) <= most || note == "" {
+			row = beside
+		} else {
+			row = strings.TrimRight(row, " ") + "\n" + below + fold(note, most-len(below), below)
+		}
+		text.WriteString(strings.TrimRight(row, " ") + "\n")
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
 }
 
-// widths returns the width of each column, and takes what is too much from the one that shrinks.
+// row lays out the columns that have a width.
+func (t *table) row(cells []string, widths []int) string {
+	var row strings.Builder
+	for i, n := range widths {
+		if i > 0 {
+			row.WriteString("  ")
+		}
+		cell := cut(cells[i], n)
+		pad := strings.Repeat(" ", n-utf8.RuneCountInString(cell))
+		if strings.HasPrefix(t.heads[i], ">") {
+			row.WriteString(pad + cell)
+		} else {
+			row.WriteString(cell + pad)
+		}
+	}
+	return row.String()
+}
+
+// widths returns the width of each column other than notes, and takes what is too much from the one that shrinks.
 func (t *table) widths(most int) []int {
-	widths := make([]int, len(t.heads))
-	for i, h := range t.heads {
+	heads := t.heads
+	if t.notes {
+		last := len(heads) - 1
+		most -= 2 + utf8.RuneCountInString(heads[last])
+		heads = heads[:last]
+	}
+	widths := make([]int, len(heads))
+	for i, h := range heads {
 		widths[i] = utf8.RuneCountInString(strings.TrimPrefix(h, ">"))
 	}
 	for _, row := range t.rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		for i := range widths {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}
 	}
 	if t.shrinks >= 0 {
@@ -86,7 +113,8 @@ func (t *table) widths(most int) []int {
 		for _, w := range widths {
 			total += w
 		}
-		widths[t.shrinks] = max(8, widths[t.shrinks]-max(0, total-most))
+		w := widths[t.shrinks]
+		widths[t.shrinks] = max(min(w, 8), w-max(0, total-most))
 	}
 	return widths
 }

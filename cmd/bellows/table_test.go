@@ -89,7 +89,7 @@ func canned() (now time.Time, jobs []live.Job, tasks []live.Task) {
 	id := cluster.TaskID{Job: 12345}
 	tasks = []live.Task{
 		{Task: id, Run: 2, State: "running", MemoryBytes: 2 << 30, Elastic: true, Started: now.Add(-30 * time.Second),
-			Usage: &cluster.Reading{Memory: pointer[int64](1500 << 20)}},
+			Usage: &cluster.Reading{Memory: pointer[int64](1700 << 20), Anonymous: pointer[int64](1500 << 20)}},
 		{Task: cluster.TaskID{Job: 12345, Index: 1}, Run: 1, State: "ended", Outcome: "failed", MemoryBytes: 4 << 30, Started: now.Add(-80 * time.Second),
 			Ended: now.Add(-20 * time.Second), Exit: &cluster.Exit{Code: 3, Peak: 3 << 30}, Detail: "ended with exit code 3"},
 		{Task: cluster.TaskID{Job: 12345, Index: 12}, Run: 1, State: "ended", Outcome: "out-of-memory", MemoryBytes: 4 << 30, Started: now.Add(-80 * time.Second),
@@ -97,6 +97,58 @@ func canned() (now time.Time, jobs []live.Job, tasks []live.Task) {
 		{Task: cluster.TaskID{Job: 12345, Index: 13}, Run: 1, State: "starting", MemoryBytes: 4 << 30},
 	}
 	return now, jobs, tasks
+}
+
+// breathes is a machine on which memory is short.
+func breathes(now time.Time) (jobs []live.Job, tasks []live.Task) {
+	const mib = 1 << 20
+	job := func(id cluster.JobID, name string, class cluster.Class, n int, most int64) live.Job {
+		return live.Job{ID: id, Name: name, Owner: "ann", Status: "running", Submitted: now.Add(-time.Minute), Started: now.Add(-40 * time.Second),
+			Stages: []live.Stage{{Tasks: n, Running: n, IdealBytes: 64 * mib, MaxMemoryBytes: most, Class: class}}}
+	}
+	task := func(id cluster.TaskID, state string, anonymous, swap, limit int64, why string) live.Task {
+		return live.Task{Task: id, Run: 1, State: "running", MemoryBytes: 64 * mib, Started: now.Add(-40 * time.Second), Why: "fits with its ideal memory, 64MiB",
+			Usage: &cluster.Reading{State: state, Memory: pointer(anonymous + 10*mib), Anonymous: &anonymous, Swap: &swap, Limit: &limit, Why: why, Since: now.Add(-12 * time.Second)}}
+	}
+	jobs = []live.Job{job(7, "stands", cluster.Flex, 1, 0), job(8, "pages", cluster.Flex, 1, 96*mib), job(9, "waits", cluster.Regular, 1, 0), job(10, "some", cluster.Flex, 3, 0)}
+	jobs[2].Status, jobs[2].Started = "pending", time.Time{}
+	jobs[3].Waiting = "no node has 64MiB and 1 cores free"
+	tasks = []live.Task{
+		task(cluster.TaskID{Job: 7}, "suspended", 188<<10, 79024<<10, 10268<<10, "out of memory: held 99.7MiB with what was in swap, and could hold 93.9MiB; likely to go on in 26s"),
+		task(cluster.TaskID{Job: 8}, "running", 90*mib, 30*mib, 96*mib, "held 60MiB of 64MiB, and the node had plenty left"),
+		{Task: cluster.TaskID{Job: 9}, Run: 1, State: "starting", MemoryBytes: 64 * mib, Why: "fits with its ideal memory, 64MiB",
+			Usage: &cluster.Reading{State: "waiting", Why: "needs 64MiB, and job 7 is out of memory already", Since: now.Add(-3 * time.Second)}},
+		task(cluster.TaskID{Job: 10}, "running", 40*mib, 0, 64*mib, "nobody was out of memory, and the node had 30MiB left"),
+		task(cluster.TaskID{Job: 10, Index: 1}, "suspended", 188<<10, 95092<<10, 10268<<10, "job 7 comes first and is out of memory"),
+		{Task: cluster.TaskID{Job: 10, Index: 2}, Run: 1, State: "ended", Outcome: "out-of-memory", MemoryBytes: 64 * mib, Started: now.Add(-80 * time.Second),
+			Ended: now.Add(-20 * time.Second), Exit: &cluster.Exit{Code: 137, Peak: 64 * mib}, Detail: "the kernel killed a process of it for memory"},
+	}
+	return jobs, tasks
+}
+
+// What is shown of jobs whose memory is short: one is suspended, one pages at its maximum, one has not begun, one has some of each.
+func TestViewsOfBreathing(t *testing.T) {
+	now, _, _ := canned()
+	jobs, tasks := breathes(now)
+	local := time.Local
+	time.Local = time.UTC
+	t.Cleanup(func() { time.Local = local })
+	view(t, "breathing", func(b *bytes.Buffer) error { return printJobs(b, jobs, tasks, now) })
+	for _, j := range jobs {
+		e := live.Explanation{Why: "Where the job stands."}
+		for _, k := range tasks {
+			if k.Task.Job != j.ID {
+				continue
+			}
+			j.Tasks = append(j.Tasks, k)
+			if k.State != "ended" {
+				e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, MemoryBytes: k.MemoryBytes, IdealBytes: 64 << 20, Why: k.Why, Usage: k.Usage})
+			}
+		}
+		e.Job = j
+		view(t, "breathing-"+j.Name, func(b *bytes.Buffer) error { return printTasks(b, &j, now) })
+		view(t, "breathing-"+j.Name+"-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
+	}
 }
 
 func TestViews(t *testing.T) {
@@ -130,7 +182,7 @@ func TestViews(t *testing.T) {
 			Daemon: server.Daemon{Version: "1.2.3", PID: 4711, State: "/var/lib/bellows"},
 			Status: live.Status{Policy: "yarn-me", Since: now.Add(-50 * time.Hour), Jobs: 2, Running: 1, Pending: 282,
 				Trouble: "write the event log /var/lib/bellows/events/000007.jsonl: no space left on device"},
-			Nodes: []server.Node{{Name: "a-machine-with-a-name", CPU: 16000, Memory: 1 << 37, FreeCPU: 12500, FreeMemory: 1 << 36, UsedMemory: 123 << 20, Containers: 3}},
+			Nodes: []server.Node{{Name: "a-machine-with-a-name", CPU: 16000, Memory: 1 << 37, FreeCPU: 12500, FreeMemory: 1 << 36, UsedMemory: 223 << 20, UsedAnonymous: 123 << 20, Containers: 3}},
 		}, now)
 	})
 }
