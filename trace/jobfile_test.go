@@ -257,7 +257,9 @@ func TestReadJobsRefuses(t *testing.T) {
 		return "bellows: 1\nname: j\nstages:\n  - {name: s, memory: 64MiB, " + fields + "}\n"
 	}
 	elastic := func(fields string) string { return stage("min_memory: 8MiB, elasticity: " + fields) }
-	flex := func(fields string) string { return strings.Replace(stage(fields), "stages:", "class: flex\nstages:", 1) }
+	flex := func(fields string) string {
+		return strings.Replace(stage(fields), "stages:", "class: flex\nstages:", 1)
+	}
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "x: jobs: must be at least one, but the file holds none"},
 		{"only separators", "---\n---\n# nothing\n", "x: jobs: must be at least one, but the file holds none"},

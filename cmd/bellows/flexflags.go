@@ -16,10 +16,15 @@ import (
 	"github.com/bellows-rm/bellows/trace"
 )
 
-// flexOptions are the flags that say how the memory of FLEX containers is managed.
+// managerOptions are the flags that say how the memory of FLEX containers is managed, simulated or on a machine.
+type managerOptions struct {
+	manager   string
+	puffRatio float64 // 0 is that of the manager
+}
+
+// flexOptions are these and the flags that say what the simulator makes of it.
 type flexOptions struct {
-	manager      string
-	puffRatio    float64         // 0 is that of the manager
+	managerOptions
 	minContainer resource.Amount // 0 is as the workload says
 	look         time.Duration
 	swapSpeed    resource.Amount
@@ -36,12 +41,28 @@ func managers() map[string]memory.Parameters {
 	return all
 }
 
-func (o *flexOptions) flags(f *pflag.FlagSet) {
+func (o *managerOptions) flags(f *pflag.FlagSet) {
 	o.manager = "default"
 	names := slices.Sorted(maps.Keys(managers()))
 	f.Var(choiceValue{&o.manager, names}, "flex", "`how` memory of FLEX containers is managed: as bellows does, paper: as Pufferfish, or as is compared there: "+
 		strings.Join(slices.Sorted(maps.Keys(memory.Variants())), ", "))
 	f.Float64Var(&o.puffRatio, "puff-ratio", 0, "how much a FLEX container grows at a time, as a `share` of its limit; 0: as --flex says")
+}
+
+// parameters are those of the manager that was chosen.
+func (o *managerOptions) parameters() (memory.Parameters, error) {
+	p := managers()[o.manager]
+	if o.puffRatio != 0 {
+		p.PuffRatio = o.puffRatio
+	}
+	if o.puffRatio < 0 || p.Check() != nil {
+		return p, usagef("puff-ratio %v: must be 0, or from 0.01 to 100", o.puffRatio)
+	}
+	return p, nil
+}
+
+func (o *flexOptions) flags(f *pflag.FlagSet) {
+	o.managerOptions.flags(f)
 	f.Var(memoryValue(&o.minContainer).orZero(), "min-container", "memory that FLEX containers start with; 0: as the workload says")
 	f.Var(durationValue{&o.look, 0}, "look", "between looks of a node at its containers; 0: it knows at once (2s unless --flex default)")
 	f.Var(amountValue{&o.swapSpeed, 0, resource.Disk}.orZero(), "swap-speed", "how fast FLEX containers swap; 0: at once (as --machine)")
@@ -56,15 +77,13 @@ func (o *flexOptions) settle(changed func(string) bool) {
 
 // apply completes c.
 func (o *flexOptions) apply(c *sim.Config) error {
-	c.Flex = sim.Flex{Manager: managers()[o.manager], Look: o.look}
-	if o.puffRatio != 0 {
-		c.Flex.Manager.PuffRatio = o.puffRatio
+	p, err := o.parameters()
+	if err != nil {
+		return err
 	}
+	c.Flex = sim.Flex{Manager: p, Look: o.look}
 	if o.setsSpeed {
 		c.Machine.SwapSpeed = o.swapSpeed
-	}
-	if p := c.Flex.Manager; o.puffRatio < 0 || p.Check() != nil {
-		return usagef("puff-ratio %v: must be 0, or from 0.01 to 100", o.puffRatio)
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -40,12 +39,19 @@ With --class flex the container breathes: it starts with --memory and grows up
 to --max-memory while there is room; when others need the room its memory goes
 to swap, and it waits instead of being killed. On a machine without swap it is
 refused ("bellows swap create" makes some), unless its --profile says what it
-costs to spill instead: then it runs as a regular one, and you are told.`
+costs to spill instead: then it runs as a regular one, and you are told.
+
+While it waits it is frozen. With --heartbeat-timeout, which says how long its
+programs may be silent before somebody takes them for dead, it runs a share of
+its time instead: for half of that, 5s at most, whenever it stood still for a
+quarter of it.`
 
 const runExample = `  bellows run --memory 1GiB -- python3 train.py
   bellows run --memory 1GiB --min-memory 200MiB --duration 40s \
       -- sort -S {memory*0.8} -o out.txt big.txt
   bellows run --class flex --memory 256MiB --max-memory 8GiB -- ./train
+  bellows run --class flex --memory 256MiB --max-memory 8GiB --runtime jvm \
+      -- java -jar train.jar
   bellows run --profile sort-big -d -- sort -S {memory*0.8} big.txt`
 
 // runOptions are the flags of run.
@@ -96,8 +102,10 @@ func runCommand() *cobra.Command {
 	f.StringVar(&o.name, "name", "", "`name` of the job; unless given, that of the program")
 	f.StringVar(&o.queue, "queue", "", "`name` of the job's queue")
 	f.Var(choiceValue{&o.class, []string{"regular", "flex"}}, "class", "class of its container: regular or flex")
-	f.Var(durationValue{&o.heartbeat, time.Millisecond}, "heartbeat-timeout", "of a flex container: how long its programs may be silent")
-	f.Var(choiceValue{&o.runtime, []string{"jvm"}}, "runtime", "what runs in a flex container; jvm: java gets -Xmx of the most memory")
+	f.Var(durationValue{&o.heartbeat, trace.LeastHeartbeatTimeout}, "heartbeat-timeout",
+		fmt.Sprintf("of a flex container: how long its programs may be silent, at least %v", trace.LeastHeartbeatTimeout))
+	f.Var(choiceValue{&o.runtime, []string{trace.JVM}}, "runtime",
+		fmt.Sprintf("what runs in a flex container; jvm: java gets -Xmx of %v of --max-memory, or of what the machine has if that is less, unless the command says how large its heap is", trace.HeapShare))
 	f.Var(countValue{&o.maxAttempts, 1, 1000}, "max-attempts", "how often to try before the job has failed")
 	f.BoolVarP(&o.detach, "detach", "d", false, "print the job's id and leave it alone")
 	f.BoolVar(&o.asJSON, "json", false, "with -d: print JSON")
@@ -122,7 +130,9 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	if err := withoutSwap(ctx, client, job, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	job.Commands = []trace.Command{{Args: o.withHeap(args, job.Class)}}
+	if err := fitMachine(ctx, client, job, cmd.ErrOrStderr()); err != nil {
+		return err
+	}
 	// An interrupt must not leave a job behind of which nobody knows the id.
 	id, err := client.Submit(context.WithoutCancel(ctx), server.SubmissionOf(job, os.Environ(), dir))
 	if err != nil {
@@ -139,7 +149,7 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	return a.follow(ctx)
 }
 
-// job describes the job without its command; mistakes that can be seen from here are told at once.
+// job describes the job; mistakes that can be seen from here are told at once.
 func (o *runOptions) job(args []string, dir string) (*trace.Job, error) {
 	switch {
 	case o.memory == 0 && o.profile == "":
@@ -153,6 +163,10 @@ func (o *runOptions) job(args []string, dir string) (*trace.Job, error) {
 	if err := findProgram(args[0], dir); err != nil {
 		return nil, err
 	}
+	command := trace.Command{Args: args, Runtime: o.runtime}
+	if err := command.CheckRuntime(); err != nil {
+		return nil, usage(err)
+	}
 	name := o.name
 	if name == "" {
 		name = filepath.Base(args[0])
@@ -165,7 +179,8 @@ func (o *runOptions) job(args []string, dir string) (*trace.Job, error) {
 			return nil, usage(err)
 		}
 	}
-	job := &trace.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts, Stages: []cluster.Stage{stage}}, Profiles: []string{o.profile}}
+	job := &trace.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts, Stages: []cluster.Stage{stage}},
+		Commands: []trace.Command{command}, Profiles: []string{o.profile}}
 	if err := job.Class.UnmarshalText([]byte(o.class)); err != nil {
 		return nil, usage(err)
 	}
@@ -177,8 +192,8 @@ func (o *runOptions) checkFlex() error {
 	switch {
 	case o.class == "flex" && o.max > 0 && o.max < o.memory:
 		return usagef("max-memory %s: must be at least the memory it starts with, %s", resource.FormatMemory(o.max), resource.FormatMemory(o.memory))
-	case o.class == "flex" && o.runtime == "jvm" && o.max == 0:
-		return usagef("runtime jvm: needs --max-memory, which the heap is made to fit")
+	case o.class == "flex" && o.runtime != "" && o.max == 0:
+		return usagef("runtime %s: needs --max-memory, of which the heap becomes %v", o.runtime, trace.HeapShare)
 	case o.class == "flex" && o.min > 0:
 		return usagef("min-memory %s: is for regular containers; a flex one starts with --memory", resource.FormatMemory(o.min))
 	case o.class == "flex":
@@ -190,26 +205,6 @@ func (o *runOptions) checkFlex() error {
 		return usagef("runtime %s: needs --class flex", o.runtime)
 	}
 	return nil
-}
-
-// heapShare of the most memory is the heap of a JVM: the rest is for its own needs and for stacks.
-const heapShare = 0.8
-
-// withHeap gives java a heap for the most memory that its container may hold, unless it was given one.
-func (o *runOptions) withHeap(args []string, class cluster.Class) []string {
-	if o.runtime != "jvm" {
-		return args
-	}
-	for _, a := range args {
-		if strings.HasPrefix(a, "-Xmx") || strings.HasPrefix(a, "-XX:MaxRAM") || strings.HasPrefix(a, "-XX:MaxHeapSize") {
-			return args
-		}
-	}
-	heap := fmt.Sprintf("-Xmx%dk", resource.Amount(heapShare*float64(o.max))/resource.KiB)
-	if class == cluster.Regular { // for want of swap; it will hold what it is granted
-		heap = fmt.Sprintf("-Xmx{memory*%v}", heapShare)
-	}
-	return slices.Insert(slices.Clone(args), 1, heap)
 }
 
 // findProgram returns an error if there is no such program. One whose name has placeholders cannot be looked up yet.

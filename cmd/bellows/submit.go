@@ -14,6 +14,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
 	"github.com/bellows-rm/bellows/trace"
 )
@@ -86,6 +87,9 @@ func (o *submitOptions) run(cmd *cobra.Command, file string) error {
 		if err := withoutSwap(cmd.Context(), client, &w.Jobs[i], cmd.ErrOrStderr()); err != nil {
 			return err
 		}
+		if err := fitMachine(cmd.Context(), client, &w.Jobs[i], cmd.ErrOrStderr()); err != nil {
+			return err
+		}
 	}
 	b := batch{client: client, jobs: w.Jobs, dir: dir, env: os.Environ(), ended: make([]chan struct{}, len(w.Jobs)),
 		ids: make([]cluster.JobID, len(w.Jobs)), results: make([]live.Job, len(w.Jobs))}
@@ -135,6 +139,32 @@ func checkPrograms(j *trace.Job, dir string) error {
 		if err := findProgram(c.Args[0], dir); err != nil {
 			return usagef("job %q stage %q %w", j.Name, j.Stages[i].Name, err)
 		}
+	}
+	return nil
+}
+
+// fitMachine says where a container may hold less than its stage asks for, because no machine has as much, and has every JVM told
+// how large its heap may really become.
+func fitMachine(ctx context.Context, client *server.Client, j *trace.Job, to io.Writer) error {
+	var largest resource.Amount
+	if j.Class == cluster.Flex {
+		status, err := client.Status(ctx)
+		if err != nil {
+			return err
+		}
+		for _, n := range status.Nodes {
+			largest = max(largest, resource.Amount(n.Memory))
+		}
+	}
+	for i := range j.Stages {
+		s := &j.Stages[i]
+		most := s.MaxMemory
+		if largest > 0 && most > largest && s.Ideal[resource.Memory] <= largest { // else it is about to be refused
+			fmt.Fprintf(to, "bellows: job %q stage %q maximum memory %s: the largest machine has %s for containers, and this one can have no more\n",
+				j.Name, s.Name, resource.FormatMemory(most), resource.FormatMemory(largest))
+			most = largest
+		}
+		j.Commands[i] = j.Commands[i].WithHeap(j.Class, most)
 	}
 	return nil
 }

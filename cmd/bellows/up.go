@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
@@ -41,6 +43,7 @@ $XDG_RUNTIME_DIR. With --state alone, the socket is bellows.sock in there.`
 
 const upExample = `  bellows up --memory 4GiB --cpus 2 --detach
   bellows up --policy fair --set fair.reservations=false
+  bellows up --flex ejf+s --puff-ratio 0.2    (FLEX containers as in Pufferfish)
   systemd-run --user --scope -p Delegate=yes bellows up    (as an ordinary user)`
 
 // upOptions are the flags of up.
@@ -52,6 +55,7 @@ type upOptions struct {
 	swapping resource.Amount // bytes a day
 	policy   string
 	settings map[string]string
+	flex     managerOptions
 	detach   bool
 	verbose  bool
 }
@@ -74,6 +78,7 @@ func upCommand() *cobra.Command {
 	f.Var(budgetValue{&o.swapping}, "swap-budget", "what swapping may write to disks in a day before containers stop to give way, such as 200GB/day; unless given, it has no limit")
 	f.Var(choiceValue{&o.policy, policy.Names()}, "policy", "who runs when, with how much: "+strings.Join(policy.Names(), ", "))
 	f.Var(settingsValue(o.settings), "set", "a policy's setting; may be given again")
+	o.flex.flags(f)
 	o.place.flags(cmd, true)
 	f.BoolVarP(&o.detach, "detach", "d", false, "return once it answers; it logs to daemon.log in the state directory")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log more")
@@ -90,6 +95,10 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 		return usage(err)
 	}
 	capacity[resource.Disk] = o.disk
+	manager, err := o.flex.parameters()
+	if err != nil {
+		return err
+	}
 	if err := o.place.fill(); err != nil {
 		return err
 	}
@@ -100,7 +109,7 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 	if o.verbose {
 		level = slog.LevelDebug
 	}
-	d := daemon{options: o, capacity: capacity, policy: p[0],
+	d := daemon{options: o, capacity: capacity, policy: p[0], memory: manager,
 		log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))}
 	if err := d.open(); err != nil {
 		d.close()
@@ -118,6 +127,7 @@ type daemon struct {
 	options  *upOptions
 	capacity resource.Vector
 	policy   policy.Policy
+	memory   memory.Parameters
 	log      *slog.Logger
 
 	lock   *store.Lock
@@ -138,7 +148,7 @@ func (d *daemon) open() error {
 	if d.store, err = store.Open(at.state); err != nil {
 		return err
 	}
-	if d.agent, err = agent.Open(agent.Config{Dir: at.state, Capacity: d.capacity, SwapBudget: d.options.swapping, Log: d.log}); err != nil {
+	if d.agent, err = agent.Open(agent.Config{Dir: at.state, Capacity: d.capacity, SwapBudget: d.options.swapping, Memory: d.memory, Log: d.log}); err != nil {
 		return err
 	}
 	d.driver, err = live.Start(live.Config{Policy: d.policy, Settings: d.options.settings, Backend: d.agent, Store: d.store, HasSwap: hasSwap,
@@ -260,7 +270,8 @@ func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
 
 // arguments are those of the daemon itself.
 func (o *upOptions) arguments() []string {
-	args := []string{"up", "--policy", o.policy, "--state", o.place.state, "--socket", o.place.socket}
+	args := []string{"up", "--policy", o.policy, "--flex", o.flex.manager, "--puff-ratio", strconv.FormatFloat(o.flex.puffRatio, 'g', -1, 64),
+		"--state", o.place.state, "--socket", o.place.socket}
 	if o.memory > 0 {
 		args = append(args, "--memory", resource.FormatMemoryExact(o.memory))
 	}
