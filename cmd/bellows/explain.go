@@ -79,8 +79,12 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 		if t.MemoryBytes < t.IdealBytes {
 			text += fmt.Sprintf(" of %s, and so takes %.2f times as long", resource.FormatMemory(resource.Amount(t.IdealBytes)), t.Slowdown)
 		}
-		if !t.EstimatedEnd.IsZero() {
+		switch {
+		case t.EstimatedEnd.IsZero():
+		case t.EstimatedEnd.After(now):
 			text += "; it should end " + when(t.EstimatedEnd, now)
+		default:
+			text += "; by its duration it should have ended"
 		}
 		say(text + ": " + t.Why)
 		if t.Usage != nil {
