@@ -2,10 +2,12 @@ package demo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,6 +101,21 @@ func TestFlexRunFigures(t *testing.T) {
 		if d := test.got - test.want; d > 1e-6 || d < -1e-6 {
 			t.Errorf("%s is %v, want %v", test.what, test.got, test.want)
 		}
+	}
+}
+
+// TestHold: a container that waits for memory to begin does not run.
+func TestHold(t *testing.T) {
+	bytes := int64(resource.MiB)
+	got := hold(map[cluster.ContainerID]cluster.Reading{
+		container(1): {State: "running", Anonymous: &bytes, Limit: &bytes},
+		container(2): {State: "suspended", Swap: &bytes},
+		container(3): {State: "waiting"},
+	})
+	slices.SortFunc(got, func(a, b held) int { return cmp.Compare(a.id.Task.Job, b.id.Task.Job) })
+	want := []held{{id: container(1), anonymous: resource.MiB, limit: resource.MiB}, {id: container(2), swap: resource.MiB, suspended: true}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 

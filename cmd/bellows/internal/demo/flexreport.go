@@ -22,7 +22,7 @@ func WriteFlex(w io.Writer, r *FlexResult) error {
 }
 
 // flexLegend says what the columns are.
-const flexLegend = "KILLS are of programs, for memory: a job has %d attempts; JOB RUNTIME is the mean from submission to end of jobs that finished; USED is the memory that programs held over that of the node, RUNNING how many ran at once, suspended ones left out."
+const flexLegend = "KILLS are of programs, for memory: a job has %d attempts; JOB RUNTIME is the mean from submission to end of jobs that finished; USED is the memory that programs held over that of the node; RUNNING is how many ran at once, SUSPENDED how many stood still meanwhile, both on average."
 
 func (t *text) flex(r *FlexResult) {
 	t.say("%d jobs whose memory comes and goes share %s and %s cores with a stream of short REGULAR jobs. Medians of %s, with the least and the most.",
@@ -57,8 +57,12 @@ func (s *FlexSummary) times() []string {
 }
 
 func (s *FlexSummary) memory() []string {
-	return []string{s.Used.spread(0, 0.01), fmt.Sprintf("%.2f", s.AtOnce.Median), fmt.Sprintf("%.2f", s.Suspended.Median),
-		resource.FormatMemory(s.Swapped / resource.MiB * resource.MiB)}
+	return []string{s.Used.spread(0, 0.01), fmt.Sprintf("%.2f", s.AtOnce.Median), s.Suspended.spread(2, 1),
+		wholeMiB(s.Swapped)}
+}
+
+func wholeMiB(m resource.Amount) string {
+	return resource.FormatMemory(m / resource.MiB * resource.MiB)
 }
 
 func (l *Latency) cells() []string {
@@ -107,6 +111,9 @@ func flexClaims(r *FlexResult) []claim {
 		{fmt.Sprintf("too little memory kills with fixed containers (%.0f kills, %.0f of %d jobs finished) and not with FLEX (%.0f kills, %.0f finished).",
 			half.Kills.Median, half.Finished.Median, r.Jobs, flex.Kills.Median, flex.Finished.Median),
 			half.Kills.Least > 0 && flex.Kills.Most == 0 && flex.Finished.Least == jobs},
+		{fmt.Sprintf("memory was short enough for FLEX to suspend and to swap: %.2f jobs stood still on average, with up to %s in swap.",
+			flex.Suspended.Median, wholeMiB(flex.Swapped)),
+			flex.Suspended.Least > 0 && flex.Swapped > 0},
 	}
 	words := "FLEX ends %.2f times as fast as containers of the peak: it ran %.2f jobs at once, they %.2f"
 	if flex.Rounds > 1 && !flex.Makespan.Clearly(peak.Makespan) && !peak.Makespan.Clearly(flex.Makespan) {

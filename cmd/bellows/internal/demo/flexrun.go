@@ -140,6 +140,17 @@ func (r *FlexRun) Suspended() float64 {
 	return r.over(func(s *sample) float64 { return r.count(s, true) })
 }
 
+// standstill is for how long a job was suspended, all times together.
+func (r *FlexRun) standstill(job cluster.JobID) time.Duration {
+	share := r.over(func(s *sample) float64 {
+		if slices.ContainsFunc(s.containers, func(c held) bool { return c.suspended && c.id.Task.Job == job }) {
+			return 1
+		}
+		return 0
+	})
+	return time.Duration(share * float64(r.Makespan()))
+}
+
 func (r *FlexRun) count(s *sample, suspended bool) float64 {
 	n := 0
 	for _, c := range s.containers {
@@ -341,17 +352,10 @@ func (f *flexInProgress) sample(ctx context.Context) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		s := sample{at: time.Since(f.begun)}
+		s := sample{at: time.Since(f.begun), containers: hold(f.machine.agent.Readings())}
 		swapped := resource.Amount(0)
-		for id, r := range f.machine.agent.Readings() {
-			h := held{id: id, suspended: r.State == "suspended"}
-			for to, from := range map[*resource.Amount]*int64{&h.anonymous: r.Anonymous, &h.swap: r.Swap, &h.limit: r.Limit} {
-				if from != nil {
-					*to = resource.Amount(*from)
-				}
-			}
+		for _, h := range s.containers {
 			swapped += h.swap
-			s.containers = append(s.containers, h)
 		}
 		f.run.samples = append(f.run.samples, s)
 		f.run.Swapped = max(f.run.Swapped, swapped)
@@ -361,4 +365,21 @@ func (f *flexInProgress) sample(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// hold is what containers hold. Those whose programs have not begun, for want of memory, are none yet.
+func hold(readings map[cluster.ContainerID]cluster.Reading) (all []held) {
+	for id, r := range readings {
+		if r.State == "waiting" {
+			continue
+		}
+		h := held{id: id, suspended: r.State == "suspended"}
+		for to, from := range map[*resource.Amount]*int64{&h.anonymous: r.Anonymous, &h.swap: r.Swap, &h.limit: r.Limit} {
+			if from != nil {
+				*to = resource.Amount(*from)
+			}
+		}
+		all = append(all, h)
+	}
+	return all
 }

@@ -17,14 +17,15 @@ const (
 	flexHigh    = 46 // of a row's memory
 	flexRowHigh = flexHigh + 14
 	flexLeft    = 132
+	flexStill   = 4 // of the bar above a suspended container
 )
 
 const flexStyle = `
-  .swap { fill: #d55e00; fill-opacity: 0.45 } .held { fill: #0072b2; fill-opacity: 0.75 } .stream { fill: #009e73; fill-opacity: 0.75 }
+  .swap { fill: #eb9f66 } .held { fill: #3f95c6 } .stream { fill: #3fb594 }
   .limit { fill: none; stroke: #1f2328; stroke-width: 1.2 }
-  .suspended { fill: #c79a00; fill-opacity: 0.28 }
+  .suspended { fill: #f5e3a3 } .still { fill: #c79a00 }
   .waits { stroke: #8c959f; stroke-width: 1.5; stroke-dasharray: 1 3 }
-  @media (prefers-color-scheme: dark) { .limit { stroke: #e6edf3 } .held { fill: #4aa3df } .swap { fill: #f0945a } }
+  @media (prefers-color-scheme: dark) { .limit { stroke: #e6edf3 } .suspended { fill: #4d431c } }
 `
 
 // WriteFlexSVG draws the memory of each container over time, of the FLEX run whose makespan is the median.
@@ -90,8 +91,8 @@ func (p *flexPicture) draw() {
 // head says what the picture shows and what the colours mean.
 func (p *flexPicture) head() {
 	p.text(20, 28, "title", "start", fmt.Sprintf("%d programs in FLEX containers share %s with short REGULAR jobs", len(p.run.Jobs), resource.FormatMemory(p.node)))
-	p.text(20, 48, "quiet", "start", fmt.Sprintf("A real run, sampled 10 times a second: %d of %d finished, %d killed, makespan %.1f s. The row of the node is %s high, others %s.",
-		p.run.Finished(), len(p.run.Jobs), p.run.Kills(), p.run.Makespan().Seconds(), resource.FormatMemory(p.node), resource.FormatMemory(p.most/resource.MiB*resource.MiB)))
+	p.text(20, 48, "quiet", "start", fmt.Sprintf("A real run: %d of %d finished, %d killed, makespan %.1f s. The row of the node is %s high, others %s. Times are from submission to end.",
+		p.run.Finished(), len(p.run.Jobs), p.run.Kills(), p.run.Makespan().Seconds(), resource.FormatMemory(p.node), wholeMiB(p.most)))
 	x := 20.0
 	for _, e := range []struct{ class, label string }{{"held", "in memory"}, {"swap", "in swap"}, {"suspended", "suspended"}, {"limit", "limit"}, {"waits", "waits to start"}, {"stream", "short REGULAR jobs, all together"}} {
 		switch e.class {
@@ -100,16 +101,22 @@ func (p *flexPicture) head() {
 		default:
 			p.f(`<rect x="%.1f" y="66" width="20" height="12" class="%s"/>`, x, e.class)
 		}
+		if e.class == "suspended" {
+			p.f(`<rect x="%.1f" y="66" width="20" height="%d" class="still"/>`, x, flexStill)
+		}
 		p.text(x+26, 76, "", "start", e.label)
 		x += 52 + 6.6*float64(len(e.label))
 	}
 }
 
 // ground draws the empty plot of a row, and returns its bottom.
-func (p *flexPicture) ground(y float64, name, note string) (bottom float64) {
+func (p *flexPicture) ground(y float64, name string, notes ...string) (bottom float64) {
 	bottom = y + flexHigh
-	p.text(20, y+20, "name", "start", name)
-	p.text(20, y+36, "quiet small", "start", note)
+	line := y + 20 - 7*float64(len(notes)-1)
+	p.text(20, line, "name", "start", name)
+	for i, note := range notes {
+		p.text(20, line+16+14*float64(i), "quiet small", "start", note)
+	}
 	p.f(`<rect x="%d" y="%.1f" width="%d" height="%d" class="plot"/>`, flexLeft, y, plotRight-flexLeft, flexHigh)
 	for t := p.step; t < p.until; t += p.step {
 		p.line(p.at(t), y, p.at(t), bottom, "grid")
@@ -136,13 +143,18 @@ func (p *flexPicture) together(y float64) {
 
 // container draws the row of one job.
 func (p *flexPicture) container(y float64, j *FlexJob) {
-	bottom := p.ground(y, j.Name, fmt.Sprintf("%.1f s", (j.Ended-j.Submitted).Seconds()))
-	var stopped, memory, swapped, limit strings.Builder
+	notes := []string{fmt.Sprintf("%.1f s", (j.Ended - j.Submitted).Seconds())}
+	if still := p.run.standstill(j.ID); still > 0 {
+		notes = append(notes, fmt.Sprintf("%.1f s suspended", still.Seconds()))
+	}
+	bottom := p.ground(y, j.Name, notes...)
+	var stopped, still, memory, swapped, limit strings.Builder
 	scale := flexHigh / float64(p.most)
 	p.each(func(c *held) bool { return c.id.Task.Job == j.ID }, func(from, to float64, all []held) {
 		c := &all[0]
 		if c.suspended {
-			fmt.Fprintf(&stopped, "M%.1f %.1fV%.1fH%.1fV%.1fZ", from, bottom, bottom-flexHigh, to, bottom)
+			fmt.Fprintf(&stopped, "M%.1f %.1fV%.1fH%.1fV%.1fZ", from, bottom, y, to, bottom)
+			fmt.Fprintf(&still, "M%.1f %.1fV%.1fH%.1fV%.1fZ", from, y+flexStill, y, to, y+flexStill)
 		}
 		inMemory := bottom - scale*float64(c.anonymous)
 		fmt.Fprintf(&memory, "M%.1f %.1fV%.1fH%.1fV%.1fZ", from, bottom, inMemory, to, bottom)
@@ -154,7 +166,7 @@ func (p *flexPicture) container(y float64, j *FlexJob) {
 	for _, path := range []struct {
 		class string
 		d     *strings.Builder
-	}{{"suspended", &stopped}, {"held", &memory}, {"swap", &swapped}, {"limit", &limit}} {
+	}{{"suspended", &stopped}, {"still", &still}, {"held", &memory}, {"swap", &swapped}, {"limit", &limit}} {
 		if path.d.Len() > 0 {
 			p.f(`<path class="%s" d="%s"/>`, path.class, path.d.String())
 		}
