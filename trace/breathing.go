@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -31,6 +32,9 @@ func (j *Job) checkBreathing(stage int) (field string, err error) {
 		return "heartbeat_timeout", fmt.Errorf("heartbeat_timeout %v: must be at least %v, since what is suspended is silent for a while", s.HeartbeatTimeout, LeastHeartbeatTimeout)
 	}
 	if err := c.CheckRuntime(); err != nil {
+		if slices.Equal(c.Args[:min(2, len(c.Args))], []string{"sh", "-c"}) {
+			err = fmt.Errorf("%w (a command that is one text is for the shell: write a list)", err)
+		}
 		return "runtime", err
 	}
 	switch {
