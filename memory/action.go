@@ -78,6 +78,7 @@ const (
 	Found                       // it was found so
 	RoomToSpare                 // A: memory the node has left, bytes
 	BelowLeast                  // A: its limit, bytes; B: the least that it may run with, bytes
+	RegularWaits                // A: memory asked for, bytes; B: memory kept for REGULAR containers that were refused, bytes
 	numReasons
 )
 

@@ -5,6 +5,7 @@ import "github.com/bellows-rm/bellows/resource"
 // round is what is still to be given in one step.
 type round struct {
 	left   resource.Amount // free now
+	kept   resource.Amount // of that and what comes free, for REGULAR containers that were refused
 	coming resource.Amount // about to be freed, and promised to nobody
 	before resource.Amount // what those that were passed hold and never touched
 	growth resource.Amount // what those of them that run are likely to need next
@@ -20,7 +21,7 @@ const mostTries = 16
 // swap device: one at a time is brought back from it, so that the first runs as soon as it can.
 func (m *Manager) serveInOrder() {
 	m.sumBehind()
-	r := round{left: m.left(), coming: m.comingFree(), paging: m.paging()}
+	r := round{left: m.unkept(), kept: m.claimed(), coming: m.comingFree(), paging: m.paging()}
 	runs, wanted := false, false
 	for _, c := range m.ordered {
 		if !c.flex() {
@@ -37,19 +38,24 @@ func (m *Manager) serveInOrder() {
 		if !c.idle(m.now) || c.suspended && r.paging {
 			continue
 		}
-		served, freed := m.serve(c, &r, firstToRun)
-		if !served && firstToWant && r.coming == 0 && (c.place.turn > 0 && firstToRun || !m.willEnd(c)) {
+		kept := r.kept
+		if firstToWant {
+			kept = m.keptFrom(c)
+		}
+		served, freed := m.serve(c, &r, kept, firstToRun)
+		// While something is kept from it for claims, it waits until those are met.
+		if !served && firstToWant && kept == 0 && r.coming == 0 && (c.place.turn > 0 && firstToRun || !m.willEnd(c)) {
 			m.makeDo(c, r.left, freed)
 			r.left = 0
 		}
 	}
 }
 
-// serve gives c all that it lacks, now or when it has come free, if that can be had. freed is what others could give.
-func (m *Manager) serve(c *container, r *round, firstToRun bool) (served bool, freed resource.Amount) {
-	kept := resource.Amount(0)
+// serve gives c all that it lacks, now or when it has come free, if that can be had beside what is kept from it. freed is
+// what others could give.
+func (m *Manager) serve(c *container, r *round, kept resource.Amount, firstToRun bool) (served bool, freed resource.Amount) {
 	if c.suspended {
-		kept = r.growth // lest it is taken again
+		kept += r.growth // lest it is taken again
 	}
 	least := min(c.lacks()+c.least(), c.Max-c.limit)
 	most := min(c.lacks()+resource.Amount(m.p.PuffRatio*float64(c.limit)), c.Max-c.limit)

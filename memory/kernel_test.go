@@ -423,7 +423,7 @@ func (k *kernel) carryOut(a Action) {
 
 // checkKill holds that nothing is killed for another that fits beside the least memory of all: swap would have done.
 func (k *kernel) checkKill(a Action) {
-	if !k.p.KillSparingly || k.faults != nil {
+	if !k.p.KillSparingly || k.faults != nil || k.budget < k.swap {
 		return
 	}
 	if a.Reason.Code != Exhausted {

@@ -21,7 +21,7 @@ type Manager struct {
 	acting     map[ActionID]*container // by actions under way, or given up
 	ordered    []*container            // by rank, then ID, unless unsorted
 	unsorted   bool
-	requests   []Request
+	requests   []request    // in the order in which they asked first
 	wanting    []*container // of the present step, as are gifts
 	gifts      []gift
 	actions    []Action
@@ -48,7 +48,7 @@ type Input struct {
 	// Changed envelopes replace those of containers that are here.
 	Changed []Envelope
 	// Requests for containers that are to start: each is answered by Admit or Refuse. An admitted one counts from then on
-	// as started with its least memory.
+	// as started with its least memory. One that is refused may ask again; see Parameters.ClaimFor.
 	Requests []Request
 }
 
@@ -108,7 +108,7 @@ func (m *Manager) takeIn(in Input) {
 			c.observe(m.now, &in.Readings[i], m.p.Hold)
 		}
 	}
-	m.requests = append(m.requests, in.Requests...)
+	m.takeRequests(in.Requests)
 	m.sort()
 }
 
@@ -168,7 +168,7 @@ func (m *Manager) remove(ended []cluster.ContainerID) {
 			delete(m.containers, id)
 		}
 	}
-	m.requests = slices.DeleteFunc(m.requests, func(r Request) bool { return slices.Contains(ended, r.Container) })
+	m.requests = slices.DeleteFunc(m.requests, func(r request) bool { return slices.Contains(ended, r.Container) })
 	m.ordered = slices.DeleteFunc(m.ordered, func(c *container) bool { return m.containers[c.Container] != c })
 }
 
@@ -248,7 +248,7 @@ func (m *Manager) insist() {
 	}
 }
 
-// expire gives up actions that the kernel does not finish: what they should have brought is decided anew.
+// expire gives up actions that the kernel does not finish, for what they should have brought is decided anew, and claims.
 func (m *Manager) expire() {
 	for _, c := range m.ordered {
 		if c.pending != nil && m.now.Sub(c.pending.asked) >= m.p.ActionTimeout {
@@ -256,6 +256,7 @@ func (m *Manager) expire() {
 			m.finish(c, true)
 		}
 	}
+	m.dropClaims()
 }
 
 // ask orders an action and notes what will be so when it is done.
@@ -306,13 +307,12 @@ func (m *Manager) Allocated() resource.Amount {
 	return a
 }
 
-// left is what may still be puffed: nothing of what a container that is to start waits for.
-func (m *Manager) left() resource.Amount {
-	left := resource.Amount(m.p.Stop*float64(m.node.Memory)) - m.Allocated()
-	if len(m.requests) > 0 {
-		left -= m.requests[0].Min
-	}
-	return left
+// left is what may still be puffed: nothing of what containers that are to start wait for.
+func (m *Manager) left() resource.Amount { return m.unkept() - m.claimed() }
+
+// unkept is what is left with what is kept for claims.
+func (m *Manager) unkept() resource.Amount {
+	return resource.Amount(m.p.Stop*float64(m.node.Memory)) - m.node.Memory + m.free()
 }
 
 // settled reports whether c may be suspended or resumed again.
@@ -478,6 +478,11 @@ func (m *Manager) Next() timeline.Time {
 		if c.wants() {
 			at(m.lastPuff.Add(m.p.Interval))
 			at(c.shortSince.Add(m.p.KillPatience))
+		}
+	}
+	for i := range m.requests {
+		if r := &m.requests[i]; r.claim {
+			at(r.asked.Add(m.p.ClaimFor))
 		}
 	}
 	return next

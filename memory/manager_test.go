@@ -218,6 +218,16 @@ func TestOutlook(t *testing.T) {
 	if _, ok := m.Outlook(id(1)); ok {
 		t.Fatal("what runs is to be resumed")
 	}
+	regular := Request{Envelope{Container: id(9), Class: cluster.Regular, Min: 500, Max: 500, Rank: 9}}
+	in := Input{Node: &NodeReading{Memory: 1000}, Requests: []Request{regular}}
+	expect(t, "no swap", m.Step(at(2), in), "refuse 9")
+	if got, ok := m.Outlook(id(2)); ok {
+		t.Fatalf("resumed at %v, but a claim comes first", time.Duration(got))
+	}
+	m.Step(at(8), Input{})
+	if got, ok := m.Outlook(id(2)); !ok || got != at(30) {
+		t.Fatalf("without the claim resumed at %v %v, want 30s", time.Duration(got), ok)
+	}
 }
 
 func TestParametersOutOfRange(t *testing.T) {

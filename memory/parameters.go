@@ -72,6 +72,10 @@ type Parameters struct {
 	Breath      time.Duration
 	// ActionTimeout is how long the kernel may take for one action before the next step is taken.
 	ActionTimeout time.Duration
+	// ClaimFor is how long what is free, or comes free, is kept for a REGULAR container that was refused, if it does not ask
+	// again: neither growth nor containers of class FLEX get it, but see keptFrom. It must be longer than the time between two
+	// askings. 0: nothing is kept.
+	ClaimFor time.Duration
 	// RetryAfter is how long a container that could not be shrunk, suspended or resumed is left alone; twice as long each
 	// time, up to 64 times. Others give instead.
 	RetryAfter time.Duration
@@ -124,6 +128,7 @@ func Default() Parameters {
 	p.Tolerance = 2 // of its job's duration; then it has time to end
 	p.Squeeze = 0.1
 	p.Settle = 500 * time.Millisecond
+	p.ClaimFor = 5 * time.Second // it asks again every second
 	p.BreathEvery = 0.25
 	p.Breath = 5 * time.Second
 	return p
@@ -156,6 +161,7 @@ func (p *Parameters) Check() error {
 	}{
 		{"interval", p.Interval}, {"hold", p.Hold}, {"longest suspension", p.LongestSuspension},
 		{"kill patience", p.KillPatience}, {"settle", p.Settle}, {"breath", p.Breath},
+		{"claim for", p.ClaimFor},
 	}
 	for _, t := range times {
 		if t.value < 0 {

@@ -75,23 +75,26 @@ func (m *Manager) puffAhead() {
 	if m.p.Ahead <= 0 && m.p.Lend <= 0 {
 		return
 	}
-	left, lends := m.left(), m.p.Lend > 0 && m.firstShort() == nil
+	unkept, kept, short := m.unkept(), m.claimed(), m.firstShort() != nil
 	for _, c := range m.ordered {
 		if !c.flex() || !c.read || c.wants() || c.suspended || !c.idle(m.now) || c.limit >= c.Max {
 			continue
 		}
-		why := Reason{Code: NearLimit, A: int64(c.anonymous), B: int64(c.limit)}
-		near := resource.Amount((1 - m.p.Ahead) * float64(c.limit))
+		left := unkept - kept
+		near, plenty := m.p.Ahead > 0 && c.anonymous >= resource.Amount((1-m.p.Ahead)*float64(c.limit)), left
+		if near && !short {
+			plenty = unkept - m.keptFrom(c)
+		}
 		// What is left must be worth more than this one growth: others may be out of memory any moment.
-		if m.p.Ahead > 0 && c.anonymous >= near && left > c.limit {
-			left -= m.grow(c, m.p.AheadRatio, left, why)
+		if near && plenty > c.limit {
+			unkept -= m.grow(c, m.p.AheadRatio, plenty, Reason{Code: NearLimit, A: int64(c.anonymous), B: int64(c.limit)})
 			c.lastShort, c.everShort = m.now, true
-		} else if spare := max(0, c.limit-c.demand()); lends && spare < m.lent(left+spare)/2 {
+		} else if spare := max(0, c.limit-c.demand()); m.p.Lend > 0 && !short && spare < m.lent(left+spare)/2 {
 			more := min(m.lent(left+spare)-spare, c.Max-c.limit)
 			if more > c.least() {
 				m.ask(Grow, c, c.limit+more, Reason{Code: RoomToSpare, A: int64(left)})
 				c.lastShort, c.everShort = m.now, true
-				left -= more
+				unkept -= more
 			}
 		}
 	}
@@ -171,15 +174,15 @@ func (m *Manager) willEnd(first *container) bool {
 	return false
 }
 
-// wouldHelp reports whether first could get what it lacks from those that come after it.
+// wouldHelp reports whether first could get what it lacks from those that come after it, beside the claims that would be met.
 func (m *Manager) wouldHelp(first *container) bool {
-	could := m.left()
+	could := m.unkept()
 	for _, c := range m.ordered {
 		if c.flex() && byRank(c, first) > 0 {
 			could += c.room()
 		}
 	}
-	return could >= first.lacks()
+	return could-metBy(m.requests, could) >= first.lacks()
 }
 
 // comingFree is what the kernel is about to free.

@@ -48,6 +48,8 @@ func (r Reason) Words() string {
 		return fmt.Sprintf("nobody was out of memory, and the node had %s left", bytes(r.A))
 	case BelowLeast:
 		return fmt.Sprintf("may hold %s, and must not run with less than %s", bytes(r.A), bytes(r.B))
+	case RegularWaits:
+		return fmt.Sprintf("needs %s, and %s are kept for REGULAR containers that wait", bytes(r.A), bytes(r.B))
 	case Found:
 		return "it was found like that"
 	case OthersWait:

@@ -7,52 +7,71 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// serveRequests admits containers that are to start, in the order in which they were asked for, and reclaims memory for
-// those that do not fit (section 4.3.1, Reclaim; lazily: only now).
+// serveRequests admits containers that are to start, in the order in which they asked first, and reclaims memory for those
+// that do not fit (section 4.3.1, Reclaim; lazily: only now).
 func (m *Manager) serveRequests() {
 	short := m.firstShort()
 	free := m.node.Memory - m.Allocated()
-	for len(m.requests) > 0 {
-		r := &m.requests[0]
-		if r.Class == cluster.Flex && short != nil && m.p.ReclaimFirst {
-			m.answer(Refuse, r.Container, Reason{Code: OthersWait, A: int64(r.Min), B: int64(short.Rank)})
-			m.requests = slices.Delete(m.requests, 0, 1)
+	for i := 0; i < len(m.requests); {
+		r := &m.requests[i]
+		if r.claim {
+			i++
 			continue
 		}
-		if r.Min <= free {
-			m.answer(Admit, r.Container, Reason{Code: Free, A: int64(r.Min)})
+		answer, why := m.consider(r, free, m.requests[:i], short)
+		switch answer {
+		case Admit:
+			m.answer(Admit, r.Container, why)
 			m.add(&Started{Envelope: r.Envelope})
 			free -= r.Min
-			m.requests = slices.Delete(m.requests, 0, 1)
-			continue
+			m.requests = slices.Delete(m.requests, i, i+1)
+		case Refuse:
+			if m.refuse(i, why) {
+				i++
+			}
+		default:
+			i = len(m.requests) // what it lacks is coming free
 		}
-		if m.p.Uncoordinated {
-			m.answer(Refuse, r.Container, Reason{Code: NoFlexLeft, A: int64(r.Min), B: int64(max(0, free))})
-			m.requests = slices.Delete(m.requests, 0, 1)
-			continue
-		}
-		m.sort()
-		need := r.Min - free - m.comingFree()
-		if need <= 0 {
-			break // under way
-		}
-		why, possible := m.couldGive(r, need)
-		if !possible && m.comingFree() == 0 && !m.busyFlex(r) {
-			m.answer(Refuse, r.Container, why)
-			m.requests = slices.Delete(m.requests, 0, 1)
-			continue
-		}
-		if possible {
-			m.accept(Reason{Code: NeededByOther, A: int64(r.Min)})
-		}
-		break
 	}
 	m.sort()
 }
 
+// consider says what to answer to a request; nothing, and why has no meaning, if that will be known when the kernel has done
+// what it is doing. A claim that what is free would meet comes before it; a FLEX one comes after all claims.
+func (m *Manager) consider(r *request, free resource.Amount, before []request, short *container) (answer ActionKind, why Reason) {
+	kept := metBy(before, free)
+	if r.Class == cluster.Flex {
+		if short != nil && m.p.ReclaimFirst {
+			return Refuse, Reason{Code: OthersWait, A: int64(r.Min), B: int64(short.Rank)}
+		}
+		if kept = metBy(before, m.node.Memory); kept > 0 && r.Min > free-kept {
+			return Refuse, Reason{Code: RegularWaits, A: int64(r.Min), B: int64(kept)}
+		}
+	}
+	if free -= kept; r.Min <= free {
+		return Admit, Reason{Code: Free, A: int64(r.Min)}
+	}
+	if m.p.Uncoordinated {
+		return Refuse, Reason{Code: NoFlexLeft, A: int64(r.Min), B: int64(max(0, free))}
+	}
+	m.sort()
+	need := r.Min - free - m.comingFree()
+	if need <= 0 {
+		return 0, Reason{}
+	}
+	why, possible := m.couldGive(r, need)
+	if !possible && m.comingFree() == 0 && !m.busyFlex(r) {
+		return Refuse, why
+	}
+	if possible {
+		m.accept(Reason{Code: NeededByOther, A: int64(r.Min)})
+	}
+	return 0, Reason{}
+}
+
 // mayTake says what may be taken for a container that is to start. A FLEX one does not make others swap: that would be
 // meaningless (section 4.3.2).
-func (m *Manager) mayTake(r *Request) reach {
+func (m *Manager) mayTake(r *request) reach {
 	switch {
 	case r.Class != cluster.Flex:
 		return runningToo
@@ -86,7 +105,7 @@ func (m *Manager) firstShort() *container {
 
 // busyFlex reports whether a container that could give is in the middle of an action. What it can give is known when that is
 // over, at the latest when its time is; until then nothing grows.
-func (m *Manager) busyFlex(r *Request) bool {
+func (m *Manager) busyFlex(r *request) bool {
 	for _, c := range m.ordered {
 		if r.Class != cluster.Flex && c.flex() && c.pending != nil && c.room() > c.Min {
 			return true
@@ -96,7 +115,7 @@ func (m *Manager) busyFlex(r *Request) bool {
 }
 
 // couldGive collects so much from FLEX containers and reports whether they could give it.
-func (m *Manager) couldGive(r *Request, need resource.Amount) (why Reason, possible bool) {
+func (m *Manager) couldGive(r *request, need resource.Amount) (why Reason, possible bool) {
 	far := m.mayTake(r)
 	if m.collect(need, nil, far) >= need {
 		return Reason{}, true

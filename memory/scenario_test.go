@@ -150,6 +150,8 @@ func parseManager(title string) (Parameters, error) {
 			p.LongestSuspension = d
 		case "hold":
 			p.Hold = d
+		case "claim-for":
+			p.ClaimFor = d
 		default:
 			return p, fmt.Errorf("manager setting %s: there is none", key)
 		}

@@ -27,7 +27,7 @@ const (
 	// programs that were busy stand still a few ms later (measured on Linux 6.18).
 	orderTime = time.Millisecond
 	// askAgain is how long a container that could not have its memory waits at least until it asks again. It does when
-	// something has changed on its node.
+	// something has changed on its node, and before its claim to what comes free would end.
 	askAgain = time.Second
 	// pagingLook is how often a container that runs and swaps is looked at, whatever Flex.Look.
 	pagingLook = time.Second

@@ -107,6 +107,28 @@ func TestRegularTakesFromFlex(t *testing.T) {
 	}
 }
 
+// What a REGULAR container waits for comes free in two pieces, and hardly anything may go to swap: with a claim it has them
+// before a FLEX container grows, and without it waits for the end of that.
+func TestClaimComesBeforeGrowth(t *testing.T) {
+	waits := func(claimFor time.Duration) time.Duration {
+		flex, one := flexJob(1, 2, 12, 12, 12, 17, 17, 17, 17, 17, 17), flexJob(2, 6, 6, 6, 6, 6)
+		other, regular := flexJob(3, 4, 4, 4, 4, 4, 4), flexJob(4, 10, 10)
+		one.Class, other.Class, regular.Class = cluster.Regular, cluster.Regular, cluster.Regular
+		regular.Submitted = timeline.Seconds(60)
+		m := memory.Default()
+		m.ClaimFor = claimFor
+		c := Config{Nodes: Uniform(1, resource.Of(4*resource.Core, 22*testGB)), Machine: swapping(), Flex: Flex{Manager: m}}
+		c.Machine.Swap = testGB / 10
+		return runFlex(t, c, flex, one, other, regular).Jobs[3].WaitedForMemory
+	}
+	if with := waits(memory.Default().ClaimFor); with < 4*time.Minute || with > 4*time.Minute+2*time.Second {
+		t.Errorf("it waits for %v, and for nobody but those that end after 4 and 5 minutes", with)
+	}
+	if without := waits(0); without < 8*time.Minute {
+		t.Errorf("without claims it waits for %v, before the end of the FLEX job", without)
+	}
+}
+
 // While a FLEX container gives its memory to a REGULAR one that waits for it, their node is lost, or the one that waits is
 // cancelled: nothing stays behind.
 func TestEndInTheMiddleOfAnOrder(t *testing.T) {
