@@ -154,7 +154,11 @@ func (b *bench) next(kind cluster.EventKind) cluster.Event {
 			return e
 		}
 	}
-	timeout := time.After(20 * time.Second)
+	most := 20 * time.Second
+	if slow() {
+		most *= 3
+	}
+	timeout := time.After(most)
 	for {
 		select {
 		case e := <-b.Events():

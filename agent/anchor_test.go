@@ -26,7 +26,7 @@ func TestAnchor(t *testing.T) {
 	g := b.containers[o.Container].group
 	limit := func(mib int64) {
 		// The kernel may find it busy: then it keeps what it had.
-		_ = g.Apply(t.Context(), cgroup.Limits{MemoryBytes: cgroup.At(mib << 20)})
+		_ = setMemory(t.Context(), g, resource.Amount(mib)*resource.MiB)
 	}
 	from := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", from)
@@ -42,9 +42,7 @@ func TestAnchor(t *testing.T) {
 		} else if err != nil {
 			b.openGate(gate, 1) // says how it ended
 		}
-		if _, err := g.PageOut(t.Context(), all); errors.Is(err, cgroup.ErrUnsupported) {
-			t.Skip(err)
-		}
+		_, _ = g.PageOut(t.Context(), all) // An ordinary user may not; then lowering the limit does it.
 		limit(32)
 		if err := g.Thaw(t.Context()); err != nil {
 			t.Fatal(err)

@@ -98,7 +98,8 @@ func (a *Agent) prefetch(ctx context.Context, g *cgroup.Group, limit resource.Am
 }
 
 // shrink lowers the limit, never raises it. What must go to swap goes in large pieces, while the programs stand still;
-// lowering the limit is quick then. If the kernel cannot keep so low a limit, as much as it can is won.
+// lowering the limit is quick then. If the kernel cannot keep so low a limit, or not in time for programs with heartbeats to
+// send, as much as it can is won.
 func (a *Agent) shrink(ctx context.Context, c *container, e memory.Envelope, act memory.Action) error {
 	if act.Suspended {
 		// First, whatever else there is to do: the limit may be too low for programs that run.
@@ -110,23 +111,40 @@ func (a *Agent) shrink(ctx context.Context, c *container, e memory.Envelope, act
 	if err != nil {
 		return err
 	}
-	if limit, ok := r.MemoryLimitBytes.Get(); ok && limit > int64(act.Limit) {
-		if r.AnonBytes.Or(0) > int64(act.Limit) {
-			err = a.pushOut(ctx, c, act.Limit)
-		}
-		if err == nil {
-			err = a.lower(ctx, c, act.Limit)
-		}
-		if err != nil {
-			settleFor(ctx, c.group, limit)
-		}
+	limit, bounded := r.MemoryLimitBytes.Get()
+	if bounded && limit > int64(act.Limit) {
+		err = a.takeDown(ctx, c, e, act.Limit, r.AnonBytes.Or(0) > int64(act.Limit))
+	}
+	if err != nil && e.HeartbeatTimeout == 0 {
+		settleFor(ctx, c.group, limit)
 	}
 	// Whatever became of it, its programs stand still or run as the manager believes.
 	back := context.WithoutCancel(ctx)
 	if act.Suspended {
-		return errors.Join(err, a.suspend(back, c, e))
+		err = errors.Join(err, a.suspend(back, c, e))
+	} else {
+		err = errors.Join(err, a.resume(back, c))
 	}
-	return errors.Join(err, a.resume(back, c))
+	if err != nil && e.HeartbeatTimeout > 0 { // which come first
+		settleFor(ctx, c.group, limit)
+	}
+	return err
+}
+
+// takeDown lowers the limit, after pushing out what is held above it. Programs with heartbeats to send stand still for a quarter
+// of their time-out at most: as much may have passed before, in suspension.
+func (a *Agent) takeDown(ctx context.Context, c *container, e memory.Envelope, limit resource.Amount, push bool) error {
+	if e.HeartbeatTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, e.HeartbeatTimeout/4)
+		defer cancel()
+	}
+	if push {
+		if err := a.pushOut(ctx, c, limit); err != nil {
+			return err
+		}
+	}
+	return a.lower(ctx, c, limit)
 }
 
 // lower sets a limit below usage. The kernel gives up when pages are being written to or on their way to the disk: then the
@@ -203,7 +221,7 @@ func (a *Agent) pushOut(ctx context.Context, c *container, limit resource.Amount
 	})
 	close(written)
 	behind.Wait()
-	return nil
+	return ctx.Err()
 }
 
 // squeeze lowers usage to so much, and on version 1 the limit, if the kernel can. Version 2 would kill if it could not.

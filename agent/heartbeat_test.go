@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/internal/testswap"
+	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -86,4 +90,52 @@ func heartbeats(t *testing.T, path string) (beats []time.Time) {
 		}
 	}
 	return beats
+}
+
+// TestShrinkLeavesTimeForHeartbeats takes memory from a program with heartbeats to send, for which it may stand still for too short
+// a time: it does so in several goes, and does not stand still afterwards.
+func TestShrinkLeavesTimeForHeartbeats(t *testing.T) {
+	testswap.Need(t, 512<<20)
+	b := newBench(t)
+	const size = 320
+	gate := filepath.Join(t.TempDir(), "gate")
+	o := breathing(b.order(os.Args[0], "pattern", fmt.Sprint(size), gate), (size+32)*resource.MiB, (size+32)*resource.MiB) // the agent leaves it alone
+	b.Apply([]cluster.Order{o})
+	b.next(cluster.DecisionDone)
+	b.until("all of it", o.Container, func(r cluster.Reading) bool { return *r.Anonymous > size<<20 })
+	c := b.containers[o.Container]
+	if _, ok := c.group.Has(cgroup.CPU); !ok {
+		t.Skip("needs a bound on CPU time")
+	}
+	e := envelope(c.spec)
+	e.HeartbeatTimeout = 400 * time.Millisecond
+	if slow() {
+		e.HeartbeatTimeout *= 10
+	}
+	goes := 0
+	for done := false; !done; goes++ {
+		if goes == 200 {
+			t.Fatalf("after %d goes the limit is %d MiB", goes, c.group.MemoryLimit().Or(0)>>20)
+		}
+		before := c.group.MemoryLimit().Or(0)
+		err := b.shrink(t.Context(), c, e, memory.Action{Kind: memory.Shrink, Limit: 32 * resource.MiB, Suspended: true})
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, cgroup.ErrBusy) {
+			t.Fatal(err)
+		}
+		if c.group.ToldToFreeze() {
+			t.Fatalf("after go %d it stands still", goes)
+		}
+		if limit := c.group.MemoryLimit().Or(0); limit > before {
+			t.Errorf("go %d raised the limit from %d to %d bytes", goes, before, limit)
+		}
+		done = err == nil
+	}
+	t.Logf("%d goes", goes)
+	if err := b.resume(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.group.RaiseMemory((size + 32) << 20); err != nil {
+		t.Fatal(err)
+	}
+	b.openGate(gate, 1)
 }
