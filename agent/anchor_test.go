@@ -32,7 +32,11 @@ func TestAnchor(t *testing.T) {
 	t.Logf("seed %d", from)
 	r := rand.New(rand.NewPCG(from, 0))
 	all := func(int64) bool { return true }
-	for end := time.Now().Add(12 * time.Second); time.Now().Before(end); time.Sleep(time.Duration(r.Int64N(int64(1500 * time.Millisecond)))) {
+	long := 12 * time.Second
+	if slow() {
+		long /= 2
+	}
+	for end := time.Now().Add(long); time.Now().Before(end); time.Sleep(time.Duration(r.Int64N(int64(1500 * time.Millisecond)))) {
 		if r.IntN(2) == 0 {
 			limit([]int64{40, 52, 64, 96}[r.IntN(4)])
 			continue

@@ -97,12 +97,15 @@ func heartbeats(t *testing.T, path string) (beats []time.Time) {
 func TestShrinkLeavesTimeForHeartbeats(t *testing.T) {
 	testswap.Need(t, 512<<20)
 	b := newBench(t)
-	const size = 320
+	size := resource.Amount(320)
+	if slow() {
+		size = 128
+	}
 	gate := filepath.Join(t.TempDir(), "gate")
-	o := breathing(b.order(os.Args[0], "pattern", fmt.Sprint(size), gate), (size+32)*resource.MiB, (size+32)*resource.MiB) // the agent leaves it alone
+	o := breathing(b.order(os.Args[0], "pattern", fmt.Sprint(int64(size)), gate), (size+32)*resource.MiB, (size+32)*resource.MiB) // the agent leaves it alone
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
-	b.until("all of it", o.Container, func(r cluster.Reading) bool { return *r.Anonymous > size<<20 })
+	b.until("all of it", o.Container, func(r cluster.Reading) bool { return *r.Anonymous > int64(size)<<20 })
 	c := b.containers[o.Container]
 	if _, ok := c.group.Has(cgroup.CPU); !ok {
 		t.Skip("needs a bound on CPU time")
@@ -134,7 +137,7 @@ func TestShrinkLeavesTimeForHeartbeats(t *testing.T) {
 	if err := b.resume(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.group.RaiseMemory((size + 32) << 20); err != nil {
+	if _, err := c.group.RaiseMemory(int64(size+32) << 20); err != nil {
 		t.Fatal(err)
 	}
 	b.openGate(gate, 1)
