@@ -57,7 +57,7 @@ func daemon(dir string) {
 }
 
 // pattern fills so many MiB with numbers of its own, changes between all of them and a quarter, and checks them whenever it
-// passes by, until the gate opens. Its exit code is 0 only if nothing was ever lost.
+// passes by, until the gate opens; it says when they are full. Its exit code is 0 only if nothing was ever lost.
 func pattern(size, gate string) {
 	var mib int
 	fmt.Sscan(size, &mib)
@@ -66,6 +66,7 @@ func pattern(size, gate string) {
 	for i := 0; i < len(block); i += page {
 		block[i] = uint64(i) * 2654435761
 	}
+	fmt.Println("full")
 	for round := 0; ; round++ {
 		part := block
 		if round/20%2 == 1 {

@@ -105,7 +105,7 @@ func TestShrinkLeavesTimeForHeartbeats(t *testing.T) {
 	o := breathing(b.order(os.Args[0], "pattern", fmt.Sprint(int64(size)), gate), (size+32)*resource.MiB, (size+32)*resource.MiB) // the agent leaves it alone
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
-	b.until("all of it", o.Container, func(r cluster.Reading) bool { return *r.Anonymous > int64(size)<<20 })
+	b.awaitOutput(o, "full\n")
 	c := b.containers[o.Container]
 	if _, ok := c.group.Has(cgroup.CPU); !ok {
 		t.Skip("needs a bound on CPU time")

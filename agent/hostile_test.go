@@ -223,7 +223,7 @@ func TestNothingGivesWay(t *testing.T) {
 	o.Grant[resource.Memory] = 128 * resource.MiB
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
-	b.until("80 MiB", o.Container, func(r cluster.Reading) bool { return *r.Anonymous > 79<<20 })
+	b.awaitOutput(o, "full\n")
 	c := b.containers[o.Container]
 	began := time.Now()
 	err := b.shrink(t.Context(), c, envelope(c.spec), memory.Action{Kind: memory.Shrink, Limit: 32 * resource.MiB})
