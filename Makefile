@@ -38,7 +38,7 @@ test-race: ## the tests with the race detector; needs gcc
 
 test-guest: ## the tests that need other kernels, in QEMU; as root on Debian it installs QEMU if it is missing
 	guest/setup
-	go run ./internal/testrun -- -tags guest -count=1 -timeout 20m -p 1 -run '^TestGuest' $(GUESTS)
+	go run ./internal/testrun -- -tags guest -count=1 -timeout 20m -p 2 -run '^TestGuest' $(GUESTS)
 
 results: build ## papers' tables and figures again, and docs/results.md; some minutes
 	./bin/bellows experiment run ... --out docs/results --summary-only

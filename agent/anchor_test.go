@@ -17,6 +17,7 @@ import (
 // TestAnchor: a program of 100 MiB that is pushed out of memory again and again, and goes on in less than it works with, is not
 // killed as long as there is room in swap. Without the anchor Linux 6.18 killed it in ten of ten runs beside other work.
 func TestAnchor(t *testing.T) {
+	onceInGuests(t)
 	testswap.Need(t, 256<<20)
 	b := newBench(t)
 	gate := filepath.Join(t.TempDir(), "gate")
@@ -34,7 +35,7 @@ func TestAnchor(t *testing.T) {
 	all := func(int64) bool { return true }
 	long := 12 * time.Second
 	if slow() {
-		long /= 2
+		long /= 3
 	}
 	for end := time.Now().Add(long); time.Now().Before(end); time.Sleep(time.Duration(r.Int64N(int64(1500 * time.Millisecond)))) {
 		if r.IntN(2) == 0 {

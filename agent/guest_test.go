@@ -35,7 +35,7 @@ func TestGuest(t *testing.T) {
 					switch test {
 					case "TestHeartbeats", "TestFullSwapDisk": // neither a JVM nor a disk to make
 						return true
-					case "TestProgramHasTheRightsOfItsUser", "TestNoControlGroups", "TestFullDisk":
+					case "TestAnchor", "TestShrinkLeavesTimeForHeartbeats", "TestProgramHasTheRightsOfItsUser", "TestNoControlGroups", "TestFullDisk":
 						return as != guest.Root && as != guest.RootScope
 					}
 					return false

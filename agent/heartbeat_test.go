@@ -95,6 +95,7 @@ func heartbeats(t *testing.T, path string) (beats []time.Time) {
 // TestShrinkLeavesTimeForHeartbeats takes memory from a program with heartbeats to send, for which it may stand still for too short
 // a time: it does so in several goes, and does not stand still afterwards.
 func TestShrinkLeavesTimeForHeartbeats(t *testing.T) {
+	onceInGuests(t)
 	testswap.Need(t, 512<<20)
 	b := newBench(t)
 	size := resource.Amount(320)

@@ -26,6 +26,13 @@ var streamFor = flag.Duration("stream", 10*time.Second, "for how long TestStream
 // slow tells whether the processor is emulated.
 func slow() bool { return os.Getenv("BELLOWS_TEST_GUEST") != "" }
 
+// onceInGuests leaves a test to root there: it is long, and what it shows does not depend on the user.
+func onceInGuests(t *testing.T) {
+	if slow() && os.Geteuid() != 0 {
+		t.Skip("is done as root")
+	}
+}
+
 // hostile is a program of this file.
 func hostile(args []string) {
 	switch args[0] {
