@@ -61,10 +61,10 @@ func TestJobRuns(t *testing.T) {
 		if again := r.job(id); again.Status != "succeeded" || len(again.Tasks) != 3 || !again.Ended {
 			t.Errorf("job %+v", again)
 		}
-		if jobs, err := r.Jobs(t.Context(), false); err != nil || len(jobs) != 0 {
+		if jobs, err := r.Jobs(t.Context()); err != nil || len(jobs) != 0 {
 			t.Errorf("jobs %v %v", jobs, err)
 		}
-		if jobs, err := r.Jobs(t.Context(), true); err != nil || len(jobs) != 1 || jobs[0].Stages[0].Succeeded != 3 {
+		if jobs, err := r.JobsAfter(t.Context(), 0, 10); err != nil || len(jobs) != 1 || jobs[0].SucceededCount != 3 || jobs[0].TaskCount != 3 {
 			t.Errorf("jobs %v %v", jobs, err)
 		}
 		if logs, err := r.Logs(t.Context(), id); err != nil || len(logs) != 3 || !logs[0].Ended || logs[0].Stdout != a.Launch.Stdout {
@@ -254,7 +254,7 @@ func TestMistakes(t *testing.T) {
 				t.Errorf("%s: %v: %v", c.name, KindOf(err), err)
 			}
 		}
-		if jobs, err := r.Jobs(t.Context(), true); err != nil || len(jobs) != 0 {
+		if jobs, err := r.JobsAfter(t.Context(), 0, 10); err != nil || len(jobs) != 0 {
 			t.Errorf("jobs %v %v", jobs, err)
 		}
 		if _, err := r.Job(t.Context(), 5, false); KindOf(err) != NotFound {

@@ -53,7 +53,7 @@ func (f *fake) ended(id cluster.ContainerID, outcome cluster.Outcome, code int) 
 // rig is a Driver on a fake.
 type rig struct {
 	*Driver
-	t     *testing.T
+	t     testing.TB
 	fake  *fake
 	dir   string
 	store *store.Store
@@ -155,7 +155,7 @@ func (r *rig) wait(id cluster.JobID) Job {
 	return j
 }
 
-func fifo(t *testing.T) policy.Policy {
+func fifo(t testing.TB) policy.Policy {
 	t.Helper()
 	p, err := policy.New("fifo", nil)
 	if err != nil {

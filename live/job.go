@@ -196,6 +196,7 @@ func (d *Driver) settle(j *job, ended bool, now timeline.Time) {
 	}
 	if ended {
 		j.State.Ended, j.State.Finished = true, now
+		j.State.Succeeded, _ = j.count()
 		d.out.ended = append(d.out.ended, j.ID)
 	}
 }

@@ -3,7 +3,7 @@ package live
 import (
 	"context"
 	"errors"
-	"maps"
+	"fmt"
 	"slices"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -11,39 +11,69 @@ import (
 	"github.com/bellows-rm/bellows/store"
 )
 
-// Jobs returns the jobs that have not ended and, if all is set, those that have, by ascending ID, without Tasks.
-func (d *Driver) Jobs(ctx context.Context, all bool) ([]Job, error) {
-	found := map[cluster.JobID]Job{}
-	if err := d.do(ctx, func() {
-		for id, j := range d.jobs {
-			if all || !j.State.Ended {
-				found[id] = j.view(d.engineJob(j))
-			}
+// Jobs returns the jobs that have not ended, by ascending ID, without Tasks.
+func (d *Driver) Jobs(ctx context.Context) ([]Job, error) {
+	out := []Job{}
+	err := d.do(ctx, func() {
+		for _, id := range d.openJobs() {
+			out = append(out, d.listed(d.jobs[id]))
 		}
-	}); err != nil {
-		return nil, err
-	}
-	if all {
-		// After the others: a job that ends in between is then found twice, and not never.
-		stored, err := d.store.EndedJobs(ctx)
+	})
+	return out, err
+}
+
+// JobsAfter returns a page of all jobs, ended or not: those whose ID is greater than after, by ascending ID, at most that
+// many, without Tasks. A page with fewer is the last. Those that have ended come without Stages.
+func (d *Driver) JobsAfter(ctx context.Context, after cluster.JobID, most int) ([]Job, error) {
+	for {
+		page, err := d.store.List(ctx, after, most)
 		if err != nil {
 			return nil, err
 		}
-		for _, s := range stored {
-			j, err := d.recall(ctx, s)
-			if err != nil {
-				return nil, err
+		out := make([]Job, len(page))
+		stale := false
+		if err := d.do(ctx, func() {
+			for i := range page {
+				if j, here := d.jobs[page[i].ID]; here {
+					out[i] = d.listed(j)
+					continue
+				}
+				out[i] = listedView(&page[i])
+				stale = stale || !page[i].State.Ended
 			}
-			found[s.ID] = j.view(nil)
+		}); err != nil {
+			return nil, err
+		}
+		// A job that ended after the page was read is in the store by now.
+		if !stale {
+			return out, nil
 		}
 	}
-	out := make([]Job, 0, len(found))
-	for _, id := range slices.Sorted(maps.Keys(found)) {
-		j := found[id]
-		j.Tasks = nil
-		out = append(out, j)
+}
+
+// listed is a job that the Driver has, as a list shows it.
+func (d *Driver) listed(j *job) Job {
+	out := j.view(d.engineJob(j))
+	out.Tasks = nil
+	return out
+}
+
+func listedView(l *store.Listed) Job {
+	out := Job{ID: l.ID, Name: l.Name, Owner: l.User, UID: l.UID, Submitted: instant(l.Submitted), TaskCount: l.Tasks, SucceededCount: l.State.Succeeded}
+	if out.Owner == "" {
+		out.Owner = fmt.Sprint(l.UID)
 	}
-	return out, nil
+	out.put(&l.State)
+	return out
+}
+
+// put copies how far a job has come.
+func (out *Job) put(s *store.JobState) {
+	out.Status, out.Ended, out.Detail = s.Status, s.Ended, s.Detail
+	out.Started, out.Finished = instant(s.Started), instant(s.Finished)
+	if s.Ended {
+		out.ExitCode = s.ExitCode
+	}
 }
 
 // engineJob returns the engine's view of a job as long as the engine can be trusted.
@@ -279,12 +309,8 @@ func value(p *int64) int64 {
 
 // view copies a job for people. state is the engine's view, nil if there is none.
 func (j *job) view(state *cluster.JobState) Job {
-	out := Job{ID: j.ID, Name: j.Request.Job.Name, Owner: j.Request.Job.Owner, UID: j.Request.As.UID, Status: j.State.Status,
-		Ended: j.State.Ended, Submitted: instant(j.Submitted), Started: instant(j.State.Started), Finished: instant(j.State.Finished),
-		Detail: j.State.Detail}
-	if j.State.Ended {
-		out.ExitCode = j.State.ExitCode
-	}
+	out := Job{ID: j.ID, Name: j.Request.Job.Name, Owner: j.Request.Job.Owner, UID: j.Request.As.UID, Submitted: instant(j.Submitted)}
+	out.put(&j.State)
 	for i := range j.Request.Job.Stages {
 		s := &j.Request.Job.Stages[i]
 		out.Stages = append(out.Stages, Stage{Name: s.Name, Tasks: s.Tasks, Pending: s.Tasks, CPUMillicores: int64(s.Ideal[resource.CPU]),
@@ -296,6 +322,10 @@ func (j *job) view(state *cluster.JobState) Job {
 		r := j.newest(id)
 		count(&out.Stages[id.Stage], r, final)
 		out.Tasks = append(out.Tasks, r.view(&j.Request.Job.Stages[id.Stage]))
+	}
+	for i := range out.Stages {
+		out.TaskCount += out.Stages[i].Tasks
+		out.SucceededCount += out.Stages[i].Succeeded
 	}
 	if state != nil && !j.State.Ended {
 		out.Waiting = waiting(&out, state)

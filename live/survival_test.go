@@ -127,7 +127,7 @@ func serve(d *live.Driver, q *ask) (answer, error) {
 		j, err := d.Wait(ctx, q.Wait)
 		return answer{Jobs: []live.Job{j}}, err
 	case q.Jobs:
-		jobs, err := d.Jobs(ctx, true)
+		jobs, err := d.JobsAfter(ctx, 0, 1_000_000)
 		for i := range jobs {
 			if err == nil {
 				jobs[i], err = d.Job(ctx, jobs[i].ID, false)

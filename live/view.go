@@ -27,8 +27,12 @@ type Job struct {
 	// Detail is one sentence on why the job failed; empty if it did not.
 	Detail string `json:"detail,omitempty"`
 	// Waiting is one clause on why its next task has not started; empty if nothing waits.
-	Waiting string  `json:"waiting,omitempty"`
-	Stages  []Stage `json:"stages"`
+	Waiting string `json:"waiting,omitempty"`
+	// TaskCount is how many tasks it has, and SucceededCount how many of them have ended well.
+	TaskCount      int `json:"task_count"`
+	SucceededCount int `json:"succeeded_count"`
+	// Stages are left out where all jobs are listed and this one has ended.
+	Stages []Stage `json:"stages,omitempty"`
 	// Tasks are those that have been started, by stage and index; of each the newest run. Left out where jobs are listed
 	// without tasks.
 	Tasks []Task `json:"tasks,omitempty"`

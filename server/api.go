@@ -112,6 +112,9 @@ func (s *Server) machine(a *api) {
 		})
 }
 
+// jobsOnPage is how many jobs one answer lists at most: of those that have ended, some 300 kB.
+const jobsOnPage = 1000
+
 // Submitted is the answer to a submission.
 type Submitted struct {
 	ID int64 `json:"id"`
@@ -133,9 +136,14 @@ func (s *Server) jobs(a *api) {
 		})
 	register(a, "GET", "/v1/jobs", "jobs", "List jobs", 200,
 		func(ctx context.Context, in *struct {
-			All bool `query:"all" doc:"also those that have ended"`
+			All   bool  `query:"all" doc:"also those that have ended, a page of at most 1000 at a time; a page with fewer is the last"`
+			After int64 `query:"after" doc:"with all: those with a greater id, such as the last of the page before" minimum:"0"`
 		}) (*body[[]live.Job], error) {
-			jobs, err := s.driver.Jobs(ctx, in.All)
+			if !in.All {
+				jobs, err := s.driver.Jobs(ctx)
+				return &body[[]live.Job]{jobs}, err
+			}
+			jobs, err := s.driver.JobsAfter(ctx, cluster.JobID(in.After), jobsOnPage)
 			return &body[[]live.Job]{jobs}, err
 		})
 	register(a, "GET", "/v1/jobs/{job}", "job", "One job with its tasks", 200,

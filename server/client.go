@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"net"
 	"net/http"
 	"net/url"
@@ -50,9 +51,23 @@ func (c *Client) Submit(ctx context.Context, s Submission) (cluster.JobID, error
 	return cluster.JobID(done.ID), err
 }
 
-// Jobs returns the jobs that have not ended, or all.
-func (c *Client) Jobs(ctx context.Context, all bool) ([]live.Job, error) {
-	return call[[]live.Job](ctx, c, "GET", "/v1/jobs", query("all", all), nil)
+// Jobs returns the jobs that have not ended.
+func (c *Client) Jobs(ctx context.Context) ([]live.Job, error) {
+	return call[[]live.Job](ctx, c, "GET", "/v1/jobs", nil, nil)
+}
+
+// AllJobs returns every job by ascending id, a page at a time. An error ends it.
+func (c *Client) AllJobs(ctx context.Context) iter.Seq2[[]live.Job, error] {
+	return func(yield func([]live.Job, error) bool) {
+		q := query("all", true)
+		for {
+			page, err := call[[]live.Job](ctx, c, "GET", "/v1/jobs", q, nil)
+			if !yield(page, err) || err != nil || len(page) < jobsOnPage {
+				return
+			}
+			q.Set("after", strconv.FormatInt(int64(page[len(page)-1].ID), 10))
+		}
+	}
 }
 
 // Job returns one job with its tasks.

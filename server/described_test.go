@@ -150,7 +150,10 @@ type lavish struct {
 	is   live.Status
 }
 
-func (l *lavish) Jobs(context.Context, bool) ([]live.Job, error)   { return []live.Job{l.job}, nil }
+func (l *lavish) Jobs(context.Context) ([]live.Job, error) { return []live.Job{l.job}, nil }
+func (l *lavish) JobsAfter(context.Context, cluster.JobID, int) ([]live.Job, error) {
+	return []live.Job{l.job}, nil
+}
 func (l *lavish) Tasks(context.Context, bool) ([]live.Task, error) { return []live.Task{l.task}, nil }
 func (l *lavish) Status(context.Context) (live.Status, error)      { return l.is, nil }
 
@@ -208,7 +211,10 @@ func everyOperation(c *Client, job Submission, profile store.Profile, task clust
 	_, errs["profile"] = c.Profile(ctx, "p")
 	_, errs["status"] = c.Status(ctx)
 	_, errs["submit"] = c.Submit(ctx, job)
-	_, errs["jobs"] = c.Jobs(ctx, true)
+	_, errs["jobs"] = c.Jobs(ctx)
+	for _, err := range c.AllJobs(ctx) {
+		errs["jobs, all"] = err
+	}
 	_, errs["job"] = c.Job(ctx, 1, true)
 	_, errs["job, ended"] = c.Wait(ctx, 1)
 	_, errs["explain"] = c.Explain(ctx, 1)

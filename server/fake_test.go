@@ -3,9 +3,11 @@ package server
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -44,14 +46,23 @@ func (f *fake) Cancel(_ context.Context, by cluster.Credentials, id cluster.JobI
 	return f.err
 }
 
-func (f *fake) Jobs(_ context.Context, all bool) ([]live.Job, error) {
+func (f *fake) Jobs(context.Context) ([]live.Job, error) {
+	return slices.DeleteFunc(f.after(0), func(j live.Job) bool { return j.Ended }), f.err
+}
+
+func (f *fake) JobsAfter(_ context.Context, after cluster.JobID, most int) ([]live.Job, error) {
+	jobs := f.after(after)
+	return jobs[:min(most, len(jobs))], f.err
+}
+
+func (f *fake) after(id cluster.JobID) []live.Job {
 	var jobs []live.Job
-	for id := range cluster.JobID(10) {
-		if j, ok := f.jobs[id]; ok && (all || !j.Ended) {
-			jobs = append(jobs, j)
+	for _, next := range slices.Sorted(maps.Keys(f.jobs)) {
+		if next > id {
+			jobs = append(jobs, f.jobs[next])
 		}
 	}
-	return jobs, f.err
+	return jobs
 }
 
 func (f *fake) Job(_ context.Context, id cluster.JobID, _ bool) (live.Job, error) {

@@ -20,7 +20,8 @@ import (
 type Driver interface {
 	Submit(ctx context.Context, s live.Submission) (cluster.JobID, error)
 	Cancel(ctx context.Context, by cluster.Credentials, id cluster.JobID) error
-	Jobs(ctx context.Context, all bool) ([]live.Job, error)
+	Jobs(ctx context.Context) ([]live.Job, error)
+	JobsAfter(ctx context.Context, after cluster.JobID, most int) ([]live.Job, error)
 	Job(ctx context.Context, id cluster.JobID, usage bool) (live.Job, error)
 	Tasks(ctx context.Context, usage bool) ([]live.Task, error)
 	Wait(ctx context.Context, id cluster.JobID) (live.Job, error)

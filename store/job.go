@@ -20,6 +20,17 @@ type Job struct {
 	State     JobState
 }
 
+// Listed is a job as a list shows it: without what was asked for, and without its tasks.
+type Listed struct {
+	ID        cluster.JobID
+	UID       uint32
+	User      string // empty if the user has no name
+	Name      string
+	Submitted timeline.Time
+	State     JobState
+	Tasks     int
+}
+
 // Request is what somebody submitted. It never changes.
 type Request struct {
 	Job      cluster.Job         `json:"job"` // ID is that of the row
@@ -38,6 +49,7 @@ type JobState struct {
 	Finished  timeline.Time
 	ExitCode  *int
 	Detail    string
+	Succeeded int // tasks that did, once the job has ended
 }
 
 // Task is one run of a task.
@@ -72,11 +84,20 @@ func (s *Store) AddJob(ctx context.Context, j Job) (cluster.JobID, error) {
 	}
 	var id int64
 	err = s.write(ctx, "add a job to", func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, `INSERT INTO jobs (owner_uid, owner_name, name, status, submitted_ns, request)
-			VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
-			j.Request.As.UID, j.Request.As.User, j.Request.Job.Name, j.State.Status, int64(j.Submitted), string(request)).Scan(&id)
+		return tx.QueryRowContext(ctx, `INSERT INTO jobs (owner_uid, owner_name, name, status, submitted_ns, request, task_count)
+			VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+			j.Request.As.UID, j.Request.As.User, j.Request.Job.Name, j.State.Status, int64(j.Submitted), string(request), j.tasks()).Scan(&id)
 	})
 	return cluster.JobID(id), err
+}
+
+// tasks is how many tasks the job has.
+func (j *Job) tasks() int {
+	n := 0
+	for i := range j.Request.Job.Stages {
+		n += j.Request.Job.Stages[i].Tasks
+	}
+	return n
 }
 
 // Write stores a batch.
@@ -101,8 +122,8 @@ func (s *Store) Write(ctx context.Context, b Batch) error {
 
 func putJobState(ctx context.Context, tx *sql.Tx, id cluster.JobID, s JobState) error {
 	_, err := tx.ExecContext(ctx, `UPDATE jobs SET status = ?, ended = ?, cancelled = ?, started_ns = ?, finished_ns = ?,
-		exit_code = ?, detail = ? WHERE id = ?`,
-		s.Status, s.Ended, s.Cancelled, int64(s.Started), int64(s.Finished), s.ExitCode, s.Detail, int64(id))
+		exit_code = ?, detail = ?, succeeded_count = ? WHERE id = ?`,
+		s.Status, s.Ended, s.Cancelled, int64(s.Started), int64(s.Finished), s.ExitCode, s.Detail, s.Succeeded, int64(id))
 	if err != nil {
 		return fmt.Errorf("job %d: %w", id, err)
 	}
@@ -140,16 +161,26 @@ func putTask(ctx context.Context, tx *sql.Tx, t *Task) error {
 	return nil
 }
 
-const jobColumns = `id, status, ended, cancelled, submitted_ns, started_ns, finished_ns, exit_code, detail, request FROM jobs`
+const jobColumns = `id, status, ended, cancelled, submitted_ns, started_ns, finished_ns, exit_code, detail, succeeded_count, request FROM jobs`
 
 // OpenJobs returns the jobs that have not ended, by ascending id.
 func (s *Store) OpenJobs(ctx context.Context) ([]Job, error) {
 	return s.jobs(ctx, "SELECT "+jobColumns+" WHERE ended = 0 ORDER BY id")
 }
 
-// EndedJobs returns the jobs that have ended, by ascending id.
-func (s *Store) EndedJobs(ctx context.Context) ([]Job, error) {
-	return s.jobs(ctx, "SELECT "+jobColumns+" WHERE ended = 1 ORDER BY id")
+// List returns at most that many of the jobs whose id is greater than after, by ascending id.
+func (s *Store) List(ctx context.Context, after cluster.JobID, most int) ([]Listed, error) {
+	var jobs []Listed
+	query := `SELECT id, owner_uid, owner_name, name, submitted_ns, status, ended, cancelled, started_ns, finished_ns, exit_code,
+		detail, succeeded_count, task_count FROM jobs WHERE id > ? ORDER BY id LIMIT ?`
+	err := s.read(ctx, query, []any{int64(after), most}, func(scan func(...any) error) error {
+		var j Listed
+		err := scan(&j.ID, &j.UID, &j.User, &j.Name, &j.Submitted, &j.State.Status, &j.State.Ended, &j.State.Cancelled,
+			&j.State.Started, &j.State.Finished, &j.State.ExitCode, &j.State.Detail, &j.State.Succeeded, &j.Tasks)
+		jobs = append(jobs, j)
+		return err
+	})
+	return jobs, err
 }
 
 // Job returns one job, or ErrNotFound.
@@ -171,7 +202,7 @@ func (s *Store) jobs(ctx context.Context, query string, args ...any) ([]Job, err
 		var submitted, started, finished int64
 		var request string
 		if err := scan(&j.ID, &j.State.Status, &j.State.Ended, &j.State.Cancelled, &submitted, &started, &finished,
-			&j.State.ExitCode, &j.State.Detail, &request); err != nil {
+			&j.State.ExitCode, &j.State.Detail, &j.State.Succeeded, &request); err != nil {
 			return err
 		}
 		if err := json.Unmarshal([]byte(request), &j.Request); err != nil {
@@ -219,9 +250,9 @@ func (s *Store) Tasks(ctx context.Context, id cluster.JobID) ([]Task, error) {
 	return tasks, err
 }
 
-// read runs a query and hands every row's scan to f. The rows are closed when it returns: there is one connection.
+// read runs a query on a connection of its own and hands every row's scan to f.
 func (s *Store) read(ctx context.Context, query string, args []any, f func(scan func(...any) error) error) error {
-	rows, err := s.db.QueryContext(ctx, query, args...)
+	rows, err := s.reader.QueryContext(ctx, query, args...)
 	if err != nil {
 		return s.explain("read", err)
 	}

@@ -68,6 +68,13 @@ CREATE TABLE runs (
 	started_ns INTEGER NOT NULL,
 	ended_ns   INTEGER NOT NULL DEFAULT 0
 );
+`, `
+-- What a list of jobs shows of their tasks, so that it reads neither requests nor tasks.
+ALTER TABLE jobs ADD COLUMN task_count INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN succeeded_count INTEGER NOT NULL DEFAULT 0; -- once it has ended
+UPDATE jobs SET
+	task_count = (SELECT coalesce(sum(json_extract(value, '$.tasks')), 0) FROM json_each(jobs.request, '$.job.stages')),
+	succeeded_count = (SELECT count(*) FROM tasks WHERE tasks.job = jobs.id AND outcome = 'succeeded');
 `}
 
 // migrate brings the schema up to date. Each step is one transaction together with its version number.

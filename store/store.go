@@ -28,10 +28,11 @@ var (
 // File is the name of the store in the state directory.
 const File = "bellows.db"
 
-// Store is an open store. Its methods may be called from several goroutines at once.
+// Store is an open store. Its methods may be called from several goroutines at once. Who reads does not hold up who writes.
 type Store struct {
-	db   *sql.DB
-	path string
+	db     *sql.DB // writes: one connection, since there is nothing to wait for but each other
+	reader *sql.DB // reads what was committed when the reading began
+	path   string
 }
 
 // Open opens the store in a state directory, and makes both if they are missing. The files are for their owner only.
@@ -43,23 +44,35 @@ func Open(dir string) (*Store, error) {
 	if err := s.touch(); err != nil {
 		return nil, s.explain("open", err)
 	}
+	var err error
 	// FULL makes every commit reach the disk before it is reported, so that not even a loss of power takes it back.
-	pragmas := url.Values{
+	s.db, err = s.connect(1, url.Values{
 		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"},
 		"_txlock": {"immediate"},
-	}
-	name := url.URL{Scheme: "file", Path: s.path, RawQuery: pragmas.Encode()}
-	db, err := sql.Open("sqlite", name.String())
+	})
 	if err != nil {
 		return nil, s.explain("open", err)
 	}
-	// One connection: every statement is short, and there is nothing to wait for but each other.
-	db.SetMaxOpenConns(1)
-	s.db = db
 	if err := s.migrate(); err != nil {
-		return nil, errors.Join(s.explain("open", err), db.Close())
+		return nil, errors.Join(s.explain("open", err), s.db.Close())
+	}
+	const readers = 4 // more wait: each has a cache of its own, of 2 MB at most
+	if s.reader, err = s.connect(readers, url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(10000)"}}); err != nil {
+		return nil, errors.Join(s.explain("open", err), s.db.Close())
 	}
 	return s, nil
+}
+
+// connect returns a pool of at most that many connections to the file, of which one is kept while nobody needs it.
+func (s *Store) connect(most int, options url.Values) (*sql.DB, error) {
+	name := url.URL{Scheme: "file", Path: s.path, RawQuery: options.Encode()}
+	db, err := sql.Open("sqlite", name.String())
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(most)
+	db.SetMaxIdleConns(1)
+	return db, nil
 }
 
 // touch makes the file with the right mode, and finds out whether it can be written before SQLite does: an empty commit
@@ -74,7 +87,7 @@ func (s *Store) touch() error {
 
 // Close closes the store.
 func (s *Store) Close() error {
-	if err := s.db.Close(); err != nil {
+	if err := errors.Join(s.reader.Close(), s.db.Close()); err != nil {
 		return s.explain("close", err)
 	}
 	return nil

@@ -74,7 +74,7 @@ func TestJobsAndTasks(t *testing.T) {
 		t.Fatal(id, err)
 	}
 	code := 137
-	want.State = JobState{Status: "failed", Ended: true, Cancelled: true, Started: 1, Finished: 2, ExitCode: &code, Detail: "why"}
+	want.State = JobState{Status: "failed", Ended: true, Cancelled: true, Started: 1, Finished: 2, ExitCode: &code, Detail: "why", Succeeded: 2}
 	tasks := []Task{
 		{Container: cluster.ContainerID{Task: cluster.TaskID{Job: 1, Index: 0}, Run: 1}, UID: 7, Node: "n", Grant: resource.Of(1, 2), Why: "fits", Booked: 3, Started: 4, Ended: 5,
 			Outcome: cluster.OutOfMemory, Exit: &cluster.Exit{Code: 137, Signal: 9, Peak: 77, OOMKills: 1}, Detail: "d"},
@@ -100,8 +100,12 @@ func TestJobsAndTasks(t *testing.T) {
 	if jobs, err := s.OpenJobs(ctx); err != nil || len(jobs) != 1 || jobs[0].ID != 2 {
 		t.Errorf("open jobs %+v %v", jobs, err)
 	}
-	if jobs, err := s.EndedJobs(ctx); err != nil || len(jobs) != 1 || jobs[0].ID != 1 {
-		t.Errorf("ended jobs %+v %v", jobs, err)
+	listed := Listed{ID: 1, UID: 7, User: "ada", Name: "one", Submitted: 1234, State: want.State, Tasks: 3}
+	if jobs, err := s.List(ctx, 0, 1); err != nil || !reflect.DeepEqual(jobs, []Listed{listed}) {
+		t.Errorf("jobs %+v %v", jobs, err)
+	}
+	if jobs, err := s.List(ctx, 1, 9); err != nil || len(jobs) != 1 || jobs[0].ID != 2 || jobs[0].State.Ended {
+		t.Errorf("jobs after the first %+v %v", jobs, err)
 	}
 	if _, err := s.Job(ctx, 3); !errors.Is(err, ErrNotFound) || err.Error() != "job 3: not found" {
 		t.Errorf("job 3: %v", err)
@@ -180,8 +184,63 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "its schema has version 99, this program knows versions up to 1: use a newer one") {
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "its schema has version 99, this program knows versions up to 2: use a newer one") {
 		t.Errorf("opened with %v", err)
+	}
+}
+
+// A store of the first version is brought up to date, and what was in it is counted.
+func TestFirstSchema(t *testing.T) {
+	dir := t.TempDir()
+	s := &Store{path: filepath.Join(dir, File)}
+	old, err := s.connect(1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := json.Marshal(sample("old").Request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := old.Exec(migrations[0]+`;
+		PRAGMA user_version = 1;
+		INSERT INTO jobs (owner_uid, owner_name, name, status, ended, submitted_ns, request) VALUES (7, 'ada', 'old', 'failed', 1, 5, ?);
+		INSERT INTO tasks (job, stage, idx, run, owner_uid, node, granted, why, booked_ns, outcome) VALUES
+			(1, 0, 0, 1, 7, 'n', '[]', '', 1, 'failed'), (1, 0, 0, 2, 7, 'n', '[]', '', 1, 'succeeded'), (1, 0, 1, 1, 7, 'n', '[]', '', 1, 'lost')`,
+		string(request)); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := open(t, dir).List(t.Context(), 0, 9)
+	want := Listed{ID: 1, UID: 7, User: "ada", Name: "old", Submitted: 5, State: JobState{Status: "failed", Ended: true, Succeeded: 1}, Tasks: 3}
+	if err != nil || !reflect.DeepEqual(jobs, []Listed{want}) {
+		t.Errorf("jobs %+v %v", jobs, err)
+	}
+}
+
+// Who reads does not hold up who writes, and sees nothing half written.
+func TestReadingBesideWriting(t *testing.T) {
+	ctx := t.Context()
+	s := open(t, t.TempDir())
+	for range 3 {
+		if _, err := s.AddJob(ctx, sample("before")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := 0
+	err := s.read(ctx, "SELECT id FROM jobs ORDER BY id", nil, func(func(...any) error) error {
+		seen++
+		within, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		_, err := s.AddJob(within, sample("meanwhile"))
+		return err
+	})
+	if err != nil || seen != 3 {
+		t.Errorf("%d jobs were read: %v", seen, err)
+	}
+	if jobs, err := s.List(ctx, 0, 10); err != nil || len(jobs) != 6 {
+		t.Errorf("%d jobs afterwards: %v", len(jobs), err)
 	}
 }
 

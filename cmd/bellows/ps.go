@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,18 +67,18 @@ task that has ended does: the most that its container held.`,
 }
 
 func showJobs(cmd *cobra.Command, client *server.Client, all, asJSON bool) error {
-	jobs, err := client.Jobs(cmd.Context(), all)
-	if err != nil {
-		return err
-	}
 	tasks, err := client.Tasks(cmd.Context(), true)
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return writeJSON(cmd.OutOrStdout(), map[string]any{"jobs": orEmpty(jobs), "tasks": orEmpty(tasks)})
+	pages := openJobs(cmd.Context(), client)
+	if all {
+		pages = client.AllJobs(cmd.Context())
 	}
-	if err := printJobs(cmd.OutOrStdout(), jobs, tasks, time.Now()); err != nil {
+	if asJSON {
+		return writeJobs(cmd.OutOrStdout(), pages, tasks)
+	}
+	if err := printJobs(cmd.OutOrStdout(), pages, tasks, time.Now()); err != nil {
 		return err
 	}
 	// Whoever looks at jobs wants to know why none of them moves.
@@ -84,6 +88,39 @@ func showJobs(cmd *cobra.Command, client *server.Client, all, asJSON bool) error
 	return nil
 }
 
+// openJobs is all that has not ended, as one page.
+func openJobs(ctx context.Context, client *server.Client) iter.Seq2[[]live.Job, error] {
+	return func(yield func([]live.Job, error) bool) { yield(client.Jobs(ctx)) }
+}
+
+// writeJobs prints what there is as one JSON value, each page as soon as it has come.
+func writeJobs(w io.Writer, pages iter.Seq2[[]live.Job, error], tasks []live.Task) error {
+	text := bytes.NewBufferString("{\n  \"jobs\": [")
+	between := "\n    "
+	for page, err := range pages {
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			job, err := json.MarshalIndent(&page[i], "    ", "  ")
+			if err != nil {
+				return fmt.Errorf("print JSON: %w", err)
+			}
+			text.WriteString(between + string(job))
+			between = ",\n    "
+		}
+		if _, err := text.WriteTo(w); err != nil {
+			return err
+		}
+	}
+	rest, err := json.MarshalIndent(orEmpty(tasks), "  ", "  ")
+	if err != nil {
+		return fmt.Errorf("print JSON: %w", err)
+	}
+	_, err = fmt.Fprintf(w, "\n  ],\n  \"tasks\": %s\n}\n", rest)
+	return err
+}
+
 func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -91,25 +128,30 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// printJobs prints one row per job.
-func printJobs(w io.Writer, jobs []live.Job, tasks []live.Task, now time.Time) error {
+// printJobs prints one row per job, each page as soon as it has come.
+func printJobs(w io.Writer, pages iter.Seq2[[]live.Job, error], tasks []live.Task, now time.Time) error {
 	of := map[cluster.JobID]started{}
 	for i := range tasks {
 		t := &tasks[i]
 		of[t.Task.Job] = of[t.Task.Job].with(t)
 	}
 	t := newTable(">JOB", "NAME", "OWNER", "STATUS", ">TASKS", ">MEMORY", ">HELD", ">TIME", "WHY")
-	for _, j := range jobs {
-		var all, done int
-		for _, s := range j.Stages {
-			all, done = all+s.Tasks, done+s.Succeeded
-		}
-		s := of[j.ID]
-		t.add(strconv.FormatInt(int64(j.ID), 10), cut(j.Name, 14), cut(j.Owner, 8), s.status(&j), fmt.Sprintf("%d/%d", done, all),
-			memoryOrDash(s.limit), memoryOrDash(s.held), jobTime(&j, now), oneLine(join(s.why(), j.Waiting)))
-	}
 	t.shrinks, t.notes = 1, true
-	return t.write(w)
+	for page, err := range pages {
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			j := &page[i]
+			s := of[j.ID]
+			t.add(strconv.FormatInt(int64(j.ID), 10), cut(j.Name, 14), cut(j.Owner, 8), s.status(j), fmt.Sprintf("%d/%d", j.SucceededCount, j.TaskCount),
+				memoryOrDash(s.limit), memoryOrDash(s.held), jobTime(j, now), oneLine(join(s.why(), j.Waiting)))
+		}
+		if err := t.write(w); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // started is what there is to say of the tasks of a job that have started and not ended.

@@ -50,7 +50,7 @@ func completeJobs(p *place) func(*cobra.Command, []string, string) ([]string, co
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		jobs, _ := client.Jobs(ctx, false)
+		jobs, _ := client.Jobs(ctx)
 		var ids []string
 		for _, j := range jobs {
 			ids = append(ids, strconv.FormatInt(int64(j.ID), 10)+"\t"+j.Name)

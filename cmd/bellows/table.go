@@ -34,26 +34,23 @@ type table struct {
 	shrinks int
 	// notes says that the last column holds sentences: one that is too long stands below its row, whole.
 	notes bool
+	// before are the widths of the columns that were written last, nil if none were.
+	before []int
 }
 
 func newTable(heads ...string) *table { return &table{heads: heads, shrinks: -1} }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// write prints t; nothing is written after the last column.
+// write prints the rows that were added since it was last called, below the heads when it is called first. Columns become
+// wider from one call to the next, where they must, and never narrower. Nothing is written after the last column.
 func (t *table) write(w io.Writer) error {
 	var text strings.Builder
 	most := columns(w)
 	widths := t.widths(most)
-	heads := make([]string, len(t.heads))
-	for i, h := range t.heads {
-		heads[i] = strings.TrimPrefix(h, ">")
+	if t.before == nil {
+		text.WriteString(t.head(widths) + "\n")
 	}
-	head := t.row(heads, widths)
-	if t.notes {
-		head += "  " + heads[len(widths)]
-	}
-	text.WriteString(strings.TrimRight(head, " ") + "\n")
 	for _, cells := range t.rows {
 		row := t.row(cells, widths)
 		if !t.notes {
@@ -69,8 +66,22 @@ func (t *table) write(w io.Writer) error {
 		}
 		text.WriteString(strings.TrimRight(row, " ") + "\n")
 	}
+	t.rows, t.before = nil, widths
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// head lays out the heads.
+func (t *table) head(widths []int) string {
+	heads := make([]string, len(t.heads))
+	for i, h := range t.heads {
+		heads[i] = strings.TrimPrefix(h, ">")
+	}
+	head := t.row(heads, widths)
+	if t.notes {
+		head += "  " + heads[len(widths)]
+	}
+	return strings.TrimRight(head, " ")
 }
 
 // row lays out the columns that have a width.
@@ -103,6 +114,7 @@ func (t *table) widths(most int) []int {
 	for i, h := range heads {
 		widths[i] = utf8.RuneCountInString(strings.TrimPrefix(h, ">"))
 	}
+	copy(widths, t.before)
 	for _, row := range t.rows {
 		for i := range widths {
 			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))

@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"iter"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +74,38 @@ func view(t *testing.T, name string, print func(*bytes.Buffer) error) {
 	}
 }
 
+// pages are pages of jobs that come without an error.
+func pages(all ...[]live.Job) iter.Seq2[[]live.Job, error] {
+	return func(yield func([]live.Job, error) bool) {
+		for _, page := range all {
+			if !yield(page, nil) {
+				return
+			}
+		}
+	}
+}
+
+// What is printed page by page as JSON is one value.
+func TestJobsAsJSON(t *testing.T) {
+	_, jobs, tasks := canned()
+	for _, all := range [][][]live.Job{{nil}, {jobs}, {jobs[:3], jobs[3:]}} {
+		var b bytes.Buffer
+		if err := writeJobs(&b, pages(all...), tasks); err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			Jobs  []live.Job
+			Tasks []live.Task
+		}
+		if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+			t.Fatalf("%v: %s", err, b.String())
+		}
+		if want := slices.Concat(all...); len(got.Jobs) != len(want) || len(want) > 0 && got.Jobs[3].ID != want[3].ID || len(got.Tasks) != len(tasks) {
+			t.Errorf("printed %s", b.String())
+		}
+	}
+}
+
 func pointer[T any](v T) *T { return &v }
 
 // canned is a machine with one job of each kind.
@@ -79,12 +114,12 @@ func canned() (now time.Time, jobs []live.Job, tasks []live.Task) {
 	stage := live.Stage{Name: "a", Tasks: 300, Succeeded: 17, Running: 3, Pending: 280, IdealBytes: 4 << 30}
 	jobs = []live.Job{
 		{ID: 1, Name: "sort", Owner: "ann", Status: "succeeded", Ended: true, Started: now.Add(-time.Hour), Finished: now.Add(-50 * time.Minute),
-			ExitCode: pointer(0), Stages: []live.Stage{{Tasks: 1, Succeeded: 1}}},
+			ExitCode: pointer(0), TaskCount: 1, SucceededCount: 1},
 		{ID: 2, Name: "a name that is far too long to be shown", Owner: "somebody-with-a-long-name", Status: "failed", Ended: true, Started: now.Add(-time.Hour),
-			Finished: now.Add(-59 * time.Minute), ExitCode: pointer(137), Stages: []live.Stage{{Tasks: 1, Failed: 1}}},
-		{ID: 12345, Name: "join", Owner: "bob", Status: "running", Started: now.Add(-90 * time.Second), Stages: []live.Stage{stage},
+			Finished: now.Add(-59 * time.Minute), ExitCode: pointer(137), TaskCount: 1},
+		{ID: 12345, Name: "join", Owner: "bob", Status: "running", Started: now.Add(-90 * time.Second), Stages: []live.Stage{stage}, TaskCount: 300, SucceededCount: 17,
 			Waiting: "would fit under-sized (600MB), but end 03:05:00, after its job (03:04:30)"},
-		{ID: 12346, Name: "train", Owner: "bob", Status: "pending", Stages: []live.Stage{{Tasks: 2, Pending: 2}}, Waiting: "no node has 8GiB and 4 cores free"},
+		{ID: 12346, Name: "train", Owner: "bob", Status: "pending", Stages: []live.Stage{{Tasks: 2, Pending: 2}}, TaskCount: 2, Waiting: "no node has 8GiB and 4 cores free"},
 	}
 	id := cluster.TaskID{Job: 12345}
 	tasks = []live.Task{
@@ -104,7 +139,7 @@ func breathes(now time.Time) (jobs []live.Job, tasks []live.Task) {
 	const mib = 1 << 20
 	job := func(id cluster.JobID, name string, class cluster.Class, n int, most int64) live.Job {
 		return live.Job{ID: id, Name: name, Owner: "ann", Status: "running", Submitted: now.Add(-time.Minute), Started: now.Add(-40 * time.Second),
-			Stages: []live.Stage{{Tasks: n, Running: n, IdealBytes: 64 * mib, MaxMemoryBytes: most, Class: class}}}
+			TaskCount: n, Stages: []live.Stage{{Tasks: n, Running: n, IdealBytes: 64 * mib, MaxMemoryBytes: most, Class: class}}}
 	}
 	task := func(id cluster.TaskID, state string, anonymous, swap, limit int64, why string) live.Task {
 		return live.Task{Task: id, Run: 1, State: "running", MemoryBytes: 64 * mib, Started: now.Add(-40 * time.Second), Why: "fits with its ideal memory, 64MiB",
@@ -133,7 +168,7 @@ func TestViewsOfBreathing(t *testing.T) {
 	local := time.Local
 	time.Local = time.UTC
 	t.Cleanup(func() { time.Local = local })
-	view(t, "breathing", func(b *bytes.Buffer) error { return printJobs(b, jobs, tasks, now) })
+	view(t, "breathing", func(b *bytes.Buffer) error { return printJobs(b, pages(jobs), tasks, now) })
 	for _, j := range jobs {
 		e := live.Explanation{Why: "Where the job stands."}
 		for _, k := range tasks {
@@ -161,8 +196,9 @@ func TestViews(t *testing.T) {
 	t.Cleanup(func() { time.Local = local })
 
 	now, jobs, tasks := canned()
-	view(t, "jobs", func(b *bytes.Buffer) error { return printJobs(b, jobs, tasks, now) })
-	view(t, "no-jobs", func(b *bytes.Buffer) error { return printJobs(b, nil, nil, now) })
+	view(t, "jobs", func(b *bytes.Buffer) error { return printJobs(b, pages(jobs), tasks, now) })
+	view(t, "jobs-paged", func(b *bytes.Buffer) error { return printJobs(b, pages(jobs[:1], jobs[1:3], jobs[3:]), tasks, now) })
+	view(t, "no-jobs", func(b *bytes.Buffer) error { return printJobs(b, pages(nil), nil, now) })
 	job := jobs[2]
 	job.Tasks, job.Submitted = tasks, now.Add(-2*time.Minute)
 	view(t, "tasks", func(b *bytes.Buffer) error { return printTasks(b, &job, now) })

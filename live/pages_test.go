@@ -1,0 +1,116 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"testing"
+	"testing/synctest"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/store"
+)
+
+// keepEnded stores that many jobs that have ended, each of three tasks of which one failed, with an environment as large as
+// a shell's.
+func (r *rig) keepEnded(n int) {
+	r.t.Helper()
+	s := submission(3)
+	s.Job.Owner = user.User
+	var env []string
+	for i := range 40 {
+		env = append(env, fmt.Sprintf("VARIABLE_NUMBER_%d=%032d", i, i))
+	}
+	request := store.Request{Job: s.Job, Commands: s.Commands, As: s.Caller, Env: env, Dir: s.Dir}
+	b := store.Batch{Jobs: map[cluster.JobID]store.JobState{}}
+	for range n {
+		id, err := r.store.AddJob(context.Background(), store.Job{Submitted: 1, Request: request, State: store.JobState{Status: "pending"}})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		code := 1
+		b.Jobs[id] = store.JobState{Status: "failed", Ended: true, Started: 1, Finished: 2, ExitCode: &code, Detail: "why", Succeeded: 2}
+		for i := range int32(3) {
+			t := store.Task{Container: cluster.ContainerID{Task: cluster.TaskID{Job: id, Index: i}, Run: 1}, Node: "n1", Grant: resource.Of(1000, resource.GiB),
+				Why: "fits", Booked: 1, Started: 1, Ended: 2, Outcome: cluster.Succeeded, Exit: &cluster.Exit{Started: 1, Ended: 2}}
+			if i == 2 {
+				t.Outcome, t.Exit.Code, t.Detail = cluster.Failed, 1, "ended with exit code 1"
+			}
+			b.Tasks = append(b.Tasks, t)
+		}
+	}
+	if err := r.store.Write(context.Background(), b); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// all reads pages of that many jobs until the last.
+func (r *rig) all(most int) (jobs []Job) {
+	r.t.Helper()
+	for after := cluster.JobID(0); ; {
+		page, err := r.JobsAfter(context.Background(), after, most)
+		if err != nil || len(page) > most {
+			r.t.Fatalf("%d jobs after job %d: %v", len(page), after, err)
+		}
+		jobs = append(jobs, page...)
+		if len(page) < most {
+			return jobs
+		}
+		after = page[len(page)-1].ID
+	}
+}
+
+// Pages hold every job once, in order, whether it has ended or not, as Job shows it, but for tasks and stages.
+func TestPagesOfEndedJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{t: t, dir: t.TempDir(), fake: newFake()}
+		r.open()
+		r.keepEnded(7)
+		r.start(fifo(t))
+		defer r.end()
+		r.submit(submission(2))
+		for _, most := range []int{1, 3, 8, 1000} {
+			jobs := r.all(most)
+			if len(jobs) != 8 {
+				t.Fatalf("%d jobs on pages of %d", len(jobs), most)
+			}
+			for i, got := range jobs {
+				want := r.job(cluster.JobID(i + 1))
+				want.Tasks = nil
+				if want.Ended {
+					want.Stages = nil
+				}
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("listed as\n%+v, but is\n%+v", got, want)
+				}
+			}
+		}
+	})
+}
+
+// A list of jobs that have ended costs a fraction of reading each of them whole.
+func BenchmarkEndedJobs(b *testing.B) {
+	const jobs = 10_000
+	r := &rig{t: b, dir: b.TempDir(), fake: newFake()}
+	r.open()
+	r.keepEnded(jobs)
+	r.start(fifo(b))
+	defer r.end()
+	b.Run("listed", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if n := len(r.all(1000)); n != jobs {
+				b.Fatalf("%d jobs", n)
+			}
+		}
+	})
+	b.Run("each whole", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			for id := range cluster.JobID(jobs) {
+				r.job(id + 1)
+			}
+		}
+	})
+}
