@@ -154,11 +154,7 @@ func (b *bench) next(kind cluster.EventKind) cluster.Event {
 			return e
 		}
 	}
-	most := 20 * time.Second
-	if slow() {
-		most *= 3
-	}
-	timeout := time.After(most)
+	timeout := time.After(time.Minute)
 	for {
 		select {
 		case e := <-b.Events():

@@ -30,7 +30,7 @@ func (b *bench) reading(id cluster.ContainerID) cluster.Reading { return b.Readi
 // until waits for a reading.
 func (b *bench) until(what string, id cluster.ContainerID, ok func(cluster.Reading) bool) cluster.Reading {
 	b.t.Helper()
-	end := time.Now().Add(20 * time.Second)
+	end := time.Now().Add(time.Minute)
 	for {
 		r := b.reading(id)
 		if r.Limit != nil && ok(r) {

@@ -21,6 +21,9 @@ type request struct {
 func (m *Manager) takeRequests(all []Request) {
 	for i := range all {
 		r := request{Envelope: all[i].Envelope, asked: m.now}
+		if m.hasEnded(r.Container) {
+			continue
+		}
 		at := slices.IndexFunc(m.requests, func(old request) bool { return old.Container == r.Container })
 		if at < 0 {
 			m.requests = append(m.requests, r)

@@ -5,6 +5,7 @@ package memory
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,15 +22,17 @@ type Manager struct {
 	acting     map[ActionID]*container // by actions under way, or given up
 	ordered    []*container            // by rank, then ID, unless unsorted
 	unsorted   bool
-	requests   []request    // in the order in which they asked first
-	wanting    []*container // of the present step, as are gifts
-	gifts      []gift
-	actions    []Action
-	lastID     ActionID
-	turns      int64
-	lastPuff   timeline.Time
-	puffed     bool
-	now        timeline.Time
+	requests   []request // in the order in which they asked first
+	// early are containers of which only the end is known yet, and when it was told: what else is told of them comes late.
+	early    map[cluster.ContainerID]timeline.Time
+	wanting  []*container // of the present step, as are gifts
+	gifts    []gift
+	actions  []Action
+	lastID   ActionID
+	turns    int64
+	lastPuff timeline.Time
+	puffed   bool
+	now      timeline.Time
 }
 
 // Request asks for the memory of a container that is to start: all of it if it is REGULAR, its least if it is FLEX.
@@ -44,7 +47,9 @@ type Input struct {
 	Outcomes []Outcome
 	// Started containers have been launched, or found running, with the given limit.
 	Started []Started
-	Ended   []cluster.ContainerID
+	// Ended containers are gone for good, whatever else is told of them in this step or up to ActionTimeout later: a container
+	// that is run again has another ID.
+	Ended []cluster.ContainerID
 	// Changed envelopes replace those of containers that are here.
 	Changed []Envelope
 	// Requests for containers that are to start: each is answered by Admit or Refuse. An admitted one counts from then on
@@ -64,7 +69,8 @@ func New(p Parameters) (*Manager, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	return &Manager{p: p, containers: map[cluster.ContainerID]*container{}, acting: map[ActionID]*container{}}, nil
+	return &Manager{p: p, containers: map[cluster.ContainerID]*container{}, acting: map[ActionID]*container{},
+		early: map[cluster.ContainerID]timeline.Time{}}, nil
 }
 
 // Step takes in what happened and returns what is to be done, in order. The slice is valid until the next step. The caller
@@ -87,11 +93,12 @@ func (m *Manager) Step(now timeline.Time, in Input) []Action {
 	return m.actions
 }
 
+// takeIn takes in what happened. What has ended goes last: a short task asks, starts and ends within one step, and what came
+// in after its end would stay for ever.
 func (m *Manager) takeIn(in Input) {
 	if in.Node != nil {
 		m.node = *in.Node
 	}
-	m.remove(in.Ended)
 	for i := range in.Started {
 		m.add(&in.Started[i])
 	}
@@ -109,6 +116,7 @@ func (m *Manager) takeIn(in Input) {
 		}
 	}
 	m.takeRequests(in.Requests)
+	m.remove(in.Ended)
 	m.sort()
 }
 
@@ -130,6 +138,9 @@ func compareIDs(a, b cluster.ContainerID) int {
 }
 
 func (m *Manager) add(s *Started) {
+	if m.hasEnded(s.Container) {
+		return
+	}
 	if old, twice := m.containers[s.Container]; twice { // admitted before it started
 		old.Envelope, old.place, old.began, m.unsorted = s.Envelope, m.p.usual(&s.Envelope), m.now, true
 		return
@@ -158,18 +169,27 @@ func (m *Manager) remove(ended []cluster.ContainerID) {
 		return
 	}
 	for _, id := range ended {
-		if c, ok := m.containers[id]; ok {
-			if c.pending != nil {
-				delete(m.acting, c.pending.ID)
-			}
-			for _, a := range c.overdue {
-				delete(m.acting, a.ID)
-			}
-			delete(m.containers, id)
+		c, ok := m.containers[id]
+		if !ok {
+			m.early[id] = m.now
+			continue
 		}
+		if c.pending != nil {
+			delete(m.acting, c.pending.ID)
+		}
+		for _, a := range c.overdue {
+			delete(m.acting, a.ID)
+		}
+		delete(m.containers, id)
 	}
 	m.requests = slices.DeleteFunc(m.requests, func(r request) bool { return slices.Contains(ended, r.Container) })
 	m.ordered = slices.DeleteFunc(m.ordered, func(c *container) bool { return m.containers[c.Container] != c })
+}
+
+// hasEnded reports whether the end of a container was told before anything else of it.
+func (m *Manager) hasEnded(id cluster.ContainerID) bool {
+	_, ended := m.early[id]
+	return ended
 }
 
 // settle takes over what came of an action.
@@ -248,7 +268,8 @@ func (m *Manager) insist() {
 	}
 }
 
-// expire gives up actions that the kernel does not finish, for what they should have brought is decided anew, and claims.
+// expire gives up actions that the kernel does not finish, for what they should have brought is decided anew, and claims, and
+// forgets ends that nothing came after.
 func (m *Manager) expire() {
 	for _, c := range m.ordered {
 		if c.pending != nil && m.now.Sub(c.pending.asked) >= m.p.ActionTimeout {
@@ -257,6 +278,7 @@ func (m *Manager) expire() {
 		}
 	}
 	m.dropClaims()
+	maps.DeleteFunc(m.early, func(_ cluster.ContainerID, told timeline.Time) bool { return m.now.Sub(told) >= m.p.ActionTimeout })
 }
 
 // ask orders an action and notes what will be so when it is done.

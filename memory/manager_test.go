@@ -76,6 +76,47 @@ func expect(t *testing.T, what string, actions []Action, want string) []Outcome 
 	return done(actions)
 }
 
+// TestShortTask: what asks for memory, starts or ends within one step holds nothing afterwards, in whatever combination, and
+// the next one gets its memory.
+func TestShortTask(t *testing.T) {
+	e := Envelope{Container: id(1), Min: 600, Max: 600, Rank: 1}
+	ends, starts, asks := []cluster.ContainerID{id(1)}, []Started{{Envelope: e}}, []Request{{e}}
+	cases := map[string][]Input{
+		"started and ended":            {{Requests: asks}, {Started: starts, Ended: ends}},
+		"asked and ended":              {{Requests: asks, Ended: ends}},
+		"asked, started and ended":     {{Requests: asks, Started: starts, Ended: ends}},
+		"started late, read and ended": {{Requests: asks}, {Started: starts, Readings: []Reading{full(1, 500, 0, 0)}, Ended: ends}},
+	}
+	for name, steps := range cases {
+		t.Run(name, func(t *testing.T) {
+			m := newManager(t, Default(), 1000)
+			for i, in := range steps {
+				m.Step(at(float64(1+i)), in)
+			}
+			if held := m.Allocated(); held != 0 {
+				t.Errorf("%d bytes stay allocated", held)
+			}
+			next := Envelope{Container: id(2), Min: 900, Max: 900, Rank: 2}
+			expect(t, "the next", m.Step(at(9), Input{Requests: []Request{{next}}}), "admit 2")
+		})
+	}
+}
+
+// TestNewsInTheWrongOrder: what has ended is not brought back by what is told of it later.
+func TestNewsInTheWrongOrder(t *testing.T) {
+	m := newManager(t, Default(), 1000)
+	e := flex(1, 600, 900)
+	m.Step(at(1), Input{Ended: []cluster.ContainerID{id(1)}})
+	expect(t, "asks late", m.Step(at(2), Input{Requests: []Request{{e}}}), "")
+	expect(t, "starts late", m.Step(at(3), Input{Started: []Started{{Envelope: e}}, Readings: []Reading{full(1, 500, 500, 1)}}), "")
+	if held := m.Allocated(); held != 0 {
+		t.Errorf("%d bytes stay allocated", held)
+	}
+	if m.Step(at(100), Input{}); len(m.early) != 0 {
+		t.Errorf("%d ends are remembered for ever", len(m.early))
+	}
+}
+
 // TestBelowLeast: programs that are found running with less than their least get that at once, or stand still until they can have
 // it.
 func TestBelowLeast(t *testing.T) {
