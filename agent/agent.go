@@ -15,6 +15,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -108,7 +109,7 @@ func Open(c Config) (*Agent, error) {
 	if c.Memory == (memory.Parameters{}) {
 		c.Memory = memory.Default()
 	}
-	if err := os.MkdirAll(filepath.Join(c.Dir, "containers"), 0o700); err != nil {
+	if err := durable.MakeDir(filepath.Join(c.Dir, "containers")); err != nil {
 		return nil, fmt.Errorf("make the folder for containers: %w", err)
 	}
 	a := &Agent{config: c, log: c.Log, events: newQueue(), starting: make(chan struct{}, 8), containers: map[cluster.ContainerID]*container{}}
@@ -138,11 +139,12 @@ func (a *Agent) openGroups() error {
 		return err
 	}
 	note := filepath.Join(a.config.Dir, "cgroup")
-	if text, err := os.ReadFile(note); err == nil {
+	text, err := os.ReadFile(note)
+	if err == nil {
 		a.root, err = host.OpenRoot(strings.TrimSpace(string(text)), cgroup.Memory)
-		if err != nil && !errors.Is(err, cgroup.ErrGone) {
-			a.log.Warn("cannot use the control group of last time", "error", err)
-		}
+	}
+	if err != nil && !errors.Is(err, cgroup.ErrGone) && !errors.Is(err, fs.ErrNotExist) {
+		a.log.Warn("cannot use the note of the control group of last time", "note", note, "error", err)
 	}
 	if a.root == nil {
 		// Two state directories are two agents, which must not meet.
@@ -151,8 +153,8 @@ func (a *Agent) openGroups() error {
 			return err
 		}
 	}
-	if err := noteText(note, a.root.Place()); err != nil {
-		return fmt.Errorf("note the place of the control group: %w", err)
+	if err := a.noteRoot(note, string(text)); err != nil {
+		return err
 	}
 	if err := a.weigh(); err != nil {
 		return err
@@ -162,6 +164,24 @@ func (a *Agent) openGroups() error {
 		a.supervisors, err = a.root.Open("supervisors")
 	}
 	return err
+}
+
+// noteRoot notes where the control groups are, unless the note says so.
+func (a *Agent) noteRoot(path, says string) error {
+	line := a.root.Place() + "\n"
+	if says == line {
+		return nil
+	}
+	// What is no file cannot be replaced by one: it is in nobody's way elsewhere.
+	if info, err := os.Lstat(path); err == nil && info.IsDir() {
+		if _, err := a.keepAside(path); err != nil {
+			return fmt.Errorf("note the place of the control group: %w", err)
+		}
+	}
+	if err := durable.Write(path, []byte(line)); err != nil {
+		return fmt.Errorf("note the place of the control group: %w", err)
+	}
+	return nil
 }
 
 // weigh gives all containers together the weight of as many processes as there are cores to grant. By default they would
@@ -268,7 +288,7 @@ func (a *Agent) leasePath() string { return filepath.Join(a.config.Dir, "lease")
 
 // Forget implements live.Backend.
 func (a *Agent) Forget(id cluster.ContainerID) {
-	if err := os.RemoveAll(string(a.folder(id))); err != nil {
+	if err := durable.RemoveAll(string(a.folder(id))); err != nil {
 		a.log.Warn("cannot remove the record of a container; it will be reported again", "container", id, "error", err)
 	}
 }
@@ -283,12 +303,4 @@ func (a *Agent) forgetRunning(id cluster.ContainerID) {
 
 func (a *Agent) failed(id cluster.ContainerID, decision cluster.DecisionID, err error) {
 	a.events.put(cluster.Event{Kind: cluster.DecisionFailed, Task: id.Task, Run: id.Run, Decision: decision, Detail: err.Error()})
-}
-
-// noteText writes a line to a file, whole or not at all.
-func noteText(path, line string) error {
-	if err := os.WriteFile(path+".tmp", []byte(line+"\n"), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".tmp", path)
 }

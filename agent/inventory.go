@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/memory"
 )
 
@@ -25,11 +26,7 @@ func (a *Agent) takeInventory() error {
 		if err != nil {
 			continue // Not ours.
 		}
-		e, err := a.recover(id)
-		if err != nil {
-			return fmt.Errorf("take inventory of container %s: %w", id, err)
-		}
-		if e.Kind != 0 {
+		if e := a.recover(id); e.Kind != 0 {
 			events = append(events, e)
 		}
 	}
@@ -38,16 +35,18 @@ func (a *Agent) takeInventory() error {
 	return nil
 }
 
-// recover finds out what became of one container. The event has no kind if nothing of it ever was.
-func (a *Agent) recover(id cluster.ContainerID) (cluster.Event, error) {
+// recover finds out what became of one container. The event has no kind if nothing of it ever was. Whatever is wrong with
+// its record is the end of this container alone.
+func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 	c := &container{id: id, dir: a.folder(id), killed: make(chan struct{}), spec: new(spec)}
-	if err := c.dir.get("spec.json", c.spec); err != nil {
+	if err := c.dir.getSpec(id, c.spec); err != nil {
 		// The record is written before anything else happens, whole or not at all.
-		if errors.Is(err, os.ErrNotExist) {
+		if errors.Is(err, os.ErrNotExist) && !c.dir.exists("lock") && !c.dir.exists("exit.json") {
 			a.removeGroup(id)
-			return cluster.Event{}, os.RemoveAll(string(c.dir))
+			a.Forget(id)
+			return cluster.Event{}
 		}
-		return cluster.Event{}, err
+		return a.lost(c, err)
 	}
 	if g, err := openGroup(c.spec); err == nil {
 		c.group = g
@@ -60,14 +59,17 @@ func (a *Agent) recover(id cluster.ContainerID) (cluster.Event, error) {
 	lock, err := c.dir.lock()
 	if err == nil {
 		lock.Close()
+		if err := c.dir.get("exit.json", new(ending)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return a.lost(c, err)
+		}
 		a.removeGroup(id)
-		return endEvent(id, c.dir), nil
+		return endEvent(id, c.dir)
 	}
 	if !errors.Is(err, errHeld) {
-		return cluster.Event{}, err
+		return a.lost(c, err)
 	}
 	if c.group == nil {
-		return cluster.Event{}, errors.New("it has a supervisor, but its control group is gone")
+		return a.lost(c, errors.New("it has a supervisor, but its control group is gone"))
 	}
 	// A supervisor that was started just before the last agent ended leaves its pid at once. Without it the end of the
 	// container is seen a little later, no more.
@@ -83,7 +85,34 @@ func (a *Agent) recover(id cluster.ContainerID) (cluster.Event, error) {
 	if c.dir.get("started.json", &s) == nil {
 		at = s.At
 	}
-	return cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Node: 0, Grant: c.spec.Grant, Launched: at}, nil
+	return cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Node: 0, Grant: c.spec.Grant, Launched: at}
+}
+
+// lost is the end of a container whose record cannot be used. Nobody could manage it, so that it is ended if it runs; its
+// folder is kept aside for people. If it had ended before, and how can be read, that is told: it shall not run again.
+func (a *Agent) lost(c *container, why error) cluster.Event {
+	e := endEvent(c.id, c.dir)
+	if e.Exit == nil {
+		e.Outcome, e.Detail = cluster.Lost, fmt.Sprintf("its record cannot be used: %v", why)
+	}
+	a.removeGroup(c.id)
+	a.await(func() bool { return !held(c.dir) }) // the supervisor, which has nothing to wait for any more
+	kept, err := a.keepAside(string(c.dir))
+	if err != nil {
+		a.log.Warn("cannot keep the record of a lost container aside", "container", c.id, "error", err)
+	}
+	a.log.Error("the record of a container cannot be used, so that it is ended", "container", c.id, "error", why, "kept", kept)
+	return e
+}
+
+// keepAside moves what cannot be used to where it hinders nobody, and returns its place there.
+func (a *Agent) keepAside(path string) (string, error) {
+	dir := filepath.Join(a.config.Dir, "damaged")
+	if err := durable.MakeDir(dir); err != nil {
+		return "", err
+	}
+	to := filepath.Join(dir, fmt.Sprintf("%s-%d", filepath.Base(path), time.Now().UnixNano()))
+	return to, durable.Rename(path, to)
 }
 
 // found describes a container that was found running, as the kernel shows it. A throttled one goes on; a frozen one waits

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/swap"
 )
@@ -25,7 +26,7 @@ func (k *keeper) renewLease() {
 	if os.Chtimes(path, moment, moment) == nil {
 		return
 	}
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
+	if err := durable.Replace(path, nil); err != nil {
 		k.agent.log.Warn("cannot renew the lease on suspended containers; their supervisors will resume them", "error", err)
 	}
 }

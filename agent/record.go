@@ -16,6 +16,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 )
@@ -62,18 +63,44 @@ func (f folder) exists(name string) bool {
 	return err == nil
 }
 
-// put writes a file whole or not at all.
-func (f folder) put(name string, value any) error {
-	text, err := json.Marshal(value)
+// putSpec makes the folder with the record of the container, durably: whatever becomes of the machine, there is no
+// supervisor whose container cannot be told.
+func (f folder) putSpec(s *spec) error {
+	if err := durable.MakeDir(string(f)); err != nil {
+		return err
+	}
+	text, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	temporary := f.path(name + ".tmp")
-	if err := os.WriteFile(temporary, append(text, '\n'), 0o600); err != nil {
+	if err := durable.Write(f.path("spec.json"), append(text, '\n')); err != nil {
 		return err
 	}
-	return os.Rename(temporary, f.path(name))
+	return durable.SyncDir(filepath.Dir(string(f)))
 }
+
+// getSpec reads the record of a container. One that is not whole, or of another container, is an error.
+func (f folder) getSpec(id cluster.ContainerID, s *spec) error {
+	if err := f.get("spec.json", s); err != nil {
+		return err
+	}
+	if s.Container != id || s.Place == "" {
+		return fmt.Errorf("read %s: it is the record of container %s in control group %q", f.path("spec.json"), s.Container, s.Place)
+	}
+	return nil
+}
+
+// putStarted notes when the program began. A loss of power may take it back: it ends the program, too.
+func (f folder) putStarted(s started) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return durable.Replace(f.path("started.json"), append(text, '\n'))
+}
+
+// mark notes something that is over after a loss of power.
+func (f folder) mark(name string) error { return durable.Replace(f.path(name), nil) }
 
 func (f folder) get(name string, value any) error {
 	text, err := os.ReadFile(f.path(name))
@@ -91,11 +118,11 @@ const endingSize = 4096
 
 // setAside takes the disk space that the record of the end will need.
 func (f folder) setAside() error {
-	file, err := os.OpenFile(f.path("exit.tmp"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	file, err := durable.Create(f.path("exit.tmp"))
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(bytes.Repeat([]byte(" "), endingSize))
+	_, err = file.WriteAt(bytes.Repeat([]byte(" "), endingSize), 0)
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
@@ -108,7 +135,7 @@ func (f folder) putEnding(e ending) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(f.path("exit.tmp"), os.O_WRONLY|os.O_CREATE, 0o600)
+	file, err := durable.Open(f.path("exit.tmp"))
 	if err != nil {
 		return err
 	}
@@ -116,18 +143,7 @@ func (f folder) putEnding(e ending) error {
 	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(f.path("exit.tmp"), f.path("exit.json")); err != nil {
-		return err
-	}
-	return syncDir(string(f))
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return durable.Rename(f.path("exit.tmp"), f.path("exit.json"))
 }
 
 // errHeld is returned by lock when somebody else is responsible for the container.

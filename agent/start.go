@@ -70,9 +70,6 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, *exec.Cmd, error) 
 	if o.Launch == nil || len(o.Launch.Args) == 0 {
 		return status{}, nil, errors.New("there is nothing to run")
 	}
-	if err := os.MkdirAll(string(c.dir), 0o700); err != nil {
-		return status{}, nil, fmt.Errorf("make the container's folder: %w", err)
-	}
 	group, err := a.makeGroup(c.id.String(), o.Grant, o.Launch.Class)
 	if err != nil {
 		return status{}, nil, err
@@ -82,7 +79,7 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, *exec.Cmd, error) 
 	c.spec = &spec{Container: c.id, Grant: o.Grant, Booked: now(), Launch: *o.Launch, Place: a.root.Place(), Identity: group.Identity(),
 		Join: group.JoinFiles(), SupervisorJoin: a.supervisors.JoinFiles(), Lease: a.leasePath(), Grace: a.config.Grace}
 	a.mu.Unlock()
-	if err := c.dir.put("spec.json", c.spec); err != nil {
+	if err := c.dir.putSpec(c.spec); err != nil {
 		return status{}, nil, fmt.Errorf("write the container's record: %w", err)
 	}
 	lock, err := c.dir.lock()

@@ -20,6 +20,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 )
@@ -101,7 +102,7 @@ func supervise(f folder) int {
 		return finish(f, e, func() { say(tell, status{Ended: true}) })
 	}
 	begun := now()
-	_ = f.put("started.json", started{begun}) // On a full disk the time of the start is lost, no more.
+	_ = f.putStarted(started{begun}) // On a full disk the time of the start is lost, no more.
 	say(tell, status{Started: begun})
 	if s.Launch.Class == cluster.Flex {
 		go guard(&s)
@@ -192,7 +193,7 @@ func launch(f folder, s *spec, anchor *os.File) (*exec.Cmd, *report) {
 
 // openOutput opens a file for output and gives it to the user whose program writes there.
 func openOutput(path string, as cluster.Credentials) (*os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := durable.MakeDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)

@@ -36,11 +36,11 @@ func (a *Agent) watch(c *container, ended <-chan struct{}) {
 // true once the container has ended, and false if the agent was closed before.
 func (a *Agent) kill(c *container, ended <-chan struct{}) bool {
 	if c.preempted {
-		if err := os.WriteFile(c.dir.path("preempted"), nil, 0o600); err != nil {
+		if err := c.dir.mark("preempted"); err != nil {
 			a.log.Warn("cannot note that a container was preempted", "container", c.id, "error", err)
 		}
 	}
-	if err := os.WriteFile(c.dir.path("killed"), nil, 0o600); err != nil {
+	if err := c.dir.mark("killed"); err != nil {
 		a.log.Warn("cannot note that a container was killed", "container", c.id, "error", err)
 	}
 	a.wakeToEnd(c)
