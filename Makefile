@@ -1,28 +1,26 @@
 # "make help" lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help results build demo test check lint test-quick test-race test-guest test-slow bench fuzz clean
+.PHONY: help build test lint test-race test-guest test-faults demo results bench fuzz clean
 
+# How long test-faults takes: deaths of the daemon, streaming, random nodes.
+DEATHS ?= 30
+STREAM ?= 2m
+SEEDS ?= 1000
+# How often the demo runs each mix.
+ROUNDS ?= 1
 FUZZTIME ?= 10s
-# How long test-slow takes: deaths of the daemon, streaming, random nodes.
-DEATHS ?= 100
-STREAM ?= 10m
-SEEDS ?= 5000
 # Packages with tests that run in guests.
 GUESTS = $(shell grep -rl --include='*_test.go' '^//go:build guest' . | xargs -n 1 dirname | sort -u)
+TESTRUN = go run ./internal/testrun
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## bin/bellows
 	go build -o bin/bellows ./cmd/bellows
 
-demo: build ## real programs share too little memory, under 11 minutes; installs nothing, and needs root for real containers
-	./bin/bellows demo --svg bin/demo.svg --flex-svg bin/demo-flex.svg
-
-test: ## everything, under 20 minutes; as root on Debian it installs gcc and QEMU if they are missing, and says so
-	@internal/testrun/all
-
-check: lint test-quick ## what to run before a commit: installs nothing
+test: lint ## what to run before a commit, under 5 minutes: lint and all tests that are not long; installs nothing
+	$(TESTRUN) -- -short -count=1 -timeout=8m ./...
 
 lint: ## gofmt, go vet and staticcheck
 	@unformatted=$$(gofmt -l .); \
@@ -30,23 +28,23 @@ lint: ## gofmt, go vet and staticcheck
 	go vet -tags guest ./...
 	go tool staticcheck -tags guest ./...
 
-test-quick: ## the tests without the race detector and without guests
-	go run ./internal/testrun -- -count=1 ./...
+test-race: ## long tests too, under 10 minutes: with the race detector where there are goroutines; as root on Debian it installs gcc if it is missing
+	internal/testrun/race
 
-test-race: ## the tests with the race detector; needs gcc
-	CGO_ENABLED=1 go run ./internal/testrun -- -race -count=1 ./...
-
-test-guest: ## the tests that need other kernels, in QEMU; as root on Debian it installs QEMU if it is missing
+test-guest: ## the tests that need other kernels, in QEMU, under 15 minutes; as root on Debian it installs QEMU if it is missing
 	guest/setup
-	go run ./internal/testrun -- -tags guest -count=1 -timeout 20m -p 2 -run '^TestGuest' $(GUESTS)
+	$(TESTRUN) -- -tags=guest -count=1 -timeout=20m -p=2 -run='^TestGuest' $(GUESTS)
+
+test-faults: ## faults at length, as root, under 10 minutes: DEATHS (30) of the daemon, STREAM (2m) of streaming, SEEDS (1000) random nodes
+	$(TESTRUN) -- -count=1 -timeout=60m -run='TestDaemonDies|TestStreaming' ./agent -deaths=$(DEATHS) -stream=$(STREAM) \
+		-- -count=1 -timeout=60m -run=TestRandom ./memory -seeds=$(SEEDS)
+
+demo: build ## real programs share too little memory, under 5 minutes (ROUNDS=3, as in README: 11); installs nothing, and needs root for real containers
+	./bin/bellows demo --rounds $(ROUNDS) --svg bin/demo.svg --flex-svg bin/demo-flex.svg
 
 results: build ## papers' tables and figures again, and docs/results.md; some minutes
 	./bin/bellows experiment run ... --out docs/results --summary-only
 	./bin/bellows experiment report
-
-test-slow: ## faults at length, as root: DEATHS (100) of the daemon, STREAM (10m) of streaming, SEEDS (5000) random nodes
-	go test ./agent -count=1 -v -timeout 60m -run 'TestDaemonDies|TestStreaming' -deaths $(DEATHS) -stream $(STREAM)
-	go test ./memory -count=1 -timeout 60m -run TestRandom -seeds $(SEEDS)
 
 bench: ## benchmarks: timeline, engine at 100 to 10,000 nodes, the YARN-ME authors' workload
 	go test -run '^$$' -bench . -benchmem ./...

@@ -17,6 +17,9 @@ import (
 // TestAnchor: a program of 100 MiB that is pushed out of memory again and again, and goes on in less than it works with, is not
 // killed as long as there is room in swap. Without the anchor Linux 6.18 killed it in ten of ten runs beside other work.
 func TestAnchor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run without -short")
+	}
 	onceInGuests(t)
 	testswap.Need(t, 256<<20)
 	b := newBench(t)

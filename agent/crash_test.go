@@ -356,6 +356,9 @@ func (m *mortal) flex(mib int) cluster.ContainerID {
 // TestDaemonDies kills the daemon (SIGKILL) at random moments while containers puff, are reclaimed from and suspended: no
 // container is lost, none keeps standing still, limits never exceed the machine, no program loses a byte.
 func TestDaemonDies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run without -short")
+	}
 	testswap.Need(t, 768<<20)
 	from := *seed
 	if from == 0 {

@@ -21,6 +21,9 @@ import (
 // TestHeartbeats suspends a JVM that does nothing but collect garbage, for several times as long as it may be silent: it is
 // caught in a collection, during which it has no heartbeats, and must come to its next in time even so.
 func TestHeartbeats(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run without -short")
+	}
 	const timeout, suspension = 20 * time.Second, 50 * time.Second
 	for _, program := range []string{"java", "javac"} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -98,6 +98,9 @@ func breathing(o cluster.Order, min, max resource.Amount) cluster.Order {
 
 // TestStreamingSuspendsNobody: page cache fills containers and is no need.
 func TestStreamingSuspendsNobody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run without -short")
+	}
 	testswap.Need(t, 256<<20)
 	long := *streamFor
 	if slow() {

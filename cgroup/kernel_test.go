@@ -536,8 +536,8 @@ func TestKernelAddProc(t *testing.T) {
 }
 
 func TestKernelSwapAndReclaim(t *testing.T) {
+	testswap.Need(t, 512*mib) // before the context: waiting for other tests is not the test's time
 	ctx := testContext(t)
-	testswap.Need(t, 512*mib)
 	g := testGroup(t)
 	if err := g.Apply(ctx, Limits{MemoryBytes: At(192 * mib), SwapBytes: At(256 * mib)}); err != nil {
 		t.Fatal(err)

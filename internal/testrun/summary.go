@@ -158,7 +158,7 @@ func (s *summary) report(out io.Writer, strict bool, took time.Duration) int {
 			return ""
 		}
 		refused++
-		return " [not allowed with CI=true]"
+		return " [not allowed with TEST_STRICT=true]"
 	}
 	fmt.Fprintln(out)
 	for _, m := range s.missing {
@@ -174,7 +174,7 @@ func (s *summary) report(out io.Writer, strict bool, took time.Duration) int {
 		fmt.Fprintf(out, "failed: %s\n", f)
 	}
 	if refused > 0 {
-		fmt.Fprintf(out, "CI=true: %d of these must run on a machine that is there for tests.\n", refused)
+		fmt.Fprintf(out, "TEST_STRICT=true: %d of these must run on a machine that is there for tests.\n", refused)
 		code = 1
 	}
 	fmt.Fprintf(out, "%d passed, %d failed, %d skipped in %s\n", s.passed, s.failed+s.broken, len(skipped), took.Round(time.Second))

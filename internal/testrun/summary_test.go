@@ -65,9 +65,9 @@ skipped: m/a TestTraces: needs ../shared/fixtures
 `, 0},
 		{"some skips are not allowed", []string{events}, nil, true, `ok  	m/a	0.1s
 
-skipped: m/a TestSwap: needs swap [not allowed with CI=true]
+skipped: m/a TestSwap: needs swap [not allowed with TEST_STRICT=true]
 skipped: m/a TestTraces: needs ../shared/fixtures
-CI=true: 1 of these must run on a machine that is there for tests.
+TEST_STRICT=true: 1 of these must run on a machine that is there for tests.
 1 passed, 0 failed, 2 skipped in 3s
 `, 1},
 		{"what ran in a guest was not skipped", []string{events, inGuest}, nil, true, `ok  	m/a	0.1s
@@ -81,8 +81,8 @@ not run: guests: need root
 1 passed, 0 failed, 0 skipped in 3s
 `, 0},
 		{"a part must not be missing", []string{inGuest}, []string{"guests: need root"}, true, `
-not run: guests: need root [not allowed with CI=true]
-CI=true: 1 of these must run on a machine that is there for tests.
+not run: guests: need root [not allowed with TEST_STRICT=true]
+TEST_STRICT=true: 1 of these must run on a machine that is there for tests.
 1 passed, 0 failed, 0 skipped in 3s
 `, 1},
 		{"failures are shown", []string{failing}, nil, false, `    x_test.go:3: 1 is not 2

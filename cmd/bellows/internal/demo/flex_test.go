@@ -207,7 +207,7 @@ func tinyMix() *flexMix {
 // TestFlexReal runs a small mix in FLEX containers and looks whether everything is gone afterwards.
 func TestFlexReal(t *testing.T) {
 	if testing.Short() {
-		t.Skip("runs programs for seconds")
+		t.Skip("long: run without -short")
 	}
 	testswap.Need(t, 512<<20)
 	place, err := makeWork(workParent(""), diskNeeded)
