@@ -87,7 +87,10 @@ func supervise(f folder) int {
 	}
 	for _, file := range s.SupervisorJoin {
 		// Where the supervisor runs matters little: outside it only is not accounted as ours.
-		_ = os.WriteFile(file, []byte("0"), 0)
+		if door, err := os.OpenFile(file, os.O_WRONLY, 0); err == nil {
+			_, _ = door.WriteString("0")
+			door.Close()
+		}
 	}
 	tell := os.NewFile(statusFD, "status")
 	anchor, lay, err := os.Pipe()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -357,11 +356,3 @@ func (d *Driver) Done() <-chan struct{} { return d.done }
 
 // EventLog returns the file in which the steps of this run are recorded.
 func (d *Driver) EventLog() string { return d.logPath }
-
-// makeFile makes a file that only its owner can read, and its folder.
-func makeFile(path string) (*os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
-	}
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-}

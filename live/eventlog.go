@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
+	"path/filepath"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/trace"
 )
@@ -14,14 +15,17 @@ import (
 // eventLog is the record of one run's steps. Lines are collected and written together; a write that fails is taken back,
 // so that the file never holds half a line while the Driver lives.
 type eventLog struct {
-	file *os.File
+	file *durable.File
 	good int64 // bytes that are written
 	text bytes.Buffer
 	to   *trace.LogWriter
 }
 
 func createEventLog(path string, header trace.LogHeader) (*eventLog, error) {
-	file, err := makeFile(path)
+	if err := durable.MakeDir(filepath.Dir(path)); err != nil {
+		return nil, fmt.Errorf("make the folder of event logs: %w", err)
+	}
+	file, err := durable.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("make the event log: %w", err)
 	}

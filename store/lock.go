@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/durable"
 )
 
 // ErrLocked is returned by TakeLock when another daemon has the state directory.
@@ -19,7 +21,7 @@ type Lock struct{ file *os.File }
 
 // TakeLock takes a state directory, which is made if it is missing, or fails with ErrLocked.
 func TakeLock(dir string) (*Lock, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := durable.MakeDir(dir); err != nil {
 		return nil, fmt.Errorf("make the state directory %s: %w", dir, err)
 	}
 	path := filepath.Join(dir, "lock")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+
+	"github.com/bellows-rm/bellows/durable"
 )
 
 // migrations lead from each version of the schema to the next; version N has had the first N. One that was released is
@@ -96,6 +98,7 @@ func (s *Store) migrate() error {
 			_ = tx.Rollback()
 			return err
 		}
+		durable.Before(durable.OpCommit, s.path)
 		if err := tx.Commit(); err != nil {
 			return err
 		}

@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/bellows-rm/bellows/durable"
 )
 
 // Errors to test for with errors.Is. A write that fails with one of them changed nothing, and may be tried again.
@@ -38,7 +40,7 @@ type Store struct {
 // Open opens the store in a state directory, and makes both if they are missing. The files are for their owner only.
 func Open(dir string) (*Store, error) {
 	s := &Store{path: filepath.Join(dir, File)}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := durable.MakeDir(dir); err != nil {
 		return nil, s.explain("open", err)
 	}
 	if err := s.touch(); err != nil {
@@ -103,6 +105,7 @@ func (s *Store) write(ctx context.Context, what string, f func(*sql.Tx) error) e
 		_ = tx.Rollback() // The error of f tells more, and a transaction that is not committed is undone anyway.
 		return s.explain(what, err)
 	}
+	durable.Before(durable.OpCommit, s.path)
 	if err := tx.Commit(); err != nil {
 		_ = tx.Rollback()
 		return s.explain(what, err)

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -58,7 +59,7 @@ func (l *Ledger) read() (all []entry, err error) {
 func (l *Ledger) write(all []entry) error {
 	text, err := json.MarshalIndent(all, "", "  ")
 	if err == nil {
-		err = writeWhole(l.path(), text)
+		err = durable.Write(l.path(), append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("record what swap was made: %w", err)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -143,7 +144,7 @@ func (b *Budget) Save() error {
 	text, err := json.Marshal(b.budgetFile)
 	b.mu.Unlock()
 	if err == nil {
-		err = writeWhole(b.path, text)
+		err = durable.Write(b.path, append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("keep the count of what was swapped out: %w", err)
@@ -164,24 +165,4 @@ func LastDay(m Machine, path string) (spent, perDay resource.Amount, err error) 
 	}
 	f.Meter.Count(c)
 	return f.Meter.Spent(c.At), f.PerDay, nil
-}
-
-// writeWhole writes a file whole or not at all, whatever happens to the machine.
-func writeWhole(path string, text []byte) error {
-	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(path+".tmp", path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/bellows-rm/bellows/durable"
 )
 
 // zswapBefore is what zswap was like before we turned it on.
@@ -60,7 +62,7 @@ func (l *Ledger) TurnOnZswap(compressor string) error {
 		}
 		text, err := json.Marshal(zswapBefore{l.machine.boot(), z.Compressor})
 		if err == nil {
-			err = writeWhole(l.zswapPath(), text)
+			err = durable.Write(l.zswapPath(), append(text, '\n'))
 		}
 		if err != nil {
 			return fmt.Errorf("record that zswap is turned on: %w", err)

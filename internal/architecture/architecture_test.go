@@ -118,6 +118,9 @@ func TestRules(t *testing.T) {
 		{"global randomness", "trace", doc + "package trace\nimport \"math/rand/v2\"\nvar x = rand.IntN(6)", "global randomness (rand.IntN)"},
 		{"global randomness", "profile", doc + "package profile\nimport \"math/rand\"\nfunc f() { rand.Shuffle(1, nil) }", "global randomness (rand.Shuffle)"},
 		{"seeded randomness", "trace", doc + "package trace\nimport \"math/rand/v2\"\nvar x = rand.New(rand.NewPCG(1, 2)).IntN(6)", ""},
+		{"a file behind the back", "agent", doc + "package agent\nimport \"os\"\nvar x = os.WriteFile", "uses os.WriteFile"},
+		{"a file that is read", "store", doc + "package store\nimport \"os\"\nvar x = os.ReadFile", ""},
+		{"a file of another package", "server", doc + "package server\nimport \"os\"\nvar x = os.Rename", ""},
 		{"truth in live", "live", doc + "package live\n" + ours("trace") + "\nfunc f(j trace.Job) any { return j.Truth }", "uses Truth"},
 		{"truth in the command", "cmd/bellows", doc + "package main\n" + ours("trace") + "\nvar x = trace.Job{Truth: nil}", "uses Truth"},
 		{"truth by its type", "server", doc + "package server\n" + ours("trace") + "\nvar x trace.StageTruth", "uses StageTruth"},
@@ -175,7 +178,7 @@ func TestTable(t *testing.T) {
 		}
 		above = append(above, f.path)
 	}
-	for _, name := range slices.Concat(core, clocked, truthful) {
+	for _, name := range slices.Concat(core, clocked, truthful, durables) {
 		if !slices.Contains(above, name) {
 			t.Errorf("%s: has no row", name)
 		}

@@ -106,6 +106,9 @@ func (c *checker) file(f *ast.File) {
 	if slices.Contains(clocked, c.pkg.path) {
 		c.functions(f)
 	}
+	if slices.Contains(durables, c.pkg.path) {
+		c.changes(f)
+	}
 	if !slices.Contains(truthful, c.pkg.path) {
 		c.truth(f)
 	}
@@ -162,6 +165,20 @@ func (c *checker) goroutines(f *ast.File) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		if _, ok := n.(*ast.GoStmt); ok {
 			c.failf("%s starts a goroutine: the core is a function, and long work runs outside of it", c.at(n))
+		}
+		return true
+	})
+}
+
+// changes finds files that are changed by package os.
+func (c *checker) changes(f *ast.File) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		s, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if x, ok := s.X.(*ast.Ident); ok && x.Name == "os" && x.Obj == nil && slices.Contains(changers, s.Sel.Name) {
+			c.failf("%s uses os.%s: files that must survive are changed by package durable alone", c.at(n), s.Sel.Name)
 		}
 		return true
 	})

@@ -115,6 +115,13 @@ var clock = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Ti
 // seeded are the names of math/rand and math/rand/v2 that are no global source: constructors and types.
 var seeded = []string{"New", "NewSource", "NewPCG", "NewChaCha8", "NewZipf", "Rand", "Source", "Source64", "PCG", "ChaCha8", "Zipf"}
 
+// durables are the packages whose files must survive, and changers the functions of package os that change files behind the
+// back of package durable.
+var (
+	durables = []string{"store", "live", "agent"}
+	changers = []string{"Create", "CreateTemp", "Link", "Mkdir", "MkdirAll", "Remove", "RemoveAll", "Rename", "Symlink", "Truncate", "WriteFile"}
+)
+
 // vague are names that say nothing of what a package is for.
 var vague = []string{"util", "utils", "common", "helper", "helpers", "types", "misc", "shared", "base"}
 
