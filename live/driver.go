@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -30,6 +31,8 @@ type Config struct {
 	// HasSwap tells whether the machine has swap, without which FLEX jobs become REGULAR ones that spill, or are refused: see
 	// SpillInstead. nil: it has.
 	HasSwap func() (bool, error)
+	// Keep says which jobs stay after their end; nil: all do. The others are removed at the start, and then every hour.
+	Keep *Retention
 	// UID is the user whom the daemon runs as: that user and user 0 may do anything to any job.
 	UID uint32
 }
@@ -48,6 +51,10 @@ type Driver struct {
 	stop   chan struct{} // asks the loop to end
 	done   chan struct{} // closed by the loop
 	synced chan struct{} // closed by the loop once the inventory is complete
+
+	pruning  sync.Mutex // one Prune at a time
+	stopping func()     // ends what goes on beside the loop
+	beside   sync.WaitGroup
 
 	// All below belongs to the loop.
 	engine    *engine.Engine
@@ -95,6 +102,8 @@ func Start(c Config) (*Driver, error) {
 		return nil, errors.Join(err, d.events.close())
 	}
 	go d.loop()
+	ctx, d.stopping = context.WithCancel(ctx)
+	d.beside.Go(func() { d.prune(ctx) })
 	return d, nil
 }
 
@@ -348,6 +357,8 @@ func (d *Driver) Close() error {
 	case <-d.done:
 	}
 	<-d.done
+	d.stopping()
+	d.beside.Wait()
 	return nil
 }
 

@@ -58,6 +58,7 @@ type rig struct {
 	dir   string
 	store *store.Store
 	swaps func() (bool, error)
+	keep  *Retention
 }
 
 func newRig(t *testing.T, p policy.Policy) *rig {
@@ -86,7 +87,7 @@ func (r *rig) start(p policy.Policy) {
 func (r *rig) startOn(p policy.Policy, b Backend) {
 	r.t.Helper()
 	var err error
-	r.Driver, err = Start(Config{Policy: p, Backend: b, Store: r.store, Dir: r.dir, UID: 1000, HasSwap: r.swaps, Log: slog.New(slog.NewTextHandler(r.t.Output(), nil))})
+	r.Driver, err = Start(Config{Policy: p, Backend: b, Store: r.store, Dir: r.dir, UID: 1000, HasSwap: r.swaps, Keep: r.keep, Log: slog.New(slog.NewTextHandler(r.t.Output(), nil))})
 	if err != nil {
 		r.t.Fatal(err)
 	}

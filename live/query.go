@@ -158,7 +158,7 @@ func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*job) b
 func (d *Driver) lookUpStored(ctx context.Context, id cluster.JobID) (Job, error) {
 	stored, err := d.store.Job(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return Job{}, fault(NotFound, "job %d: there is none of that number", id)
+		return Job{}, d.notFound(ctx, id)
 	}
 	if err != nil {
 		return Job{}, err

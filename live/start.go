@@ -125,7 +125,7 @@ func merge(base []string, more map[string]string) []string {
 
 // logPath is where the output of a container goes, without the ending that tells its two files apart.
 func logPath(dir string, id cluster.ContainerID) string {
-	return filepath.Join(dir, "logs", fmt.Sprint(id.Task.Job), id.String())
+	return filepath.Join(outputDir(dir, id.Task.Job), id.String())
 }
 
 // kill makes the order to end a task.

@@ -191,7 +191,7 @@ func (d *Driver) Cancel(ctx context.Context, by cluster.Credentials, id cluster.
 	}
 	stored, err := d.store.Job(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return fault(NotFound, "job %d: there is none of that number", id)
+		return d.notFound(ctx, id)
 	}
 	if err != nil {
 		return err

@@ -100,16 +100,36 @@ func (s *Server) machine(a *api) {
 		func(ctx context.Context, in *struct {
 			Kill bool `query:"kill" doc:"kill the jobs that have not ended"`
 		}) (*struct{}, error) {
-			caller, err := peer(ctx)
-			if err != nil {
+			if err := s.mayManage(ctx, "end it"); err != nil {
 				return nil, err
-			}
-			if caller.UID != 0 && caller.UID != s.daemon.UID {
-				return nil, Errorf(Denied, "only the daemon's user and root may end it")
 			}
 			// The wish stands, whether or not whoever uttered it stays to hear.
 			return nil, s.driver.Shutdown(context.WithoutCancel(ctx), in.Kill)
 		})
+	register(a, "POST", "/v1/prune", "prune", "Remove jobs that have ended, with their tasks and output", 200,
+		func(ctx context.Context, in *struct {
+			OlderThan int64 `query:"older_than_ns" doc:"those that ended longer ago than this, and at least 10 s ago" minimum:"0"`
+			Keep      int   `query:"keep" doc:"how many of those that ended last stay nevertheless" minimum:"0"`
+			Dry       bool  `query:"dry_run" doc:"only tell what would be removed"`
+		}) (*body[live.Pruned], error) {
+			if err := s.mayManage(ctx, "remove jobs"); err != nil {
+				return nil, err
+			}
+			pruned, err := s.driver.Prune(ctx, live.Retention{For: time.Duration(in.OlderThan), Newest: in.Keep}, in.Dry)
+			return &body[live.Pruned]{pruned}, err
+		})
+}
+
+// mayManage refuses what is for the daemon's user and root only.
+func (s *Server) mayManage(ctx context.Context, what string) error {
+	caller, err := peer(ctx)
+	if err != nil {
+		return err
+	}
+	if caller.UID != 0 && caller.UID != s.daemon.UID {
+		return Errorf(Denied, "only the daemon's user and root may %s", what)
+	}
+	return nil
 }
 
 // jobsOnPage is how many jobs one answer lists at most: of those that have ended, some 300 kB.

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
@@ -43,6 +44,15 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 func (c *Client) Shutdown(ctx context.Context, kill bool) error {
 	_, err := call[struct{}](ctx, c, "POST", "/v1/shutdown", query("kill", kill), nil)
 	return err
+}
+
+// Prune removes jobs that ended longer ago than that, but not those that ended last, as many as keep; or, with dry, tells
+// which it would remove.
+func (c *Client) Prune(ctx context.Context, olderThan time.Duration, keep int, dry bool) (live.Pruned, error) {
+	q := query("dry_run", dry)
+	q.Set("older_than_ns", strconv.FormatInt(int64(olderThan), 10))
+	q.Set("keep", strconv.Itoa(keep))
+	return call[live.Pruned](ctx, c, "POST", "/v1/prune", q, nil)
 }
 
 // Submit submits a job.

@@ -223,6 +223,7 @@ func everyOperation(c *Client, job Submission, profile store.Profile, task clust
 	_, errs["task"] = call[live.Task](ctx, c, "GET", "/v1/tasks/"+task.String(), nil, nil)
 	_, errs["output"] = c.Output(ctx, io.Discard, Output{Task: task})
 	errs["kill"] = c.Kill(ctx, 1)
+	_, errs["prune"] = c.Prune(ctx, time.Hour, 3, true)
 	errs["shutdown"] = c.Shutdown(ctx, true)
 	return errs
 }

@@ -73,6 +73,10 @@ func (f *fake) Job(_ context.Context, id cluster.JobID, _ bool) (live.Job, error
 	return j, f.err
 }
 
+func (f *fake) Prune(_ context.Context, keep live.Retention, dry bool) (live.Pruned, error) {
+	return live.Pruned{Jobs: []cluster.JobID{1, 2}, OutputBytes: 5}, f.err
+}
+
 func (f *fake) Tasks(context.Context, bool) ([]live.Task, error) { return nil, f.err }
 
 func (f *fake) Wait(ctx context.Context, id cluster.JobID) (live.Job, error) {

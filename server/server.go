@@ -29,6 +29,7 @@ type Driver interface {
 	Explain(ctx context.Context, id cluster.JobID) (live.Explanation, error)
 	Logs(ctx context.Context, id cluster.JobID) ([]live.LogFile, error)
 	Status(ctx context.Context) (live.Status, error)
+	Prune(ctx context.Context, keep live.Retention, dry bool) (live.Pruned, error)
 	Shutdown(ctx context.Context, kill bool) error
 	Done() <-chan struct{}
 }

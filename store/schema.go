@@ -77,6 +77,13 @@ ALTER TABLE jobs ADD COLUMN succeeded_count INTEGER NOT NULL DEFAULT 0; -- once 
 UPDATE jobs SET
 	task_count = (SELECT coalesce(sum(json_extract(value, '$.tasks')), 0) FROM json_each(jobs.request, '$.job.stages')),
 	succeeded_count = (SELECT count(*) FROM tasks WHERE tasks.job = jobs.id AND outcome = 'succeeded');
+`, `
+-- Jobs that were removed, and whose files may still be there.
+CREATE TABLE removed (
+	job       INTEGER PRIMARY KEY,
+	owner_uid INTEGER NOT NULL
+);
+CREATE INDEX jobs_ended ON jobs (finished_ns) WHERE ended = 1;
 `}
 
 // migrate brings the schema up to date. Each step is one transaction together with its version number.

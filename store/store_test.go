@@ -118,7 +118,7 @@ func TestJobsAndTasks(t *testing.T) {
 // Every table says from the first version on to whom a row belongs.
 func TestEveryTableHasAnOwner(t *testing.T) {
 	s := open(t, t.TempDir())
-	for _, table := range []string{"jobs", "tasks", "profiles", "runs"} {
+	for _, table := range []string{"jobs", "tasks", "profiles", "runs", "removed"} {
 		var n int
 		err := s.db.QueryRow("SELECT count(*) FROM pragma_table_info(?) WHERE name = 'owner_uid'", table).Scan(&n)
 		if err != nil || n != 1 {
@@ -184,7 +184,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "its schema has version 99, this program knows versions up to 2: use a newer one") {
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "its schema has version 99, this program knows versions up to 3: use a newer one") {
 		t.Errorf("opened with %v", err)
 	}
 }

@@ -87,7 +87,7 @@ func newRoot(io streams) (root *cobra.Command, started *bool) {
 			root.AddCommand(c)
 		}
 	}
-	add("machine", upCommand(), statusCommand(), downCommand(), swapCommand())
+	add("machine", upCommand(), statusCommand(), downCommand(), pruneCommand(), swapCommand())
 	add("jobs", runCommand(), submitCommand(), psCommand(), logsCommand(), explainCommand(), killCommand())
 	add("study", demoCommand(), simulateCommand(), compareCommand(), traceCommand(), experimentCommand(), profileCommand(), policiesCommand())
 	add("", versionCommand(), superviseCommand())

@@ -37,6 +37,10 @@ Jobs outlive the daemon: when it is interrupted, or killed, what runs goes on,
 and the next "bellows up" with the same --state finds it again. "bellows down"
 ends it for good.
 
+What has ended is kept for 30 days, the newest 100,000 jobs and 10 GiB of output
+at most, unless the flags --keep-... say otherwise; the rest is removed every
+hour, as by "bellows prune", and the log says what.
+
 The state directory is /var/lib/bellows for root, else ~/.local/state/bellows;
 the socket is /run/bellows/bellows.sock for root, else bellows/bellows.sock in
 $XDG_RUNTIME_DIR. With --state alone, the socket is bellows.sock in there.`
@@ -56,12 +60,14 @@ type upOptions struct {
 	policy   string
 	settings map[string]string
 	flex     managerOptions
+	keep     live.Retention
 	detach   bool
 	verbose  bool
 }
 
 func upCommand() *cobra.Command {
-	o := upOptions{policy: "yarn-me", settings: map[string]string{}}
+	o := upOptions{policy: "yarn-me", settings: map[string]string{},
+		keep: live.Retention{For: 30 * 24 * time.Hour, Jobs: 100_000, Output: 10 * resource.GiB}}
 	cmd := &cobra.Command{
 		Use:     "up",
 		Short:   "Start the daemon on this machine",
@@ -79,6 +85,9 @@ func upCommand() *cobra.Command {
 	f.Var(choiceValue{&o.policy, policy.Names()}, "policy", "who runs when, with how much: "+strings.Join(policy.Names(), ", "))
 	f.Var(settingsValue(o.settings), "set", "a policy's setting; may be given again")
 	o.flex.flags(f)
+	f.Var(durationValue{&o.keep.For, time.Minute}, "keep-for", "how long jobs are kept after their end, with their output")
+	f.Var(countValue{&o.keep.Jobs, 1, 1 << 30}, "keep-jobs", "how many jobs are kept at most that have ended")
+	f.Var(memoryValue(&o.keep.Output), "keep-output", "how much output is kept at most of jobs that have ended")
 	o.place.flags(cmd, true)
 	f.BoolVarP(&o.detach, "detach", "d", false, "return once it answers; it logs to daemon.log in the state directory")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log more")
@@ -151,7 +160,7 @@ func (d *daemon) open() error {
 	if d.agent, err = agent.Open(agent.Config{Dir: at.state, Capacity: d.capacity, SwapBudget: d.options.swapping, Memory: d.memory, Log: d.log}); err != nil {
 		return err
 	}
-	d.driver, err = live.Start(live.Config{Policy: d.policy, Settings: d.options.settings, Backend: d.agent, Store: d.store, HasSwap: hasSwap,
+	d.driver, err = live.Start(live.Config{Policy: d.policy, Settings: d.options.settings, Backend: d.agent, Store: d.store, HasSwap: hasSwap, Keep: &d.options.keep,
 		Dir: at.state, Log: d.log, UID: uint32(os.Geteuid())})
 	if err != nil {
 		return err
@@ -271,7 +280,8 @@ func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
 // arguments are those of the daemon itself.
 func (o *upOptions) arguments() []string {
 	args := []string{"up", "--policy", o.policy, "--flex", o.flex.manager, "--puff-ratio", strconv.FormatFloat(o.flex.puffRatio, 'g', -1, 64),
-		"--state", o.place.state, "--socket", o.place.socket}
+		"--state", o.place.state, "--socket", o.place.socket, "--keep-for", o.keep.For.String(), "--keep-jobs", strconv.Itoa(o.keep.Jobs),
+		"--keep-output", resource.FormatMemoryExact(o.keep.Output)}
 	if o.memory > 0 {
 		args = append(args, "--memory", resource.FormatMemoryExact(o.memory))
 	}

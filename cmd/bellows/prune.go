@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+func pruneCommand() *cobra.Command {
+	var p place
+	var olderThan time.Duration
+	var keep int
+	var dry, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Remove jobs that have ended",
+		Long: `Remove jobs that have ended, with their tasks and what they printed: those that
+ended longer ago than --older-than, but not the newest --keep. What waits or
+runs stays, and so does what ended within the last 10 seconds.
+
+The daemon removes what is older than "bellows up" was told by itself. What is
+removed stands in its log. The space is used again; the file of the store does
+not become smaller.`,
+		Example: `  bellows prune --older-than 168h --dry-run
+  bellows prune --keep 100
+  bellows prune --older-than 24h --keep 100`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("older-than") && !cmd.Flags().Changed("keep") {
+				return usagef("older-than, keep: one of them must be given, to say what stays")
+			}
+			client, err := p.client()
+			if err != nil {
+				return err
+			}
+			pruned, err := client.Prune(cmd.Context(), olderThan, keep, dry)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), pruned)
+			}
+			text := "nothing to remove"
+			if n := len(pruned.Jobs); n > 0 {
+				text = fmt.Sprintf("removed %s and %s of output: %s", count(n, "job"),
+					resource.FormatMemory(resource.Amount(pruned.OutputBytes)), cluster.JobRanges(pruned.Jobs))
+				if dry {
+					text = "would have " + text
+				}
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Var(durationValue{&olderThan, 0}, "older-than", "how long ago they ended, at least")
+	f.Var(countValue{&keep, 0, 1 << 30}, "keep", "how many of those that ended last stay nevertheless")
+	f.BoolVar(&dry, "dry-run", false, "only say what would be removed")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	p.flags(cmd, false)
+	return cmd
+}

@@ -1,0 +1,162 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/durable"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Retention says which jobs that have ended stay, with their tasks and their output. What waits or runs always stays, and
+// so does what ended less than 10 seconds ago: whoever waits for it shall learn how it ended.
+type Retention struct {
+	// For is how long a job stays after its end.
+	For time.Duration
+	// Jobs is how many stay at most, those that ended last; 0 is any number.
+	Jobs int
+	// Output is how many bytes of output stay at most, those of the jobs that ended last; 0 is any number.
+	Output resource.Amount
+	// Newest is how many of those that ended last stay whatever the other bounds say.
+	Newest int
+}
+
+// Pruned is what was removed, or would be.
+type Pruned struct {
+	Jobs        []cluster.JobID `json:"jobs"` // ascending
+	OutputBytes int64           `json:"output_bytes"`
+}
+
+const (
+	pruneEvery   = time.Hour
+	justEnded    = 10 * time.Second
+	prunedAtOnce = 100 // jobs in one transaction, so that others can write in between
+)
+
+// Prune removes the jobs that have ended and do not stay; dry says to tell only. Rows go before files: what a crash leaves
+// is removed at the next start.
+func (d *Driver) Prune(ctx context.Context, keep Retention, dry bool) (Pruned, error) {
+	d.pruning.Lock()
+	defer d.pruning.Unlock()
+	ended, err := d.store.Ended(ctx)
+	if err != nil {
+		return Pruned{}, err
+	}
+	p := keep.choose(ended, d.now(), d.outputSize)
+	if dry || len(p.Jobs) == 0 {
+		return p, nil
+	}
+	for some := range slices.Chunk(p.Jobs, prunedAtOnce) {
+		if err := d.store.Remove(ctx, some); err != nil {
+			return Pruned{}, err
+		}
+		if err := d.removeFiles(ctx, some); err != nil {
+			return Pruned{}, err
+		}
+	}
+	d.log.Warn("jobs that had ended were removed", "jobs", cluster.JobRanges(p.Jobs), "output_bytes", p.OutputBytes)
+	return p, nil
+}
+
+// choose returns which jobs do not stay. Ended are those that have ended, the last first; size tells the bytes of their output.
+func (keep *Retention) choose(ended []store.Ended, now timeline.Time, size func(cluster.JobID) int64) Pruned {
+	p := Pruned{Jobs: []cluster.JobID{}}
+	var output int64 // of this job and those that ended after it
+	for i, j := range ended {
+		age, bytes := now.Sub(j.At), int64(0)
+		beyond := age >= keep.For || keep.Jobs > 0 && i >= keep.Jobs
+		if keep.Output > 0 || beyond {
+			bytes = size(j.ID)
+			output += bytes
+		}
+		beyond = beyond || keep.Output > 0 && output > int64(keep.Output)
+		if beyond && i >= keep.Newest && age >= justEnded {
+			p.Jobs = append(p.Jobs, j.ID)
+			p.OutputBytes += bytes
+		}
+	}
+	slices.Sort(p.Jobs)
+	return p
+}
+
+// outputSize is how many bytes a job has printed.
+func (d *Driver) outputSize(id cluster.JobID) int64 {
+	files, err := os.ReadDir(outputDir(d.config.Dir, id))
+	if err != nil {
+		return 0 // it printed nothing
+	}
+	var sum int64
+	for _, f := range files {
+		if info, err := f.Info(); err == nil {
+			sum += info.Size()
+		}
+	}
+	return sum
+}
+
+// removeFiles removes the output of jobs that the store has no more. What cannot be removed is tried again at the next start.
+func (d *Driver) removeFiles(ctx context.Context, ids []cluster.JobID) error {
+	var gone []cluster.JobID
+	var failed error
+	for _, id := range ids {
+		if err := durable.RemoveAll(outputDir(d.config.Dir, id)); err != nil {
+			failed = fmt.Errorf("remove the output of job %d: %w", id, err)
+			continue
+		}
+		gone = append(gone, id)
+	}
+	if len(gone) == 0 {
+		return failed
+	}
+	// A loss of power must not bring back what nobody would remove any more.
+	if err := durable.SyncDir(filepath.Join(d.config.Dir, "logs")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(failed, fmt.Errorf("remove the output of jobs: %w", err))
+	}
+	return errors.Join(failed, d.store.FilesGone(ctx, gone))
+}
+
+// outputDir is where the output of a job goes.
+func outputDir(state string, id cluster.JobID) string {
+	return filepath.Join(state, "logs", fmt.Sprint(id))
+}
+
+// prune finishes what an earlier Driver has begun to remove, and then removes every hour what does not stay. It ends with ctx.
+func (d *Driver) prune(ctx context.Context) {
+	ids, err := d.store.Removed(ctx)
+	if err == nil {
+		err = d.removeFiles(ctx, ids)
+	}
+	tick := time.NewTicker(pruneEvery)
+	defer tick.Stop()
+	for {
+		if keep := d.config.Keep; keep != nil && err == nil {
+			_, err = d.Prune(ctx, *keep, false)
+		}
+		if err != nil && ctx.Err() == nil {
+			d.log.Error("cannot remove jobs that ended long ago; it is tried again in an hour", "error", err)
+		}
+		err = nil
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// notFound says why there is no job of that number.
+func (d *Driver) notFound(ctx context.Context, id cluster.JobID) error {
+	if newest, err := d.store.Newest(ctx); err == nil && id > 0 && id <= newest {
+		return fault(NotFound, "job %d: was removed after its end; `bellows up --help` says how long jobs are kept", id)
+	}
+	return fault(NotFound, "job %d: there is none of that number", id)
+}

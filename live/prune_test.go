@@ -1,0 +1,203 @@
+package live
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// runOne has a job of one task run to its end, after which it has printed that many bytes.
+func (r *rig) runOne(bytes int) cluster.JobID {
+	r.t.Helper()
+	id := r.submit(submission(1))
+	o := r.order(cluster.Start)
+	r.fake.launched(o)
+	if err := os.MkdirAll(filepath.Dir(o.Launch.Stdout), 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(o.Launch.Stdout, make([]byte, bytes), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	r.fake.ended(o.Container, cluster.Succeeded, 0)
+	r.wait(id)
+	return id
+}
+
+// kept returns the jobs that there are, after checking that exactly those have files.
+func (r *rig) kept() string {
+	r.t.Helper()
+	var ids []cluster.JobID
+	for _, j := range r.all(1000) {
+		ids = append(ids, j.ID)
+	}
+	folders, err := filepath.Glob(filepath.Join(r.dir, "logs", "*"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, f := range folders {
+		if !slices.ContainsFunc(ids, func(id cluster.JobID) bool { return fmt.Sprint(id) == filepath.Base(f) }) {
+			r.t.Errorf("output of job %s is left of jobs %v", filepath.Base(f), ids)
+		}
+	}
+	return cluster.JobRanges(ids)
+}
+
+// The newest stay, and what waits or runs; with dry nothing goes; who asks for what went is told that it was removed.
+func TestPruneKeepsTheNewest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		for range 3 {
+			r.runOne(100)
+			time.Sleep(time.Hour)
+		}
+		r.submit(submission(3)) // job 4: two tasks run, one waits
+		running := []cluster.Order{r.order(cluster.Start), r.order(cluster.Start)}
+		for _, o := range running {
+			r.fake.launched(o)
+		}
+		time.Sleep(time.Hour)
+		// Jobs 1, 2, 3 ended 4, 3, 2 hours ago.
+		for _, c := range []struct {
+			keep Retention
+			dry  bool
+			goes string
+			left string
+		}{
+			{Retention{For: 5 * time.Hour}, false, "", "1-4"},
+			{Retention{For: 0}, true, "1-3", "1-4"},
+			{Retention{For: 0, Newest: 3}, false, "", "1-4"},
+			{Retention{For: 5 * time.Hour, Jobs: 2}, true, "1", "1-4"},
+			{Retention{For: 5 * time.Hour, Output: 250}, true, "1", "1-4"},
+			{Retention{For: 210 * time.Minute}, false, "1", "2-4"},
+			{Retention{For: 0, Newest: 1}, false, "2", "3-4"},
+			{Retention{For: 0}, false, "3", "4"},
+		} {
+			pruned, err := r.Prune(t.Context(), c.keep, c.dry)
+			if got := cluster.JobRanges(pruned.Jobs); err != nil || got != c.goes || pruned.OutputBytes != int64(100*len(pruned.Jobs)) {
+				t.Errorf("%+v: jobs %q with %d bytes went, want %q: %v", c.keep, got, pruned.OutputBytes, c.goes, err)
+			}
+			if got := r.kept(); got != c.left {
+				t.Errorf("%+v: jobs %s are left, want %s", c.keep, got, c.left)
+			}
+		}
+		if _, err := r.Job(t.Context(), 1, false); KindOf(err) != NotFound || !strings.Contains(err.Error(), "was removed after its end") {
+			t.Errorf("job 1: %v", err)
+		}
+		if _, err := r.Job(t.Context(), 5, false); KindOf(err) != NotFound || !strings.Contains(err.Error(), "none of that number") {
+			t.Errorf("job 5: %v", err)
+		}
+		if _, err := r.Logs(t.Context(), 2); KindOf(err) != NotFound {
+			t.Errorf("logs of job 2: %v", err)
+		}
+		// No number is given twice, and what has just ended stays.
+		for _, o := range running {
+			r.fake.ended(o.Container, cluster.Succeeded, 0)
+		}
+		r.fake.ended(r.order(cluster.Start).Container, cluster.Failed, 1)
+		r.wait(4)
+		if id := r.runOne(1); id != 5 {
+			t.Errorf("job %d, want 5", id)
+		}
+		if pruned, err := r.Prune(t.Context(), Retention{}, false); err != nil || len(pruned.Jobs) > 0 {
+			t.Errorf("jobs %v went at once: %v", pruned.Jobs, err)
+		}
+	})
+}
+
+// Whatever was chosen could go by the rule, and all that stays had to stay.
+func TestRetentionChooses(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range 2000 {
+		keep := Retention{For: time.Duration(random.IntN(5)) * time.Minute, Jobs: random.IntN(4), Output: 0, Newest: random.IntN(4)}
+		if random.IntN(2) == 0 {
+			keep.Output = 1 + 100
+		}
+		now := timeline.Time(time.Hour)
+		var ended []store.Ended
+		at := now
+		for id := range cluster.JobID(random.IntN(8)) {
+			at -= timeline.Time(random.IntN(90)) * timeline.Time(time.Second)
+			ended = append(ended, store.Ended{ID: 100 - id, At: at})
+		}
+		got := keep.choose(ended, now, func(cluster.JobID) int64 { return 30 })
+		var want []cluster.JobID
+		for i, j := range ended {
+			old, many, large := now.Sub(j.At) >= keep.For, keep.Jobs > 0 && i+1 > keep.Jobs, keep.Output > 0 && 30*(i+1) > int(keep.Output)
+			if (old || many || large) && i+1 > keep.Newest && now.Sub(j.At) >= 10*time.Second {
+				want = append([]cluster.JobID{j.ID}, want...)
+			}
+		}
+		if len(want) != len(got.Jobs) || len(want) > 0 && !reflect.DeepEqual(want, got.Jobs) || got.OutputBytes != int64(30*len(want)) {
+			t.Fatalf("seed %d: of %v at %v, %+v chose %v, want %v", seed, ended, now, keep, got, want)
+		}
+	}
+}
+
+// What was removed from the store when the daemon was killed loses its files at the next start.
+func TestPruneIsFinished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		for range 3 {
+			r.runOne(100)
+		}
+		if err := r.Driver.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.store.Remove(t.Context(), []cluster.JobID{1, 3}); err != nil {
+			t.Fatal(err)
+		}
+		// Of job 1 some files are gone already.
+		if err := os.Remove(logPath(r.dir, cluster.ContainerID{Task: cluster.TaskID{Job: 1}, Run: 1}) + ".out"); err != nil {
+			t.Fatal(err)
+		}
+		r.fake = newFake()
+		r.start(fifo(t))
+		defer r.end()
+		synctest.Wait()
+		if got := r.kept(); got != "2" {
+			t.Errorf("jobs %s are left", got)
+		}
+		if ids, err := r.store.Removed(t.Context()); err != nil || len(ids) > 0 {
+			t.Errorf("still to be removed: %v %v", ids, err)
+		}
+	})
+}
+
+func TestDaemonPrunesByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &Retention{For: 90 * time.Minute, Jobs: 2}}
+		r.open()
+		r.start(fifo(t))
+		defer r.end()
+		for range 4 {
+			r.runOne(100)
+		}
+		time.Sleep(time.Minute)
+		if got := r.kept(); got != "1-4" {
+			t.Errorf("jobs %s are left after a minute", got)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if got := r.kept(); got != "3-4" {
+			t.Errorf("jobs %s are left after an hour", got)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if got := r.kept(); got != "" {
+			t.Errorf("jobs %s are left after two hours", got)
+		}
+	})
+}

@@ -1,0 +1,79 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Ended is a job that has ended, and when.
+type Ended struct {
+	ID cluster.JobID
+	At timeline.Time
+}
+
+// Ended returns the jobs that have ended, those that ended last first.
+func (s *Store) Ended(ctx context.Context) ([]Ended, error) {
+	var jobs []Ended
+	query := "SELECT id, finished_ns FROM jobs WHERE ended = 1 ORDER BY finished_ns DESC, id DESC"
+	err := s.read(ctx, query, nil, func(scan func(...any) error) error {
+		var j Ended
+		err := scan(&j.ID, &j.At)
+		jobs = append(jobs, j)
+		return err
+	})
+	return jobs, err
+}
+
+// Remove takes jobs with their tasks out of the store, and notes that their files are to go: see Removed. It leaves those
+// that have not ended.
+func (s *Store) Remove(ctx context.Context, ids []cluster.JobID) error {
+	return s.write(ctx, "remove jobs from", func(tx *sql.Tx) error {
+		for _, id := range ids {
+			for _, statement := range []string{
+				"INSERT INTO removed (job, owner_uid) SELECT id, owner_uid FROM jobs WHERE id = ? AND ended = 1",
+				"DELETE FROM jobs WHERE id = ? AND ended = 1", // and with them their tasks
+			} {
+				if _, err := tx.ExecContext(ctx, statement, int64(id)); err != nil {
+					return fmt.Errorf("job %d: %w", id, err)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// Removed returns the jobs that were removed and whose files may still be there, by ascending id.
+func (s *Store) Removed(ctx context.Context) ([]cluster.JobID, error) {
+	var ids []cluster.JobID
+	err := s.read(ctx, "SELECT job FROM removed ORDER BY job", nil, func(scan func(...any) error) error {
+		var id cluster.JobID
+		err := scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	return ids, err
+}
+
+// FilesGone notes that nothing is left of jobs that were removed.
+func (s *Store) FilesGone(ctx context.Context, ids []cluster.JobID) error {
+	return s.write(ctx, "remove jobs from", func(tx *sql.Tx) error {
+		for _, id := range ids {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM removed WHERE job = ?", int64(id)); err != nil {
+				return fmt.Errorf("job %d: %w", id, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Newest returns the greatest id that was ever given to a job, 0 if none was. A job of an id up to that which is not found
+// was removed.
+func (s *Store) Newest(ctx context.Context) (cluster.JobID, error) {
+	var id cluster.JobID
+	err := s.read(ctx, "SELECT seq FROM sqlite_sequence WHERE name = 'jobs'", nil, func(scan func(...any) error) error { return scan(&id) })
+	return id, err
+}
