@@ -8,5 +8,5 @@
 //
 // MeasuredPaging has what paging costs the same programs that can spill, measured on a real disk: a curve per way of using
 // memory, of points at shares of ideal memory with all repeats of both ways. PageSlowdown and SpillSlowdown draw lines
-// between the medians; CheaperToPage and BreakEven compare them.
+// between the medians; BreakEven is where they cross, and CheaperToPage answers by it.
 package profile

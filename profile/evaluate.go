@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Goals of a profile, from YARN-ME section 2.3: most sizes within Near, all within Far, or within what the repeats at that
-// size differ by where that is more.
+// Goals of a profile, from YARN-ME section 2.3: most sizes within Near, all within Far, or within the noise of the repeats
+// at that size where that is more (it is at most MostNoise where a goal is judged at all).
 const (
 	Near = 0.05
 	Far  = 0.10
@@ -27,15 +28,15 @@ type Miss struct {
 	// the largest fitted size.
 	Constant float64 `json:"constant_error"`
 	Linear   float64 `json:"linear_error"`
-	// Spread is slowest minus fastest repeat at this size, as a share; meaningful only if SpreadKnown.
-	Spread      float64 `json:"spread"`
-	SpreadKnown bool    `json:"spread_known"`
+	// Noise is that of the repeats at this size (Sample.Noise), a share; meaningful only if NoiseKnown.
+	Noise      float64 `json:"noise"`
+	NoiseKnown bool    `json:"noise_known"`
 }
 
-// Within reports whether the model's error is at most limit, or at most the spread of the repeats where that is larger.
+// Within reports whether the model's error is at most limit, or at most the noise of the repeats where that is larger.
 func (m Miss) Within(limit float64) bool {
-	if m.SpreadKnown {
-		limit = max(limit, m.Spread)
+	if m.NoiseKnown {
+		limit = max(limit, m.Noise)
 	}
 	return math.Abs(m.Model) <= limit
 }
@@ -82,7 +83,7 @@ func Evaluate(m Model, fitted, heldOut []Sample) (Evaluation, error) {
 			Constant: relative(constant, s.Duration),
 			Linear:   relative(interpolate(straight, s.Memory), s.Duration),
 		}
-		miss.Spread, miss.SpreadKnown = s.Spread()
+		miss.Noise, miss.NoiseKnown = s.Noise()
 		e.Misses = append(e.Misses, miss)
 		n := float64(len(held))
 		e.ModelMean += math.Abs(miss.Model) / n
@@ -92,8 +93,18 @@ func Evaluate(m Model, fitted, heldOut []Sample) (Evaluation, error) {
 	return e, nil
 }
 
-// Reached reports whether more than half of the sizes are within Near and all are within Far.
+// Judged reports whether the repeats at every held-out size are enough to judge a model by: at least two of each, with a
+// noise of at most MostNoise.
+func (e Evaluation) Judged() bool {
+	return !slices.ContainsFunc(e.Misses, func(m Miss) bool { return !m.NoiseKnown || m.Noise > MostNoise })
+}
+
+// Reached reports whether more than half of the sizes are within Near and all are within Far. It is false where the
+// repeats do not let it be judged.
 func (e Evaluation) Reached() bool {
+	if !e.Judged() {
+		return false
+	}
 	near := 0
 	for _, m := range e.Misses {
 		if !m.Within(Far) {

@@ -35,7 +35,8 @@ type Report struct {
 
 // Fit returns the model that predicts best those samples that it was not given: each kind is fitted anew with one size
 // left out, and the kind with the smallest mean error is fitted to all; where the repeats cannot tell two kinds apart, the
-// simpler one, unless the spilled bytes, which other work does not disturb, show the teeth of a saw. It needs at least two sizes, the largest of them
+// simpler one, unless the spilled bytes, which other work does not disturb, show the teeth of a saw. A kind that contradicts one of
+// its own samples (Sample.Contradicts) is refused: it would smooth a cliff away. It needs at least two sizes, the largest of them
 // well-sized. With two there is nothing to leave out and the simplest kind, a step, is taken; whoever knows better calls
 // FitKind. samples stays the caller's.
 func Fit(samples []Sample, program Program) (Model, Report, error) {
@@ -152,6 +153,10 @@ func try(kind Kind, s []Sample, program Program) (Model, Trial) {
 		t.Refused = err.Error()
 		return Model{}, t
 	}
+	if i := slices.IndexFunc(s, m.contradicted); i >= 0 {
+		t.Refused = fmt.Sprintf("it says %v at %s, where %v was measured", seconds(m.Duration(s[i].Memory)), resource.FormatMemory(s[i].Memory), seconds(s[i].Duration))
+		return Model{}, t
+	}
 	var total float64
 	for i := range s {
 		rest := slices.Delete(slices.Clone(s), i, i+1)
@@ -172,6 +177,17 @@ func try(kind Kind, s []Sample, program Program) (Model, Trial) {
 		t.Missed = total / float64(t.LeftOut)
 	}
 	return m, t
+}
+
+// contradicted reports whether the sample s contradicts m.
+func (m *Model) contradicted(s Sample) bool { return s.Contradicts(m.Duration(s.Memory)) }
+
+// seconds rounds a run time to what is worth reading.
+func seconds(d time.Duration) time.Duration {
+	if d < time.Second {
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(10 * time.Millisecond)
 }
 
 // isIdeal reports whether s[i] is what a model learns the ideal from: the smallest well-sized size, or the largest of all.

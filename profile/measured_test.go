@@ -100,8 +100,8 @@ func TestHeldOutSizes(t *testing.T) {
 			}
 			t.Log(report.Explain())
 			for _, miss := range e.Misses {
-				t.Logf("%s: measured %v, model %+.1f %%, constant %+.1f %%, linear %+.1f %%, spread %.1f %%", resource.FormatMemory(miss.Memory),
-					miss.Measured, 100*miss.Model, 100*miss.Constant, 100*miss.Linear, 100*miss.Spread)
+				t.Logf("%s: measured %v, model %+.1f %%, constant %+.1f %%, linear %+.1f %%, noise %.1f %%", resource.FormatMemory(miss.Memory),
+					miss.Measured, 100*miss.Model, 100*miss.Constant, 100*miss.Linear, 100*miss.Noise)
 			}
 			t.Logf("mean: model %.1f %%, constant %.1f %%, linear %.1f %%", 100*e.ModelMean, 100*e.ConstantMean, 100*e.LinearMean)
 			if m.Kind != c.want {

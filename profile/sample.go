@@ -46,6 +46,29 @@ func (s Sample) Spread() (share float64, ok bool) {
 	return float64(slices.Max(s.Repeats)-slices.Min(s.Repeats)) / float64(s.Duration), true
 }
 
+// MostNoise is the noise of the repeats at one size above which nothing is learned from them, and how far a model may be
+// from a size that it was fitted to. It is a share.
+const MostNoise = 0.15
+
+// Noise returns how far the middle one of the repeats lies above the fastest, as a share of the fastest. A few slow repeats
+// do not change it, and chance does not make it smaller when there are more. ok is false with fewer than two repeats.
+func (s Sample) Noise() (share float64, ok bool) {
+	if len(s.Repeats) < 2 || Fastest(s.Repeats) <= 0 {
+		return 0, false
+	}
+	return float64(Median(s.Repeats))/float64(Fastest(s.Repeats)) - 1, true
+}
+
+// Contradicts reports whether the run time that a model predicts for this size is more than MostNoise below the fastest
+// repeat, or above the slowest.
+func (s Sample) Contradicts(predicted time.Duration) bool {
+	fastest, slowest := s.Duration, s.Duration
+	for _, d := range s.Repeats {
+		fastest, slowest = min(fastest, d), max(slowest, d)
+	}
+	return relative(predicted, fastest) < -MostNoise || relative(predicted, slowest) > MostNoise
+}
+
 // sorted returns a checked copy of samples in ascending order of memory.
 func sorted(samples []Sample) ([]Sample, error) {
 	s := slices.Clone(samples)

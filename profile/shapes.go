@@ -170,6 +170,10 @@ func fitPoints(s []Sample, levels []time.Duration) (Model, error) {
 	w, known := firstWellSized(s)
 	if known {
 		ideal = min(w, last)
+		// Spills are not all that memory is for: where run times still fall, the ideal is further up.
+		for ideal < last && slices.ContainsFunc(s[ideal:], func(y Sample) bool { return y.Contradicts(mean(levels[ideal:])) }) {
+			ideal++
+		}
 	} else {
 		for ideal > 0 && levels[ideal-1] == levels[last] {
 			ideal--

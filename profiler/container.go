@@ -85,9 +85,11 @@ func (c *Container) run(ctx context.Context, told, memory, swap resource.Amount)
 	cmd.Cancel = func() error { return group.Kill(context.Background()) }
 	var said tail
 	cmd.Stderr = &said
+	before, known := busy()
 	begin := time.Now()
 	failure := cmd.Run()
 	m.Duration = time.Since(begin)
+	after, ok := busy()
 	if ctx.Err() != nil {
 		return m, ctx.Err()
 	}
@@ -97,6 +99,8 @@ func (c *Container) run(ctx context.Context, told, memory, swap resource.Amount)
 		m.Resident = resource.Amount(usage.Maxrss) * resource.KiB
 		m.MajorFaults = usage.Majflt
 	}
+	m.CPU = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	m.Others, m.OthersKnown = others(after-before, m.CPU, m.Duration), known && ok
 	reading, err := group.Read()
 	if err != nil {
 		return m, err

@@ -1,8 +1,10 @@
 package profiler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,6 +15,12 @@ import (
 // Measurement is what one run took.
 type Measurement struct {
 	Duration time.Duration
+	// CPU is the CPU time of the program and of those it waited for.
+	CPU time.Duration
+	// Others is how many millicores were at work beside it on average, on the whole machine; meaningful only if
+	// OthersKnown. Time that a hypervisor took from the machine counts.
+	Others      resource.Amount
+	OthersKnown bool
 	// Written is how many bytes the program wrote to files, into the page cache or past it.
 	Written resource.Amount
 	// Peak is the most memory the container held, page cache included; 0 is unknown.
@@ -37,8 +45,8 @@ type Result struct {
 	Fitted, HeldOut []profile.Sample
 	// Failed are the sizes at which a run failed, ascending; they are in neither list.
 	Failed []Failure
-	// Peaks is the most memory held at each size.
-	Peaks map[resource.Amount]resource.Amount
+	// Beside is what else is known of the runs at each size.
+	Beside map[resource.Amount]Beside
 }
 
 // Failure is a size at which the program does not work.
@@ -47,52 +55,240 @@ type Failure struct {
 	Why    string
 }
 
+// Beside is what is known of the runs at one size beside their run times.
+type Beside struct {
+	Peak   resource.Amount // most memory held
+	CPU    time.Duration   // median CPU time of the runs that count
+	Others resource.Amount // most that others were at work beside a run that counts, millicores; 0 if it is not known
+	// SetAside is how many runs do not count because others were much more at work beside them.
+	SetAside int
+}
+
+// Noisy returns the sizes, ascending, whose repeats differ too much to learn from them: by more than profile.MostNoise.
+func (r *Result) Noisy() []profile.Sample {
+	return sortedBySize(slices.DeleteFunc(slices.Concat(r.Fitted, r.HeldOut), func(s profile.Sample) bool {
+		noise, known := s.Noise()
+		return !known || noise <= profile.MostNoise
+	}))
+}
+
+func sortedBySize(s []profile.Sample) []profile.Sample {
+	slices.SortFunc(s, func(a, b profile.Sample) int { return cmp.Compare(a.Memory, b.Memory) })
+	return s
+}
+
 // Measure carries a plan out. A size whose run fails is not run again. seen, if not nil, is told every run: done so far,
-// of how many.
+// of how many; the latter grows with what is found on the way.
 func Measure(ctx context.Context, r Runner, p *Plan, seen func(done, all int, run Run, m Measurement)) (*Result, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	all := map[resource.Amount][]Measurement{}
-	res := &Result{Peaks: map[resource.Amount]resource.Amount{}}
-	failed := func(m resource.Amount) bool {
-		return slices.ContainsFunc(res.Failed, func(f Failure) bool { return f.Memory == m })
-	}
-	runs := p.Runs()
-	for i, run := range runs {
-		if failed(run.Memory) {
-			continue
-		}
-		m, err := r.Run(ctx, run.Memory)
-		if err != nil {
-			return nil, fmt.Errorf("run with %s: %w", resource.FormatMemory(run.Memory), err)
-		}
-		if m.Failure != "" {
-			res.Failed = append(res.Failed, Failure{run.Memory, m.Failure})
-		} else if run.Round > 0 {
-			all[run.Memory] = append(all[run.Memory], m)
-			res.Peaks[run.Memory] = max(res.Peaks[run.Memory], m.Peak)
-		}
-		if seen != nil {
-			seen(i+1, len(runs), run, m)
+	m := measuring{Plan: *p, runner: r, seen: seen, runs: map[resource.Amount][]Measurement{}, failed: map[resource.Amount]string{}}
+	m.Fitted, m.HeldOut = slices.Clone(p.Fitted), slices.Clone(p.HeldOut)
+	m.all = 1 + p.Repeats*(len(p.Fitted)+p.Choose+len(p.HeldOut)+p.Try)
+	for _, step := range []func(context.Context) error{m.warmUp, m.givenSizes, m.searchLeast, m.chooseFitted, m.chooseHeldOut, m.repeat, m.settle} {
+		if err := step(ctx); err != nil {
+			return nil, err
 		}
 	}
-	slices.SortFunc(res.Failed, func(a, b Failure) int { return int(min(1, max(-1, a.Memory-b.Memory))) })
-	for _, f := range res.Failed {
-		delete(all, f.Memory)
+	return m.result(), nil
+}
+
+// measuring is a plan that is being carried out. Its sizes grow by those that are chosen.
+type measuring struct {
+	Plan
+	runner    Runner
+	seen      func(done, all int, run Run, m Measurement)
+	done, all int
+	runs      map[resource.Amount][]Measurement // those that count, per size
+	failed    map[resource.Amount]string        // why, per size that does not work
+}
+
+// run runs the program once and reports whether it worked. Where it failed before it is not run.
+func (m *measuring) run(ctx context.Context, run Run) (works bool, err error) {
+	m.done++
+	if _, failed := m.failed[run.Memory]; failed {
+		return false, nil
 	}
-	least := leastWritten(all)
-	for _, m := range p.Fitted {
-		if runs := all[m]; len(runs) > 0 {
-			res.Fitted = append(res.Fitted, sample(m, runs, least))
+	got, err := m.runner.Run(ctx, run.Memory)
+	if err != nil {
+		return false, fmt.Errorf("run with %s: %w", resource.FormatMemory(run.Memory), err)
+	}
+	if got.Failure != "" {
+		m.failed[run.Memory] = got.Failure
+		delete(m.runs, run.Memory)
+	} else if run.Round > 0 {
+		m.runs[run.Memory] = append(m.runs[run.Memory], got)
+	}
+	if m.seen != nil {
+		m.all = max(m.all, m.done)
+		m.seen(m.done, m.all, run, got)
+	}
+	return got.Failure == "", nil
+}
+
+// warmUp runs the program with the most memory, which does not count.
+func (m *measuring) warmUp(ctx context.Context) error {
+	_, err := m.run(ctx, Run{slices.Max(m.Fitted), 0})
+	return err
+}
+
+// givenSizes runs each size of the plan once.
+func (m *measuring) givenSizes(ctx context.Context) error { return m.round(ctx, 1, m.sizes()) }
+
+func (m *measuring) round(ctx context.Context, round int, sizes []resource.Amount) error {
+	for _, size := range sizes {
+		if _, err := m.run(ctx, Run{size, round}); err != nil {
+			return err
 		}
 	}
-	for _, m := range p.HeldOut {
-		if runs := all[m]; len(runs) > 0 {
-			res.HeldOut = append(res.HeldOut, sample(m, runs, least))
+	return nil
+}
+
+// sizes are all that are not known to fail, ascending.
+func (m *measuring) sizes() []resource.Amount {
+	sizes := slices.DeleteFunc(slices.Concat(m.Fitted, m.HeldOut), func(size resource.Amount) bool { return m.failed[size] != "" })
+	slices.Sort(sizes)
+	return sizes
+}
+
+// searchLeast halves, as a factor, what lies between the largest size that failed and the smallest above it that works.
+// The smallest that works in the end is fitted to.
+func (m *measuring) searchLeast(ctx context.Context) error {
+	working := m.working(m.Fitted)
+	if !m.Search || len(m.failed) == 0 || len(working) == 0 {
+		return nil
+	}
+	high := working[0].Memory
+	low := m.largestFailed(high)
+	for range mostSearched {
+		at, ok := middle(low, high)
+		if !ok || low == 0 {
+			break
+		}
+		m.all++
+		works, err := m.run(ctx, Run{at, 1})
+		switch {
+		case err != nil:
+			return err
+		case !works:
+			low = at
+		default:
+			high = at
 		}
 	}
-	return res, nil
+	for size := range m.runs { // sizes on the way are not repeated
+		if size != high && !slices.Contains(m.Fitted, size) && !slices.Contains(m.HeldOut, size) {
+			delete(m.runs, size)
+		}
+	}
+	if !slices.Contains(m.Fitted, high) {
+		m.Fitted = append(m.Fitted, high)
+	}
+	return nil
+}
+
+// largestFailed returns the largest size below limit that failed, 0 if there is none.
+func (m *measuring) largestFailed(limit resource.Amount) resource.Amount {
+	largest := resource.Amount(0)
+	for size := range m.failed {
+		if size < limit {
+			largest = max(largest, size)
+		}
+	}
+	return largest
+}
+
+// chooseFitted runs the program where its run time bends most, as often as the plan says, and fits to these sizes too.
+func (m *measuring) chooseFitted(ctx context.Context) error {
+	failed := func(size resource.Amount) bool { return m.failed[size] != "" || slices.Contains(m.HeldOut, size) }
+	for range m.Choose {
+		at, ok := bend(m.working(m.Fitted), failed)
+		if !ok {
+			break
+		}
+		if _, err := m.run(ctx, Run{at, 1}); err != nil {
+			return err
+		}
+		m.Fitted = append(m.Fitted, at)
+	}
+	return nil
+}
+
+// chooseHeldOut runs the program in the widest gaps between the sizes that are fitted to.
+func (m *measuring) chooseHeldOut(ctx context.Context) error {
+	chosen := gaps(m.sizes(), m.Try)
+	m.HeldOut = append(m.HeldOut, chosen...)
+	return m.round(ctx, 1, chosen)
+}
+
+// repeat runs the sizes round after round, every other one from the largest size down, so that a machine that slows down
+// or speeds up meanwhile does not look like memory.
+func (m *measuring) repeat(ctx context.Context) error {
+	for round := 2; round <= m.Repeats; round++ {
+		sizes := m.sizes()
+		if round%2 == 0 {
+			slices.Reverse(sizes)
+		}
+		if err := m.round(ctx, round, sizes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle repeats the sizes whose repeats differ too much, or were disturbed, until they do no longer or the plan's most
+// repeats are done.
+func (m *measuring) settle(ctx context.Context) error {
+	for round := m.Repeats + 1; round <= m.MostRepeats; round++ {
+		unsettled := slices.DeleteFunc(m.sizes(), func(size resource.Amount) bool { return settled(m.runs[size]) })
+		if err := m.round(ctx, round, unsettled); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settled reports whether two or more of the repeats were undisturbed, and these differ little.
+func settled(runs []Measurement) bool {
+	counting, quiet := undisturbed(runs)
+	noise, known := profile.Sample{Repeats: durations(counting)}.Noise()
+	return quiet && known && noise <= profile.MostNoise
+}
+
+// working returns samples of those of sizes that work, ascending.
+func (m *measuring) working(sizes []resource.Amount) []profile.Sample {
+	least := leastWritten(m.runs)
+	var samples []profile.Sample
+	for _, size := range sizes {
+		if runs := m.runs[size]; len(runs) > 0 {
+			counting, _ := undisturbed(runs)
+			samples = append(samples, sample(size, counting, least))
+		}
+	}
+	return sortedBySize(samples)
+}
+
+func (m *measuring) result() *Result {
+	res := &Result{Fitted: m.working(m.Fitted), HeldOut: m.working(m.HeldOut), Beside: map[resource.Amount]Beside{}}
+	for _, size := range slices.Sorted(maps.Keys(m.failed)) {
+		res.Failed = append(res.Failed, Failure{size, m.failed[size]})
+	}
+	for size, runs := range m.runs {
+		counting, _ := undisturbed(runs)
+		b := Beside{SetAside: len(runs) - len(counting)}
+		var cpu []time.Duration
+		for _, r := range counting {
+			b.Peak = max(b.Peak, r.Peak)
+			cpu = append(cpu, r.CPU)
+			if r.OthersKnown {
+				b.Others = max(b.Others, r.Others)
+			}
+		}
+		b.CPU = profile.Median(cpu)
+		res.Beside[size] = b
+	}
+	return res
 }
 
 // leastWritten is what the program writes when it does not spill: its results. A median per size, because a stray page
@@ -118,10 +314,15 @@ func medianWritten(runs []Measurement) resource.Amount {
 
 // sample condenses the repeats at one size. The fastest stands for the size: others on the machine only add time.
 func sample(memory resource.Amount, runs []Measurement, least resource.Amount) profile.Sample {
-	s := profile.Sample{Memory: memory, Spilled: medianWritten(runs) - least, SpilledKnown: true}
-	for _, m := range runs {
-		s.Repeats = append(s.Repeats, m.Duration)
-	}
+	s := profile.Sample{Memory: memory, Spilled: max(0, medianWritten(runs)-least), SpilledKnown: true, Repeats: durations(runs)}
 	s.Duration = profile.Fastest(s.Repeats)
 	return s
+}
+
+func durations(runs []Measurement) []time.Duration {
+	var d []time.Duration
+	for _, m := range runs {
+		d = append(d, m.Duration)
+	}
+	return d
 }

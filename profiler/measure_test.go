@@ -63,8 +63,8 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("sample %+v, want memory %d and %d spilled", w.s, w.memory, w.spilled)
 		}
 	}
-	if res.Peaks[4*mib] != 4*mib {
-		t.Errorf("peaks %v", res.Peaks)
+	if res.Beside[4*mib].Peak != 4*mib {
+		t.Errorf("beside: %+v", res.Beside)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestContainerIsInterruptible(t *testing.T) {
 }
 
 func ExampleSplit() {
-	fitted, heldOut := Split(Sizes(64*mib, 1024*mib, 5))
+	fitted, heldOut := Split([]resource.Amount{64 * mib, 128 * mib, 256 * mib, 512 * mib, 1024 * mib})
 	for _, m := range fitted {
 		fmt.Println("fit to ", resource.FormatMemory(m))
 	}

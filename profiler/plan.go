@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/bellows-rm/bellows/resource"
@@ -15,8 +14,15 @@ import (
 type Plan struct {
 	// Fitted are the sizes that a model is fitted to, HeldOut those that it is tried on: bytes, ascending, none in both.
 	Fitted, HeldOut []resource.Amount
-	// Repeats is how often each size is run, at least 1, after one run that is not counted.
-	Repeats int
+	// Choose is how many more sizes to fit to are chosen once the given ones have run: each where the run time bends most
+	// by what is known then. Try is how many are held out beside HeldOut: in the middle of the widest gaps that are left.
+	Choose, Try int
+	// Search: where the program fails with a given size, the smallest size that works is searched above it, in at most 12
+	// runs, and fitted to.
+	Search bool
+	// Repeats is how often each size is run, at least 1, after one run that is not counted. Where the repeats differ too
+	// much, or others on the machine disturbed them, a size is run up to MostRepeats times; 0 is Repeats.
+	Repeats, MostRepeats int
 }
 
 // Run is one run of the program.
@@ -30,6 +36,9 @@ type Run struct {
 func (p *Plan) Check() error {
 	if p.Repeats < 1 || p.Repeats > 100 {
 		return fmt.Errorf("repeats %d: must be 1 to 100", p.Repeats)
+	}
+	if p.Choose < 0 || p.Try < 0 {
+		return fmt.Errorf("chosen sizes %d, %d: must not be negative", p.Choose, p.Try)
 	}
 	if len(p.Fitted) < 2 {
 		return errors.New("sizes: at least two must be left to fit a model to")
@@ -58,21 +67,6 @@ func (p *Plan) Check() error {
 
 const leastMemory = 2 * resource.MiB
 
-// Sizes returns n sizes (at least 2) from least to most, which is more, each the same factor above the one before, in whole MiB. Close
-// to each other they may be fewer.
-func Sizes(least, most resource.Amount, n int) []resource.Amount {
-	sizes := []resource.Amount{least}
-	for i := 1; i < n-1; i++ {
-		share := float64(i) / float64(n-1)
-		m := resource.Amount(float64(least) * math.Pow(float64(most)/float64(least), share))
-		m = (m + resource.MiB/2) / resource.MiB * resource.MiB
-		if m > sizes[len(sizes)-1] && m < most {
-			sizes = append(sizes, m)
-		}
-	}
-	return append(sizes, most)
-}
-
 // Unhindered runs the program once with plenty of memory and returns from how much on it should run unhindered: what it
 // held itself then, a tenth more, and what {memory} leaves beside a buffer; in whole MiB, at most plenty.
 func Unhindered(ctx context.Context, r Runner, plenty resource.Amount) (resource.Amount, error) {
@@ -100,19 +94,4 @@ func Split(sizes []resource.Amount) (fitted, heldOut []resource.Amount) {
 		}
 	}
 	return fitted, heldOut
-}
-
-// Runs returns all runs in order: one to warm up with the most memory, then round after round, every other one from the
-// largest size down, so that a machine that slows down or speeds up meanwhile does not look like memory.
-func (p *Plan) Runs() []Run {
-	sizes := slices.Concat(p.Fitted, p.HeldOut)
-	slices.Sort(sizes)
-	runs := []Run{{Memory: sizes[len(sizes)-1]}}
-	for round := 1; round <= p.Repeats; round++ {
-		for _, m := range sizes {
-			runs = append(runs, Run{m, round})
-		}
-		slices.Reverse(sizes)
-	}
-	return runs
 }

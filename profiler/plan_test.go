@@ -1,32 +1,16 @@
 package profiler
 
 import (
-	"reflect"
+	"context"
 	"slices"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
+	"time"
 
 	"github.com/bellows-rm/bellows/resource"
 )
 
 const mib = resource.MiB
-
-func TestSizesSpanTheRange(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		least := resource.Amount(rapid.Int64Range(2<<20, 1<<34).Draw(t, "least"))
-		most := least + resource.Amount(rapid.Int64Range(1, 1<<36).Draw(t, "more"))
-		n := rapid.IntRange(2, 30).Draw(t, "n")
-		sizes := Sizes(least, most, n)
-		if len(sizes) < 1 || len(sizes) > n || sizes[0] != least || sizes[len(sizes)-1] != most {
-			t.Fatalf("Sizes(%d, %d, %d) = %v", least, most, n, sizes)
-		}
-		if !slices.IsSorted(sizes) || len(slices.Compact(slices.Clone(sizes))) != len(sizes) {
-			t.Fatalf("not strictly ascending: %v", sizes)
-		}
-	})
-}
 
 func TestSplitKeepsBothEnds(t *testing.T) {
 	for n := 1; n < 20; n++ {
@@ -48,14 +32,22 @@ func TestSplitKeepsBothEnds(t *testing.T) {
 	}
 }
 
+// ran records the runs of a program that takes the same time with any size.
+type ran []resource.Amount
+
+func (r *ran) Run(_ context.Context, memory resource.Amount) (Measurement, error) {
+	*r = append(*r, memory/mib)
+	return Measurement{Duration: time.Second}, nil
+}
+
 func TestRunsAlternate(t *testing.T) {
 	p := Plan{Fitted: []resource.Amount{2 * mib, 8 * mib}, HeldOut: []resource.Amount{4 * mib}, Repeats: 3}
-	want := []Run{{8 * mib, 0},
-		{2 * mib, 1}, {4 * mib, 1}, {8 * mib, 1},
-		{8 * mib, 2}, {4 * mib, 2}, {2 * mib, 2},
-		{2 * mib, 3}, {4 * mib, 3}, {8 * mib, 3}}
-	if got := p.Runs(); !reflect.DeepEqual(got, want) {
-		t.Errorf("runs %v, want %v", got, want)
+	var got ran
+	if _, err := Measure(context.Background(), &got, &p, nil); err != nil {
+		t.Fatal(err)
+	}
+	if want := (ran{8, 2, 4, 8, 8, 4, 2, 2, 4, 8}); !slices.Equal(got, want) {
+		t.Errorf("runs with %v MiB, want %v", got, want)
 	}
 }
 
@@ -68,6 +60,7 @@ func TestPlanCheck(t *testing.T) {
 		{Plan{Fitted: two, Repeats: 1}, ""},
 		{Plan{Fitted: two, HeldOut: []resource.Amount{4 * mib}, Repeats: 1}, ""},
 		{Plan{Fitted: two}, "repeats 0"},
+		{Plan{Fitted: two, Repeats: 1, Choose: -1}, "chosen sizes -1, 0"},
 		{Plan{Fitted: two[:1], Repeats: 1}, "at least two"},
 		{Plan{Fitted: []resource.Amount{8 * mib, 2 * mib}, Repeats: 1}, "ascending"},
 		{Plan{Fitted: []resource.Amount{mib, 2 * mib}, Repeats: 1}, "at least 2MiB"},

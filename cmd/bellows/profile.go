@@ -29,15 +29,21 @@ and store it for "run --profile" and job files. {memory} in the arguments
 becomes the size of each run less what a program needs beside its data; the size
 bounds its page cache too.
 
-Which sizes are held out, to try the model on, is decided and printed before
-anything runs. Every size is run once per round, in alternating order, after one
-run that only warms up; the fastest run of a size stands for it. Beside the
-error of the model at a held-out size stand those of two that need no thought,
-the mean of the other sizes and the straight line between the smallest and the
-largest, and by how much the repeats differ.
+Unless they are given, sizes are chosen as it goes: the largest and --least,
+then where the run time changes most, then, in the middle of the widest gaps,
+sizes that are held out to try the model on. Where the program fails with
+--least, the smallest size that works is searched above it, in at most 12 runs;
+the kernel kills runs with too little memory, and what they wrote stays behind.
+
+Every size is run once per round, in alternating order, after one run that only
+warms up; the fastest run of a size stands for it. A run beside which other work
+kept the machine much busier than beside others of its size is set aside. Where
+the middle repeat is over 15 % slower than the fastest, there are more, up to
+three times --repeats; if that is not enough either, nothing is stored. Nor is a
+model that contradicts a run time it was fitted to.
 
 It runs the program itself, not through the daemon, and needs the same rights
-as "bellows up". Other work on the machine disturbs it.`
+as "bellows up".`
 
 const profileExample = `  bellows profile -- sort -S {memory} -o /dev/null big.txt
   bellows profile --max-memory 1GiB -- samtools sort -m {memory*0.8} in.bam
@@ -49,7 +55,8 @@ type profileOptions struct {
 	name     string
 	sizes    []string
 	heldOut  []string
-	min, max resource.Amount
+	least    resource.Amount
+	max      resource.Amount
 	count    int
 	repeats  int
 	cpus     resource.Amount
@@ -81,13 +88,13 @@ func profileCommand() *cobra.Command {
 	f.SetInterspersed(false)
 	f.StringVar(&o.name, "name", "", "`name` to store it under; unless given, that of the program")
 	f.Var(memoryValue(&o.max), "max-memory", "largest size: enough to run unhindered; unless given, one run finds out")
-	f.Var(memoryValue(&o.min), "min-memory", "smallest size; unless given, a tenth of the largest")
-	f.Var(countValue{&o.count, 2, 100}, "count", "number of sizes from the smallest to the largest")
+	f.Var(memoryValue(&o.least), "least", "smallest size to try; unless given, a tenth of the largest")
+	f.Var(countValue{&o.count, 2, 100}, "count", "number of sizes, a third of them held out")
 	f.StringSliceVar(&o.sizes, "sizes", nil, "these `sizes`, instead")
-	f.StringSliceVar(&o.heldOut, "held-out", nil, "`sizes` to try the model on; unless given, every second of the others")
+	f.StringSliceVar(&o.heldOut, "held-out", nil, "`sizes` to try the model on; unless given, of --sizes every second")
 	f.Var(countValue{&o.repeats, 1, 100}, "repeats", "how often each size is run")
 	f.Var(cpuValue(&o.cpus), "cpus", "cores for each run")
-	f.Var(memoryValue(&o.overhead).orZero(), "overhead", "of the memory it is told, what the program needs beside its data")
+	f.Var(memoryValue(&o.overhead).orZero(), "overhead", "part of the memory it is told in which the program holds no data; for the model: it is told the same")
 	f.Var(memoryValue(&o.input).orZero(), "input", "size of its data as they lie in memory, if known")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be measured, and stop")
 	f.BoolVar(&o.noStore, "no-store", false, "print the profile but do not store it")
@@ -151,6 +158,9 @@ func (o *profileOptions) run(cmd *cobra.Command, args []string) error {
 	} else {
 		err = report.print(cmd.OutOrStdout())
 	}
+	if err == nil {
+		err = report.refusal()
+	}
 	if err != nil || o.noStore {
 		return err
 	}
@@ -170,9 +180,15 @@ func checkCommand(c trace.Command, p *profiler.Plan) error {
 	return trace.CheckCommand(c, &cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{stage}}, 0)
 }
 
-// plan decides on sizes.
+// mostRepeats is how many times as often a size is run where its repeats differ too much.
+const mostRepeats = 3
+
+// plan decides on sizes, or on how to choose them.
 func (o *profileOptions) plan() (*profiler.Plan, error) {
 	p := &profiler.Plan{Repeats: o.repeats}
+	if o.repeats > 1 {
+		p.MostRepeats = mostRepeats * o.repeats
+	}
 	heldOut, err := parseSizes("held-out", o.heldOut)
 	if err != nil {
 		return nil, err
@@ -181,28 +197,38 @@ func (o *profileOptions) plan() (*profiler.Plan, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case len(sizes) > 0 && (o.max > 0 || o.min > 0):
-		return nil, usagef("sizes: cannot be given beside --max-memory and --min-memory")
+	case len(sizes) > 0 && (o.max > 0 || o.least > 0):
+		return nil, usagef("sizes: cannot be given beside --max-memory and --least")
 	case len(sizes) == 0 && o.max == 0:
 		return nil, usagef("max-memory: must be given, or --sizes, when nothing may be run to find it")
 	case len(sizes) == 0:
-		least := o.min
-		if least == 0 {
-			const whole = resource.MiB
-			least = max((o.max/10+whole-1)/whole*whole, 2*whole)
-		}
-		if least >= o.max {
-			return nil, usagef("min-memory %s: must be below the largest size, %s", resource.FormatMemory(least), resource.FormatMemory(o.max))
-		}
-		sizes = profiler.Sizes(least, o.max, o.count)
-	}
-	if len(heldOut) > 0 {
+		return p, o.chooseSizes(p, heldOut)
+	case len(heldOut) > 0:
 		p.HeldOut = heldOut
 		p.Fitted = slices.DeleteFunc(sizes, func(m resource.Amount) bool { return slices.Contains(heldOut, m) })
-	} else {
+	default:
 		p.Fitted, p.HeldOut = profiler.Split(sizes)
 	}
 	return p, usage(p.Check())
+}
+
+// chooseSizes plans for the largest and the smallest size, and for others to be chosen between them.
+func (o *profileOptions) chooseSizes(p *profiler.Plan, heldOut []resource.Amount) error {
+	least := o.least
+	if least == 0 {
+		const whole = resource.MiB
+		least = max((o.max/10+whole-1)/whole*whole, 2*whole)
+	}
+	if least >= o.max {
+		return usagef("least %s: must be below the largest size, %s", resource.FormatMemory(least), resource.FormatMemory(o.max))
+	}
+	p.Fitted, p.HeldOut, p.Search = []resource.Amount{least, o.max}, heldOut, true
+	const few = 4 // of fewer sizes none can be spared
+	if len(heldOut) == 0 && o.count >= few {
+		p.Try = o.count / 3
+	}
+	p.Choose = o.count - len(p.Fitted) - p.Try
+	return usage(p.Check())
 }
 
 func parseSizes(field string, texts []string) ([]resource.Amount, error) {
@@ -226,13 +252,26 @@ func printPlan(w io.Writer, args []string, p *profiler.Plan) {
 		}
 		return strings.Join(texts, ", ")
 	}
-	say := func(text string) { fmt.Fprintln(w, fold(text, width-2, "  ")) }
-	say("measuring " + strings.Join(args, " "))
-	say("fitted to: " + list(p.Fitted))
-	if len(p.HeldOut) > 0 {
-		say("held out: " + list(p.HeldOut))
+	say := func(format string, args ...any) { fmt.Fprintln(w, fold(fmt.Sprintf(format, args...), width-2, "  ")) }
+	say("measuring %s", strings.Join(args, " "))
+	chosen, heldOut := "", list(p.HeldOut)
+	if p.Choose > 0 {
+		chosen = fmt.Sprintf(", and %s between them where the run time changes most", count(p.Choose, "size"))
 	}
-	say(fmt.Sprintf("%s, %s with the one that warms up", count(p.Repeats, "round"), count(len(p.Runs()), "run")))
+	if p.Try > 0 {
+		heldOut = fmt.Sprintf("%s in the middle of the widest gaps left", count(p.Try, "size"))
+	}
+	say("fitted to: %s%s", list(p.Fitted), chosen)
+	if heldOut != "" {
+		say("held out: %s", heldOut)
+	}
+	say("%s, %s with the one that warms up", count(p.Repeats, "round"), count(1+p.Repeats*(len(p.Fitted)+p.Choose+len(p.HeldOut)+p.Try), "run"))
+	if p.MostRepeats > p.Repeats {
+		say("up to %s where repeats differ by more than %.0f%%", count(p.MostRepeats, "round"), 100*profile.MostNoise)
+	}
+	if p.Search {
+		say("if it fails with %s, the smallest size that works is searched above that, in at most 12 runs; the kernel kills those with too little memory", resource.FormatMemory(p.Fitted[0]))
+	}
 }
 
 // findLargest runs the program once, with half of what the machine can give, to see how much it takes.

@@ -5,7 +5,9 @@ import (
 	"io"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bellows-rm/bellows/profile"
@@ -15,25 +17,32 @@ import (
 
 // profileReport is what `bellows profile --json` prints, and what is stored as evidence.
 type profileReport struct {
-	Name    string              `json:"name"`
-	Args    []string            `json:"args"`
-	Model   profile.Model       `json:"model"`
-	Fit     profile.Report      `json:"fit"`
-	Tried   *profile.Evaluation `json:"held_out,omitempty"`
-	Reached *bool               `json:"goal_reached,omitempty"` // most held-out sizes within 5 %, all within 10 %, or within their spread
-	Sizes   []sizeReport        `json:"sizes"`
-	Failed  []failureReport     `json:"failed,omitempty"`
+	Name  string              `json:"name"`
+	Args  []string            `json:"args"`
+	Model profile.Model       `json:"model"`
+	Fit   profile.Report      `json:"fit"`
+	Tried *profile.Evaluation `json:"held_out,omitempty"`
+	// Reached: most held-out sizes within 5 %, all within 10 %, or within their noise. Missing if the repeats are too few, or
+	// differ too much, to tell.
+	Reached *bool `json:"goal_reached,omitempty"`
+	// Refitted: a held-out size contradicted the model that was tried. Model is fitted to all sizes instead.
+	Refitted bool            `json:"refitted,omitempty"`
+	Sizes    []sizeReport    `json:"sizes"`
+	Failed   []failureReport `json:"failed,omitempty"`
 }
 
 type sizeReport struct {
 	Memory    int64     `json:"memory_bytes"`
 	HeldOut   bool      `json:"held_out"`
 	Duration  float64   `json:"duration_s"`
-	Repeats   []float64 `json:"repeats_s"`
-	Spread    *float64  `json:"spread,omitempty"` // slowest less fastest repeat, as a share of duration_s
+	Repeats   []float64 `json:"repeats_s"` // of the runs that count
+	SetAside  int       `json:"set_aside,omitempty"`
+	Noise     *float64  `json:"noise,omitempty"` // middle less fastest repeat, as a share of the fastest
+	CPU       float64   `json:"cpu_s"`           // median of the runs that count
+	Others    float64   `json:"others_cores"`    // most that other work kept busy beside one of them
 	Spilled   int64     `json:"spilled_bytes"`
 	Peak      int64     `json:"peak_memory_bytes,omitempty"`
-	Predicted float64   `json:"predicted_s"`
+	Predicted float64   `json:"predicted_s"` // at a held-out size by the model that was fitted without it
 	// Errors as shares of duration_s; those of the trivial models at held-out sizes only.
 	Model    float64  `json:"model_error"`
 	Constant *float64 `json:"constant_error,omitempty"`
@@ -45,11 +54,11 @@ type failureReport struct {
 	Why    string `json:"why"`
 }
 
-// learn fits a model to what was measured and tries it on what was held out.
+// learn fits a model to what was measured and tries it on what was held out. A model that a held-out size contradicts gives
+// way to one that is fitted to all sizes.
 func learn(name string, args []string, plan *profiler.Plan, res *profiler.Result, program profile.Program) (*profileReport, error) {
 	if len(res.Fitted) < 2 {
-		return nil, fmt.Errorf("the program works at %d of %d sizes, too few to learn from; at %s: %s", len(res.Fitted), len(plan.Fitted),
-			resource.FormatMemory(res.Failed[0].Memory), res.Failed[0].Why)
+		return nil, tooFew(plan, res)
 	}
 	r := &profileReport{Name: name, Args: args}
 	var err error
@@ -61,11 +70,51 @@ func learn(name string, args []string, plan *profiler.Plan, res *profiler.Result
 		if err != nil {
 			return nil, fmt.Errorf("try the model: %w", err)
 		}
-		reached := tried.Reached()
-		r.Tried, r.Reached = &tried, &reached
+		r.Tried = &tried
+		if reached := tried.Reached(); tried.Judged() {
+			r.Reached = &reached
+		}
+		r.Refitted = slices.ContainsFunc(res.HeldOut, func(s profile.Sample) bool { return s.Contradicts(r.Model.Duration(s.Memory)) })
+	}
+	if r.Refitted {
+		if r.Model, r.Fit, err = profile.Fit(slices.Concat(res.Fitted, res.HeldOut), program); err != nil {
+			return nil, fmt.Errorf("fit a model to all sizes: %w", err)
+		}
 	}
 	r.list(res)
 	return r, nil
+}
+
+// tooFew says that nothing can be learned from the sizes that work, and what to do.
+func tooFew(plan *profiler.Plan, res *profiler.Result) error {
+	var failed []string
+	for _, f := range res.Failed {
+		failed = append(failed, resource.FormatMemory(f.Memory))
+	}
+	largest := res.Failed[len(res.Failed)-1]
+	advice := "give it more with --max-memory"
+	if !plan.Search {
+		advice = "give larger --sizes, or --max-memory instead, and the smallest that works is searched"
+	}
+	return fmt.Errorf("the program works at %d of %d sizes, and a model needs two; it fails with %s (with %s: %s): %s", len(res.Fitted),
+		len(plan.Fitted), strings.Join(failed, ", "), resource.FormatMemory(largest.Memory), largest.Why, advice)
+}
+
+// refusal is why nothing can be learned from these repeats; nil if something can.
+func (r *profileReport) refusal() error {
+	var worst *sizeReport
+	for i := range r.Sizes {
+		if s := &r.Sizes[i]; s.Noise != nil && *s.Noise > profile.MostNoise && (worst == nil || *s.Noise > *worst.Noise) {
+			worst = s
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	return fmt.Errorf("no profile is stored, because its repeats differ too much: with %s the middle one of %d is %.0f%% slower than the fastest "+
+		"(%.2fs to %.2fs; CPU time %.2fs; others kept up to %.1f cores busy), and %.0f%% is the most: measure again while the machine is quieter, or give an input that runs longer",
+		resource.FormatMemory(resource.Amount(worst.Memory)), len(worst.Repeats), 100**worst.Noise, slices.Min(worst.Repeats), slices.Max(worst.Repeats),
+		worst.CPU, worst.Others, 100*profile.MostNoise)
 }
 
 // list fills in a row per size, in ascending order.
@@ -86,18 +135,20 @@ func (r *profileReport) list(res *profiler.Result) {
 }
 
 func (r *profileReport) row(s profile.Sample, heldOut bool, res *profiler.Result) sizeReport {
-	predicted := r.Model.Duration(s.Memory)
+	predicted, beside := r.Model.Duration(s.Memory), res.Beside[s.Memory]
 	row := sizeReport{Memory: int64(s.Memory), HeldOut: heldOut, Duration: s.Duration.Seconds(), Spilled: int64(s.Spilled),
-		Peak: int64(res.Peaks[s.Memory]), Predicted: predicted.Seconds(), Model: float64(predicted-s.Duration) / float64(s.Duration)}
+		SetAside: beside.SetAside, CPU: beside.CPU.Seconds(), Others: float64(beside.Others) / 1000, Peak: int64(beside.Peak),
+		Predicted: predicted.Seconds(), Model: float64(predicted-s.Duration) / float64(s.Duration)}
 	for _, d := range s.Repeats {
 		row.Repeats = append(row.Repeats, d.Seconds())
 	}
-	if spread, ok := s.Spread(); ok {
-		row.Spread = &spread
+	if noise, ok := s.Noise(); ok {
+		row.Noise = &noise
 	}
 	if heldOut {
 		for i := range r.Tried.Misses {
 			if m := &r.Tried.Misses[i]; m.Memory == s.Memory {
+				row.Predicted, row.Model = m.Predicted.Seconds(), m.Model
 				row.Constant, row.Linear = &m.Constant, &m.Linear
 			}
 		}
@@ -107,7 +158,7 @@ func (r *profileReport) row(s profile.Sample, heldOut bool, res *profiler.Result
 
 // print prints the sizes, the model and how good it is.
 func (r *profileReport) print(w io.Writer) error {
-	t := newTable(">MEMORY", ">TIME", ">SPREAD", ">SPILLED", "", ">MODEL", ">ERROR", ">CONSTANT", ">LINEAR")
+	t := newTable(">MEMORY", ">TIME", ">NOISE", ">CPU", ">OTHERS", ">SPILLED", "", ">MODEL", ">ERROR")
 	for _, f := range r.Failed {
 		t.add(resource.FormatMemory(resource.Amount(f.Memory)), "fails", "", "", "", "", "", "", "")
 	}
@@ -116,32 +167,58 @@ func (r *profileReport) print(w io.Writer) error {
 		if s.HeldOut {
 			mark = "held out"
 		}
-		t.add(resource.FormatMemory(resource.Amount(s.Memory)), fmt.Sprintf("%.2fs", s.Duration), shareText(s.Spread, false),
-			memoryOrDash(s.Spilled/1000000*1000000), mark, fmt.Sprintf("%.2fs", s.Predicted), shareText(&s.Model, true), shareText(s.Constant, true), shareText(s.Linear, true))
+		t.add(resource.FormatMemory(resource.Amount(s.Memory)), fmt.Sprintf("%.2fs", s.Duration), shareText(s.Noise, false), fmt.Sprintf("%.2fs", s.CPU),
+			fmt.Sprintf("%.1f", s.Others), memoryOrDash(s.Spilled/1000000*1000000), mark, fmt.Sprintf("%.2fs", s.Predicted), shareText(&s.Model, true))
 	}
 	fmt.Fprintln(w)
 	if err := t.write(w); err != nil {
 		return err
 	}
-	for _, f := range r.Failed {
-		fmt.Fprintf(w, "%s\n", fold(fmt.Sprintf("at %s: %s", resource.FormatMemory(resource.Amount(f.Memory)), f.Why), width-2, "  "))
-	}
 	say := func(text string) { fmt.Fprintln(w, fold(text, width-2, "  ")) }
+	for i, f := range r.Failed {
+		if i == len(r.Failed)-1 || r.Failed[i+1].Why != f.Why { // most fail alike
+			say(fmt.Sprintf("with %s: %s", resource.FormatMemory(resource.Amount(f.Memory)), f.Why))
+		}
+	}
 	fmt.Fprintln(w)
 	m := &r.Model
 	e := m.Elasticity()
 	say(fmt.Sprintf("ideal memory %s, %v there, at most %.2f times as long with less, down to %s", resource.FormatMemory(m.IdealMemory),
 		m.IdealDuration.Round(10*time.Millisecond), e.Worst(), resource.FormatMemory(m.MinMemory)))
 	say("model: " + r.Fit.Explain())
+	if n := r.setAside(); n > 0 {
+		say(count(n, "run") + " set aside: other work kept the machine busier than beside other runs with the same size")
+	}
 	if r.Tried != nil {
-		verdict := "reached"
-		if !*r.Reached {
-			verdict = "missed"
-		}
-		say(fmt.Sprintf("mean error at held-out sizes: model %.1f%%, constant %.1f%%, linear %.1f%%; the goal (most within 5%%, all within 10%%, or within the spread of repeats) is %s",
-			100*r.Tried.ModelMean, 100*r.Tried.ConstantMean, 100*r.Tried.LinearMean, verdict))
+		say(fmt.Sprintf("mean error at held-out sizes: model %.1f%%, constant %.1f%%, linear %.1f%%; the goal (most within 5%%, all within 10%%, or within the noise) is %s",
+			100*r.Tried.ModelMean, 100*r.Tried.ConstantMean, 100*r.Tried.LinearMean, r.verdict()))
+	}
+	if r.Refitted {
+		say(fmt.Sprintf("at a held-out size that model was wrong by more than repeats differ: what is kept is fitted to all %d sizes, and tried on none", len(r.Sizes)))
 	}
 	return nil
+}
+
+// verdict says whether the goal is reached, if that can be told.
+func (r *profileReport) verdict() string {
+	switch {
+	case r.Reached != nil && *r.Reached:
+		return "reached"
+	case r.Reached != nil:
+		return "missed"
+	case r.refusal() != nil:
+		return "not judged: repeats differ too much"
+	}
+	return "not judged: one run of a size does not tell how much repeats differ"
+}
+
+// setAside is how many runs do not count because of what others did.
+func (r *profileReport) setAside() int {
+	n := 0
+	for i := range r.Sizes {
+		n += r.Sizes[i].SetAside
+	}
+	return n
 }
 
 // shareText prints a share in percent with one decimal; signed if it can be of either sign, "-" if it is not known.

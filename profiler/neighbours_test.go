@@ -1,0 +1,75 @@
+package profiler
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// beside is a program that takes 10 s of CPU time alone and twice that beside a neighbour that keeps a core busy.
+type beside struct {
+	busy func(run int) bool // whether the neighbour is at work, by the number of the run
+	runs int
+}
+
+func (b *beside) Run(context.Context, resource.Amount) (Measurement, error) {
+	b.runs++
+	m := Measurement{Duration: 10 * time.Second, CPU: 10 * time.Second, Others: 100, OthersKnown: true}
+	if b.busy(b.runs) {
+		m.Duration, m.Others = 20*time.Second, 1100
+	}
+	return m, nil
+}
+
+// TestNeighboursAreSetAside: what other work did to a run is told by that work, and the run does not count.
+func TestNeighboursAreSetAside(t *testing.T) {
+	sizes := []resource.Amount{64 * mib, 128 * mib}
+	for _, c := range []struct {
+		name     string
+		busy     func(run int) bool
+		runs     int // at most
+		setAside int // of both sizes
+		noisy    int
+	}{
+		{"alone", func(int) bool { return false }, 7, 0, 0},
+		{"in the second round", func(run int) bool { return run == 4 || run == 5 }, 7, 2, 0},
+		{"in the first two rounds", func(run int) bool { return run <= 5 }, 9, 4, 0},
+		{"all the time", func(int) bool { return true }, 7, 0, 0},
+		{"all but one run of each", func(run int) bool { return run > 3 }, 19, 0, 2},
+	} {
+		program := &beside{busy: c.busy}
+		p := Plan{Fitted: sizes, Repeats: 3, MostRepeats: 9}
+		res, err := Measure(context.Background(), program, &p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		setAside := res.Beside[sizes[0]].SetAside + res.Beside[sizes[1]].SetAside
+		if program.runs != c.runs || setAside != c.setAside || len(res.Noisy()) != c.noisy {
+			t.Errorf("%s: %d runs, %d set aside, %d sizes too noisy; want %d, %d, %d", c.name, program.runs, setAside, len(res.Noisy()), c.runs, c.setAside, c.noisy)
+		}
+	}
+}
+
+func TestBusy(t *testing.T) {
+	for _, c := range []struct {
+		stat string
+		want time.Duration
+		ok   bool
+	}{
+		{"cpu  100 10 20 5000 300 3 4 50 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n", 1870 * time.Millisecond, true},
+		{"cpu  100 10\n", 0, false},
+		{"", 0, false},
+	} {
+		if got, ok := busyOf(c.stat); got != c.want || ok != c.ok {
+			t.Errorf("%q: %v, %v, want %v, %v", c.stat, got, ok, c.want, c.ok)
+		}
+	}
+	if got := others(15*time.Second, 10*time.Second, 10*time.Second); got != 500 {
+		t.Errorf("5 s beside a run of 10 s: %d millicores", got)
+	}
+	if got := others(time.Second, 2*time.Second, time.Second); got != 0 {
+		t.Errorf("clocks that differ: %d millicores", got)
+	}
+}
