@@ -1,12 +1,14 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -35,6 +37,8 @@ type Config struct {
 	Keep *Retention
 	// UID is the user whom the daemon runs as: that user and user 0 may do anything to any job.
 	UID uint32
+	// Patience is how long the engine may be at one step; the zero value is the default.
+	Patience Patience
 }
 
 // Driver runs an engine on a Backend. Its methods may be called from any goroutine.
@@ -56,6 +60,10 @@ type Driver struct {
 	stopping func()     // ends what goes on beside the loop
 	beside   sync.WaitGroup
 
+	watchdog *watchdog
+	note     *notebook
+	board    atomic.Pointer[board]
+
 	// All below belongs to the loop.
 	engine    *engine.Engine
 	events    *eventLog
@@ -71,6 +79,8 @@ type Driver struct {
 	broken    error                  // a bug of the policy, after which nothing is decided
 	trouble   error                  // why the outbox cannot be emptied
 	draining  bool                   // no new jobs
+	careful   bool                   // jobs that never started are brought to the engine one by one
+	goroutine string                 // the loop's, as stacks name it
 }
 
 // heldEvent is an event that is handled later than it came.
@@ -86,7 +96,7 @@ func Start(c Config) (*Driver, error) {
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, begun: time.Now(),
 		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}),
-		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, timer: time.NewTimer(time.Hour)}
+		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog()}
 	d.engine = engine.New(c.Policy, nil)
 	ctx := context.Background()
 	run, err := c.Store.AddRun(ctx, store.Run{UID: c.UID, Policy: c.Policy.Name(), Settings: c.Settings, Started: d.now()})
@@ -101,9 +111,21 @@ func Start(c Config) (*Driver, error) {
 	if err := d.load(ctx); err != nil {
 		return nil, errors.Join(err, d.events.close())
 	}
+	book, left, ok, err := openNotebook(c.Dir)
+	if err != nil {
+		return nil, errors.Join(err, d.events.close())
+	}
+	d.note = book
+	if ok {
+		d.answer(left)
+	}
+	d.publish()
 	go d.loop()
 	ctx, d.stopping = context.WithCancel(ctx)
 	d.beside.Go(func() { d.prune(ctx) })
+	d.beside.Go(func() {
+		d.watch(Patience{Hangs: cmp.Or(c.Patience.Hangs, DefaultHangs), Dead: cmp.Or(c.Patience.Dead, DefaultDead)})
+	})
 	return d, nil
 }
 
@@ -116,15 +138,19 @@ func (d *Driver) now() timeline.Time {
 func (d *Driver) loop() {
 	defer close(d.done)
 	defer d.timer.Stop()
+	d.goroutine = goroutineHere()
 	for {
 		// 1. Whatever comes next is taken in; events that are there already are taken in together, and stored together.
 		select {
 		case f := <-d.calls:
+			d.work()
 			f()
 		case e := <-d.backend.Events():
+			d.work()
 			d.receive(e)
 			d.drain()
 		case <-d.timer.C:
+			d.work()
 		case <-d.stop:
 			d.finish()
 			return
@@ -133,8 +159,11 @@ func (d *Driver) loop() {
 		d.catchUp()
 		// 3. Steps are recorded, then acted on.
 		d.flush()
-		// 4. The loop is woken when it is needed next.
+		// 4. Everybody can see what came of it.
+		d.publish()
+		// 5. The loop is woken when it is needed next.
 		d.setTimer()
+		d.rest()
 	}
 }
 
@@ -234,6 +263,8 @@ func (d *Driver) step(e cluster.Event) {
 
 // decide is a step of the engine in which a panic is an error: it is a bug all the same, but what runs is not to suffer.
 func (d *Driver) decide(now timeline.Time, e cluster.Event) (decisions []cluster.Decision, err error) {
+	d.note.begin(d.noteOf(&e))
+	defer d.note.end()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("engine: event %s at %v: panic: %v", e.Kind, now, p)
@@ -264,6 +295,9 @@ func (d *Driver) finish() {
 	if err := d.events.close(); err != nil {
 		d.log.Warn("cannot close the event log", "error", err)
 	}
+	if err := d.note.close(); err != nil {
+		d.log.Warn("cannot close the note of the engine's step", "error", err)
+	}
 	for _, j := range d.jobs {
 		j.tell()
 	}
@@ -272,17 +306,23 @@ func (d *Driver) finish() {
 // errStopped is returned to whoever asks a Driver that has stopped.
 var errStopped = &Error{World, errors.New("bellows is going down")}
 
-// do has the loop run f, between two steps.
+// do has the loop run f, between two steps. If the loop hangs it is an error; when it hangs in f itself, f may yet end.
 func (d *Driver) do(ctx context.Context, f func()) error {
 	ran := make(chan struct{})
 	select {
-	case d.calls <- func() { f(); close(ran) }:
-		<-ran
-		return nil
+	case d.calls <- func() { f(); d.publish(); close(ran) }:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-d.done:
 		return errStopped
+	case <-d.watchdog.alarm():
+		return d.silent()
+	}
+	select {
+	case <-ran:
+		return nil
+	case <-d.watchdog.alarm():
+		return d.silent()
 	}
 }
 
@@ -350,11 +390,13 @@ func have(ids []cluster.JobID) string {
 }
 
 // Close stops deciding and leaves every container as it is: the next Start finds them again. It is what a signal to the
-// daemon should lead to.
+// daemon should lead to. If the loop hangs that is an error, and it is left to the end of the process.
 func (d *Driver) Close() error {
 	select {
 	case d.stop <- struct{}{}:
 	case <-d.done:
+	case <-d.watchdog.alarm():
+		return d.silent()
 	}
 	<-d.done
 	d.stopping()

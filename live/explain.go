@@ -53,6 +53,9 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 	switch {
 	case j.State.Ended:
 		return
+	case j.isAside():
+		e.Why = "The job does not start: " + setAsideWords + "."
+		return
 	case state == nil:
 		e.Why = "Nothing more is decided: " + fmt.Sprint(d.broken) + "."
 		return

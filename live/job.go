@@ -21,6 +21,10 @@ type job struct {
 	notes  []note
 	// changed is closed, and replaced, when something about the job has changed.
 	changed chan struct{}
+	tallied struct {
+		pending, running int
+		fresh            bool // nothing has changed since
+	}
 }
 
 // run is one run of a task.
@@ -50,6 +54,7 @@ func (r *run) ended() bool { return r.Outcome != 0 }
 
 // tell wakes everybody who waits for a change.
 func (j *job) tell() {
+	j.tallied.fresh = false
 	close(j.changed)
 	j.changed = make(chan struct{})
 }
@@ -204,7 +209,7 @@ func (d *Driver) settle(j *job, ended bool, now timeline.Time) {
 // settleAlone finds out, when there is no engine any more to say so, which jobs have ended.
 func (d *Driver) settleAlone() {
 	for _, j := range d.jobs {
-		if j.State.Ended || len(j.alive()) > 0 {
+		if j.State.Ended || j.isAside() || len(j.alive()) > 0 {
 			continue
 		}
 		was := j.State

@@ -61,15 +61,14 @@ func (d *Driver) flush() {
 	if len(out.orders) > 0 {
 		d.backend.Apply(out.orders)
 	}
-	for _, id := range out.forget {
-		d.backend.Forget(id)
-	}
+	d.forget(out.forget)
 	for _, id := range out.ended {
 		delete(d.jobs, id)
 	}
 }
 
 func (d *Driver) recordAll() error {
+	defer d.rest()()
 	if err := d.events.flush(); err != nil {
 		return err
 	}
@@ -78,4 +77,12 @@ func (d *Driver) recordAll() error {
 		batch.Tasks = append(batch.Tasks, t)
 	}
 	return d.store.Write(context.Background(), batch)
+}
+
+// forget has the Backend forget containers, which is work on the disk.
+func (d *Driver) forget(ids []cluster.ContainerID) {
+	defer d.rest()()
+	for _, id := range ids {
+		d.backend.Forget(id)
+	}
 }

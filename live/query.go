@@ -126,13 +126,13 @@ func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*job) b
 			if j, here = d.jobs[id]; !here {
 				return
 			}
-			hopeless := d.broken != nil && !j.State.Ended && len(j.alive()) == 0
+			hopeless := (d.broken != nil || j.isAside()) && !j.State.Ended && len(j.alive()) == 0
 			if !ready(j) && !j.State.Ended && !hopeless {
 				changed = j.changed
 				return
 			}
 			out = j.view(d.engineJob(j))
-			if hopeless {
+			if hopeless && !j.isAside() {
 				out.Waiting = d.broken.Error()
 			}
 		}); err != nil {
@@ -261,45 +261,6 @@ func (d *Driver) Logs(ctx context.Context, id cluster.JobID) ([]LogFile, error) 
 	return out, nil
 }
 
-// Status returns how the daemon and its nodes are.
-func (d *Driver) Status(ctx context.Context) (Status, error) {
-	s := Status{Policy: d.config.Policy.Name(), Since: d.begun, EventLog: d.logPath}
-	if err := d.do(ctx, func() {
-		snapshot := d.engine.Snapshot()
-		for _, n := range snapshot.Nodes {
-			if !n.Gone {
-				s.Nodes = append(s.Nodes, Node{ID: n.ID, Name: n.Name, Capacity: n.Capacity, Free: n.Free})
-			}
-		}
-		for _, id := range d.openJobs() {
-			s.Jobs++
-			for _, stage := range d.jobs[id].view(nil).Stages {
-				s.Pending += stage.Pending
-				s.Running += stage.Running
-			}
-		}
-		s.Steps = d.engine.Steps()
-		for _, err := range []error{d.trouble, d.broken} {
-			if err != nil {
-				s.Trouble = err.Error()
-			}
-		}
-	}); err != nil {
-		return Status{}, err
-	}
-	readings := d.backend.Readings()
-	if len(s.Nodes) > 0 {
-		// One machine has one node.
-		n := &s.Nodes[0]
-		n.Containers = len(readings)
-		for _, r := range readings {
-			n.UsedMemoryBytes += value(r.Memory)
-			n.UsedAnonymousBytes += value(r.Anonymous)
-		}
-	}
-	return s, nil
-}
-
 func value(p *int64) int64 {
 	if p == nil {
 		return 0
@@ -327,7 +288,10 @@ func (j *job) view(state *cluster.JobState) Job {
 		out.TaskCount += out.Stages[i].Tasks
 		out.SucceededCount += out.Stages[i].Succeeded
 	}
-	if state != nil && !j.State.Ended {
+	switch {
+	case j.isAside():
+		out.Waiting = setAsideWords
+	case state != nil && !j.State.Ended:
 		out.Waiting = waiting(&out, state)
 	}
 	return out

@@ -38,7 +38,7 @@ func (d *Driver) restore() {
 			d.step(e)
 		}
 	}
-	jobs := d.openJobs()
+	jobs, later := d.inOrder()
 	for _, id := range jobs {
 		d.admit(d.jobs[id])
 	}
@@ -64,11 +64,30 @@ func (d *Driver) restore() {
 	}
 	d.inventory, d.isSynced = nil, true
 	d.step(cluster.Event{Kind: cluster.Synced})
+	d.careful = false
+	for _, id := range later {
+		d.admit(d.jobs[id])
+	}
 	for _, id := range jobs {
 		d.touch(id)
 	}
 	d.harvest(d.now())
 	close(d.synced)
+}
+
+// inOrder returns the jobs to bring to the engine before it begins to decide, and those to bring to it later, one by one,
+// because it may hang on one of them: see answer.
+func (d *Driver) inOrder() (before, later []cluster.JobID) {
+	for _, id := range d.openJobs() {
+		switch j := d.jobs[id]; {
+		case j.isAside():
+		case d.careful && len(j.runs) == 0 && !j.State.Cancelled:
+			later = append(later, id)
+		default:
+			before = append(before, id)
+		}
+	}
+	return before, later
 }
 
 // match compares the inventory with what is stored. It returns what was found running, in the Backend's order; what ended

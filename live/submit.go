@@ -141,7 +141,9 @@ func (d *Driver) submit(ctx context.Context, stored store.Job) (cluster.JobID, e
 		return 0, &Error{Mistake, err}
 	}
 	stored.Submitted = d.now()
+	atWork := d.rest()
 	id, err := d.store.AddJob(ctx, stored)
+	atWork()
 	if err != nil {
 		return 0, err
 	}
@@ -217,6 +219,13 @@ func (d *Driver) cancel(j *job) {
 	}
 	j.State.Cancelled = true
 	d.out.putJob(j)
+	if j.isAside() {
+		j.State.Status = cluster.StatusCancelled.String()
+		d.settle(j, true, d.now())
+		d.out.putJob(j)
+		j.tell()
+		return
+	}
 	if d.broken != nil {
 		for _, r := range j.alive() {
 			r.killing = true

@@ -13,8 +13,8 @@ type Job struct {
 	Name  string        `json:"name"`
 	Owner string        `json:"owner"` // user name, or the number of the user if it has none
 	UID   uint32        `json:"uid"`
-	// Status is pending, running, succeeded, failed or cancelled. A failed or cancelled job may still have tasks that are
-	// being ended: see Ended.
+	// Status is pending, running, succeeded, failed, cancelled, or set-aside, if the engine hung on the job. A failed or
+	// cancelled job may still have tasks that are being ended: see Ended.
 	Status string `json:"status"`
 	// Ended says that nothing more will happen to the job.
 	Ended     bool      `json:"ended"`
@@ -105,6 +105,8 @@ type Status struct {
 	// Trouble is one sentence on what keeps the daemon from working as it should (a full disk, an impossible decision of
 	// the policy); empty if nothing does.
 	Trouble string `json:"trouble,omitempty"`
+	// AsOf is when the numbers above were true; zero if they are as of now, as always but while the engine hangs.
+	AsOf time.Time `json:"as_of,omitzero"`
 	// EventLog is the file in which the steps of this run are recorded.
 	EventLog string `json:"event_log"`
 }

@@ -17,8 +17,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/internal/testswap"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/swap"
+	"github.com/bellows-rm/bellows/timeline"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what is printed now into testdata")
@@ -28,7 +32,40 @@ func TestMain(m *testing.M) {
 	if os.Getenv("GORACE") == "" {
 		os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
-	testscript.Main(m, map[string]func(){"bellows": main})
+	testscript.Main(m, map[string]func(){"bellows": func() {
+		if name := os.Getenv("BELLOWS_TEST_HANGS_ON"); name != "" {
+			hangOn(name)
+		}
+		main()
+	}})
+}
+
+// hangOn has every policy spin as soon as there is a job of that name, and the daemon notice soon.
+func hangOn(name string) {
+	enginePatience = live.Patience{Hangs: 500 * time.Millisecond, Dead: 10 * time.Second}
+	newPolicy = func(of string, settings map[string]string) (policy.Policy, error) {
+		p, err := policy.New(of, settings)
+		return &spinning{p, name}, err
+	}
+}
+
+type spinning struct {
+	policy.Policy
+	on string
+}
+
+func (s *spinning) Decide(now timeline.Time, p *cluster.Plan) {
+	for _, j := range p.Jobs {
+		if j.Job.Name == s.on {
+			s.spin()
+		}
+	}
+	s.Policy.Decide(now, p)
+}
+
+func (s *spinning) spin() {
+	for {
+	}
 }
 
 // commands are what scripts know beside testscript's own.

@@ -161,7 +161,7 @@ func (d *daemon) open() error {
 		return err
 	}
 	d.driver, err = live.Start(live.Config{Policy: d.policy, Settings: d.options.settings, Backend: d.agent, Store: d.store, HasSwap: hasSwap, Keep: &d.options.keep,
-		Dir: at.state, Log: d.log, UID: uint32(os.Geteuid())})
+		Dir: at.state, Log: d.log, UID: uint32(os.Geteuid()), Patience: enginePatience})
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,11 @@ func (d *daemon) line() string {
 		resource.FormatMemory(d.capacity[resource.Memory]), resource.FormatCPU(d.capacity[resource.CPU]), name, d.policy.Name(), d.options.place.socket)
 }
 
-// serve works until somebody ends the daemon: for good, by down, or for now, by a signal.
+// enginePatience is how long the engine may be at one step; a test has less.
+var enginePatience live.Patience
+
+// serve works until somebody ends the daemon: for good, by down, or for now, by a signal. An engine that hangs ends it,
+// too, without tidying up, for which the engine would be needed.
 func (d *daemon) serve(ctx context.Context) error {
 	var err error
 	forGood := false
@@ -192,6 +196,8 @@ func (d *daemon) serve(ctx context.Context) error {
 	case <-d.driver.Done():
 		forGood = true
 	case err = <-d.served:
+	case <-d.driver.Dead():
+		return errors.New("the engine hung and did not come back; what runs goes on: start bellows up again, which sets the job aside that it hung on")
 	}
 	d.hangUp()
 	if forGood {

@@ -1,0 +1,164 @@
+package live
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// stepNote says what the engine is at. It stands in a file beside the store as long as a step lasts, so that the next Start
+// knows which job the engine hung on.
+type stepNote struct {
+	Job    cluster.JobID `json:"job,omitempty"`    // that the step is about; 0 is none
+	Admits bool          `json:"admits,omitempty"` // the step brings the job to the engine
+	// Careful says that jobs were brought to the engine one by one, and this step is before that.
+	Careful bool `json:"careful,omitempty"`
+	// Hangs is set by the watchdog.
+	Hangs bool `json:"hangs,omitempty"`
+	// Deaths is how often before, in a row, the process ended within this step without having hung: somebody may have killed
+	// it just then, or the step may need more memory than there is.
+	Deaths int `json:"deaths,omitempty"`
+}
+
+// String says it in words.
+func (n stepNote) String() string {
+	switch {
+	case n.Admits:
+		return fmt.Sprintf("taking in job %d", n.Job)
+	case n.Job != 0:
+		return fmt.Sprintf("deciding after an event of job %d", n.Job)
+	}
+	return "deciding"
+}
+
+// mostDeaths is how often in a row the process may end within the same step before that counts as having hung in it.
+const mostDeaths = 3
+
+// notebook is the file of the note. Its text always has the same length, so that it can be written over; it is not
+// synced, because what it tells of is the end of a process, not of a machine.
+type notebook struct {
+	mu      sync.Mutex
+	file    *os.File
+	now     stepNote
+	suspect stepNote // in which the process ended last time; Deaths counts that, too
+}
+
+const noteSize = 128 // bytes
+
+func notePath(dir string) string { return filepath.Join(dir, "step") }
+
+// openNotebook opens the file and returns the note that the last process left there; ok is false if it left none.
+func openNotebook(dir string) (b *notebook, left stepNote, ok bool, err error) {
+	file, err := os.OpenFile(notePath(dir), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, left, false, fmt.Errorf("open the note of the engine's step: %w", err)
+	}
+	text := make([]byte, noteSize)
+	n, _ := file.ReadAt(text, 0) // What cannot be read is no note.
+	ok = json.Unmarshal(text[:n], &left) == nil
+	b = &notebook{file: file}
+	if ok && !left.Hangs {
+		left.Deaths++
+		b.suspect = left
+		left.Hangs = left.Deaths >= mostDeaths
+	}
+	return b, left, ok, nil
+}
+
+// begin notes a step. A note that cannot be written is none: the step matters more.
+func (b *notebook) begin(n stepNote) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n.Job == b.suspect.Job && n.Admits == b.suspect.Admits && n.Careful == b.suspect.Careful {
+		n.Deaths = b.suspect.Deaths
+	}
+	b.now = n
+	b.write()
+}
+
+// mark adds that the engine hangs.
+func (b *notebook) mark() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.now.Hangs = true
+	b.write()
+}
+
+// end says that the step is over.
+func (b *notebook) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.now = stepNote{}
+	_, _ = b.file.WriteAt(make([]byte, noteSize), 0)
+}
+
+func (b *notebook) write() {
+	text := make([]byte, noteSize)
+	for i := range text {
+		text[i] = ' '
+	}
+	line, err := json.Marshal(b.now)
+	if err != nil || len(line) > noteSize {
+		panic(fmt.Sprintf("live: the note %+v cannot be written: %v", b.now, err))
+	}
+	copy(text, line)
+	_, _ = b.file.WriteAt(text, 0)
+}
+
+// String says what is noted now.
+func (b *notebook) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.now.String()
+}
+
+func (b *notebook) close() error { return b.file.Close() }
+
+// noteOf is the note of a step that handles an event.
+func (d *Driver) noteOf(e *cluster.Event) stepNote {
+	n := stepNote{Job: e.Task.Job, Careful: d.careful}
+	if e.Kind == cluster.JobSubmitted || e.Job != 0 {
+		n.Job = e.Job
+	}
+	n.Admits = e.Kind == cluster.JobSubmitted
+	return n
+}
+
+// A job that is set aside is kept, and not brought to the engine.
+const (
+	setAside      = "set-aside" // its status
+	setAsideWords = "the engine hung when it took the job in, so the job is set aside: kill it"
+)
+
+func (j *job) isAside() bool { return j.State.Status == setAside }
+
+// answer draws the consequence from the note that the last process left.
+//
+// If the engine hung when it took a job in, that job is set aside. If it hung later the job is not known: an event of one
+// job can have it decide about all. Then those that never started are brought to it one by one, with a note for each, and
+// should it hang again it is known. If it hangs even before that, with those alone of which something has started, nothing
+// is decided: what runs goes on, jobs can be looked at and killed, and the next Start tries again.
+func (d *Driver) answer(left stepNote) {
+	if !left.Hangs {
+		d.careful = true // It costs nothing, and if the process ends again it is known in which step.
+		return
+	}
+	d.log.Warn("the engine hung last time", "at", left.String())
+	d.note.end() // This start is the answer.
+	j, here := d.jobs[left.Job]
+	switch {
+	case left.Admits && here && len(j.runs) == 0:
+		j.State.Status = setAside
+		d.out.putJob(j)
+		d.log.Warn("a job is set aside: it stays, and does not start", "job", left.Job)
+	case left.Careful:
+		d.broken = fault(Bug, "policy %s hangs whenever it decides about the jobs that run, so nothing is decided until bellows is started again; what runs goes on: kill the job that is to blame, and start bellows again", d.config.Policy.Name())
+		d.log.Error("nothing is decided; what runs goes on", "policy", d.config.Policy.Name(), "error", d.broken)
+	default:
+		d.careful = true
+	}
+}

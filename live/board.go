@@ -1,0 +1,86 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// board is how the daemon is, as Status shows it: a copy that the loop publishes after each thing it has done and nobody
+// changes. So Status answers even when the loop does not.
+type board struct {
+	at     time.Time
+	status Status
+}
+
+// publish puts up a new board. The nodes' part costs as much as there are nodes, the rest as much as there are jobs.
+func (d *Driver) publish() {
+	b := &board{at: time.Now(), status: Status{Policy: d.config.Policy.Name(), Since: d.begun, EventLog: d.logPath, Steps: d.engine.Steps()}}
+	s := &b.status
+	for _, n := range d.engine.Snapshot().Nodes {
+		if !n.Gone {
+			s.Nodes = append(s.Nodes, Node{ID: n.ID, Name: n.Name, Capacity: n.Capacity, Free: n.Free})
+		}
+	}
+	for _, j := range d.jobs {
+		if j.State.Ended {
+			continue
+		}
+		pending, running := j.tally()
+		s.Jobs++
+		s.Pending += pending
+		s.Running += running
+	}
+	for _, err := range []error{d.trouble, d.broken} {
+		if err != nil {
+			s.Trouble = err.Error()
+		}
+	}
+	d.board.Store(b)
+}
+
+// Status returns how the daemon and its nodes are. It does not ask the engine: when that hangs, Status says so and shows
+// what was so before.
+func (d *Driver) Status(context.Context) (Status, error) {
+	select {
+	case <-d.done:
+		return Status{}, errStopped
+	default:
+	}
+	b := d.board.Load()
+	s := b.status
+	s.Nodes = slices.Clone(s.Nodes) // The board is everybody's.
+	if silent, hangs := d.hangs(); hangs {
+		s.AsOf = b.at
+		said := fmt.Sprintf("the engine has not answered for %v; what follows is as of %s", silent.Round(time.Second), b.at.Format(time.TimeOnly))
+		if s.Trouble != "" {
+			said += "; " + s.Trouble
+		}
+		s.Trouble = said
+	}
+	readings := d.backend.Readings()
+	if len(s.Nodes) > 0 {
+		// One machine has one node.
+		n := &s.Nodes[0]
+		n.Containers = len(readings)
+		for _, r := range readings {
+			n.UsedMemoryBytes += value(r.Memory)
+			n.UsedAnonymousBytes += value(r.Anonymous)
+		}
+	}
+	return s, nil
+}
+
+// tally counts the tasks of a job that are pending and running. It counts again only when something has changed.
+func (j *job) tally() (pending, running int) {
+	if !j.tallied.fresh {
+		j.tallied.fresh = true
+		j.tallied.pending, j.tallied.running = 0, 0
+		for _, s := range j.view(nil).Stages {
+			j.tallied.pending += s.Pending
+			j.tallied.running += s.Running
+		}
+	}
+	return j.tallied.pending, j.tallied.running
+}

@@ -1,0 +1,154 @@
+package live
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Patience is how long the engine may be at one piece of work before it counts as hanging. A field that is 0 stands for its
+// default. A step takes microseconds, and with ten thousand jobs some milliseconds.
+type Patience struct {
+	// Hangs is when the log says where the engine is, and nobody waits for it any longer. The default is DefaultHangs.
+	Hangs time.Duration
+	// Dead is when the Driver gives itself up: see Driver.Dead. The default is DefaultDead.
+	Dead time.Duration
+}
+
+// The defaults of Patience.
+const (
+	DefaultHangs = 5 * time.Second
+	DefaultDead  = 60 * time.Second
+)
+
+// watchdog sees whether the loop gets on. Its clock is its own ticks, of which it misses those during which the whole machine
+// stood still: a laptop that slept does not count as an engine that hangs. Nor does a disk that is slow: work on the disk
+// is left out, because it is not the engine's.
+type watchdog struct {
+	beat  atomic.Int64 // odd while the loop is at work, even while it waits for something to do, or for the disk
+	begun atomic.Int64 // when it took up that work, ns since the Driver began
+	dead  chan struct{}
+
+	mu   sync.Mutex
+	hung chan struct{} // closed while the loop hangs
+}
+
+func newWatchdog() *watchdog { return &watchdog{dead: make(chan struct{}), hung: make(chan struct{})} }
+
+// work says that the loop takes something up, and rest that it has nothing to do. Both return what undoes them.
+func (d *Driver) work() (undo func()) {
+	if w := d.watchdog; w.beat.Load()%2 == 0 {
+		w.begun.Store(int64(time.Since(d.begun)))
+		w.beat.Add(1)
+		return func() { d.rest() }
+	}
+	return func() {}
+}
+
+func (d *Driver) rest() (undo func()) {
+	if w := d.watchdog; w.beat.Load()%2 == 1 {
+		w.beat.Add(1)
+		return func() { d.work() }
+	}
+	return func() {}
+}
+
+// alarm returns a channel that is closed while the loop hangs.
+func (w *watchdog) alarm() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.hung
+}
+
+// hangs tells whether the loop hangs, and for how long it has not answered.
+func (d *Driver) hangs() (silent time.Duration, hangs bool) {
+	select {
+	case <-d.watchdog.alarm():
+		return time.Since(d.begun) - time.Duration(d.watchdog.begun.Load()), true
+	default:
+		return 0, false
+	}
+}
+
+// silent is what whoever asks an engine that hangs is told.
+func (d *Driver) silent() error {
+	silent, _ := d.hangs()
+	return fault(World, "the engine has not answered for %v; what runs goes on, and bellows status says more", silent.Round(time.Second))
+}
+
+// Dead is closed when the engine has hung for so long that it will not come back. The process should then end, with no
+// Close, which cannot help: what runs goes on, and the next Start sets the job aside that the engine hangs on.
+func (d *Driver) Dead() <-chan struct{} { return d.watchdog.dead }
+
+// watch is the watchdog's goroutine. It ends with the loop, or when it has given the loop up.
+func (d *Driver) watch(p Patience) {
+	w := d.watchdog
+	const glances = 5 // at the same work, after the first, before the loop counts as hanging
+	tick := time.NewTicker(p.Hangs / glances)
+	defer tick.Stop()
+	last, same := int64(0), 0
+	for {
+		select {
+		case <-tick.C:
+		case <-d.done:
+			return
+		}
+		if beat := w.beat.Load(); beat%2 == 0 || beat != last {
+			if same >= glances {
+				d.recovered()
+			}
+			last, same = beat, 0
+			continue
+		}
+		same++
+		if same == glances {
+			d.sayWhereItHangs()
+		}
+		if time.Duration(same)*(p.Hangs/glances) >= p.Dead {
+			d.log.Error("the engine does not come back: bellows ends itself; what runs goes on, and bellows up finds it again", "at", d.note.String())
+			close(w.dead)
+			return
+		}
+	}
+}
+
+func (d *Driver) sayWhereItHangs() {
+	d.note.mark()
+	w := d.watchdog
+	w.mu.Lock()
+	close(w.hung)
+	w.mu.Unlock()
+	silent, _ := d.hangs()
+	d.log.Error("the engine does not answer", "for", silent.Round(time.Second), "at", d.note.String(), "stack", stackOf(d.goroutine))
+}
+
+func (d *Driver) recovered() {
+	w := d.watchdog
+	w.mu.Lock()
+	w.hung = make(chan struct{})
+	w.mu.Unlock()
+	d.log.Warn("the engine answers again")
+}
+
+// goroutineHere returns how the stacks of all goroutines name the one that calls this: "goroutine 17 ".
+func goroutineHere() string {
+	text := make([]byte, 64)
+	words := strings.Fields(string(text[:runtime.Stack(text, false)]))
+	return fmt.Sprintf("%s %s ", words[0], words[1])
+}
+
+// stackOf returns where a goroutine is.
+func stackOf(goroutine string) string {
+	const most = 1 << 20
+	text := make([]byte, most)
+	text = text[:runtime.Stack(text, true)]
+	for part := range strings.SplitSeq(string(text), "\n\n") {
+		if strings.HasPrefix(part, goroutine) {
+			return part
+		}
+	}
+	return "unknown"
+}
