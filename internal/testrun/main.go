@@ -1,97 +1,100 @@
 // Command testrun runs the tests and says at the end what was skipped, and why:
 //
-//	go run ./internal/testrun [-missing SENTENCE]... -- GO-TEST-ARGUMENTS [-- GO-TEST-ARGUMENTS]...
+//	go run ./internal/testrun -- GO-TEST-ARGUMENTS [-- GO-TEST-ARGUMENTS]...
+//	go run ./internal/testrun -account LEDGER
 //
-// Each list of arguments is one run of "go test". What fails is printed whole, the rest as one line per package. A test
-// that was skipped in one place and passed in another (in a guest with another kernel, say) was not skipped. -missing
-// names, in one sentence, what could not be run at all.
+// Each list of arguments is one run of "go test"; a flag that has a value is written -name=value. What fails is printed
+// whole, the rest as one line per package. A test that failed is run once more, alone, and is flaky if it then passes: the
+// run goes on, and its end names the test (retry.go says which are not run again).
 //
-// With TEST_STRICT=true a test that was skipped makes the run fail, and so does -missing, unless what it needs is data that stands
-// beside the project and not in it ("../shared"): a machine that is there for tests has the rest.
+// If the environment has TEST_LEDGER=FILE, how each test ended is added to that file. -account reads what several runs wrote
+// there, prints what failed and what was flaky, and fails if a test was skipped in all of them, unless what it needs is data
+// that stands beside the project and not in it ("../shared").
 //
 // Exit codes: 0 all passed, 1 something failed, 2 the usage was wrong.
 package main
 
 import (
+	"bufio"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"slices"
+	"syscall"
 	"time"
 )
 
 func main() {
-	os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr, os.Getenv("TEST_STRICT") == "true"))
+	// Whoever ends a run that takes too long ends the tests with it. Then this is what says which they were.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM)
+	os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr, os.Getenv("TEST_LEDGER")))
 }
 
-func execute(args []string, out, complaints io.Writer, strict bool) int {
+func execute(args []string, out, complaints io.Writer, ledger string) int {
 	flags := flag.NewFlagSet("testrun", flag.ContinueOnError)
 	flags.SetOutput(complaints)
-	var missing []string
-	flags.Func("missing", "one `sentence` on what cannot be run", func(s string) error {
-		if s != "" {
-			missing = append(missing, s)
-		}
-		return nil
-	})
+	account := flags.String("account", "", "say what became of the tests in this `ledger`")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
-	runs := split(flags.Args())
-	if len(runs) == 0 {
-		fmt.Fprintln(complaints, "testrun: must be told at least one list of arguments for go test")
+	lists := split(flags.Args())
+	if *account != "" && len(lists) == 0 {
+		return accountFor(*account, out, complaints)
+	}
+	if *account != "" || len(lists) == 0 {
+		fmt.Fprintln(complaints, "testrun: must be told either -account or at least one list of arguments for go test")
 		return 2
 	}
 	began := time.Now()
-	s := summary{missing: missing}
-	for _, run := range runs {
-		if err := s.run(run, out, complaints); err != nil {
-			fmt.Fprintf(out, "FAIL\tgo test %q: %v\n", run, err)
-			s.broken++
-		}
+	var all run
+	for _, list := range lists {
+		r := goTest(list, out, complaints)
+		r.retry(list, out, complaints)
+		all.add(r)
 	}
-	return s.report(out, strict, time.Since(began))
+	code := all.report(out, time.Since(began))
+	if err := all.record(ledger); err != nil {
+		fmt.Fprintln(complaints, "testrun:", err)
+		return 1
+	}
+	return code
 }
 
 // split cuts args at "--".
 func split(args []string) [][]string {
-	var runs [][]string
+	var lists [][]string
 	for len(args) > 0 {
 		at := slices.Index(args, "--")
 		if at < 0 {
 			at = len(args)
 		}
 		if at > 0 {
-			runs = append(runs, args[:at])
+			lists = append(lists, args[:at])
 		}
 		args = args[min(at+1, len(args)):]
 	}
-	return runs
+	return lists
 }
 
-// run runs the go command. It returns an error if that failed without any test or package having failed.
-func (s *summary) run(args []string, out, complaints io.Writer) error {
+// goTest runs the go command. That it failed, without any test or package having done so, is a failure too.
+func goTest(args []string, out, complaints io.Writer) *run {
+	r := &run{}
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = complaints
 	events, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
+	if err == nil {
+		err = cmd.Start()
 	}
-	if err := cmd.Start(); err != nil {
-		return err
+	if err == nil {
+		errRead := r.read(bufio.NewReader(events), out)
+		err = errors.Join(errRead, cmd.Wait())
 	}
-	before := s.failed + s.broken
-	errRead := s.read(events, out)
-	err = cmd.Wait()
-	if errRead != nil {
-		return errRead
+	if err != nil && !r.hasFailed() {
+		r.results = append(r.results, result{Package: fmt.Sprintf("go test %q", args), Outcome: failed, Output: err.Error() + "\n"})
 	}
-	var ended *exec.ExitError
-	if errors.As(err, &ended) && s.failed+s.broken > before {
-		return nil // already told
-	}
-	return err
+	return r
 }

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+// mostOutput is how much of a test's output the ledger keeps: its end.
+const mostOutput = 16 << 10
+
+// record adds the results to the ledger, a line of JSON each. An empty path is no ledger.
+func (r *run) record(path string) error {
+	if path == "" {
+		return nil
+	}
+	var text bytes.Buffer
+	for _, o := range r.results {
+		if o.Outcome == passed {
+			o.Output = ""
+		}
+		o.Output = o.Output[max(0, len(o.Output)-mostOutput):]
+		if err := json.NewEncoder(&text).Encode(o); err != nil {
+			return fmt.Errorf("record %s: %w", o.name(), err)
+		}
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+	if err != nil {
+		return fmt.Errorf("open the ledger: %w", err)
+	}
+	_, err = file.Write(text.Bytes())
+	if err := errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("write the ledger: %w", err)
+	}
+	return nil
+}
+
+func readLedger(path string) (results []result, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open the ledger: %w", err)
+	}
+	defer file.Close()
+	for lines := json.NewDecoder(file); ; {
+		var o result
+		if err := lines.Decode(&o); err == io.EOF {
+			return results, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("read the ledger %s: %w", path, err)
+		}
+		results = append(results, o)
+	}
+}
+
+// How much accountFor prints, so that it is seen by whoever sees the last lines of a long output: lines of each of so many
+// tests that failed, and of each flaky one; others are named.
+const (
+	shownTests  = 3
+	shownLines  = 12
+	shownOthers = 10
+)
+
+// accountFor prints what became of the tests in a ledger, and returns the exit code.
+func accountFor(path string, out, complaints io.Writer) int {
+	results, err := readLedger(path)
+	if err != nil {
+		fmt.Fprintln(complaints, "testrun:", err)
+		return 1
+	}
+	var never, faults []result
+	ran := map[testName]bool{}
+	for _, o := range results {
+		if o.Outcome != skipped {
+			ran[testName{o.Package, o.Test}] = true
+			ran[testName{o.Package, inGuest(o.Test)}] = true
+		}
+	}
+	for _, o := range results {
+		name := testName{o.Package, o.Test}
+		switch {
+		case o.Outcome == failed || o.Outcome == flaky:
+			faults = append(faults, o)
+		case o.Outcome == skipped && !ran[name] && !strings.Contains(o.Output, "../shared"):
+			ran[name] = true // once is enough
+			never = append(never, o)
+		}
+	}
+	slices.SortStableFunc(faults, func(a, b result) int { return strings.Compare(string(b.Outcome), string(a.Outcome)) }) // flaky first: the end is seen best
+	showOutputs(faults, out)
+	list(out, "skipped in every run", never, func(o result) string { return o.name() + ": " + o.Output })
+	for _, kind := range []outcome{flaky, failed} {
+		of := slices.DeleteFunc(slices.Clone(faults), func(o result) bool { return o.Outcome != kind })
+		list(out, map[outcome]string{flaky: "FLAKY, to be mended", failed: "failed"}[kind], of, result.name)
+	}
+	if len(never) > 0 || slices.ContainsFunc(faults, func(o result) bool { return o.Outcome == failed }) {
+		return 1
+	}
+	return 0
+}
+
+// inGuest is the name that a test run in a guest has outside: "TestGuest/v2/root/TestX/case" is "TestX/case".
+func inGuest(test string) string {
+	if strings.HasPrefix(test, "TestGuest") {
+		if _, inner, ok := strings.Cut(test, "/Test"); ok {
+			return "Test" + inner
+		}
+	}
+	return test
+}
+
+// showOutputs prints the last lines of what tests said: of flaky ones, too, since nobody sees them again.
+func showOutputs(faults []result, out io.Writer) {
+	for _, o := range faults[max(0, len(faults)-shownTests):] {
+		lines := strings.Split(strings.TrimRight(o.Output, "\n"), "\n")
+		fmt.Fprintf(out, "--- %s: %s\n%s\n", o.Outcome, o.name(), strings.Join(lines[max(0, len(lines)-shownLines):], "\n"))
+	}
+}
+
+func list(out io.Writer, title string, results []result, show func(result) string) {
+	for i, o := range results {
+		if i == shownOthers {
+			fmt.Fprintf(out, "%s: %d more\n", title, len(results)-i)
+			return
+		}
+		fmt.Fprintf(out, "%s: %s\n", title, show(o))
+	}
+}

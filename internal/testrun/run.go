@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// outcome is how a test ended.
+type outcome string
+
+const (
+	passed  outcome = "pass"
+	failed  outcome = "fail"
+	skipped outcome = "skip"
+	flaky   outcome = "flaky" // failed, and passed when it was run once more
+)
+
+// result is one test that ended, or did not; a package that failed beside its tests has no Test.
+type result struct {
+	Package, Test string
+	Outcome       outcome
+	Output        string // of a skipped test the reason
+}
+
+func (r result) name() string { return strings.TrimSpace(r.Package + " " + r.Test) }
+
+// run is what "go test -json" reported. Tests that have subtests are not among the results beside them, unless they skipped.
+type run struct {
+	results []result
+	open    []testName // began and did not end
+	output  map[testName]string
+	parents map[testName]bool
+}
+
+type testName struct{ pkg, test string }
+
+// event is a line of "go test -json".
+type event struct {
+	Action     string
+	Package    string
+	ImportPath string // of build output
+	Test       string
+	Output     string
+}
+
+// read takes events until they end.
+func (r *run) read(events *bufio.Reader, out io.Writer) error {
+	r.output, r.parents = map[testName]string{}, map[testName]bool{}
+	for {
+		line, err := events.ReadBytes('\n')
+		var e event
+		switch {
+		case len(line) > 0 && json.Unmarshal(line, &e) != nil:
+			fmt.Fprintf(out, "%s", line) // not an event: the go command itself
+		case len(line) > 0:
+			r.event(e, out)
+		}
+		if err == io.EOF {
+			r.close()
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the output of go test: %w", err)
+		}
+	}
+}
+
+func (r *run) event(e event, out io.Writer) {
+	name := testName{e.Package, e.Test}
+	switch e.Action {
+	case "build-output":
+		fmt.Fprint(out, e.Output)
+		pkg, _, _ := strings.Cut(e.ImportPath, " ") // "m/a [m/a.test]"
+		r.output[testName{pkg: pkg}] += e.Output
+	case "run":
+		r.open = append(r.open, name)
+		for parent := path.Dir(e.Test); parent != "."; parent = path.Dir(parent) {
+			r.parents[testName{e.Package, parent}] = true
+		}
+	case "output":
+		r.output[name] += e.Output
+		if e.Test == "" {
+			packageLine(e.Output, out)
+		}
+	case "pass", "fail", "skip":
+		r.ended(name, outcome(e.Action), out)
+	}
+}
+
+// ended takes the end of a test, or of a package.
+func (r *run) ended(name testName, how outcome, out io.Writer) {
+	r.open = slices.DeleteFunc(r.open, func(n testName) bool { return n == name })
+	output := r.output[name]
+	delete(r.output, name)
+	if name.test != "" && how == failed {
+		fmt.Fprint(out, output)
+	}
+	switch {
+	case name.test == "" && (how != failed || r.failedIn(name.pkg)):
+		return // A package says no more than its tests.
+	case how == failed && r.failedBelow(name):
+		return // A test says no more than its subtests.
+	case how == passed && r.parents[name]:
+		return
+	case how == skipped:
+		output = reason(output)
+	}
+	r.results = append(r.results, result{name.pkg, name.test, how, output})
+}
+
+// close makes failures of tests that began and did not end, because their package did so before: only of the innermost ones.
+func (r *run) close() {
+	for _, name := range r.open {
+		if !r.parents[name] {
+			r.results = append(r.results, result{name.pkg, name.test, failed, r.output[name] + "it did not end\n"})
+		}
+	}
+	r.open = nil
+}
+
+func (r *run) failedIn(pkg string) bool {
+	return slices.ContainsFunc(r.results, func(o result) bool { return o.Package == pkg && o.Outcome == failed })
+}
+
+func (r *run) failedBelow(name testName) bool {
+	return slices.ContainsFunc(r.results, func(o result) bool {
+		return o.Package == name.pkg && o.Outcome == failed && strings.HasPrefix(o.Test, name.test+"/")
+	})
+}
+
+func (r *run) hasFailed() bool {
+	return slices.ContainsFunc(r.results, func(o result) bool { return o.Outcome == failed })
+}
+
+func (r *run) add(other *run) { r.results = append(r.results, other.results...) }
+
+// packageLine prints what the go command says of a package, less what says nothing.
+func packageLine(text string, out io.Writer) {
+	switch strings.TrimSpace(text) {
+	case "PASS", "FAIL", "":
+		return
+	}
+	if strings.Contains(text, "[no test files]") || strings.Contains(text, "[no tests to run]") || strings.HasPrefix(text, "testing: warning: no tests to run") {
+		return
+	}
+	fmt.Fprint(out, text)
+}
+
+var skipLine = regexp.MustCompile(`(?m)^\s+[\w.-]+\.go:\d+: (.*)$`)
+
+// reason returns what the test said when it skipped: its last words.
+func reason(output string) string {
+	said := skipLine.FindAllStringSubmatch(output, -1)
+	if len(said) == 0 {
+		return "it does not say why"
+	}
+	return strings.TrimSpace(said[len(said)-1][1])
+}
+
+// report prints the end of the run, its last line being "N passed, N failed, N skipped", and returns the exit code.
+func (r *run) report(out io.Writer, took time.Duration) int {
+	count := map[outcome]int{}
+	fmt.Fprintln(out)
+	for _, kind := range []outcome{skipped, flaky, failed} {
+		for _, o := range r.results {
+			switch {
+			case o.Outcome != kind:
+			case kind == skipped:
+				fmt.Fprintf(out, "skipped: %s: %s\n", o.name(), o.Output)
+			default:
+				fmt.Fprintf(out, "%s: %s\n", map[outcome]string{flaky: "FLAKY", failed: "failed"}[kind], o.name())
+			}
+		}
+	}
+	for _, o := range r.results {
+		count[o.Outcome]++
+	}
+	fmt.Fprintf(out, "%d passed, %d failed, %d skipped in %s\n", count[passed]+count[flaky], count[failed], count[skipped], took.Round(time.Second))
+	if count[failed] > 0 {
+		return 1
+	}
+	return 0
+}
