@@ -34,8 +34,10 @@ import (
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand:
+		doom("supervisor", filepath.Dir(filepath.Dir(os.Args[len(os.Args)-1])))
 		syscall.Exit(agent.Supervise(os.Args[2:])) // os.Exit would sleep for a second with the race detector.
 	case len(os.Args) == 3 && os.Args[1] == "daemon":
+		doom("daemon", os.Args[2])
 		if err := daemon(os.Args[2]); err != nil {
 			fmt.Println(err)
 			os.Exit(1)

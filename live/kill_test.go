@@ -1,0 +1,272 @@
+package live_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/durable"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+var (
+	kills    = flag.Int("kills", 6, "at how many changes of files TestKillAtEveryWrite kills, spread over all of them; a third of that with -short")
+	killSeed = flag.Uint64("kill-seed", 0, "where the changes at which TestKillAtEveryWrite kills begin; 0 is the time")
+)
+
+// Beside a state directory: which change is the last of the process that is about to make it, and all changes so far.
+func deadline(state string) string { return state + ".deadline" }
+func changes(state string) string  { return state + ".changes" }
+
+// doom has this process, a daemon or a supervisor of a state directory, count its changes of files together with the
+// others, and die (SIGKILL) right before the one that the deadline names.
+func doom(role, state string) {
+	text, err := os.ReadFile(deadline(state))
+	if err != nil {
+		return
+	}
+	last, err := strconv.Atoi(string(text))
+	if err != nil {
+		panic(err)
+	}
+	durable.Watch = func(op durable.Op, path string) {
+		file, err := os.OpenFile(changes(state), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return // the test is over
+		}
+		defer file.Close()
+		if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
+			panic(err)
+		}
+		if _, err := fmt.Fprintf(file, "%s %s %s\n", role, op, strings.TrimPrefix(path, state+"/")); err != nil {
+			panic(err)
+		}
+		before, err := os.ReadFile(changes(state))
+		if err != nil {
+			panic(err)
+		}
+		if bytes.Count(before, []byte("\n")) == last {
+			_ = unix.Kill(os.Getpid(), unix.SIGKILL)
+			select {}
+		}
+	}
+}
+
+// act is a job of the play, and what is to be seen in the end if only daemons die.
+type act struct {
+	tasks    int
+	attempts int
+	class    cluster.Class
+	script   string
+	status   string
+	starts   int
+}
+
+// play are the jobs of TestKillAtEveryWrite by name. A task says when it starts, and complains if another of its runs is
+// not over.
+var play = map[string]act{
+	"plain":  {2, 1, cluster.Regular, `sleep 0.05`, "succeeded", 1},
+	"retry":  {1, 2, cluster.Regular, `test $(wc -l <"$RAN/$BELLOWS_JOB-$BELLOWS_TASK") -ge 2`, "succeeded", 2},
+	"flex":   {1, 1, cluster.Flex, `sleep 0.05`, "succeeded", 1},
+	"failed": {1, 1, cluster.Regular, `exit 5`, "failed", 1},
+	"gate":   {1, 1, cluster.Regular, `until [ -e "$RAN/gate" ]; do sleep 0.02; done`, "succeeded", 1},
+	"long":   {1, 1, cluster.Regular, `exec sleep 1000`, "cancelled", 1},
+	"after":  {1, 1, cluster.Regular, `true`, "succeeded", 1},
+}
+
+const prologue = `echo start >>"$RAN/$BELLOWS_JOB-$BELLOWS_TASK"; exec 9>"$RAN/lock-$BELLOWS_JOB-$BELLOWS_TASK"; flock -n 9 || echo >"$RAN/twice"; `
+
+func (a act) submission(name, ran string) *live.Submission {
+	return &live.Submission{
+		Job: cluster.Job{Name: name, Class: a.class, MaxAttempts: a.attempts,
+			Stages: []cluster.Stage{{Tasks: a.tasks, Ideal: resource.Of(100, 16*resource.MiB)}}},
+		Commands: []trace.Command{{Args: []string{"sh", "-c", prologue + a.script}}},
+		Env:      []string{"PATH=/usr/bin:/bin", "RAN=" + ran}, Dir: "/",
+	}
+}
+
+// theatre is one performance of the play.
+type theatre struct {
+	t     *testing.T
+	state string
+	ran   string
+	p     *process
+	told  map[string]cluster.JobID // jobs that the daemon said it had
+}
+
+// perform runs the script until its end, or that of the daemon; it returns whether it came to the end.
+func (h *theatre) perform() bool {
+	h.p = startDaemon(h.t, h.state)
+	ask := func(q ask) bool {
+		reply, ok := h.p.ask(q)
+		if ok && reply.Error != "" {
+			h.t.Fatalf("asked %+v: %s; log:\n%s", q, reply.Error, h.p.errors)
+		}
+		if ok && q.Submit != nil {
+			h.told[q.Submit.Job.Name] = reply.ID
+		}
+		return ok
+	}
+	for _, name := range []string{"plain", "retry", "flex", "failed", "gate", "long"} {
+		if !ask(askSubmit(name, h.ran)) {
+			return false
+		}
+	}
+	for _, name := range []string{"plain", "retry", "flex", "failed"} {
+		if !ask(askWait(h.told[name])) {
+			return false
+		}
+	}
+	// What runs is adopted by the next daemon, which may die of that.
+	h.p.kill()
+	h.p = startDaemon(h.t, h.state)
+	return ask(askJobs()) && h.openGate() && ask(askWait(h.told["gate"])) && ask(askCancel(h.told["long"])) && ask(askWait(h.told["long"]))
+}
+
+func askSubmit(name, ran string) ask { return ask{Submit: play[name].submission(name, ran)} }
+func askWait(id cluster.JobID) ask   { return ask{Wait: id} }
+func askCancel(id cluster.JobID) ask { return ask{Cancel: id} }
+func askJobs() ask                   { return ask{Jobs: true} }
+
+func (h *theatre) openGate() bool {
+	if err := os.WriteFile(filepath.Join(h.ran, "gate"), nil, 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+	return true
+}
+
+// finish starts the daemon that nobody kills, has it bring every job to its end, and returns the jobs.
+func (h *theatre) finish() []live.Job {
+	if err := os.Remove(deadline(h.state)); err != nil {
+		h.t.Fatal(err)
+	}
+	h.p.kill()
+	h.p = startDaemon(h.t, h.state)
+	h.openGate()
+	h.told["after"] = h.p.mustAsk(askSubmit("after", h.ran)).ID
+	jobs := h.p.mustAsk(askJobs()).Jobs
+	for i, j := range jobs {
+		if j.Name == "long" && !j.Ended {
+			h.p.mustAsk(askCancel(j.ID))
+		}
+		jobs[i] = h.p.mustAsk(askWait(j.ID)).Jobs[0]
+	}
+	h.p.mustAsk(ask{Tidy: true})
+	if err := h.p.command.Wait(); err != nil {
+		h.t.Errorf("the daemon ended with %v: %s", err, h.p.errors)
+	}
+	return jobs
+}
+
+// check compares the jobs with what was told and what ran. dead is the change that was not made, as doom writes it.
+func (h *theatre) check(jobs []live.Job, dead string) {
+	seen := map[string]bool{}
+	for i := range jobs {
+		j := &jobs[i]
+		if seen[j.Name] {
+			h.t.Errorf("job %s is there twice", j.Name)
+		}
+		seen[j.Name] = true
+		if id, ok := h.told[j.Name]; ok && id != j.ID {
+			h.t.Errorf("job %s was said to be %d, but is %d", j.Name, id, j.ID)
+		}
+		h.checkJob(j, dead)
+	}
+	for name, id := range h.told {
+		if !seen[name] {
+			h.t.Errorf("job %s (%d) is lost", name, id)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(h.ran, "twice")); !errors.Is(err, os.ErrNotExist) {
+		h.t.Error("two runs of a task at once")
+	}
+}
+
+// checkJob wants what the play says. A task whose supervisor dies is lost with it: it may run again, or count as failed.
+func (h *theatre) checkJob(j *live.Job, dead string) {
+	a := play[j.Name]
+	victim := false
+	for task := range a.tasks {
+		path, mine := "containers/"+cluster.TaskID{Job: j.ID, Index: int32(task)}.String(), false
+		if strings.HasPrefix(dead, "supervisor") {
+			_, after, _ := strings.Cut(dead, strings.ReplaceAll(path, ".", "-")+"-")
+			mine = after != ""
+		}
+		victim = victim || mine
+		text, err := os.ReadFile(filepath.Join(h.ran, fmt.Sprintf("%d-%d", j.ID, task)))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			h.t.Fatal(err)
+		}
+		starts := strings.Count(string(text), "\n")
+		switch {
+		case starts == a.starts, mine && starts <= a.starts+1, a.status == "cancelled" && starts == 0:
+		default:
+			h.t.Errorf("job %s task %d started %d times, want %d", j.Name, task, starts, a.starts)
+		}
+	}
+	lost := slices.ContainsFunc(j.Tasks, func(t live.Task) bool { return t.Outcome == cluster.Lost.String() })
+	if j.Status != a.status && !(victim && lost && j.Status == "failed") {
+		h.t.Errorf("job %s is %s, want %s: %s", j.Name, j.Status, a.status, j.Detail)
+	}
+}
+
+// performance performs the play with a death at a change (none: 0), and returns the changes.
+func performance(t *testing.T, at int) (list []string) {
+	h := &theatre{t: t, state: filepath.Join(t.TempDir(), "state"), ran: t.TempDir(), told: map[string]cluster.JobID{}}
+	if err := os.WriteFile(deadline(h.state), []byte(strconv.Itoa(at)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ended := h.perform()
+	text, err := os.ReadFile(changes(h.state))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list = strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	dead := "nobody"
+	if at > 0 && at <= len(list) {
+		dead = list[at-1]
+	}
+	h.check(h.finish(), dead)
+	if t.Failed() {
+		t.Logf("dead at change %d, %s; the play came to its end: %v; log:\n%s", at, dead, ended, h.p.errors)
+	}
+	return list
+}
+
+// A daemon or a supervisor that dies right before any change of a file (write, fsync, rename, commit …) of a run with
+// retries, FLEX, a restart and a cancellation loses nothing that was acknowledged, and runs nothing again that ended.
+func TestKillAtEveryWrite(t *testing.T) {
+	needCgroups(t)
+	want := *kills
+	if testing.Short() {
+		want /= 3
+	}
+	points := len(performance(t, 0))
+	from := *killSeed
+	if from == 0 {
+		from = uint64(time.Now().UnixNano())
+	}
+	stride := max(1, points/max(1, want))
+	first := 1 + rand.New(rand.NewPCG(from, 0)).IntN(stride)
+	t.Logf("%d changes; again: go test ./live -run TestKillAtEveryWrite -kills %d -kill-seed %d", points, *kills, from)
+	n := 0
+	for at := first; at <= points && !t.Failed(); at += stride {
+		t.Run(strconv.Itoa(at), func(t *testing.T) { performance(t, at) })
+		n++
+	}
+	t.Logf("killed at %d of %d changes", n, points)
+}
