@@ -101,9 +101,6 @@ type Stage struct {
 	Elasticity Elasticity `json:"elasticity"`
 }
 
-// MaxDataOn is how many names DataOn may have.
-const MaxDataOn = 100
-
 // Elastic reports whether a task of s may run with less than ideal memory.
 func (s *Stage) Elastic() bool {
 	return s.Elasticity.Kind != NotElastic && s.MinMemory > 0 && s.MinMemory < s.Ideal[resource.Memory]
@@ -118,7 +115,7 @@ func (s *Stage) DurationAt(memory resource.Amount) (d time.Duration, ok bool) {
 }
 
 // Check returns an error that names the first field of j that is out of range. It does not know the cluster: see
-// Snapshot.CheckFits for jobs that no node can hold.
+// Snapshot.CheckFits for jobs that no node can hold, and CheckRuns for what a job that is run must keep to in addition.
 func (j *Job) Check() error {
 	if len(j.Stages) == 0 {
 		return fmt.Errorf("job %q: must have at least one stage", j.Name)
@@ -155,8 +152,8 @@ func (j *Job) stageName(i int) string {
 func (s *Stage) check() error {
 	memory := s.Ideal[resource.Memory]
 	switch {
-	case s.Tasks < 1 || s.Tasks > 1<<30:
-		return fmt.Errorf("tasks %d: must be 1 to %d", s.Tasks, 1<<30)
+	case s.Tasks < 1 || s.Tasks > MostTasks:
+		return fmt.Errorf("tasks %d: must be 1 to %d", s.Tasks, MostTasks)
 	case s.Coordinator && s.Tasks != 1:
 		return fmt.Errorf("tasks %d: a coordinator is 1 task", s.Tasks)
 	case s.Duration < 0:
@@ -167,8 +164,8 @@ func (s *Stage) check() error {
 		return fmt.Errorf("maximum memory %d bytes: must be 0 or at least the ideal memory, %d bytes", s.MaxMemory, memory)
 	case s.HeartbeatTimeout < 0:
 		return fmt.Errorf("heartbeat timeout %v: must not be negative", s.HeartbeatTimeout)
-	case len(s.DataOn) > MaxDataOn:
-		return fmt.Errorf("data on %d nodes: must be at most %d", len(s.DataOn), MaxDataOn)
+	case len(s.DataOn) > MostDataOn:
+		return fmt.Errorf("data on %d nodes: must be at most %d", len(s.DataOn), MostDataOn)
 	case slices.Contains(s.DataOn, ""):
 		return errors.New("data on: must be names of nodes")
 	case !s.Coordinator && memory <= 0:
@@ -177,7 +174,10 @@ func (s *Stage) check() error {
 	if k, bad := s.Ideal.Negative(); bad {
 		return fmt.Errorf("%s %d: must not be negative", k, s.Ideal[k])
 	}
-	return s.Elasticity.Check()
+	if err := s.Elasticity.Check(); err != nil {
+		return err
+	}
+	return s.checkBounds()
 }
 
 // cycle returns the names along a cycle of parents, nil if there is none.

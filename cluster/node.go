@@ -20,7 +20,8 @@ type NodeState struct {
 	Node
 	Gone bool // left the cluster; it holds nothing any more
 
-	// Free is Capacity less the grants of Tasks. Invariant: no component is negative.
+	// Free is what may be granted: Capacity less the grants of Tasks, or nothing if there are as many tasks as the node may
+	// hold. Invariant: no component is negative.
 	Free resource.Vector
 	// Tasks are booked or running here, in no particular order.
 	Tasks []*TaskState
@@ -43,14 +44,33 @@ type NodeState struct {
 	// LastHeartbeat is the time of the newest Heartbeat event. Meaningful when the snapshot's Heartbeat is not 0.
 	LastHeartbeat timeline.Time
 
-	booked  resource.Amount // memory granted to tasks that do not run yet, bytes
-	unfiled bool            // the snapshot's indexes do not know its newest version
+	booked   resource.Amount // memory granted to tasks that do not run yet, bytes
+	most     int             // tasks that it may hold; 0 is any number
+	withheld resource.Vector // what is not granted, while it holds the most
+	unfiled  bool            // the snapshot's indexes do not know its newest version
+}
+
+// Unused is Capacity less the grants of Tasks, whether or not it may be granted.
+func (n *NodeState) Unused() resource.Vector { return n.Free.Add(n.withheld) }
+
+// Full reports whether n holds as many tasks as it may.
+func (n *NodeState) Full() bool { return n.most > 0 && len(n.Tasks) >= n.most }
+
+// setUnused records what is not granted, once n.Tasks are those that hold the rest.
+func (n *NodeState) setUnused(unused resource.Vector) {
+	n.Free, n.withheld = unused, resource.Vector{}
+	if n.Full() {
+		n.Free, n.withheld = resource.Vector{}, unused
+	}
 }
 
 // Available is how much memory is neither held nor granted, in bytes: the capacity less Held, or the grants of what runs if
 // they are more, and less the grants of what is booked. What is booked may wait until others have given memory back, so that
 // Held does not count it; between that and its launch it can count twice. Never negative, nor more than is free.
 func (n *NodeState) Available() resource.Amount {
+	if n.Full() {
+		return 0
+	}
 	granted := n.Capacity[resource.Memory] - n.Free[resource.Memory] - n.booked
 	return max(0, n.Capacity[resource.Memory]-max(n.Held, granted)-n.booked)
 }

@@ -164,12 +164,28 @@ func (p *Plan) EndPreemption() { p.PreemptAt = 0 }
 // Wait records why the next task of a stage of j does not start. A reason with the code that is already known for the job
 // is not repeated.
 func (p *Plan) Wait(j *JobState, stage int, n NodeID, why Reason) {
+	if full, ok := p.fullNode(j, stage, why.Code); ok {
+		n, why = full.ID, Because(NodeFull, int64(len(full.Tasks)))
+	}
 	if j.Waiting.Code == why.Code {
 		j.Waiting = why
 		return
 	}
 	j.Waiting = why
 	p.add(Decision{Kind: Wait, Task: TaskID{j.ID, int32(stage), 0}, Node: n, Reason: why})
+}
+
+// fullNode returns a node on which a task finds no room only because there are as many as there may be.
+func (p *Plan) fullNode(j *JobState, stage int, code ReasonCode) (*NodeState, bool) {
+	if p.ContainersPerCore == 0 || code != NoRoom && code != NotAvailable {
+		return nil, false
+	}
+	for _, n := range p.Nodes {
+		if n.Full() && !n.Gone && j.Stages[stage].Ideal.FitsIn(n.Unused()) {
+			return n, true
+		}
+	}
+	return nil, false
 }
 
 // Wake asks for another call at the given time, which must lie ahead.

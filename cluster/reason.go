@@ -47,6 +47,7 @@ const (
 	FitsReclaimed                   // A: memory granted, bytes; B: memory that was available on the node, bytes: FLEX containers give the rest back
 	NotAvailable                    // A: memory that must be available, bytes; B: the most that is on a node with room by grants, bytes; C: by how much FLEX containers there have grown, bytes
 	FitsNearData                    // A: memory granted, bytes; B: memory that was available on the node, bytes, no less than on any other, and it holds the data
+	NodeFull                        // A: containers on the node, as many as it may hold
 	numReasons
 )
 
@@ -96,6 +97,8 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 		return fmt.Sprintf("%s fit beside a reservation: ends %s, the reserved job gets the node %s", memory(r.A), when(r.B), when(r.C))
 	case NoRoom:
 		return fmt.Sprintf("no node has %s and %s cores free", memory(r.A), resource.FormatCPU(resource.Amount(r.B)))
+	case NodeFull:
+		return fmt.Sprintf("the node holds %d containers, as many as it may", r.A)
 	case FitsContainer:
 		return fmt.Sprintf("its container of %s fits; it needs %s", memory(r.A), memory(r.B))
 	case BestAligned:

@@ -17,6 +17,9 @@ type Snapshot struct {
 	Heartbeat time.Duration
 	// StartsPerHeartbeat is how many tasks may start on a node per heartbeat; 0 means any number.
 	StartsPerHeartbeat int
+	// ContainersPerCore is how many tasks a node may hold for each of its cores, and as many if it has less than one; 0
+	// means any number.
+	ContainersPerCore int
 	// LaunchDelay is what usually passes between a Start decision and the launch. Where jobs collect what they were
 	// given by heartbeats of their own, LaunchHeartbeat is the interval between those, which begin when the job is
 	// submitted, and LaunchDelay counts from the first one after the decision.
@@ -214,7 +217,8 @@ func (s *Snapshot) join(n *Node) error {
 	if k, bad := n.Capacity.Negative(); bad {
 		return fmt.Errorf("node %q %s %d: must not be negative", n.Name, k, n.Capacity[k])
 	}
-	s.Nodes = append(s.Nodes, &NodeState{Node: *n, Free: n.Capacity})
+	cores := max(1, int(n.Capacity[resource.CPU]/resource.Core))
+	s.Nodes = append(s.Nodes, &NodeState{Node: *n, Free: n.Capacity, most: s.ContainersPerCore * cores})
 	s.byName[n.Name] = s.Nodes[n.ID]
 	s.Capacity, s.largest = s.Capacity.Add(n.Capacity), s.largest.Max(n.Capacity)
 	s.touch(s.Nodes[n.ID])
@@ -448,8 +452,8 @@ func (s *Snapshot) adopt(e *Event) error {
 	if k, bad := e.Grant.Negative(); bad {
 		return fmt.Errorf("task %s: adopted with %s %d: must not be negative", e.Task, k, e.Grant[k])
 	}
-	if !e.Grant.FitsIn(n.Free) {
-		return fmt.Errorf("task %s: adopted with %v, but node %q has %v free", e.Task, e.Grant, n.Name, n.Free)
+	if !e.Grant.FitsIn(n.Unused()) {
+		return fmt.Errorf("task %s: adopted with %v, but node %q has %v free", e.Task, e.Grant, n.Name, n.Unused())
 	}
 	if err := j.take(e.Task); err != nil {
 		return fmt.Errorf("task %s: adopted: %w", e.Task, err)
@@ -473,12 +477,10 @@ func (j *JobState) take(id TaskID) error {
 	if id.Index < p.next {
 		return fmt.Errorf("it is not pending")
 	}
-	for i := p.next; i < int32(j.Stages[id.Stage].Tasks); i++ {
-		if i != id.Index {
-			p.retry = append(p.retry, i)
-		}
+	for ; p.next < id.Index; p.next++ {
+		p.retry = append(p.retry, p.next)
 	}
-	p.next = int32(j.Stages[id.Stage].Tasks)
+	p.next++
 	p.Pending--
 	return nil
 }
@@ -509,8 +511,10 @@ func (s *Snapshot) book(at timeline.Time, j *JobState, id TaskID, n *NodeState, 
 		inNode: int32(len(n.Tasks)), inJob: int32(len(j.Tasks))}
 	t.Duration, _ = stage.DurationAt(grant[resource.Memory])
 	s.foreseeEnd(t)
+	unused := n.Unused().Sub(grant)
 	n.Tasks, j.Tasks = append(n.Tasks, t), append(j.Tasks, t)
-	n.Free, j.Used = n.Free.Sub(grant), j.Used.Add(grant)
+	n.setUnused(unused)
+	j.Used = j.Used.Add(grant)
 	n.booked += grant[resource.Memory]
 	if t.Elastic {
 		n.ElasticDisk += stage.Elasticity.DiskRate
@@ -597,7 +601,8 @@ func (s *Snapshot) release(t *TaskState) {
 	last = j.Tasks[len(j.Tasks)-1]
 	j.Tasks[t.inJob], last.inJob = last, t.inJob
 	j.Tasks = j.Tasks[:len(j.Tasks)-1]
-	n.Free, j.Used = n.Free.Add(t.Grant), j.Used.Sub(t.Grant)
+	n.setUnused(n.Unused().Add(t.Grant))
+	j.Used = j.Used.Sub(t.Grant)
 	if !t.Running {
 		n.booked -= t.Grant[resource.Memory]
 	}

@@ -20,7 +20,7 @@ func (d *Driver) publish() {
 	s := &b.status
 	for _, n := range d.engine.Snapshot().Nodes {
 		if !n.Gone {
-			s.Nodes = append(s.Nodes, Node{ID: n.ID, Name: n.Name, Capacity: n.Capacity, Free: n.Free})
+			s.Nodes = append(s.Nodes, Node{ID: n.ID, Name: n.Name, Capacity: n.Capacity, Free: n.Unused()})
 		}
 	}
 	for _, j := range d.jobs {

@@ -35,6 +35,8 @@ type Config struct {
 	HasSwap func() (bool, error)
 	// Keep says which jobs stay after their end; nil: all do. The others are removed at the start, and then every hour.
 	Keep *Retention
+	// ContainersPerCore is how many containers a node may hold for each of its cores; 0 is cluster.ContainersPerCore.
+	ContainersPerCore int
 	// UID is the user whom the daemon runs as: that user and user 0 may do anything to any job.
 	UID uint32
 	// Patience is how long the engine may be at one step; the zero value is the default.
@@ -97,7 +99,9 @@ func Start(c Config) (*Driver, error) {
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, begun: time.Now(),
 		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}),
 		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog()}
-	d.engine = engine.New(c.Policy, nil)
+	d.engine = engine.New(c.Policy, func(s *cluster.Snapshot) {
+		s.ContainersPerCore = cmp.Or(c.ContainersPerCore, cluster.ContainersPerCore)
+	})
 	ctx := context.Background()
 	run, err := c.Store.AddRun(ctx, store.Run{UID: c.UID, Policy: c.Policy.Name(), Settings: c.Settings, Started: d.now()})
 	if err != nil {

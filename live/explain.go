@@ -152,9 +152,9 @@ func roomOn(n *cluster.NodeState, need resource.Vector, now timeline.Time, ends 
 		}
 	}
 	slices.SortFunc(order, func(a, b end) int { return cmp.Compare(a.at, b.at) })
-	free, at := n.Free, now
-	for _, e := range order {
-		if need.FitsIn(free) {
+	free, at := n.Unused(), now
+	for i, e := range order {
+		if need.FitsIn(free) && !(i == 0 && n.Full()) {
 			break
 		}
 		free, at = free.Add(e.grant), e.at

@@ -14,6 +14,9 @@ func (d *Driver) load(ctx context.Context) error {
 		return err
 	}
 	for _, stored := range jobs {
+		if stored.Request.Job.BringIntoBounds() {
+			d.log.Warn("a job that was stored asks for what is out of bounds by now; it counts as asking for the nearest that is not", "job", stored.ID)
+		}
 		j := newJob(stored)
 		tasks, err := d.store.Tasks(ctx, j.ID)
 		if err != nil {

@@ -80,7 +80,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	if err := d.needSwap(&j, known); err != nil {
 		return store.Job{}, err
 	}
-	if err := j.Check(); err != nil {
+	if err := j.CheckRuns(); err != nil {
 		return store.Job{}, &Error{Mistake, err}
 	}
 	for i := range s.Commands {

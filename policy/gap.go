@@ -27,7 +27,7 @@ func (g *gap) until(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, us
 	for i := len(g.ends)/2 - 1; i >= 0; i-- {
 		g.sink(i)
 	}
-	free := n.Free
+	free := n.Unused()
 	for len(g.ends) > 0 {
 		first := g.ends[0]
 		if free = free.Add(first.grant); usable(free) {

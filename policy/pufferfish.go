@@ -96,7 +96,7 @@ func (f *pufferfish) regularContainer(j *cluster.JobState, stage int) (resource.
 
 // mustHave is how much memory must be available where a FLEX container starts, in bytes.
 func (f *pufferfish) mustHave(ideal resource.Vector) resource.Amount {
-	return resource.Amount(math.Ceil(float64(ideal[resource.Memory]) * f.room))
+	return resource.Amount(min(math.Ceil(float64(ideal[resource.Memory])*f.room), 1<<62)) // more than any node has
 }
 
 // beyondStop is the memory of a node, in bytes, that is never available for FLEX containers.

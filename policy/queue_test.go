@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -164,9 +165,39 @@ func TestBestSizes(t *testing.T) {
 				want, least = m, d
 			}
 		}
-		got, d, ok := newBestSizes(stage, granularity).within(free)
+		largest := free + resource.Amount(rapid.IntRange(0, 30).Draw(rt, "more"))
+		got, d, ok := newBestSizes(stage, granularity, largest).within(free)
 		if ok != (want > 0) || got != want || d != least {
 			rt.Fatalf("best of %d with %v: %d for %v (%v), want %d for %v", free, stage.Elasticity, got, d, ok, want, least)
 		}
 	})
+}
+
+// The sizes that are looked at are bounded by the largest node and in number, and no sum of theirs overflows.
+func TestBestSizesAreBounded(t *testing.T) {
+	for _, tt := range []struct{ ideal, least, granularity, largest resource.Amount }{
+		{8000 * 1024 * resource.TiB, 64 * resource.MiB, 100 * resource.MB, 2 * resource.GiB},
+		{math.MaxInt64, 1, 100 * resource.MB, 2 * resource.GiB},
+		{math.MaxInt64, 1, 1, math.MaxInt64},
+		{math.MaxInt64, math.MaxInt64 - 1, 100 * resource.MB, math.MaxInt64},
+		{math.MaxInt64, 2, math.MaxInt64 - 1, math.MaxInt64},
+		{resource.GiB, 1, math.MaxInt64, resource.GiB},
+		{resource.GiB, 1, 1, resource.TiB},
+		{1, 1, 1, 1},
+	} {
+		stage := &cluster.Stage{Ideal: resource.Of(1, tt.ideal), MinMemory: tt.least, Duration: cluster.LongestTime,
+			Elasticity: cluster.Elasticity{Kind: cluster.SawTooth, Factor: cluster.MostSlowdown}}
+		b := newBestSizes(stage, tt.granularity, tt.largest)
+		if len(b.sizes) > 2*mostSizes {
+			t.Errorf("%+v: %d sizes", tt, len(b.sizes))
+		}
+		for i, m := range b.sizes {
+			if m < tt.least || m > tt.largest || m >= tt.ideal || m%tt.granularity != 0 || i > 0 && m <= b.sizes[i-1] {
+				t.Fatalf("%+v: sizes are %v", tt, b.sizes[:i+1])
+			}
+		}
+		if m, _, ok := b.within(tt.largest); ok != (len(b.sizes) > 0) || m > tt.largest {
+			t.Errorf("%+v: best is %d, %v", tt, m, ok)
+		}
+	}
 }

@@ -200,7 +200,7 @@ func (r *resimulation) copyJob(s *cluster.JobState, index int32) (reach time.Dur
 
 func (r *resimulation) copyNode(p *cluster.Plan, n *cluster.NodeState) {
 	index := int32(len(r.nodes))
-	c := simNode{cpu: n.Free[resource.CPU], memory: n.Free[resource.Memory], gone: n.Gone, holder: -1, nextOffer: -1}
+	c := simNode{cpu: n.Unused()[resource.CPU], memory: n.Unused()[resource.Memory], gone: n.Gone, holder: -1, nextOffer: -1}
 	if r.every > 0 {
 		c.phase = n.LastHeartbeat % r.every
 		c.due = r.now%r.every == c.phase && (n.LastHeartbeat < r.now || slices.Contains(p.Changes.Heartbeats, n.ID))

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -18,6 +19,7 @@ type yarnME struct {
 	interval    time.Duration   // between estimates of the jobs' ends, where nodes have no heartbeat
 	timeline    timelineGenerator
 	best        map[*cluster.Stage]*bestSizes
+	most        resource.Amount // memory of the largest node, which best is worked out for
 }
 
 // timelineGenerator estimates when jobs end (YARN-ME section 3.2). It calls p.EstimateEnd for every job of p.
@@ -95,7 +97,7 @@ func (y *yarnME) size(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, 
 	if !need.FitsIn(n.Free) {
 		return 0, why, false
 	}
-	memory, d, ok := y.bestFor(stage).within(n.Free[resource.Memory])
+	memory, d, ok := y.bestFor(stage, p.Largest()[resource.Memory]).within(n.Free[resource.Memory])
 	if !ok {
 		return 0, why, false
 	}
@@ -120,13 +122,13 @@ func (y *yarnME) diskLeft(n *cluster.NodeState) (left resource.Amount, limited b
 	return resource.Amount(y.diskShare*float64(n.Capacity[resource.Disk])) - n.ElasticDisk, true
 }
 
-func (y *yarnME) bestFor(stage *cluster.Stage) *bestSizes {
+func (y *yarnME) bestFor(stage *cluster.Stage, most resource.Amount) *bestSizes {
 	b, ok := y.best[stage]
-	if !ok {
-		if y.best == nil || len(y.best) > 1<<14 { // stages of ended jobs
-			y.best = map[*cluster.Stage]*bestSizes{}
+	if !ok || y.most != most {
+		if y.best == nil || y.most != most || len(y.best) > 1<<14 { // stages of ended jobs
+			y.best, y.most = map[*cluster.Stage]*bestSizes{}, most
 		}
-		b = newBestSizes(stage, y.granularity)
+		b = newBestSizes(stage, y.granularity, most)
 		y.best[stage] = b
 	}
 	return b
@@ -139,15 +141,31 @@ type bestSizes struct {
 	durations []time.Duration
 }
 
+// mostSizes is how many sizes are looked at for one stage. With more multiples of the granularity in question only every
+// so many is.
+const mostSizes = 100_000
+
 // newBestSizes looks at the stage's least memory, rounded up to the granularity, and all multiples of the granularity
-// between that and the ideal.
-func newBestSizes(stage *cluster.Stage, granularity resource.Amount) *bestSizes {
+// between that and the ideal, of which none that is larger than the largest node.
+func newBestSizes(stage *cluster.Stage, granularity, largest resource.Amount) *bestSizes {
 	b := &bestSizes{}
 	ideal := stage.Ideal[resource.Memory]
-	for m := (stage.MinMemory + granularity - 1) / granularity * granularity; m < ideal; m += granularity {
+	most := min(ideal-1, largest)
+	m := stage.MinMemory / granularity * granularity
+	if m < stage.MinMemory {
+		if granularity > most-m {
+			return b
+		}
+		m += granularity
+	}
+	granularity *= 1 + max(0, most-m)/granularity/mostSizes
+	for ; m <= most; m += granularity {
 		d := stage.Elasticity.Duration(stage.Duration, ideal, m)
 		if last := len(b.durations) - 1; last < 0 || d < b.durations[last] {
 			b.sizes, b.durations = append(b.sizes, m), append(b.durations, d)
+		}
+		if granularity > most-m {
+			break // the next would be too large, or overflow
 		}
 	}
 	return b
@@ -155,10 +173,12 @@ func newBestSizes(stage *cluster.Stage, granularity resource.Amount) *bestSizes 
 
 // within returns the best size of at most free.
 func (b *bestSizes) within(free resource.Amount) (resource.Amount, time.Duration, bool) {
-	for i := len(b.sizes) - 1; i >= 0; i-- {
-		if b.sizes[i] <= free {
-			return b.sizes[i], b.durations[i], true
-		}
+	i, found := slices.BinarySearch(b.sizes, free)
+	if !found {
+		i--
 	}
-	return 0, 0, false
+	if i < 0 {
+		return 0, 0, false
+	}
+	return b.sizes[i], b.durations[i], true
 }

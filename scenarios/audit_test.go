@@ -288,15 +288,18 @@ func (a *auditor) need(stage *cluster.Stage) (need resource.Vector, ok bool) {
 	return stage.Ideal.With(resource.Memory, size), stage.Ideal[resource.Memory] <= size || a.flag("too-large") == "run"
 }
 
-// free adds up what is granted on a node.
+// free is what is not granted on a node; nothing if it holds as many tasks as it may.
 func (a *auditor) free(n cluster.Node) resource.Vector {
-	free := n.Capacity
+	free, tasks := n.Capacity, 0
 	for _, j := range a.jobs {
 		for _, t := range j.tasks {
 			if t.node == n.ID && (t.state == booked || t.state == running) {
-				free = free.Sub(t.grant)
+				free, tasks = free.Sub(t.grant), tasks+1
 			}
 		}
+	}
+	if most := a.s.containers * int(n.Capacity[resource.CPU]/resource.Core); most > 0 && tasks >= most {
+		return resource.Vector{}
 	}
 	return free
 }

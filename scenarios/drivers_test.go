@@ -78,7 +78,7 @@ func loopLater(t tester, s *scenario, c choice) history {
 func loopFrom(t tester, s *scenario, c choice, origin timeline.Time) history {
 	t.Helper()
 	var h history
-	e := engine.New(c.make(t), nil)
+	e := engine.New(c.make(t), s.describe)
 	tell := func(now timeline.Time, events ...cluster.Event) []cluster.Decision {
 		for i := range events {
 			events[i] = shift(events[i], origin)
@@ -233,7 +233,7 @@ func runLive(tb tester, s *scenario, c choice) (h history) {
 			b.events <- cluster.Event{Kind: cluster.NodeJoined, NewNode: &s.nodes[i]}
 		}
 		b.events <- cluster.Event{Kind: cluster.Synced}
-		d, err := live.Start(live.Config{Policy: c.make(t), Settings: c.settings, Backend: b, Store: st, Dir: dir, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+		d, err := live.Start(live.Config{Policy: c.make(t), Settings: c.settings, Backend: b, Store: st, Dir: dir, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), ContainersPerCore: s.containers})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -340,6 +340,7 @@ func replay(of driver) func(tester, *scenario, choice) history {
 // describe tells an engine how s launches tasks.
 func (s *scenario) describe(to *cluster.Snapshot) {
 	to.Heartbeat, to.StartsPerHeartbeat = s.heartbeat, s.starts
+	to.ContainersPerCore = s.containers
 	to.LaunchHeartbeat, to.LaunchDelay = s.coordinates, s.coordinates
 }
 

@@ -91,6 +91,12 @@ func (p *parser) line(line string) error {
 	case "heartbeat":
 		p.s.heartbeat = p.parseDuration(kind, name)
 		p.s.starts = p.whole("starts", 1, 0, 1000)
+	case "containers":
+		n, err := strconv.Atoi(name)
+		if err != nil || n < 1 {
+			return fmt.Errorf("containers %q: must be how many a node may hold for each of its cores", name)
+		}
+		p.s.containers = n
 	case "coordinator":
 		p.s.coordinates = p.parseDuration(kind, name)
 		p.s.coordinator = resource.Of(p.amount("cores", "0", resource.ParseCPU), p.amount("memory", "0B", resource.ParseMemory))
@@ -111,7 +117,7 @@ func (p *parser) line(line string) error {
 			p.fail("show %q: must be tasks", name)
 		}
 	default:
-		return fmt.Errorf("%q: must be one of nodes, policy, heartbeat, coordinator, job, stage, cancel, fail, leave, holds, show", kind)
+		return fmt.Errorf("%q: must be one of nodes, policy, heartbeat, containers, coordinator, job, stage, cancel, fail, leave, holds, show", kind)
 	}
 	for key := range p.keys {
 		p.fail("%s %s: is not a key that it knows", kind, key)
@@ -353,7 +359,7 @@ func (p *parser) finish() error {
 	case s.coordinates > 0 && s.heartbeat == 0:
 		return fmt.Errorf("coordinator: needs a heartbeat")
 	case s.heartbeat > 0 && !s.simulable():
-		return fmt.Errorf("heartbeat: cannot be had together with cancel, fail, leave, holds or class=flex")
+		return fmt.Errorf("heartbeat: cannot be had together with cancel, fail, leave, holds, containers or class=flex")
 	}
 	for i := range s.jobs {
 		j := &s.jobs[i]

@@ -194,7 +194,7 @@ func draw(t *rapid.T) *scenario {
 func drawStage(t *rapid.T, index int) cluster.Stage {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	stage := cluster.Stage{Name: fmt.Sprintf("s%d", index), Tasks: number("tasks", 1, 5),
-		Ideal:    resource.Of(resource.Amount(number("task cores", 0, 2))*resource.Core, resource.Amount(number("task memory", 1, 10))*resource.GB),
+		Ideal:    resource.Of(max(cluster.LeastRunCPU, resource.Amount(number("task cores", 0, 2))*resource.Core), resource.Amount(number("task memory", 1, 10))*resource.GB),
 		Duration: time.Duration(number("run", 0, 12)*5) * time.Second}
 	if stage.Ideal[resource.Memory] == 10*resource.GB {
 		stage.Ideal[resource.Memory] -= 2 * resource.GB // so that a coordinator has room beside it

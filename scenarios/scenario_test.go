@@ -28,6 +28,7 @@ var rewrite = flag.Bool("rewrite", false, "write the decisions that were taken i
 //	nodes 2 cores=4 memory=10GB disk=100MB/s     nodes n1, n2; repeated, more of them
 //	policy fair reservations=false               repeated, the scenario is played once under each
 //	heartbeat 1s starts=1                        nodes work by heartbeats
+//	containers 2                                 nodes hold two containers for each of their cores at most
 //	coordinator 1s cores=1 memory=1GB            jobs have coordinators with heartbeats of their own
 //	job A at=10s weight=2 attempts=3 queue=a.b owner=ada class=flex   its stages follow, or are said on the same line if it has one
 //	stage map tasks=3 cores=1 memory=6GB disk=10MB/s min=1GB penalty=sawtooth:2 spill=50MB/s run=100s really=120s
@@ -82,6 +83,7 @@ type scenario struct {
 	policies      []choice
 	heartbeat     time.Duration
 	starts        int
+	containers    int // per core; 0 is any number
 	coordinates   time.Duration
 	coordinator   resource.Vector
 	jobs          []plannedJob
@@ -139,11 +141,11 @@ type report struct {
 	held resource.Amount
 }
 
-// simulable reports whether the simulator knows all that happens in s: it has no accidents, and its FLEX containers grow by
-// themselves.
+// simulable reports whether the simulator knows all that happens in s: it has no accidents, its nodes hold any number of
+// containers, and its FLEX containers grow by themselves.
 func (s *scenario) simulable() bool {
 	flex := slices.ContainsFunc(s.jobs, func(j plannedJob) bool { return j.Class == cluster.Flex })
-	return len(s.cancellations)+len(s.failures)+len(s.departures)+len(s.reports) == 0 && !flex
+	return len(s.cancellations)+len(s.failures)+len(s.departures)+len(s.reports)+s.containers == 0 && !flex
 }
 
 // live reports whether a live driver can run s: it knows no heartbeats.

@@ -3,15 +3,10 @@ package trace
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 )
-
-// LeastHeartbeatTimeout is the shortest time-out that a user may ask for. A container that is suspended stands still for a quarter
-// of it at a time, and in addition while memory is taken from it: a shorter one could not be kept.
-const LeastHeartbeatTimeout = 2 * time.Second
 
 // checkBreathing returns an error, and the field that it names first, if a stage asks for what only a container whose memory
 // changes can have, or what none can.
@@ -28,8 +23,8 @@ func (j *Job) checkBreathing(stage int) (field string, err error) {
 		return "max_memory", fmt.Errorf("max_memory %s: %s", resource.FormatMemoryExact(s.MaxMemory), needs)
 	case fixed && s.HeartbeatTimeout > 0:
 		return "heartbeat_timeout", fmt.Errorf("heartbeat_timeout %v: %s", s.HeartbeatTimeout, needs)
-	case s.HeartbeatTimeout > 0 && s.HeartbeatTimeout < LeastHeartbeatTimeout:
-		return "heartbeat_timeout", fmt.Errorf("heartbeat_timeout %v: must be at least %v, since what is suspended is silent for a while", s.HeartbeatTimeout, LeastHeartbeatTimeout)
+	case s.HeartbeatTimeout > 0 && s.HeartbeatTimeout < cluster.LeastHeartbeatTimeout:
+		return "heartbeat_timeout", fmt.Errorf("heartbeat_timeout %v: must be at least %v, since what is suspended is silent for a while", s.HeartbeatTimeout, cluster.LeastHeartbeatTimeout)
 	}
 	if err := c.CheckRuntime(); err != nil {
 		if slices.Equal(c.Args[:min(2, len(c.Args))], []string{"sh", "-c"}) {

@@ -113,12 +113,12 @@ func (d *dssReader) stages(job string, classes []object) ([]cluster.Stage, error
 		v.known(dssTaskFields)
 		s := cluster.Stage{
 			Name:       v.text("c.type", "tasks"),
-			Tasks:      int(v.whole("c.nr", 1, mostTasks)),
-			Duration:   time.Duration(v.whole("c.dur", 1, longest.Milliseconds())) * time.Millisecond,
+			Tasks:      int(v.whole("c.nr", 1, cluster.MostTasks)),
+			Duration:   time.Duration(v.whole("c.dur", 1, cluster.LongestTime.Milliseconds())) * time.Millisecond,
 			Elasticity: v.penalty(),
 		}
-		memory := resource.Amount(v.whole("c.mem", leastDSSMemory, int64(mostMemory/resource.MB))) * resource.MB
-		s.Ideal = resource.Of(resource.Amount(v.wholeOr("c.cores", 1, mostCores, 1))*resource.Core, memory)
+		memory := resource.Amount(v.whole("c.mem", leastDSSMemory, int64(cluster.MostMemory/resource.MB))) * resource.MB
+		s.Ideal = resource.Of(resource.Amount(v.wholeOr("c.cores", 1, cluster.MostCores, 1))*resource.Core, memory)
 		if s.Elasticity.Kind != cluster.NotElastic {
 			s.MinMemory = leastMemory(memory, DefaultMinShare, DefaultGranularity)
 		}
@@ -249,7 +249,7 @@ func (v *dssValues) start() (at timeline.Time, after int64) {
 		}
 		return 0, n
 	}
-	return timeline.Milliseconds(v.whole(name, 0, longest.Milliseconds())), -1
+	return timeline.Milliseconds(v.whole(name, 0, cluster.LongestTime.Milliseconds())), -1
 }
 
 // penalty returns the elasticity of a task class, not elastic if it has none of its own.
@@ -262,7 +262,7 @@ func (v *dssValues) penalty() cluster.Elasticity {
 	}
 	worst, ok := parseFactor(string(f.raw))
 	if !ok {
-		v.fail(factor, fmt.Sprintf("must be a number from 1 to %d", mostSlower))
+		v.fail(factor, fmt.Sprintf("must be a number from 1 to %d", cluster.MostSlowdown))
 	}
 	e, known := elasticityOf(v.text(shape, ""), worst)
 	if !known {

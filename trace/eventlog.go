@@ -26,6 +26,7 @@ type LogHeader struct {
 	// What the engine's Snapshot is configured with.
 	Heartbeat          time.Duration `json:"heartbeat_ns,omitempty"`
 	StartsPerHeartbeat int           `json:"starts_per_heartbeat,omitempty"`
+	ContainersPerCore  int           `json:"containers_per_core,omitempty"`
 	LaunchDelay        time.Duration `json:"launch_delay_ns,omitempty"`
 	LaunchHeartbeat    time.Duration `json:"launch_heartbeat_ns,omitempty"`
 }
@@ -33,12 +34,13 @@ type LogHeader struct {
 // NewLogHeader returns the header for an engine with the given policy, settings and snapshot.
 func NewLogHeader(policy string, settings map[string]string, s *cluster.Snapshot) LogHeader {
 	return LogHeader{Policy: policy, Settings: settings, Heartbeat: s.Heartbeat, StartsPerHeartbeat: s.StartsPerHeartbeat,
-		LaunchDelay: s.LaunchDelay, LaunchHeartbeat: s.LaunchHeartbeat}
+		ContainersPerCore: s.ContainersPerCore, LaunchDelay: s.LaunchDelay, LaunchHeartbeat: s.LaunchHeartbeat}
 }
 
 // Configure sets in s what the header says of it.
 func (h *LogHeader) Configure(s *cluster.Snapshot) {
 	s.Heartbeat, s.StartsPerHeartbeat = h.Heartbeat, h.StartsPerHeartbeat
+	s.ContainersPerCore = h.ContainersPerCore
 	s.LaunchDelay, s.LaunchHeartbeat = h.LaunchDelay, h.LaunchHeartbeat
 }
 

@@ -138,14 +138,14 @@ func (o *GenerateOptions) check(d Distribution) error {
 	if o.Jobs < 1 || o.Jobs > mostJobs {
 		return fmt.Errorf("jobs %d: must be 1 to %d", o.Jobs, mostJobs)
 	}
-	if err := o.Tasks.check("tasks", 1, mostTasks, strconv.Itoa); err != nil {
+	if err := o.Tasks.check("tasks", 1, cluster.MostTasks, strconv.Itoa); err != nil {
 		return err
 	}
-	if err := o.Memory.check("task memory", 1, mostMemory, resource.FormatMemoryExact); err != nil {
+	if err := o.Memory.check("task memory", 1, cluster.MostMemory, resource.FormatMemoryExact); err != nil {
 		return err
 	}
-	if err := o.Duration.check("task duration", time.Millisecond, longest, time.Duration.String); err != nil {
+	if err := o.Duration.check("task duration", time.Millisecond, cluster.LongestTime, time.Duration.String); err != nil {
 		return err
 	}
-	return o.Arrivals.check("arrivals", 0, longest, time.Duration.String)
+	return o.Arrivals.check("arrivals", 0, cluster.LongestTime, time.Duration.String)
 }

@@ -98,12 +98,12 @@ func (f *jobFile) job(n *yaml.Node) {
 		j.Queue = m.name("queue")
 	}
 	if m.has("weight") {
-		j.Weight = m.number("weight", 0, 1_000_000)
+		j.Weight = m.number("weight", 0, cluster.MostWeight)
 	}
 	if class, _ := m.scalar("class"); m.has("class") && (class == "" || j.Class.UnmarshalText([]byte(class)) != nil) {
 		m.fail("class", "must be regular or flex")
 	}
-	j.MaxAttempts = m.whole("max_attempts", 1, 1000, 0)
+	j.MaxAttempts = m.whole("max_attempts", 1, cluster.MostAttempts, 0)
 	var after string
 	if m.has("at") {
 		j.Submitted = timeline.Time(m.duration("at", 0))

@@ -110,7 +110,7 @@ func WriteJobs(out io.Writer, w *Workload) error {
 	seen := map[string]bool{}
 	for i := range w.Jobs {
 		j := &w.Jobs[i]
-		if seen[j.Name] || !isName(j.Name) {
+		if seen[j.Name] || !cluster.IsName(j.Name) {
 			return fmt.Errorf("job name %q: must be printable and different from those of the other jobs", clip(j.Name))
 		}
 		seen[j.Name] = true

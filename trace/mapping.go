@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -100,24 +100,10 @@ func (m *mapping) scalar(name string) (text string, ok bool) {
 // name returns a name that people read: one line.
 func (m *mapping) name(field string) string {
 	text, ok := m.scalar(field)
-	if !ok || !isName(text) {
-		m.fail(field, "must be a name of 1 to %d printable characters", longestName)
+	if !ok || !cluster.IsName(text) {
+		m.fail(field, "must be a name of 1 to %d printable characters", cluster.LongestName)
 	}
 	return text
-}
-
-const longestName = 200
-
-func isName(text string) bool {
-	if text == "" || len(text) > longestName || strings.TrimSpace(text) != text {
-		return false
-	}
-	for _, c := range text {
-		if !unicode.IsPrint(c) || c == unicode.ReplacementChar {
-			return false
-		}
-	}
-	return true
 }
 
 // whole returns a whole number from least to most; a field that is not written is otherwise.
@@ -180,15 +166,15 @@ func (m *mapping) amount(name string, most resource.Amount, parse func(string) (
 }
 
 func (m *mapping) memory(name string) resource.Amount {
-	return m.amount(name, mostMemory, resource.ParseMemory, resource.FormatMemoryExact)
+	return m.amount(name, cluster.MostMemory, resource.ParseMemory, resource.FormatMemoryExact)
 }
 
 func (m *mapping) cpus(name string) resource.Amount {
-	return m.amount(name, mostCores*resource.Core, resource.ParseCPU, resource.FormatCPU)
+	return m.amount(name, cluster.MostCores*resource.Core, resource.ParseCPU, resource.FormatCPU)
 }
 
 func (m *mapping) rate(name string) resource.Amount {
-	return m.amount(name, mostMemory, resource.ParseRate, resource.FormatRateExact)
+	return m.amount(name, cluster.MostMemory, resource.ParseRate, resource.FormatRateExact)
 }
 
 // duration returns a length of time of at least least, which is 0 or 1.
@@ -198,8 +184,8 @@ func (m *mapping) duration(name string, least time.Duration) time.Duration {
 	switch {
 	case err != nil:
 		m.fail(name, "must be a duration with its unit, such as 90s, 1.5h or 250ms")
-	case d < least || d > longest:
-		m.fail(name, "must be from %v to %v", least, longest)
+	case d < least || d > cluster.LongestTime:
+		m.fail(name, "must be from %v to %v", least, cluster.LongestTime)
 	default:
 		return d
 	}

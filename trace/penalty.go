@@ -29,7 +29,7 @@ func ParsePenalty(text string) (cluster.Elasticity, error) {
 	}
 	worst, ok := parseFactor(factor)
 	if !ok {
-		return cluster.Elasticity{}, fmt.Errorf("penalty %q: its factor must be a number from 1 to %d", clip(text), mostSlower)
+		return cluster.Elasticity{}, fmt.Errorf("penalty %q: its factor must be a number from 1 to %d", clip(text), cluster.MostSlowdown)
 	}
 	e, known := elasticityOf(shape, worst)
 	if !known {
@@ -41,7 +41,7 @@ func ParsePenalty(text string) (cluster.Elasticity, error) {
 // parseFactor reads a slowdown.
 func parseFactor(text string) (factor float64, ok bool) {
 	factor, err := strconv.ParseFloat(text, 64)
-	return factor, err == nil && factor >= 1 && factor <= mostSlower
+	return factor, err == nil && factor >= 1 && factor <= cluster.MostSlowdown
 }
 
 // elasticityOf returns the authors' penalties: their saw-tooth is the one that their simulator looks up in a table.

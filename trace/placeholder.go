@@ -195,8 +195,8 @@ func step(value resource.Amount, operator byte, operand string) (resource.Amount
 		switch {
 		case err != nil:
 			return 0, err
-		case size > mostMemory:
-			return 0, fmt.Errorf("size %s: must be at most %s", operand, resource.FormatMemoryExact(mostMemory))
+		case size > cluster.MostMemory:
+			return 0, fmt.Errorf("size %s: must be at most %s", operand, resource.FormatMemoryExact(cluster.MostMemory))
 		case operator == '-':
 			return value - size, nil
 		case value > math.MaxInt64-size:
@@ -215,7 +215,7 @@ func step(value resource.Amount, operator byte, operand string) (resource.Amount
 	} else {
 		product /= factor
 	}
-	if product > float64(mostMemory) || product < -float64(mostMemory) {
+	if product > float64(cluster.MostMemory) || product < -float64(cluster.MostMemory) {
 		return 0, errors.New("comes to more than any memory")
 	}
 	return resource.Amount(math.Floor(product)), nil

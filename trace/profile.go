@@ -41,7 +41,7 @@ func (j *Job) assumingProfiles() cluster.Job {
 	filled.Stages = slices.Clone(j.Stages)
 	for i, name := range j.Profiles {
 		if name != "" && filled.Stages[i].Ideal[resource.Memory] == 0 {
-			filled.Stages[i].Ideal[resource.Memory] = mostMemory
+			filled.Stages[i].Ideal[resource.Memory] = cluster.MostMemory
 		}
 	}
 	return filled

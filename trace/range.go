@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -15,7 +16,7 @@ type Range[T ~int | ~int64] struct{ Min, Max T }
 
 // ParseTasks reads a number of tasks, "MIN:MAX", such as "1:300".
 func ParseTasks(text string) (Range[int], error) {
-	return parseRange("tasks", text, 1, mostTasks, strconv.Itoa, func(s string) (int, error) {
+	return parseRange("tasks", text, 1, cluster.MostTasks, strconv.Itoa, func(s string) (int, error) {
 		n, err := strconv.Atoi(s)
 		if err != nil {
 			return 0, fmt.Errorf("%q is no whole number", clip(s))
@@ -26,17 +27,17 @@ func ParseTasks(text string) (Range[int], error) {
 
 // ParseTaskMemory reads an amount of memory, "MIN:MAX" with units, such as "1GB:10GB".
 func ParseTaskMemory(text string) (Range[resource.Amount], error) {
-	return parseRange("task memory", text, 1, mostMemory, resource.FormatMemoryExact, resource.ParseMemory)
+	return parseRange("task memory", text, 1, cluster.MostMemory, resource.FormatMemoryExact, resource.ParseMemory)
 }
 
 // ParseTaskDuration reads a run time, "MIN:MAX" with units, such as "1s:500s".
 func ParseTaskDuration(text string) (Range[time.Duration], error) {
-	return parseRange("task duration", text, time.Millisecond, longest, time.Duration.String, parseTime)
+	return parseRange("task duration", text, time.Millisecond, cluster.LongestTime, time.Duration.String, parseTime)
 }
 
 // ParseArrivals reads times of submission, "MIN:MAX" with units, such as "0s:1000s". A bare 0 needs no unit.
 func ParseArrivals(text string) (Range[time.Duration], error) {
-	return parseRange("arrivals", text, 0, longest, time.Duration.String, parseTime)
+	return parseRange("arrivals", text, 0, cluster.LongestTime, time.Duration.String, parseTime)
 }
 
 func parseTime(text string) (time.Duration, error) {

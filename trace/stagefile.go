@@ -25,7 +25,7 @@ func readStage(job *mapping, n *yaml.Node, profiles Profiles) *stageReader {
 	s := &stageReader{mapping: openMapping(job.file, job.who+"stage ", n, job.err, stageFields...)}
 	s.stage.Name = s.name("name")
 	s.who = fmt.Sprintf("%sstage %q ", job.who, s.stage.Name)
-	s.stage.Tasks = s.whole("tasks", 1, mostTasks, 1)
+	s.stage.Tasks = s.whole("tasks", 1, cluster.MostTasks, 1)
 	s.stage.Coordinator = s.flag("coordinator")
 	if s.has("after") {
 		s.after = s.texts("after", "stage name")
@@ -133,11 +133,11 @@ func readElasticity(in *mapping, ideal resource.Amount) cluster.Elasticity {
 	}
 	switch {
 	case m.has("step"):
-		e = cluster.Elasticity{Kind: cluster.Step, Factor: m.number("step", 1, mostSlower)}
+		e = cluster.Elasticity{Kind: cluster.Step, Factor: m.number("step", 1, cluster.MostSlowdown)}
 	case m.has("sawtooth"):
-		e = cluster.Elasticity{Kind: cluster.SawTooth, Factor: m.number("sawtooth", 1, mostSlower)}
+		e = cluster.Elasticity{Kind: cluster.SawTooth, Factor: m.number("sawtooth", 1, cluster.MostSlowdown)}
 	case m.has("sawtooth_table"):
-		e = cluster.Elasticity{Kind: cluster.SawToothTable, Factor: m.number("sawtooth_table", 1, mostSlower)}
+		e = cluster.Elasticity{Kind: cluster.SawToothTable, Factor: m.number("sawtooth_table", 1, cluster.MostSlowdown)}
 	default:
 		e = cluster.Elasticity{Kind: cluster.Points, Points: readPoints(m, ideal)}
 	}
@@ -154,7 +154,7 @@ func readPoints(m *mapping, ideal resource.Amount) []cluster.ElasticityPoint {
 		if *m.err != nil {
 			return nil
 		}
-		point := cluster.ElasticityPoint{Memory: p.memory("memory"), Slowdown: p.number("slowdown", 0, mostSlower)}
+		point := cluster.ElasticityPoint{Memory: p.memory("memory"), Slowdown: p.number("slowdown", 0, cluster.MostSlowdown)}
 		if i > 0 && point.Memory <= points[i-1].Memory {
 			p.fail("memory", "must be more than that of the point before, %s", resource.FormatMemoryExact(points[i-1].Memory))
 		}
@@ -220,8 +220,8 @@ func (s *stageReader) readDurations(m *mapping) []time.Duration {
 	var all []time.Duration
 	for _, text := range m.texts("durations", "duration") {
 		d, err := parseDuration(text)
-		if err != nil || d < 1 || d > longest {
-			m.fail("durations", "each must be a duration with its unit, up to %v, but one is %s", longest, clipLine(text))
+		if err != nil || d < 1 || d > cluster.LongestTime {
+			m.fail("durations", "each must be a duration with its unit, up to %v, but one is %s", cluster.LongestTime, clipLine(text))
 			return nil
 		}
 		all = append(all, d)
@@ -237,8 +237,8 @@ func (s *stageReader) readMemories(m *mapping) []resource.Amount {
 	var all []resource.Amount
 	for _, text := range m.texts("memories", "size") {
 		a, err := resource.ParseMemory(text)
-		if err != nil || a < 1 || a > mostMemory {
-			m.fail("memories", "each must be a size with its unit, up to %s, but one is %s", resource.FormatMemoryExact(mostMemory), clipLine(text))
+		if err != nil || a < 1 || a > cluster.MostMemory {
+			m.fail("memories", "each must be a size with its unit, up to %s, but one is %s", resource.FormatMemoryExact(cluster.MostMemory), clipLine(text))
 			return nil
 		}
 		all = append(all, a)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -35,12 +36,12 @@ func (t *StageTruth) check(tasks int) error {
 			return fmt.Errorf("%s: must be one for each task, %d, but are %d", list.name, tasks, list.given)
 		}
 	}
-	if t.Duration < 0 || t.Duration > longest {
-		return fmt.Errorf("duration %v: must be from 0s to %v", t.Duration, longest)
+	if t.Duration < 0 || t.Duration > cluster.LongestTime {
+		return fmt.Errorf("duration %v: must be from 0s to %v", t.Duration, cluster.LongestTime)
 	}
 	for i, d := range t.Durations {
-		if d < 1 || d > longest {
-			return fmt.Errorf("duration of task %d %v: must be above 0s, at most %v", i, d, longest)
+		if d < 1 || d > cluster.LongestTime {
+			return fmt.Errorf("duration of task %d %v: must be above 0s, at most %v", i, d, cluster.LongestTime)
 		}
 	}
 	if err := checkTruthMemory("memory", t.IdealMemory, 0); err != nil {
@@ -76,8 +77,8 @@ func (t *StageTruth) check(tasks int) error {
 }
 
 func checkTruthMemory(name string, m, least resource.Amount) error {
-	if m < least || m > mostMemory {
-		return fmt.Errorf("%s %d bytes: must be from %d to %d", name, m, least, mostMemory)
+	if m < least || m > cluster.MostMemory {
+		return fmt.Errorf("%s %d bytes: must be from %d to %d", name, m, least, cluster.MostMemory)
 	}
 	return nil
 }
@@ -86,23 +87,23 @@ func checkPhases(phases []Phase) error {
 	var total time.Duration
 	for i := range phases {
 		p := &phases[i]
-		if p.Duration < 0 || p.Duration > longest {
-			return fmt.Errorf("phase %d duration %v: must be from 0s to %v", i, p.Duration, longest)
+		if p.Duration < 0 || p.Duration > cluster.LongestTime {
+			return fmt.Errorf("phase %d duration %v: must be from 0s to %v", i, p.Duration, cluster.LongestTime)
 		}
-		if total += p.Duration; total > longest {
-			return fmt.Errorf("phases: must last %v at most together", longest)
+		if total += p.Duration; total > cluster.LongestTime {
+			return fmt.Errorf("phases: must last %v at most together", cluster.LongestTime)
 		}
 		for k, a := range p.Demand {
-			most := mostMemory
+			most := cluster.MostMemory
 			if resource.Kind(k) == resource.CPU {
-				most = mostCores * resource.Core
+				most = cluster.MostCores * resource.Core
 			}
 			if a < 0 || a > most {
 				return fmt.Errorf("phase %d %s %d: must be from 0 to %d", i, resource.Kind(k), a, most)
 			}
 		}
-		if p.Name != "" && !isName(p.Name) {
-			return fmt.Errorf("phase %d name %q: must be at most %d printable characters", i, clip(p.Name), longestName)
+		if p.Name != "" && !cluster.IsName(p.Name) {
+			return fmt.Errorf("phase %d name %q: must be at most %d printable characters", i, clip(p.Name), cluster.LongestName)
 		}
 	}
 	return nil

@@ -106,9 +106,9 @@ func (c *ClusterShape) check() error {
 
 func checkVector(what string, v resource.Vector) error {
 	for k, a := range v {
-		most := mostMemory
+		most := cluster.MostMemory
 		if resource.Kind(k) == resource.CPU {
-			most = mostCores * resource.Core
+			most = cluster.MostCores * resource.Core
 		}
 		if a < 0 || a > most {
 			return fmt.Errorf("%s %v %d: must be 0 to %d", what, resource.Kind(k), a, most)
@@ -164,8 +164,8 @@ func checkPlace(j *Job, before int, seen map[cluster.JobID]bool, last timeline.T
 		return fmt.Errorf("after %d: must be the index of a job that stands before this one, 0 to %d", j.After, before-1)
 	case j.After < 0 && j.Submitted < last:
 		return fmt.Errorf("at %v: must not be before that of the job before", time.Duration(j.Submitted))
-	case j.Submitted < 0 || time.Duration(j.Submitted) > longest:
-		return fmt.Errorf("at %v: must be 0s to %v", time.Duration(j.Submitted), longest)
+	case j.Submitted < 0 || time.Duration(j.Submitted) > cluster.LongestTime:
+		return fmt.Errorf("at %v: must be 0s to %v", time.Duration(j.Submitted), cluster.LongestTime)
 	}
 	return nil
 }
@@ -183,26 +183,20 @@ func checkWritable(j *Job) error {
 		return err
 	}
 	for _, n := range []struct{ field, text string }{{"name", j.Name}, {"queue", j.Queue}, {"owner", j.Owner}} {
-		if n.text != "" && !isName(n.text) {
-			return fmt.Errorf("%s %q: must be at most %d printable characters", n.field, clip(n.text), longestName)
+		if n.text != "" && !cluster.IsName(n.text) {
+			return fmt.Errorf("%s %q: must be at most %d printable characters", n.field, clip(n.text), cluster.LongestName)
 		}
 	}
-	if j.Weight > 1_000_000 {
-		return fmt.Errorf("weight %v: must be at most 1000000", j.Weight)
+	if j.Weight > cluster.MostWeight {
+		return fmt.Errorf("weight %v: must be at most %d", j.Weight, cluster.MostWeight)
 	}
 	for i := range j.Stages {
 		s := &j.Stages[i]
-		if s.Name != "" && !isName(s.Name) {
-			return fmt.Errorf("stage %d name %q: must be at most %d printable characters", i, clip(s.Name), longestName)
+		if s.Name != "" && !cluster.IsName(s.Name) {
+			return fmt.Errorf("stage %d name %q: must be at most %d printable characters", i, clip(s.Name), cluster.LongestName)
 		}
 		if _, err := j.checkBreathing(i); err != nil {
 			return fmt.Errorf("stage %d %w", i, err)
-		}
-		if s.Duration > longest {
-			return fmt.Errorf("stage %d duration %v: must be at most %v", i, s.Duration, longest)
-		}
-		if err := checkVector(fmt.Sprintf("stage %d needs", i), s.Ideal); err != nil {
-			return err
 		}
 	}
 	return j.CheckTruth()

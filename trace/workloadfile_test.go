@@ -50,7 +50,7 @@ func drawTime(t *rapid.T, unit, least time.Duration) time.Duration {
 }
 
 func drawMemory(t *rapid.T, least resource.Amount) resource.Amount {
-	return resource.Amount(rapid.Int64Range(int64(least), int64(mostMemory)).Draw(t, "memory"))
+	return resource.Amount(rapid.Int64Range(int64(least), int64(cluster.MostMemory)).Draw(t, "memory"))
 }
 
 func drawStages(t *rapid.T, j *Job, unit time.Duration) {
@@ -71,7 +71,7 @@ func drawStages(t *rapid.T, j *Job, unit time.Duration) {
 		breathes := j.Class == cluster.Flex && rapid.Bool().Draw(t, "breathes")
 		if breathes {
 			s.MaxMemory = drawMemory(t, s.Ideal[resource.Memory])
-			s.HeartbeatTimeout = LeastHeartbeatTimeout + drawTime(t, unit, 0)
+			s.HeartbeatTimeout = cluster.LeastHeartbeatTimeout + drawTime(t, unit, 0)
 		}
 		if rapid.Bool().Draw(t, "data") {
 			s.DataOn = []string{"node1", "<node 2>"}

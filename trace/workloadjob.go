@@ -350,7 +350,7 @@ func (d *jobDecoder) failf(format string, operands ...any) {
 func (d *jobDecoder) time(name string, n int64) time.Duration {
 	t, ok := inUnits(n, d.unit)
 	if !ok {
-		d.failf("%s %d: must be at most %v", name, n, longest)
+		d.failf("%s %d: must be at most %v", name, n, cluster.LongestTime)
 	}
 	return t
 }
@@ -487,7 +487,7 @@ func (d *jobDecoder) durations(name string, r *runs) []time.Duration {
 	}
 	all, ok := expand(r, func(n int64) (time.Duration, bool) { return inUnits(n, d.unit) })
 	if !ok {
-		d.failf("%s: each must be at most %v", name, longest)
+		d.failf("%s: each must be at most %v", name, cluster.LongestTime)
 	}
 	return all
 }

@@ -102,8 +102,8 @@ func runCommand() *cobra.Command {
 	f.StringVar(&o.name, "name", "", "`name` of the job; unless given, that of the program")
 	f.StringVar(&o.queue, "queue", "", "`name` of the job's queue")
 	f.Var(choiceValue{&o.class, []string{"regular", "flex"}}, "class", "class of its container: regular or flex")
-	f.Var(durationValue{&o.heartbeat, trace.LeastHeartbeatTimeout}, "heartbeat-timeout",
-		fmt.Sprintf("of a flex container: how long its programs may be silent, at least %v", trace.LeastHeartbeatTimeout))
+	f.Var(durationValue{&o.heartbeat, cluster.LeastHeartbeatTimeout}, "heartbeat-timeout",
+		fmt.Sprintf("of a flex container: how long its programs may be silent, at least %v", cluster.LeastHeartbeatTimeout))
 	f.Var(choiceValue{&o.runtime, []string{trace.JVM}}, "runtime",
 		fmt.Sprintf("what runs in a flex container; jvm: java gets -Xmx of %v of --max-memory, or of what the machine has if that is less, unless the command says how large its heap is", trace.HeapShare))
 	f.Var(countValue{&o.maxAttempts, 1, 1000}, "max-attempts", "how often to try before the job has failed")

@@ -1,0 +1,193 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// What any job may ask for, whether it comes from a file, a flag, the API or a recording. The bounds are far above anything
+// that makes sense; they keep sums over a whole run in range.
+const (
+	LongestTime  = 10 * 365 * 24 * time.Hour // a duration, or a time of submission
+	MostMemory   = 1000 * resource.PB        // of one task, bytes; also its bytes per second of disk and network
+	MostCores    = 1_000_000                 // of one task
+	MostTasks    = 1 << 30                   // of one stage
+	MostSlowdown = 1_000_000
+	MostAttempts = 1000 // of one task
+	MostWeight   = 1_000_000
+	LongestName  = 200 // bytes
+	MostDataOn   = 100 // names of nodes
+)
+
+// What a job may ask for in addition that is run, as opposed to simulated. They are what keeps one job from taking up a
+// daemon: each task costs it a record, and each container a process beside those of the user.
+const (
+	LeastRunCPU    resource.Amount = 1 // of one task, millicores
+	LeastRunMemory                 = resource.MiB
+	MostRunTasks                   = 100_000 // of one job
+	MostRunStages                  = 10_000
+	// LeastHeartbeatTimeout is the shortest time-out. A container that is suspended stands still for a quarter of it at a
+	// time, and in addition while memory is taken from it: a shorter one could not be kept.
+	LeastHeartbeatTimeout = 2 * time.Second
+)
+
+// ContainersPerCore is how many containers a daemon puts on a node for each of its cores, at most: beside its programs each
+// costs the node a supervisor, a group and a record, and the daemon a booking in the step that starts it.
+const ContainersPerCore = 100
+
+// IsName reports whether text can be the name of something that people read: one line of 1 to LongestName bytes, all of
+// whose characters are seen.
+func IsName(text string) bool {
+	if text == "" || len(text) > LongestName || strings.TrimSpace(text) != text {
+		return false
+	}
+	for _, c := range text {
+		if !unicode.IsPrint(c) || c == unicode.ReplacementChar {
+			return false
+		}
+	}
+	return true
+}
+
+// CheckName returns an error if a name that may be left out is given and is none. What says whose it is.
+func CheckName(what, text string) error {
+	if text == "" || IsName(text) {
+		return nil
+	}
+	return fmt.Errorf("%s %s: must be at most %d bytes of printable characters, with no space at either end", what, clipName(text), LongestName)
+}
+
+// clipName quotes a text that is no name, for a message of one line.
+func clipName(text string) string {
+	if len(text) > LongestName {
+		text = text[:60] + "..."
+	}
+	return fmt.Sprintf("%q", text)
+}
+
+// CheckRuns is Check for a job that is to be run: it must keep the bounds of those as well.
+func (j *Job) CheckRuns() error {
+	if err := j.checkNames(); err != nil {
+		return err
+	}
+	if len(j.Stages) > MostRunStages {
+		return fmt.Errorf("job %q stages %d: must be at most %d", j.Name, len(j.Stages), MostRunStages)
+	}
+	if err := j.Check(); err != nil {
+		return err
+	}
+	switch {
+	case j.MaxAttempts > MostAttempts:
+		return fmt.Errorf("job %q max attempts %d: must be at most %d", j.Name, j.MaxAttempts, MostAttempts)
+	case j.Weight > MostWeight:
+		return fmt.Errorf("job %q weight %v: must be at most %d", j.Name, j.Weight, MostWeight)
+	}
+	tasks := 0
+	for i := range j.Stages {
+		if err := j.Stages[i].checkRuns(); err != nil {
+			return fmt.Errorf("job %q stage %q: %w", j.Name, j.stageName(i), err)
+		}
+		tasks += j.Stages[i].Tasks // no overflow: there are few stages
+	}
+	if tasks > MostRunTasks {
+		return fmt.Errorf("job %q tasks %d: must be at most %d", j.Name, tasks, MostRunTasks)
+	}
+	return nil
+}
+
+func (j *Job) checkNames() error {
+	if err := CheckName("job name", j.Name); err != nil {
+		return err
+	}
+	if err := CheckName(fmt.Sprintf("job %q queue", j.Name), j.Queue); err != nil {
+		return err
+	}
+	for i := range j.Stages {
+		if err := CheckName(fmt.Sprintf("job %q stage %d name", j.Name, i), j.Stages[i].Name); err != nil {
+			return err
+		}
+		for _, node := range j.Stages[i].DataOn {
+			if err := CheckName(fmt.Sprintf("job %q stage %q data on", j.Name, j.stageName(i)), node); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Stage) checkRuns() error {
+	least := s.Ideal[resource.Memory]
+	if s.MinMemory > 0 {
+		least = s.MinMemory
+	}
+	switch {
+	case s.Coordinator:
+		return nil
+	case s.Ideal[resource.CPU] < LeastRunCPU:
+		return fmt.Errorf("cpu %s cores: must be at least %s", resource.FormatCPU(s.Ideal[resource.CPU]), resource.FormatCPU(LeastRunCPU))
+	case least < LeastRunMemory:
+		return fmt.Errorf("memory %s: must be at least %s", resource.FormatMemoryExact(least), resource.FormatMemoryExact(LeastRunMemory))
+	case s.HeartbeatTimeout > 0 && s.HeartbeatTimeout < LeastHeartbeatTimeout:
+		return fmt.Errorf("heartbeat timeout %v: must be at least %v, since what is suspended is silent for a while", s.HeartbeatTimeout, LeastHeartbeatTimeout)
+	}
+	return nil
+}
+
+// checkBounds is what Check asks of the amounts of a stage.
+func (s *Stage) checkBounds() error {
+	for k, a := range s.Ideal {
+		kind, most := resource.Kind(k), MostMemory
+		if kind == resource.CPU {
+			most = MostCores * resource.Core
+		}
+		if a > most {
+			return fmt.Errorf("%s %s: must be at most %s", kind, kind.Format(a), kind.Format(most))
+		}
+	}
+	switch {
+	case s.MaxMemory > MostMemory:
+		return fmt.Errorf("maximum memory %s: must be at most %s", resource.FormatMemory(s.MaxMemory), resource.FormatMemory(MostMemory))
+	case s.Elasticity.DiskRate > MostMemory:
+		return fmt.Errorf("elasticity disk rate %s: must be at most %s", resource.FormatRate(s.Elasticity.DiskRate), resource.FormatRate(MostMemory))
+	case s.Duration > LongestTime:
+		return fmt.Errorf("duration %v: must be at most %v", s.Duration, LongestTime)
+	case s.HeartbeatTimeout > LongestTime:
+		return fmt.Errorf("heartbeat timeout %v: must be at most %v", s.HeartbeatTimeout, LongestTime)
+	case s.Elasticity.Worst() > MostSlowdown:
+		return fmt.Errorf("elasticity slowdown %v: must be at most %d", s.Elasticity.Worst(), MostSlowdown)
+	}
+	return nil
+}
+
+// BringIntoBounds changes a job that was recorded before a bound was what it is now as little as is needed to keep it, so
+// that one old record does not keep all others from running. It reports whether anything changed.
+func (j *Job) BringIntoBounds() (changed bool) {
+	for i := range j.Stages {
+		s := &j.Stages[i]
+		before := *s
+		for k := range s.Ideal {
+			most := MostMemory
+			if resource.Kind(k) == resource.CPU {
+				most = MostCores * resource.Core
+			}
+			s.Ideal[k] = min(s.Ideal[k], most)
+		}
+		s.MinMemory, s.MaxMemory = min(s.MinMemory, s.Ideal[resource.Memory]), min(s.MaxMemory, MostMemory)
+		s.Elasticity.DiskRate = min(s.Elasticity.DiskRate, MostMemory)
+		s.Duration, s.HeartbeatTimeout = min(s.Duration, LongestTime), min(s.HeartbeatTimeout, LongestTime)
+		if s.HeartbeatTimeout > 0 {
+			s.HeartbeatTimeout = max(s.HeartbeatTimeout, LeastHeartbeatTimeout)
+		}
+		if s.Elasticity.Worst() > MostSlowdown {
+			s.Elasticity = Elasticity{} // of no use: nothing gains by it
+		}
+		changed = changed || before.Ideal != s.Ideal || before.MinMemory != s.MinMemory || before.MaxMemory != s.MaxMemory ||
+			before.Duration != s.Duration || before.HeartbeatTimeout != s.HeartbeatTimeout ||
+			before.Elasticity.DiskRate != s.Elasticity.DiskRate || before.Elasticity.Kind != s.Elasticity.Kind
+	}
+	return changed
+}
