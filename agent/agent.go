@@ -32,6 +32,9 @@ type Config struct {
 	Capacity resource.Vector
 	// Grace is how long a container has between the request to end and the end; 0 is DefaultGrace.
 	Grace time.Duration
+	// OutputLimit is how much is kept, in bytes, of each of the two outputs of a run of a task: half of it of the beginning,
+	// half of the end. 0 is DefaultOutputLimit.
+	OutputLimit resource.Amount
 	// SwapBudget is how many bytes swapping may write to disks in a day before containers stop to give way; 0 is no bound.
 	SwapBudget resource.Amount
 	// Memory is how the memory of FLEX containers is managed; the zero value is memory.Default().
@@ -102,6 +105,9 @@ func Open(c Config) (*Agent, error) {
 	}
 	if c.Grace == 0 {
 		c.Grace = DefaultGrace
+	}
+	if c.OutputLimit == 0 {
+		c.OutputLimit = DefaultOutputLimit
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()

@@ -38,6 +38,8 @@ type spec struct {
 	Lease string `json:"lease,omitempty"`
 	// Grace is how long processes have between the request to end and the end.
 	Grace time.Duration `json:"grace_ns"`
+	// OutputLimit is how much is kept of each of the two outputs.
+	OutputLimit int64 `json:"output_limit_bytes"`
 }
 
 // started is when the program began.

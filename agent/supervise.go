@@ -20,7 +20,6 @@ import (
 
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 )
@@ -98,7 +97,8 @@ func supervise(f folder) int {
 		return fail("make a pipe: %v", err)
 	}
 	defer anchor.Close() // with it the anchor goes
-	command, why := launch(f, &s, lay)
+	var printed outputs
+	command, why := launch(f, &s, lay, &printed)
 	lay.Close()
 	if why != nil {
 		e := ending{Detail: why.Detail, Fault: why.Fault, Exit: cluster.Exit{Code: why.Code, Ended: now()}}
@@ -112,6 +112,7 @@ func supervise(f folder) int {
 	}
 	_ = command.Wait() // The process state says it all.
 	e := settle(f, &s, command.ProcessState)
+	printed.finish()
 	e.Started = begun
 	return finish(f, e, nil)
 }
@@ -150,13 +151,13 @@ func finish(f folder, e ending, then func()) int {
 func now() timeline.Time { return timeline.Time(time.Now().UnixNano()) }
 
 // launch starts the program and returns once it runs, or why it does not.
-func launch(f folder, s *spec, anchor *os.File) (*exec.Cmd, *report) {
-	stdout, err := openOutput(s.Launch.Stdout, s.Launch.As)
+func launch(f folder, s *spec, anchor *os.File, printed *outputs) (*exec.Cmd, *report) {
+	stdout, err := printed.add(s.Launch.Stdout, s.Launch.As, s.OutputLimit)
 	if err != nil {
 		return nil, &report{Detail: fmt.Sprintf("open the output file: %v", err), Fault: true}
 	}
 	defer stdout.Close()
-	stderr, err := openOutput(s.Launch.Stderr, s.Launch.As)
+	stderr, err := printed.add(s.Launch.Stderr, s.Launch.As, s.OutputLimit)
 	if err != nil {
 		return nil, &report{Detail: fmt.Sprintf("open the error file: %v", err), Fault: true}
 	}
@@ -181,6 +182,7 @@ func launch(f folder, s *spec, anchor *os.File) (*exec.Cmd, *report) {
 	if err != nil {
 		return nil, &report{Detail: fmt.Sprintf("start: %v", err), Fault: true}
 	}
+	printed.begin()
 	text, _ := io.ReadAll(listen)
 	if len(text) == 0 {
 		// The pipe closed without a word: the program runs. (Or the first stage was killed: its exit code will say so.)
@@ -192,24 +194,6 @@ func launch(f folder, s *spec, anchor *os.File) (*exec.Cmd, *report) {
 		why = report{Fault: true, Detail: fmt.Sprintf("start: the first stage made no sense: %v", err)}
 	}
 	return nil, &why
-}
-
-// openOutput opens a file for output and gives it to the user whose program writes there.
-func openOutput(path string, as cluster.Credentials) (*os.File, error) {
-	if err := durable.MakeDir(filepath.Dir(path)); err != nil {
-		return nil, err
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if os.Geteuid() == 0 {
-		if err := file.Chown(int(as.UID), int(as.GID)); err != nil {
-			file.Close()
-			return nil, err
-		}
-	}
-	return file, nil
 }
 
 // enter goes into the control group, takes the user's rights and becomes the user's program. Whatever can be done before

@@ -227,12 +227,13 @@ func (s *Server) tasks(a *api) {
 			Run    int   `query:"run" doc:"of this run of the task; 0 is the newest"`
 			Follow bool  `query:"follow" doc:"go on until that run has ended"`
 			From   int64 `query:"from" doc:"bytes at the beginning to leave out" minimum:"0"`
+			All    bool  `query:"all" doc:"the task waits for this reader before it leaves out what it printed, as long as the reader gets on"`
 		}) (*streamed, error) {
 			id, err := in.id()
 			if err != nil {
 				return nil, err
 			}
-			return s.output(ctx, chunk{id: id, run: in.Run, stderr: in.Stderr, follow: in.Follow, from: in.From})
+			return s.output(ctx, chunk{id: id, run: in.Run, stderr: in.Stderr, follow: in.Follow, from: in.From, all: in.All})
 		})
 }
 

@@ -118,12 +118,15 @@ type Output struct {
 	Stderr bool  // standard error instead of standard output
 	Follow bool  // wait for the run to begin, and go on until it ends
 	From   int64 // bytes at the beginning to leave out
+	All    bool  // the task waits for this reader before it leaves out what it printed, as long as the reader gets on
 }
 
-// Output copies what a task printed to w and returns how many bytes it copied.
+// Output copies what a task printed to w and returns how many bytes it copied. A line in between says how many bytes were
+// left out, if any were.
 func (c *Client) Output(ctx context.Context, w io.Writer, o Output) (int64, error) {
 	q := query("stderr", o.Stderr)
 	q.Set("follow", strconv.FormatBool(o.Follow))
+	q.Set("all", strconv.FormatBool(o.All))
 	q.Set("run", strconv.Itoa(o.Run))
 	q.Set("from", strconv.FormatInt(o.From, 10))
 	r, err := c.send(ctx, "GET", "/v1/tasks/"+o.Task.String()+"/output", q, nil)

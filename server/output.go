@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -23,6 +22,7 @@ type chunk struct {
 	stderr bool
 	follow bool
 	from   int64 // bytes to leave out
+	all    bool  // whoever prints waits for the reader
 }
 
 // output answers with what one run of a task printed. When it follows, the run may yet have to start.
@@ -40,7 +40,7 @@ func (s *Server) output(ctx context.Context, c chunk) (*streamed, error) {
 		if c.follow && !file.Ended {
 			ended = s.whenEnded(ctx, c.id, file.Run)
 		}
-		_ = stream(ctx, w, path, c.from, ended)
+		_ = stream(ctx, w, path, c.from, c.all, ended)
 	}}, nil
 }
 
@@ -122,8 +122,8 @@ func (s *Server) whenEnded(ctx context.Context, id cluster.TaskID, run int) <-ch
 	return c
 }
 
-// stream copies a file to w as it grows, until ended is closed and the rest is copied.
-func stream(ctx context.Context, w io.Writer, path string, from int64, ended <-chan struct{}) error {
+// stream copies a file to w as it grows, until ended is closed and the rest is copied. All: see printed.
+func stream(ctx context.Context, w io.Writer, path string, from int64, all bool, ended <-chan struct{}) error {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
 	flush := func() {}
@@ -131,26 +131,23 @@ func stream(ctx context.Context, w io.Writer, path string, from int64, ended <-c
 		flush = f.Flush
 	}
 	flush()
-	var f *os.File
+	var p *printed
 	for last := false; ; {
-		if f == nil {
+		if p == nil {
 			var err error
-			if f, err = os.Open(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if p, err = openPrinted(path, from, all); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-			if f != nil {
-				defer f.Close()
-				if _, err := f.Seek(from, io.SeekStart); err != nil {
-					return err
-				}
+			if p != nil {
+				defer p.file.Close()
 			}
 		}
-		if f != nil {
-			n, err := io.Copy(w, f)
+		if p != nil {
+			some, err := p.copy(w, last)
 			if err != nil {
 				return err
 			}
-			if n > 0 {
+			if some {
 				flush()
 			}
 		}

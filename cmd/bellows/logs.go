@@ -33,7 +33,11 @@ func logsCommand() *cobra.Command {
 		Long: `Show what a job, or one of its tasks, printed on its standard output, or with
 --stderr on its standard error. Of a task that ran more than once it is the
 newest run. Where a job has several tasks each is shown below a line with its
-name; with -f, the name stands before every line.`,
+name; with -f, the name stands before every line.
+
+Of each output the beginning and the end are kept: see --output-limit of
+"bellows up". A line in between says how many bytes were left out there. Output
+is also left out while less than a tenth of the disk, or 256 MiB, is free.`,
 		Example: `  bellows logs 7
   bellows logs -f 7.0.2
   bellows logs --stderr 7`,

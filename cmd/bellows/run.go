@@ -319,7 +319,7 @@ func (a *attached) copy(ctx context.Context, stderr bool) error {
 		w = a.err
 	}
 	for run := 1; run <= a.attempts; run++ {
-		o := server.Output{Task: cluster.TaskID{Job: a.id}, Run: run, Stderr: stderr, Follow: true}
+		o := server.Output{Task: cluster.TaskID{Job: a.id}, Run: run, Stderr: stderr, Follow: true, All: true}
 		for {
 			n, err := a.client.Output(ctx, w, o)
 			o.From += n

@@ -61,12 +61,13 @@ type upOptions struct {
 	settings map[string]string
 	flex     managerOptions
 	keep     live.Retention
+	output   resource.Amount
 	detach   bool
 	verbose  bool
 }
 
 func upCommand() *cobra.Command {
-	o := upOptions{policy: "yarn-me", settings: map[string]string{},
+	o := upOptions{policy: "yarn-me", settings: map[string]string{}, output: agent.DefaultOutputLimit,
 		keep: live.Retention{For: 30 * 24 * time.Hour, Jobs: 100_000, Output: 10 * resource.GiB}}
 	cmd := &cobra.Command{
 		Use:     "up",
@@ -85,6 +86,7 @@ func upCommand() *cobra.Command {
 	f.Var(choiceValue{&o.policy, policy.Names()}, "policy", "who runs when, with how much: "+strings.Join(policy.Names(), ", "))
 	f.Var(settingsValue(o.settings), "set", "a policy's setting; may be given again")
 	o.flex.flags(f)
+	f.Var(memoryValue(&o.output), "output-limit", "how much of each output of a task is kept: half of it of the beginning, half of the end")
 	f.Var(durationValue{&o.keep.For, time.Minute}, "keep-for", "how long jobs are kept after their end, with their output")
 	f.Var(countValue{&o.keep.Jobs, 1, 1 << 30}, "keep-jobs", "how many jobs are kept at most that have ended")
 	f.Var(memoryValue(&o.keep.Output), "keep-output", "how much output is kept at most of jobs that have ended")
@@ -157,7 +159,7 @@ func (d *daemon) open() error {
 	if d.store, err = store.Open(at.state); err != nil {
 		return err
 	}
-	if d.agent, err = agent.Open(agent.Config{Dir: at.state, Capacity: d.capacity, SwapBudget: d.options.swapping, Memory: d.memory, Log: d.log}); err != nil {
+	if d.agent, err = agent.Open(agent.Config{Dir: at.state, Capacity: d.capacity, OutputLimit: d.options.output, SwapBudget: d.options.swapping, Memory: d.memory, Log: d.log}); err != nil {
 		return err
 	}
 	d.driver, err = live.Start(live.Config{Policy: d.policy, Settings: d.options.settings, Backend: d.agent, Store: d.store, HasSwap: hasSwap, Keep: &d.options.keep,
@@ -287,7 +289,7 @@ func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
 func (o *upOptions) arguments() []string {
 	args := []string{"up", "--policy", o.policy, "--flex", o.flex.manager, "--puff-ratio", strconv.FormatFloat(o.flex.puffRatio, 'g', -1, 64),
 		"--state", o.place.state, "--socket", o.place.socket, "--keep-for", o.keep.For.String(), "--keep-jobs", strconv.Itoa(o.keep.Jobs),
-		"--keep-output", resource.FormatMemoryExact(o.keep.Output)}
+		"--keep-output", resource.FormatMemoryExact(o.keep.Output), "--output-limit", resource.FormatMemoryExact(o.output)}
 	if o.memory > 0 {
 		args = append(args, "--memory", resource.FormatMemoryExact(o.memory))
 	}
