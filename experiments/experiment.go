@@ -116,12 +116,7 @@ func (e *Experiment) Run(ctx context.Context, s Settings) (*Result, error) {
 	if s.Runs < 0 {
 		return nil, fmt.Errorf("runs %d: must be at least 1", s.Runs)
 	}
-	if s.Runs == 0 {
-		s.Runs = e.Runs
-		if s.Full {
-			s.Runs = e.Full
-		}
-	}
+	s.Runs = e.runs(s)
 	l, err := newLab(ctx, e, s)
 	if err != nil {
 		return nil, err
@@ -142,6 +137,17 @@ func All() []Experiment {
 	all = append(all, yarnME()...)
 	all = append(all, pufferfish()...)
 	return all
+}
+
+// runs is how many runs the settings ask of e.
+func (e *Experiment) runs(s Settings) int {
+	switch {
+	case s.Runs > 0:
+		return s.Runs
+	case s.Full:
+		return e.Full
+	}
+	return e.Runs
 }
 
 // Find returns the experiments that a name or a pattern such as "yarn-me/*" means; "yarn-me/..." is all below yarn-me. The

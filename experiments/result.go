@@ -134,28 +134,58 @@ func (t *Table) csv() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
+// Stored returns the settings of the result of e that is stored in a folder. ok is false if there is none.
+func (e *Experiment) Stored(dir string) (s Settings, ok bool, err error) {
+	m, ok, err := readSummary(dir, e.Name)
+	return Settings{Runs: m.Runs, Full: m.Full, Seed: m.Seed}, ok, err
+}
+
+// CheckOverwrite returns an error if a folder holds a result of e of more runs than the settings ask for: it took longer,
+// and says more.
+func (e *Experiment) CheckOverwrite(dir string, s Settings) error {
+	stored, ok, err := e.Stored(dir)
+	if err != nil || !ok || e.runs(s) >= stored.Runs && (s.Full || !stored.Full) {
+		return err
+	}
+	scale := ""
+	if stored.Full {
+		scale = ", of the paper's scale,"
+	}
+	return fmt.Errorf("%s: the result in %q is of %d %s%s and must not be replaced with %d: give as many, or another --out", e.Name, dir, stored.Runs, e.Unit, scale, e.runs(s))
+}
+
 // ReadSummaries returns the summaries stored in a folder, in the order of All.
 func ReadSummaries(dir string) ([]Summary, error) {
 	var all []Summary
 	for _, name := range Names() {
-		file := filepath.Join(dir, FileName(name)+".json")
-		text, err := os.ReadFile(file)
-		if os.IsNotExist(err) {
-			continue
-		}
+		m, ok, err := readSummary(dir, name)
 		if err != nil {
-			return nil, fmt.Errorf("read results: %w", err)
+			return nil, err
 		}
-		var m Summary
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&m); err != nil {
-			return nil, fmt.Errorf("%s: is no summary of an experiment: %w", file, err)
+		if ok {
+			all = append(all, m)
 		}
-		if m.Version != summaryVersion || m.Experiment != name {
-			return nil, fmt.Errorf("%s: bellows_experiment %d of %q: must be %d of %q", file, m.Version, m.Experiment, summaryVersion, name)
-		}
-		all = append(all, m)
 	}
 	return all, nil
+}
+
+// readSummary reads the summary of an experiment. ok is false if none is stored in the folder.
+func readSummary(dir, name string) (m Summary, ok bool, err error) {
+	file := filepath.Join(dir, FileName(name)+".json")
+	text, err := os.ReadFile(file)
+	if os.IsNotExist(err) {
+		return m, false, nil
+	}
+	if err != nil {
+		return m, false, fmt.Errorf("read results: %w", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&m); err != nil {
+		return m, false, fmt.Errorf("%s: is no summary of an experiment: %w", file, err)
+	}
+	if m.Version != summaryVersion || m.Experiment != name {
+		return m, false, fmt.Errorf("%s: bellows_experiment %d of %q: must be %d of %q", file, m.Version, m.Experiment, summaryVersion, name)
+	}
+	return m, true, nil
 }

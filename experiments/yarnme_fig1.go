@@ -42,7 +42,7 @@ func yarnMEFig1c() Experiment {
 		Takes: "1 s", TakesFull: "1 s",
 		Paper: "YARN-ME section 2.3, Fig. 1c",
 		Setup: []string{
-			"Measured here, though not with Hadoop: the small programs merge and sort, which spill by themselves, in containers of 10 to 100 % of their ideal memory; fastest of three repeats on a machine shared with other work (docs/profiles.md).",
+			"Measured here, though not with Hadoop: the small programs merge and sort, which spill by themselves, in containers of 10 to 100 % of their ideal memory; fastest of three repeats on a machine shared with other work (docs/profiles.md). The load of the machine, which has two cores, rose from 1 to 11 meanwhile (profile/paging.json).",
 			"The model is the paper's, fitted to two runs, at 100 % and at 50 % (the paper took 52 %), and the size of the input; it predicts the other nine sizes.",
 		},
 		run: fig1c,
@@ -142,8 +142,7 @@ func fig1b(*lab) (*Findings, error) {
 	}
 	table := newTable("WordCount's reducer: the paper's measurements and the model fitted to the first", "memory", "paper", "model", "error")
 	worst := 0.0
-	const above = 0.101 // at 10 % exactly the input is a multiple of the buffer, and the penalty jumps
-	for _, p := range []struct{ share, slower float64 }{{0.83, 1.84}, {0.41, 1.83}, {above, 1.82}} {
+	for _, p := range []struct{ share, slower float64 }{{0.83, 1.84}, {0.41, 1.83}, {0.1, 1.82}} {
 		says := words.Slowdown(at(p.share, ideal))
 		worst = math.Max(worst, math.Abs(says/p.slower-1))
 		table.add(percent(p.share), decimals(p.slower, 2), decimals(says, 2), decimals(100*(says/p.slower-1), 1)+" %")
@@ -159,9 +158,9 @@ func fig1b(*lab) (*Findings, error) {
 		Tables: []Table{table}, Data: []Table{data}, Pictures: []Picture{{"profiles", "Slowdown of reducers over memory (computed)", plot}},
 		Claims: []Claim{
 			Claim{Says: "For the WordCount reducer, for 83%, 41% and 10% of ideal memory the penalties are: 1.84x, 1.83x and 1.82x", Where: "section 2.3", Paper: "1.83 and 1.82",
-				Ours:      fmt.Sprintf("%.2f and %.2f, predicted", words.Slowdown(at(0.41, ideal)), words.Slowdown(at(above, ideal))),
+				Ours:      fmt.Sprintf("%.2f and %.2f, predicted", words.Slowdown(at(0.41, ideal)), words.Slowdown(at(0.1, ideal))),
 				Criterion: "within 5 %, as Fig. 1c; in part: within 10 %"}.
-				judge(worst <= 0.05, worst <= 0.1, "The model has nine tenths of the input spilled just above 10 %, and all of it at 10 % (a penalty of 2.01), more than at 83 %; the measurement has less."),
+				judge(worst <= 0.05, worst <= 0.1, fmt.Sprintf("At 10 %% the input is a multiple of the buffer, and the model has all of it spilled, more than at 83 %%; the measurement has less. Just above 10 %% it has nine tenths spilled, and says %.2f.", words.Slowdown(at(0.101, ideal)))),
 			Claim{Says: "given a 2.01GB input, two reducers with 500MB and 2GB shuffle buffers, respectively, will each spill 2GB [and one with 1.5GB only 1.5GB]", Where: "section 2.3", Paper: "2, 2 and 1.5 GB",
 				Ours: fmt.Sprintf("%.2f, %.2f and %.2f GB", half, two, one5), Criterion: "to 5 MB"}.judge(exactly, false, "See the model."),
 			Claim{Says: "decreasing the memory allocation also decreases the penalty (e.g., WordCount with 52% vs. 83% of ideal memory)", Where: "section 2.3", Paper: "52 % beats 83 %",

@@ -73,7 +73,7 @@ func yarnMEFig2b() Experiment {
 		Takes: "1 s", TakesFull: "1 s",
 		Paper: "YARN-ME section 2.5, Fig. 2b",
 		Setup: []string{
-			"Measured here, though not with Hadoop: four small programs in containers of 10 to 100 % of their ideal memory, told how little they have (so that they spill), and told that they have enough (so that the kernel pages to a swap file); medians of three. docs/profiles.md has the ranges, the machine, and what one must know to judge them. `merge` is the nearest to a reducer.",
+			"Measured here, though not with Hadoop: four small programs in containers of 10 to 100 % of their ideal memory, told how little they have (so that they spill), and told that they have enough (so that the kernel pages to a swap file); medians of three. docs/profiles.md has the ranges, the machine, and what one must know to judge them. `merge` is the nearest to a reducer. The load of the machine, which has two cores, rose from 1 to 11 meanwhile (profile/paging.json).",
 			"These are stored measurements: `bellows profile paging` makes new ones.",
 		},
 		run: fig2b,

@@ -9,11 +9,21 @@ import (
 	"github.com/bellows-rm/bellows/trace"
 )
 
+// gapsOff and authorsTable are settings that the paper does not say.
+const (
+	gapsOff      = "Nobody else uses a node that is kept for a job, whether that would delay the job or not: section 3.3 allows it where it does not, but gaps are off wherever nodes have heartbeats, as in our runs of the authors' simulator."
+	authorsTable = "The saw-tooth is the table of the authors' simulator, in which 25 % of the ideal memory costs as much as a full spill; the paper's rule gives three quarters of that (decision 3). Figs. 4 and 5 have the rule."
+)
+
+// sumSetup says by what YARN-ME estimates.
+const sumSetup = "YARN-ME estimates ends of jobs by timeline sum. Section 3.2 adds up task durations over all nodes and does not say how queued tasks are shared out to them; ours adds up memory × time in one pool as large as the cluster (decision 3)."
+
 // fig6aSetup is how Fig. 6a is made, whichever timeline YARN-ME estimates by.
 var fig6aSetup = []string{
 	"100 jobs on 100 nodes of 16 cores and 10 GB, heartbeats of 1 s, one start per node and heartbeat (section 6.1 and the authors' simulator). Application masters hold nothing.",
 	"Table 2: maxima are varied independently; unif: tasks 200–400, memory 2–10 GB, duration 200–500 s; exp: 20–220, 2–10 GB, 100–500 s. The paper does not give the steps; ours are 100 (unif) and 50 (exp) tasks, 2 GB and 100 s: 60 and 125 configurations.",
 	"YARN is fair sharing with reservations. YARN-ME has the reducers' saw-tooth with at most 1.5x or 3x, memory from 10 % of the ideal in steps of 100 MB.",
+	gapsOff, authorsTable,
 	"A ratio is YARN-ME's average job runtime over YARN's on the same trace; a configuration counts with the median, and with the maximum, over its traces.",
 }
 
@@ -22,7 +32,7 @@ func yarnMEFig6a() Experiment {
 		Name: "yarn-me/fig6a", Title: "YARN-ME vs. YARN over many workloads",
 		Takes: "33 s",
 		Paper: "YARN-ME section 6.2, Fig. 6a and Table 2",
-		Setup: append(slices.Clone(fig6aSetup), "YARN-ME estimates ends of jobs by adding up (timeline sum), as section 3.2 says."),
+		Setup: append(slices.Clone(fig6aSetup), sumSetup),
 		Unit:  "traces per configuration", Runs: 2, Full: 100,
 		run: func(l *lab) (*Findings, error) { return fig6a(l, yarnMESum, false) },
 	}
@@ -170,18 +180,17 @@ func fig6aClaims(m map[curve][]float64) []Claim {
 		Criterion: "the median configuration's ratio is lower with unif, for both penalties; in part: for one",
 	}.judge(better == 2, better == 1, "Uniform traces load the cluster more; with few traces per configuration that can be lost."))
 
-	const heartbeatsWorth = 0.01 // of a ratio: which heartbeat starts a task moves a job by a second or two
 	lower := 0
 	for _, r := range tableTwo {
-		if middle(r.dist, 1.5) <= middle(r.dist, 3)+heartbeatsWorth {
+		if middle(r.dist, 1.5) <= middle(r.dist, 3) {
 			lower++
 		}
 	}
 	claims = append(claims, Claim{
 		Says:  "YARN-ME's improvements are larger if penalties are lower",
-		Where: "section 6.2", Paper: "1.5x below 3x", Ours: fmt.Sprintf("medians of unif %.2f and %.2f, of exp %.2f and %.2f",
+		Where: "section 6.2", Paper: "1.5x below 3x", Ours: fmt.Sprintf("medians of unif %.3f and %.3f, of exp %.3f and %.3f",
 			middle(trace.Uniform, 1.5), middle(trace.Uniform, 3), middle(trace.Exponential, 1.5), middle(trace.Exponential, 3)),
-		Criterion: "the median configuration's ratio is not higher by more than 0.01 at 1.5x, for both distributions; in part: for one",
-	}.judge(lower == 2, lower == 1, "In a cluster that is all but idle the penalty makes no difference."))
+		Criterion: "the median configuration's ratio is no higher at 1.5x, for both distributions; in part: for one",
+	}.judge(lower == 2, lower == 1, "In a cluster that is all but idle, as with most exp configurations, the penalty makes no difference; which heartbeat starts a task moves a job by a second or two, either way."))
 	return claims
 }

@@ -23,6 +23,7 @@ func yarnMEFig6b() Experiment {
 		Setup: []string{
 			"One uniform trace per size: as many jobs as nodes, maxima 300 tasks, 10 GB, 500 s; the paper says \"one uniform trace\" and not which. Jobs arrive in 1000 s, however many they are.",
 			"Full runs are of 100 to 3,000 nodes, default ones end at 1,000. YARN-ME estimates by timeline sum.",
+			gapsOff, authorsTable,
 		},
 		Unit: "traces per size", Runs: 1, Full: 3,
 		run: fig6b,

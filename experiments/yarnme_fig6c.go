@@ -18,6 +18,7 @@ func yarnMEFig6c() Experiment {
 			"100 jobs on 100 nodes as in Fig. 6a. The Meganode is one node with the cores and memory of all, which serves the job with the least remaining work first and is not elastic.",
 			"The paper does not say which parameters its 20,000 traces have: each of ours draws its maxima from Table 2's ranges, uniformly, in steps of 1 task, 1 GB and 1 s.",
 			"YARN-ME estimates by timeline sum.",
+			gapsOff, authorsTable,
 		},
 		Unit: "traces per distribution", Runs: 150, Full: 20000,
 		run: fig6c,

@@ -24,6 +24,7 @@ func yarnMEFig7(letter, what string) Experiment {
 			"100 jobs on 100 nodes as in Fig. 6a, 3x penalty; tasks per job, memory and duration are exponential in [1, 100], [0.1, 10] GB and [50, 500] s.",
 			"Errors are drawn uniformly from (0, 0.15], (0, 0.5] and their negatives. " + fig7Meaning[what],
 			"A ratio is YARN-ME's average job runtime over YARN's, with the same errors for both. YARN-ME estimates by timeline sum.",
+			gapsOff, authorsTable,
 		},
 		Unit: "traces", Runs: 150, Full: 20000,
 		run: func(l *lab) (*Findings, error) { return fig7(l, what) },

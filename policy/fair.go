@@ -26,7 +26,7 @@ type fair struct {
 func fairParameters(owner, gaps string) []Parameter {
 	return []Parameter{
 		{owner + ".reservations", "true", "keep a node that cannot hold the head job's next task for that job"},
-		{owner + ".gaps", gaps, "let others use a kept node while that does not delay the job it is kept for: true, false, or auto: only where nodes have no heartbeats (with them, the authors' published runs do not)"},
+		{owner + ".gaps", gaps, "let others use a kept node while that does not delay the job it is kept for: true, false, or auto: only where nodes have no heartbeats (with them, our runs of the authors' simulator do not)"},
 	}
 }
 

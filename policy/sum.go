@@ -9,8 +9,9 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// sum estimates ends of jobs by adding up estimates (YARN-ME section 3.2: it "iterates over all the nodes, adding up the
-// task duration estimates of the executing and queued tasks").
+// sum estimates ends of jobs by adding up estimates. YARN-ME section 3.2 "iterates over all the nodes, adding up the
+// task duration estimates of the executing and queued tasks", and does not say which queued task goes to which node; sum has
+// one pool of memory × time as large as the cluster instead, and no timeline per node.
 //
 // What is added up is memory × time, as shares of the whole cluster: what running tasks still hold; what reserved nodes
 // keep idle until the task they wait for fits; and what queued tasks will hold, each counted with its part of a node

@@ -85,11 +85,11 @@ func (c *Container) run(ctx context.Context, told, memory, swap resource.Amount)
 	cmd.Cancel = func() error { return group.Kill(context.Background()) }
 	var said tail
 	cmd.Stderr = &said
-	before, known := busy()
+	before, known := BusyTime()
 	begin := time.Now()
 	failure := cmd.Run()
 	m.Duration = time.Since(begin)
-	after, ok := busy()
+	after, ok := BusyTime()
 	if ctx.Err() != nil {
 		return m, ctx.Err()
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// busy returns how long all CPUs of this machine have been at work since it started, time that a hypervisor took from it
-// included. ok is false if the kernel does not tell.
-func busy() (time.Duration, bool) {
+// BusyTime returns how long all CPUs of this machine have been at work since it started, all of them together, time that a
+// hypervisor took from it included. ok is false if the kernel does not tell.
+func BusyTime() (t time.Duration, ok bool) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return 0, false

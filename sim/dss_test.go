@@ -42,6 +42,7 @@ type dssRun struct {
 	perBeat   int
 	pooled    bool   // on one node as large as all
 	otherName string // for yarn-me: the run without the check of job ends, smartg
+	equal     int    // for yarn-me: how many jobs end when theirs do; decision 3 quotes it
 }
 
 func (r *dssRun) config() Config {
@@ -208,14 +209,14 @@ func TestSRJFEqualsDSS(t *testing.T) {
 func TestYarnMEIsNearerToPeekThanToSmartg(t *testing.T) {
 	needFixtures(t)
 	for _, r := range []dssRun{
-		{name: "u20-peek-r-saw1.5-am0", otherName: "u20-smartg-r-saw1.5-am0", trace: "u20-s777.trace", nodes: 20, penalty: "sawtooth:1.5"},
-		{name: "u20-peek-r-saw1.5-am0-py27", otherName: "u20-smartg-r-saw1.5-am0", trace: "u20-s777.trace", nodes: 20, penalty: "sawtooth:1.5"},
-		{name: "u20-peek-r-saw3-am0", otherName: "u20-smartg-r-saw3-am0", trace: "u20-s777.trace", nodes: 20, penalty: "sawtooth:3"},
-		{name: "u20-peek-r-step3-am0", otherName: "u20-smartg-r-step3-am0", trace: "u20-s777.trace", nodes: 20, penalty: "step:3"},
-		{name: "u20-peek-r-saw3-am1000", otherName: "u20-smartg-r-saw3-am0", trace: "u20-s777.trace", nodes: 20, penalty: "sawtooth:3", amMemory: 1000 * resource.MB},
-		{name: "u20-peek-rg-saw1.5-am0-py27", otherName: "u20-smartg-r-saw1.5-am0", trace: "u20-s777.trace", nodes: 20, penalty: "sawtooth:1.5", settings: "gaps=true"},
-		{name: "u20-peek-rg-saw3-am0-py27", otherName: "u20-smartg-r-saw3-am0", trace: "u20-s777.trace", nodes: 20, penalty: "sawtooth:3", settings: "gaps=true"},
-		{name: "u100-peek-r-saw1.5-am0", otherName: "u100-smartg-r-saw1.5-am0", trace: "u100-s12345.trace", nodes: 100, penalty: "sawtooth:1.5"},
+		{name: "u20-peek-r-saw1.5-am0", equal: 17, otherName: "u20-smartg-r-saw1.5-am0", trace: "u20-s777.trace", nodes: 20, penalty: "sawtooth:1.5"},
+		{name: "u20-peek-r-saw1.5-am0-py27", equal: 17, otherName: "u20-smartg-r-saw1.5-am0", trace: "u20-s777.trace", nodes: 20, penalty: "sawtooth:1.5"},
+		{name: "u20-peek-r-saw3-am0", equal: 20, otherName: "u20-smartg-r-saw3-am0", trace: "u20-s777.trace", nodes: 20, penalty: "sawtooth:3"},
+		{name: "u20-peek-r-step3-am0", equal: 20, otherName: "u20-smartg-r-step3-am0", trace: "u20-s777.trace", nodes: 20, penalty: "step:3"},
+		{name: "u20-peek-r-saw3-am1000", equal: 14, otherName: "u20-smartg-r-saw3-am0", trace: "u20-s777.trace", nodes: 20, penalty: "sawtooth:3", amMemory: 1000 * resource.MB},
+		{name: "u20-peek-rg-saw1.5-am0-py27", equal: 17, otherName: "u20-smartg-r-saw1.5-am0", trace: "u20-s777.trace", nodes: 20, penalty: "sawtooth:1.5", settings: "gaps=true"},
+		{name: "u20-peek-rg-saw3-am0-py27", equal: 13, otherName: "u20-smartg-r-saw3-am0", trace: "u20-s777.trace", nodes: 20, penalty: "sawtooth:3", settings: "gaps=true"},
+		{name: "u100-peek-r-saw1.5-am0", equal: 90, otherName: "u100-smartg-r-saw1.5-am0", trace: "u100-s12345.trace", nodes: 100, penalty: "sawtooth:1.5"},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			r.policy, r.perBeat = "yarn-me", 1
@@ -226,6 +227,9 @@ func TestYarnMEIsNearerToPeekThanToSmartg(t *testing.T) {
 			t.Logf("ends of jobs differ from peek by %.1fs on average (%d of %d equal), from smartg by %.1fs", peek.Seconds(), equal, len(ours.Jobs), smartg.Seconds())
 			if peek >= smartg {
 				t.Errorf("ends of jobs differ from peek by %v on average, from smartg by %v: must be nearer to peek", peek, smartg)
+			}
+			if equal != r.equal {
+				t.Errorf("%d of %d jobs end when theirs do, decision 3 says %d", equal, len(ours.Jobs), r.equal)
 			}
 		})
 	}

@@ -86,6 +86,12 @@ func (m Machine) text(name string) string {
 	return strings.TrimSpace(string(text))
 }
 
+// HasSwap reports whether the machine swaps to anything.
+func (m Machine) HasSwap() (bool, error) {
+	devices, err := m.Devices()
+	return len(devices) > 0, err
+}
+
 // Devices returns all that the machine swaps to, in the kernel's order. A kernel without swap has none.
 func (m Machine) Devices() ([]Device, error) {
 	text, err := os.ReadFile(m.path("proc/swaps"))

@@ -65,8 +65,8 @@ func orDash(text string) string {
 // experimentOptions are the flags of experiment run.
 type experimentOptions struct {
 	experiments.Settings
-	out          string
-	small, quiet bool
+	out                 string
+	again, small, quiet bool
 }
 
 const experimentRunLong = `Run experiments, print what came of them, and write it into a folder: for each a
@@ -74,7 +74,8 @@ summary (NAME.json), pictures (SVG), and data (CSV, and NAME-data.json).
 
 An experiment that is interrupted leaves a journal in the folder (NAME.journal);
 run again with the same flags by the same program, it goes on where it stopped.
-Results are written when they are complete.`
+Results are written when they are complete, and do not replace those of more
+runs.`
 
 func experimentRunCommand() *cobra.Command {
 	o := experimentOptions{Settings: experiments.Settings{Seed: 1}, out: "results"}
@@ -88,6 +89,9 @@ func experimentRunCommand() *cobra.Command {
 		Args:              someExperiments,
 		ValidArgsFunction: cobra.FixedCompletions(experiments.Names(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, names []string) error {
+			if o.again && (o.Runs > 0 || o.Full || cmd.Flags().Changed("seed")) {
+				return usagef("again: cannot be given beside --runs, --full and --seed")
+			}
 			return o.run(cmd, names)
 		},
 	}
@@ -95,6 +99,7 @@ func experimentRunCommand() *cobra.Command {
 	f.SortFlags = false
 	f.Var(countValue{&o.Runs, 1, 1 << 30}, "runs", "how many runs, of what the experiment counts")
 	f.BoolVar(&o.Full, "full", false, "as many as the paper has; this can take hours")
+	f.BoolVar(&o.again, "again", false, "as many, and with the seed, as what the folder holds of it")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "a `number`; same seed, same results")
 	f.StringVarP(&o.out, "out", "o", o.out, "`folder` to write into")
 	f.BoolVar(&o.small, "summary-only", false, "write no data")
@@ -122,6 +127,11 @@ func (o *experimentOptions) run(cmd *cobra.Command, names []string) error {
 	}
 	if o.Program, err = thisProgram(); err != nil {
 		return err
+	}
+	for i := range list { // before anything takes time
+		if _, err := o.settings(&list[i]); err != nil {
+			return err
+		}
 	}
 	for i := range list {
 		if err := o.one(cmd, &list[i], i > 0); err != nil {
@@ -152,7 +162,10 @@ func findExperiments(names []string) ([]experiments.Experiment, error) {
 
 // one runs one experiment, writes its results and prints the summary.
 func (o *experimentOptions) one(cmd *cobra.Command, e *experiments.Experiment, further bool) error {
-	s := o.Settings
+	s, err := o.settings(e)
+	if err != nil {
+		return err
+	}
 	s.Journal = filepath.Join(o.out, experiments.FileName(e.Name)+".journal")
 	var eta *estimate
 	if !o.quiet && isTerminal(cmd.ErrOrStderr()) {
@@ -174,6 +187,19 @@ func (o *experimentOptions) one(cmd *cobra.Command, e *experiments.Experiment, f
 		fmt.Fprintln(cmd.OutOrStdout())
 	}
 	return printExperiment(cmd.OutOrStdout(), &r.Summary)
+}
+
+// settings are those of the flags, or of what is stored.
+func (o *experimentOptions) settings(e *experiments.Experiment) (experiments.Settings, error) {
+	s := o.Settings
+	if !o.again {
+		return s, usage(e.CheckOverwrite(o.out, s))
+	}
+	stored, ok, err := e.Stored(o.out)
+	if err == nil && ok {
+		s.Runs, s.Full, s.Seed = stored.Runs, stored.Full, stored.Seed
+	}
+	return s, err
 }
 
 // thisProgram returns what tells this build from others.

@@ -42,7 +42,7 @@ func withoutSwap(ctx context.Context, client *server.Client, j *trace.Job, to io
 	if j.Class != cluster.Flex {
 		return nil
 	}
-	if has, err := hasSwap(); err != nil || has {
+	if has, err := (swap.Machine{}).HasSwap(); err != nil || has {
 		return err
 	}
 	var failed error

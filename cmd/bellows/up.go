@@ -162,7 +162,7 @@ func (d *daemon) open() error {
 	if d.agent, err = agent.Open(agent.Config{Dir: at.state, Capacity: d.capacity, OutputLimit: d.options.output, SwapBudget: d.options.swapping, Memory: d.memory, Log: d.log}); err != nil {
 		return err
 	}
-	d.driver, err = live.Start(live.Config{Policy: d.policy, Settings: d.options.settings, Backend: d.agent, Store: d.store, HasSwap: hasSwap, Keep: &d.options.keep,
+	d.driver, err = live.Start(live.Config{Policy: d.policy, Settings: d.options.settings, Backend: d.agent, Store: d.store, HasSwap: swap.Machine{}.HasSwap, Keep: &d.options.keep,
 		Dir: at.state, Log: d.log, UID: uint32(os.Geteuid()), Patience: enginePatience})
 	if err != nil {
 		return err
@@ -331,10 +331,4 @@ func whyNot(ended error, log *os.File, from int64) error {
 		return usagef("%s", why)
 	}
 	return errors.New(why)
-}
-
-// hasSwap tells whether this machine swaps to anything.
-func hasSwap() (bool, error) {
-	devices, err := swap.Machine{}.Devices()
-	return len(devices) > 0, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/trace"
@@ -184,7 +185,7 @@ func runFlex(ctx context.Context, work string, mix *flexMix, a *allocation, seen
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	f := &flexInProgress{machine: m, mix: mix, dir: filepath.Join(work, inputDir), begun: time.Now(), run: &FlexRun{Allocation: a.name}}
-	busyBefore, known := busyTime()
+	busyBefore, known := profiler.BusyTime()
 	var sampling sync.WaitGroup
 	sampling.Go(func() { f.sample(ctx) })
 	err = f.play(ctx, a, seen)
@@ -334,7 +335,7 @@ func (j *FlexJob) take(t *store.Task, f *flexInProgress) {
 
 // finish adds what is known at the end.
 func (f *flexInProgress) finish(busyBefore time.Duration, known bool) {
-	busyAfter, stillKnown := busyTime()
+	busyAfter, stillKnown := profiler.BusyTime()
 	if !known || !stillKnown {
 		return
 	}

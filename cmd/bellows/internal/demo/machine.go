@@ -16,8 +16,10 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/swap"
 	"github.com/bellows-rm/bellows/trace"
 )
 
@@ -59,9 +61,14 @@ func (m *machine) open(c *configuration, capacity resource.Vector) error {
 	if m.agent, err = agent.Open(agent.Config{Dir: m.dir, Capacity: capacity, Log: log}); err != nil {
 		return err
 	}
-	m.driver, err = live.Start(live.Config{Policy: p, Settings: c.settings, Backend: m.agent, Store: m.store, Dir: m.dir, Log: log,
-		UID: uint32(os.Geteuid())})
+	m.driver, err = live.Start(m.config(p, c.settings, log))
 	return err
+}
+
+// config is that of `bellows up`.
+func (m *machine) config(p policy.Policy, settings map[string]string, log *slog.Logger) live.Config {
+	return live.Config{Policy: p, Settings: settings, Backend: m.agent, Store: m.store, HasSwap: swap.Machine{}.HasSwap, Dir: m.dir, Log: log,
+		UID: uint32(os.Geteuid())}
 }
 
 // close ends all jobs and takes everything away again, whatever has become of ctx.
@@ -99,7 +106,7 @@ func runReal(ctx context.Context, work string, c *configuration, capacity resour
 	defer cancel()
 	begun := time.Now()
 	s := &sampler{machine: m, begun: begun, seen: seen}
-	busyBefore, _ := busyTime()
+	busyBefore, _ := profiler.BusyTime()
 	var sampling sync.WaitGroup
 	sampling.Go(func() { s.run(ctx) })
 	jobs, err := m.runJobs(ctx, filepath.Join(work, inputDir), begun, w)
@@ -108,7 +115,7 @@ func runReal(ctx context.Context, work string, c *configuration, capacity resour
 	if err != nil {
 		return nil, err
 	}
-	busyAfter, known := busyTime()
+	busyAfter, known := profiler.BusyTime()
 	took := time.Since(begun)
 	r = record(jobs, begun)
 	r.Configuration, r.Usage = c.name, s.usage
@@ -232,18 +239,4 @@ func (s *sampler) tell(ctx context.Context) {
 		ended += j.SucceededCount
 	}
 	s.seen(ended)
-}
-
-// busyTime is how long the CPUs of this machine have worked since it was started, all of them together.
-func busyTime() (time.Duration, bool) {
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0, false
-	}
-	var user, nice, system, idle, iowait, irq, softirq, steal int64
-	if _, err := fmt.Sscanf(string(text), "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &iowait, &irq, &softirq, &steal); err != nil {
-		return 0, false
-	}
-	const perSecond = 100 // of what the kernel counts in here
-	return time.Duration(user+nice+system+irq+softirq+steal) * time.Second / perSecond, true
 }
