@@ -60,6 +60,9 @@ func doom(role, state string) {
 			panic(err)
 		}
 		if bytes.Count(before, []byte("\n")) == last {
+			// Everybody else goes on for as long as a slow disk would take, so that what must wait for this change is seen not to.
+			_ = unix.Flock(int(file.Fd()), unix.LOCK_UN)
+			time.Sleep(50 * time.Millisecond)
 			_ = unix.Kill(os.Getpid(), unix.SIGKILL)
 			select {}
 		}
