@@ -2,11 +2,12 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test lint test-race test-guest test-faults demo results results-check bench fuzz clean
 
-# How long test-faults takes: deaths of the daemon, deaths right before a change of a file, streaming, random nodes.
+# How long test-faults takes: deaths of the daemon, deaths right before a change of a file, cuts of power, streaming, random nodes.
 DEATHS ?= 30
 STREAM ?= 2m
 SEEDS ?= 1000
 KILLS ?= 60
+CUTS ?= 60
 # How often the demo runs each mix.
 ROUNDS ?= 1
 FUZZTIME ?= 10s
@@ -36,10 +37,10 @@ test-guest: ## the tests that need other kernels, in QEMU, under 15 minutes; as 
 	guest/setup
 	$(TESTRUN) -- -tags=guest -count=1 -timeout=20m -p=2 -run='^TestGuest' $(GUESTS)
 
-test-faults: ## faults at length, as root, under 10 minutes: DEATHS (30) of the daemon, KILLS (60) at changes of files, STREAM (2m) of streaming, SEEDS (1000) random nodes
+test-faults: ## faults at length, as root, under 10 minutes: DEATHS (30) of the daemon, KILLS (60) at changes of files, CUTS (60) of power, STREAM (2m) of streaming, SEEDS (1000) random nodes
 	$(TESTRUN) -- -count=1 -timeout=60m -run='TestDaemonDies|TestStreaming' ./agent -deaths=$(DEATHS) -stream=$(STREAM) \
 		-- -count=1 -timeout=60m -run=TestRandom ./memory -seeds=$(SEEDS) \
-		-- -count=1 -timeout=60m -run=TestKillAtEveryWrite ./live -kills=$(KILLS)
+		-- -count=1 -timeout=60m -run='TestKillAtEveryWrite|TestPowerLoss' ./live -kills=$(KILLS) -cuts=$(CUTS)
 
 demo: build ## real programs share too little memory, under 5 minutes (ROUNDS=3, as in README: 11); installs nothing, and needs root for real containers
 	./bin/bellows demo --rounds $(ROUNDS) --svg bin/demo.svg --flex-svg bin/demo-flex.svg

@@ -81,6 +81,8 @@ var folders = []folder{
 		"a judge has no friends"},
 	{"internal/testswap", nil,
 		"tests of any package may need it"},
+	{"internal/recordingdisk", nil,
+		"as testswap"},
 	{"internal/testrun", nil,
 		"it must also run where nothing else of the project compiles"},
 }

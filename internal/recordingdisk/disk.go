@@ -1,0 +1,291 @@
+// Package recordingdisk is a disk for tests on which every write and every flush is recorded, so that a test can have what
+// the disk might hold had the power failed at any moment. The disk is a file of a FUSE file system that this process serves,
+// with ext4 on it through a loop device.
+package recordingdisk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+)
+
+// sector is what a disk writes whole or not at all, bytes.
+const sector = 512
+
+// prefix begins the names of folders of disks; the number of the process follows.
+const prefix = "bellows-recording-disk-"
+
+// Disk is a disk that records. There is one file system on it, which is mounted at Path.
+type Disk struct {
+	dir    string
+	server *fuse.Server
+
+	mu      sync.Mutex
+	content []byte
+	base    []byte   // the content when recording began
+	log     []record // since then
+}
+
+// record is a write, or a flush if it has no data.
+type record struct {
+	offset int64
+	data   []byte
+}
+
+// New makes a disk of so many bytes with an empty ext4 on it, and takes both away when the test ends. It skips the test, with
+// the reason, where that cannot be done.
+func New(t testing.TB, size int64) *Disk {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to mount file systems")
+	}
+	for _, path := range []string{"/dev/fuse", "/dev/loop-control"} {
+		if f, err := os.OpenFile(path, os.O_RDWR, 0); err != nil {
+			t.Skipf("needs %s: %v", path, err)
+		} else {
+			f.Close()
+		}
+	}
+	for _, program := range []string{"mkfs.ext4", "mount"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("needs the program %s: %v", program, err)
+		}
+	}
+	sweep(t)
+	dir, err := os.MkdirTemp("", prefix+strconv.Itoa(os.Getpid())+"-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &Disk{dir: dir, content: make([]byte, size)}
+	t.Cleanup(func() {
+		if err := d.close(); err != nil {
+			t.Errorf("take the recording disk away: %v", err)
+		}
+	})
+	for _, sub := range []string{"fuse", "mounted"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.serve(); err != nil {
+		t.Skipf("needs to mount a FUSE file system: %v", err)
+	}
+	if err := run("mkfs.ext4", "-q", "-F", "-b", "4096", "-J", "size=4", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", d.file()); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.mount(d.file()); err != nil {
+		t.Skipf("needs to mount ext4 through a loop device: %v", err)
+	}
+	unix.Sync()
+	d.mu.Lock()
+	d.base, d.log = append([]byte(nil), d.content...), nil
+	d.mu.Unlock()
+	return d
+}
+
+func (d *Disk) file() string { return filepath.Join(d.dir, "fuse", "disk") }
+
+// Path is where the file system is mounted.
+func (d *Disk) Path() string { return filepath.Join(d.dir, "mounted") }
+
+// Now returns how many writes and flushes were recorded so far.
+func (d *Disk) Now() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.log)
+}
+
+// Unmount takes the file system away from Path; nothing may be open there.
+func (d *Disk) Unmount() error {
+	if err := unix.Unmount(d.Path(), 0); err != nil {
+		return fmt.Errorf("unmount %s: %w", d.Path(), err)
+	}
+	return nil
+}
+
+// MountAfterCut mounts at Path what the disk might hold had the power failed after the first at records: everything that was
+// flushed, and of the writes since then a random part, down to single sectors. The file system that recorded must be
+// unmounted before, and this one by Unmount later.
+func (d *Disk) MountAfterCut(at int, random *rand.Rand) error {
+	return d.mountImage(d.afterCut(at, random))
+}
+
+// MountForgetful is MountAfterCut of a disk that lies: it lost all writes after the first at records, flushed or not.
+func (d *Disk) MountForgetful(at int) error { return d.mountImage(d.prefix(at)) }
+
+func (d *Disk) prefix(at int) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	image := append([]byte(nil), d.base...)
+	for _, r := range d.log[:at] {
+		copy(image[r.offset:], r.data)
+	}
+	return image
+}
+
+func (d *Disk) afterCut(at int, random *rand.Rand) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	image := append([]byte(nil), d.base...)
+	flushed := 0
+	for i, r := range d.log[:at] {
+		if r.data == nil {
+			flushed = i
+		}
+	}
+	for i, r := range d.log[:at] {
+		if i < flushed || random.IntN(3) == 0 {
+			copy(image[r.offset:], r.data)
+			continue
+		}
+		if random.IntN(2) == 0 {
+			continue
+		}
+		for from := 0; from < len(r.data); from += sector {
+			if random.IntN(2) == 0 {
+				copy(image[r.offset+int64(from):], r.data[from:min(from+sector, len(r.data))])
+			}
+		}
+	}
+	return image
+}
+
+func (d *Disk) mountImage(image []byte) error {
+	path := filepath.Join(d.dir, "image")
+	if err := os.WriteFile(path, image, 0o600); err != nil {
+		return err
+	}
+	return d.mount(path)
+}
+
+// mount has the kernel give the loop device back with the file system.
+func (d *Disk) mount(file string) error {
+	return run("mount", "-t", "ext4", "-o", "loop,nodiscard", file, d.Path())
+}
+
+func run(name string, args ...string) error {
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+func (d *Disk) close() error {
+	// What a test that failed has left open there is not waited for.
+	if err := unix.Unmount(d.Path(), unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	if d.server != nil {
+		if err := d.server.Unmount(); err != nil {
+			if err := unix.Unmount(filepath.Join(d.dir, "fuse"), unix.MNT_DETACH); err != nil {
+				return err
+			}
+		}
+	}
+	return os.RemoveAll(d.dir)
+}
+
+// sweep takes away what tests left that were killed.
+func sweep(t testing.TB) {
+	t.Helper()
+	mounts, err := mountinfo.GetMounts(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := len(mounts) - 1; i >= 0; i-- {
+		_, rest, ok := strings.Cut(mounts[i].Mountpoint, "/"+prefix)
+		text, _, _ := strings.Cut(rest, "-")
+		pid, err := strconv.Atoi(text)
+		if !ok || err != nil || unix.Kill(pid, 0) == nil {
+			continue
+		}
+		t.Logf("a test that was killed left %s", mounts[i].Mountpoint)
+		if err := unix.Unmount(mounts[i].Mountpoint, unix.MNT_DETACH); err != nil {
+			t.Errorf("unmount %s: %v", mounts[i].Mountpoint, err)
+		}
+	}
+}
+
+// serve mounts the FUSE file system, which has one file.
+func (d *Disk) serve() error {
+	root := &fs.Inode{}
+	server, err := fs.Mount(filepath.Join(d.dir, "fuse"), root, &fs.Options{
+		MountOptions: fuse.MountOptions{DirectMountStrict: true, FsName: "bellows-recording-disk", MaxWrite: 1 << 17},
+		OnAdd: func(ctx context.Context) {
+			root.AddChild("disk", root.NewPersistentInode(ctx, &file{disk: d}, fs.StableAttr{Mode: syscall.S_IFREG}), false)
+		}})
+	d.server = server
+	return err
+}
+
+// file is the disk as the kernel sees it.
+type file struct {
+	fs.Inode
+	disk *Disk
+}
+
+// Getattr implements fs.NodeGetattrer.
+func (f *file) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	out.Mode, out.Size = 0o600, uint64(len(f.disk.content))
+	return 0
+}
+
+// Setattr implements fs.NodeSetattrer: times and modes do not matter here, and the size stays.
+func (f *file) Setattr(ctx context.Context, h fs.FileHandle, _ *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+	return f.Getattr(ctx, h, out)
+}
+
+// Open implements fs.NodeOpener.
+func (f *file) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) { return nil, 0, 0 }
+
+// Read implements fs.NodeReader.
+func (f *file) Read(_ context.Context, _ fs.FileHandle, to []byte, offset int64) (fuse.ReadResult, syscall.Errno) {
+	d := f.disk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := 0
+	if offset < int64(len(d.content)) {
+		n = copy(to, d.content[offset:])
+	}
+	return fuse.ReadResultData(to[:n]), 0
+}
+
+// Write implements fs.NodeWriter.
+func (f *file) Write(_ context.Context, _ fs.FileHandle, data []byte, offset int64) (uint32, syscall.Errno) {
+	d := f.disk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if offset+int64(len(data)) > int64(len(d.content)) {
+		return 0, syscall.ENOSPC
+	}
+	copy(d.content[offset:], data)
+	if d.base != nil {
+		d.log = append(d.log, record{offset, append([]byte(nil), data...)})
+	}
+	return uint32(len(data)), 0
+}
+
+// Fsync implements fs.NodeFsyncer: a flush of the disk.
+func (f *file) Fsync(context.Context, fs.FileHandle, uint32) syscall.Errno {
+	d := f.disk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.base != nil {
+		d.log = append(d.log, record{})
+	}
+	return 0
+}

@@ -1,0 +1,190 @@
+package live_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/recordingdisk"
+	"github.com/bellows-rm/bellows/live"
+)
+
+var (
+	cuts    = flag.Int("cuts", 8, "at how many moments TestPowerLoss cuts the power")
+	cutSeed = flag.Uint64("cut-seed", 0, "what the random moments of TestPowerLoss come from; 0 is the time")
+)
+
+// word is what a user was told of a job, and how many writes and flushes the disk had seen by then.
+type word struct {
+	at    int
+	name  string
+	id    cluster.JobID
+	ended bool
+}
+
+// kindOf is the act that a job of TestPowerLoss is one of many of.
+func kindOf(name string) act {
+	kind, _, _ := strings.Cut(name, "-")
+	return play[kind]
+}
+
+// blackout is a state directory on a disk whose power fails.
+type blackout struct {
+	t     *testing.T
+	disk  *recordingdisk.Disk
+	ran   string
+	words []word
+}
+
+func (b *blackout) state() string { return filepath.Join(b.disk.Path(), "state") }
+
+func (b *blackout) ask(name string) ask {
+	ran := filepath.Join(b.ran, name)
+	if err := os.MkdirAll(ran, 0o700); err != nil {
+		b.t.Fatal(err)
+	}
+	return ask{Submit: kindOf(name).submission(name, ran)}
+}
+
+// record has a daemon run jobs, and notes what it says when.
+func (b *blackout) record(rounds int) {
+	p := startDaemon(b.t, b.state())
+	for round := range rounds {
+		ids := map[string]cluster.JobID{}
+		names := []string{"plain", "retry", "flex", "failed"}
+		for i, kind := range names {
+			names[i] = fmt.Sprintf("%s-%d", kind, round)
+			ids[names[i]] = p.mustAsk(b.ask(names[i])).ID
+			b.words = append(b.words, word{b.disk.Now(), names[i], ids[names[i]], false})
+		}
+		for _, name := range names {
+			p.mustAsk(askWait(ids[name]))
+			b.words = append(b.words, word{b.disk.Now(), name, ids[name], true})
+		}
+	}
+	b.down(p)
+}
+
+// down ends a daemon and takes the file system away.
+func (b *blackout) down(p *process) {
+	b.t.Helper()
+	p.mustAsk(ask{Tidy: true})
+	if err := p.command.Wait(); err != nil {
+		b.t.Errorf("the daemon ended with %v: %s", err, p.errors)
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		err := b.disk.Unmount()
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, unix.EBUSY) || time.Now().After(end) {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+// starts is how often tasks of a job started.
+func (b *blackout) starts(name string) (n int) {
+	paths, err := filepath.Glob(filepath.Join(b.ran, name, "[0-9]*-[0-9]*"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		n += strings.Count(string(text), "\n")
+	}
+	return n
+}
+
+// restart starts a daemon on what the disk holds after a cut, lets all jobs end, and returns what is wrong with what was said
+// before the cut, and how long it took until the daemon answered.
+func (b *blackout) restart(at int) (wrong []string, up time.Duration) {
+	b.t.Helper()
+	before := map[string]int{}
+	for _, w := range b.words {
+		before[w.name] = b.starts(w.name)
+	}
+	began := time.Now()
+	p := startDaemon(b.t, b.state())
+	jobs := map[string]live.Job{}
+	list := p.mustAsk(askJobs()).Jobs
+	up = time.Since(began)
+	p.mustAsk(askWait(p.mustAsk(b.ask("after")).ID))
+	for _, j := range list {
+		if _, twice := jobs[j.Name]; twice {
+			wrong = append(wrong, fmt.Sprintf("job %s is there twice", j.Name))
+		}
+		jobs[j.Name] = p.mustAsk(askWait(j.ID)).Jobs[0]
+	}
+	b.down(p)
+	for _, w := range b.words {
+		if w.at > at {
+			continue
+		}
+		j, ok := jobs[w.name]
+		switch again := b.starts(w.name) - before[w.name]; {
+		case !ok:
+			wrong = append(wrong, fmt.Sprintf("job %s is lost", w.name))
+		case j.ID != w.id:
+			wrong = append(wrong, fmt.Sprintf("job %s was said to be %d, but is %d", w.name, w.id, j.ID))
+		case j.Status != kindOf(w.name).status:
+			wrong = append(wrong, fmt.Sprintf("job %s is %s: %s", w.name, j.Status, j.Detail))
+		case w.ended && again > 0:
+			wrong = append(wrong, fmt.Sprintf("job %s had ended, and %d tasks ran again", w.name, again))
+		}
+	}
+	return wrong, up
+}
+
+// After a loss of power at any moment the daemon starts, has every job that it said it had, and runs nothing again of which
+// it said that it had ended. A disk that forgets what was flushed is found out by the same test.
+func TestPowerLoss(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run without -short; needs root, FUSE and loop devices")
+	}
+	needCgroups(t)
+	seed := *cutSeed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	random := rand.New(rand.NewPCG(seed, 0))
+	b := &blackout{t: t, disk: recordingdisk.New(t, 64<<20), ran: t.TempDir()}
+	b.record(3)
+	total := b.disk.Now()
+	var slowest time.Duration
+	for n := range *cuts {
+		at := random.IntN(total + 1)
+		if err := b.disk.MountAfterCut(at, random); err != nil {
+			t.Fatalf("cut %d, after %d of %d records, seed %d: %v", n, at, total, seed, err)
+		}
+		wrong, up := b.restart(at)
+		for _, what := range wrong {
+			t.Errorf("cut %d, after %d of %d records, seed %d: %s", n, at, total, seed, what)
+		}
+		slowest = max(slowest, up)
+	}
+	t.Logf("%d cuts in %d writes and flushes, seed %d; the daemon answered after %v at most", *cuts, total, seed, slowest)
+	if most := 30 * time.Second; slowest > most { // on a machine that does nothing else it is well below 5 s
+		t.Errorf("the daemon answered after %v, want at most %v", slowest, most)
+	}
+	if err := b.disk.MountForgetful(total / 3); err != nil {
+		t.Fatal(err)
+	}
+	wrong, _ := b.restart(total)
+	if !slices.ContainsFunc(wrong, func(what string) bool { return strings.HasSuffix(what, "is lost") }) {
+		t.Errorf("a disk that forgot two thirds of what it was told to keep was not found out: %q", wrong)
+	}
+}
