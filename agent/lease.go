@@ -36,8 +36,7 @@ func guard(s *spec) {
 	resumed := false
 	for {
 		time.Sleep(leaseRenewal)
-		info, err := os.Stat(s.Lease)
-		if err == nil && time.Since(info.ModTime()) < leaseTerm {
+		if leased(s.Lease) {
 			resumed = false
 			continue
 		}
@@ -50,6 +49,12 @@ func guard(s *spec) {
 		}
 		resumed = true
 	}
+}
+
+// leased tells whether there is an agent that renews the lease.
+func leased(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && time.Since(info.ModTime()) < leaseTerm
 }
 
 // release takes a container out of every kind of suspension, with memory to run in.

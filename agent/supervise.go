@@ -97,8 +97,15 @@ func supervise(f folder) int {
 		return fail("make a pipe: %v", err)
 	}
 	defer anchor.Close() // with it the anchor goes
+	var in *mouth
+	if s.Launch.Input {
+		if in, err = openMouth(f); err != nil {
+			return fail("listen for input: %v", err)
+		}
+		defer in.close()
+	}
 	var printed outputs
-	command, why := launch(f, &s, lay, &printed)
+	command, why := launch(f, &s, in.end(), lay, &printed)
 	lay.Close()
 	if why != nil {
 		e := ending{Detail: why.Detail, Fault: why.Fault, Exit: cluster.Exit{Code: why.Code, Ended: now()}}
@@ -109,6 +116,9 @@ func supervise(f folder) int {
 	say(tell, status{Started: begun})
 	if s.Launch.Class == cluster.Flex {
 		go guard(&s)
+	}
+	if in != nil {
+		go in.feed(s.Lease)
 	}
 	_ = command.Wait() // The process state says it all.
 	e := settle(f, &s, command.ProcessState)
@@ -151,7 +161,7 @@ func finish(f folder, e ending, then func()) int {
 func now() timeline.Time { return timeline.Time(time.Now().UnixNano()) }
 
 // launch starts the program and returns once it runs, or why it does not.
-func launch(f folder, s *spec, anchor *os.File, printed *outputs) (*exec.Cmd, *report) {
+func launch(f folder, s *spec, stdin, anchor *os.File, printed *outputs) (*exec.Cmd, *report) {
 	stdout, err := printed.add(s.Launch.Stdout, s.Launch.As, s.OutputLimit)
 	if err != nil {
 		return nil, &report{Detail: fmt.Sprintf("open the output file: %v", err), Fault: true}
@@ -175,6 +185,10 @@ func launch(f folder, s *spec, anchor *os.File, printed *outputs) (*exec.Cmd, *r
 	command.Env = []string{"GOMAXPROCS=1"}
 	command.Dir = "/"
 	command.Stdout, command.Stderr = stdout, stderr
+	if stdin != nil {
+		defer stdin.Close() // Once the program reads no more, nobody shall seem to.
+		command.Stdin = stdin
+	}
 	command.ExtraFiles = []*os.File{speak, anchor}
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = command.Start()
@@ -226,6 +240,9 @@ func enter(f folder) int {
 	if err := os.Chdir(s.Launch.Dir); err != nil {
 		return refuse(report{Detail: fmt.Sprintf("working directory %q: %v", s.Launch.Dir, bare(err)), Code: 126})
 	}
+	if err := openInput(s.Launch.Stdin); err != nil {
+		return refuse(report{Detail: fmt.Sprintf("input file %q: %v", s.Launch.Stdin, bare(err)), Code: 126})
+	}
 	program, why := find(s.Launch.Args[0], s.Launch.Env)
 	if why != nil {
 		return refuse(*why)
@@ -237,6 +254,19 @@ func enter(f folder) int {
 func refuse(r report) int {
 	_ = json.NewEncoder(os.NewFile(reportFD, "report")).Encode(r)
 	return r.Code
+}
+
+// openInput makes a file the standard input; no name leaves it as it is.
+func openInput(name string) error {
+	if name == "" {
+		return nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return unix.Dup2(int(file.Fd()), 0)
 }
 
 // bare leaves out what an error says beside its cause.

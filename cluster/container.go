@@ -52,6 +52,10 @@ type Launch struct {
 	Class Class `json:"class"`
 	// Breathing is set for the class FLEX.
 	Breathing *Breathing `json:"breathing,omitempty"`
+	// Input says that the standard input comes from somebody who is connected. Stdin is the file that it is otherwise, relative to
+	// Dir; empty is none.
+	Input bool   `json:"input,omitempty"`
+	Stdin string `json:"stdin,omitempty"`
 	// Stdout and Stderr are the files that the output is appended to, absolute paths; their folders are made.
 	Stdout string `json:"stdout"`
 	Stderr string `json:"stderr"`

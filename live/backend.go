@@ -1,6 +1,10 @@
 package live
 
-import "github.com/bellows-rm/bellows/cluster"
+import (
+	"io"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
 
 // Backend carries decisions out and reports what happened. The agent of one machine is one.
 //
@@ -19,4 +23,7 @@ type Backend interface {
 	Forget(cluster.ContainerID)
 	// Readings samples every running container. It may take milliseconds per container.
 	Readings() map[cluster.ContainerID]cluster.Reading
+	// Input connects to the input of a running container whose Launch says that it has one. What goes over the connection
+	// is told in package input. The caller closes it.
+	Input(cluster.ContainerID) (io.ReadWriteCloser, error)
 }

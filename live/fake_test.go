@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"testing"
 	"time"
@@ -37,9 +38,10 @@ func (f *fake) Apply(orders []cluster.Order) {
 		f.orders <- o
 	}
 }
-func (f *fake) Events() <-chan cluster.Event                      { return f.events }
-func (f *fake) Forget(id cluster.ContainerID)                     { f.forgotten[id] = true }
-func (f *fake) Readings() map[cluster.ContainerID]cluster.Reading { return f.readings }
+func (f *fake) Input(cluster.ContainerID) (io.ReadWriteCloser, error) { return nil, io.ErrClosedPipe }
+func (f *fake) Events() <-chan cluster.Event                          { return f.events }
+func (f *fake) Forget(id cluster.ContainerID)                         { f.forgotten[id] = true }
+func (f *fake) Readings() map[cluster.ContainerID]cluster.Reading     { return f.readings }
 
 // launched says that an order to start was carried out.
 func (f *fake) launched(o cluster.Order) {

@@ -270,7 +270,7 @@ func value(p *int64) int64 {
 
 // view copies a job for people. state is the engine's view, nil if there is none.
 func (j *job) view(state *cluster.JobState) Job {
-	out := Job{ID: j.ID, Name: j.Request.Job.Name, Owner: j.Request.Job.Owner, UID: j.Request.As.UID, Submitted: instant(j.Submitted)}
+	out := Job{ID: j.ID, Name: j.Request.Job.Name, Owner: j.Request.Job.Owner, UID: j.Request.As.UID, Submitted: instant(j.Submitted), Input: j.Request.Input}
 	out.put(&j.State)
 	for i := range j.Request.Job.Stages {
 		s := &j.Request.Job.Stages[i]

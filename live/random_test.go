@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"path/filepath"
 	"sync"
@@ -86,6 +87,9 @@ func (s *session) Forget(id cluster.ContainerID) {
 	delete(s.over, id)
 }
 
+func (s *session) Input(cluster.ContainerID) (io.ReadWriteCloser, error) {
+	return nil, io.ErrClosedPipe
+}
 func (s *session) Readings() map[cluster.ContainerID]cluster.Reading { return nil }
 
 func (s *session) Apply(orders []cluster.Order) {

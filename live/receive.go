@@ -75,6 +75,7 @@ func (d *Driver) ended(e cluster.Event) {
 	if e.Outcome == cluster.Killed && r.preempts {
 		e.Outcome = cluster.Preempted
 	}
+	j.startsOnce(r, &e)
 	if e.Outcome != cluster.Lost {
 		delete(j.faults, e.Task)
 		d.close(j, r, &e)

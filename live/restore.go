@@ -119,6 +119,7 @@ func (d *Driver) match() (adopted []cluster.Event) {
 				continue
 			}
 			found[id] = true
+			j.startsOnce(r, &e)
 			d.close(j, r, &e)
 		}
 	}
@@ -126,7 +127,9 @@ func (d *Driver) match() (adopted []cluster.Event) {
 		for _, r := range j.alive() {
 			if !found[r.Container] {
 				// It was stored, but the order never arrived.
-				d.close(j, r, &cluster.Event{Outcome: cluster.Lost, Detail: "bellows ended before it was started"})
+				e := cluster.Event{Outcome: cluster.Lost, Detail: "bellows ended before it was started"}
+				j.startsOnce(r, &e)
+				d.close(j, r, &e)
 			}
 		}
 	}

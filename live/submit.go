@@ -27,6 +27,8 @@ type Submission struct {
 	// Env is the environment of the submitter, "NAME=value"; Dir the working directory, an absolute path.
 	Env []string `json:"env,omitempty"`
 	Dir string   `json:"dir"`
+	// Input says that the program reads what is sent to it (see Driver.Input). Then the job has one task, which starts once.
+	Input bool `json:"input,omitempty"`
 }
 
 // Submit checks a job and takes it in; when it returns the job is stored and survives any crash. A job that cannot be run
@@ -62,6 +64,9 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	case !filepath.IsAbs(s.Dir):
 		return store.Job{}, fault(Mistake, "job %q working directory %q: must be an absolute path", j.Name, s.Dir)
 	}
+	if err := checkInput(s); err != nil {
+		return store.Job{}, err
+	}
 	known := map[int]trace.Profile{}
 	for i, name := range s.Profiles {
 		if name == "" {
@@ -89,7 +94,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		}
 	}
 	return store.Job{
-		Request: store.Request{Job: j, Commands: s.Commands, As: s.Caller, Env: s.Env, Dir: s.Dir},
+		Request: store.Request{Job: j, Commands: s.Commands, As: s.Caller, Env: s.Env, Dir: s.Dir, Input: s.Input},
 		State:   store.JobState{Status: cluster.StatusPending.String()},
 	}, nil
 }

@@ -26,6 +26,8 @@ type Job struct {
 	ExitCode *int `json:"exit_code,omitempty"`
 	// Detail is one sentence on why the job failed; empty if it did not.
 	Detail string `json:"detail,omitempty"`
+	// Input says that its program reads what its submitter sends, and so starts once, whatever happens to it.
+	Input bool `json:"input,omitempty"`
 	// Waiting is one clause on why its next task has not started; empty if nothing waits.
 	Waiting string `json:"waiting,omitempty"`
 	// TaskCount is how many tasks it has, and SucceededCount how many of them have ended well.

@@ -203,8 +203,11 @@ func (b *backend) wait(until time.Time) []cluster.Decision {
 	}
 }
 
-func (b *backend) Events() <-chan cluster.Event                      { return b.events }
-func (b *backend) Forget(cluster.ContainerID)                        {}
+func (b *backend) Events() <-chan cluster.Event { return b.events }
+func (b *backend) Forget(cluster.ContainerID)   {}
+func (b *backend) Input(cluster.ContainerID) (io.ReadWriteCloser, error) {
+	return nil, errors.ErrUnsupported
+}
 func (b *backend) Readings() map[cluster.ContainerID]cluster.Reading { return nil }
 
 // take returns the decisions that arrived since it was last called.

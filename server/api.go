@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -192,6 +193,18 @@ func (s *Server) jobs(a *api) {
 		func(ctx context.Context, in *struct{ JobPath }) (*body[live.Explanation], error) {
 			why, err := s.driver.Explain(ctx, cluster.JobID(in.Job))
 			return &body[live.Explanation]{why}, err
+		})
+	register(a, "POST", "/v1/jobs/{job}/input", "input", "Send input to the program of a job; the connection becomes one of frames", 101,
+		func(ctx context.Context, in *struct{ JobPath }) (*upgraded, error) {
+			caller, err := peer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			sink, err := s.driver.Input(ctx, caller, cluster.JobID(in.Job))
+			if err != nil {
+				return nil, err
+			}
+			return &upgraded{func(source net.Conn) { s.relay(source, sink) }}, nil
 		})
 	register(a, "GET", "/v1/jobs/{job}/logs", "logs", "Where the output of a job is", 200,
 		func(ctx context.Context, in *struct{ JobPath }) (*body[[]live.LogFile], error) {

@@ -175,6 +175,27 @@ func (c *Client) Profiles(ctx context.Context) ([]NamedProfile, error) {
 	return call[[]NamedProfile](ctx, c, "GET", "/v1/profiles", nil, nil)
 }
 
+// Input connects to the input of a job's program, once it runs. What goes over the connection is told in package input; the
+// caller closes it.
+func (c *Client) Input(ctx context.Context, id cluster.JobID) (io.ReadWriteCloser, error) {
+	request, err := newRequest(ctx, "POST", jobAddress(id)+"/input", nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Connection", "Upgrade")
+	request.Header.Set("Upgrade", inputProtocol)
+	r, err := c.do(request)
+	if err != nil {
+		return nil, err
+	}
+	connection, ok := r.Body.(io.ReadWriteCloser)
+	if !ok {
+		r.Body.Close()
+		return nil, fmt.Errorf("send input to job %d: the daemon answered %s", id, r.Status)
+	}
+	return connection, nil
+}
+
 func jobAddress(id cluster.JobID) string { return fmt.Sprintf("/v1/jobs/%d", id) }
 
 func query(name string, on bool) url.Values {
@@ -199,6 +220,14 @@ func call[Out any](ctx context.Context, c *Client, method, path string, q url.Va
 
 // send asks at an escaped path; it returns an answer that is not an error; the caller closes its body.
 func (c *Client) send(ctx context.Context, method, path string, q url.Values, in any) (*http.Response, error) {
+	request, err := newRequest(ctx, method, path, q, in)
+	if err != nil {
+		return nil, err
+	}
+	return c.do(request)
+}
+
+func newRequest(ctx context.Context, method, path string, q url.Values, in any) (*http.Request, error) {
 	var content io.Reader
 	if in != nil {
 		text, err := json.Marshal(in)
@@ -214,6 +243,10 @@ func (c *Client) send(ctx context.Context, method, path string, q url.Values, in
 	if in != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
+	return request, nil
+}
+
+func (c *Client) do(request *http.Request) (*http.Response, error) {
 	r, err := c.http.Do(request)
 	if err != nil {
 		return nil, c.failed(err, "ask the daemon")

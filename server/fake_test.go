@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -25,6 +26,7 @@ type fake struct {
 	shutdown  *bool
 	jobs      map[cluster.JobID]live.Job
 	logs      []live.LogFile
+	input     io.ReadWriteCloser
 	err       error
 	ended     chan struct{} // closed when task 1.0.0 has ended
 	done      chan struct{}
@@ -102,6 +104,10 @@ func (f *fake) WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (liv
 
 func (f *fake) Explain(_ context.Context, id cluster.JobID) (live.Explanation, error) {
 	return live.Explanation{Job: f.jobs[id], Why: "It waits."}, f.err
+}
+
+func (f *fake) Input(context.Context, cluster.Credentials, cluster.JobID) (io.ReadWriteCloser, error) {
+	return f.input, f.err
 }
 
 func (f *fake) Logs(context.Context, cluster.JobID) ([]live.LogFile, error) { return f.logs, f.err }

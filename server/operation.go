@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"os"
 	"reflect"
@@ -45,8 +46,11 @@ func newAPI(title, version, description string) *api {
 // streamed is an answer that is sent as it is written.
 type streamed struct{ Body func(io.Writer) }
 
+// upgraded is an answer after which the connection belongs to Body, which closes it.
+type upgraded struct{ Body func(net.Conn) }
+
 // register adds one operation. The fields of In are the parameters, tagged path or query, and Body if the request has a
-// JSON body. Out has a field Body, which is written as JSON, or is streamed, or is empty. What goes wrong is answered as an
+// JSON body. Out has a field Body, which is written as JSON, or is streamed, or takes the connection over, or is empty. What goes wrong is answered as an
 // Error.
 func register[In, Out any](a *api, method, path, id, summary string, status int, do func(context.Context, *In) (*Out, error)) {
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
@@ -203,6 +207,10 @@ func writeBody(w http.ResponseWriter, status int, body any) {
 		write(w)
 		return
 	}
+	if take, ok := body.(func(net.Conn)); ok {
+		switchOver(w, take)
+		return
+	}
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false) // no browser reads it, but people do
@@ -213,6 +221,19 @@ func writeBody(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(text.Bytes())
+}
+
+// switchOver hands the connection of a request over, from which nothing but the request may have been read.
+func switchOver(w http.ResponseWriter, take func(net.Conn)) {
+	w.Header().Set("Connection", "Upgrade")
+	w.Header().Set("Upgrade", inputProtocol)
+	w.WriteHeader(http.StatusSwitchingProtocols)
+	c, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return // It broke: there is nobody to tell.
+	}
+	_ = c.SetDeadline(time.Time{})
+	take(c)
 }
 
 func writeError(w http.ResponseWriter, e *Error) { writeBody(w, statusOf[e.Code], e) }
@@ -228,9 +249,11 @@ func (a *api) describe(method, path string, status int, in, out reflect.Type, o 
 	}
 	done := openapi3.NewResponse().WithDescription(http.StatusText(status))
 	if body, ok := out.FieldByName("Body"); ok {
-		if out == reflect.TypeFor[streamed]() {
+		switch out {
+		case reflect.TypeFor[upgraded]():
+		case reflect.TypeFor[streamed]():
 			done.WithContent(openapi3.Content{"application/octet-stream": openapi3.NewMediaType()})
-		} else {
+		default:
 			done.WithJSONSchemaRef(a.schemas.of(body.Type))
 		}
 	}

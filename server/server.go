@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -27,6 +28,7 @@ type Driver interface {
 	Wait(ctx context.Context, id cluster.JobID) (live.Job, error)
 	WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (live.Task, error)
 	Explain(ctx context.Context, id cluster.JobID) (live.Explanation, error)
+	Input(ctx context.Context, by cluster.Credentials, id cluster.JobID) (io.ReadWriteCloser, error)
 	Logs(ctx context.Context, id cluster.JobID) ([]live.LogFile, error)
 	Status(ctx context.Context) (live.Status, error)
 	Prune(ctx context.Context, keep live.Retention, dry bool) (live.Pruned, error)
@@ -40,11 +42,15 @@ type Server struct {
 	profiles Profiles
 	daemon   Daemon
 	http     *http.Server
+	// leaving ends when the server is shut down: who sends input then comes again, to the next daemon.
+	leaving context.Context
+	leave   context.CancelFunc
 }
 
 // New returns a server. It does not listen yet: see Serve.
 func New(d Driver, p Profiles, about Daemon, log *slog.Logger) *Server {
 	s := &Server{driver: d, profiles: p, daemon: about}
+	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.http = &http.Server{
 		Handler:           s.handler(),
 		ConnContext:       withPeer,
@@ -64,6 +70,7 @@ func (s *Server) Serve(l net.Listener) error {
 
 // Shutdown stops answering. Requests under way have until ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error {
+	s.leave()
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		_ = s.http.Close()

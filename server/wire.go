@@ -53,6 +53,7 @@ type Submission struct {
 	Stages      []StageSpec `json:"stages"`
 	Env         []string    `json:"env,omitempty" doc:"the environment of the programs, NAME=VALUE"`
 	Dir         string      `json:"dir" doc:"the working directory, an absolute path"`
+	Input       bool        `json:"input,omitempty" doc:"its program reads what is sent to /v1/jobs/{job}/input; it has one task, which starts once"`
 }
 
 // StageSpec is a stage to run: the same command, Tasks times.
@@ -74,6 +75,7 @@ type StageSpec struct {
 	Args       []string            `json:"args" doc:"program and arguments; {memory} and other placeholders are filled when a task starts"`
 	Env        map[string]string   `json:"env,omitempty" doc:"added to the environment"`
 	Dir        string              `json:"dir,omitempty" doc:"working directory, relative to that of the job"`
+	Stdin      string              `json:"stdin,omitempty" doc:"file that the program reads, relative to the working directory; none if empty"`
 }
 
 // SubmissionOf describes a job to run, with the environment and working directory of whoever submits it.
@@ -91,7 +93,8 @@ func SubmissionOf(j *trace.Job, env []string, dir string) Submission {
 			to.Elasticity = &from.Elasticity
 		}
 		if i < len(j.Commands) {
-			to.Args, to.Env, to.Dir = j.Commands[i].Args, j.Commands[i].Env, j.Commands[i].Dir
+			c := &j.Commands[i]
+			to.Args, to.Env, to.Dir, to.Stdin = c.Args, c.Env, c.Dir, c.Stdin
 		}
 		if i < len(j.Profiles) {
 			to.Profile = j.Profiles[i]
@@ -103,7 +106,7 @@ func SubmissionOf(j *trace.Job, env []string, dir string) Submission {
 
 // live returns s as the driver takes it.
 func (s *Submission) live(caller cluster.Credentials) (live.Submission, error) {
-	out := live.Submission{Caller: caller, Env: s.Env, Dir: s.Dir, Profiles: make([]string, len(s.Stages))}
+	out := live.Submission{Caller: caller, Env: s.Env, Dir: s.Dir, Input: s.Input, Profiles: make([]string, len(s.Stages))}
 	out.Job = cluster.Job{Name: s.Name, Queue: s.Queue, Weight: s.Weight, MaxAttempts: s.MaxAttempts}
 	if err := out.Job.Class.UnmarshalText([]byte(s.Class)); err != nil {
 		return out, Errorf(Invalid, "job %q %v", s.Name, err)
@@ -120,7 +123,7 @@ func (s *Submission) live(caller cluster.Credentials) (live.Submission, error) {
 			to.Elasticity = *from.Elasticity
 		}
 		out.Job.Stages = append(out.Job.Stages, to)
-		out.Commands = append(out.Commands, trace.Command{Args: from.Args, Env: from.Env, Dir: from.Dir})
+		out.Commands = append(out.Commands, trace.Command{Args: from.Args, Env: from.Env, Dir: from.Dir, Stdin: from.Stdin})
 		out.Profiles[i] = from.Profile
 	}
 	return out, nil

@@ -38,6 +38,8 @@ type Request struct {
 	As       cluster.Credentials `json:"as"`
 	Env      []string            `json:"env,omitempty"`
 	Dir      string              `json:"dir"`
+	// Input says that the program reads what its submitter sends. What was read once is gone, so it never starts twice.
+	Input bool `json:"input,omitempty"`
 }
 
 // JobState is how far a job has come.

@@ -18,7 +18,7 @@ import (
 // that is unknown or cannot be filled with this grant.
 func FillCommand(c Command, grant resource.Vector, j *cluster.Job, task cluster.TaskID) (Command, error) {
 	f := filler{grant: grant, job: j, task: task}
-	filled := Command{Args: make([]string, len(c.Args)), Dir: f.fill("dir", c.Dir)}
+	filled := Command{Args: make([]string, len(c.Args)), Dir: f.fill("dir", c.Dir), Stdin: f.fill("stdin", c.Stdin)}
 	for i, arg := range c.Args {
 		filled.Args[i] = f.fill("command", arg)
 	}
@@ -40,7 +40,7 @@ func CheckCommand(c Command, j *cluster.Job, stage int) error {
 	if len(c.Args) == 0 || c.Args[0] == "" {
 		return errors.New("command: must begin with the name of a program")
 	}
-	for _, text := range slices.Concat(c.Args, []string{c.Dir}, slices.Sorted(maps.Values(c.Env))) {
+	for _, text := range slices.Concat(c.Args, []string{c.Dir, c.Stdin}, slices.Sorted(maps.Values(c.Env))) {
 		if strings.ContainsRune(text, 0) {
 			return fmt.Errorf("command %s: must not hold a zero byte", clipLine(text))
 		}

@@ -71,6 +71,8 @@ type Command struct {
 	Args []string          `json:"args" yaml:"args"`
 	Env  map[string]string `json:"env,omitempty" yaml:"env,omitempty"` // added to the submitter's environment
 	Dir  string            `json:"dir,omitempty" yaml:"dir,omitempty"` // working directory; empty is the submitter's
+	// Stdin is the file that the command reads, relative to the working directory; empty is none.
+	Stdin string `json:"stdin,omitempty" yaml:"-"`
 	// Runtime is JVM if java is to be told about its memory before the job is submitted: see WithHeap. Empty is none.
 	Runtime string `json:"runtime,omitempty" yaml:"runtime,omitempty"`
 }

@@ -61,6 +61,9 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 	if e.Job.Detail != "" && e.Job.Detail != e.Why {
 		say(e.Job.Detail)
 	}
+	if e.Job.Input {
+		say("It reads the input of the command that submitted it, so it starts once, whatever happens to it.")
+	}
 	if e.EarliestStart.After(now) {
 		say("There should be room for its next task " + when(e.EarliestStart, now) + " at the earliest.")
 	}

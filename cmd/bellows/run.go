@@ -29,8 +29,13 @@ in its arguments becomes what it was granted; {memory*0.8} and {memory-64MiB}
 work as well, and {memory:bytes}, {memory:M} and so on choose the unit.
 
 Without -d the output of the command is shown, and its exit code is that of
-bellows; 128 + n if signal n ended it. Ctrl-C kills the job. The command reads
-no input.
+bellows; 128 + n if signal n ended it. Ctrl-C kills the job.
+
+The command reads what bellows reads on its standard input: a file, a pipe or a
+terminal. What was read is gone, so the job starts once, even if the machine is
+to blame for its end. Where that must not be, or where a loop of a shell reads
+the same input, add --stdin /dev/null. With -d, or --max-attempts, it reads no
+input but that of --stdin.
 
 Less than the ideal memory is possible from --min-memory on. What it costs is
 known from --profile, or believed to be --penalty.
@@ -52,6 +57,7 @@ const runExample = `  bellows run --memory 1GiB -- python3 train.py
   bellows run --class flex --memory 256MiB --max-memory 8GiB -- ./train
   bellows run --class flex --memory 256MiB --max-memory 8GiB --runtime jvm \
       -- java -jar train.jar
+  zcat log.gz | bellows run --memory 1GiB -- sort -S {memory*0.8} > sorted
   bellows run --profile sort-big -d -- sort -S {memory*0.8} big.txt`
 
 // runOptions are the flags of run.
@@ -68,6 +74,7 @@ type runOptions struct {
 	penalty     string
 	name, queue string
 	class       string
+	stdin       string
 	maxAttempts int
 	detach      bool
 	asJSON      bool
@@ -107,6 +114,7 @@ func runCommand() *cobra.Command {
 	f.Var(choiceValue{&o.runtime, []string{trace.JVM}}, "runtime",
 		fmt.Sprintf("what runs in a flex container; jvm: java gets -Xmx of %v of --max-memory, or of what the machine has if that is less, unless the command says how large its heap is", trace.HeapShare))
 	f.Var(countValue{&o.maxAttempts, 1, 1000}, "max-attempts", "how often to try before the job has failed")
+	f.StringVar(&o.stdin, "stdin", "", "`file` that the command reads, instead of what bellows reads")
 	f.BoolVarP(&o.detach, "detach", "d", false, "print the job's id and leave it alone")
 	f.BoolVar(&o.asJSON, "json", false, "with -d: print JSON")
 	o.place.flags(cmd, false)
@@ -133,8 +141,14 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	if err := fitMachine(ctx, client, job, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
+	in, err := o.input(cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	submission := server.SubmissionOf(job, os.Environ(), dir)
+	submission.Input = in != nil
 	// An interrupt must not leave a job behind of which nobody knows the id.
-	id, err := client.Submit(context.WithoutCancel(ctx), server.SubmissionOf(job, os.Environ(), dir))
+	id, err := client.Submit(context.WithoutCancel(ctx), submission)
 	if err != nil {
 		return err
 	}
@@ -145,7 +159,7 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), id)
 		return err
 	}
-	a := attached{client: client, id: id, attempts: o.maxAttempts, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr()}
+	a := attached{client: client, id: id, attempts: o.maxAttempts, in: in, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr()}
 	return a.follow(ctx)
 }
 
@@ -163,7 +177,10 @@ func (o *runOptions) job(args []string, dir string) (*trace.Job, error) {
 	if err := findProgram(args[0], dir); err != nil {
 		return nil, err
 	}
-	command := trace.Command{Args: args, Runtime: o.runtime}
+	if err := checkStdin(o.stdin, dir); err != nil {
+		return nil, err
+	}
+	command := trace.Command{Args: args, Stdin: o.stdin, Runtime: o.runtime}
 	if err := command.CheckRuntime(); err != nil {
 		return nil, usage(err)
 	}
@@ -234,6 +251,7 @@ type attached struct {
 	client   *server.Client
 	id       cluster.JobID
 	attempts int
+	in       io.Reader // nil for none
 	out, err io.Writer
 }
 
@@ -267,6 +285,9 @@ func (a *attached) follow(ctx context.Context) error {
 		_ = a.kill(all)
 	}()
 	go a.sayWhyItWaits(all)
+	if a.in != nil {
+		go a.feed(all, a.in)
+	}
 	job, err := a.wait(all)
 	close(ended)
 	if err != nil {

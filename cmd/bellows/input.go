@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/input"
+	"github.com/bellows-rm/bellows/server"
+)
+
+// input returns what an attached command shall read; nil if there is nothing. The input of one that may run again would be gone.
+func (o *runOptions) input(from io.Reader) (io.Reader, error) {
+	if o.detach || o.stdin != "" {
+		return nil, nil
+	}
+	file, ok := from.(*os.File)
+	if !ok {
+		return nil, nil
+	}
+	reader, waiting := readable(file)
+	if reader != nil && o.maxAttempts > 1 {
+		if waiting {
+			return nil, usagef("max-attempts %d: must be 1 for a command that reads input, which is gone once it was read: name a file by --stdin, or add </dev/null", o.maxAttempts)
+		}
+		return nil, nil
+	}
+	return reader, nil
+}
+
+// readable returns what there may be to read in a file; nil for the null device, an empty file and none. Waiting says that there is
+// something now.
+func readable(file *os.File) (r io.Reader, waiting bool) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, false
+	}
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		at, err := file.Seek(0, io.SeekCurrent)
+		if err != nil || at >= info.Size() {
+			return nil, false
+		}
+		return file, true
+	case isTerminal(file):
+		return terminal{file}, false
+	case mode&fs.ModeCharDevice != 0:
+		if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(info, null) {
+			return nil, false
+		}
+		return file, true
+	case mode.IsDir():
+		return nil, false
+	}
+	poll := []unix.PollFd{{Fd: int32(file.Fd()), Events: unix.POLLIN}}
+	_, err = unix.Poll(poll, 0)
+	return file, err == nil && poll[0].Revents&unix.POLLIN != 0
+}
+
+// terminal is a terminal that is read while this process is in the foreground. A job that a shell has put into the background shall
+// go on there, rather than stop because of what it does not read.
+type terminal struct{ file *os.File }
+
+func (t terminal) Read(p []byte) (int, error) {
+	signal.Ignore(syscall.SIGTTIN) // Reading in the background then fails.
+	for {
+		n, err := t.file.Read(p)
+		if n > 0 || !errors.Is(err, syscall.EIO) {
+			return n, err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// checkStdin returns an error if the file that a command shall read cannot be read. One whose name has placeholders is not known yet.
+func checkStdin(name, dir string) error {
+	if name == "" || strings.Contains(name, "{") {
+		return nil
+	}
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, name)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return usagef("stdin %q: %w", name, errors.Unwrap(err))
+	}
+	return file.Close()
+}
+
+// feed sends input to the job until it is over or ctx ends. A daemon that goes away is waited for.
+func (a *attached) feed(ctx context.Context, from io.Reader) {
+	source := input.NewSource(from)
+	defer source.Stop()
+	for {
+		c, err := a.client.Input(ctx, a.id)
+		if err == nil {
+			stop := context.AfterFunc(ctx, func() { c.Close() })
+			err = source.Send(c)
+			stop()
+		}
+		switch code := server.CodeOf(err); {
+		case ctx.Err() != nil, code == server.Invalid, code == server.NotFound:
+			return // The job has ended.
+		case err == nil:
+			if err := source.Err(); err != nil {
+				fmt.Fprintf(a.err, "bellows: job %d: its input ends here: %v\n", a.id, err)
+			}
+			return
+		case input.Foreign(err), code != "" && code != server.Unavailable:
+			fmt.Fprintf(a.err, "bellows: job %d: its input ends within %v: %v\n", a.id, time.Minute, err)
+			return
+		}
+		if !wait(ctx, time.Second/5) {
+			return
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package live
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// checkInput refuses input where nobody could tell which program it is for, or which run of it.
+func checkInput(s *Submission) error {
+	switch {
+	case !s.Input:
+		return nil
+	case len(s.Job.Stages) != 1 || s.Job.Stages[0].Tasks != 1:
+		return fault(Mistake, "job %q input: must be that of a job of one task", s.Job.Name)
+	case s.Job.MaxAttempts > 1:
+		return fault(Mistake, "job %q max attempts %d: must be 1 for a program that reads input, which is gone once it was read", s.Job.Name, s.Job.MaxAttempts)
+	case len(s.Commands) > 0 && s.Commands[0].Stdin != "":
+		return fault(Mistake, "job %q input: must be sent or come from file %q, but not both", s.Job.Name, s.Commands[0].Stdin)
+	}
+	return nil
+}
+
+// Input connects to the input of the program of a job, once it runs. What goes over the connection is told in package input; the
+// caller closes it. A job that takes no input, or no more, is a Mistake.
+func (d *Driver) Input(ctx context.Context, by cluster.Credentials, id cluster.JobID) (io.ReadWriteCloser, error) {
+	task := cluster.TaskID{Job: id}
+	var container cluster.ContainerID
+	// Until the end of a container is known here, it may be gone and yet seem to run.
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		if err := d.mayFeed(ctx, by, id); err != nil {
+			return nil, err
+		}
+		t, err := d.WaitTask(ctx, task, false)
+		if err != nil {
+			return nil, err
+		}
+		if t.State == "ended" {
+			return nil, fault(Mistake, "job %d: takes no more input, because its program has ended", id)
+		}
+		container = cluster.ContainerID{Task: task, Run: t.Run}
+		c, err := d.backend.Input(container)
+		if err == nil || time.Now().After(deadline) {
+			return c, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// mayFeed tells whether a user may send input to a job.
+func (d *Driver) mayFeed(ctx context.Context, by cluster.Credentials, id cluster.JobID) error {
+	if err := d.awaitInventory(ctx); err != nil {
+		return err
+	}
+	var err error
+	if e := d.do(ctx, func() {
+		if j, ok := d.jobs[id]; ok {
+			if err = d.mayTouch(by, &j.Job); err == nil && !j.Request.Input {
+				err = fault(Mistake, "job %d: was submitted without input", id)
+			}
+		}
+	}); e != nil {
+		return e
+	}
+	return err // One that is not here has ended, or never was: whoever waits for its task is told.
+}
+
+// startsOnce makes the end of a run final that would be followed by another, if the job has input: that is gone.
+func (j *job) startsOnce(r *run, e *cluster.Event) {
+	if !j.Request.Input || r.Started == 0 || e.Outcome != cluster.Lost && e.Outcome != cluster.Preempted {
+		return
+	}
+	why := e.Detail
+	if e.Outcome == cluster.Preempted {
+		why = "it was ended to give its room to others"
+	}
+	e.Outcome, e.Detail = cluster.Failed, why+"; it does not start again, because its input was read once and is gone"
+}
