@@ -308,5 +308,5 @@ func (a *Agent) forgetRunning(id cluster.ContainerID) {
 }
 
 func (a *Agent) failed(id cluster.ContainerID, decision cluster.DecisionID, err error) {
-	a.events.put(cluster.Event{Kind: cluster.DecisionFailed, Task: id.Task, Run: id.Run, Decision: decision, Detail: err.Error()})
+	a.events.put(cluster.Event{Kind: cluster.DecisionFailed, Task: id.Task, Run: id.Run, Decision: decision, Detail: err.Error(), Short: isShortage(err)})
 }

@@ -558,8 +558,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	late := b.order("true")
 	b.Apply([]cluster.Order{late})
-	if e := b.next(cluster.DecisionFailed); !strings.Contains(e.Detail, "no space left on device") {
-		t.Errorf("failed with %s", e.Detail)
+	if e := b.next(cluster.DecisionFailed); !strings.Contains(e.Detail, "no space left on device") || !e.Short {
+		t.Errorf("failed with %+v", e)
 	}
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)

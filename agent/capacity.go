@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -49,6 +50,27 @@ func capacity(memory, cpu, total, cores resource.Amount) (resource.Vector, error
 		cpu = cores
 	}
 	return resource.Of(cpu, memory), nil
+}
+
+// mostThreads is how many threads a container may have, its processes counted by theirs: an eighth of what the machine can have
+// at once, so that one which forks without end leaves others, and the supervisors, what they need. With the usual 32,768 that
+// is 4,096. It is never less than 512, which a small program that keeps a thread per client needs.
+func mostThreads() int64 {
+	const share, least, usual = 8, 512, 32_768
+	most := int64(math.MaxInt64)
+	for _, file := range []string{"/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil {
+			most = min(most, n)
+		}
+	}
+	if most == math.MaxInt64 {
+		most = usual
+	}
+	return max(least, most/share)
 }
 
 func usableCPUs() (resource.Amount, error) {

@@ -53,6 +53,8 @@ type ending struct {
 	Detail string `json:"detail,omitempty"`
 	// Fault says that the machine, not the program, is to blame: nothing ran.
 	Fault bool `json:"fault,omitempty"`
+	// Short says that it was for want of something that the machine may have again.
+	Short bool `json:"short,omitempty"`
 }
 
 // folder is the folder of one container.

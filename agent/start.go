@@ -41,7 +41,7 @@ func (a *Agent) start(c *container, o cluster.Order) {
 		var e ending
 		if err := c.dir.get("exit.json", &e); err == nil && e.Fault {
 			a.discard(c)
-			a.failed(c.id, o.ID, errors.New(e.Detail))
+			a.failed(c.id, o.ID, e.fault())
 			return
 		}
 	}
@@ -110,8 +110,11 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, *exec.Cmd, error) 
 		return status{}, nil, fmt.Errorf("start the supervisor: %w", err)
 	}
 	var s status
-	if err := json.NewDecoder(listen).Decode(&s); err != nil {
+	if err := json.NewDecoder(listen).Decode(&s); err != nil || s.Failed != "" {
 		_ = supervisor.Wait()
+		if s.Failed != "" {
+			return status{}, nil, fmt.Errorf("start the supervisor: %w", ending{Detail: s.Failed, Short: s.Short}.fault())
+		}
 		text, _ := os.ReadFile(c.dir.path("supervisor.log"))
 		if errors.Is(err, io.EOF) {
 			err = errors.New("it ended without a word")
@@ -152,6 +155,11 @@ func (a *Agent) limit(ctx context.Context, g *cgroup.Group, grant resource.Vecto
 		}
 	} else if err != nil {
 		return err
+	}
+	if _, ok := g.Has(cgroup.PIDs); ok {
+		if err := g.Apply(ctx, cgroup.Limits{PIDsMax: cgroup.At(mostThreads())}); err != nil {
+			return err
+		}
 	}
 	if _, ok := g.Has(cgroup.CPU); ok && grant[resource.CPU] > 0 {
 		return g.Apply(ctx, cgroup.Limits{CPUMillicores: cgroup.At(int64(grant[resource.CPU]))})

@@ -57,6 +57,10 @@ type status struct {
 	Started timeline.Time `json:"started_ns,omitempty"`
 	// Ended says that the program never ran and exit.json says why.
 	Ended bool `json:"ended,omitempty"`
+	// Failed is why the supervisor cannot do its work: then nothing ran, and there is no exit.json. Short says that it was for
+	// want of something that the machine may have again.
+	Failed string `json:"failed,omitempty"`
+	Short  bool   `json:"short,omitempty"`
 }
 
 // report is what the first stage tells the supervisor.
@@ -64,6 +68,13 @@ type report struct {
 	Detail string `json:"detail"`
 	Code   int    `json:"code"`
 	Fault  bool   `json:"fault,omitempty"`
+	Short  bool   `json:"short,omitempty"`
+}
+
+// faulty is a report that the machine, not the program, is to blame.
+func faulty(format string, operands ...any) *report {
+	err := fmt.Errorf(format, operands...)
+	return &report{Detail: err.Error(), Code: 126, Fault: true, Short: isShortage(err)}
 }
 
 func supervise(f folder) int {
@@ -74,15 +85,16 @@ func supervise(f folder) int {
 	lock := os.NewFile(lockFD, "lock")
 	// Held to the end: a file that nobody refers to any more is closed by the garbage collector, and the lock with it.
 	defer lock.Close()
+	tell := os.NewFile(statusFD, "status")
 	if _, err := lock.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0); err != nil {
-		return fail("write the pid: %v", err)
+		return fail(tell, fmt.Errorf("write the pid: %w", err))
 	}
 	var s spec
 	if err := f.get("spec.json", &s); err != nil {
-		return fail("%v", err)
+		return fail(tell, err)
 	}
 	if err := f.setAside(); err != nil {
-		return fail("set space aside in %s: %v", f, err)
+		return fail(tell, fmt.Errorf("set space aside in %s: %w", f, err))
 	}
 	for _, file := range s.SupervisorJoin {
 		// Where the supervisor runs matters little: outside it only is not accounted as ours.
@@ -91,16 +103,15 @@ func supervise(f folder) int {
 			door.Close()
 		}
 	}
-	tell := os.NewFile(statusFD, "status")
 	anchor, lay, err := os.Pipe()
 	if err != nil {
-		return fail("make a pipe: %v", err)
+		return fail(tell, fmt.Errorf("make a pipe: %w", err))
 	}
 	defer anchor.Close() // with it the anchor goes
 	var in *mouth
 	if s.Launch.Input {
 		if in, err = openMouth(f); err != nil {
-			return fail("listen for input: %v", err)
+			return fail(tell, fmt.Errorf("listen for input: %w", err))
 		}
 		defer in.close()
 	}
@@ -108,7 +119,7 @@ func supervise(f folder) int {
 	command, why := launch(f, &s, in.end(), lay, &printed)
 	lay.Close()
 	if why != nil {
-		e := ending{Detail: why.Detail, Fault: why.Fault, Exit: cluster.Exit{Code: why.Code, Ended: now()}}
+		e := ending{Detail: why.Detail, Fault: why.Fault, Short: why.Short, Exit: cluster.Exit{Code: why.Code, Ended: now()}}
 		return finish(f, e, func() { say(tell, status{Ended: true}) })
 	}
 	begun := now()
@@ -127,9 +138,10 @@ func supervise(f folder) int {
 	return finish(f, e, nil)
 }
 
-// fail writes to the supervisor's log; the agent finds no record and reports what the log says.
-func fail(format string, operands ...any) int {
-	fmt.Fprintf(os.Stderr, format+"\n", operands...)
+// fail ends the supervisor before it has started anything, and says why.
+func fail(tell *os.File, err error) int {
+	fmt.Fprintln(os.Stderr, err)
+	say(tell, status{Failed: err.Error(), Short: isShortage(err)})
 	return 1
 }
 
@@ -164,21 +176,21 @@ func now() timeline.Time { return timeline.Time(time.Now().UnixNano()) }
 func launch(f folder, s *spec, stdin, anchor *os.File, printed *outputs) (*exec.Cmd, *report) {
 	stdout, err := printed.add(s.Launch.Stdout, s.Launch.As, s.OutputLimit)
 	if err != nil {
-		return nil, &report{Detail: fmt.Sprintf("open the output file: %v", err), Fault: true}
+		return nil, faulty("open the output file: %w", err)
 	}
 	defer stdout.Close()
 	stderr, err := printed.add(s.Launch.Stderr, s.Launch.As, s.OutputLimit)
 	if err != nil {
-		return nil, &report{Detail: fmt.Sprintf("open the error file: %v", err), Fault: true}
+		return nil, faulty("open the error file: %w", err)
 	}
 	defer stderr.Close()
 	self, err := os.Executable()
 	if err != nil {
-		return nil, &report{Detail: err.Error(), Fault: true}
+		return nil, faulty("start: %w", err)
 	}
 	listen, speak, err := os.Pipe()
 	if err != nil {
-		return nil, &report{Detail: err.Error(), Fault: true}
+		return nil, faulty("start: %w", err)
 	}
 	defer listen.Close()
 	command := exec.Command(self, SuperviseCommand, "enter", string(f))
@@ -194,7 +206,7 @@ func launch(f folder, s *spec, stdin, anchor *os.File, printed *outputs) (*exec.
 	err = command.Start()
 	speak.Close()
 	if err != nil {
-		return nil, &report{Detail: fmt.Sprintf("start: %v", err), Fault: true}
+		return nil, faulty("start: %w", err)
 	}
 	printed.begin()
 	text, _ := io.ReadAll(listen)
@@ -217,25 +229,25 @@ func enter(f folder) int {
 	unix.CloseOnExec(anchorFD)
 	var s spec
 	if err := f.get("spec.json", &s); err != nil {
-		return refuse(report{Detail: err.Error(), Code: 126, Fault: true})
+		return refuse(*faulty("%w", err))
 	}
 	var doors []*os.File
 	for _, path := range s.Join {
 		door, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
-			return refuse(report{Detail: fmt.Sprintf("enter the control group: %v", err), Code: 126, Fault: true})
+			return refuse(*faulty("enter the control group: %w", err))
 		}
 		doors = append(doors, door)
 	}
 	unix.Umask(0o022)
 	for _, door := range doors {
 		if _, err := door.WriteString("0"); err != nil {
-			return refuse(report{Detail: fmt.Sprintf("enter the control group: write to %s: %v", door.Name(), err), Code: 126, Fault: true})
+			return refuse(*faulty("enter the control group: write to %s: %w", door.Name(), err))
 		}
 	}
 	_ = layAnchor(os.NewFile(anchorFD, "anchor")) // The program can do without; one that swaps much is then in some danger.
 	if err := become(s.Launch.As); err != nil {
-		return refuse(report{Detail: err.Error(), Code: 126, Fault: true})
+		return refuse(*faulty("%w", err))
 	}
 	if err := os.Chdir(s.Launch.Dir); err != nil {
 		return refuse(report{Detail: fmt.Sprintf("working directory %q: %v", s.Launch.Dir, bare(err)), Code: 126})
@@ -248,6 +260,9 @@ func enter(f folder) int {
 		return refuse(*why)
 	}
 	err := unix.Exec(program, s.Launch.Args, s.Launch.Env)
+	if isShortage(err) && !errors.Is(err, unix.ENOMEM) { // That may be for the little memory of the container.
+		return refuse(*faulty("program %q cannot be executed: %w", program, err))
+	}
 	return refuse(report{Detail: fmt.Sprintf("program %q cannot be executed: %v", program, err), Code: 126})
 }
 

@@ -24,11 +24,13 @@ const (
 	Synced                              // the inventory is complete; nothing is decided before
 	Woken                               // the time a Wake decision asked for has come
 	NodeMemory                          // Node, Held: what its containers may hold has changed
+	NodePaused                          // Node can start nothing for now, for Detail; what runs there goes on
+	NodeResumed                         // Node may be able to start something again
 )
 
 var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "job-cancelled", "heartbeat", "decision-done",
 	"decision-failed", "task-ended", "task-adopted", "synced", "woken",
-	"node-memory"}
+	"node-memory", "node-paused", "node-resumed"}
 
 func (k EventKind) String() string {
 	if int(k) < len(eventNames) {
@@ -96,8 +98,9 @@ type Event struct {
 	Launched timeline.Time   `json:"launched_ns,omitempty"` // TaskAdopted: when it began to run
 	Held     resource.Amount `json:"held_bytes,omitempty"`  // NodeMemory: the sum of the limits of its containers, bytes
 	Detail   string          `json:"detail,omitempty"`
-	Run      int             `json:"run,omitempty"`  // which run of Task, on substrates with containers; see ContainerID
-	Exit     *Exit           `json:"exit,omitempty"` // TaskEnded, on substrates with containers
+	Short    bool            `json:"short,omitempty"` // DecisionFailed: the machine was short of something of its own
+	Run      int             `json:"run,omitempty"`   // which run of Task, on substrates with containers; see ContainerID
+	Exit     *Exit           `json:"exit,omitempty"`  // TaskEnded, on substrates with containers
 	NewNode  *Node           `json:"new_node,omitempty"`
 	NewJob   *Job            `json:"new_job,omitempty"`
 }

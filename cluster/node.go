@@ -20,9 +20,12 @@ type NodeState struct {
 	Node
 	Gone bool // left the cluster; it holds nothing any more
 
-	// Free is what may be granted: Capacity less the grants of Tasks, or nothing if there are as many tasks as the node may
-	// hold. Invariant: no component is negative.
+	// Free is what may be granted: Capacity less the grants of Tasks, or nothing while the node is paused, or if there are as
+	// many tasks as the node may hold. Invariant: no component is negative.
 	Free resource.Vector
+	// Paused says that the node can start nothing for now. What runs there goes on. Doubtful says that it was paused, and
+	// nothing has started there since.
+	Paused, Doubtful bool
 	// Tasks are booked or running here, in no particular order.
 	Tasks []*TaskState
 	// ElasticDisk is the disk bandwidth (bytes per second) that under-sized tasks here were started with.
@@ -46,7 +49,7 @@ type NodeState struct {
 
 	booked   resource.Amount // memory granted to tasks that do not run yet, bytes
 	most     int             // tasks that it may hold; 0 is any number
-	withheld resource.Vector // what is not granted, while it holds the most
+	withheld resource.Vector // what is not granted, while it may not be
 	unfiled  bool            // the snapshot's indexes do not know its newest version
 }
 
@@ -59,7 +62,7 @@ func (n *NodeState) Full() bool { return n.most > 0 && len(n.Tasks) >= n.most }
 // setUnused records what is not granted, once n.Tasks are those that hold the rest.
 func (n *NodeState) setUnused(unused resource.Vector) {
 	n.Free, n.withheld = unused, resource.Vector{}
-	if n.Full() {
+	if n.Paused || n.Full() {
 		n.Free, n.withheld = resource.Vector{}, unused
 	}
 }
@@ -68,7 +71,7 @@ func (n *NodeState) setUnused(unused resource.Vector) {
 // they are more, and less the grants of what is booked. What is booked may wait until others have given memory back, so that
 // Held does not count it; between that and its launch it can count twice. Never negative, nor more than is free.
 func (n *NodeState) Available() resource.Amount {
-	if n.Full() {
+	if n.Paused || n.Full() {
 		return 0
 	}
 	granted := n.Capacity[resource.Memory] - n.Free[resource.Memory] - n.booked

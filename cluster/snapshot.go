@@ -191,6 +191,8 @@ func (s *Snapshot) Apply(now timeline.Time, e *Event) error {
 		s.Changes.Woken = true
 	case NodeMemory:
 		return s.hold(e.Node, e.Held)
+	case NodePaused, NodeResumed:
+		return s.pause(e.Node, e.Kind == NodePaused)
 	default:
 		return fmt.Errorf("event %s: unknown", e.Kind)
 	}
@@ -261,6 +263,25 @@ func (s *Snapshot) hold(id NodeID, held resource.Amount) error {
 		s.touch(n)
 	case held > heldBefore || n.Available() < before:
 		s.reindex(n)
+	}
+	return nil
+}
+
+// pause has a node withhold what it has free, or give it again.
+func (s *Snapshot) pause(id NodeID, paused bool) error {
+	n, err := s.node(id)
+	if err != nil {
+		return err
+	}
+	if n.Paused == paused {
+		return fmt.Errorf("node %q: paused is %v already", n.Name, paused)
+	}
+	n.Paused, n.Doubtful = paused, true
+	n.setUnused(n.Unused())
+	if paused {
+		s.reindex(n)
+	} else {
+		s.touch(n)
 	}
 	return nil
 }
@@ -403,6 +424,7 @@ func (s *Snapshot) launch(now timeline.Time, id TaskID) error {
 func (s *Snapshot) markRunning(t *TaskState, at timeline.Time) {
 	before := t.Node.Available()
 	t.Running, t.Launched = true, at
+	t.Node.Doubtful = false
 	t.Node.booked -= t.Grant[resource.Memory]
 	s.foreseeEnd(t)
 	t.Node.Version++

@@ -21,7 +21,7 @@ func dump(s *Snapshot) string {
 		fmt.Fprintf(&out, " job %d", j.ID)
 	}
 	for _, n := range s.Nodes {
-		fmt.Fprintf(&out, "\nnode %v gone=%v free=%v disk=%v held=%d booked=%d version=%d heartbeat=%v since=%v", n.Node, n.Gone, n.Free, n.ElasticDisk, n.Held, n.booked, n.Version, n.LastHeartbeat, n.ReservedSince)
+		fmt.Fprintf(&out, "\nnode %v gone=%v paused=%v/%v free=%v/%v disk=%v held=%d booked=%d version=%d heartbeat=%v since=%v", n.Node, n.Gone, n.Paused, n.Doubtful, n.Unused(), n.Free, n.ElasticDisk, n.Held, n.booked, n.Version, n.LastHeartbeat, n.ReservedSince)
 		if n.ReservedFor != nil {
 			fmt.Fprintf(&out, " reserved for %d.%d", n.ReservedFor.ID, n.ReservedStage)
 		}
@@ -86,6 +86,8 @@ func TestImpossibleEvents(t *testing.T) {
 		{Event{Kind: Heartbeat, Node: 7}, "node 7: not in the cluster"},
 		{Event{Kind: NodeMemory, Node: 7}, "node 7: not in the cluster"},
 		{Event{Kind: NodeMemory, Node: 1, Held: -1}, `node "n1" holds -1 bytes: must not be negative`},
+		{Event{Kind: NodePaused, Node: 7}, "node 7: not in the cluster"},
+		{Event{Kind: NodeResumed, Node: 1}, `node "n1": paused is false already`},
 		{Event{Kind: JobSubmitted}, "holds no job"},
 		{Event{Kind: JobSubmitted, NewJob: twoStages(1)}, "job 1: submitted twice"},
 		{Event{Kind: JobSubmitted, NewJob: &Job{ID: 2, Name: "B"}}, `job "B": must have at least one stage`},
@@ -244,6 +246,12 @@ func coherent(t reporter, s *Snapshot) {
 				t.Errorf("task %s is filed wrongly", task.ID)
 			}
 		}
+		if n.Unused() != free {
+			t.Errorf("node %s has %v not granted, want %v", n.Name, n.Unused(), free)
+		}
+		if n.Paused || n.Full() {
+			free = resource.Vector{}
+		}
 		if want := max(0, min(free[resource.Memory], n.Capacity[resource.Memory]-n.Held-booked)); n.Available() != want {
 			t.Errorf("node %s has %d available, want %d, holding %d", n.Name, n.Available(), want, n.Held)
 		}
@@ -388,7 +396,7 @@ func TestRandomHistory(t *testing.T) {
 func anyEvent(t *rapid.T, s *Snapshot) Event {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	task := TaskID{JobID(number("job", 1, 3)), int32(number("stage", 0, 1)), int32(number("index", 0, 2))}
-	e := Event{Kind: EventKind(number("kind", 0, int(NodeMemory)+1)), Node: NodeID(number("node", 0, 3)), Job: task.Job, Task: task, Outcome: Outcome(number("outcome", 0, 6)),
+	e := Event{Kind: EventKind(number("kind", 0, int(NodeResumed)+1)), Node: NodeID(number("node", 0, 3)), Job: task.Job, Task: task, Outcome: Outcome(number("outcome", 0, 6)),
 		Grant: resource.Of(resource.Core, resource.Amount(number("grant", -1, 3))*resource.GB)}
 	switch e.Kind {
 	case NodeMemory:

@@ -22,6 +22,9 @@ func (d *Driver) publish() {
 		if !n.Gone {
 			s.Nodes = append(s.Nodes, Node{ID: n.ID, Name: n.Name, Capacity: n.Capacity, Free: n.Unused()})
 		}
+		if d.pauses[n.ID] != nil {
+			s.Trouble = d.pausedWords(n.ID)
+		}
 	}
 	for _, j := range d.jobs {
 		if j.State.Ended {

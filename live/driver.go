@@ -77,12 +77,13 @@ type Driver struct {
 	wakes     []timeline.Time
 	timer     *time.Timer
 	out       outbox
-	touched   map[cluster.JobID]*job // since the last harvest
-	broken    error                  // a bug of the policy, after which nothing is decided
-	trouble   error                  // why the outbox cannot be emptied
-	draining  bool                   // no new jobs
-	careful   bool                   // jobs that never started are brought to the engine one by one
-	goroutine string                 // the loop's, as stacks name it
+	touched   map[cluster.JobID]*job    // since the last harvest
+	broken    error                     // a bug of the policy, after which nothing is decided
+	trouble   error                     // why the outbox cannot be emptied
+	pauses    map[cluster.NodeID]*pause // nodes that could not start something
+	draining  bool                      // no new jobs
+	careful   bool                      // jobs that never started are brought to the engine one by one
+	goroutine string                    // the loop's, as stacks name it
 }
 
 // heldEvent is an event that is handled later than it came.
@@ -98,7 +99,7 @@ func Start(c Config) (*Driver, error) {
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, begun: time.Now(),
 		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}),
-		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog()}
+		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog()}
 	d.engine = engine.New(c.Policy, func(s *cluster.Snapshot) {
 		s.ContainersPerCore = cmp.Or(c.ContainersPerCore, cluster.ContainersPerCore)
 	})
@@ -213,6 +214,9 @@ func (d *Driver) catchUp() {
 		events := d.own
 		d.own = nil
 		for i := range events {
+			if events[i].Kind == cluster.NodeResumed {
+				d.resumes(&events[i])
+			}
 			d.step(events[i])
 		}
 	}

@@ -136,7 +136,7 @@ func TestStartsThatFailAreTriedAgainLater(t *testing.T) {
 		if passed := time.Since(begun); passed != 3*time.Second {
 			t.Errorf("it took %v", passed)
 		}
-		if j.Status != "failed" || j.ExitCode != nil || j.Detail != "task 1.0.0: could not run, 3 times in a row: no room for a cgroup" {
+		if j.Status != "failed" || j.ExitCode != nil || j.Detail != "task 1.0.0: could not be started, 3 times in a row: no room for a cgroup" {
 			t.Errorf("job %+v", j)
 		}
 	})

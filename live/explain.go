@@ -95,10 +95,7 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 	case !ready:
 		e.Why = "What is left of the job waits for an earlier stage to end."
 	default:
-		need := state.Stages[stage].Ideal
-		if d.underSizes() && state.Stages[stage].Elastic() {
-			need[resource.Memory] = state.Stages[stage].MinMemory
-		}
+		need := d.least(state, stage)
 		if at, ok := earliestRoom(snapshot, need, now, ends); ok {
 			e.EarliestStart = instant(at)
 		} else {
@@ -129,7 +126,7 @@ type ends func(*cluster.TaskState) (at timeline.Time, ok bool)
 func earliestRoom(s *cluster.Snapshot, need resource.Vector, now timeline.Time, ends ends) (at timeline.Time, ok bool) {
 	at = timeline.Never
 	for _, n := range s.Nodes {
-		if n.Gone || !need.FitsIn(n.Capacity) {
+		if n.Gone || n.Paused || !need.FitsIn(n.Capacity) {
 			continue
 		}
 		if t, known := roomOn(n, need, now, ends); known {

@@ -53,7 +53,7 @@ func (d *Driver) JobsAfter(ctx context.Context, after cluster.JobID, most int) (
 
 // listed is a job that the Driver has, as a list shows it.
 func (d *Driver) listed(j *job) Job {
-	out := j.view(d.engineJob(j))
+	out := d.view(j)
 	out.Tasks = nil
 	return out
 }
@@ -74,6 +74,30 @@ func (out *Job) put(s *store.JobState) {
 	if s.Ended {
 		out.ExitCode = s.ExitCode
 	}
+}
+
+// view copies a job for people, with why it waits.
+func (d *Driver) view(j *job) Job {
+	state := d.engineJob(j)
+	out := j.view(state)
+	if state == nil || out.Waiting == "" {
+		return out
+	}
+	if stage, ready := state.NextStage(); ready {
+		if why := d.pausedFor(d.least(state, stage)); why != "" {
+			out.Waiting = why
+		}
+	}
+	return out
+}
+
+// least is what a task of a stage needs at least.
+func (d *Driver) least(state *cluster.JobState, stage int) resource.Vector {
+	need := state.Stages[stage].Ideal
+	if d.underSizes() && state.Stages[stage].Elastic() {
+		need[resource.Memory] = state.Stages[stage].MinMemory
+	}
+	return need
 }
 
 // engineJob returns the engine's view of a job as long as the engine can be trusted.
@@ -131,7 +155,7 @@ func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*job) b
 				changed = j.changed
 				return
 			}
-			out = j.view(d.engineJob(j))
+			out = d.view(j)
 			if hopeless && !j.isAside() {
 				out.Waiting = d.broken.Error()
 			}
@@ -176,7 +200,7 @@ func (d *Driver) Tasks(ctx context.Context, usage bool) ([]Task, error) {
 	if err := d.do(ctx, func() {
 		for _, id := range d.openJobs() {
 			j := d.jobs[id]
-			out = append(out, j.view(d.engineJob(j)).Tasks...)
+			out = append(out, d.view(j).Tasks...)
 		}
 	}); err != nil {
 		return nil, err

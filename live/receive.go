@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -47,6 +48,7 @@ func (d *Driver) launched(e cluster.Event) {
 		d.log.Debug("a start was told that is none", "task", e.Task, "run", e.Run)
 		return
 	}
+	d.starts(e.Node)
 	r.launched, r.Started = true, e.Launched
 	if j.State.Started == 0 && r.Started != 0 {
 		j.State.Started = r.Started
@@ -82,17 +84,23 @@ func (d *Driver) ended(e cluster.Event) {
 		d.step(e)
 		return
 	}
+	if e.Short && !r.killing {
+		d.close(j, r, &e)
+		d.pause(&e)
+		d.step(e)
+		return
+	}
 	j.faults[e.Task]++
 	n := j.faults[e.Task]
 	if n >= maxFaults {
 		delete(j.faults, e.Task)
 		e = cluster.Event{Kind: cluster.TaskEnded, Task: e.Task, Run: e.Run, Node: e.Node, Outcome: cluster.Failed,
-			Detail: fmt.Sprintf("could not run, %d times in a row: %s", n, e.Detail)}
+			Detail: fmt.Sprintf("could not be started, %d times in a row: %s", n, e.Detail)}
 		d.close(j, r, &e)
 		d.step(e)
 		return
 	}
-	d.log.Warn("a task could not run; it will be tried again", "task", e.Task, "run", e.Run, "why", e.Detail)
+	d.log.Warn("a task could not be started; it will be tried again", "task", e.Task, "run", e.Run, "why", e.Detail)
 	d.close(j, r, &e)
 	if d.broken != nil || r.killing {
 		d.step(e)
@@ -131,6 +139,8 @@ func (d *Driver) nodeLeft(e cluster.Event) {
 	if int(e.Node) >= len(nodes) || nodes[e.Node].Gone {
 		return
 	}
+	delete(d.pauses, e.Node)
+	d.held = slices.DeleteFunc(d.held, func(h heldEvent) bool { return h.event.Kind == cluster.NodeResumed && h.event.Node == e.Node })
 	for _, t := range nodes[e.Node].Tasks {
 		if j, ok := d.jobs[t.ID.Job]; ok {
 			if r := j.newest(t.ID); r != nil && !r.ended() {

@@ -184,10 +184,11 @@ func (c *capacity) tooLarge(queues []*idealQueue, leaf *queue, need resource.Vec
 	return false
 }
 
-// fitsBesideCoordinators reports whether some node could hold need if it held nothing but coordinators, which stay.
+// fitsBesideCoordinators reports whether some node could hold need if it held nothing but coordinators, which stay. Whether
+// one that was paused can start anything is not known, whoever is preempted there.
 func fitsBesideCoordinators(p *cluster.Plan, need resource.Vector) bool {
 	for _, n := range p.Nodes {
-		if n.Gone || !need.FitsIn(n.Capacity) {
+		if n.Gone || n.Doubtful || !need.FitsIn(n.Capacity) {
 			continue
 		}
 		left := n.Capacity

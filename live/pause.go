@@ -1,0 +1,93 @@
+package live
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// A machine that is short of something of its own (descriptors, processes, room on its disk) can start nothing, whatever it
+// is, and no job is to blame. Its node is paused for this long, then it is tried again, and each time it fails it is
+// paused for twice as long. Nothing counts these: whatever is wrong with the machine, jobs wait until it is over.
+const (
+	firstPause   = time.Second
+	longestPause = 30 * time.Second
+)
+
+// pause is a node that could not start something, until it can again.
+type pause struct {
+	why   string
+	wait  time.Duration // how long it was last paused; 0 if something has started meanwhile
+	until timeline.Time // 0 while it is tried again
+}
+
+// pause pauses the node on which a start failed. Several may have failed at once.
+func (d *Driver) pause(e *cluster.Event) {
+	if nodes := d.engine.Snapshot().Nodes; d.broken != nil || int(e.Node) >= len(nodes) || nodes[e.Node].Gone {
+		return
+	}
+	p := d.pauses[e.Node]
+	if p == nil {
+		p = new(pause)
+		d.pauses[e.Node] = p
+	}
+	p.why = e.Detail
+	if p.until != 0 {
+		return
+	}
+	p.wait = min(max(2*p.wait, firstPause), longestPause)
+	p.until = d.now().Add(p.wait)
+	d.log.Warn("a node cannot start anything, and is paused", "node", d.nodeName(e.Node), "for", p.wait, "why", p.why)
+	d.step(cluster.Event{Kind: cluster.NodePaused, Node: e.Node, Detail: p.why})
+	d.held = append(d.held, heldEvent{p.until, cluster.Event{Kind: cluster.NodeResumed, Node: e.Node}})
+}
+
+// resumes notes that a paused node is about to be tried again.
+func (d *Driver) resumes(e *cluster.Event) {
+	if p := d.pauses[e.Node]; p != nil {
+		p.until = 0
+		if p.wait == 0 {
+			delete(d.pauses, e.Node)
+		}
+	}
+}
+
+// starts notes that something has started on a node.
+func (d *Driver) starts(id cluster.NodeID) {
+	p := d.pauses[id]
+	switch {
+	case p == nil:
+	case p.until == 0:
+		delete(d.pauses, id)
+		d.log.Info("a node starts programs again", "node", d.nodeName(id))
+	default:
+		p.wait = 0
+	}
+}
+
+// pausedWords says why a node starts nothing.
+func (d *Driver) pausedWords(id cluster.NodeID) string {
+	p := d.pauses[id]
+	when := "it is being tried again"
+	if p.until != 0 {
+		when = "it is tried again at " + clock(p.until)
+	}
+	return fmt.Sprintf("node %s can start nothing, and %s: %s", d.nodeName(id), when, p.why)
+}
+
+// pausedFor returns why something of a size waits, if it is because every node that could hold it is paused; else "".
+func (d *Driver) pausedFor(need resource.Vector) (why string) {
+	for _, n := range d.engine.Snapshot().Nodes {
+		if n.Gone || !need.FitsIn(n.Capacity) {
+			continue
+		}
+		if d.pauses[n.ID] == nil {
+			return ""
+		}
+		why = d.pausedWords(n.ID)
+	}
+	return why
+}
