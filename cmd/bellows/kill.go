@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-
-	"github.com/bellows-rm/bellows/cluster"
 )
 
 func killCommand() *cobra.Command {
@@ -18,20 +16,11 @@ func killCommand() *cobra.Command {
 printed stays.`,
 		Example: `  bellows kill 7
   bellows kill --wait 7 8 9`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("job: must be the id of at least one job")
-			}
-			return nil
-		},
+		Args: someJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var ids []cluster.JobID
-			for _, text := range args {
-				id, err := parseJob(text)
-				if err != nil {
-					return err
-				}
-				ids = append(ids, id)
+			ids, err := parseJobs(args)
+			if err != nil {
+				return err
 			}
 			client, err := p.client()
 			if err != nil {

@@ -41,6 +41,26 @@ func oneJob(_ *cobra.Command, args []string) error {
 	return nil
 }
 
+// someJobs is for commands that take the ids of jobs.
+func someJobs(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usagef("job: must be the id of at least one job")
+	}
+	return nil
+}
+
+// parseJobs reads the ids of jobs.
+func parseJobs(args []string) ([]cluster.JobID, error) {
+	ids := make([]cluster.JobID, len(args))
+	for i, text := range args {
+		var err error
+		if ids[i], err = parseJob(text); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
 // completeJobs offers the ids of jobs that have not ended to a shell.
 func completeJobs(p *place) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -88,7 +88,7 @@ func newRoot(io streams) (root *cobra.Command, started *bool) {
 		}
 	}
 	add("machine", upCommand(), statusCommand(), downCommand(), pruneCommand(), swapCommand())
-	add("jobs", runCommand(), submitCommand(), psCommand(), logsCommand(), explainCommand(), killCommand())
+	add("jobs", runCommand(), submitCommand(), psCommand(), logsCommand(), explainCommand(), waitCommand(), killCommand())
 	add("study", demoCommand(), simulateCommand(), compareCommand(), traceCommand(), experimentCommand(), profileCommand(), policiesCommand())
 	add("", versionCommand(), superviseCommand())
 	return root, started
