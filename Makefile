@@ -1,6 +1,6 @@
 # "make help" lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help build test lint test-race test-guest test-faults demo results results-check bench fuzz clean
+.PHONY: help build test lint test-race test-guest test-faults test-soak demo results results-check bench fuzz clean
 
 # How long test-faults takes: deaths of the daemon, deaths right before a change of a file, cuts of power, streaming, random nodes.
 DEATHS ?= 30
@@ -8,6 +8,8 @@ STREAM ?= 2m
 SEEDS ?= 1000
 KILLS ?= 60
 CUTS ?= 60
+# How many jobs test-soak runs.
+SOAK ?= 20000
 # How often the demo runs each mix.
 ROUNDS ?= 1
 FUZZTIME ?= 10s
@@ -41,6 +43,9 @@ test-faults: ## faults at length, as root, under 10 minutes: DEATHS (30) of the 
 	$(TESTRUN) -- -count=1 -timeout=60m -run='TestDaemonDies|TestStreaming' ./agent -deaths=$(DEATHS) -stream=$(STREAM) \
 		-- -count=1 -timeout=60m -run=TestRandom ./memory -seeds=$(SEEDS) \
 		-- -count=1 -timeout=60m -run='TestKillAtEveryWrite|TestPowerLoss' ./live -kills=$(KILLS) -cuts=$(CUTS)
+
+test-soak: ## SOAK (20000) jobs of every kind through one daemon, as root, under 12 minutes: nothing of them may stay
+	$(TESTRUN) -- -count=1 -timeout=30m -run='^TestSoak$$' ./cmd/bellows -soak=$(SOAK)
 
 demo: build ## real programs share too little memory, under 5 minutes (ROUNDS=3, as in README: 11); installs nothing, and needs root for real containers
 	./bin/bellows demo --rounds $(ROUNDS) --svg bin/demo.svg --flex-svg bin/demo-flex.svg

@@ -36,8 +36,11 @@ func TestMain(m *testing.M) {
 		if name := os.Getenv("BELLOWS_TEST_HANGS_ON"); name != "" {
 			hangOn(name)
 		}
+		if path := os.Getenv("BELLOWS_TEST_GOROUTINES"); path != "" && len(os.Args) > 1 && os.Args[1] == "up" {
+			tellGoroutines(path)
+		}
 		main()
-	}})
+	}, "bellows-grows": soakGrows})
 }
 
 // hangOn has every policy spin as soon as there is a job of that name, and the daemon notice soon.

@@ -1,0 +1,546 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"runtime/pprof"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/testswap"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/store"
+)
+
+var (
+	soakJobs = flag.Int("soak", 60, "how many jobs TestSoak runs")
+	soakSeed = flag.Uint64("soak-seed", 0, "what the order of TestSoak's jobs comes from; 0 is the time")
+)
+
+// TestSoak runs jobs of every kind through one daemon, many at once, and looks afterwards whether the node is as free, and the
+// daemon as small, as before: what one job in a thousand leaves behind stops a daemon within a month.
+func TestSoak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run without -short")
+	}
+	needControlGroups(t)
+	testswap.Need(t, 1<<30)
+	from := *soakSeed
+	if from == 0 {
+		from = uint64(time.Now().UnixNano())
+	}
+	t.Logf("again: go test ./cmd/bellows -run TestSoak -soak %d -soak-seed %d", *soakJobs, from)
+	s := startSoak(t)
+	plan := soakPlan(*soakJobs, rand.New(rand.NewPCG(from, 0)))
+
+	const holder = 16 * resource.MiB // keeps the node from being empty, so that a job as large as the node waits
+	held, err := s.clients[0].Submit(t.Context(), soakJob(holder, "sleep", "100000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := s.settled(5 * time.Minute)
+	t.Logf("before: %v", before)
+
+	began := time.Now()
+	var first, last int64 // bytes
+	for tenth := range 10 {
+		s.runAll(plan[len(plan)*tenth/10 : len(plan)*(tenth+1)/10])
+		_, last = s.look()
+		if tenth == 0 {
+			first = last
+		}
+		t.Logf("%d jobs after %v: the daemon has %d KiB in memory", len(plan)*(tenth+1)/10, time.Since(began).Round(time.Second), last>>10)
+	}
+	took := time.Since(began)
+	t.Logf("%d jobs in %v, %.1f in a second: %v", len(plan), took.Round(time.Second), float64(len(plan))/took.Seconds(), s.done)
+	// Of a few jobs the first tenth is not enough to fill what is filled only once.
+	if len(plan) >= 10_000 && float64(last) > 1.1*float64(first) {
+		t.Errorf("the daemon has %d KiB in memory after the last tenth, more than 1.1 times the %d KiB after the first", last>>10, first>>10)
+	}
+	want := map[soakKind]int{}
+	for _, kind := range plan {
+		want[kind]++
+	}
+	for kind, n := range want {
+		if s.done[kind] != n {
+			t.Errorf("%d jobs of kind %s ended as they should, want %d", s.done[kind], kind, n)
+		}
+	}
+	after := before
+	for end := time.Now().Add(5 * time.Minute); ; {
+		if after = s.small(); after == before || time.Now().After(end) {
+			break
+		}
+	}
+	t.Logf("after: %v", after)
+	if after != before {
+		goroutines, _ := s.look()
+		t.Errorf("the daemon holds %v, and before the jobs it held %v; its goroutines:\n%s", after, before, goroutines)
+	}
+	if err := s.clients[0].Kill(t.Context(), held); err != nil {
+		t.Error(err)
+	}
+}
+
+// soakKind is what a job does, and how it should end.
+type soakKind string
+
+const (
+	succeeds     soakKind = "succeeds"
+	fails        soakKind = "fails"
+	prints       soakKind = "prints"
+	grows        soakKind = "grows"
+	killQueued   soakKind = "killed while queued"
+	killStarting soakKind = "killed while starting"
+	killRunning  soakKind = "killed while running"
+	oversized    soakKind = "oversized"
+)
+
+// soakPlan is n jobs in random order. Of 20,000 it has 15,200 that do next to nothing, 600 that grow, and 240 of each other kind
+// that does not simply end; of a few it has at least one of each kind.
+func soakPlan(n int, r *rand.Rand) []soakKind {
+	perThousand := []struct {
+		kind soakKind
+		n    int
+	}{{succeeds, 380}, {fails, 380}, {grows, 30}, {killQueued, 12}, {killStarting, 12}, {killRunning, 12}, {oversized, 12}, {prints, 162}}
+	var plan []soakKind
+	for _, p := range perThousand {
+		plan = append(plan, slices.Repeat([]soakKind{p.kind}, max(1, n*p.n/1000))...)
+	}
+	for len(plan) < n {
+		plan = append(plan, succeeds)
+	}
+	r.Shuffle(len(plan), func(i, j int) { plan[i], plan[j] = plan[j], plan[i] })
+	return plan
+}
+
+const (
+	soakMemory  = 768 * resource.MiB // what the node has
+	soakClients = 8
+	growTo      = 24 * resource.MiB
+
+	storeConnections = 8 // more than the store has at once; each opens the file, its log and the log's index
+)
+
+func soakJob(memory resource.Amount, args ...string) server.Submission {
+	return server.Submission{Dir: "/", Env: os.Environ(),
+		Stages: []server.StageSpec{{Tasks: 1, CPU: 100, Memory: int64(memory), Args: args}}}
+}
+
+// soak is a daemon in a process of its own, and clients of it.
+type soak struct {
+	t        *testing.T
+	dir      string // its state directory
+	pid      int
+	profile  string // where it writes its goroutines when it is told to
+	told     int
+	clients  []*server.Client
+	gateDir  string
+	mu       sync.Mutex
+	gates    int
+	done     map[soakKind]int // that ended as they should
+	problems int
+}
+
+func startSoak(t *testing.T) *soak {
+	dir, err := os.MkdirTemp("", "bellows") // not t.TempDir, since the name of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	s := &soak{t: t, dir: dir, profile: filepath.Join(t.TempDir(), "goroutines"), gateDir: t.TempDir(), done: map[soakKind]int{}}
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	up := exec.Command("bellows", "up", "--state", dir, "--memory", resource.FormatMemoryExact(soakMemory))
+	up.Env, up.Stderr = append(os.Environ(), "BELLOWS_TEST_GOROUTINES="+s.profile), log
+	out, err := up.StdoutPipe()
+	if err == nil {
+		err = up.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := server.NewClient(filepath.Join(dir, "bellows.sock")).Shutdown(ctx, true); err != nil {
+			t.Errorf("end the daemon: %v", err)
+			_ = up.Process.Kill()
+		}
+		_ = up.Wait()
+		if text, _ := os.ReadFile(log.Name()); t.Failed() {
+			t.Logf("the end of the daemon's log:\n%s", text[max(0, len(text)-4000):])
+		}
+		log.Close()
+	})
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("the daemon did not start: %q %v", line, err)
+	}
+	s.pid = up.Process.Pid
+	for range soakClients {
+		s.clients = append(s.clients, server.NewClient(filepath.Join(dir, "bellows.sock")))
+	}
+	return s
+}
+
+// runAll runs jobs, each client one after the other, and waits until all have ended.
+func (s *soak) runAll(kinds []soakKind) {
+	next := make(chan soakKind, len(kinds))
+	for _, kind := range kinds {
+		next <- kind
+	}
+	close(next)
+	var clients sync.WaitGroup
+	for _, c := range s.clients {
+		clients.Go(func() {
+			for kind := range next {
+				err := s.run(c, kind)
+				s.mu.Lock()
+				if err == nil {
+					s.done[kind]++
+				} else if s.problems++; s.problems <= 10 {
+					s.t.Errorf("a job that is to be %s: %v", kind, err)
+				}
+				s.mu.Unlock()
+			}
+		})
+	}
+	clients.Wait()
+	if s.problems > 10 {
+		s.t.Fatalf("%d jobs did not end as they should", s.problems)
+	}
+}
+
+// run runs one job and returns in what it did not end as it should.
+func (s *soak) run(c *server.Client, kind soakKind) error {
+	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Minute)
+	defer cancel()
+	switch kind {
+	case succeeds:
+		return s.ends(ctx, c, soakJob(8*resource.MiB, "true"), "succeeded")
+	case fails:
+		return s.ends(ctx, c, soakJob(8*resource.MiB, "sh", "-c", "exit 1"), "failed")
+	case prints:
+		return s.ends(ctx, c, soakJob(8*resource.MiB, "sh", "-c", "seq 1000; seq 1000 >&2"), "succeeded")
+	case grows:
+		return s.grows(ctx, c)
+	case killQueued:
+		return s.killed(ctx, c, soakMemory, "")
+	case killStarting:
+		return s.killed(ctx, c, 8*resource.MiB, "starting")
+	case killRunning:
+		return s.killed(ctx, c, 8*resource.MiB, "running")
+	default: // oversized
+		return s.refused(ctx, c)
+	}
+}
+
+func (s *soak) ends(ctx context.Context, c *server.Client, job server.Submission, want string) error {
+	id, err := c.Submit(ctx, job)
+	if err != nil {
+		return err
+	}
+	return s.endsAs(ctx, c, id, want)
+}
+
+func (s *soak) endsAs(ctx context.Context, c *server.Client, id cluster.JobID, want string) error {
+	j, err := c.Wait(ctx, id)
+	if err != nil {
+		return fmt.Errorf("wait for job %d: %w", id, err)
+	}
+	if j.Status != want {
+		return fmt.Errorf("job %d ended as %s, want %s: %s", id, j.Status, want, j.Detail)
+	}
+	return nil
+}
+
+// grows runs a FLEX container whose program goes on until the limit of the container was seen to be higher than at first.
+func (s *soak) grows(ctx context.Context, c *server.Client) error {
+	s.mu.Lock()
+	s.gates++
+	gate := filepath.Join(s.gateDir, strconv.Itoa(s.gates))
+	s.mu.Unlock()
+	job := soakJob(8*resource.MiB, "bellows-grows", strconv.FormatInt(int64(growTo), 10), gate)
+	job.Class, job.Stages[0].MaxMemory = "flex", int64(64*resource.MiB)
+	id, err := c.Submit(ctx, job)
+	if err != nil {
+		return err
+	}
+	err = s.until(ctx, c, id, func(j live.Job) bool {
+		u := j.Tasks[0].Usage
+		return u != nil && u.Limit != nil && *u.Limit > int64(12*resource.MiB)
+	})
+	if err != nil {
+		return fmt.Errorf("growth of job %d: %w", id, err)
+	}
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		return err
+	}
+	return s.endsAs(ctx, c, id, "succeeded")
+}
+
+// until asks for a job until its first task is as it should be.
+func (s *soak) until(ctx context.Context, c *server.Client, id cluster.JobID, is func(live.Job) bool) error {
+	for {
+		j, err := c.Job(ctx, id, true)
+		switch {
+		case err != nil:
+			return err
+		case len(j.Tasks) > 0 && is(j):
+			return nil
+		case j.Ended:
+			return fmt.Errorf("it ended as %s before: %s", j.Status, j.Detail)
+		}
+	}
+}
+
+// killed kills a job in the given state of its task, "" being before it has one: with others than the one that was meant it
+// begins again.
+func (s *soak) killed(ctx context.Context, c *server.Client, memory resource.Amount, state string) error {
+	for {
+		id, err := c.Submit(ctx, soakJob(memory, "sleep", "1000"))
+		if err != nil {
+			return err
+		}
+		seen := ""
+		if state != "" {
+			err = s.until(ctx, c, id, func(j live.Job) bool {
+				seen = j.Tasks[0].State
+				return seen == state || seen == "running"
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if err := c.Kill(ctx, id); err != nil {
+			return err
+		}
+		if err := s.endsAs(ctx, c, id, "cancelled"); err != nil {
+			return err
+		}
+		j, err := c.Job(ctx, id, false)
+		if err != nil {
+			return err
+		}
+		if state == "" && len(j.Tasks) > 0 {
+			return fmt.Errorf("job %d, larger than what is free, was started", id)
+		}
+		if seen == state {
+			return nil
+		}
+	}
+}
+
+// refused submits a job that no node can have.
+func (s *soak) refused(ctx context.Context, c *server.Client) error {
+	id, err := c.Submit(ctx, soakJob(2*soakMemory, "true"))
+	if server.CodeOf(err) == server.Invalid {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.endsAs(ctx, c, id, "failed")
+}
+
+// holdings is what a daemon holds while one job runs.
+type holdings struct {
+	free                                    int64 // bytes of memory that are not granted
+	goroutines, descriptors, cgroups, files int
+}
+
+func (h holdings) String() string {
+	return fmt.Sprintf("%d MiB free, %d goroutines, %d descriptors, %d control groups, %d files", h.free>>20, h.goroutines, h.descriptors, h.cgroups, h.files)
+}
+
+// settled returns what the daemon holds as soon as forty jobs more do not change it.
+func (s *soak) settled(patience time.Duration) holdings {
+	last := s.small()
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		now := s.small()
+		if now == last {
+			return now
+		}
+		last = now
+	}
+	s.t.Fatalf("what the daemon holds keeps changing: %v", last)
+	return last
+}
+
+// small runs forty jobs, removes all that have ended, and returns what the daemon holds then.
+func (s *soak) small() holdings {
+	s.t.Helper()
+	done := s.done[succeeds]
+	s.runAll(slices.Repeat([]soakKind{succeeds}, 40))
+	s.done[succeeds] = done
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Second) { // what ended just now stays for some seconds
+		if _, err := s.clients[0].Prune(s.t.Context(), 0, 0, false); err != nil {
+			s.t.Fatal(err)
+		}
+		jobs := 0
+		for page, err := range s.clients[0].AllJobs(s.t.Context()) {
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			jobs += len(page)
+		}
+		if jobs == 1 {
+			break
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("%d jobs are left", jobs)
+		}
+	}
+	var h holdings
+	for _, c := range s.clients { // so that each has a connection, however long it did nothing
+		status, err := c.Status(s.t.Context())
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		h.free = status.Nodes[0].FreeMemory
+	}
+	goroutines, _ := s.look()
+	if _, err := fmt.Sscanf(goroutines, "goroutine profile: total %d", &h.goroutines); err != nil {
+		s.t.Fatalf("%v: %q", err, goroutines)
+	}
+	h.descriptors, h.cgroups = s.descriptors(), s.cgroups()
+	err := filepath.WalkDir(s.dir, func(string, fs.DirEntry, error) error { h.files++; return nil })
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return h
+}
+
+// look has the daemon give back what memory it does not use, and returns its goroutines and how much memory it has then.
+func (s *soak) look() (goroutines string, resident int64) {
+	s.t.Helper()
+	s.told++
+	if err := syscall.Kill(s.pid, syscall.SIGUSR1); err != nil {
+		s.t.Fatal(err)
+	}
+	path := fmt.Sprint(s.profile, s.told)
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		text, err := os.ReadFile(path)
+		if err == nil {
+			goroutines = string(text)
+			break
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("the daemon does not say what it holds: %v", err)
+		}
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.pid))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var pages int64
+	if _, err := fmt.Sscan(strings.Fields(string(text))[1], &pages); err != nil {
+		s.t.Fatal(err)
+	}
+	return goroutines, pages * int64(os.Getpagesize())
+}
+
+// descriptors counts what the daemon has open. The store's file counts once: of a connection that is closed SQLite keeps the
+// descriptor as long as another has a lock, so that their number is the most connections that there ever were at once.
+func (s *soak) descriptors() (n int) {
+	s.t.Helper()
+	dir := fmt.Sprintf("/proc/%d/fd", s.pid)
+	open, err := os.ReadDir(dir)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	files := 0
+	for _, fd := range open {
+		target, err := os.Readlink(filepath.Join(dir, fd.Name()))
+		switch {
+		case err != nil: // closed meanwhile
+		case strings.HasPrefix(target, filepath.Join(s.dir, store.File)):
+			files++
+		default:
+			n++
+		}
+	}
+	if files > 3*storeConnections {
+		s.t.Fatalf("the store's file is open %d times", files)
+	}
+	return n + 1
+}
+
+// cgroups counts the control groups of the daemon.
+func (s *soak) cgroups() int {
+	s.t.Helper()
+	place, err := os.ReadFile(filepath.Join(s.dir, "cgroup"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	host, err := cgroup.Discover("")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	root, err := host.OpenRoot(strings.TrimSpace(string(place)))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	names, err := root.List()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return len(names)
+}
+
+// tellGoroutines makes this process write what goroutines it has, to a new file at each SIGUSR1, once it has given back the
+// memory that it does not use.
+func tellGoroutines(path string) {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGUSR1)
+	go func() {
+		for n := 1; ; n++ {
+			<-told
+			debug.FreeOSMemory()
+			var text strings.Builder
+			_ = pprof.Lookup("goroutine").WriteTo(&text, 1)
+			_ = os.WriteFile(path+".new", []byte(text.String()), 0o600)
+			_ = os.Rename(path+".new", fmt.Sprint(path, n))
+		}
+	}()
+}
+
+// soakGrows is a program that holds as much memory as it is told and uses all of it until a file is there.
+func soakGrows() {
+	size, err := strconv.Atoi(os.Args[1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	block := testswap.Memory[byte](size)
+	for n := byte(1); ; n++ {
+		for i := 0; i < len(block); i += os.Getpagesize() {
+			block[i] = n
+		}
+		if _, err := os.Stat(os.Args[2]); !errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
