@@ -299,6 +299,9 @@ func (s *Server) knowledge(a *api) {
 				return nil, err
 			}
 			p := in.Body
+			if !cluster.IsName(in.Name) {
+				return nil, Errorf(Invalid, "%v", cluster.CheckName("profile name", in.Name))
+			}
 			p.Name, p.UID, p.User = in.Name, caller.UID, caller.User
 			p.Made = timeline.Time(time.Now().UnixNano())
 			if err := p.Elasticity.Check(); err != nil {

@@ -7,23 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net"
 	"net/http"
-	"os"
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
-)
-
-// What a request with a body may take.
-const (
-	maxBody  = 64 << 20 // bytes
-	bodyTime = 5 * time.Second
 )
 
 // api is a set of operations and the document that describes them. Both come from the same types.
@@ -31,10 +22,11 @@ type api struct {
 	mux     *http.ServeMux
 	doc     *openapi3.T
 	schemas schemas
+	bodies  bodyRoom
 }
 
 func newAPI(title, version, description string) *api {
-	a := &api{mux: http.NewServeMux(), schemas: schemas{openapi3.Schemas{}, map[string]reflect.Type{}}}
+	a := &api{mux: http.NewServeMux(), schemas: schemas{openapi3.Schemas{}, map[string]reflect.Type{}}, bodies: newBodyRoom()}
 	a.doc = &openapi3.T{
 		OpenAPI: "3.1.0",
 		Info:    &openapi3.Info{Title: title, Version: version, Description: description},
@@ -59,7 +51,14 @@ func register[In, Out any](a *api, method, path, id, summary string, status int,
 	_, answers := out.FieldByName("Body")
 	a.mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, r *http.Request) {
 		in := new(In)
-		if e := bind(w, r, parameters, reflect.ValueOf(in).Elem()); e != nil {
+		given := reflect.ValueOf(in).Elem()
+		e := bind(r, parameters, given)
+		if body := given.FieldByName("Body"); e == nil && body.IsValid() {
+			var done func()
+			done, e = a.bodies.read(w, r, body.Addr().Interface())
+			defer done()
+		}
+		if e != nil {
 			writeError(w, e)
 			return
 		}
@@ -110,9 +109,9 @@ func parametersOf(t reflect.Type) []parameter {
 	return all
 }
 
-// bind fills in, a struct, from a request. Parameters that nothing asks for are ignored, and one of the query without a
+// bind fills in, a struct, from the address of a request. Parameters that nothing asks for are ignored, and one of the query without a
 // value is as one that is not there.
-func bind(w http.ResponseWriter, r *http.Request, parameters []parameter, in reflect.Value) *Error {
+func bind(r *http.Request, parameters []parameter, in reflect.Value) *Error {
 	query := r.URL.Query()
 	for _, p := range parameters {
 		text := query.Get(p.name)
@@ -125,9 +124,6 @@ func bind(w http.ResponseWriter, r *http.Request, parameters []parameter, in ref
 		if e := p.set(in.FieldByIndex(p.field.Index), text); e != nil {
 			return e
 		}
-	}
-	if body := in.FieldByName("Body"); body.IsValid() {
-		return readBody(w, r, body.Addr().Interface())
 	}
 	return nil
 }
@@ -157,44 +153,6 @@ func (p *parameter) set(v reflect.Value, text string) *Error {
 			return Errorf(Invalid, "%s %s: must be from %d to %d", p.name, text, least, most)
 		}
 		v.SetInt(n)
-	}
-	return nil
-}
-
-// readBody reads the JSON of a request into a variable.
-func readBody(w http.ResponseWriter, r *http.Request, into any) *Error {
-	// After an error the deadline stands: before it answers, package http reads on to where the next request may begin.
-	connection := http.NewResponseController(w)
-	_ = connection.SetReadDeadline(time.Now().Add(bodyTime)) // every connection can; the recorders of tests need not
-	if stated := r.Header.Get("Content-Type"); stated != "" {
-		kind, _, err := mime.ParseMediaType(stated)
-		if err != nil || kind != "application/json" && !strings.HasSuffix(kind, "+json") {
-			return Errorf(Invalid, "Content-Type %q: must be application/json", stated)
-		}
-	}
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return Errorf(Invalid, "request body: must be at most %d bytes", large.Limit)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return Errorf(Invalid, "request body: must arrive within %v", bodyTime)
-	case err != nil:
-		return Errorf(Internal, "read the request body: %v", err)
-	case len(text) == 0:
-		return Errorf(Invalid, "request body: must be JSON, but is empty")
-	}
-	_ = connection.SetReadDeadline(time.Time{})
-	var other *json.UnmarshalTypeError
-	switch err := json.Unmarshal(text, into); {
-	case errors.As(err, &other):
-		where := "request body"
-		if other.Field != "" {
-			where += ", field " + other.Field
-		}
-		return Errorf(Invalid, "%s: must be of type %s, but is a JSON %s", where, jsonType(other.Type), other.Value)
-	case err != nil:
-		return Errorf(Invalid, "request body: %v", err)
 	}
 	return nil
 }

@@ -149,6 +149,8 @@ func TestBodies(t *testing.T) {
 		{"no object", "application/json", "[]", "request body: must be of type object, but is a JSON array"},
 		{"no array", "application/json", `{"stages": 3}`, "request body, field stages: must be of type array, but is a JSON number"},
 		{"no integer", "application/json", `{"stages": [{"tasks": 1.5}]}`, "request body, field stages.tasks: must be of type integer, but is a JSON number 1.5"},
+		{"a number for a word", "application/json", `{"stages": [{"elasticity": {"kind": 1}}]}`, "request body, field stages.elasticity.kind: must be of type string, but is a JSON number"},
+		{"too large a number", "application/json", `{"stages": [{"tasks": 1e300}]}`, "request body, field stages.tasks: must be of type integer, but is a JSON number 1e300"},
 		{"a word that is none", "application/json", `{"stages": [{"elasticity": {"kind": "odd"}}]}`,
 			`request body: elasticity kind "odd": must be one of none, step, sawtooth, points, sawtooth-table`},
 		{"a class that is none", "application/json", `{"class": "loose"}`, `job "" class "loose": must be regular or flex`},
@@ -182,7 +184,7 @@ func TestLongestBody(t *testing.T) {
 		job := `{"dir":"/","stages":null}`
 		answer := httptest.NewRecorder()
 		handler.ServeHTTP(answer, httptest.NewRequest("POST", "/v1/jobs", strings.NewReader(job+strings.Repeat(" ", size-len(job)))))
-		const why = "request body: must be at most 67108864 bytes"
+		const why = "request body: must be at most 8388608 bytes"
 		if got := strings.Contains(answer.Body.String(), why); got != refused || strings.Contains(answer.Body.String(), "request body") != refused {
 			t.Errorf("%d bytes: %d %s", size, answer.Code, answer.Body)
 		}

@@ -66,18 +66,22 @@ func (s schemas) of(t reflect.Type) *openapi3.SchemaRef {
 
 // jsonType names the type that values of t have in JSON.
 func jsonType(t reflect.Type) string {
+	if t.Implements(textMarshaler) {
+		return "string"
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return jsonType(t.Elem())
 	case reflect.Bool:
 		return "boolean"
-	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint32:
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
 		return "integer"
-	case reflect.Float64:
+	case reflect.Float32, reflect.Float64:
 		return "number"
 	case reflect.String:
 		return "string"
-	case reflect.Slice:
+	case reflect.Slice, reflect.Array:
 		return "array"
 	case reflect.Map, reflect.Struct:
 		return "object"

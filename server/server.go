@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -41,6 +42,7 @@ type Server struct {
 	driver   Driver
 	profiles Profiles
 	daemon   Daemon
+	log      *slog.Logger
 	http     *http.Server
 	// leaving ends when the server is shut down: who sends input then comes again, to the next daemon.
 	leaving context.Context
@@ -49,16 +51,60 @@ type Server struct {
 
 // New returns a server. It does not listen yet: see Serve.
 func New(d Driver, p Profiles, about Daemon, log *slog.Logger) *Server {
-	s := &Server{driver: d, profiles: p, daemon: about}
+	s := &Server{driver: d, profiles: p, daemon: about, log: log}
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.http = &http.Server{
-		Handler:           s.handler(),
+		Handler:           s.survive(s.handler()),
 		ConnContext:       withPeer,
 		ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	return s
 }
+
+// survive answers for h when it panics, which is a bug of ours: the caller is told so, and the log where it was.
+func (s *Server) survive(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := &answering{ResponseWriter: w}
+		defer func() {
+			p := recover()
+			switch {
+			case p == nil:
+			case p == http.ErrAbortHandler:
+				panic(p)
+			default:
+				s.log.Error("a request met a bug of bellows", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+				if answer.begun {
+					panic(http.ErrAbortHandler) // the connection is cut, so that half an answer is not taken for all of it
+				}
+				writeError(w, Errorf(Internal, "%s %s: met a bug of bellows, which the daemon's log describes", r.Method, r.URL.Path))
+			}
+		}()
+		h.ServeHTTP(answer, r)
+	})
+}
+
+// answering knows whether an answer has begun.
+type answering struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (a *answering) WriteHeader(status int) {
+	a.begun = true
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answering) Write(p []byte) (int, error) {
+	a.begun = true
+	return a.ResponseWriter.Write(p)
+}
+
+// Flush implements http.Flusher.
+func (a *answering) Flush() { _ = http.NewResponseController(a.ResponseWriter).Flush() }
+
+// Unwrap lets an http.ResponseController reach the connection.
+func (a *answering) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // Serve answers until Shutdown, or until l fails.
 func (s *Server) Serve(l net.Listener) error {

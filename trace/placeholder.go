@@ -17,7 +17,7 @@ import (
 // arguments, values of variables and directory; docs/formats.md lists them. c stays as it is. An error names the placeholder
 // that is unknown or cannot be filled with this grant.
 func FillCommand(c Command, grant resource.Vector, j *cluster.Job, task cluster.TaskID) (Command, error) {
-	f := filler{grant: grant, job: j, task: task}
+	f := filler{grant: grant, job: j, task: task, left: mostFilled}
 	filled := Command{Args: make([]string, len(c.Args)), Dir: f.fill("dir", c.Dir), Stdin: f.fill("stdin", c.Stdin)}
 	for i, arg := range c.Args {
 		filled.Args[i] = f.fill("command", arg)
@@ -64,8 +64,15 @@ type filler struct {
 	grant resource.Vector
 	job   *cluster.Job
 	task  cluster.TaskID
+	left  int // bytes that may still be written
 	err   error
 }
+
+// What a filled command may be long. The kernel executes nothing longer: see MAX_ARG_STRLEN and ARG_MAX in execve(2).
+const (
+	longestFilled = 128<<10 - 1 // one argument, value or directory, bytes
+	mostFilled    = 2 << 20     // all together, bytes
+)
 
 const placeholders = "{memory}, {cpus}, {task}, {tasks}, {stage}, {job} or {name}; write {{ for a brace"
 
@@ -74,12 +81,12 @@ func (f *filler) fill(field, text string) string {
 	var out strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, "{")
-		out.WriteString(before)
-		if !found {
+		f.write(&out, field, before)
+		if !found || f.err != nil {
 			return out.String()
 		}
 		if after, escaped := strings.CutPrefix(rest, "{"); escaped {
-			out.WriteByte('{')
+			f.write(&out, field, "{")
 			text = after
 			continue
 		}
@@ -88,8 +95,21 @@ func (f *filler) fill(field, text string) string {
 			f.fail("%s: the placeholder {%s is not closed; write {{ for a brace", field, clipLine(rest))
 			return ""
 		}
-		out.WriteString(f.value(field, name))
+		f.write(&out, field, f.value(field, name))
 		text = after
+	}
+}
+
+// write adds text to one argument, value or directory, as long as that is not too long.
+func (f *filler) write(out *strings.Builder, field, text string) {
+	f.left -= len(text)
+	switch {
+	case out.Len()+len(text) > longestFilled:
+		f.fail("%s: must be at most %d bytes once its placeholders are filled", field, longestFilled)
+	case f.left < 0:
+		f.fail("%s: arguments, env and dir must be at most %d bytes together once their placeholders are filled", field, mostFilled)
+	default:
+		out.WriteString(text)
 	}
 }
 

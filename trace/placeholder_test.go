@@ -2,6 +2,7 @@ package trace
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,4 +96,30 @@ func FuzzFillCommand(f *testing.F) {
 			t.Fatalf("%q became %q", text, got.Args[0])
 		}
 	})
+}
+
+// A short command cannot become one that fills the memory, nor one that no kernel executes.
+func TestFillCommandIsBounded(t *testing.T) {
+	j, grant, id := fillJob()
+	j.Name = strings.Repeat("x", cluster.LongestName)
+	for _, c := range []struct {
+		command Command
+		want    string
+	}{
+		{Command{Args: []string{"echo", strings.Repeat("x", longestFilled)}}, ""},
+		{Command{Args: []string{"echo", strings.Repeat("x", longestFilled+1)}}, "command: must be at most 131071 bytes once its placeholders are filled"},
+		{Command{Args: []string{"echo", strings.Repeat("{name}", 1_000_000)}}, "command: must be at most 131071 bytes"},
+		{Command{Args: []string{"echo"}, Dir: strings.Repeat("{name}", 1_000_000)}, "dir: must be at most 131071 bytes"},
+		{Command{Args: []string{"echo"}, Env: map[string]string{"A": strings.Repeat("{{", longestFilled+1)}}, "env A: must be at most 131071 bytes"},
+		{Command{Args: append([]string{"echo"}, slices.Repeat([]string{strings.Repeat("{name}", 600)}, 18)...)}, "together once"},
+		{Command{Args: append([]string{"echo"}, slices.Repeat([]string{strings.Repeat("{name}", 600)}, 17)...)}, ""},
+	} {
+		_, err := FillCommand(c.command, grant, j, id)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("error is %v, want %q", err, c.want)
+		}
+		if checked := CheckCommand(c.command, j, 1); (checked == nil) != (err == nil) {
+			t.Errorf("checked it is %v, filled %v", checked, err)
+		}
+	}
 }

@@ -1,0 +1,134 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+// What the body of a request may take. A job with the environment of whoever submits it is some 10 KiB.
+const (
+	maxBody    = 8 << 20  // bytes
+	smallBody  = 64 << 10 // bytes; what is longer waits for its turn
+	mostValues = 200_000  // of JSON; an empty object of three bytes can become some hundred in memory
+	bodyTime   = 5 * time.Second
+	bodyTurn   = 30 * time.Second // how long a large body waits for its turn
+)
+
+// bodyRoom lets one large body at a time be read, understood and acted on, so that many at once do not fill the memory.
+// Small ones do not wait.
+type bodyRoom chan struct{}
+
+func newBodyRoom() bodyRoom { return make(bodyRoom, 1) }
+
+// read reads the JSON of a request into a variable. Done, never nil, is to be called once that is not needed any more.
+func (b bodyRoom) read(w http.ResponseWriter, r *http.Request, into any) (done func(), e *Error) {
+	done = func() {}
+	if stated := r.Header.Get("Content-Type"); stated != "" {
+		kind, _, err := mime.ParseMediaType(stated)
+		if err != nil || kind != "application/json" && !strings.HasSuffix(kind, "+json") {
+			return done, Errorf(Invalid, "Content-Type %q: must be application/json", stated)
+		}
+	}
+	body := http.MaxBytesReader(w, r.Body, maxBody)
+	text, e := receive(w, io.LimitReader(body, smallBody), nil)
+	if e == nil && len(text) == smallBody {
+		if e = b.enter(r); e != nil {
+			return done, e
+		}
+		done = func() { <-b }
+		text, e = receive(w, body, text)
+	}
+	if e == nil {
+		e = decode(text, into)
+	}
+	return done, e
+}
+
+// enter waits for the turn of a large body.
+func (b bodyRoom) enter(r *http.Request) *Error {
+	timer := time.NewTimer(bodyTurn)
+	defer timer.Stop()
+	select {
+	case b <- struct{}{}:
+		return nil
+	case <-r.Context().Done():
+		return Errorf(Unavailable, "request body: %v", r.Context().Err())
+	case <-timer.C:
+		return Errorf(Unavailable, "request body: others of more than %d bytes are at work for %v already; try again later", smallBody, bodyTurn)
+	}
+}
+
+// receive adds what arrives of a body to text.
+func receive(w http.ResponseWriter, body io.Reader, text []byte) ([]byte, *Error) {
+	// After an error the deadline stands: before it answers, package http reads on to where the next request may begin.
+	connection := http.NewResponseController(w)
+	_ = connection.SetReadDeadline(time.Now().Add(bodyTime)) // every connection can; the recorders of tests need not
+	into := bytes.NewBuffer(text)
+	_, err := into.ReadFrom(body)
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, Errorf(Invalid, "request body: must be at most %d bytes", large.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, Errorf(Invalid, "request body: must arrive within %v", bodyTime)
+	case err != nil:
+		return nil, Errorf(Internal, "read the request body: %v", err)
+	}
+	_ = connection.SetReadDeadline(time.Time{})
+	return into.Bytes(), nil
+}
+
+// decode turns JSON into a value.
+func decode(text []byte, into any) *Error {
+	if len(text) == 0 {
+		return Errorf(Invalid, "request body: must be JSON, but is empty")
+	}
+	if n := countValues(text); n > mostValues {
+		return Errorf(Invalid, "request body: must hold at most %d values, but holds %d", mostValues, n)
+	}
+	var other *json.UnmarshalTypeError
+	switch err := json.Unmarshal(text, into); {
+	case errors.As(err, &other):
+		where := "request body"
+		if other.Field != "" {
+			where += ", field " + other.Field
+		}
+		return Errorf(Invalid, "%s: must be of type %s, but is a JSON %s", where, jsonType(other.Type), clipped(other.Value))
+	case err != nil:
+		return Errorf(Invalid, "request body: %s", clipped(err.Error()))
+	}
+	return nil
+}
+
+// countValues counts the values in a JSON text: one more than there are commas, and one for each list or object opened.
+func countValues(text []byte) int {
+	n, quoted := 1, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == ',' || c == '[' || c == '{'):
+			n++
+		}
+	}
+	return n
+}
+
+// clipped shortens what a request held, for a message of one line.
+func clipped(text string) string {
+	const longest = 300
+	if len(text) > longest {
+		return fmt.Sprintf("%s...", text[:longest])
+	}
+	return text
+}

@@ -1,0 +1,152 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
+)
+
+// asCaller is a request as it comes over a socket from some user.
+func asCaller(method, address string, body io.Reader) *http.Request {
+	r := httptest.NewRequest(method, "http://bellows/", body)
+	path, query, _ := strings.Cut(address, "?")
+	r.URL.Path, r.URL.RawQuery = path, query
+	return r.WithContext(context.WithValue(r.Context(), peerKey{}, cluster.Credentials{UID: 1000, GID: 1000}))
+}
+
+// What is empty in JSON is not in memory: the number of values is bounded beside the number of bytes.
+func TestBodyOfManyValues(t *testing.T) {
+	handler := New(newFake(), fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler
+	objects := `{"dir":"/","stages":[{}` + strings.Repeat(",{}", mostValues) + `]}`
+	texts := `{"dir":"/","stages":[{"args":[""` + strings.Repeat(`,""`, mostValues) + `]}]}`
+	commas := `{"dir":"/","stages":[{"args":["a` + strings.Repeat(`,[{\"`, mostValues) + `"]}]}`
+	for body, refused := range map[string]bool{objects: true, texts: true, commas: false} {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, asCaller("POST", "/v1/jobs", strings.NewReader(body)))
+		const why = "request body: must hold at most 200000 values, but holds "
+		if got := strings.Contains(answer.Body.String(), why); got != refused || (answer.Code == 201) == refused {
+			t.Errorf("%.50s: %d %s", body, answer.Code, answer.Body)
+		}
+	}
+}
+
+// Of several large bodies the next is read once the one before has been answered; small ones pass.
+func TestLargeBodiesWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI("test", "1", "")
+		working, most := 0, 0
+		let := make(chan struct{})
+		register(a, "POST", "/large", "large", "", 204, func(_ context.Context, in *body[[]string]) (*struct{}, error) {
+			working++
+			most = max(most, working)
+			if len(in.Body) > 0 {
+				<-let
+			}
+			working--
+			return nil, nil
+		})
+		large := `["` + strings.Repeat("x", smallBody) + `"]`
+		codes := make(chan int, 10)
+		send := func(body string) {
+			answer := httptest.NewRecorder()
+			a.mux.ServeHTTP(answer, httptest.NewRequest("POST", "/large", strings.NewReader(body)))
+			codes <- answer.Code
+		}
+		for range 3 {
+			go send(large)
+		}
+		synctest.Wait()
+		if working != 1 {
+			t.Errorf("%d large bodies are at work", working)
+		}
+		send("[]")
+		if code := <-codes; code != 204 {
+			t.Errorf("a small body was answered %d", code)
+		}
+		for range 3 {
+			let <- struct{}{}
+			if code := <-codes; code != 204 {
+				t.Errorf("a large body was answered %d", code)
+			}
+		}
+		if most > 2 {
+			t.Errorf("%d bodies were at work at once, of which one was small", most)
+		}
+		// Whose turn does not come is told.
+		go send(large)
+		synctest.Wait()
+		send(large)
+		if code := <-codes; code != 503 {
+			t.Errorf("a large body whose turn does not come was answered %d", code)
+		}
+		let <- struct{}{}
+		<-codes
+	})
+}
+
+// A bug that a request meets is answered and logged with the place where it is; the daemon lives.
+func TestBug(t *testing.T) {
+	var log bytes.Buffer
+	d := &buggy{fake: newFake()}
+	s := New(d, fakeProfiles{}, Daemon{}, slog.New(slog.NewTextHandler(&log, nil)))
+	answer := httptest.NewRecorder()
+	s.http.Handler.ServeHTTP(answer, asCaller("GET", "/v1/jobs/7/explain", nil))
+	var e Error
+	if err := json.Unmarshal(answer.Body.Bytes(), &e); err != nil || answer.Code != 500 || e.Code != Internal ||
+		e.Message != "GET /v1/jobs/7/explain: met a bug of bellows, which the daemon's log describes" {
+		t.Errorf("%d %s, %v", answer.Code, answer.Body, err)
+	}
+	for _, want := range []string{"level=ERROR", "no such thing", "body_test.go", "path=/v1/jobs/7/explain"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log does not hold %q: %s", want, &log)
+		}
+	}
+	if strings.Count(strings.TrimSpace(log.String()), "\n") > 0 {
+		t.Errorf("the log entry is more than one line: %s", &log)
+	}
+}
+
+type buggy struct{ *fake }
+
+func (*buggy) Explain(context.Context, cluster.JobID) (live.Explanation, error) {
+	panic("no such thing")
+}
+
+// Whatever is sent is answered: as the API describes, or with an Error that is one line and no bug of ours.
+func FuzzRequests(f *testing.F) {
+	f.Add("POST", "/v1/jobs", `{"dir":"/","stages":[{"tasks":1,"cpu_millicores":1,"args":["true"],"elasticity":{"kind":1}}]}`)
+	f.Add("POST", "/v1/jobs", `{"stages":[{"elasticity":{"kind":"points","points":[{"memory_bytes":1e300}]}}]}`)
+	f.Add("POST", "/v1/jobs", `{"class":{"a":[]},"weight":"x","stages":{}}`)
+	f.Add("PUT", "/v1/profiles/a b", `{"ideal_memory_bytes":-1,"elasticity":{"kind":[]}}`)
+	f.Add("PUT", "/v1/profiles/\x1b[2J", `{}`)
+	f.Add("GET", "/v1/jobs/9223372036854775808?ended=1", "")
+	f.Add("GET", "/v1/tasks/1.-2.3/output?from=-1&follow=x", "")
+	f.Add("DELETE", "/v1/jobs/1", "\x00")
+	f.Fuzz(func(t *testing.T, method, address, body string) {
+		if strings.Contains(address, "ended") || strings.Contains(address, "follow") {
+			return // waits for what does not come
+		}
+		handler := New(newFake(), fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler
+		r := asCaller("GET", address, strings.NewReader(body))
+		r.Method = method
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, r)
+		if answer.Code < 400 {
+			return
+		}
+		var e Error
+		if err := json.Unmarshal(answer.Body.Bytes(), &e); err != nil || e.Message == "" || strings.Contains(e.Message, "bug of bellows") || strings.Contains(e.Message, "\n") {
+			t.Errorf("%s %q %q: %d %s, %v", method, address, body, answer.Code, answer.Body, err)
+		}
+	})
+}
