@@ -6,6 +6,7 @@ import (
 	"net"
 	"os/user"
 	"strconv"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -35,9 +36,9 @@ func peer(ctx context.Context) (cluster.Credentials, error) {
 
 // peerOf asks the kernel with whose rights the other end of a connection connected.
 func peerOf(c net.Conn) (cluster.Credentials, error) {
-	u, ok := c.(*net.UnixConn)
+	u, ok := c.(syscall.Conn)
 	if !ok {
-		return cluster.Credentials{}, fmt.Errorf("peer of %s: not a unix socket", c.RemoteAddr())
+		return cluster.Credentials{}, fmt.Errorf("peer of %s: not a socket", c.RemoteAddr())
 	}
 	raw, err := u.SyscallConn()
 	if err != nil {

@@ -39,11 +39,12 @@ type Driver interface {
 
 // Server answers on one socket for one Driver.
 type Server struct {
-	driver   Driver
-	profiles Profiles
-	daemon   Daemon
-	log      *slog.Logger
-	http     *http.Server
+	driver      Driver
+	profiles    Profiles
+	daemon      Daemon
+	log         *slog.Logger
+	http        *http.Server
+	connections *connections
 	// leaving ends when the server is shut down: who sends input then comes again, to the next daemon.
 	leaving context.Context
 	leave   context.CancelFunc
@@ -51,12 +52,14 @@ type Server struct {
 
 // New returns a server. It does not listen yet: see Serve.
 func New(d Driver, p Profiles, about Daemon, log *slog.Logger) *Server {
-	s := &Server{driver: d, profiles: p, daemon: about, log: log}
+	s := &Server{driver: d, profiles: p, daemon: about, log: log, connections: newConnections(connectionsFor(descriptorLimit()))}
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.http = &http.Server{
 		Handler:           s.survive(s.handler()),
 		ConnContext:       withPeer,
+		ConnState:         s.connections.follow,
 		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	return s
@@ -108,7 +111,7 @@ func (a *answering) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // Serve answers until Shutdown, or until l fails.
 func (s *Server) Serve(l net.Listener) error {
-	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if err := s.http.Serve(&roomy{Listener: l, connections: s.connections, closed: make(chan struct{})}); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("answer on %s: %w", l.Addr(), err)
 	}
 	return nil

@@ -1,0 +1,116 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// crowd serves a fake on a socket with room for so many connections.
+func crowd(t *testing.T, most int) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "s")
+	l, err := Listen(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(newFake(), fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler))
+	s.connections.most = most
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = s.Shutdown(ctx)
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return socket
+}
+
+// connect opens a connection of its own.
+func connect(t *testing.T, socket string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// status asks for it on a connection, which is kept.
+func status(t *testing.T, c net.Conn) {
+	t.Helper()
+	if _, err := io.WriteString(c, "GET /v1/status HTTP/1.1\r\nHost: bellows\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != 200 {
+		t.Fatalf("status %s, %v", answer.Status, err)
+	}
+	_ = answer.Body.Close()
+}
+
+// However many connections somebody keeps for nothing, the next one is answered.
+func TestIdleConnectionsMakeRoom(t *testing.T) {
+	socket := crowd(t, 3)
+	first := connect(t, socket)
+	status(t, first)
+	for range 20 {
+		status(t, connect(t, socket))
+	}
+	if n, err := first.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		t.Errorf("the connection that was idle for longest is still there: %d, %v", n, err)
+	}
+}
+
+// While all connections are at work the next one waits until one of them has ended.
+func TestBusyConnectionsAreWaitedFor(t *testing.T) {
+	socket := crowd(t, 2)
+	var busy []net.Conn
+	for range 2 {
+		c := connect(t, socket)
+		if _, err := io.WriteString(c, "GET /v1/jobs/1?ended=true HTTP/1.1\r\nHost: bellows\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		busy = append(busy, c)
+	}
+	next := connect(t, socket)
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		status(t, next)
+	}()
+	_ = busy[0].Close()
+	<-answered
+}
+
+// Connections leave at least one half of the descriptors to containers, however few there are.
+func TestConnectionsLeaveDescriptors(t *testing.T) {
+	for descriptors, want := range map[uint64]int{0: 4, 16: 4, 64: 16, 256: 64, 1024: 256, 4096: 512, 1 << 40: 512, ^uint64(0): 512} {
+		got := connectionsFor(descriptors)
+		if got != want {
+			t.Errorf("%d connections with %d descriptors, want %d", got, descriptors, want)
+		}
+		if descriptors >= 16 && uint64(2*got) > descriptors/2 {
+			t.Errorf("%d connections with %d descriptors leave less than one half", got, descriptors)
+		}
+	}
+	if s := New(newFake(), fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)); s.connections.most != connectionsFor(descriptorLimit()) {
+		t.Errorf("a server takes %d connections", s.connections.most)
+	}
+}
