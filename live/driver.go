@@ -84,6 +84,8 @@ type Driver struct {
 	draining  bool                      // no new jobs
 	careful   bool                      // jobs that never started are brought to the engine one by one
 	goroutine string                    // the loop's, as stacks name it
+	// unrecorded says that the event log has ended before the run.
+	unrecorded bool
 }
 
 // heldEvent is an event that is handled later than it came.
@@ -109,8 +111,8 @@ func Start(c Config) (*Driver, error) {
 		return nil, err
 	}
 	d.run = run
-	d.logPath = filepath.Join(c.Dir, "events", fmt.Sprintf("%06d.jsonl", run))
-	if d.events, err = createEventLog(d.logPath, trace.NewLogHeader(c.Policy.Name(), c.Settings, d.engine.Snapshot())); err != nil {
+	d.logPath = d.eventLogPath(run)
+	if d.events, err = createEventLog(d.logPath, c.Keep.ofEvents(), trace.NewLogHeader(c.Policy.Name(), c.Settings, d.engine.Snapshot())); err != nil {
 		return nil, err
 	}
 	if err := d.load(ctx); err != nil {
@@ -250,13 +252,19 @@ func (d *Driver) step(e cluster.Event) {
 		return
 	}
 	now := d.now()
-	d.events.record(now, e)
+	taken := d.events.record(now, e)
+	if !taken && !d.unrecorded {
+		d.unrecorded = true
+		d.log.Warn("the event log has reached its bound: what follows of this run cannot be replayed", "event_log", d.logPath, "bytes", d.events.most)
+	}
 	decisions, err := d.decide(now, e)
 	if err != nil {
 		d.breakDown(err)
 		return
 	}
-	d.events.decided(now, decisions)
+	if taken {
+		d.events.decided(now, decisions)
+	}
 	for i := range decisions {
 		d.take(now, &decisions[i])
 	}
@@ -414,6 +422,10 @@ func (d *Driver) Close() error {
 
 // Done is closed when the Driver has stopped, by Shutdown or Close.
 func (d *Driver) Done() <-chan struct{} { return d.done }
+
+func (d *Driver) eventLogPath(run int64) string {
+	return filepath.Join(d.config.Dir, "events", fmt.Sprintf("%06d.jsonl", run))
+}
 
 // EventLog returns the file in which the steps of this run are recorded.
 func (d *Driver) EventLog() string { return d.logPath }

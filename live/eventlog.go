@@ -13,15 +13,17 @@ import (
 )
 
 // eventLog is the record of one run's steps. Lines are collected and written together; a write that fails is taken back,
-// so that the file never holds half a line while the Driver lives.
+// so that the file never holds half a line while the Driver lives. A log that has reached its bound ends there, after a
+// whole step.
 type eventLog struct {
 	file *durable.File
+	most int64 // bytes; 0 is any number
 	good int64 // bytes that are written
 	text bytes.Buffer
 	to   *trace.LogWriter
 }
 
-func createEventLog(path string, header trace.LogHeader) (*eventLog, error) {
+func createEventLog(path string, most int64, header trace.LogHeader) (*eventLog, error) {
 	if err := durable.MakeDir(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("make the folder of event logs: %w", err)
 	}
@@ -29,7 +31,7 @@ func createEventLog(path string, header trace.LogHeader) (*eventLog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the event log: %w", err)
 	}
-	l := &eventLog{file: file}
+	l := &eventLog{file: file, most: most}
 	l.to, err = trace.NewLogWriter(&l.text, header)
 	if err == nil {
 		err = l.flush()
@@ -40,11 +42,19 @@ func createEventLog(path string, header trace.LogHeader) (*eventLog, error) {
 	return l, nil
 }
 
-// record and decided collect lines. Encoding plain values into memory does not fail.
-func (l *eventLog) record(now timeline.Time, e cluster.Event) {
+// full tells whether the log has ended.
+func (l *eventLog) full() bool { return l.most > 0 && l.good+int64(l.text.Len()) >= l.most }
+
+// record and decided collect lines: decided those of the step that record began, if the log took that. Encoding plain values
+// into memory does not fail.
+func (l *eventLog) record(now timeline.Time, e cluster.Event) (taken bool) {
+	if l.full() {
+		return false
+	}
 	if err := l.to.Events(now, e); err != nil {
 		panic(err)
 	}
+	return true
 }
 
 func (l *eventLog) decided(now timeline.Time, decisions []cluster.Decision) {

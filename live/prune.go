@@ -27,6 +27,10 @@ type Retention struct {
 	Jobs int
 	// Output is how many bytes of output stay at most, those of the jobs that ended last; 0 is any number.
 	Output resource.Amount
+	// Events is how many bytes of event logs stay at most, 0 is any number. Half of it is for the run that goes on, whose log
+	// ends when it has reached that; half for the runs before it, of which the latest stay, for at most as long as jobs, and
+	// at most 100.
+	Events resource.Amount
 	// Newest is how many of those that ended last stay whatever the other bounds say.
 	Newest int
 }
@@ -89,6 +93,56 @@ func (keep *Retention) choose(ended []store.Ended, now timeline.Time, size func(
 	return p
 }
 
+// ofEvents is how many bytes the event log of one run may have, 0 any number. There need be no Retention.
+func (keep *Retention) ofEvents() int64 {
+	if keep == nil {
+		return 0
+	}
+	return int64(keep.Events / 2)
+}
+
+// runsKept is how many event logs of earlier runs stay at most.
+const runsKept = 100
+
+// pruneEvents removes the event logs of earlier runs that do not stay, the oldest first.
+func (d *Driver) pruneEvents(ctx context.Context, keep *Retention) error {
+	runs, err := d.store.Runs(ctx)
+	if err != nil {
+		return err
+	}
+	slices.Reverse(runs)
+	var size int64
+	for i, run := range runs {
+		if run.ID >= d.run {
+			continue
+		}
+		info, err := os.Stat(d.eventLogPath(run.ID))
+		if err != nil {
+			continue // It is gone already.
+		}
+		size += info.Size()
+		age := d.now().Sub(timeline.Time(info.ModTime().UnixNano()))
+		if i > runsKept || keep.Events > 0 && size > keep.ofEvents() || age >= keep.For {
+			return d.removeRuns(ctx, runs[i:])
+		}
+	}
+	return nil
+}
+
+// removeRuns removes the event logs of runs and then the runs. What a crash leaves is removed the next time.
+func (d *Driver) removeRuns(ctx context.Context, runs []store.Run) error {
+	for _, run := range runs {
+		if err := durable.RemoveAll(d.eventLogPath(run.ID)); err != nil {
+			return fmt.Errorf("remove the event log of run %d: %w", run.ID, err)
+		}
+	}
+	if err := d.store.RemoveRuns(ctx, runs[0].ID); err != nil {
+		return err
+	}
+	d.log.Warn("event logs of earlier runs of the daemon were removed", "runs", len(runs), "newest", d.eventLogPath(runs[0].ID))
+	return nil
+}
+
 // outputSize is how many bytes a job has printed.
 func (d *Driver) outputSize(id cluster.JobID) int64 {
 	files, err := os.ReadDir(outputDir(d.config.Dir, id))
@@ -145,9 +199,10 @@ func (d *Driver) prune(ctx context.Context) {
 	for {
 		if keep := d.config.Keep; keep != nil && err == nil {
 			_, err = d.Prune(ctx, *keep, false)
+			err = errors.Join(err, d.pruneEvents(ctx, keep))
 		}
 		if err != nil && ctx.Err() == nil {
-			d.log.Error("cannot remove jobs that ended long ago; it is tried again in an hour", "error", err)
+			d.log.Error("cannot remove what is old; it is tried again in an hour", "error", err)
 		}
 		err = nil
 		select {

@@ -201,3 +201,44 @@ func TestDaemonPrunesByItself(t *testing.T) {
 		}
 	})
 }
+
+// The log of a run ends at its bound, after a whole step, and replay covers it to there; of those before, the latest stay.
+func TestEventLogsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 20_000
+		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &Retention{For: 1000 * time.Hour, Events: 2 * most}}
+		r.open()
+		for run := range 4 {
+			r.start(fifo(t))
+			synctest.Wait()
+			for range 2 + 10*run {
+				r.runOne(1)
+			}
+			if run == 3 {
+				break
+			}
+			if err := r.Driver.Close(); err != nil {
+				t.Fatal(err)
+			}
+			r.fake = newFake()
+		}
+		defer r.end()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		logs, err := filepath.Glob(filepath.Join(r.dir, "events", "*.jsonl"))
+		if err != nil || len(logs) != 2 || filepath.Base(logs[0]) != "000003.jsonl" {
+			t.Errorf("logs %v %v", logs, err)
+		}
+		if runs, err := r.store.Runs(t.Context()); err != nil || len(runs) != 2 || runs[0].ID != 3 {
+			t.Errorf("runs %v %v", runs, err)
+		}
+		info, err := os.Stat(r.EventLog())
+		if err != nil || info.Size() < most || info.Size() > most+5000 {
+			t.Errorf("the log of this run: %v %v", info, err)
+		}
+		header, log := readLog(t, r.EventLog())
+		if at, ok := replay(t, header, log); !ok || len(log) < 10 {
+			t.Errorf("record %d of %d came out differently", at, len(log))
+		}
+	})
+}

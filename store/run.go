@@ -62,3 +62,11 @@ func (s *Store) Runs(ctx context.Context) ([]Run, error) {
 	})
 	return runs, err
 }
+
+// RemoveRuns removes a run and all that were before it.
+func (s *Store) RemoveRuns(ctx context.Context, upTo int64) error {
+	return s.write(ctx, "remove runs from", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "DELETE FROM runs WHERE id <= ?", upTo)
+		return err
+	})
+}

@@ -64,11 +64,12 @@ type upOptions struct {
 	output   resource.Amount
 	detach   bool
 	verbose  bool
+	log      string // file to log to; standard error if it is empty
 }
 
 func upCommand() *cobra.Command {
 	o := upOptions{policy: "yarn-me", settings: map[string]string{}, output: agent.DefaultOutputLimit,
-		keep: live.Retention{For: 30 * 24 * time.Hour, Jobs: 100_000, Output: 10 * resource.GiB}}
+		keep: live.Retention{For: 30 * 24 * time.Hour, Jobs: 100_000, Output: 10 * resource.GiB, Events: resource.GiB}}
 	cmd := &cobra.Command{
 		Use:     "up",
 		Short:   "Start the daemon on this machine",
@@ -90,9 +91,12 @@ func upCommand() *cobra.Command {
 	f.Var(durationValue{&o.keep.For, time.Minute}, "keep-for", "how long jobs are kept after their end, with their output")
 	f.Var(countValue{&o.keep.Jobs, 1, 1 << 30}, "keep-jobs", "how many jobs are kept at most that have ended")
 	f.Var(memoryValue(&o.keep.Output), "keep-output", "how much output is kept at most of jobs that have ended")
+	f.Var(memoryValue(&o.keep.Events), "keep-events", "how much is kept at most of event logs: half for this run, half for those before it")
 	o.place.flags(cmd, true)
 	f.BoolVarP(&o.detach, "detach", "d", false, "return once it answers; it logs to daemon.log in the state directory")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log more")
+	f.StringVar(&o.log, "log", "", "log to a `file`") // how --detach starts the daemon
+	_ = f.MarkHidden("log")
 	return cmd
 }
 
@@ -120,8 +124,14 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 	if o.verbose {
 		level = slog.LevelDebug
 	}
+	to := cmd.ErrOrStderr()
+	if o.log != "" {
+		if to, err = openDaemonLog(o.log, daemonLogSize, becomeStderr); err != nil {
+			return err
+		}
+	}
 	d := daemon{options: o, capacity: capacity, policy: p[0], memory: manager,
-		log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))}
+		log: slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level}))}
 	if err := d.open(); err != nil {
 		d.close()
 		return err
@@ -264,7 +274,7 @@ func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("open the log of the daemon: %w", err)
 	}
-	child := exec.Command(self, o.arguments()...)
+	child := exec.Command(self, append(o.arguments(), "--log", log.Name())...)
 	child.Dir = "/"
 	child.Stderr = log
 	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -289,7 +299,8 @@ func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
 func (o *upOptions) arguments() []string {
 	args := []string{"up", "--policy", o.policy, "--flex", o.flex.manager, "--puff-ratio", strconv.FormatFloat(o.flex.puffRatio, 'g', -1, 64),
 		"--state", o.place.state, "--socket", o.place.socket, "--keep-for", o.keep.For.String(), "--keep-jobs", strconv.Itoa(o.keep.Jobs),
-		"--keep-output", resource.FormatMemoryExact(o.keep.Output), "--output-limit", resource.FormatMemoryExact(o.output)}
+		"--keep-output", resource.FormatMemoryExact(o.keep.Output), "--output-limit", resource.FormatMemoryExact(o.output),
+		"--keep-events", resource.FormatMemoryExact(o.keep.Events)}
 	if o.memory > 0 {
 		args = append(args, "--memory", resource.FormatMemoryExact(o.memory))
 	}
