@@ -666,7 +666,7 @@ func readLog(t *testing.T, path string) (trace.LogHeader, []trace.LogRecord) {
 // is not forgotten; as soon as there is room again everything goes on.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
-	if err := unix.Mount("bellows-test", dir, "tmpfs", 0, "size=1m"); err != nil {
+	if err := unix.Mount("bellows-test", dir, "tmpfs", 0, "mode=0700,size=1m"); err != nil {
 		t.Skipf("needs to mount a file system: %v", err)
 	}
 	t.Cleanup(func() {

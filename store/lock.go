@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bellows-rm/bellows/durable"
+	"github.com/bellows-rm/bellows/statedir"
 )
 
 // ErrLocked is returned by TakeLock when another daemon has the state directory.
@@ -19,13 +19,14 @@ var ErrLocked = errors.New("another bellows uses it")
 // Lock keeps a state directory for one daemon. The kernel gives it back when the process ends, however it ends.
 type Lock struct{ file *os.File }
 
-// TakeLock takes a state directory, which is made if it is missing, or fails with ErrLocked.
+// TakeLock takes a state directory, which is made if it is missing, or fails with ErrLocked. One that others could change is a
+// *statedir.UnsafeError.
 func TakeLock(dir string) (*Lock, error) {
-	if err := durable.MakeDir(dir); err != nil {
-		return nil, fmt.Errorf("make the state directory %s: %w", dir, err)
+	if err := statedir.Make(dir); err != nil {
+		return nil, err
 	}
 	path := filepath.Join(dir, "lock")
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := statedir.Open(path, 0)
 	if err != nil {
 		return nil, (&Store{path: path}).explain("lock", err)
 	}

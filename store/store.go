@@ -15,6 +15,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/bellows-rm/bellows/durable"
+	"github.com/bellows-rm/bellows/statedir"
 )
 
 // Errors to test for with errors.Is. A write that fails with one of them changed nothing, and may be tried again.
@@ -40,7 +41,7 @@ type Store struct {
 // Open opens the store in a state directory, and makes both if they are missing. The files are for their owner only.
 func Open(dir string) (*Store, error) {
 	s := &Store{path: filepath.Join(dir, File)}
-	if err := durable.MakeDir(dir); err != nil {
+	if err := statedir.Make(dir); err != nil {
 		return nil, s.explain("open", err)
 	}
 	if err := s.touch(); err != nil {
@@ -115,7 +116,7 @@ func (s *Store) write(ctx context.Context, what string, f func(*sql.Tx) error) e
 
 // explain puts the failure of an operation into one sentence.
 func (s *Store) explain(what string, err error) error {
-	if errors.Is(err, ErrNotFound) {
+	if _, unsafe := errors.AsType[*statedir.UnsafeError](err); unsafe || errors.Is(err, ErrNotFound) {
 		return err
 	}
 	for _, cause := range []error{ErrFull, ErrReadOnly} {

@@ -278,7 +278,7 @@ func TestLock(t *testing.T) {
 // mount mounts a small file system in memory for one test.
 func mount(t *testing.T, dir, options string, flags uintptr) {
 	t.Helper()
-	if err := unix.Mount("bellows-test", dir, "tmpfs", flags, options); err != nil {
+	if err := unix.Mount("bellows-test", dir, "tmpfs", flags, "mode=0700,"+options); err != nil {
 		t.Skipf("needs to mount a file system: %v", err)
 	}
 	t.Cleanup(func() {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/statedir"
 )
 
 // Ledger makes swap and remembers what it made, in a state directory. Commands at the same time take turns.
@@ -72,10 +73,10 @@ func (l *Ledger) locked(change func() error) error {
 	if os.Geteuid() != 0 {
 		return refuse("swap needs root to be made or removed: run the same with sudo")
 	}
-	if err := os.MkdirAll(l.dir, 0o700); err != nil {
-		return fmt.Errorf("make the state directory: %w", err)
+	if err := statedir.Make(l.dir); err != nil {
+		return err
 	}
-	f, err := os.OpenFile(filepath.Join(l.dir, "swap.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := statedir.Open(filepath.Join(l.dir, "swap.lock"), 0)
 	if err != nil {
 		return fmt.Errorf("lock the record of swap: %w", err)
 	}

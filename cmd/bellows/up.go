@@ -25,6 +25,7 @@ import (
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/statedir"
 	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/swap"
 )
@@ -43,7 +44,9 @@ hour, as by "bellows prune", and the log says what.
 
 The state directory is /var/lib/bellows for root, else ~/.local/state/bellows;
 the socket is /run/bellows/bellows.sock for root, else bellows/bellows.sock in
-$XDG_RUNTIME_DIR. With --state alone, the socket is bellows.sock in there.`
+$XDG_RUNTIME_DIR. With --state alone, the socket is bellows.sock in there. A
+state directory that others could change is refused, as are directories above
+it that others may write, unless they are sticky as /tmp is.`
 
 const upExample = `  bellows up --memory 4GiB --cpus 2 --detach
   bellows up --policy fair --set fair.reservations=false
@@ -262,10 +265,10 @@ func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	if err := os.MkdirAll(o.place.state, 0o700); err != nil {
-		return fmt.Errorf("make the state directory: %w", err)
+	if err := statedir.Make(o.place.state); err != nil {
+		return err
 	}
-	log, err := os.OpenFile(filepath.Join(o.place.state, "daemon.log"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
+	log, err := statedir.Open(filepath.Join(o.place.state, "daemon.log"), os.O_APPEND)
 	if err != nil {
 		return fmt.Errorf("open the log of the daemon: %w", err)
 	}
