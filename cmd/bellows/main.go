@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/demo"
@@ -34,9 +35,11 @@ func main() {
 // execute runs one command line and returns the exit code.
 func execute(args []string, io streams) int {
 	// A reader that went away ends commands that print by SIGPIPE, as it does other programs. Interrupts end a command's
-	// context first, so that it can tidy up; a second one ends the process.
+	// context first, so that it can tidy up; one that comes later than that takes ends the process. Not one that comes at
+	// once: whoever ends a process and then its group sends each signal twice.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	const tidyingUp = 10 * time.Second
+	context.AfterFunc(ctx, func() { time.AfterFunc(tidyingUp, stop) })
 	defer stop()
 	root, started := newRoot(io)
 	root.SetArgs(args)
