@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"syscall"
 	"time"
@@ -30,9 +31,30 @@ type Client struct {
 // NewClient returns a client for the daemon behind the socket at that path. It does not connect yet.
 func NewClient(socket string) *Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
+		c, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+		if err != nil {
+			return nil, err
+		}
+		if err := trusted(c, socket); err != nil {
+			_ = c.Close()
+			return nil, err
+		}
+		return c, nil
 	}
 	return &Client{socket, &http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true}}}
+}
+
+// trusted returns an error unless root or the own user listens at the other end: a submission carries the whole environment,
+// and whoever takes it may hold the secrets that are in it.
+func trusted(c net.Conn, socket string) error {
+	cred, err := credentials(c)
+	if err != nil {
+		return err
+	}
+	if cred.Uid != 0 && int(cred.Uid) != os.Geteuid() {
+		return Errorf(Denied, "socket %s: user %d listens there, who is neither root nor you; nothing was sent", socket, cred.Uid)
+	}
+	return nil
 }
 
 // Status returns how the daemon is.
@@ -264,7 +286,10 @@ func (c *Client) do(request *http.Request) (*http.Response, error) {
 
 // failed says in one sentence why the daemon could not be asked.
 func (c *Client) failed(err error, attempted string) error {
+	var own *Error
 	switch {
+	case errors.As(err, &own):
+		return own
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):

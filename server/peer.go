@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os/user"
@@ -36,33 +37,49 @@ func peer(ctx context.Context) (cluster.Credentials, error) {
 
 // peerOf asks the kernel with whose rights the other end of a connection connected.
 func peerOf(c net.Conn) (cluster.Credentials, error) {
-	u, ok := c.(syscall.Conn)
-	if !ok {
-		return cluster.Credentials{}, fmt.Errorf("peer of %s: not a socket", c.RemoteAddr())
-	}
-	raw, err := u.SyscallConn()
+	cred, err := credentials(c)
 	if err != nil {
-		return cluster.Credentials{}, fmt.Errorf("peer of the connection: %w", err)
+		return cluster.Credentials{}, err
 	}
-	var p cluster.Credentials
-	var asked error
-	err = raw.Control(func(fd uintptr) {
-		var cred *unix.Ucred
-		if cred, asked = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); asked == nil {
-			p.UID, p.GID = cred.Uid, cred.Gid
-			p.Groups, asked = peerGroups(fd)
-		}
+	p := cluster.Credentials{UID: cred.Uid, GID: cred.Gid}
+	err = control(c, func(fd uintptr) (err error) {
+		p.Groups, err = peerGroups(fd)
+		return err
 	})
-	if err == nil {
-		err = asked
-	}
 	if err != nil {
-		return cluster.Credentials{}, fmt.Errorf("peer of the connection: %w", err)
+		return cluster.Credentials{}, err
 	}
 	if known, err := user.LookupId(strconv.Itoa(int(p.UID))); err == nil {
 		p.User = known.Username
 	}
 	return p, nil
+}
+
+// credentials asks the kernel who is at the other end of a connection: who connected or, for who connected, who listens.
+func credentials(c net.Conn) (cred *unix.Ucred, err error) {
+	err = control(c, func(fd uintptr) (err error) {
+		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		return err
+	})
+	return cred, err
+}
+
+// control runs ask on the descriptor of a connection.
+func control(c net.Conn, ask func(fd uintptr) error) error {
+	socket, ok := c.(syscall.Conn)
+	if !ok {
+		return fmt.Errorf("peer of %s: not a socket", c.RemoteAddr())
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("peer of the connection: %w", err)
+	}
+	var asked error
+	err = raw.Control(func(fd uintptr) { asked = ask(fd) })
+	if err := errors.Join(err, asked); err != nil {
+		return fmt.Errorf("peer of the connection: %w", err)
+	}
+	return nil
 }
 
 // peerGroups returns the supplementary groups of a peer. Linux tells them since 4.13.

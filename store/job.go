@@ -31,12 +31,12 @@ type Listed struct {
 	Tasks     int
 }
 
-// Request is what somebody submitted. It never changes.
+// Request is what somebody submitted. It never changes, but for Env.
 type Request struct {
 	Job      cluster.Job         `json:"job"` // ID is that of the row
 	Commands []trace.Command     `json:"commands"`
 	As       cluster.Credentials `json:"as"`
-	Env      []string            `json:"env,omitempty"`
+	Env      []string            `json:"env,omitempty"` // dropped once the job has ended
 	Dir      string              `json:"dir"`
 	// Input says that the program reads what its submitter sends. What was read once is gone, so it never starts twice.
 	Input bool `json:"input,omitempty"`
@@ -123,9 +123,10 @@ func (s *Store) Write(ctx context.Context, b Batch) error {
 }
 
 func putJobState(ctx context.Context, tx *sql.Tx, id cluster.JobID, s JobState) error {
+	// Environments hold secrets. Once the job has ended nobody needs its own any more.
 	_, err := tx.ExecContext(ctx, `UPDATE jobs SET status = ?, ended = ?, cancelled = ?, started_ns = ?, finished_ns = ?,
-		exit_code = ?, detail = ?, succeeded_count = ? WHERE id = ?`,
-		s.Status, s.Ended, s.Cancelled, int64(s.Started), int64(s.Finished), s.ExitCode, s.Detail, s.Succeeded, int64(id))
+		exit_code = ?, detail = ?, succeeded_count = ?, request = iif(?, json_remove(request, '$.env'), request) WHERE id = ?`,
+		s.Status, s.Ended, s.Cancelled, int64(s.Started), int64(s.Finished), s.ExitCode, s.Detail, s.Succeeded, s.Ended, int64(id))
 	if err != nil {
 		return fmt.Errorf("job %d: %w", id, err)
 	}

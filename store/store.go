@@ -50,7 +50,7 @@ func Open(dir string) (*Store, error) {
 	var err error
 	// FULL makes every commit reach the disk before it is reported, so that not even a loss of power takes it back.
 	s.db, err = s.connect(1, url.Values{
-		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"},
+		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "secure_delete(1)"},
 		"_txlock": {"immediate"},
 	})
 	if err != nil {

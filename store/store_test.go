@@ -2,10 +2,12 @@ package store
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -91,6 +93,7 @@ func TestJobsAndTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = open(t, dir)
+	want.Request.Env = nil // the job has ended
 	if got, err := s.Job(ctx, 1); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("job %+v\nwant %+v\n%v", got, want, err)
 	}
@@ -184,7 +187,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "its schema has version 99, this program knows versions up to 3: use a newer one") {
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("its schema has version 99, this program knows versions up to %d: use a newer one", len(migrations))) {
 		t.Errorf("opened with %v", err)
 	}
 }
@@ -470,5 +473,53 @@ func check(t *testing.T, dir string, round int, reported map[string]map[cluster.
 	var result string
 	if err := s.db.QueryRow("PRAGMA integrity_check").Scan(&result); err != nil || result != "ok" {
 		t.Fatalf("round %d: %s %v", round, result, err)
+	}
+}
+
+// The environment of a job is gone from all files once the job has ended, and stays for one that has not.
+func TestSecretsAreForgotten(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	s, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"of-one-that-ended", "of-one-that-runs"} {
+		j := sample("job")
+		j.Request.Env = []string{"PATH=/bin", "TOKEN=" + secret}
+		id, err := s.AddJob(ctx, j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state := JobState{Status: "running"}
+		if secret == "of-one-that-ended" {
+			state = JobState{Status: "succeeded", Ended: true}
+		}
+		if err := s.Write(ctx, Batch{Jobs: map[cluster.JobID]JobState{id: state}}); err != nil {
+			t.Fatal(err)
+		}
+		stored, err := s.Job(ctx, id)
+		if err != nil || (stored.Request.Env == nil) != state.Ended || stored.Request.Dir != j.Request.Dir || len(stored.Request.Commands) != 1 {
+			t.Errorf("%+v, %v", stored.Request, err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var all []byte
+	if err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all = append(all, text...)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(all, []byte("of-one-that-ended")) {
+		t.Error("the environment of a job that has ended is still in a file")
+	}
+	if !bytes.Contains(all, []byte("of-one-that-runs")) {
+		t.Error("the environment of a job that runs is in no file")
 	}
 }

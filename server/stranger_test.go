@@ -1,0 +1,68 @@
+package server
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Nothing is sent to a socket on which somebody else listens, whatever its name promises.
+func TestStrangerOnTheSocket(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to listen as another user")
+	}
+	const stranger = 12345
+	socket := filepath.Join(t.TempDir(), "s")
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: socket}); err != nil {
+		t.Fatal(err)
+	}
+	listening := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked, so that the thread with the other user ends with this goroutine
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, stranger, stranger, stranger); errno != 0 {
+			listening <- errno
+			return
+		}
+		listening <- unix.Listen(fd, 5) // the kernel notes who does this
+	}()
+	if err := <-listening; err != nil {
+		t.Fatal(err)
+	}
+	f := os.NewFile(uintptr(fd), socket)
+	l, err := net.FileListener(f)
+	_ = f.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	heard := make(chan int, 10)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				close(heard)
+				return
+			}
+			n, _ := c.Read(make([]byte, 100))
+			heard <- n
+			_ = c.Close()
+		}
+	}()
+	_, err = NewClient(socket).Submit(context.Background(), Submission{Env: []string{"TOKEN=secret"}, Dir: "/"})
+	if CodeOf(err) != Denied || !strings.HasSuffix(err.Error(), "user 12345 listens there, who is neither root nor you; nothing was sent") {
+		t.Errorf("%v: %v", CodeOf(err), err)
+	}
+	if n := <-heard; n != 0 {
+		t.Errorf("the stranger heard %d bytes", n)
+	}
+}
