@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -35,11 +36,20 @@ func (r result) name() string { return strings.TrimSpace(r.Package + " " + r.Tes
 type run struct {
 	results []result
 	open    []testName // began and did not end
+	slow    []slowTest
 	output  map[testName]string
 	parents map[testName]bool
 }
 
 type testName struct{ pkg, test string }
+
+// slowTest is a test, or one of its subtests (a guest, a script), that took so long that whoever wants faster tests begins there.
+type slowTest struct {
+	name    testName
+	seconds float64
+}
+
+const slowSeconds = 15
 
 // event is a line of "go test -json".
 type event struct {
@@ -48,6 +58,7 @@ type event struct {
 	ImportPath string // of build output
 	Test       string
 	Output     string
+	Elapsed    float64 // seconds
 }
 
 // read takes events until they end.
@@ -90,6 +101,9 @@ func (r *run) event(e event, out io.Writer) {
 			packageLine(e.Output, out)
 		}
 	case "pass", "fail", "skip":
+		if e.Elapsed >= slowSeconds && e.Test != "" && e.Test == twoLevels(e.Test) {
+			r.slow = append(r.slow, slowTest{name, e.Elapsed})
+		}
 		r.ended(name, outcome(e.Action), out)
 	}
 }
@@ -139,7 +153,10 @@ func (r *run) hasFailed() bool {
 	return slices.ContainsFunc(r.results, func(o result) bool { return o.Outcome == failed })
 }
 
-func (r *run) add(other *run) { r.results = append(r.results, other.results...) }
+func (r *run) add(other *run) {
+	r.results = append(r.results, other.results...)
+	r.slow = append(r.slow, other.slow...)
+}
 
 // packageLine prints what the go command says of a package, less what says nothing.
 func packageLine(text string, out io.Writer) {
@@ -168,6 +185,10 @@ func reason(output string) string {
 func (r *run) report(out io.Writer, took time.Duration) int {
 	count := map[outcome]int{}
 	fmt.Fprintln(out)
+	slices.SortFunc(r.slow, func(a, b slowTest) int { return cmp.Compare(b.seconds, a.seconds) })
+	for _, s := range r.slow {
+		fmt.Fprintf(out, "slow: %4.0f s %s %s\n", s.seconds, s.name.pkg, s.name.test)
+	}
 	for _, kind := range []outcome{skipped, flaky, failed} {
 		for _, o := range r.results {
 			switch {

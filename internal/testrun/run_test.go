@@ -59,6 +59,14 @@ const endedEvents = `{"Action":"run","Package":"m/d","Test":"TestSlow"}
 {"Action":"fail","Package":"m/d"}
 `
 
+const slowEvents = `{"Action":"run","Package":"m/e","Test":"TestLong/b"}
+{"Action":"run","Package":"m/e","Test":"TestLong/b/c"}
+{"Action":"pass","Package":"m/e","Test":"TestLong/b/c","Elapsed":16.4}
+{"Action":"pass","Package":"m/e","Test":"TestLong/b","Elapsed":16.4}
+{"Action":"pass","Package":"m/e","Test":"TestLong","Elapsed":31.2}
+{"Action":"pass","Package":"m/e","Elapsed":31.3}
+`
+
 func TestReport(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -87,6 +95,11 @@ skipped: m/a TestTraces: needs ../shared/fixtures
 failed: m/c
 1 passed, 1 failed, 2 skipped in 3s
 `, 1},
+		{"slow ones are named, the slowest first", []string{slowEvents}, `
+slow:   31 s m/e TestLong
+slow:   16 s m/e TestLong/b
+1 passed, 0 failed, 0 skipped in 3s
+`, 0},
 		{"what did not end is named", []string{endedEvents}, `signal: terminated
 
 failed: m/d
@@ -127,7 +140,7 @@ func TestAccount(t *testing.T) {
 	}{
 		{"a test that never ran", []string{events, events}, "skipped in every run: m/a TestSwap: needs swap\n", 1},
 		{"a test that ran in a guest", []string{events, guestEvents}, "", 0},
-		{"a test that ran in another run", []string{events, `{"Action":"pass","Package":"m/a","Test":"TestSwap"}`}, "", 0},
+		{"a test that ran in another run", []string{events, `{"Action":"pass","Package":"m/a","Test":"TestSwap","Elapsed":20}`}, "", 0},
 		{"the end of what a failed test said", []string{long}, "--- fail: m/b TestBad/case\n" + strings.Repeat("1 is not 2\n", shownLines) + "failed: m/b TestBad/case\n", 1},
 		{"what did not compile", []string{notCompiled}, "--- fail: m/c\nc.go:3: undefined: x\nFAIL	m/c [build failed]\nfailed: m/c\n", 1},
 	} {
