@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/durable"
 )
 
 // stepNote says what the engine is at. It stands in a file beside the store as long as a step lasts, so that the next Start
@@ -42,7 +43,7 @@ const mostDeaths = 3
 // synced, because what it tells of is the end of a process, not of a machine.
 type notebook struct {
 	mu      sync.Mutex
-	file    *os.File
+	file    *durable.File
 	now     stepNote
 	suspect stepNote // in which the process ended last time; Deaths counts that, too
 }
@@ -53,13 +54,12 @@ func notePath(dir string) string { return filepath.Join(dir, "step") }
 
 // openNotebook opens the file and returns the note that the last process left there; ok is false if it left none.
 func openNotebook(dir string) (b *notebook, left stepNote, ok bool, err error) {
-	file, err := os.OpenFile(notePath(dir), os.O_RDWR|os.O_CREATE, 0o600)
+	text, _ := os.ReadFile(notePath(dir)) // What cannot be read is no note.
+	ok = json.Unmarshal(text, &left) == nil
+	file, err := durable.Open(notePath(dir))
 	if err != nil {
 		return nil, left, false, fmt.Errorf("open the note of the engine's step: %w", err)
 	}
-	text := make([]byte, noteSize)
-	n, _ := file.ReadAt(text, 0) // What cannot be read is no note.
-	ok = json.Unmarshal(text[:n], &left) == nil
 	b = &notebook{file: file}
 	if ok && !left.Hangs {
 		left.Deaths++

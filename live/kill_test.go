@@ -20,6 +20,7 @@ import (
 	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/trace"
 )
 
@@ -109,12 +110,13 @@ type theatre struct {
 	ran   string
 	p     *process
 	told  map[string]cluster.JobID // jobs that the daemon said it had
+	gone  bool                     // it said that the old jobs are removed
 }
 
 // perform runs the script until its end, or that of the daemon; it returns whether it came to the end.
 func (h *theatre) perform() bool {
 	h.p = startDaemon(h.t, h.state)
-	ask := func(q ask) bool {
+	do := func(q ask) bool {
 		reply, ok := h.p.ask(q)
 		if ok && reply.Error != "" {
 			h.t.Fatalf("asked %+v: %s; log:\n%s", q, reply.Error, h.p.errors)
@@ -125,19 +127,23 @@ func (h *theatre) perform() bool {
 		return ok
 	}
 	for _, name := range []string{"plain", "retry", "flex", "failed", "gate", "long"} {
-		if !ask(askSubmit(name, h.ran)) {
+		if !do(askSubmit(name, h.ran)) {
 			return false
 		}
 	}
 	for _, name := range []string{"plain", "retry", "flex", "failed"} {
-		if !ask(askWait(h.told[name])) {
+		if !do(askWait(h.told[name])) {
 			return false
 		}
 	}
+	if !do(ask{Prune: time.Hour}) {
+		return false
+	}
+	h.gone = true
 	// What runs is adopted by the next daemon, which may die of that.
 	h.p.kill()
 	h.p = startDaemon(h.t, h.state)
-	return ask(askJobs()) && h.openGate() && ask(askWait(h.told["gate"])) && ask(askCancel(h.told["long"])) && ask(askWait(h.told["long"]))
+	return do(askJobs()) && h.openGate() && do(askWait(h.told["gate"])) && do(askCancel(h.told["long"])) && do(askWait(h.told["long"]))
 }
 
 func askSubmit(name, ran string) ask { return ask{Submit: play[name].submission(name, ran)} }
@@ -164,15 +170,33 @@ func (h *theatre) finish() []live.Job {
 	jobs := h.p.mustAsk(askJobs()).Jobs
 	for i, j := range jobs {
 		if j.Name == "long" && !j.Ended {
-			h.p.mustAsk(askCancel(j.ID))
+			h.p.ask(askCancel(j.ID)) // It may just have ended.
 		}
 		jobs[i] = h.p.mustAsk(askWait(j.ID)).Jobs[0]
 	}
+	h.awaitRemoval(jobs)
 	h.p.mustAsk(ask{Tidy: true})
 	if err := h.p.command.Wait(); err != nil {
 		h.t.Errorf("the daemon ended with %v: %s", err, h.p.errors)
 	}
 	return jobs
+}
+
+// awaitRemoval waits until the daemon has finished what another one began to remove: the output of jobs that are not listed.
+func (h *theatre) awaitRemoval(listed []live.Job) {
+	for i, name := range old {
+		if slices.ContainsFunc(listed, func(j live.Job) bool { return j.Name == name }) {
+			continue
+		}
+		for end := time.Now().Add(time.Minute); h.hasOutput(i) && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		}
+	}
+}
+
+// hasOutput tells whether there is output of an old job.
+func (h *theatre) hasOutput(i int) bool {
+	_, err := os.Stat(filepath.Join(h.state, "logs", strconv.Itoa(i+1)))
+	return err == nil
 }
 
 // check compares the jobs with what was told and what ran. dead is the change that was not made, as doom writes it.
@@ -187,8 +211,11 @@ func (h *theatre) check(jobs []live.Job, dead string) {
 		if id, ok := h.told[j.Name]; ok && id != j.ID {
 			h.t.Errorf("job %s was said to be %d, but is %d", j.Name, id, j.ID)
 		}
-		h.checkJob(j, dead)
+		if !strings.HasPrefix(j.Name, "old") {
+			h.checkJob(j, dead)
+		}
 	}
+	h.checkPruned(seen)
 	for name, id := range h.told {
 		if !seen[name] {
 			h.t.Errorf("job %s (%d) is lost", name, id)
@@ -196,6 +223,15 @@ func (h *theatre) check(jobs []live.Job, dead string) {
 	}
 	if _, err := os.Stat(filepath.Join(h.ran, "twice")); !errors.Is(err, os.ErrNotExist) {
 		h.t.Error("two runs of a task at once")
+	}
+}
+
+// checkPruned wants no old job if that was said, and in any case of each job row and output, or neither.
+func (h *theatre) checkPruned(seen map[string]bool) {
+	for i, name := range old {
+		if there := h.hasOutput(i); h.gone && seen[name] || there != seen[name] {
+			h.t.Errorf("old job %s: said to be removed: %v; in the list: %v; its output is there: %v", name, h.gone, seen[name], there)
+		}
 	}
 }
 
@@ -227,9 +263,47 @@ func (h *theatre) checkJob(j *live.Job, dead string) {
 	}
 }
 
+// old are jobs that ended before the play, so long ago that they are removed; their ids count from 1.
+var old = []string{"old-1", "old-2", "old-3"}
+
+// stage makes a state directory with the old jobs.
+func stage(t *testing.T) (state string) {
+	state = filepath.Join(t.TempDir(), "state")
+	p := startDaemon(t, state)
+	for i, name := range old {
+		id := p.mustAsk(ask{Submit: play["after"].submission(name, t.TempDir())}).ID
+		if p.mustAsk(askWait(id)); id != cluster.JobID(i+1) {
+			t.Fatalf("old job %d has the id %d", i+1, id)
+		}
+	}
+	p.mustAsk(ask{Tidy: true})
+	if err := p.command.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i := range old {
+		j, err := s.Job(t.Context(), cluster.JobID(i+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.State.Finished = j.State.Finished.Add(-24 * time.Hour)
+		if err := s.Write(t.Context(), store.Batch{Jobs: map[cluster.JobID]store.JobState{j.ID: j.State}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return state
+}
+
 // performance performs the play with a death at a change (none: 0), and returns the changes.
-func performance(t *testing.T, at int) (list []string) {
+func performance(t *testing.T, stage string, at int) (list []string) {
 	h := &theatre{t: t, state: filepath.Join(t.TempDir(), "state"), ran: t.TempDir(), told: map[string]cluster.JobID{}}
+	if err := os.CopyFS(h.state, os.DirFS(stage)); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(deadline(h.state), []byte(strconv.Itoa(at)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -251,14 +325,15 @@ func performance(t *testing.T, at int) (list []string) {
 }
 
 // A daemon or a supervisor that dies right before any change of a file (write, fsync, rename, commit …) of a run with
-// retries, FLEX, a restart and a cancellation loses nothing that was acknowledged, and runs nothing again that ended.
+// retries, FLEX, a restart, a cancellation and jobs that are removed loses nothing that was acknowledged, and runs nothing again that ended.
 func TestKillAtEveryWrite(t *testing.T) {
 	needCgroups(t)
 	want := *kills
 	if testing.Short() {
 		want /= 3
 	}
-	points := len(performance(t, 0))
+	stage := stage(t)
+	points := len(performance(t, stage, 0))
 	from := *killSeed
 	if from == 0 {
 		from = uint64(time.Now().UnixNano())
@@ -268,7 +343,7 @@ func TestKillAtEveryWrite(t *testing.T) {
 	t.Logf("%d changes; again: go test ./live -run TestKillAtEveryWrite -kills %d -kill-seed %d", points, *kills, from)
 	n := 0
 	for at := first; at <= points && !t.Failed(); at += stride {
-		t.Run(strconv.Itoa(at), func(t *testing.T) { performance(t, at) })
+		t.Run(strconv.Itoa(at), func(t *testing.T) { performance(t, stage, at) })
 		n++
 	}
 	t.Logf("killed at %d of %d changes", n, points)

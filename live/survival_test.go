@@ -59,6 +59,7 @@ type ask struct {
 	Cancel cluster.JobID    `json:",omitempty"`
 	Wait   cluster.JobID    `json:",omitempty"`
 	Jobs   bool             `json:",omitempty"`
+	Prune  time.Duration    `json:",omitempty"` // what ended longer ago than that
 	Tidy   bool             `json:",omitempty"` // take the control groups away, and end
 }
 
@@ -128,6 +129,9 @@ func serve(d *live.Driver, q *ask) (answer, error) {
 	case q.Wait != 0:
 		j, err := d.Wait(ctx, q.Wait)
 		return answer{Jobs: []live.Job{j}}, err
+	case q.Prune != 0:
+		_, err := d.Prune(ctx, live.Retention{For: q.Prune}, false)
+		return answer{}, err
 	case q.Jobs:
 		jobs, err := d.JobsAfter(ctx, 0, 1_000_000)
 		for i := range jobs {
