@@ -131,8 +131,9 @@ func supervise(f folder) int {
 	if in != nil {
 		go in.feed(s.Lease)
 	}
+	limit := keepTimeLimit(&s)
 	_ = command.Wait() // The process state says it all.
-	e := settle(f, &s, command.ProcessState)
+	e := settle(f, &s, command.ProcessState, limit.end())
 	printed.finish()
 	e.Started = begun
 	return finish(f, e, nil)
@@ -358,11 +359,14 @@ func check(name, path string) *report {
 }
 
 // settle ends whatever else runs in the container and takes its last reading. A container ends with its program.
-func settle(f folder, s *spec, state *os.ProcessState) ending {
+func settle(f folder, s *spec, state *os.ProcessState, tooLong bool) ending {
 	e := ending{Exit: cluster.Exit{Ended: now(), Code: state.ExitCode(), CPUTime: state.UserTime() + state.SystemTime()}}
 	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		e.Signal = int(ws.Signal())
 		e.Code = 128 + e.Signal
+	}
+	if tooLong {
+		e.Code, e.TimeLimit = timedOut, s.Launch.Timeout
 	}
 	g, err := openGroup(s)
 	if err != nil {
@@ -370,7 +374,7 @@ func settle(f folder, s *spec, state *os.ProcessState) ending {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	if f.exists("killed") {
+	if tooLong || f.exists("killed") {
 		waitEmpty(g, time.Now().Add(s.Grace))
 	}
 	_ = g.Kill(ctx) // The agent tries again.

@@ -128,6 +128,8 @@ func judge(end *ending, killed bool) (cluster.Outcome, string) {
 	switch {
 	case killed:
 		return cluster.Killed, join("killed", memory)
+	case end.TimeLimit > 0:
+		return cluster.Failed, join(fmt.Sprintf("reached its time limit of %v", end.TimeLimit), memory)
 	case end.Code == 0:
 		return cluster.Succeeded, memory
 	case end.OOMKills > 0:

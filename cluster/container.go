@@ -56,6 +56,8 @@ type Launch struct {
 	// Dir; empty is none.
 	Input bool   `json:"input,omitempty"`
 	Stdin string `json:"stdin,omitempty"`
+	// Timeout is how long the program may run, standing still included; 0 is for ever.
+	Timeout time.Duration `json:"timeout_ns,omitempty"`
 	// Stdout and Stderr are the files that the output is appended to, absolute paths; their folders are made.
 	Stdout string `json:"stdout"`
 	Stderr string `json:"stderr"`
@@ -75,10 +77,12 @@ type Breathing struct {
 
 // Exit is how a container ended.
 type Exit struct {
-	// Code is the exit code of the program: 128 + Signal if a signal ended it, 126 if it could not be executed and 127 if
-	// it was not found.
+	// Code is the exit code of the program: 128 + Signal if a signal ended it, 124 if its time limit did, 126 if it could
+	// not be executed and 127 if it was not found.
 	Code   int `json:"code"`
 	Signal int `json:"signal,omitempty"`
+	// TimeLimit is the time limit that ended it; 0 if none did.
+	TimeLimit time.Duration `json:"time_limit_ns,omitempty"`
 	// OOMKills counts processes of the container that the kernel killed for memory.
 	OOMKills int64 `json:"oom_kills,omitempty"`
 	// Peak is the most memory, page cache included, that the container ever held; 0 is unknown.

@@ -299,7 +299,7 @@ func (j *job) view(state *cluster.JobState) Job {
 	for i := range j.Request.Job.Stages {
 		s := &j.Request.Job.Stages[i]
 		out.Stages = append(out.Stages, Stage{Name: s.Name, Tasks: s.Tasks, Pending: s.Tasks, CPUMillicores: int64(s.Ideal[resource.CPU]),
-			IdealBytes: int64(s.Ideal[resource.Memory]), MinMemoryBytes: int64(s.MinMemory), MaxMemoryBytes: int64(s.MaxMemory), DurationSeconds: s.Duration.Seconds(),
+			IdealBytes: int64(s.Ideal[resource.Memory]), MinMemoryBytes: int64(s.MinMemory), MaxMemoryBytes: int64(s.MaxMemory), DurationSeconds: s.Duration.Seconds(), TimeoutSeconds: j.timeout(i).Seconds(),
 			Elasticity: s.Elasticity.String(), Class: j.Request.Job.Class, Parents: s.Parents})
 	}
 	final := j.State.Ended || j.State.Cancelled || j.State.Status == cluster.StatusFailed.String()

@@ -53,6 +53,7 @@ type Stage struct {
 	MinMemoryBytes  int64         `json:"min_memory_bytes,omitempty"` // 0: it cannot be under-sized
 	MaxMemoryBytes  int64         `json:"max_memory_bytes,omitempty"` // what a FLEX container may hold; 0: what its node has
 	DurationSeconds float64       `json:"duration_s,omitempty"`       // estimated, at ideal memory; 0 is unknown
+	TimeoutSeconds  float64       `json:"timeout_s,omitempty"`        // after which a task is ended; 0 is for ever
 	Elasticity      string        `json:"elasticity"`
 	Class           cluster.Class `json:"class"`
 	Parents         []int         `json:"parents,omitempty"`
@@ -138,6 +139,8 @@ type TaskExplanation struct {
 	Slowdown     float64        `json:"slowdown"` // estimated run time over that at ideal memory
 	Why          string         `json:"why"`
 	EstimatedEnd time.Time      `json:"estimated_end,omitzero"`
+	// Limited is when its time limit ends it; zero if it has none.
+	Limited time.Time `json:"limited,omitzero"`
 	// Usage is what a FLEX container has and does now, or why a container has not started for want of memory; nil for others.
 	Usage *cluster.Reading `json:"usage,omitempty"`
 }

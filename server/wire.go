@@ -75,6 +75,7 @@ type StageSpec struct {
 	Args       []string            `json:"args" doc:"program and arguments; {memory} and other placeholders are filled when a task starts"`
 	Env        map[string]string   `json:"env,omitempty" doc:"added to the environment"`
 	Dir        string              `json:"dir,omitempty" doc:"working directory, relative to that of the job"`
+	Timeout    int64               `json:"timeout_ns,omitempty" doc:"how long a task may run, standing still included, before it is ended; 0 is for ever"`
 	Stdin      string              `json:"stdin,omitempty" doc:"file that the program reads, relative to the working directory; none if empty"`
 }
 
@@ -94,7 +95,7 @@ func SubmissionOf(j *trace.Job, env []string, dir string) Submission {
 		}
 		if i < len(j.Commands) {
 			c := &j.Commands[i]
-			to.Args, to.Env, to.Dir, to.Stdin = c.Args, c.Env, c.Dir, c.Stdin
+			to.Args, to.Env, to.Dir, to.Stdin, to.Timeout = c.Args, c.Env, c.Dir, c.Stdin, int64(c.Timeout)
 		}
 		if i < len(j.Profiles) {
 			to.Profile = j.Profiles[i]
@@ -123,7 +124,7 @@ func (s *Submission) live(caller cluster.Credentials) (live.Submission, error) {
 			to.Elasticity = *from.Elasticity
 		}
 		out.Job.Stages = append(out.Job.Stages, to)
-		out.Commands = append(out.Commands, trace.Command{Args: from.Args, Env: from.Env, Dir: from.Dir, Stdin: from.Stdin})
+		out.Commands = append(out.Commands, trace.Command{Args: from.Args, Env: from.Env, Dir: from.Dir, Stdin: from.Stdin, Timeout: time.Duration(from.Timeout)})
 		out.Profiles[i] = from.Profile
 	}
 	return out, nil

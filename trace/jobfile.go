@@ -71,7 +71,7 @@ func brokenYAML(file string, err error) error {
 var (
 	jobFields   = []string{"bellows", "name", "queue", "weight", "class", "max_attempts", "at", "after", "stages"}
 	stageFields = []string{"name", "tasks", "after", "coordinator", "cpus", "memory", "min_memory", "max_memory", "heartbeat_timeout", "disk", "network", "data_on", "duration",
-		"elasticity", "profile", "command", "env", "dir", "runtime", "truth"}
+		"elasticity", "profile", "command", "env", "dir", "stdin", "timeout", "runtime", "truth"}
 )
 
 // jobFile collects the jobs of one file.

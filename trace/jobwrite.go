@@ -43,6 +43,8 @@ type (
 		Command     any               `yaml:"command,omitempty"`
 		Env         map[string]string `yaml:"env,omitempty"`
 		Dir         string            `yaml:"dir,omitempty"`
+		Stdin       string            `yaml:"stdin,omitempty"`
+		Timeout     string            `yaml:"timeout,omitempty"`
 		Runtime     string            `yaml:"runtime,omitempty"`
 		Truth       *truthDoc         `yaml:"truth,omitempty"`
 	}
@@ -167,6 +169,7 @@ func stageDocs(j *Job) []stageDoc {
 		if i < len(j.Commands) {
 			c := j.Commands[i]
 			docs[i].Command, docs[i].Env, docs[i].Dir, docs[i].Runtime = words{c.Args}, c.Env, c.Dir, c.Runtime
+			docs[i].Stdin, docs[i].Timeout = c.Stdin, durationText(c.Timeout)
 			if len(c.Args) == 3 && c.Args[0] == "sh" && c.Args[1] == "-c" {
 				docs[i].Command = c.Args[2]
 			}

@@ -18,7 +18,7 @@ import (
 // that is unknown or cannot be filled with this grant.
 func FillCommand(c Command, grant resource.Vector, j *cluster.Job, task cluster.TaskID) (Command, error) {
 	f := filler{grant: grant, job: j, task: task, left: mostFilled}
-	filled := Command{Args: make([]string, len(c.Args)), Dir: f.fill("dir", c.Dir), Stdin: f.fill("stdin", c.Stdin)}
+	filled := Command{Args: make([]string, len(c.Args)), Dir: f.fill("dir", c.Dir), Stdin: f.fill("stdin", c.Stdin), Timeout: c.Timeout}
 	for i, arg := range c.Args {
 		filled.Args[i] = f.fill("command", arg)
 	}
@@ -44,6 +44,9 @@ func CheckCommand(c Command, j *cluster.Job, stage int) error {
 		if strings.ContainsRune(text, 0) {
 			return fmt.Errorf("command %s: must not hold a zero byte", clipLine(text))
 		}
+	}
+	if c.Timeout < 0 || c.Timeout > cluster.LongestTime {
+		return fmt.Errorf("timeout %v: must be 0, which is none, or up to %v", c.Timeout, cluster.LongestTime)
 	}
 	s := &j.Stages[stage]
 	sizes := []resource.Amount{s.Ideal[resource.Memory]}

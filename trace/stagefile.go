@@ -311,7 +311,7 @@ func readHeap(m *mapping) *Heap {
 
 // readCommand reads what a live machine runs.
 func (s *stageReader) readCommand() {
-	for _, name := range []string{"env", "dir", "runtime"} {
+	for _, name := range []string{"env", "dir", "stdin", "timeout", "runtime"} {
 		if s.has(name) && !s.has("command") {
 			s.fail(name, "must stand beside command only")
 		}
@@ -329,6 +329,14 @@ func (s *stageReader) readCommand() {
 		c.Dir = text
 	} else if s.has("dir") {
 		s.fail("dir", "must be a directory")
+	}
+	if text, ok := s.scalar("stdin"); ok && text != "" {
+		c.Stdin = text
+	} else if s.has("stdin") {
+		s.fail("stdin", "must be a file")
+	}
+	if s.has("timeout") {
+		c.Timeout = s.duration("timeout", 1)
 	}
 	if s.has("env") {
 		c.Env = s.environment()

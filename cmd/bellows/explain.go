@@ -89,6 +89,9 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 		default:
 			text += "; by its duration it should have ended"
 		}
+		if !t.Limited.IsZero() {
+			text += "; its time limit ends it " + when(t.Limited, now)
+		}
 		say(text + ": " + t.Why)
 		if t.Usage != nil {
 			most := int64(0)

@@ -66,6 +66,7 @@ type runOptions struct {
 	memory, min resource.Amount
 	max         resource.Amount
 	heartbeat   time.Duration
+	timeout     time.Duration
 	runtime     string
 	cpus        resource.Amount
 	disk        resource.Amount
@@ -114,6 +115,7 @@ func runCommand() *cobra.Command {
 	f.Var(choiceValue{&o.runtime, []string{trace.JVM}}, "runtime",
 		fmt.Sprintf("what runs in a flex container; jvm: java gets -Xmx of %v of --max-memory, or of what the machine has if that is less, unless the command says how large its heap is", trace.HeapShare))
 	f.Var(countValue{&o.maxAttempts, 1, 1000}, "max-attempts", "how often to try before the job has failed")
+	f.Var(durationValue{&o.timeout, time.Millisecond}, "timeout", "how long it may run, standing still included; then it is ended, with exit code 124")
 	f.StringVar(&o.stdin, "stdin", "", "`file` that the command reads, instead of what bellows reads")
 	f.BoolVarP(&o.detach, "detach", "d", false, "print the job's id and leave it alone")
 	f.BoolVar(&o.asJSON, "json", false, "with -d: print JSON")
@@ -180,7 +182,7 @@ func (o *runOptions) job(args []string, dir string) (*trace.Job, error) {
 	if err := checkStdin(o.stdin, dir); err != nil {
 		return nil, err
 	}
-	command := trace.Command{Args: args, Stdin: o.stdin, Runtime: o.runtime}
+	command := trace.Command{Args: args, Stdin: o.stdin, Timeout: o.timeout, Runtime: o.runtime}
 	if err := command.CheckRuntime(); err != nil {
 		return nil, usage(err)
 	}
@@ -330,7 +332,7 @@ func plainFailure(job *live.Job) bool {
 		return false
 	}
 	t := &job.Tasks[0]
-	return t.Outcome == "failed" && t.Exit != nil && t.Exit.Signal == 0 && t.Exit.Code < 126
+	return t.Outcome == "failed" && t.Exit != nil && t.Exit.Signal == 0 && t.Exit.TimeLimit == 0 && t.Exit.Code < 126
 }
 
 // copy copies one stream of every attempt. An error means that what was read could not be written.
