@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,12 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "pulse" {
 		pulse(os.Args[2])
 	}
+	if len(os.Args) > 4 && os.Args[1] == "waiter" {
+		waiter(os.Args[2:])
+	}
+	if len(os.Args) > 4 && os.Args[1] == "tight" {
+		tight(os.Args[2:])
+	}
 	if len(os.Args) > 3 && os.Args[1] == "hostile" {
 		hostile(os.Args[2:])
 	}
@@ -91,8 +98,9 @@ func allocate(text string) {
 // bench is an agent with a state directory of its own.
 type bench struct {
 	*Agent
-	t   *testing.T
-	dir string
+	t      *testing.T
+	dir    string
+	memory resource.Amount // 0 is 1 GiB
 	// seen are events that came while another was waited for.
 	seen []cluster.Event
 }
@@ -107,7 +115,7 @@ func newBench(t *testing.T) *bench {
 
 func (b *bench) open() {
 	b.t.Helper()
-	a, err := Open(Config{Dir: b.dir, Node: "n1", Capacity: resource.Of(2000, resource.GiB), Grace: 300 * time.Millisecond,
+	a, err := Open(Config{Dir: b.dir, Node: "n1", Capacity: resource.Of(2000, cmp.Or(b.memory, resource.GiB)), Grace: 300 * time.Millisecond,
 		Log: slog.New(slog.NewTextHandler(b.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
 		if _, ok := err.(*NoCgroupError); ok {
@@ -332,7 +340,7 @@ func (b *bench) awaitOutput(o cluster.Order, text string) {
 
 func await(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !f(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !f(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("never came: %s", what)
 		}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bellows-rm/bellows/cgroup"
@@ -33,6 +34,9 @@ type keeper struct {
 	answers map[cluster.ContainerID]chan<- error // nil: it may start
 	holding holding
 
+	standing bool         // some container stood still when it was looked around
+	swapFull atomic.Int64 // when swap was full the last time, ns
+
 	deciding sync.Mutex // held while the manager works or is asked
 
 	mu    sync.Mutex
@@ -49,6 +53,8 @@ type kept struct {
 	charged   cgroup.Charged // shortly before
 	full      time.Time      // when it was last read in full
 	traffic   int64
+	refaulted int64         // bytes of mapped files
+	worked    time.Duration // as far as is known
 	limit     resource.Amount
 	suspended bool
 	read      time.Time // when it was last read
@@ -68,6 +74,7 @@ type keptState struct {
 	suspended bool
 	why       string
 	since     time.Time
+	locked    int64 // bytes that its programs locked
 }
 
 // news is something that the goroutine must know.
@@ -99,6 +106,8 @@ const (
 	together = 25 * time.Millisecond
 	// A container is as good as full so much short of its limit.
 	brim = resource.MiB
+	// What fills its limit and reads what it has mapped of files is read so often.
+	thrashing = 50 * time.Millisecond
 	// What holds what it held is read in full so often at least.
 	fullReading = 30 * time.Second
 )
@@ -238,7 +247,10 @@ func (k *keeper) adopt() {
 
 // decide lets the manager work and passes on what it wants.
 func (k *keeper) decide(in memory.Input) {
-	in.Node = &memory.NodeReading{Memory: k.agent.config.Capacity[resource.Memory], SwapFree: k.swap.free()}
+	in.Node = &memory.NodeReading{Memory: k.agent.config.Capacity[resource.Memory], SwapFree: k.swap.free(), SwapFull: k.swap.full()}
+	if in.Node.SwapFull {
+		k.swapFull.Store(time.Now().UnixNano())
+	}
 	k.deciding.Lock()
 	actions := k.manager.Step(now(), in)
 	k.deciding.Unlock()
@@ -267,15 +279,18 @@ func (k *keeper) hear(n cgroup.Notice, in *memory.Input) {
 // lookAround does what is due: it reads containers, and asks the kernel for notice again.
 func (k *keeper) lookAround(in *memory.Input) {
 	soon := time.Now().Add(together)
+	standing := false
 	for id, c := range k.kept {
 		if !c.armed.IsZero() && c.armed.Before(soon) {
 			c.armed = time.Time{}
 			k.watcher.Rearm(c.container.group)
 		}
-		if c.early.Before(soon) {
+		if c.early.Before(soon) || k.standing && c.read.Add(blindInterval).Before(soon) {
 			k.read(id, false, in)
 		}
+		standing = standing || c.suspended
 	}
+	k.standing = standing
 }
 
 // next is when something is due, at the latest at the given time.
@@ -288,6 +303,9 @@ func (k *keeper) next(at time.Time) time.Time {
 	}
 	for _, c := range k.kept {
 		at = earlier(at, c.due)
+		if k.standing {
+			at = earlier(at, c.read.Add(blindInterval))
+		}
 		if !c.armed.IsZero() {
 			at = earlier(at, c.armed)
 		}
@@ -394,14 +412,24 @@ func (k *keeper) read(id cluster.ContainerID, pressed bool, in *memory.Input) {
 	}
 	const page = 4096
 	c.traffic += max(held.SwapBytes-c.held.SwapBytes, c.held.SwapBytes-held.SwapBytes) + max(0, held.AnonRefaults-c.held.AnonRefaults)*page
+	// A fault brings in up to 128 KiB around it. What comes back to programs that only read and write files causes none.
+	const around = 32
+	faults, refaults := max(0, held.MajorFaults-c.held.MajorFaults), max(0, held.FileRefaults-c.held.FileRefaults)
+	c.refaulted += min(around*faults, refaults) * page
+	mapped := min(held.FileBytes, held.MappedBytes+around*held.MajorFaults*page)
 	rest := c.rest(held, moment.Sub(c.read))
 	if moment.Before(c.alert) && !c.suspended {
 		rest = min(rest, eager)
 	}
 	c.due, c.early = moment.Add(rest), moment.Add(rest/4*3) // who is woken less often is cheaper
 	c.held, c.read = held, moment
+	if used, ok := c.gauge.CPUTime(); ok {
+		c.worked = used
+	}
 	in.Readings = append(in.Readings, memory.Reading{Container: id, Anonymous: resource.Amount(held.InMemory()),
-		Swap: resource.Amount(held.SwapBytes), SwapTraffic: c.traffic, Pressed: pressed})
+		Swap: resource.Amount(held.SwapBytes), SwapTraffic: c.traffic, Pressed: pressed, Locked: resource.Amount(held.LockedBytes),
+		Mapped: resource.Amount(mapped), Refaulted: c.refaulted, Worked: c.worked})
+	k.noteLocked(id, held.LockedBytes)
 }
 
 // glance reads a container, and does not if that is not worth what it costs: most rest, and while the kernel charges one for the
@@ -421,6 +449,9 @@ func (c *kept) rest(now cgroup.Held, since time.Duration) time.Duration {
 	most := latest
 	if c.blind || c.suspended || now.SwapBytes != c.held.SwapBytes {
 		most = blindInterval
+	}
+	if now.MajorFaults > c.held.MajorFaults && c.charged.Bytes > int64(c.limit)/10*9 && !c.suspended {
+		return thrashing
 	}
 	if grew := now.AnonBytes - c.held.AnonBytes; grew > 0 && !c.suspended {
 		near := max(0, int64(c.limit)*9/10-now.AnonBytes)
@@ -465,13 +496,38 @@ func (k *keeper) note(id cluster.ContainerID, suspended bool, why memory.Reason)
 	defer k.mu.Unlock()
 	old, known := k.state[id]
 	s := keptState{suspended: suspended, why: why.Words(), since: time.Now()}
-	if known && old.suspended == suspended {
+	if s.locked = old.locked; known && old.suspended == suspended {
 		s.since = old.since
 	}
 	if suspended && known && old.suspended {
 		s.why = old.why // why it was suspended, not why it grew meanwhile
 	}
 	k.state[id] = s
+}
+
+// noteLocked keeps what is locked, for when the kernel kills.
+func (k *keeper) noteLocked(id cluster.ContainerID, bytes int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if s, ok := k.state[id]; ok && s.locked != bytes {
+		s.locked = bytes
+		k.state[id] = s
+	}
+}
+
+// whyKilled says why swap could not keep a container that ended a moment ago from being killed; empty if that is not known.
+func (k *keeper) whyKilled(id cluster.ContainerID) string {
+	const lately = 10 * time.Second
+	k.mu.Lock()
+	s := k.state[id]
+	k.mu.Unlock()
+	switch {
+	case s.locked > int64(brim):
+		return fmt.Sprintf("its programs had locked %s, which cannot go to swap", resource.FormatMemory(resource.Amount(s.locked)))
+	case time.Since(time.Unix(0, k.swapFull.Load())) < lately:
+		return "swap was full"
+	}
+	return ""
 }
 
 // describe adds what the manager knows to a reading.

@@ -18,6 +18,7 @@ type gauge struct {
 	budget  *swap.Budget
 	at      time.Time
 	room    swap.Room
+	takes   resource.Amount // the devices, reserve and write budget or not
 	left    resource.Amount
 	failed  bool          // to read the last time, which was said
 	spent   bool          // the last time, which was said
@@ -77,6 +78,11 @@ func (g *gauge) free() resource.Amount {
 	return g.room.Bytes
 }
 
+// full tells whether the devices have so little room left that the kernel may kill for what programs touch next.
+func (g *gauge) full() bool {
+	return !g.failed && g.takes < memory.SwapReserve(g.agent.config.Capacity[resource.Memory])
+}
+
 // read looks at the machine. What cannot be known is no room.
 func (g *gauge) read() {
 	room, err := g.measure()
@@ -107,6 +113,7 @@ func (g *gauge) measure() (swap.Room, error) {
 		}
 		spare = available - g.promised()
 	}
+	g.takes = swap.FreeOn(devices, spare)
 	return swap.RoomOn(devices, spare, left, bounded), nil
 }
 

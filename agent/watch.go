@@ -28,8 +28,12 @@ func (a *Agent) watch(c *container, ended <-chan struct{}) {
 	if a.closed.Err() != nil {
 		return // The next agent will find it.
 	}
+	e := endEvent(c.id, c.dir)
+	if e.Outcome == cluster.OutOfMemory && c.spec.Launch.Class == cluster.Flex {
+		e.Detail = join(e.Detail, a.keeper.whyKilled(c.id))
+	}
 	a.forgetRunning(c.id)
-	a.events.put(endEvent(c.id, c.dir))
+	a.events.put(e)
 }
 
 // kill asks every process of the container to end and, when its grace is over, ends them all, forks included. It returns

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +20,13 @@ type Held struct {
 	UnmappedBytes int64
 	// AnonRefaults counts pages that came back from swap soon after they went; 0 where the kernel does not tell.
 	AnonRefaults int64
+	// LockedBytes cannot be swapped, for programs locked it.
+	LockedBytes int64
+	// FileBytes is page cache, without what processes share; MappedBytes is what programs have mapped of it, and FileRefaults counts pages of files that came back soon after they were
+	// taken away; 0 where the kernel does not tell.
+	FileBytes, MappedBytes, FileRefaults int64
+	// MajorFaults counts faults of programs that read from a disk, swap too.
+	MajorFaults int64
 }
 
 // InMemory is what is in memory, bytes, mapped by a program or not.
@@ -38,38 +46,69 @@ type Gauge struct {
 	name       string
 	stat, swap int    // swap is -1 where memory.stat tells it
 	charged    [2]int // of Charged; -1 is unknown
-	keys       [4]string
+	work       int    // tells the CPU time, -1 is unknown
+	keys       heldKeys
 	listed     []string // lists that hold every page that only swap can take, but for locked ones; where UnmappedBytes needs them
 	buffer     [8192]byte
 }
 
+// heldKeys are the words of memory.stat for Held. Of version 2 swap stands elsewhere.
+type heldKeys struct{ anon, shared, swap, locked, files, mapped, anonRefaults, fileRefaults, majorFaults string }
+
+var heldV1 = heldKeys{"total_rss", "total_shmem", "total_swap", "total_unevictable", "total_cache", "total_mapped_file", "total_workingset_refault_anon",
+	"total_workingset_refault_file", "total_pgmajfault"}
+
+var heldV2 = heldKeys{"anon", "shmem", "", "unevictable", "file", "file_mapped", "workingset_refault_anon", "workingset_refault_file", "pgmajfault"}
+
 // Gauge opens a gauge; nothing in it depends on the group's name later on.
 func (g *Group) Gauge() (*Gauge, error) {
 	dir := g.dirs[Memory]
-	open := func(name string) (int, error) {
+	openIn := func(dir, name string) (int, error) {
 		return unix.Open(filepath.Join(dir, name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	}
+	open := func(name string) (int, error) { return openIn(dir, name) }
 	orNone := func(fd int, err error) int {
 		if err != nil {
 			return -1
 		}
 		return fd
 	}
-	out := &Gauge{name: g.name, swap: -1, keys: [4]string{"total_rss", "total_shmem", "total_workingset_refault_anon", "total_swap"},
+	out := &Gauge{name: g.name, swap: -1, work: -1, keys: heldV1,
 		listed: []string{"total_inactive_anon", "total_active_anon"}}
 	var err error
 	if out.stat, err = open("memory.stat"); err != nil {
 		return nil, fmt.Errorf("measure group %s: %w", g.name, err)
 	}
 	if g.version[Memory] == V2 {
-		out.keys, out.listed = [4]string{"anon", "shmem", "workingset_refault_anon", ""}, nil
+		out.keys, out.listed = heldV2, nil
 		// Without swap in the kernel there is no such file, and nothing swapped.
 		out.swap = orNone(open("memory.swap.current"))
 		out.charged = [2]int{orNone(open("memory.current")), out.swap}
 	} else {
 		out.charged = [2]int{orNone(open("memory.usage_in_bytes")), orNone(open("memory.memsw.usage_in_bytes"))}
 	}
+	if g.version[CPUAcct] == V1 {
+		out.work = orNone(openIn(g.dirs[CPUAcct], "cpuacct.usage"))
+	} else if g.unified != "" {
+		out.work = orNone(openIn(g.unified, "cpu.stat"))
+	}
 	return out, nil
+}
+
+// CPUTime returns what was used of processors; ok is false where the kernel does not tell.
+func (g *Gauge) CPUTime() (used time.Duration, ok bool) {
+	if g.work < 0 {
+		return 0, false
+	}
+	text, err := g.text(g.work)
+	if err != nil {
+		return 0, false
+	}
+	if ns, err := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64); err == nil {
+		return time.Duration(ns), true
+	}
+	used = time.Duration(field(text, "usage_usec")) * time.Microsecond
+	return used, used > 0
 }
 
 // Read returns what is held now. The error is ErrGone once the group is removed.
@@ -78,14 +117,19 @@ func (g *Gauge) Read() (Held, error) {
 	if err != nil {
 		return Held{}, err
 	}
-	h := Held{AnonBytes: field(text, g.keys[0]) + field(text, g.keys[1]), AnonRefaults: field(text, g.keys[2])}
+	shared := field(text, g.keys.shared)
+	h := Held{AnonBytes: field(text, g.keys.anon) + shared, AnonRefaults: field(text, g.keys.anonRefaults),
+		LockedBytes: field(text, g.keys.locked), FileRefaults: field(text, g.keys.fileRefaults),
+		MajorFaults: field(text, g.keys.majorFaults)}
+	h.FileBytes = max(0, field(text, g.keys.files)-shared)
+	h.MappedBytes = max(0, field(text, g.keys.mapped)-shared) // shared memory counts as a mapped file
 	listed := int64(0)
 	for _, key := range g.listed {
 		listed += field(text, key)
 	}
 	h.UnmappedBytes = max(0, listed-h.AnonBytes)
-	if g.keys[3] != "" {
-		h.SwapBytes = field(text, g.keys[3])
+	if g.keys.swap != "" {
+		h.SwapBytes = field(text, g.keys.swap)
 	} else if g.swap >= 0 {
 		if h.SwapBytes, err = g.count(g.swap); err != nil {
 			return Held{}, err
@@ -128,7 +172,7 @@ func (g *Gauge) text(fd int) ([]byte, error) {
 // Close closes the files.
 func (g *Gauge) Close() {
 	unix.Close(g.stat)
-	for _, fd := range g.charged {
+	for _, fd := range append(g.charged[:], g.work) {
 		if fd >= 0 {
 			unix.Close(fd)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 )
 
 // The gauge agrees with the full reading.
@@ -118,5 +119,17 @@ func TestKernelGaugeSharedMemory(t *testing.T) {
 	}
 	if h.AnonBytes < 24*mib || h.AnonBytes > 48*mib {
 		t.Errorf("%d bytes are held by a program that shares 24 MiB", h.AnonBytes)
+	}
+	// The full reading, which people see, says the same, and counts it once.
+	r := read(t, g)
+	anon, files := known(t, "AnonBytes", r.AnonBytes), known(t, "FileBytes", r.FileBytes)
+	if max(anon-h.InMemory(), h.InMemory()-anon) > 2*mib || anon+files > known(t, "MemoryBytes", r.MemoryBytes)+2*mib {
+		t.Errorf("the gauge says %d, the reading %d and %d of %d", h.InMemory(), anon, files, r.MemoryBytes.Or(0))
+	}
+	if h.MappedBytes > 12*mib {
+		t.Errorf("%d bytes of files are mapped by a program that shares memory", h.MappedBytes)
+	}
+	if used, ok := gauge.CPUTime(); ok && (used <= 0 || used > time.Hour) {
+		t.Errorf("it used %v of processors", used)
 	}
 }

@@ -413,16 +413,12 @@ func TestKernelCPUQuota(t *testing.T) {
 	const enough = 300 * time.Millisecond
 	waitFor(t, "CPU time to pass", func() bool { return read(t, g).CPUTime.Or(0)-from >= enough })
 	used, wall := read(t, g).CPUTime.Or(0)-from, time.Since(began)
-	// Without a quota it is all of wall at least. Not a fifth of it: each period's quota can be used at once, and a guest counts
-	// as used what its host spends on others meanwhile.
-	if most := wall/2 + 60*time.Millisecond; used > most {
+	// Each period's quota can be used at once, so what was used may lead by one period's quota and a tick per CPU.
+	if most := wall/5 + 60*time.Millisecond; used > most {
 		t.Errorf("used %v of CPU in %v at 200 millicores, want at most %v", used, wall, most)
 	}
 	if throttled := known(t, "ThrottledTime", read(t, g).ThrottledTime); throttled == 0 {
 		t.Error("two spinning processes were never throttled")
-	}
-	if some, ok := read(t, g).CPUPressure.Some.Get(); ok && some == 0 {
-		t.Error("no CPU pressure")
 	}
 	if err := g.Apply(ctx, Limits{CPUMillicores: Unlimited()}); err != nil {
 		t.Fatal(err)
@@ -580,9 +576,6 @@ func TestKernelSwapAndReclaim(t *testing.T) {
 		t.Errorf("%d kills with swap to spare", kills)
 	}
 	big := start(t, g, fmt.Sprint("hold ", 64*mib)).ready(t)
-	if some, ok := read(t, g).MemoryPressure.Some.Get(); ok && some == 0 {
-		t.Error("no memory pressure after 160 MiB were pressed into 48 MiB")
-	}
 	if usage := known(t, "MemoryBytes", read(t, g).MemoryBytes); usage > 48*mib {
 		t.Errorf("usage is %d under 48 MiB", usage)
 	}

@@ -56,37 +56,6 @@ func parseBound(text string) Maybe[int64] {
 	return Maybe[int64]{n, ok}
 }
 
-// Pressure is how long processes have stood still for want of something, in total since the group was made: at least
-// one of them (Some), or all at once (Full).
-type Pressure struct {
-	Some Maybe[time.Duration]
-	Full Maybe[time.Duration]
-}
-
-// parsePressure parses a pressure file: lines of a word and key=value pairs, of which total is in microseconds.
-func parsePressure(text string) Pressure {
-	var p Pressure
-	for line := range strings.Lines(text) {
-		fields := strings.Fields(line)
-		if len(fields) == 0 {
-			continue
-		}
-		var total Maybe[time.Duration]
-		for _, f := range fields[1:] {
-			if value, ok := strings.CutPrefix(f, "total="); ok {
-				total = duration(parseCount(value), time.Microsecond)
-			}
-		}
-		switch fields[0] {
-		case "some":
-			p.Some = total
-		case "full":
-			p.Full = total
-		}
-	}
-	return p
-}
-
 // Transfer is what one block device has moved for a group, in bytes, in total since the group was made.
 type Transfer struct {
 	Device     string // Major and minor number.

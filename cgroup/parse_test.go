@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestParseBound(t *testing.T) {
@@ -16,24 +15,6 @@ func TestParseBound(t *testing.T) {
 	} {
 		if got := parseBound(text); got != want {
 			t.Errorf("%q is %v, want %v", text, got, want)
-		}
-	}
-}
-
-func TestParsePressure(t *testing.T) {
-	ms := func(n int) Maybe[time.Duration] { return Known(time.Duration(n) * time.Millisecond) }
-	for _, c := range []struct {
-		text string
-		want Pressure
-	}{
-		{"some avg10=1.53 avg60=0.00 avg300=0.00 total=21000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7000\n", Pressure{ms(21), ms(7)}},
-		{"some avg10=0.00 total=0\n", Pressure{Some: ms(0)}},
-		{"full total=5000 more=1\nnew total=1\nsome avg10=0.00\n", Pressure{Full: ms(5)}},
-		{"some total=9223372036854775807\n", Pressure{}}, // Does not fit a duration.
-		{"", Pressure{}},
-	} {
-		if got := parsePressure(c.text); got != c.want {
-			t.Errorf("%q is %v, want %v", c.text, got, c.want)
 		}
 	}
 }
@@ -128,23 +109,6 @@ func FuzzParseKeyed(f *testing.F) {
 			}
 		} else if !ok || got != n {
 			t.Errorf("got %d, %t, want %d", got, ok, n)
-		}
-	})
-}
-
-func FuzzParsePressure(f *testing.F) {
-	f.Add("some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n", uint32(3))
-	f.Add("some total=-1\nfull total=99999999999999999999\n", uint32(0))
-	f.Fuzz(func(t *testing.T, text string, micros uint32) {
-		p := parsePressure(text)
-		for _, d := range []Maybe[time.Duration]{p.Some, p.Full} {
-			if d.Or(0) < 0 {
-				t.Errorf("negative total %v", d)
-			}
-		}
-		q := parsePressure(fmt.Sprintf("%s\nsome avg10=0.00 total=%d\n", text, micros))
-		if want := (Pressure{Known(time.Duration(micros) * time.Microsecond), p.Full}); q != want {
-			t.Errorf("got %v, want %v", q, want)
 		}
 	})
 }

@@ -13,7 +13,9 @@ import (
 // Reading is one sample of a group and everything below it. Each file was read once, one after the other, so values of
 // different files are not of exactly the same moment.
 type Reading struct {
-	// MemoryBytes is anonymous memory, page cache and kernel memory; AnonBytes and FileBytes are its two large parts.
+	// MemoryBytes is anonymous memory, page cache and kernel memory; AnonBytes and FileBytes are its two large parts. What only
+	// swap can take is in AnonBytes, as in Held.InMemory: memory that processes share, too, and on version 1 what waits in memory
+	// beside its copy in swap, although the kernel counts both among page cache.
 	MemoryBytes Maybe[int64]
 	AnonBytes   Maybe[int64]
 	FileBytes   Maybe[int64]
@@ -38,10 +40,6 @@ type Reading struct {
 	CPUTime       Maybe[time.Duration]
 	ThrottledTime Maybe[time.Duration]
 
-	MemoryPressure Pressure
-	CPUPressure    Pressure
-	IOPressure     Pressure
-
 	// ReadBytes and WrittenBytes are totals over all devices, Transfers the devices. Version 1 does not count before some
 	// group has had a throttle rule on the device (AccountIO makes one); until then they are missing.
 	ReadBytes    Maybe[int64]
@@ -63,11 +61,6 @@ func (g *Group) Read() (Reading, error) {
 	g.readMemory(&r)
 	g.readCPU(&r)
 	g.readIO(&r)
-	if dir := g.unified; dir != "" {
-		r.MemoryPressure = parsePressure(slurp(dir, "memory.pressure"))
-		r.CPUPressure = parsePressure(slurp(dir, "cpu.pressure"))
-		r.IOPressure = parsePressure(slurp(dir, "io.pressure"))
-	}
 	if text, err := os.ReadFile(filepath.Join(g.dir(), "cgroup.procs")); err == nil {
 		r.Procs = Known(int64(strings.Count(string(text), "\n")))
 	}
@@ -91,8 +84,8 @@ func (g *Group) readMemory(r *Reading) {
 	case V1:
 		stat := parseKeyed(slurp(dir, "memory.stat"))
 		r.MemoryBytes = parseCount(slurp(dir, "memory.usage_in_bytes"))
-		r.AnonBytes = stat.first("total_rss", "rss")
-		r.FileBytes = stat.first("total_cache", "cache")
+		r.AnonBytes, r.FileBytes = stat.parts(stat.first("total_rss", "rss"), stat.first("total_cache", "cache"), "total_shmem",
+			"total_inactive_anon", "total_active_anon")
 		r.SwapBytes = stat.first("total_swap", "swap")
 		r.MajorFaults = stat.first("total_pgmajfault", "pgmajfault")
 		r.AnonRefaults = stat.first("total_workingset_refault_anon", "workingset_refault_anon")
@@ -105,8 +98,7 @@ func (g *Group) readMemory(r *Reading) {
 		stat := parseKeyed(slurp(dir, "memory.stat"))
 		events := parseKeyed(slurp(dir, "memory.events"))
 		r.MemoryBytes = parseCount(slurp(dir, "memory.current"))
-		r.AnonBytes = stat.first("anon")
-		r.FileBytes = stat.first("file")
+		r.AnonBytes, r.FileBytes = stat.parts(stat.first("anon"), stat.first("file"), "shmem")
 		r.SwapBytes = parseCount(slurp(dir, "memory.swap.current"))
 		r.MajorFaults = stat.first("pgmajfault")
 		r.AnonRefaults = stat.first("workingset_refault_anon")
@@ -116,6 +108,24 @@ func (g *Group) readMemory(r *Reading) {
 		r.HighHits = events.first("high")
 		r.OOMKills = events.first("oom_kill")
 	}
+}
+
+// parts moves what only swap can take from page cache to anonymous memory: what is shared, and what is on the lists of such pages
+// and mapped by nobody.
+func (k keyed) parts(anon, file Maybe[int64], shared string, lists ...string) (anonymous, files Maybe[int64]) {
+	held, ok := anon.Get()
+	if !ok {
+		return anon, file
+	}
+	more, listed := k[shared], int64(0)
+	for _, list := range lists {
+		listed += k[list]
+	}
+	more += max(0, listed-held-more)
+	if cache, ok := file.Get(); ok {
+		file = Known(max(0, cache-more))
+	}
+	return Known(held + more), file
 }
 
 // swapPart is the swap that a bound on memory and swap together leaves beside a bound on memory.

@@ -79,6 +79,10 @@ const (
 	RoomToSpare                 // A: memory the node has left, bytes
 	BelowLeast                  // A: its limit, bytes; B: the least that it may run with, bytes
 	RegularWaits                // A: memory asked for, bytes; B: memory kept for REGULAR containers that were refused, bytes
+	Yields                      // A: what it holds with swap, bytes; B: its limit, bytes
+	SwapFull                    // A: what it holds with swap, bytes; B: its limit, bytes
+	Locked                      // A: what its programs locked, bytes; B: its limit, bytes
+	FilesComeBack               // A: what it has mapped of files, bytes; B: its limit, bytes
 	numReasons
 )
 

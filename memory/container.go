@@ -26,6 +26,7 @@ type Envelope struct {
 
 // place is where a container stands in the order in which containers are served. Containers of one job share it.
 type place struct {
+	yields   bool          // after all that do not: it makes no progress
 	turn     int64         // of the containers whose turn it is; 0 is none, and comes after all that have one
 	duration time.Duration // expected, of its job; 0 unless shortest jobs come first
 	rank     int
@@ -45,6 +46,12 @@ func (p *Parameters) usual(e *Envelope) place {
 }
 
 func comparePlaces(a, b place) int {
+	if a.yields != b.yields {
+		if a.yields {
+			return 1
+		}
+		return -1
+	}
 	if a.turn != b.turn {
 		if a.turn == 0 || b.turn == 0 {
 			return cmp.Compare(b.turn, a.turn)
@@ -68,6 +75,14 @@ type Reading struct {
 	Anonymous, Swap resource.Amount
 	// SwapTraffic is how many bytes went to and came from swap since the container began, as far as the kernel tells.
 	SwapTraffic int64
+	// Locked is what of Anonymous cannot be swapped out, as its programs locked it.
+	Locked resource.Amount
+	// Mapped is what page cache holds of files that the programs have mapped, and Refaulted how many bytes of mapped files came back, since the container
+	// began, soon after the kernel had taken them away: they are used again and again, as a file that is read once is not.
+	Mapped    resource.Amount
+	Refaulted int64
+	// Worked is the CPU time that its programs have used since the container began; 0 is unknown.
+	Worked time.Duration
 	// Pressed says that the kernel gave notice, since the last reading, that the container waits for memory.
 	Pressed bool
 }
@@ -79,6 +94,9 @@ type NodeReading struct {
 	// SwapFree is how many bytes of swap may still be used: the room that is left, or what the write budget allows if that
 	// is less.
 	SwapFree resource.Amount
+	// SwapFull says that the swap devices, whatever the budget, have so little room left that the kernel may kill for what
+	// programs touch next.
+	SwapFull bool
 }
 
 // container is what the manager knows of a container.
@@ -96,9 +114,20 @@ type container struct {
 	lent    bool          // above Min
 
 	anonymous, swap resource.Amount
+	locked, mapped  resource.Amount // of anonymous, and beside it
 	traffic         int64
+	refaulted       int64
+	reuses          bool            // what it has mapped is used again and again
+	thrashes        bool            // at the last reading more of that came back than is worth waiting for
 	read            bool            // at least once
-	peak            resource.Amount // the most that it was seen to hold lately
+	tight           bool            // it has nearly filled its limit, and hardly anything of it could go to swap
+	level           resource.Amount // what it held in memory when it last held more or less
+	climbed         bool            // it has held more than before, lastly at climbedAt
+	climbedAt       timeline.Time
+	stuck           resource.Amount // below this it could not be taken down, until stuckUntil
+	stuckUntil      timeline.Time
+	stuckFor        time.Duration
+	peak            resource.Amount // the most that it was seen to need lately
 	peakAt          timeline.Time
 	behind          resource.Amount // what those behind could give, of the present step
 	short           bool            // out of memory at the last reading
@@ -114,6 +143,7 @@ type container struct {
 	turned    timeline.Time // last suspension or resumption, or start of a breath
 	breath    timeline.Time // end of the last breath, or the suspension
 	since     timeline.Time // of the suspension
+	progress  progress
 	stood     time.Duration // how long the last suspension was
 }
 
@@ -121,10 +151,23 @@ type container struct {
 type pending struct {
 	Action
 	asked timeline.Time
+	from  resource.Amount // the limit then
 }
 
 // demand is what the container would hold if it could.
 func (c *container) demand() resource.Amount { return c.anonymous + c.swap }
+
+// needs is what it would hold if it could, with the files that it uses again and again.
+func (c *container) needs() resource.Amount {
+	if c.reuses {
+		return c.demand() + c.mapped
+	}
+	return c.demand()
+}
+
+// SwapReserve is the room on swap devices below which they count as full on a node of so much memory, bytes: what programs can
+// swap out before anybody knows.
+func SwapReserve(node resource.Amount) resource.Amount { return max(64*resource.MiB, node/64) }
 
 // room is what the container takes of the node: the largest of the limits that are or may come into force.
 func (c *container) room() resource.Amount {
@@ -146,7 +189,7 @@ func (c *container) wants() bool {
 	if !c.flex() || c.limit >= c.Max {
 		return false
 	}
-	return c.short || c.limit < c.Min || c.suspended && c.demand() > c.limit
+	return c.short || c.tight || c.limit < c.Min || c.suspended && c.demand() > c.limit
 }
 
 // belowLeast reports whether programs run with less than their least, which is for those that stand still.
@@ -163,21 +206,37 @@ func (c *container) isShort(r *Reading) bool {
 }
 
 // observe takes over a reading.
-func (c *container) observe(now timeline.Time, r *Reading, hold time.Duration) {
+func (c *container) observe(now timeline.Time, r *Reading, p *Parameters) {
 	was := c.short
+	c.progressed(now, r, p.Stall)
 	c.short = c.isShort(r)
+	// A sixty-fourth of the limit since the last reading: it does not merely pass through its files.
+	c.thrashes = c.read && r.Refaulted-c.refaulted > int64(c.limit/64)
+	c.reuses = c.reuses || c.thrashes
 	c.anonymous, c.swap, c.traffic, c.read, c.seen = r.Anonymous, r.Swap, r.SwapTraffic, true, now
-	if c.demand() >= c.peak || now.Sub(c.peakAt) >= hold {
-		c.peak, c.peakAt = c.demand(), now
+	c.climb(now)
+	c.locked, c.mapped, c.refaulted = r.Locked, r.Mapped, r.Refaulted
+	if c.needs() >= c.peak || now.Sub(c.peakAt) >= p.Hold {
+		c.peak, c.peakAt = c.needs(), now
 	}
 	if c.short {
-		if !was && !c.suspended {
+		if !was && !c.suspended && !c.pages {
 			c.shortSince = now
 		}
 	}
 	if c.wants() {
 		c.lastShort, c.everShort = now, true
 	}
+}
+
+// climb notes whether c has come to hold more than a little more in memory.
+func (c *container) climb(now timeline.Time) {
+	if c.anonymous > c.level+c.limit/256 {
+		c.climbed, c.climbedAt = true, now
+	} else if c.anonymous >= c.level {
+		return
+	}
+	c.level = c.anonymous
 }
 
 // suspend notes that c is suspended from now on.

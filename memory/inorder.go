@@ -7,7 +7,7 @@ type round struct {
 	left   resource.Amount // free now
 	kept   resource.Amount // of that and what comes free, for REGULAR containers that were refused
 	coming resource.Amount // about to be freed, and promised to nobody
-	before resource.Amount // what those that were passed hold and never touched
+	before resource.Amount // what those that were passed could spare
 	growth resource.Amount // what those of them that run are likely to need next
 	paging bool            // the swap device is busy with one container
 	tries  int             // how often others were asked to give
@@ -30,11 +30,11 @@ func (m *Manager) serveInOrder() {
 		firstToRun, firstToWant := !runs, !wanted
 		runs = runs || !c.suspended
 		if !c.wants() {
-			r.before += m.untouched(c)
+			r.before += m.spare(c)
 			r.growth += m.growth(c)
 			continue
 		}
-		wanted, c.pages = true, false
+		wanted, c.pages = true, c.pages && c.place.yields
 		if !c.idle(m.now) || c.suspended && r.paging {
 			continue
 		}
@@ -43,10 +43,14 @@ func (m *Manager) serveInOrder() {
 			kept = m.keptFrom(c)
 		}
 		served, freed := m.serve(c, &r, kept, firstToRun)
+		switch {
+		case served || !firstToWant:
 		// While something is kept from it for claims, it waits until those are met.
-		if !served && firstToWant && kept == 0 && r.coming == 0 && (c.place.turn > 0 && firstToRun || !m.willEnd(c)) {
+		case kept == 0 && r.coming == 0 && (c.place.turn > 0 && firstToRun || !m.willEnd(c)):
 			m.makeDo(c, r.left, freed)
 			r.left = 0
+		case m.waitedAlone(c):
+			m.letPage(c)
 		}
 	}
 }
@@ -132,7 +136,7 @@ func (m *Manager) sumBehind() {
 	for i := len(m.ordered) - 1; i >= 0; i-- {
 		c := m.ordered[i]
 		c.behind = sum
-		if c.suspended {
+		if c.still() {
 			gives, _ := m.gives(c, 0, c.limit, true)
 			sum += gives
 		} else if c.flex() {

@@ -39,6 +39,7 @@ type kernel struct {
 	budget   resource.Amount
 	after    func()                                          // after each step; nil: nobody looks
 	seen     func(a *Action, p *program) (fail, silent bool) // nil: nobody looks
+	onKill   func(p *program)                                // the kernel kills it; nil: it must not
 }
 
 // faults are what goes wrong until a given time.
@@ -80,6 +81,56 @@ type program struct {
 	stoppedAt timeline.Time
 	waited    time.Duration // stopped, in all
 	after     *program      // until it has ended this one makes no progress
+	lock      *wait         // nil: it waits for nobody's progress
+	pipe      *pipe         // nil: it neither writes nor reads one
+	sleeps    *nap          // nil: it never sleeps
+	locked    bool          // nothing of it goes to swap
+	worked    time.Duration // how long it computed
+}
+
+// wait has a program, having come to a point, wait until another has come to one, or has ended: as for a lock that this holds.
+type wait struct {
+	at, until time.Duration
+	of        *program
+}
+
+// pipe has two programs, having come to a point, go on together: the reader comes no further than the writer, which comes no
+// further ahead than what the pipe takes.
+type pipe struct {
+	other   *program
+	from    time.Duration
+	holds   time.Duration
+	written bool // by this one
+}
+
+// nap has a program, having come to a point, sleep.
+type nap struct {
+	at, long time.Duration
+	until    timeline.Time
+}
+
+// waiting reports whether p can make no progress, however much memory it has.
+func (k *kernel) waiting(p *program) bool {
+	if p.after != nil && p.after.state != "done" {
+		return true
+	}
+	if l := p.lock; l != nil && p.progress >= l.at && l.of.state != "done" && l.of.progress < l.until {
+		return true
+	}
+	if s := p.sleeps; s != nil && p.progress >= s.at {
+		if s.until == 0 {
+			s.until = k.now.Add(s.long)
+		}
+		return k.now < s.until
+	}
+	if q := p.pipe; q != nil && p.progress >= q.from && q.other.state != "done" {
+		other := max(0, q.other.progress-q.other.pipe.from)
+		if q.written {
+			other += q.holds
+		}
+		return p.progress-q.from >= other
+	}
+	return false
 }
 
 // order is an action under way.
@@ -133,11 +184,15 @@ func (k *kernel) stepWith(happen func(in *Input)) {
 	}
 	k.work(&in)
 	k.finishOrders(&in)
-	in.Node = &NodeReading{Memory: k.memory, SwapFree: min(k.budget, k.swap-k.swapUsed())}
+	in.Node = &NodeReading{Memory: k.memory, SwapFree: min(k.budget, k.swap-k.swapUsed()), SwapFull: k.swap-k.swapUsed() < SwapReserve(k.memory)}
 	for _, p := range k.programs {
 		if p.state == "running" {
-			in.Readings = append(in.Readings, Reading{Container: p.Container, Anonymous: p.resident, Swap: p.swapped(),
-				SwapTraffic: p.traffic, Pressed: p.pressed})
+			r := Reading{Container: p.Container, Anonymous: p.resident, Swap: p.swapped(), SwapTraffic: p.traffic, Pressed: p.pressed,
+				Worked: time.Millisecond + p.worked}
+			if p.locked {
+				r.Locked = p.resident
+			}
+			in.Readings = append(in.Readings, r)
 			p.pressed = false
 		}
 	}
@@ -232,6 +287,10 @@ func (k *kernel) work(in *Input) {
 	for _, o := range k.orders {
 		if o.program.Container == o.Container {
 			moved := min(o.wants(), 1+resource.Amount(share*float64(min(most, o.wants()))))
+			if room := max(0, k.swap-k.swapUsed()); o.Kind == Shrink && moved > room {
+				moved, o.Limit = room, o.program.resident-room // there it ends
+				o.fail, o.partly = true, true
+			}
 			o.transfer(moved)
 			k.moved += moved
 		}
@@ -278,7 +337,7 @@ func (p *program) move(work time.Duration) movement {
 
 // runFor lets p run for a tick, or as much of it as the device allows.
 func (k *kernel) runFor(p *program, share float64, most resource.Amount, in *Input) {
-	if p.after != nil && p.after.state != "done" {
+	if k.waiting(p) {
 		return
 	}
 	done := k.tick
@@ -291,6 +350,10 @@ func (k *kernel) runFor(p *program, share float64, most resource.Amount, in *Inp
 		swapped = resource.Amount(float64(swapped) * float64(m.held) / float64(p.held))
 	}
 	swapped = max(0, swapped-m.in+m.out)
+	if p.locked && m.out > 0 || k.swapUsed()-p.swapped()+swapped > k.swap {
+		k.killed(p, in)
+		return
+	}
 	p.held, p.resident = m.held, m.held-swapped
 	if p.resident > p.limit {
 		p.resident = p.limit
@@ -298,6 +361,7 @@ func (k *kernel) runFor(p *program, share float64, most resource.Amount, in *Inp
 	p.traffic += int64(m.traffic())
 	k.moved += m.traffic()
 	p.pressed = p.pressed || m.out > 0
+	p.worked += done
 	if p.progress += max(done, time.Microsecond); p.progress >= p.work {
 		k.end(p, "done", in)
 	}
@@ -329,6 +393,15 @@ func (k *kernel) end(p *program, how string, in *Input) {
 	p.state, p.held, p.resident, p.ended = how, 0, 0, k.now
 	k.done++
 	in.Ended = append(in.Ended, p.Container)
+}
+
+// killed ends a program that lacks memory and cannot be helped by swap.
+func (k *kernel) killed(p *program, in *Input) {
+	if k.onKill == nil {
+		k.fail("the kernel kills %v, which holds %d of %d", p.Container, p.held, p.limit)
+	}
+	k.onKill(p)
+	k.end(p, "killed", in)
 }
 
 func (k *kernel) finishOrders(in *Input) {
@@ -423,7 +496,7 @@ func (k *kernel) carryOut(a Action) {
 
 // checkKill holds that nothing is killed for another that fits beside the least memory of all: swap would have done.
 func (k *kernel) checkKill(a Action) {
-	if !k.p.KillSparingly || k.faults != nil || k.budget < k.swap {
+	if !k.p.KillSparingly || k.faults != nil || k.budget < k.swap || k.swap-k.swapUsed() < k.swap/2 {
 		return
 	}
 	if a.Reason.Code != Exhausted {

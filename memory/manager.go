@@ -25,6 +25,8 @@ type Manager struct {
 	requests   []request // in the order in which they asked first
 	// early are containers of which only the end is known yet, and when it was told: what else is told of them comes late.
 	early    map[cluster.ContainerID]timeline.Time
+	kept     bool // a container of class FLEX could not start, lastly at keptAt
+	keptAt   timeline.Time
 	wanting  []*container // of the present step, as are gifts
 	gifts    []gift
 	actions  []Action
@@ -81,9 +83,11 @@ func (m *Manager) Step(now timeline.Time, in Input) []Action {
 	m.expire()
 	m.endTurns()
 	m.endLongSuspensions()
+	m.yield()
 	m.fit()
 	m.serveRequests()
 	m.resumeMet()
+	m.wakeYielding()
 	m.puff()
 	m.puffAhead()
 	m.suspendShort()
@@ -112,12 +116,13 @@ func (m *Manager) takeIn(in Input) {
 	}
 	for i := range in.Readings {
 		if c, ok := m.containers[in.Readings[i].Container]; ok {
-			c.observe(m.now, &in.Readings[i], m.p.Hold)
+			c.observe(m.now, &in.Readings[i], &m.p)
 		}
 	}
 	m.takeRequests(in.Requests)
 	m.remove(in.Ended)
 	m.sort()
+	m.tighten()
 }
 
 // sort puts containers in their order again if it has changed.
@@ -200,6 +205,7 @@ func (m *Manager) settle(o *Outcome) {
 	}
 	delete(m.acting, o.Action)
 	late := c.pending == nil || c.pending.ID != o.Action
+	c.learn(o, m.now, m.p.ActionTimeout)
 	if o.Limit > 0 {
 		// The kernel does one after the other: what was asked for earlier will not happen any more.
 		c.limit = o.Limit
@@ -218,6 +224,20 @@ func (m *Manager) settle(o *Outcome) {
 	default:
 		m.finish(c, o.Failed)
 	}
+}
+
+// learn notes what could not be taken from c: less than an eighth of what was asked for came free. It is asked for again later and
+// later, up to most.
+func (c *container) learn(o *Outcome, now timeline.Time, most time.Duration) {
+	if c.pending == nil || c.pending.ID != o.Action || c.pending.Kind != Shrink || o.Limit <= c.pending.Limit {
+		return
+	}
+	if was := c.pending.from; was-o.Limit >= (was-c.pending.Limit)/8 {
+		c.stuckFor = 0
+		return
+	}
+	c.stuckFor = min(max(time.Second, 2*c.stuckFor), most)
+	c.stuck, c.stuckUntil = o.Limit, now.Add(c.stuckFor)
 }
 
 // giveUp keeps in mind what the kernel may still do although nobody waits for it any more.
@@ -294,7 +314,7 @@ func (m *Manager) ask(kind ActionKind, c *container, limit resource.Amount, why 
 	case Resume:
 		c.why = why
 		c.suspended, c.turned, c.stood = false, m.now, m.now.Sub(c.since)
-		if c.place.turn == 0 {
+		if c.place.turn == 0 && !c.place.yields {
 			c.place = m.p.usual(&c.Envelope)
 		}
 	case Breathe:
@@ -308,7 +328,7 @@ func (m *Manager) order(kind ActionKind, c *container, limit resource.Amount, wh
 	a := Action{ID: m.lastID, Kind: kind, Container: c.Container, Limit: limit, Suspended: c.suspended, Reason: why}
 	m.actions = append(m.actions, a)
 	m.giveUp(c) // a kill does not wait
-	c.act = pending{a, m.now}
+	c.act = pending{a, m.now, c.limit}
 	c.pending = &c.act
 	m.acting[a.ID] = c
 }
@@ -340,11 +360,34 @@ func (m *Manager) unkept() resource.Amount {
 // settled reports whether c may be suspended or resumed again.
 func (m *Manager) settled(c *container) bool { return m.now.Sub(c.turned) >= m.p.Settle }
 
+// tighten finds who has nearly filled its limit with what cannot go to swap, because swap is full or its programs locked it: the
+// kernel kills for the next page. If it was about to need more lately it grows or stands still before that.
+func (m *Manager) tighten() {
+	if m.p.Ahead <= 0 {
+		return
+	}
+	for _, c := range m.ordered {
+		margin := resource.Amount(m.p.Ahead * float64(c.limit))
+		could := c.anonymous - c.locked
+		if m.node.SwapFull {
+			could = 0
+		}
+		was, grows := c.tight, c.suspended || c.climbed && m.now.Sub(c.climbedAt) < m.p.Hold
+		c.tight = grows && c.flex() && c.read && c.limit < c.Max && could < margin && c.anonymous >= c.limit-margin
+		if c.tight && !was && !c.short && !c.suspended {
+			c.shortSince = m.now
+		}
+		if c.tight {
+			c.lastShort, c.everShort = m.now, true
+		}
+	}
+}
+
 // resumeMet resumes containers that hold no more than they may: because they were puffed, or because they gave memory
 // back themselves, their swap drained or not. One that is as large as it may become is resumed whatever it holds.
 func (m *Manager) resumeMet() {
 	for _, c := range m.ordered {
-		if c.suspended && c.idle(m.now) && c.read && (c.demand() <= c.limit && c.limit >= c.Min || c.limit >= c.Max) && m.settled(c) {
+		if c.suspended && !c.tight && c.idle(m.now) && c.read && (c.demand() <= c.limit && c.limit >= c.Min || c.limit >= c.Max) && m.settled(c) {
 			m.ask(Resume, c, 0, Reason{Code: DemandMet, A: int64(c.demand()), B: int64(c.limit)})
 		}
 	}
@@ -361,10 +404,22 @@ func (m *Manager) suspendShort() {
 			m.ask(Suspend, c, 0, Reason{Code: BelowLeast, A: int64(c.limit), B: int64(c.Min)})
 			continue
 		}
+		if c.tight && !c.suspended && c.idle(m.now) {
+			m.ask(Suspend, c, 0, m.tightness(c))
+			continue
+		}
 		if c.short && c.demand() >= c.limit && !c.suspended && !c.pages && c.idle(m.now) && c.limit < c.Max && m.settled(c) {
 			m.ask(Suspend, c, 0, Reason{Code: OutOfMemory, A: int64(c.demand()), B: int64(c.limit)})
 		}
 	}
+}
+
+// tightness says why c would be killed.
+func (m *Manager) tightness(c *container) Reason {
+	if m.node.SwapFull {
+		return Reason{Code: SwapFull, A: int64(c.demand()), B: int64(c.limit)}
+	}
+	return Reason{Code: Locked, A: int64(c.locked), B: int64(c.limit)}
 }
 
 // shrinkSlack takes back what a puffed container does not use (section 4.3.1), once it has not needed more for a while.
@@ -374,9 +429,11 @@ func (m *Manager) shrinkSlack() {
 		if !c.flex() || !c.lent || !c.read || !c.idle(m.now) || c.suspended || c.holding(m.now, m.p.Hold) {
 			continue
 		}
-		fits := max(c.Min, m.fits(c.demand()))
+		// Mapped files cost nobody anything until somebody asks.
+		holds := c.demand() + c.mapped
+		fits := max(c.Min, m.fits(holds))
 		// What is not worth the trouble stays: a tenth of what it holds already.
-		if fits < c.limit-c.limit/10 && c.limit-c.demand() > 2*m.lent(left+c.limit-c.demand()) {
+		if fits < c.limit-c.limit/10 && c.limit-holds > 2*m.lent(left+c.limit-holds) {
 			m.ask(Shrink, c, fits, Reason{Code: Slack, A: int64(c.demand()), B: int64(c.limit)})
 		}
 	}
@@ -397,7 +454,7 @@ func (m *Manager) endLongSuspensions() {
 		case long >= may && m.p.TakeTurns:
 			if c.place.turn == 0 {
 				m.turns++
-				c.place.turn, raised = m.turns, true
+				c.place.turn, c.place.yields, raised = m.turns, false, true
 			}
 		case long >= may && !dying && m.now >= c.alone:
 			m.ask(Kill, c, 0, Reason{Code: TooLong, A: int64(long), B: int64(may)})
@@ -476,7 +533,14 @@ func (m *Manager) Next() timeline.Time {
 			next = min(next, t)
 		}
 	}
+	lacking := m.firstShort() != nil
 	for _, c := range m.ordered {
+		if lacking && c.progress.known && !c.suspended {
+			at(m.stallsAt(c))
+		}
+		if c.place.yields && c.progress.awoke {
+			at(m.awakeUntil(c))
+		}
 		if c.pending != nil {
 			at(c.pending.asked.Add(m.p.ActionTimeout))
 			continue
@@ -500,6 +564,7 @@ func (m *Manager) Next() timeline.Time {
 		if c.wants() {
 			at(m.lastPuff.Add(m.p.Interval))
 			at(c.shortSince.Add(m.p.KillPatience))
+			at(c.shortSince.Add(m.p.Patience))
 		}
 	}
 	for i := range m.requests {

@@ -65,6 +65,10 @@ type Parameters struct {
 	Squeeze float64
 	// Settle is the shortest time between a suspension and the next resumption of a container, and back.
 	Settle time.Duration
+	// Stall is after how long without progress a container that runs comes after those that lack memory; see yield. 0: never.
+	// Patience is how long it has then to have been awake until it has its place again, and how long the first container stands
+	// still at most while containers run whose end would help, if no other of class FLEX runs.
+	Stall, Patience time.Duration
 	// BreathEvery and Breath let a container whose programs send heartbeats run while it is suspended: for Breath, but at most
 	// half of Envelope.HeartbeatTimeout, whenever it stood still for Envelope.HeartbeatTimeout × BreathEvery. 0: never, as in
 	// the paper, which relies on 1 % of CPU. Breath is to be as long as a collection of garbage by a program that pages.
@@ -128,6 +132,8 @@ func Default() Parameters {
 	p.Tolerance = 2 // of its job's duration; then it has time to end
 	p.Squeeze = 0.1
 	p.Settle = 500 * time.Millisecond
+	p.Stall = 3 * time.Second
+	p.Patience = 20 * time.Second
 	p.ClaimFor = 5 * time.Second // it asks again every second
 	p.BreathEvery = 0.25
 	p.Breath = 5 * time.Second
@@ -161,7 +167,7 @@ func (p *Parameters) Check() error {
 	}{
 		{"interval", p.Interval}, {"hold", p.Hold}, {"longest suspension", p.LongestSuspension},
 		{"kill patience", p.KillPatience}, {"settle", p.Settle}, {"breath", p.Breath},
-		{"claim for", p.ClaimFor},
+		{"claim for", p.ClaimFor}, {"stall", p.Stall}, {"patience", p.Patience},
 	}
 	for _, t := range times {
 		if t.value < 0 {

@@ -81,14 +81,16 @@ func (m *Manager) puffAhead() {
 			continue
 		}
 		left := unkept - kept
-		near, plenty := m.p.Ahead > 0 && c.anonymous >= resource.Amount((1-m.p.Ahead)*float64(c.limit)), left
+		near, plenty := m.p.Ahead > 0 && c.anonymous+c.mapped >= resource.Amount((1-m.p.Ahead)*float64(c.limit)), left
 		if near && !short {
 			plenty = unkept - m.keptFrom(c)
 		}
 		// What is left must be worth more than this one growth: others may be out of memory any moment.
 		if near && plenty > c.limit {
-			unkept -= m.grow(c, m.p.AheadRatio, plenty, Reason{Code: NearLimit, A: int64(c.anonymous), B: int64(c.limit)})
+			unkept -= m.grow(c, m.p.AheadRatio, plenty, Reason{Code: NearLimit, A: int64(c.anonymous + c.mapped), B: int64(c.limit)})
 			c.lastShort, c.everShort = m.now, true
+		} else if c.thrashes && !short && left > 0 && m.p.Ahead > 0 {
+			unkept -= m.grow(c, m.p.AheadRatio, left, Reason{Code: FilesComeBack, A: int64(c.mapped), B: int64(c.limit)})
 		} else if spare := max(0, c.limit-c.demand()); m.p.Lend > 0 && !short && spare < m.lent(left+spare)/2 {
 			more := min(m.lent(left+spare)-spare, c.Max-c.limit)
 			if more > c.least() {
@@ -127,7 +129,8 @@ func (m *Manager) puffAlone() {
 func (m *Manager) exhausted(first, last *container) {
 	patient := m.now.Sub(first.shortSince) < m.p.KillPatience
 	// Whose place or turn comes of a long suspension kills nobody: the two would kill each other for ever.
-	sparing := m.p.KillSparingly && (first.place.turn > 0 || !m.wouldHelp(first))
+	// Nor is anybody killed for having waited.
+	sparing := m.p.KillSparingly && (first.place.turn > 0 || m.willEnd(first) || last.place.yields || !m.wouldHelp(first))
 	switch {
 	case m.comingFree() > 0:
 	case first == last || sparing:
@@ -145,7 +148,7 @@ func (m *Manager) exhausted(first, last *container) {
 // suspended for too long already: slow is better than not at all. It is not suspended again until its limit changes.
 func (m *Manager) letPage(c *container) {
 	switch {
-	case c.place.turn == 0 && m.somethingRuns(c):
+	case c.tight || c.place.turn == 0 && m.somethingRuns(c) && !m.waitedAlone(c):
 	case c.suspended && c.idle(m.now) && m.settled(c) && c.limit >= c.Min:
 		c.pages = true
 		m.ask(Resume, c, 0, Reason{Code: NothingToWaitFor, A: int64(c.demand()), B: int64(c.limit)})
@@ -156,22 +159,41 @@ func (m *Manager) letPage(c *container) {
 
 func (m *Manager) somethingRuns(beside *container) bool {
 	for _, c := range m.ordered {
-		if c != beside && !c.suspended {
+		if c != beside && !c.suspended && !c.place.yields {
 			return true
 		}
 	}
 	return false
 }
 
+// waitedAlone reports whether c has lacked memory for so long, and nothing gets on whose end it could wait for, that it waits no
+// longer: REGULAR containers may be services. But it needs room in swap to run with less than it needs.
+func (m *Manager) waitedAlone(c *container) bool {
+	for _, o := range m.ordered {
+		if o != c && (o.flex() && !o.suspended && !o.place.yields || !o.flex() && m.ends(o)) {
+			return false
+		}
+	}
+	if resource.Amount(m.p.Ahead*float64(c.limit)) > m.node.SwapFree {
+		return false
+	}
+	return m.p.Patience > 0 && m.now.Sub(c.shortSince) >= m.p.Patience
+}
+
 // willEnd reports whether something runs or is about to, other than what comes after first, whose end will free memory: then first can
-// wait. REGULAR containers of unknown duration may be services.
+// wait. REGULAR containers of unknown duration may be services, as may those that are late.
 func (m *Manager) willEnd(first *container) bool {
 	for _, c := range m.ordered {
-		if runs := !c.suspended || !c.wants(); runs && (c.flex() && byRank(c, first) < 0 || !c.flex() && c.Duration > 0) {
+		if runs := !c.suspended || !c.wants(); runs && (c.flex() && byRank(c, first) < 0 || !c.flex() && m.ends(c)) {
 			return true
 		}
 	}
 	return false
+}
+
+// ends reports whether a container is expected to end, and is not late.
+func (m *Manager) ends(c *container) bool {
+	return c.Duration > 0 && (m.p.Patience == 0 || m.now.Sub(c.began) < c.Duration+m.p.Patience)
 }
 
 // wouldHelp reports whether first could get what it lacks from those that come after it, beside the claims that would be met.

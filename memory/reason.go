@@ -50,6 +50,14 @@ func (r Reason) Words() string {
 		return fmt.Sprintf("may hold %s, and must not run with less than %s", bytes(r.A), bytes(r.B))
 	case RegularWaits:
 		return fmt.Sprintf("needs %s, and %s are kept for REGULAR containers that wait", bytes(r.A), bytes(r.B))
+	case Yields:
+		return fmt.Sprintf("made no progress while others lacked memory, and runs on behind them: held %s with what was in swap, and could hold %s", bytes(r.A), bytes(r.B))
+	case SwapFull:
+		return fmt.Sprintf("swap is full, and the kernel would kill: held %s with what was in swap, and could hold %s", bytes(r.A), bytes(r.B))
+	case Locked:
+		return fmt.Sprintf("its programs locked %s of the %s that it could hold, which cannot go to swap, and the kernel would kill", bytes(r.A), bytes(r.B))
+	case FilesComeBack:
+		return fmt.Sprintf("could hold %s, and files that it has mapped, of which it held %s, came back again and again", bytes(r.B), bytes(r.A))
 	case Found:
 		return "it was found like that"
 	case OthersWait:

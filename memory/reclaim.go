@@ -5,6 +5,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
 )
 
 // serveRequests admits containers that are to start, in the order in which they asked first, and reclaims memory for those
@@ -26,6 +27,9 @@ func (m *Manager) serveRequests() {
 			free -= r.Min
 			m.requests = slices.Delete(m.requests, i, i+1)
 		case Refuse:
+			if r.Class == cluster.Flex {
+				m.kept, m.keptAt = true, m.now
+			}
 			if m.refuse(i, why) {
 				i++
 			}
@@ -127,7 +131,12 @@ func (m *Manager) couldGive(r *request, need resource.Amount) (why Reason, possi
 			gives, _ := m.gives(c, 0, c.limit, false)
 			most += gives
 		case untouchedOnly:
-			most += m.untouched(c)
+			if gives := m.untouched(c); !c.place.yields {
+				most += gives
+			} else {
+				gives, _ = m.gives(c, 0, c.limit, false)
+				most += gives
+			}
 		}
 	}
 	if most < need {
@@ -143,11 +152,20 @@ func (m *Manager) gives(c *container, already, need resource.Amount, squeeze boo
 		return 0, 0
 	}
 	least := c.Min
-	if squeeze && c.HeartbeatTimeout == 0 {
+	if squeeze && c.HeartbeatTimeout == 0 && !c.place.yields {
 		least = resource.Amount(m.p.Squeeze * float64(c.Min))
 	}
+	least = max(least, c.fixed(m.now))
 	gives = max(0, min(need, c.limit-already-least))
 	return gives, max(0, c.anonymous-(c.limit-already-gives))
+}
+
+// fixed is what cannot be taken from c, whatever is done.
+func (c *container) fixed(now timeline.Time) resource.Amount {
+	if now < c.stuckUntil {
+		return max(c.locked, c.stuck)
+	}
+	return c.locked
 }
 
 // slack is what c could give without swapping.
@@ -158,12 +176,22 @@ func (c *container) slack() resource.Amount {
 	return max(0, c.limit-max(c.Min, c.anonymous))
 }
 
-// untouched is what c could give and most likely not miss: what is above the most that it held within Hold, and a little more.
+// untouched is what c could give and most likely not miss: what is above the most that it needed within Hold, and a little more. While swap
+// is full who was out of memory lately keeps all: it must not come near its limit.
 func (m *Manager) untouched(c *container) resource.Amount {
-	if !c.flex() || !c.read || c.suspended || !c.idle(m.now) {
+	if !c.flex() || !c.read || c.suspended || !c.idle(m.now) || m.node.SwapFull && c.holding(m.now, m.p.Hold) {
 		return 0
 	}
 	return max(0, c.limit-max(c.Min, m.fits(c.peak)))
+}
+
+// spare is what c, which comes first, could give to one that stands still: if it was not out of memory within Hold, all but a
+// fiftieth that it does not need. If swap is full it must not come near its limit.
+func (m *Manager) spare(c *container) resource.Amount {
+	if untouched := m.untouched(c); c.suspended || m.node.SwapFull || c.holding(m.now, m.p.Hold) || !c.flex() || !c.read || !c.idle(m.now) {
+		return untouched
+	}
+	return max(0, c.limit-max(c.Min, c.peak+c.peak/50))
 }
 
 // fits is the limit of a container that holds so much: what it keeps above that (section 4.3.1), and what it would be grown
@@ -178,8 +206,8 @@ type reach uint8
 
 const (
 	nothing       reach = iota
-	untouchedOnly       // what containers never touched
-	suspendedToo        // and what those hold that stand still already
+	untouchedOnly       // what containers never touched, and what those hold that yield
+	suspendedToo        // and what those hold that stand still already, or yield
 	runningToo          // and those that run, which are suspended for it
 )
 
@@ -223,17 +251,23 @@ func (m *Manager) collect(need resource.Amount, protect *container, far reach) (
 	}
 	if far >= untouchedOnly {
 		take(false, func(g *gift) resource.Amount {
-			if g.behind && far > untouchedOnly {
+			switch {
+			case g.behind && far > untouchedOnly:
 				return g.from.slack()
+			case protect != nil && protect.suspended:
+				return m.spare(g.from)
 			}
 			return m.untouched(g.from)
 		})
 	}
+	if far == untouchedOnly {
+		take(false, func(g *gift) resource.Amount { return g.allIf(g.from.place.yields) })
+	}
 	if far >= suspendedToo {
-		take(true, func(g *gift) resource.Amount { return g.allIf(g.behind && g.from.suspended) })
+		take(true, func(g *gift) resource.Amount { return g.allIf(g.behind && g.from.still()) })
 	}
 	if far >= runningToo {
-		take(true, func(g *gift) resource.Amount { return g.allIf(g.behind && !g.from.suspended) })
+		take(true, func(g *gift) resource.Amount { return g.allIf(g.behind && !g.from.still()) })
 	}
 	return freed
 }

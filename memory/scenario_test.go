@@ -29,6 +29,10 @@ var rewrite = flag.Bool("rewrite", false, "write the actions that were taken int
 //	flex B at=10s duration=60s heartbeat=10s pass=500ms after=A ...   duration: what its job tells; pass: in so much work it touches
 //	                                                   all of its set once; after: it makes no progress before A has ended
 //	flex A2 job=A ...                                  another container of A's job
+//	flex B lock=A from=2s until=5s ...                 from 2s of its work on it makes no progress before A has done 5s of its own
+//	flex B reads=A from=2s holds=100ms ...             from 2s of its work, and as much of A's, on it reads what A writes into a pipe
+//	flex S sleeps=20s from=3s ...                      sleeps for 20s after 3s of its work
+//	flex L locked=all ...                              nothing of it can go to swap
 //	regular R at=20s memory=30GiB work=10s duration=10s
 //	memory 100GiB at=50s                                what the node's containers may have from then on
 //	budget 1GiB at=50s                                  the swap that may still be used
@@ -77,6 +81,7 @@ type scene struct {
 	names  map[*program]string
 	events []event
 	faults []*fault
+	later  []func() // to do once all programs are known
 	until  time.Duration
 	said   map[*program]string // why it was refused, when it was the last time
 	out    strings.Builder
@@ -118,6 +123,9 @@ func playScenario(t *testing.T, description string) (string, error) {
 			if err := s.line(l); err != nil {
 				return "", fmt.Errorf("%d: %w", i+1, err)
 			}
+		}
+		for _, do := range s.later {
+			do()
 		}
 		s.play()
 		if len(managers) > 1 {
@@ -282,6 +290,19 @@ func (s *scene) program(kind string, at timeline.Time, w *arguments) {
 	if after, ok := w.keys["after"]; ok {
 		p.after = s.named(after)
 	}
+	from := w.duration("from", 0)
+	if of, ok := w.keys["lock"]; ok {
+		p.lock = &wait{at: from, until: w.duration("until", time.Hour)}
+		s.later = append(s.later, func() { p.lock.of = s.named(of) })
+	}
+	if writer, ok := w.keys["reads"]; ok {
+		other, holds := s.named(writer), w.duration("holds", 0)
+		p.pipe, other.pipe = &pipe{other: other, from: from, holds: holds}, &pipe{other: p, from: from, holds: holds, written: true}
+	}
+	if long := w.duration("sleeps", 0); long > 0 {
+		p.sleeps = &nap{at: from, long: long}
+	}
+	p.locked = w.keys["locked"] == "all"
 	s.names[p] = w.name(0)
 	s.k.add(p)
 }
@@ -300,6 +321,7 @@ func (s *scene) play() {
 	k := s.k
 	slices.SortStableFunc(s.events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	k.seen = s.action
+	k.onKill = func(p *program) { s.write(s.names[p], "is killed by the kernel") }
 	for k.now <= timeline.Time(s.until) && k.done < len(k.programs) {
 		states := map[*program]string{}
 		for _, p := range k.programs {

@@ -118,7 +118,7 @@ func TestClaimComesBeforeGrowth(t *testing.T) {
 		m := memory.Default()
 		m.ClaimFor = claimFor
 		c := Config{Nodes: Uniform(1, resource.Of(4*resource.Core, 22*testGB)), Machine: swapping(), Flex: Flex{Manager: m}}
-		c.Machine.Swap = testGB / 10
+		c.Machine.Swap = testGB
 		return runFlex(t, c, flex, one, other, regular).Jobs[3].WaitedForMemory
 	}
 	if with := waits(memory.Default().ClaimFor); with < 4*time.Minute || with > 4*time.Minute+2*time.Second {

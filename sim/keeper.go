@@ -160,7 +160,8 @@ func (r *run) decide(k *keeper) {
 	in := &k.input
 	news := r.now >= k.next || len(k.seen)+len(in.Outcomes)+len(in.Ended) > 0
 	r.askAgain(k, news)
-	in.Node = &memory.NodeReading{Memory: k.memory, SwapFree: r.places[k.node].swap + k.promised}
+	room := r.places[k.node].swap + k.promised
+	in.Node = &memory.NodeReading{Memory: k.memory, SwapFree: room, SwapFull: room < memory.SwapReserve(k.memory)}
 	for _, c := range k.seen {
 		r.read(k, c)
 	}

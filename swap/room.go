@@ -43,6 +43,21 @@ func RoomOn(devices []Device, spare, left resource.Amount, bounded bool) Room {
 	return r
 }
 
+// FreeOn returns what devices still take, reserve and write budget or not; zram, which takes it out of memory, no more than spare.
+func FreeOn(devices []Device, spare resource.Amount) resource.Amount {
+	var disk, zram resource.Amount
+	for i := range devices {
+		switch d := &devices[i]; {
+		case !d.On:
+		case d.Kind == Zram:
+			zram += d.Free()
+		default:
+			disk += d.Free()
+		}
+	}
+	return disk + max(0, min(zram, spare))
+}
+
 // disksFirst reports whether a disk with room is filled before, or beside, some zram device.
 func disksFirst(devices []Device) bool {
 	for i := range devices {

@@ -1,0 +1,197 @@
+package agent
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/testswap"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Memory that swap cannot take, because programs locked it or swap is full, and memory that needs none: mapped files.
+
+var mapRounds = flag.String("rounds", "20", "how often TestMappedFile writes to as many pages as its file has")
+
+// tight is a program of this file.
+func tight(args []string) {
+	var mib int
+	fmt.Sscan(args[1], &mib)
+	switch args[0] {
+	case "lock": // takes and locks memory piece by piece
+		block := testswap.Memory[byte](mib << 20)
+		for i := 0; i < len(block); i += 1 << 20 {
+			if err := unix.Mlock(block[i : i+1<<20]); err != nil {
+				fmt.Println(err)
+				os.Exit(8)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		fmt.Println("locked")
+		awaitFile(args[2])
+	case "fill": // at a pace at which the kernel's notice comes in time
+		block := testswap.Memory[uint64](mib << 20)
+		for i := 0; i < len(block); i += pageWords {
+			block[i] = uint64(i) * 2654435761
+			if i%(1<<17) == 0 {
+				time.Sleep(20 * time.Millisecond)
+			}
+		}
+		filled(block).check()
+		fmt.Println("full")
+		awaitFile(args[2])
+		filled(block).check()
+	case "map": // writes at random into a mapped file, again and again
+		f := must(os.OpenFile(args[2], os.O_RDWR|os.O_CREATE, 0o600))
+		if err := f.Truncate(int64(mib) << 20); err != nil {
+			os.Exit(8)
+		}
+		block := must(unix.Mmap(int(f.Fd()), 0, mib<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED))
+		var rounds int
+		fmt.Sscan(args[3], &rounds)
+		r, began := rand.New(rand.NewPCG(1, 2)), time.Now()
+		for range rounds {
+			for range len(block) >> 12 {
+				page := block[r.IntN(len(block)>>12)<<12:]
+				for k := range 64 { // some work
+					page[k*61]++
+				}
+			}
+		}
+		fmt.Println(time.Since(began).Seconds())
+	}
+	os.Exit(0)
+}
+
+// tightOrder starts one that begins with 32 MiB.
+func (b *bench) tightOrder(kind string, mib int, more ...string) cluster.Order {
+	o := breathing(b.order(append([]string{os.Args[0], "tight", kind, fmt.Sprint(mib)}, more...)...), 32*resource.MiB, 256*resource.MiB)
+	o.Grant[resource.CPU] = 500
+	return o
+}
+
+// smallBench is a node of 256 MiB.
+func smallBench(t *testing.T) *bench {
+	b := &bench{t: t, dir: t.TempDir(), memory: 256 * resource.MiB}
+	b.open()
+	t.Cleanup(b.cleanUp)
+	return b
+}
+
+// TestLockedMemory: a program that locks what it takes is suspended before the kernel would kill it, which says why, and goes on when
+// there is memory. It is not asked for what cannot be taken.
+func TestLockedMemory(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: others may lock only little")
+	}
+	testswap.Need(t, 512<<20)
+	b := smallBench(t)
+	gate := filepath.Join(b.dir, "gate")
+	other := b.order("sleep", "1000")
+	other.Grant[resource.Memory] = 128 * resource.MiB
+	b.Apply([]cluster.Order{other})
+	b.next(cluster.DecisionDone)
+	locks := b.tightOrder("lock", 180, gate)
+	b.Apply([]cluster.Order{locks})
+	b.next(cluster.DecisionDone)
+	b.until("a suspension that says why", locks.Container, func(r cluster.Reading) bool {
+		return r.State == "suspended" && strings.Contains(r.Why, "locked")
+	})
+	b.Apply(kill(other.Container))
+	if e := b.next(cluster.TaskEnded); e.Task != other.Container.Task {
+		t.Fatalf("%s ended as %s: %s", e.Task, e.Outcome, e.Detail)
+	}
+	b.awaitOutput(locks, "locked\n")
+	c := b.containers[locks.Container]
+	before := c.group.MemoryLimit().Or(0)
+	waits := b.order("true")
+	waits.Grant[resource.Memory] = 128 * resource.MiB
+	b.Apply([]cluster.Order{waits})
+	b.awaitState(waits.Container, "waiting")
+	if r := b.reading(locks.Container); r.State != "running" || c.group.MemoryLimit().Or(0) < 180<<20 || before == cgroup.NoLimit {
+		t.Errorf("asked for what it has locked: %s", show(r))
+	}
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.ends(2)
+}
+
+// awaitState waits until a container is said to be in a state.
+func (b *bench) awaitState(id cluster.ContainerID, state string) {
+	b.t.Helper()
+	await(b.t, state, func() bool { return b.reading(id).State == state })
+}
+
+// TestSwapRunsFull: four programs want more than memory and swap together. None is killed by the kernel: who would be is suspended
+// before, and says that swap is full, and the last gives way to the first, and runs again.
+func TestSwapRunsFull(t *testing.T) {
+	testswap.Need(t, 160<<20)
+	var machine unix.Sysinfo_t
+	if err := unix.Sysinfo(&machine); err != nil {
+		t.Fatal(err)
+	}
+	if free := int64(machine.Freeswap) * int64(machine.Unit); free > 200<<20 {
+		t.Skipf("needs a machine whose swap can be filled: %d MiB are free", free>>20)
+	}
+	b := smallBench(t)
+	gate := filepath.Join(b.dir, "gate")
+	var orders []cluster.Order
+	for range 4 {
+		orders = append(orders, b.tightOrder("fill", 130, gate))
+		b.Apply(orders[len(orders)-1:])
+		b.next(cluster.DecisionDone)
+	}
+	said := false
+	await(t, "one that says that swap is full", func() bool {
+		for _, o := range orders {
+			r := b.reading(o.Container)
+			said = said || r.State == "suspended" && strings.Contains(r.Why, "swap is full")
+		}
+		return said
+	})
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range orders {
+		e := b.next(cluster.TaskEnded)
+		if e.Outcome != cluster.Succeeded && e.Outcome != cluster.Preempted {
+			t.Errorf("%s ended as %s: %s", e.Task, e.Outcome, e.Detail)
+		}
+	}
+}
+
+// TestMappedFile: what a program works with in a mapped file is a working set. A container of class FLEX comes to hold it, so
+// that it takes hardly longer than a REGULAR one, and stays so while nobody else lacks memory.
+func TestMappedFile(t *testing.T) {
+	testswap.Need(t, 256<<20)
+	took := func(class cluster.Class, rounds string) float64 {
+		b := smallBench(t)
+		o := b.tightOrder("map", 120, filepath.Join(b.dir, "mapped"), rounds)
+		if class == cluster.Regular {
+			o.Launch.Class, o.Launch.Breathing = class, nil
+			o.Grant[resource.Memory] = 200 * resource.MiB
+		}
+		b.Apply([]cluster.Order{o})
+		b.ends(1)
+		var seconds float64
+		fmt.Sscan(read(t, o.Launch.Stdout), &seconds)
+		return seconds
+	}
+	for _, rounds := range []string{"1", *mapRounds} {
+		regular, flex := took(cluster.Regular, rounds), took(cluster.Flex, rounds)
+		t.Logf("%s rounds: %.2f s in a REGULAR container, %.2f s in a FLEX one", rounds, regular, flex)
+		if flex > 3*regular+20 { // a machine under load takes its time; one that pages takes minutes
+			t.Errorf("%s rounds take %.1f s in a FLEX container, and %.1f in a REGULAR one", rounds, flex, regular)
+		}
+	}
+}
