@@ -87,14 +87,14 @@ func supervise(f folder) int {
 	defer lock.Close()
 	tell := os.NewFile(statusFD, "status")
 	if _, err := lock.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0); err != nil {
-		return fail(tell, fmt.Errorf("write the pid: %w", err))
+		return fail(tell, lock, fmt.Errorf("write the pid: %w", err))
 	}
 	var s spec
 	if err := f.get("spec.json", &s); err != nil {
-		return fail(tell, err)
+		return fail(tell, lock, err)
 	}
 	if err := f.setAside(); err != nil {
-		return fail(tell, fmt.Errorf("set space aside in %s: %w", f, err))
+		return fail(tell, lock, fmt.Errorf("set space aside in %s: %w", f, err))
 	}
 	for _, file := range s.SupervisorJoin {
 		// Where the supervisor runs matters little: outside it only is not accounted as ours.
@@ -105,13 +105,13 @@ func supervise(f folder) int {
 	}
 	anchor, lay, err := os.Pipe()
 	if err != nil {
-		return fail(tell, fmt.Errorf("make a pipe: %w", err))
+		return fail(tell, lock, fmt.Errorf("make a pipe: %w", err))
 	}
 	defer anchor.Close() // with it the anchor goes
 	var in *mouth
 	if s.Launch.Input {
 		if in, err = openMouth(f); err != nil {
-			return fail(tell, fmt.Errorf("listen for input: %w", err))
+			return fail(tell, lock, fmt.Errorf("listen for input: %w", err))
 		}
 		defer in.close()
 	}
@@ -140,8 +140,9 @@ func supervise(f folder) int {
 }
 
 // fail ends the supervisor before it has started anything, and says why.
-func fail(tell *os.File, err error) int {
+func fail(tell, lock *os.File, err error) int {
 	fmt.Fprintln(os.Stderr, err)
+	_ = lock.Truncate(0) // The pid there says that something may run.
 	say(tell, status{Failed: err.Error(), Short: isShortage(err)})
 	return 1
 }

@@ -92,7 +92,7 @@ func (a *Agent) wakeToEnd(c *container) {
 	}
 }
 
-// endEvent reads how a container ended, whose supervisor is gone.
+// endEvent reads how a container ended, whose supervisor is gone, or why nothing ran in it.
 func endEvent(id cluster.ContainerID, dir folder) cluster.Event {
 	e := howEnded(id, dir)
 	if e.Outcome == cluster.Killed && dir.exists("preempted") {
@@ -115,7 +115,7 @@ func howEnded(id cluster.ContainerID, dir folder) cluster.Event {
 		return e
 	}
 	if end.Fault {
-		e.Outcome, e.Detail = cluster.Lost, end.Detail
+		e.Kind, e.Detail, e.Short = cluster.DecisionFailed, end.Detail, end.Short
 		return e
 	}
 	e.Exit = &end.Exit

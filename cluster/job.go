@@ -66,6 +66,8 @@ type Job struct {
 	Submitted   timeline.Time `json:"submitted_ns"`
 	Class       Class         `json:"class"`
 	MaxAttempts int           `json:"max_attempts,omitempty"` // how often a task may run; 0 counts as 1
+	// AtMostOnce says that no task may run again after it may have started, whatever became of it. MaxAttempts is then 1 at most.
+	AtMostOnce bool `json:"at_most_once,omitempty"`
 	Stages      []Stage       `json:"stages"`
 }
 
@@ -122,6 +124,9 @@ func (j *Job) Check() error {
 	}
 	if j.MaxAttempts < 0 {
 		return fmt.Errorf("job %q max attempts %d: must not be negative", j.Name, j.MaxAttempts)
+	}
+	if j.AtMostOnce && j.MaxAttempts > 1 {
+		return fmt.Errorf("job %q max attempts %d: must be 1 for a job that runs at most once", j.Name, j.MaxAttempts)
 	}
 	if !(j.Weight >= 0) || math.IsInf(j.Weight, 0) {
 		return fmt.Errorf("job %q weight %v: must be a number of at least 0", j.Name, j.Weight)

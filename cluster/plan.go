@@ -142,6 +142,8 @@ func (p *Plan) Preempt(t *TaskState, why Reason) {
 	case t.Killing:
 	case t.Steers:
 		p.fail("preempt task %s: it is the coordinator of its job", t.ID)
+	case t.Job.AtMostOnce:
+		p.fail("preempt task %s: its job runs at most once", t.ID)
 	default:
 		t.Killing, t.Preempting = true, true
 		p.add(Decision{Kind: Kill, Task: t.ID, Node: t.Node.ID, Preempt: true, Reason: why})

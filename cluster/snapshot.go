@@ -580,6 +580,9 @@ func (s *Snapshot) end(now timeline.Time, id TaskID, outcome Outcome) error {
 	if outcome == Killed && t.Preempting {
 		outcome = Preempted
 	}
+	if j.AtMostOnce && t.Running && (outcome == Lost || outcome == Preempted) {
+		outcome = Failed
+	}
 	if outcome == Succeeded {
 		s.succeed(now, j, id.Stage)
 	} else {

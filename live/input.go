@@ -70,15 +70,3 @@ func (d *Driver) mayFeed(ctx context.Context, by cluster.Credentials, id cluster
 	}
 	return err // One that is not here has ended, or never was: whoever waits for its task is told.
 }
-
-// startsOnce makes the end of a run final that would be followed by another, if the job has input: that is gone.
-func (j *job) startsOnce(r *run, e *cluster.Event) {
-	if !j.Request.Input || r.Started == 0 || e.Outcome != cluster.Lost && e.Outcome != cluster.Preempted {
-		return
-	}
-	why := e.Detail
-	if e.Outcome == cluster.Preempted {
-		why = "it was ended to give its room to others"
-	}
-	e.Outcome, e.Detail = cluster.Failed, why+"; it does not start again, because its input was read once and is gone"
-}

@@ -117,6 +117,10 @@ func TestJobThatCannotBeStarted(t *testing.T) {
 		for range maxFaults {
 			o := r.order(cluster.Start)
 			r.fake.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: o.Task, Run: o.Container.Run, Decision: o.ID, Detail: "run as user 7: only root can"}
+			synctest.Wait()
+			if j := r.job(id); !j.Ended && !strings.HasPrefix(j.Waiting, "task 1.0.0 could not be started, and is tried again at ") {
+				t.Errorf("job %+v", j)
+			}
 		}
 		if j := r.wait(id); j.Status != "failed" || !strings.Contains(j.Detail, "could not be started, 3 times in a row: run as user 7") {
 			t.Errorf("job %+v", j)

@@ -83,6 +83,12 @@ func (d *Driver) view(j *job) Job {
 	if state == nil || out.Waiting == "" {
 		return out
 	}
+	for _, h := range d.held {
+		if h.event.Task.Job == j.ID {
+			out.Waiting = fmt.Sprintf("task %s could not be started, and is tried again at %s: %s", h.event.Task, clock(h.at), h.event.Detail)
+			return out
+		}
+	}
 	if stage, ready := state.NextStage(); ready {
 		if why := d.pausedFor(d.least(state, stage)); why != "" {
 			out.Waiting = why

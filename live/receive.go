@@ -77,10 +77,10 @@ func (d *Driver) ended(e cluster.Event) {
 	if e.Outcome == cluster.Killed && r.preempts {
 		e.Outcome = cluster.Preempted
 	}
-	j.startsOnce(r, &e)
-	if e.Outcome != cluster.Lost {
+	if e.Kind == cluster.TaskEnded {
 		delete(j.faults, e.Task)
 		d.close(j, r, &e)
+		e.Outcome = j.outcome(r)
 		d.step(e)
 		return
 	}
@@ -112,10 +112,14 @@ func (d *Driver) ended(e cluster.Event) {
 
 // close records how a run ended.
 func (d *Driver) close(j *job, r *run, e *cluster.Event) {
+	j.mayHaveStarted(r, e)
 	r.Outcome, r.Exit, r.Detail, r.Ended = e.Outcome, e.Exit, e.Detail, d.now()
 	if e.Exit != nil && e.Exit.Ended > 0 {
 		r.Ended = e.Exit.Ended
 		r.Started = e.Exit.Started
+	}
+	if e.Kind == cluster.DecisionFailed {
+		r.Started = 0 // Who found it during its start took it for one that runs.
 	}
 	d.out.putRun(r)
 	d.out.forget = append(d.out.forget, r.Container)

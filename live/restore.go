@@ -113,22 +113,26 @@ func (d *Driver) match() (adopted []cluster.Event) {
 				d.out.putRun(r)
 			}
 			adopted = append(adopted, e)
-		case cluster.TaskEnded:
+		case cluster.TaskEnded, cluster.DecisionFailed:
 			if r == nil || r.ended() {
 				d.out.forget = append(d.out.forget, id)
 				continue
 			}
 			found[id] = true
-			j.startsOnce(r, &e)
+			if e.Kind == cluster.DecisionFailed {
+				e.Outcome = cluster.Lost
+			}
 			d.close(j, r, &e)
 		}
 	}
 	for _, j := range d.jobs {
 		for _, r := range j.alive() {
 			if !found[r.Container] {
-				// It was stored, but the order never arrived.
-				e := cluster.Event{Outcome: cluster.Lost, Detail: "bellows ended before it was started"}
-				j.startsOnce(r, &e)
+				// It was stored, but the order never arrived; or all that the Backend knew of it is gone.
+				e := cluster.Event{Kind: cluster.DecisionFailed, Outcome: cluster.Lost, Detail: "bellows ended before it was started"}
+				if r.Started != 0 {
+					e.Kind, e.Detail = cluster.TaskEnded, "it had started, and nothing is known of how it ended"
+				}
 				d.close(j, r, &e)
 			}
 		}
@@ -147,7 +151,7 @@ func (d *Driver) retell(j *job, last bool) {
 			if _, here := d.engine.Snapshot().Job(j.ID); !here {
 				return // It ended by what has been told already.
 			}
-			d.step(cluster.Event{Kind: cluster.TaskEnded, Task: id, Run: r.Container.Run, Outcome: r.Outcome, Exit: r.Exit})
+			d.step(cluster.Event{Kind: cluster.TaskEnded, Task: id, Run: r.Container.Run, Outcome: j.outcome(r), Exit: r.Exit})
 		}
 	}
 }

@@ -398,7 +398,7 @@ func (c *capacity) lastFirst(leaf *queue) []*cluster.JobState {
 func newestFirst(j *cluster.JobState) []*cluster.TaskState {
 	var tasks []*cluster.TaskState
 	for _, t := range j.Tasks {
-		if t.Running && !t.Killing && !t.Steers {
+		if t.Running && !t.Killing && !t.Steers && !j.AtMostOnce {
 			tasks = append(tasks, t)
 		}
 	}

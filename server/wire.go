@@ -50,6 +50,7 @@ type Submission struct {
 	Weight      float64     `json:"weight,omitempty" doc:"share of its queue relative to others; 0 is 1"`
 	Class       string      `json:"class,omitempty" doc:"regular or flex; regular if empty"`
 	MaxAttempts int         `json:"max_attempts,omitempty" doc:"how often a task may run; 0 is once"`
+	AtMostOnce  bool        `json:"at_most_once,omitempty" doc:"no task runs again after it may have started"`
 	Stages      []StageSpec `json:"stages"`
 	Env         []string    `json:"env,omitempty" doc:"the environment of the programs, NAME=VALUE"`
 	Dir         string      `json:"dir" doc:"the working directory, an absolute path"`
@@ -81,7 +82,7 @@ type StageSpec struct {
 
 // SubmissionOf describes a job to run, with the environment and working directory of whoever submits it.
 func SubmissionOf(j *trace.Job, env []string, dir string) Submission {
-	s := Submission{Name: j.Name, Queue: j.Queue, Weight: j.Weight, Class: j.Class.String(), MaxAttempts: j.MaxAttempts, Env: env, Dir: dir}
+	s := Submission{Name: j.Name, Queue: j.Queue, Weight: j.Weight, Class: j.Class.String(), MaxAttempts: j.MaxAttempts, AtMostOnce: j.AtMostOnce, Env: env, Dir: dir}
 	for i := range j.Stages {
 		from := &j.Stages[i]
 		to := StageSpec{
@@ -108,7 +109,7 @@ func SubmissionOf(j *trace.Job, env []string, dir string) Submission {
 // live returns s as the driver takes it.
 func (s *Submission) live(caller cluster.Credentials) (live.Submission, error) {
 	out := live.Submission{Caller: caller, Env: s.Env, Dir: s.Dir, Input: s.Input, Profiles: make([]string, len(s.Stages))}
-	out.Job = cluster.Job{Name: s.Name, Queue: s.Queue, Weight: s.Weight, MaxAttempts: s.MaxAttempts}
+	out.Job = cluster.Job{Name: s.Name, Queue: s.Queue, Weight: s.Weight, MaxAttempts: s.MaxAttempts, AtMostOnce: s.AtMostOnce}
 	if err := out.Job.Class.UnmarshalText([]byte(s.Class)); err != nil {
 		return out, Errorf(Invalid, "job %q %v", s.Name, err)
 	}

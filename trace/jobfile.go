@@ -69,7 +69,7 @@ func brokenYAML(file string, err error) error {
 
 // jobFields and stageFields are all that may stand in a job and in a stage.
 var (
-	jobFields   = []string{"bellows", "name", "queue", "weight", "class", "max_attempts", "at", "after", "stages"}
+	jobFields   = []string{"bellows", "name", "queue", "weight", "class", "max_attempts", "at_most_once", "at", "after", "stages"}
 	stageFields = []string{"name", "tasks", "after", "coordinator", "cpus", "memory", "min_memory", "max_memory", "heartbeat_timeout", "disk", "network", "data_on", "duration",
 		"elasticity", "profile", "command", "env", "dir", "stdin", "timeout", "runtime", "truth"}
 )
@@ -104,6 +104,9 @@ func (f *jobFile) job(n *yaml.Node) {
 		m.fail("class", "must be regular or flex")
 	}
 	j.MaxAttempts = m.whole("max_attempts", 1, cluster.MostAttempts, 0)
+	if j.AtMostOnce = m.flag("at_most_once"); j.AtMostOnce && j.MaxAttempts > 1 {
+		m.fail("at_most_once", "must not be true beside max_attempts %d", j.MaxAttempts)
+	}
 	var after string
 	if m.has("at") {
 		j.Submitted = timeline.Time(m.duration("at", 0))

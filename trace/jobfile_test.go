@@ -273,7 +273,7 @@ func TestReadJobsRefuses(t *testing.T) {
 		{"empty name", "bellows: 1\nname:\n", "x:2: job name empty: must be a name of 1 to 200 printable characters"},
 		{"name of two lines", "bellows: 1\nname: \"a\\nb\"\n", `x:2: job name a\nb: must be a name of 1 to 200 printable characters`},
 		{"same name", job("at: 0s") + "---\n" + job("at: 0s"), `x:7: job "j" name j: given twice, first in line 1`},
-		{"unknown field", job("stage: 1"), `x:3: job stage: unknown field; must be one of bellows, name, queue, weight, class, max_attempts, at, after, stages`},
+		{"unknown field", job("stage: 1"), `x:3: job stage: unknown field; must be one of bellows, name, queue, weight, class, max_attempts, at_most_once, at, after, stages`},
 		{"field twice", job("at: 0s\nat: 1s"), `x:4: job at: written twice, first in line 3`},
 		{"alias", "bellows: 1\nname: &a j\nqueue: *a\n", `x:3: job "j" queue an alias, which is not part of the format: must be a name of 1 to 200 printable characters`},
 		{"weight 0", job("weight: 0"), `x:3: job "j" weight 0: must be a number above 0, at most 1e+06`},

@@ -20,6 +20,7 @@ type (
 		Weight      float64    `yaml:"weight,omitempty"`
 		Class       string     `yaml:"class,omitempty"`
 		MaxAttempts int        `yaml:"max_attempts,omitempty"`
+		AtMostOnce  bool       `yaml:"at_most_once,omitempty"`
 		At          string     `yaml:"at,omitempty"`
 		After       string     `yaml:"after,omitempty"`
 		Stages      []stageDoc `yaml:"stages"`
@@ -116,7 +117,7 @@ func WriteJobs(out io.Writer, w *Workload) error {
 			return fmt.Errorf("job name %q: must be printable and different from those of the other jobs", clip(j.Name))
 		}
 		seen[j.Name] = true
-		doc := jobDoc{Bellows: jobFileVersion, Name: j.Name, Queue: j.Queue, Weight: j.Weight, MaxAttempts: j.MaxAttempts,
+		doc := jobDoc{Bellows: jobFileVersion, Name: j.Name, Queue: j.Queue, Weight: j.Weight, MaxAttempts: j.MaxAttempts, AtMostOnce: j.AtMostOnce,
 			Stages: stageDocs(j)}
 		if j.Class != cluster.Regular {
 			doc.Class = j.Class.String()

@@ -22,6 +22,7 @@ type (
 		Weight   float64     `json:"weight"`
 		Class    string      `json:"class"`
 		Attempts int         `json:"max_attempts"`
+		Once     bool        `json:"at_most_once"`
 		At       int64       `json:"at"`
 		After    *int        `json:"after"` // index in the file, from 0; left out: submitted at At
 		Stages   []stageLine `json:"stages"`
@@ -156,6 +157,10 @@ func (e *jobEncoder) job(j *Job, index int) {
 		e.text("class", j.Class.String())
 	}
 	e.whole("max_attempts", int64(j.MaxAttempts))
+	if j.AtMostOnce {
+		e.key("at_most_once")
+		e.line = append(e.line, "true"...)
+	}
 	e.whole("at", e.units(time.Duration(j.Submitted)))
 	if j.After >= 0 {
 		e.key("after")
@@ -357,7 +362,7 @@ func (d *jobDecoder) time(name string, n int64) time.Duration {
 
 func (d *jobDecoder) job(l *jobLine, index int) *Job {
 	j := &Job{After: -1, Job: cluster.Job{ID: cluster.JobID(index + 1), Name: l.Name, Owner: l.Owner, Queue: l.Queue, Weight: l.Weight,
-		MaxAttempts: l.Attempts, Stages: make([]cluster.Stage, len(l.Stages))}}
+		MaxAttempts: l.Attempts, AtMostOnce: l.Once, Stages: make([]cluster.Stage, len(l.Stages))}}
 	d.who = fmt.Sprintf("job %q ", clip(l.Name))
 	if l.ID != nil {
 		j.ID = cluster.JobID(*l.ID)

@@ -77,6 +77,7 @@ type runOptions struct {
 	class       string
 	stdin       string
 	maxAttempts int
+	atMostOnce  bool
 	detach      bool
 	asJSON      bool
 }
@@ -116,6 +117,7 @@ func runCommand() *cobra.Command {
 		fmt.Sprintf("what runs in a flex container; jvm: java gets -Xmx of %v of --max-memory, or of what the machine has if that is less, unless the command says how large its heap is", trace.HeapShare))
 	f.Var(countValue{&o.maxAttempts, 1, 1000}, "max-attempts", "how often to try before the job has failed")
 	f.Var(durationValue{&o.timeout, time.Millisecond}, "timeout", "how long it may run, standing still included; then it is ended, with exit code 124")
+	f.BoolVar(&o.atMostOnce, "at-most-once", false, "never run the command again after it may have started, whatever became of it")
 	f.StringVar(&o.stdin, "stdin", "", "`file` that the command reads, instead of what bellows reads")
 	f.BoolVarP(&o.detach, "detach", "d", false, "print the job's id and leave it alone")
 	f.BoolVar(&o.asJSON, "json", false, "with -d: print JSON")
@@ -198,7 +200,7 @@ func (o *runOptions) job(args []string, dir string) (*trace.Job, error) {
 			return nil, usage(err)
 		}
 	}
-	job := &trace.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts, Stages: []cluster.Stage{stage}},
+	job := &trace.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts, AtMostOnce: o.atMostOnce, Stages: []cluster.Stage{stage}},
 		Commands: []trace.Command{command}, Profiles: []string{o.profile}}
 	if err := job.Class.UnmarshalText([]byte(o.class)); err != nil {
 		return nil, usage(err)

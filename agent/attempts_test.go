@@ -1,0 +1,53 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// A supervisor that dies while it starts may have started the program, unless it did not even begin; the two are told
+// apart.
+func TestSupervisorDiesWhileItStarts(t *testing.T) {
+	b := newBench(t)
+	for _, c := range []struct{ script, want string }{
+		{"echo $$ >&3", "its supervisor ended without a record"}, // It says that it is there: the lock is its third file.
+		{"echo broken >&2", "it ended without a word: broken"},
+	} {
+		program := filepath.Join(t.TempDir(), "supervisor")
+		if err := os.WriteFile(program, []byte("#!/bin/sh\n"+c.script+"\nkill -9 $$\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		b.config.Executable = program
+		o := b.order("true")
+		b.Apply([]cluster.Order{o})
+		e := b.nextOf(cluster.DecisionDone, cluster.DecisionFailed)
+		if begun := strings.Contains(c.script, "$$ >&3"); begun != (e.Kind == cluster.DecisionDone) {
+			t.Errorf("%s: %+v", c.script, e)
+		}
+		if e.Kind == cluster.DecisionDone {
+			if e = b.next(cluster.TaskEnded); e.Outcome != cluster.Lost {
+				t.Errorf("%s: %+v", c.script, e)
+			}
+		}
+		if !strings.Contains(e.Detail, c.want) {
+			t.Errorf("%s: %+v", c.script, e)
+		}
+		if names, err := b.root.List(); err != nil || len(names) != 1 {
+			t.Errorf("groups left: %v %v", names, err)
+		}
+	}
+}
+
+// nextOf returns the next event of either kind.
+func (b *bench) nextOf(one, other cluster.EventKind) cluster.Event {
+	b.t.Helper()
+	for {
+		if e := <-b.Events(); e.Kind == one || e.Kind == other {
+			return e
+		}
+	}
+}
