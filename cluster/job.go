@@ -67,8 +67,8 @@ type Job struct {
 	Class       Class         `json:"class"`
 	MaxAttempts int           `json:"max_attempts,omitempty"` // how often a task may run; 0 counts as 1
 	// AtMostOnce says that no task may run again after it may have started, whatever became of it. MaxAttempts is then 1 at most.
-	AtMostOnce bool `json:"at_most_once,omitempty"`
-	Stages      []Stage       `json:"stages"`
+	AtMostOnce bool    `json:"at_most_once,omitempty"`
+	Stages     []Stage `json:"stages"`
 }
 
 // Breathes reports whether the memory of a stage's containers may change while they run: in a FLEX job, but for its coordinator.
