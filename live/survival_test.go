@@ -103,7 +103,7 @@ func daemon(dir string) error {
 		}
 		reply, err := serve(d, &q)
 		if q.Tidy {
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			err = errors.Join(d.Close(), a.Remove(ctx))
 		}

@@ -31,8 +31,8 @@ func (e *UnsafeError) Error() string {
 const mostLinks = 40
 
 // Make makes a state directory for this user alone, with the directories above it, unless it is there. One that is there must
-// be a directory, no symbolic link, belong to this user, and be writable by nobody else, and what is in it must belong to this
-// user; the directories above it, and the symbolic links among them, must belong to root or this user, and be writable by
+// be a directory, no symbolic link, belong to this user, and be writable by nobody else, and what is in it must belong to root
+// or this user; the directories above it, and the symbolic links among them, must belong to root or this user, and be writable by
 // nobody else unless they are sticky, as /tmp is. The error is an *UnsafeError if they do not. Afterwards other users can put
 // nothing else in the place of any part of the path.
 func Make(dir string) error {
@@ -242,7 +242,7 @@ func (w *walk) contents() error {
 		} else if err != nil {
 			return fmt.Errorf("make the state directory %s: %w", w.dir, &fs.PathError{Op: "stat", Path: path, Err: err})
 		}
-		if st.Uid != w.uid {
+		if st.Uid != 0 && st.Uid != w.uid {
 			return w.unsafe(path, fmt.Sprintf("belongs to user %d", st.Uid), fmt.Sprintf("remove it, or chown -h %d %s", w.uid, path))
 		}
 	}

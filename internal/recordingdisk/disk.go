@@ -16,6 +16,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -109,12 +110,17 @@ func (d *Disk) Now() int {
 	return len(d.log)
 }
 
-// Unmount takes the file system away from Path; nothing may be open there.
+// Unmount takes the file system away from Path. What is open there it waits for, up to a minute.
 func (d *Disk) Unmount() error {
-	if err := unix.Unmount(d.Path(), 0); err != nil {
-		return fmt.Errorf("unmount %s: %w", d.Path(), err)
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		err := unix.Unmount(d.Path(), 0)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, unix.EBUSY) || time.Now().After(end) {
+			return fmt.Errorf("unmount %s: %w", d.Path(), err)
+		}
 	}
-	return nil
 }
 
 // MountAfterCut mounts at Path what the disk might hold had the power failed after the first at records: everything that was
