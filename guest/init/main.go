@@ -65,7 +65,7 @@ func boot() error {
 	if p.Systemd {
 		return handOver(p)
 	}
-	if err := os.Chmod("/tmp", 0o1777); err != nil {
+	if err := os.Chmod("/tmp", os.ModeSticky|0o777); err != nil {
 		return err
 	}
 	runner := exec.Command(plan.Init, runsOnly)

@@ -16,6 +16,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -30,11 +31,12 @@ import (
 
 func main() {
 	// Whoever ends a run that takes too long ends the tests with it. Then this is what says which they were.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM)
-	os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr, os.Getenv("TEST_LEDGER")))
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr, os.Getenv("TEST_LEDGER")))
 }
 
-func execute(args []string, out, complaints io.Writer, ledger string) int {
+func execute(ctx context.Context, args []string, out, complaints io.Writer, ledger string) int {
 	flags := flag.NewFlagSet("testrun", flag.ContinueOnError)
 	flags.SetOutput(complaints)
 	account := flags.String("account", "", "say what became of the tests in this `ledger`")
@@ -53,8 +55,13 @@ func execute(args []string, out, complaints io.Writer, ledger string) int {
 	var all run
 	for _, list := range lists {
 		r := goTest(list, out, complaints)
-		r.retry(list, out, complaints)
+		if ctx.Err() == nil {
+			r.retry(list, out, complaints)
+		}
 		all.add(r)
+		if ctx.Err() != nil {
+			break
+		}
 	}
 	code := all.report(out, time.Since(began))
 	if err := all.record(ledger); err != nil {

@@ -57,12 +57,12 @@ func TestRetry(t *testing.T) {
 			}
 			ledger := filepath.Join(t.TempDir(), "ledger")
 			var out strings.Builder
-			code := execute([]string{"--", "-count=1", "-vet=off", "./..."}, &out, &out, ledger)
+			code := execute(t.Context(), []string{"--", "-count=1", "-vet=off", "./..."}, &out, &out, ledger)
 			if code != c.code || !strings.Contains(out.String(), c.end) || !strings.Contains(out.String(), c.retried) || strings.Contains(out.String(), "once more") != (c.retried != "") {
 				t.Errorf("exit code %d, want %d, and output\n%swant %q and\n%s", code, c.code, out.String(), c.retried, c.end)
 			}
 			out.Reset()
-			if code := execute([]string{"-account", ledger}, &out, &out, ""); code != c.code || !strings.Contains(out.String(), "the first time") {
+			if code := execute(t.Context(), []string{"-account", ledger}, &out, &out, ""); code != c.code || !strings.Contains(out.String(), "the first time") {
 				t.Errorf("the account: exit code %d, want %d, and output\n%s", code, c.code, out.String())
 			}
 		})

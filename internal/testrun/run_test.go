@@ -153,7 +153,7 @@ func TestAccount(t *testing.T) {
 				}
 			}
 			var out, complaints strings.Builder
-			code := execute([]string{"-account", ledger}, &out, &complaints, "")
+			code := execute(t.Context(), []string{"-account", ledger}, &out, &complaints, "")
 			if out.String() != c.want || code != c.code || complaints.Len() > 0 {
 				t.Errorf("exit code %d, want %d, and output\n%s%swant\n%s", code, c.code, out.String(), complaints.String(), c.want)
 			}
@@ -164,12 +164,12 @@ func TestAccount(t *testing.T) {
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{nil, {"--"}, {"-account", "x", "--", "."}, {"-nonsense"}} {
 		var out strings.Builder
-		if code := execute(args, &out, &out, ""); code != 2 {
+		if code := execute(t.Context(), args, &out, &out, ""); code != 2 {
 			t.Errorf("%q: exit code %d, want 2: %s", args, code, out.String())
 		}
 	}
 	var out strings.Builder
-	if code := execute([]string{"-account", filepath.Join(t.TempDir(), "absent")}, &out, &out, ""); code != 1 {
+	if code := execute(t.Context(), []string{"-account", filepath.Join(t.TempDir(), "absent")}, &out, &out, ""); code != 1 {
 		t.Errorf("no ledger: exit code %d, want 1: %s", code, out.String())
 	}
 }
@@ -177,11 +177,11 @@ func TestUsage(t *testing.T) {
 // TestExecute runs the go command on a package that has nothing to test, and on one that is not there.
 func TestExecute(t *testing.T) {
 	var out strings.Builder
-	if code := execute([]string{"--", "-run=^$", "."}, &out, &out, ""); code != 0 {
+	if code := execute(t.Context(), []string{"--", "-run=^$", "."}, &out, &out, ""); code != 0 {
 		t.Errorf("exit code %d: %s", code, out.String())
 	}
 	out.Reset()
-	if code := execute([]string{"--", "./absent"}, &out, &out, ""); code != 1 || !strings.Contains(out.String(), "1 failed") {
+	if code := execute(t.Context(), []string{"--", "./absent"}, &out, &out, ""); code != 1 || !strings.Contains(out.String(), "1 failed") {
 		t.Errorf("exit code %d, want 1: %s", code, out.String())
 	}
 }
