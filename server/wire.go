@@ -35,12 +35,14 @@ type Node struct {
 	UsedMemory    int64  `json:"used_memory_bytes" doc:"what the containers hold now"`
 	UsedAnonymous int64  `json:"used_anonymous_bytes" doc:"of that, anonymous memory"`
 	Containers    int    `json:"containers"`
+	Disk          int64  `json:"disk_bytes_per_s,omitempty" doc:"bandwidth of the disk, as measured or given; without it under-sized tasks have no limit"`
 }
 
 func nodeOf(n live.Node) Node {
 	return Node{Name: n.Name, CPU: int64(n.Capacity[resource.CPU]), Memory: int64(n.Capacity[resource.Memory]),
 		FreeCPU: int64(n.Free[resource.CPU]), FreeMemory: int64(n.Free[resource.Memory]),
-		UsedMemory: n.UsedMemoryBytes, UsedAnonymous: n.UsedAnonymousBytes, Containers: n.Containers}
+		UsedMemory: n.UsedMemoryBytes, UsedAnonymous: n.UsedAnonymousBytes, Containers: n.Containers,
+		Disk: int64(n.Capacity[resource.Disk])}
 }
 
 // Submission is a job to run.

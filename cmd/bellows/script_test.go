@@ -21,6 +21,7 @@ import (
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/swap"
 	"github.com/bellows-rm/bellows/timeline"
 )
@@ -142,6 +143,9 @@ func condition(name string) (bool, error) {
 	case "swaps":
 		devices, err := swap.Machine{}.Devices()
 		return len(devices) > 0, err
+	case "measurable":
+		_, err := profiler.MeasureDisk(os.TempDir())
+		return err == nil, nil
 	case "containers":
 		host, err := cgroup.Discover("")
 		if err != nil {
@@ -150,7 +154,7 @@ func condition(name string) (bool, error) {
 		_, ok := host.Serves(cgroup.Memory)
 		return ok && os.Geteuid() == 0, nil
 	}
-	return false, fmt.Errorf("condition %q: must be root, swaps, zswap or containers", name)
+	return false, fmt.Errorf("condition %q: must be root, swaps, zswap, measurable or containers", name)
 }
 
 func TestScripts(t *testing.T) {
@@ -216,7 +220,7 @@ func runSwapScripts(t *testing.T, dir string) {
 func TestMachine(t *testing.T) {
 	needControlGroups(t)
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/machine", Cmds: commands, RequireUniqueNames: true,
+		Dir: "testdata/machine", Cmds: commands, RequireUniqueNames: true, Condition: condition,
 		Setup: func(env *testscript.Env) error {
 			// A folder of its own, since the name of a socket must be short.
 			state, err := os.MkdirTemp("", "bellows")

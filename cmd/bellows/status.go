@@ -57,5 +57,13 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		cpu := func(milli int64) string { return resource.FormatCPU(resource.Amount(milli)) }
 		t.add(n.Name, memory(n.Memory), memory(n.Memory-n.FreeMemory), memory(n.UsedAnonymous), cpu(n.CPU), cpu(n.CPU-n.FreeCPU), fmt.Sprint(n.Containers))
 	}
-	return t.write(w)
+	if err := t.write(w); err != nil {
+		return err
+	}
+	for _, n := range s.Nodes {
+		if n.Disk > 0 {
+			fmt.Fprintf(w, "\ndisk of %s: %s, as measured or given, of which under-sized tasks may ask for a share\n", n.Name, resource.FormatRate(resource.Amount(n.Disk)))
+		}
+	}
+	return nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
 	"github.com/bellows-rm/bellows/statedir"
@@ -59,6 +60,7 @@ type upOptions struct {
 	memory   resource.Amount
 	cpus     resource.Amount
 	disk     resource.Amount
+	diskSet  bool            // disk was given; 0 is no limit
 	swapping resource.Amount // bytes a day
 	policy   string
 	settings map[string]string
@@ -85,7 +87,7 @@ func upCommand() *cobra.Command {
 	f.SortFlags = false
 	f.Var(memoryValue(&o.memory), "memory", "memory that jobs may use together; unless given, all but a tenth of the machine's")
 	f.Var(cpuValue(&o.cpus), "cpus", "cores that jobs may use together; unless given, all")
-	f.Var(rateValue(&o.disk), "disk", "bandwidth of the disk, of which under-sized tasks may ask for a share (yarn-me.disk-share); unless given, they have no limit")
+	f.Var(rateValue(&o.disk).orZero(), "disk", "bandwidth of the disk, of which under-sized tasks may ask for a share (yarn-me.disk-share); 0B/s: they have no limit; unless given, that of the state directory's disk is measured, once")
 	f.Var(budgetValue{&o.swapping}, "swap-budget", "what swapping may write to disks in a day before containers stop to give way, such as 200GB/day; unless given, it has no limit")
 	f.Var(choiceValue{&o.policy, policy.Names()}, "policy", "who runs when, with how much: "+strings.Join(policy.Names(), ", "))
 	f.Var(settingsValue(o.settings), "set", "a policy's setting; may be given again")
@@ -113,6 +115,7 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 		return usage(err)
 	}
 	capacity[resource.Disk] = o.disk
+	o.diskSet = cmd.Flags().Changed("disk")
 	manager, err := o.flex.parameters()
 	if err != nil {
 		return err
@@ -172,6 +175,7 @@ func (d *daemon) open() error {
 	if d.store, err = store.Open(at.state); err != nil {
 		return err
 	}
+	d.findDisk()
 	if d.agent, err = agent.Open(agent.Config{Dir: at.state, Capacity: d.capacity, OutputLimit: d.options.output, SwapBudget: d.options.swapping, Memory: d.memory, Log: d.log}); err != nil {
 		return err
 	}
@@ -189,6 +193,17 @@ func (d *daemon) open() error {
 	d.served = make(chan error, 1)
 	go func() { d.served <- d.server.Serve(listener) }()
 	return nil
+}
+
+// findDisk measures the disk unless its speed was given. One that cannot be measured has no limit.
+func (d *daemon) findDisk() {
+	if d.options.diskSet {
+		return
+	}
+	var err error
+	if d.capacity[resource.Disk], err = speedOfDisk(d.options.place.state, profiler.MeasureDisk); err != nil {
+		d.log.Info("the speed of the disk is not known", "error", err)
+	}
 }
 
 // line says what is managed.
@@ -310,7 +325,7 @@ func (o *upOptions) arguments() []string {
 	if o.cpus > 0 {
 		args = append(args, "--cpus", resource.FormatCPU(o.cpus))
 	}
-	if o.disk > 0 {
+	if o.diskSet {
 		args = append(args, "--disk", resource.FormatRateExact(o.disk))
 	}
 	if o.swapping > 0 {
