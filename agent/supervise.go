@@ -20,6 +20,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/inherited"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 )
@@ -78,14 +79,14 @@ func faulty(format string, operands ...any) *report {
 }
 
 func supervise(f folder) int {
-	unix.CloseOnExec(lockFD)
-	unix.CloseOnExec(statusFD)
-	// Caught and thrown away, not ignored: what is ignored would stay ignored in the program.
-	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
-	lock := os.NewFile(lockFD, "lock")
+	tell, lock := os.NewFile(statusFD, "status"), os.NewFile(lockFD, "lock")
 	// Held to the end: a file that nobody refers to any more is closed by the garbage collector, and the lock with it.
 	defer lock.Close()
-	tell := os.NewFile(statusFD, "status")
+	if err := inherited.CloseDescriptors(); err != nil {
+		return fail(tell, lock, err)
+	}
+	// Caught and thrown away, not ignored: what is ignored would stay ignored in the program.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
 	if _, err := lock.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0); err != nil {
 		return fail(tell, lock, fmt.Errorf("write the pid: %w", err))
 	}
@@ -227,8 +228,9 @@ func launch(f folder, s *spec, stdin, anchor *os.File, printed *outputs) (*exec.
 // enter goes into the control group, takes the user's rights and becomes the user's program. Whatever can be done before
 // going in is done before, because from then on memory counts.
 func enter(f folder) int {
-	unix.CloseOnExec(reportFD)
-	unix.CloseOnExec(anchorFD)
+	if err := inherited.CloseDescriptors(); err != nil {
+		return refuse(report{Detail: err.Error(), Code: 126, Fault: true})
+	}
 	var s spec
 	if err := f.get("spec.json", &s); err != nil {
 		return refuse(*faulty("%w", err))
@@ -241,7 +243,13 @@ func enter(f folder) int {
 		}
 		doors = append(doors, door)
 	}
-	unix.Umask(0o022)
+	own := s.Launch.Inherited
+	if own == nil {
+		own = &cluster.Inherited{Umask: 0o022}
+	} else if err := inherited.TakeNice(*own, s.Launch.As.UID); err != nil {
+		return refuse(report{Detail: fmt.Sprintf("take nice %d: %v", own.Nice, err), Code: 126, Fault: true})
+	}
+	unix.Umask(int(own.Umask))
 	for _, door := range doors {
 		if _, err := door.WriteString("0"); err != nil {
 			return refuse(*faulty("enter the control group: write to %s: %w", door.Name(), err))
@@ -261,6 +269,7 @@ func enter(f folder) int {
 	if why != nil {
 		return refuse(*why)
 	}
+	inherited.TakeLimits(*own)
 	err := unix.Exec(program, s.Launch.Args, s.Launch.Env)
 	if isShortage(err) && !errors.Is(err, unix.ENOMEM) { // That may be for the little memory of the container.
 		return refuse(*faulty("program %q cannot be executed: %w", program, err))

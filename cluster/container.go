@@ -56,6 +56,8 @@ type Launch struct {
 	// Dir; empty is none.
 	Input bool   `json:"input,omitempty"`
 	Stdin string `json:"stdin,omitempty"`
+	// Inherited is what the program has from its submitter; nil is a umask of 022, and the rest from the daemon.
+	Inherited *Inherited `json:"inherited,omitempty"`
 	// Timeout is how long the program may run, standing still included; 0 is for ever.
 	Timeout time.Duration `json:"timeout_ns,omitempty"`
 	// Stdout and Stderr are the files that the output is appended to, absolute paths; their folders are made.

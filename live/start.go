@@ -78,7 +78,7 @@ func (d *Driver) launch(j *job, id cluster.ContainerID, grant resource.Vector) (
 	command.Env = withOwn(command.Env, id, grant)
 	out := logPath(d.config.Dir, id)
 	return &cluster.Launch{Args: command.Args, Env: merge(j.Request.Env, command.Env), Dir: dir, As: j.Request.As, Class: j.Request.Job.Class,
-		Breathing: d.breathing(&j.Request.Job, &j.Request.Job.Stages[id.Task.Stage]), Input: j.Request.Input, Stdin: command.Stdin, Timeout: command.Timeout, Stdout: out + ".out", Stderr: out + ".err"}, nil
+		Breathing: d.breathing(&j.Request.Job, &j.Request.Job.Stages[id.Task.Stage]), Inherited: j.Request.Inherited, Input: j.Request.Input, Stdin: command.Stdin, Timeout: command.Timeout, Stdout: out + ".out", Stderr: out + ".err"}, nil
 }
 
 // breathing says how a container may breathe, nil if it may not. Jobs come first that were submitted first (Pufferfish section

@@ -27,6 +27,8 @@ type Submission struct {
 	// Env is the environment of the submitter, "NAME=value"; Dir the working directory, an absolute path.
 	Env []string `json:"env,omitempty"`
 	Dir string   `json:"dir"`
+	// Inherited is what programs have from the submitter beside rights; nil is what the daemon gives.
+	Inherited *cluster.Inherited `json:"inherited,omitempty"`
 	// Input says that the program reads what is sent to it (see Driver.Input). Then the job has one task, which starts once.
 	Input bool `json:"input,omitempty"`
 }
@@ -64,6 +66,9 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	case !filepath.IsAbs(s.Dir):
 		return store.Job{}, fault(Mistake, "job %q working directory %q: must be an absolute path", j.Name, s.Dir)
 	}
+	if err := s.Inherited.Check(); err != nil {
+		return store.Job{}, fault(Mistake, "job %q %w", j.Name, err)
+	}
 	if err := checkInput(s); err != nil {
 		return store.Job{}, err
 	}
@@ -94,7 +99,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		}
 	}
 	return store.Job{
-		Request: store.Request{Job: j, Commands: s.Commands, As: s.Caller, Env: s.Env, Dir: s.Dir, Input: s.Input},
+		Request: store.Request{Job: j, Commands: s.Commands, As: s.Caller, Env: s.Env, Dir: s.Dir, Inherited: s.Inherited, Input: s.Input},
 		State:   store.JobState{Status: cluster.StatusPending.String()},
 	}, nil
 }

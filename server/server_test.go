@@ -31,12 +31,13 @@ func TestSubmissionArrivesWithCaller(t *testing.T) {
 		{Name: "b", Tasks: 1, Parents: []int{0}, Ideal: resource.Of(1000, 1<<20)},
 	}}, Commands: []trace.Command{{Args: []string{"sort", "-S", "{memory}"}, Env: map[string]string{"A": "b"}}, {Args: []string{"true"}, Dir: "sub"}},
 		Profiles: []string{"", "p"}}
-	id, err := c.Submit(context.Background(), SubmissionOf(&job, []string{"X=y"}, "/tmp"))
+	own := cluster.Inherited{Umask: 0o027, Nice: 3, Limits: map[string]cluster.ResourceLimit{"nofile": {Soft: 10, Hard: -1}}}
+	id, err := c.Submit(context.Background(), SubmissionOf(&job, []string{"X=y"}, "/tmp", &own))
 	if err != nil || id != 1 {
 		t.Fatalf("Submit: id %d, %v", id, err)
 	}
 	got := d.submitted[0]
-	want := live.Submission{Job: job.Job, Commands: job.Commands, Profiles: job.Profiles, Env: []string{"X=y"}, Dir: "/tmp"}
+	want := live.Submission{Job: job.Job, Commands: job.Commands, Profiles: job.Profiles, Env: []string{"X=y"}, Dir: "/tmp", Inherited: &own}
 	if got.Caller.UID != uint32(os.Getuid()) || got.Caller.GID != uint32(os.Getgid()) {
 		t.Errorf("caller is %+v, but this is user %d of group %d", got.Caller, os.Getuid(), os.Getgid())
 	}

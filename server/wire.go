@@ -47,16 +47,17 @@ func nodeOf(n live.Node) Node {
 
 // Submission is a job to run.
 type Submission struct {
-	Name        string      `json:"name,omitempty"`
-	Queue       string      `json:"queue,omitempty"`
-	Weight      float64     `json:"weight,omitempty" doc:"share of its queue relative to others; 0 is 1"`
-	Class       string      `json:"class,omitempty" doc:"regular or flex; regular if empty"`
-	MaxAttempts int         `json:"max_attempts,omitempty" doc:"how often a task may run; 0 is once"`
-	AtMostOnce  bool        `json:"at_most_once,omitempty" doc:"no task runs again after it may have started"`
-	Stages      []StageSpec `json:"stages"`
-	Env         []string    `json:"env,omitempty" doc:"the environment of the programs, NAME=VALUE"`
-	Dir         string      `json:"dir" doc:"the working directory, an absolute path"`
-	Input       bool        `json:"input,omitempty" doc:"its program reads what is sent to /v1/jobs/{job}/input; it has one task, which starts once"`
+	Name        string             `json:"name,omitempty"`
+	Queue       string             `json:"queue,omitempty"`
+	Weight      float64            `json:"weight,omitempty" doc:"share of its queue relative to others; 0 is 1"`
+	Class       string             `json:"class,omitempty" doc:"regular or flex; regular if empty"`
+	MaxAttempts int                `json:"max_attempts,omitempty" doc:"how often a task may run; 0 is once"`
+	AtMostOnce  bool               `json:"at_most_once,omitempty" doc:"no task runs again after it may have started"`
+	Stages      []StageSpec        `json:"stages"`
+	Env         []string           `json:"env,omitempty" doc:"the environment of the programs, NAME=VALUE"`
+	Dir         string             `json:"dir" doc:"the working directory, an absolute path"`
+	Inherited   *cluster.Inherited `json:"inherited,omitempty" doc:"what the programs have from the submitter: umask, nice and limits; unless given, a umask of 022 and the rest from the daemon"`
+	Input       bool               `json:"input,omitempty" doc:"its program reads what is sent to /v1/jobs/{job}/input; it has one task, which starts once"`
 }
 
 // StageSpec is a stage to run: the same command, Tasks times.
@@ -82,9 +83,9 @@ type StageSpec struct {
 	Stdin      string              `json:"stdin,omitempty" doc:"file that the program reads, relative to the working directory; none if empty"`
 }
 
-// SubmissionOf describes a job to run, with the environment and working directory of whoever submits it.
-func SubmissionOf(j *trace.Job, env []string, dir string) Submission {
-	s := Submission{Name: j.Name, Queue: j.Queue, Weight: j.Weight, Class: j.Class.String(), MaxAttempts: j.MaxAttempts, AtMostOnce: j.AtMostOnce, Env: env, Dir: dir}
+// SubmissionOf describes a job to run, with what whoever submits it passes on.
+func SubmissionOf(j *trace.Job, env []string, dir string, from *cluster.Inherited) Submission {
+	s := Submission{Name: j.Name, Queue: j.Queue, Weight: j.Weight, Class: j.Class.String(), MaxAttempts: j.MaxAttempts, AtMostOnce: j.AtMostOnce, Env: env, Dir: dir, Inherited: from}
 	for i := range j.Stages {
 		from := &j.Stages[i]
 		to := StageSpec{
@@ -110,7 +111,7 @@ func SubmissionOf(j *trace.Job, env []string, dir string) Submission {
 
 // live returns s as the driver takes it.
 func (s *Submission) live(caller cluster.Credentials) (live.Submission, error) {
-	out := live.Submission{Caller: caller, Env: s.Env, Dir: s.Dir, Input: s.Input, Profiles: make([]string, len(s.Stages))}
+	out := live.Submission{Caller: caller, Env: s.Env, Dir: s.Dir, Inherited: s.Inherited, Input: s.Input, Profiles: make([]string, len(s.Stages))}
 	out.Job = cluster.Job{Name: s.Name, Queue: s.Queue, Weight: s.Weight, MaxAttempts: s.MaxAttempts, AtMostOnce: s.AtMostOnce}
 	if err := out.Job.Class.UnmarshalText([]byte(s.Class)); err != nil {
 		return out, Errorf(Invalid, "job %q %v", s.Name, err)

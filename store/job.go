@@ -38,6 +38,8 @@ type Request struct {
 	As       cluster.Credentials `json:"as"`
 	Env      []string            `json:"env,omitempty"` // dropped once the job has ended
 	Dir      string              `json:"dir"`
+	// Inherited is what programs have from the submitter beside rights; nil if it was not told.
+	Inherited *cluster.Inherited `json:"inherited,omitempty"`
 	// Input says that the program reads what its submitter sends. What was read once is gone, so it never starts twice.
 	Input bool `json:"input,omitempty"`
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/inherited"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
@@ -27,6 +28,8 @@ const runLong = `Run a command as a job of one task. It starts when there is roo
 its ideal memory, or, under an elastic policy, with less if that pays. {memory}
 in its arguments becomes what it was granted; {memory*0.8} and {memory-64MiB}
 work as well, and {memory:bytes}, {memory:M} and so on choose the unit.
+
+Its working directory, environment, umask, limits and nice are those of bellows.
 
 Without -d the output of the command is shown, and its exit code is that of
 bellows; 128 + n if signal n ended it. Ctrl-C kills the job.
@@ -149,7 +152,11 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	submission := server.SubmissionOf(job, os.Environ(), dir)
+	own, err := inherited.Read()
+	if err != nil {
+		return err
+	}
+	submission := server.SubmissionOf(job, os.Environ(), dir, &own)
 	submission.Input = in != nil
 	// An interrupt must not leave a job behind of which nobody knows the id.
 	id, err := client.Submit(context.WithoutCancel(ctx), submission)

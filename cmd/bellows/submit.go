@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/inherited"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
@@ -34,8 +35,8 @@ by submission. The format is that of docs/formats.md; a small one is
       command: [sort, -S, "{memory*0.8}", -o, "out.{task}", "big.{task}"]
 
 Jobs with "at" or "after" are submitted when their time has come; bellows stays
-until then. Programs run in the current working directory, with the environment
-of bellows and the rights of whoever calls it.`
+until then. Programs run in the current working directory, with the environment,
+umask, limits and nice of bellows and the rights of whoever calls it.`
 
 type submitOptions struct {
 	place  place
@@ -91,7 +92,11 @@ func (o *submitOptions) run(cmd *cobra.Command, file string) error {
 			return err
 		}
 	}
-	b := batch{client: client, jobs: w.Jobs, dir: dir, env: os.Environ(), ended: make([]chan struct{}, len(w.Jobs)),
+	own, err := inherited.Read()
+	if err != nil {
+		return err
+	}
+	b := batch{client: client, jobs: w.Jobs, dir: dir, env: os.Environ(), own: own, ended: make([]chan struct{}, len(w.Jobs)),
 		ids: make([]cluster.JobID, len(w.Jobs)), results: make([]live.Job, len(w.Jobs))}
 	if !o.asJSON {
 		b.out = cmd.OutOrStdout()
@@ -175,6 +180,7 @@ type batch struct {
 	jobs   []trace.Job
 	dir    string
 	env    []string
+	own    cluster.Inherited
 	out    io.Writer // for ids; nil for none
 
 	mu      sync.Mutex
@@ -251,7 +257,7 @@ func (b *batch) rest(ctx context.Context, i int, wait bool) error {
 }
 
 func (b *batch) submit(ctx context.Context, i int) error {
-	id, err := b.client.Submit(ctx, server.SubmissionOf(&b.jobs[i], b.env, b.dir))
+	id, err := b.client.Submit(ctx, server.SubmissionOf(&b.jobs[i], b.env, b.dir, &b.own))
 	if err != nil {
 		return err
 	}

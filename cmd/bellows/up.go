@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/agent"
+	"github.com/bellows-rm/bellows/inherited"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/policy"
@@ -106,6 +107,10 @@ func upCommand() *cobra.Command {
 }
 
 func (o *upOptions) run(cmd *cobra.Command) error {
+	// What whoever starts the daemon has open is not for jobs, nor for a daemon that stays when he goes.
+	if err := inherited.CloseDescriptors(); err != nil {
+		return err
+	}
 	p, err := newPolicies([]string{o.policy}, o.settings)
 	if err != nil {
 		return err

@@ -1,0 +1,60 @@
+package agent
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// TestDescriptors leaves a file open, as whoever starts a daemon may; no program shall have it.
+func TestDescriptors(t *testing.T) {
+	secret := t.TempDir() + "/secret"
+	if err := os.WriteFile(secret, []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Open(secret, unix.O_RDONLY, 0) // without O_CLOEXEC
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	b := newBench(t)
+	o := b.order("sh", "-c", "ls -l /proc/$$/fd")
+	if e := b.run(o); e.Outcome != cluster.Succeeded {
+		t.Fatalf("ended %+v", e)
+	}
+	listed := read(t, o.Launch.Stdout)
+	for line := range strings.Lines(listed) {
+		// Whatever shell it is may have its own; what it has inherited lies in files and pipes.
+		if strings.Contains(line, "secret") || strings.Contains(line, "/containers/") {
+			t.Errorf("the program has inherited %s", line)
+		}
+	}
+	if n := strings.Count(listed, " -> "); n != 3 {
+		t.Errorf("the program has %d open files:\n%s", n, listed)
+	}
+}
+
+// TestOwn gives a program the umask, nice and limits of its submitter.
+func TestOwn(t *testing.T) {
+	b := newBench(t)
+	o := b.order("sh", "-c", "umask; nice; ulimit -Sn; ulimit -Hn; ulimit -c; ulimit -v; exec 9<&-; touch made; stat -c %a made")
+	o.Launch.Inherited = &cluster.Inherited{Umask: 0o077, Nice: 5, Limits: map[string]cluster.ResourceLimit{
+		"nofile": {Soft: 77, Hard: 99}, "core": {Soft: 0, Hard: 0}, "as": {Soft: 1 << 30, Hard: 1 << 30}}}
+	if e := b.run(o); e.Outcome != cluster.Succeeded {
+		t.Fatalf("ended %+v: %s", e, read(t, o.Launch.Stderr))
+	}
+	if got, want := read(t, o.Launch.Stdout), "0077\n5\n77\n99\n0\n1048576\n600\n"; got != want {
+		t.Errorf("umask, nice, files, core, memory, mode are %q, want %q", got, want)
+	}
+	// Limits that bound how the program is brought to run do not keep it from running.
+	o = b.order("true")
+	o.Launch.Inherited = &cluster.Inherited{Limits: map[string]cluster.ResourceLimit{"as": {Soft: 64 << 20, Hard: 64 << 20}, "nproc": {Soft: 1, Hard: 1},
+		"nofile": {Soft: 8, Hard: 8}, "fsize": {Soft: 0, Hard: 0}, "data": {Soft: 64 << 20, Hard: 64 << 20}}}
+	if e := b.run(o); e.Outcome != cluster.Succeeded {
+		t.Errorf("within little: ended %+v: %s", e, read(t, o.Launch.Stderr))
+	}
+}

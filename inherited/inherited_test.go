@@ -1,0 +1,63 @@
+package inherited
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+func TestMain(m *testing.M) {
+	switch os.Getenv("INHERITED") {
+	case "read":
+		h, err := Read()
+		text, _ := json.Marshal(h)
+		fmt.Println(string(text), err)
+		return
+	case "take":
+		h := cluster.Inherited{Limits: map[string]cluster.ResourceLimit{"nofile": {Soft: 70, Hard: 1 << 40}, "core": {Soft: 0, Hard: 0}}}
+		TakeLimits(h)
+		now, err := Read()
+		fmt.Println(now.Limits["nofile"].Soft, now.Limits["nofile"].Hard >= 70, now.Limits["core"], err)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// again runs this program from a shell that sets something first.
+func again(t *testing.T, what, script string) string {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", script+`; "$0"; exit $?`, os.Args[0])
+	cmd.Env = append(os.Environ(), "INHERITED="+what)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// TestOwn reads what a shell has set, the number of files too, which this program raises for itself.
+func TestOwn(t *testing.T) {
+	text, _, _ := strings.Cut(again(t, "read", "umask 027; ulimit -Sn 88; ulimit -Hn 99; ulimit -Sc 0"), " ")
+	var h cluster.Inherited
+	if err := json.Unmarshal([]byte(text), &h); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.Limits["nofile"]; h.Umask != 0o027 || got.Soft != 88 || got.Hard != 99 || h.Limits["core"].Soft != 0 || len(h.Limits) != len(cluster.LimitNames) {
+		t.Errorf("read %s", text)
+	}
+	if err := h.Check(); err != nil {
+		t.Errorf("what was read is refused: %v", err)
+	}
+}
+
+// TestTaken takes limits of which some are more than this process may have.
+func TestTaken(t *testing.T) {
+	if got, want := again(t, "take", ":"), "70 true {0 0} <nil>\n"; got != want {
+		t.Errorf("limits are %q, want %q", got, want)
+	}
+}
