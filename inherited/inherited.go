@@ -5,6 +5,7 @@ package inherited
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"syscall"
 
@@ -81,13 +82,15 @@ func raw(v int64) uint64 {
 	return uint64(v)
 }
 
-// TakeNice sets the nice value for this process. It is called before the rights of the user are taken, who could not go back to it if
+// TakeNice sets the nice value for this goroutine, which keeps its thread from then on: Linux has one for each thread, and the program
+// that is executed has that of the thread which does so. It is called before the rights of the user are taken, who could not go back to it if
 // the daemon runs with a higher one; but nobody else than root gets less than 0 in this way.
 func TakeNice(h cluster.Inherited, uid uint32) error {
 	nice := h.Nice
 	if uid != 0 {
 		nice = max(nice, 0)
 	}
+	runtime.LockOSThread()
 	now, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil || 20-now == nice {
 		return err
