@@ -35,7 +35,10 @@ func TestGuest(t *testing.T) {
 					switch test {
 					case "TestHeartbeats", "TestFullSwapDisk": // neither a JVM nor a disk to make
 						return true
-					case "TestAnchor", "TestShrinkLeavesTimeForHeartbeats", "TestProgramHasTheRightsOfItsUser", "TestNoControlGroups", "TestFullDisk":
+					case "TestMappedFile", "TestSwapRunsFull": // nor files on a disk, nor so little swap
+						return true
+					case "TestWaitForLock", "TestWaitForPipe", "TestAsleep", "TestLockedMemory",
+						"TestAnchor", "TestShrinkLeavesTimeForHeartbeats", "TestProgramHasTheRightsOfItsUser", "TestNoControlGroups", "TestFullDisk":
 						return as != guest.Root && as != guest.RootScope
 					}
 					return false

@@ -90,6 +90,9 @@ func smallBench(t *testing.T) *bench {
 // TestLockedMemory: a program that locks what it takes is suspended before the kernel would kill it, which says why, and goes on when
 // there is memory. It is not asked for what cannot be taken.
 func TestLockedMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run without -short")
+	}
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: others may lock only little")
 	}
@@ -135,6 +138,9 @@ func (b *bench) awaitState(id cluster.ContainerID, state string) {
 // TestSwapRunsFull: four programs want more than memory and swap together. None is killed by the kernel: who would be is suspended
 // before, and says that swap is full, and the last gives way to the first, and runs again.
 func TestSwapRunsFull(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run without -short")
+	}
 	testswap.Need(t, 160<<20)
 	var machine unix.Sysinfo_t
 	if err := unix.Sysinfo(&machine); err != nil {
@@ -173,6 +179,12 @@ func TestSwapRunsFull(t *testing.T) {
 // TestMappedFile: what a program works with in a mapped file is a working set. A container of class FLEX comes to hold it, so
 // that it takes hardly longer than a REGULAR one, and stays so while nobody else lacks memory.
 func TestMappedFile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run without -short")
+	}
+	if slow() {
+		t.Skip("needs files on a disk")
+	}
 	testswap.Need(t, 256<<20)
 	took := func(class cluster.Class, rounds string) float64 {
 		b := smallBench(t)

@@ -167,6 +167,10 @@ func (b *bench) ends(programs int) {
 // TestWaitForLock: a program with most of the memory waits for a lock, and who holds that lacks memory. Both end, whether they fit
 // together or not.
 func TestWaitForLock(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run without -short")
+	}
+	onceInGuests(t)
 	for name, sizes := range map[string][2]int{"they fit": {620, 233}, "too large": {700, 500}} {
 		t.Run(name, func(t *testing.T) {
 			b := newScaledBench(t)
@@ -191,6 +195,10 @@ func TestWaitForLock(t *testing.T) {
 
 // TestWaitForPipe: one writes and one reads what the pipe holds a thousandth of, and together they need more memory than there is.
 func TestWaitForPipe(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run without -short")
+	}
+	onceInGuests(t)
 	b := newScaledBench(t)
 	pipe := filepath.Join(b.dir, "pipe")
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
@@ -203,6 +211,10 @@ func TestWaitForPipe(t *testing.T) {
 // TestAsleep: a program that sleeps keeps its memory beside one that only computes, gives it to one that lacks memory, is not
 // frozen, and finds all that it had when it wakes.
 func TestAsleep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run without -short")
+	}
+	onceInGuests(t)
 	b := newScaledBench(t)
 	gate := filepath.Join(b.dir, "gate")
 	asleep, spins := b.waiterOrder("sleep", 600, gate), b.waiterOrder("spin", 200, gate)

@@ -77,7 +77,7 @@ func (m *Manager) puffAhead() {
 	}
 	unkept, kept, short := m.unkept(), m.claimed(), m.firstShort() != nil
 	for _, c := range m.ordered {
-		if !c.flex() || !c.read || c.wants() || c.suspended || !c.idle(m.now) || c.limit >= c.Max {
+		if !c.flex() || !c.read || c.wants() || c.suspended || !c.idle(m.now) || c.limit >= c.Max || short && c.place.yields {
 			continue
 		}
 		left := unkept - kept

@@ -12,6 +12,9 @@ import (
 // that do not fit (section 4.3.1, Reclaim; lazily: only now).
 func (m *Manager) serveRequests() {
 	short := m.firstShort()
+	if short != nil && short.place.yields { // only those that yield are: perhaps they wait for what is to start
+		short = nil
+	}
 	free := m.node.Memory - m.Allocated()
 	for i := 0; i < len(m.requests); {
 		r := &m.requests[i]

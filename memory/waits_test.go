@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ func TestRandomWaits(t *testing.T) {
 		randomWaiters(k, r)
 		q := quiet{k: k}
 		k.after = q.look
+		k.name = fmt.Sprintf("seed %d", seed)
 		k.finish(seed)
 	}
 }
@@ -73,6 +75,10 @@ func (q *quiet) look() {
 	}
 	q.work, q.moved = work, k.moved
 	if k.now.Sub(q.since) > most {
+		for _, p := range k.programs {
+			k.t.Logf("%v %s: %v of %v, holds %d+%d of %d, kept still %v, waits %v, sets %v", p.Container, p.state, p.progress, p.work, p.resident,
+				p.swapped(), p.limit, p.stopped, k.waiting(p), p.sets)
+		}
 		k.fail("for %v nothing goes on, and somebody is kept still that could", most)
 	}
 }
