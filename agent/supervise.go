@@ -259,18 +259,22 @@ func enter(f folder) int {
 	if err := become(s.Launch.As); err != nil {
 		return refuse(*faulty("%w", err))
 	}
-	if err := os.Chdir(s.Launch.Dir); err != nil {
-		return refuse(report{Detail: fmt.Sprintf("working directory %q: %v", s.Launch.Dir, bare(err)), Code: 126})
+	launch, err := s.Launch.Decoded()
+	if err != nil {
+		return refuse(report{Detail: err.Error(), Code: 126})
 	}
-	if err := openInput(s.Launch.Stdin); err != nil {
-		return refuse(report{Detail: fmt.Sprintf("input file %q: %v", s.Launch.Stdin, bare(err)), Code: 126})
+	if err := os.Chdir(launch.Dir); err != nil {
+		return refuse(report{Detail: fmt.Sprintf("working directory %q: %v", launch.Dir, bare(err)), Code: 126})
 	}
-	program, why := find(s.Launch.Args[0], s.Launch.Env)
+	if err := openInput(launch.Stdin); err != nil {
+		return refuse(report{Detail: fmt.Sprintf("input file %q: %v", launch.Stdin, bare(err)), Code: 126})
+	}
+	program, why := find(launch.Args[0], launch.Env)
 	if why != nil {
 		return refuse(*why)
 	}
 	inherited.TakeLimits(*own)
-	err := unix.Exec(program, s.Launch.Args, s.Launch.Env)
+	err = unix.Exec(program, launch.Args, launch.Env)
 	if isShortage(err) && !errors.Is(err, unix.ENOMEM) { // That may be for the little memory of the container.
 		return refuse(*faulty("program %q cannot be executed: %w", program, err))
 	}

@@ -72,6 +72,11 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	if err := checkInput(s); err != nil {
 		return store.Job{}, err
 	}
+	for _, text := range append([]string{s.Dir}, s.Env...) {
+		if _, err := cluster.DecodeText(text); err != nil {
+			return store.Job{}, fault(Mistake, "job %q environment and working directory: %w", j.Name, err)
+		}
+	}
 	known := map[int]trace.Profile{}
 	for i, name := range s.Profiles {
 		if name == "" {

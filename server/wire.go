@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -76,16 +77,17 @@ type StageSpec struct {
 	Duration   int64               `json:"duration_ns,omitempty" doc:"estimated run time at ideal memory; 0 is unknown"`
 	Elasticity *cluster.Elasticity `json:"elasticity,omitempty" doc:"what less memory costs"`
 	Profile    string              `json:"profile,omitempty" doc:"name of a stored profile for what is left out"`
-	Args       []string            `json:"args" doc:"program and arguments; {memory} and other placeholders are filled when a task starts"`
+	Args       []string            `json:"args" doc:"program and arguments; {memory} and other placeholders are filled when a task starts. Here, in env, dir and stdin a byte that is not UTF-8 is written as U+0000 and two hexadecimal digits"`
 	Env        map[string]string   `json:"env,omitempty" doc:"added to the environment"`
 	Dir        string              `json:"dir,omitempty" doc:"working directory, relative to that of the job"`
 	Timeout    int64               `json:"timeout_ns,omitempty" doc:"how long a task may run, standing still included, before it is ended; 0 is for ever"`
 	Stdin      string              `json:"stdin,omitempty" doc:"file that the program reads, relative to the working directory; none if empty"`
 }
 
-// SubmissionOf describes a job to run, with what whoever submits it passes on.
+// SubmissionOf describes a job to run, with what whoever submits it passes on. What of arguments, variables and paths is not
+// UTF-8 is encoded.
 func SubmissionOf(j *trace.Job, env []string, dir string, from *cluster.Inherited) Submission {
-	s := Submission{Name: j.Name, Queue: j.Queue, Weight: j.Weight, Class: j.Class.String(), MaxAttempts: j.MaxAttempts, AtMostOnce: j.AtMostOnce, Env: env, Dir: dir, Inherited: from}
+	s := Submission{Name: j.Name, Queue: j.Queue, Weight: j.Weight, Class: j.Class.String(), MaxAttempts: j.MaxAttempts, AtMostOnce: j.AtMostOnce, Env: encodeAll(env), Dir: cluster.EncodeText(dir), Inherited: from}
 	for i := range j.Stages {
 		from := &j.Stages[i]
 		to := StageSpec{
@@ -99,7 +101,13 @@ func SubmissionOf(j *trace.Job, env []string, dir string, from *cluster.Inherite
 		}
 		if i < len(j.Commands) {
 			c := &j.Commands[i]
-			to.Args, to.Env, to.Dir, to.Stdin, to.Timeout = c.Args, c.Env, c.Dir, c.Stdin, int64(c.Timeout)
+			to.Args, to.Dir, to.Stdin, to.Timeout = encodeAll(c.Args), cluster.EncodeText(c.Dir), cluster.EncodeText(c.Stdin), int64(c.Timeout)
+			for name, value := range c.Env {
+				if to.Env == nil {
+					to.Env = map[string]string{}
+				}
+				to.Env[cluster.EncodeText(name)] = cluster.EncodeText(value)
+			}
 		}
 		if i < len(j.Profiles) {
 			to.Profile = j.Profiles[i]
@@ -107,6 +115,14 @@ func SubmissionOf(j *trace.Job, env []string, dir string, from *cluster.Inherite
 		s.Stages = append(s.Stages, to)
 	}
 	return s
+}
+
+func encodeAll(raw []string) []string {
+	all := slices.Clone(raw)
+	for i := range all {
+		all[i] = cluster.EncodeText(all[i])
+	}
+	return all
 }
 
 // live returns s as the driver takes it.

@@ -3,9 +3,8 @@ package trace
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
-	"unicode"
+
+	"github.com/bellows-rm/bellows/cluster"
 )
 
 // Fault is a mistake in a file: what is wrong, where. Its text is one sentence that begins with FILE:LINE.
@@ -15,27 +14,11 @@ type Fault struct {
 	What string
 }
 
-func (f *Fault) Error() string {
+func (f *Fault) Error() string { // it may quote whatever a file holds
 	if f.Line == 0 {
-		return oneLine(f.File + ": " + f.What)
+		return cluster.Printable(f.File + ": " + f.What)
 	}
-	return oneLine(fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.What))
-}
-
-// oneLine writes characters that would break a line, or not show, as escapes: a message may quote whatever a file holds.
-func oneLine(text string) string {
-	if strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if unicode.IsPrint(r) {
-			b.WriteRune(r)
-		} else {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		}
-	}
-	return b.String()
+	return cluster.Printable(fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.What))
 }
 
 // IsFault reports whether err says that a file is wrong, as opposed to that it could not be read.

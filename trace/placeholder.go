@@ -40,9 +40,9 @@ func CheckCommand(c Command, j *cluster.Job, stage int) error {
 	if len(c.Args) == 0 || c.Args[0] == "" {
 		return errors.New("command: must begin with the name of a program")
 	}
-	for _, text := range slices.Concat(c.Args, []string{c.Dir, c.Stdin}, slices.Sorted(maps.Values(c.Env))) {
-		if strings.ContainsRune(text, 0) {
-			return fmt.Errorf("command %s: must not hold a zero byte", clipLine(text))
+	for _, text := range slices.Concat(c.Args, []string{c.Dir, c.Stdin}, slices.Sorted(maps.Keys(c.Env)), slices.Sorted(maps.Values(c.Env))) {
+		if _, err := cluster.DecodeText(text); err != nil {
+			return fmt.Errorf("command %s: %w", clipLine(text), err)
 		}
 	}
 	if c.Timeout < 0 || c.Timeout > cluster.LongestTime {

@@ -53,7 +53,7 @@ waits for memory, because nobody knows how long it will.`,
 
 // printExplanation prints sentences, folded, newest decisions last.
 func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
-	fmt.Fprintf(w, "job %d (%s): %s\n", e.Job.ID, e.Job.Name, explainedStatus(e))
+	fmt.Fprintf(w, "job %d (%s): %s\n", e.Job.ID, cluster.Printable(e.Job.Name), explainedStatus(e))
 	say := func(text string) { fmt.Fprintf(w, "  %s\n", fold(text, width-2, "  ")) }
 	if e.Why != "" {
 		say(e.Why)

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -197,7 +198,10 @@ func (o *runOptions) job(args []string, dir string) (*trace.Job, error) {
 	}
 	name := o.name
 	if name == "" {
-		name = filepath.Base(args[0])
+		name = nameOf(args[0])
+	}
+	if err := cluster.CheckName("name", name); err != nil {
+		return nil, usage(err)
 	}
 	stage := cluster.Stage{Name: name, Tasks: 1, Ideal: resource.Of(o.cpus, o.memory).With(resource.Disk, o.disk), MinMemory: o.min, Duration: o.duration,
 		MaxMemory: o.max, HeartbeatTimeout: o.heartbeat}
@@ -213,6 +217,20 @@ func (o *runOptions) job(args []string, dir string) (*trace.Job, error) {
 		return nil, usage(err)
 	}
 	return job, nil
+}
+
+// nameOf is what a job is called after its program. A file may have any name; that of a job is read by people.
+func nameOf(program string) string {
+	name := strings.ReplaceAll(filepath.Base(program), "\uFFFD", "?") // it cannot be told from a byte that was none
+	name = strings.TrimSpace(cluster.Printable(name))
+	for len(name) > cluster.LongestName {
+		_, last := utf8.DecodeLastRuneInString(name)
+		name = strings.TrimSpace(name[:len(name)-last])
+	}
+	if name == "" {
+		return "job"
+	}
+	return name
 }
 
 // checkFlex refuses what means something for flex containers only.
@@ -327,7 +345,7 @@ func (a *attached) result(job *live.Job, interrupted bool) error {
 	case job.Status == "cancelled" && !interrupted:
 		fmt.Fprintf(a.err, "bellows: job %d: was killed\n", a.id)
 	case job.Detail != "" && !plainFailure(job):
-		fmt.Fprintf(a.err, "bellows: job %d: %s\n", a.id, job.Detail)
+		fmt.Fprintf(a.err, "bellows: job %d: %s\n", a.id, cluster.Printable(job.Detail))
 	}
 	if code == 0 {
 		return nil

@@ -295,7 +295,7 @@ func (b *batch) verdict(w io.Writer, wait bool) error {
 			if why == "" {
 				why = j.Status
 			}
-			fmt.Fprintf(w, "bellows: job %d (%s): %s\n", j.ID, j.Name, why)
+			fmt.Fprintf(w, "bellows: job %d (%s): %s\n", j.ID, cluster.Printable(j.Name), why)
 		}
 	}
 	if failed {

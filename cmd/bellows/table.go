@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/cluster"
 )
 
 // width is what help texts are laid out for, and tables that are not written to a wider terminal; in columns.
@@ -40,7 +42,13 @@ type table struct {
 
 func newTable(heads ...string) *table { return &table{heads: heads, shrinks: -1} }
 
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+// add adds a row. What of it would steer a terminal is escaped: names come from others.
+func (t *table) add(cells ...string) {
+	for i := range cells {
+		cells[i] = cluster.Printable(cells[i])
+	}
+	t.rows = append(t.rows, cells)
+}
 
 // write prints the rows that were added since it was last called, below the heads when it is called first. Columns become
 // wider from one call to the next, where they must, and never narrower. Nothing is written after the last column.
@@ -139,11 +147,13 @@ func cut(text string, n int) string {
 	return string([]rune(text)[:n-1]) + "…"
 }
 
-// fold breaks text between words into lines of at most n characters, each after the first indented.
+// fold breaks text between words into lines of at most n characters, each after the first indented. What would steer a
+// terminal is escaped.
 func fold(text string, n int, indent string) string {
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(text) {
+		word = cluster.Printable(word)
 		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > n {
 			lines = append(lines, line)
 			line = ""

@@ -225,3 +225,36 @@ func TestViews(t *testing.T) {
 		}, now)
 	})
 }
+
+func TestNameOfProgram(t *testing.T) {
+	for program, want := range map[string]string{
+		"/usr/bin/sort": "sort", "./a b": "a b", "évil": "évil", "evil\x1b[2J": `evil\x1b[2J`, "caf\xe9": `caf\xe9`, "a\uFFFD": "a?", "./ ": "job",
+		strings.Repeat("é", 150): strings.Repeat("é", 100), strings.Repeat("\n", 150): strings.Repeat(`\n`, 100),
+	} {
+		got := nameOf(program)
+		if got != want || !cluster.IsName(got) {
+			t.Errorf("%q is called %q, want %q", program, got, want)
+		}
+	}
+}
+
+// What others have named does not steer the terminal of whoever looks at it.
+func TestTablesAndSentencesArePrintable(t *testing.T) {
+	var out bytes.Buffer
+	const evil = "evil\x1b[2J\x1b]0;owned\a\r\nX\u202e\x9b"
+	jobs := func(yield func([]live.Job, error) bool) {
+		yield([]live.Job{{ID: 1, Name: evil, Owner: evil, Waiting: evil}}, nil)
+	}
+	if err := printJobs(&out, jobs, nil, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	e := live.Explanation{Job: live.Job{ID: 1, Name: evil, Detail: evil}, Why: evil}
+	if err := printExplanation(&out, &e, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if got := strings.TrimSuffix(line, "\n"); cluster.Printable(got) != got {
+			t.Errorf("%q is printed", line)
+		}
+	}
+}

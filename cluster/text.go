@@ -1,0 +1,102 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// EncodeText makes valid UTF-8 of an argument, a variable or a path, which may hold any bytes but zero. JSON, in which they
+// travel and are stored, would change all others. A byte that is not part of a UTF-8 character becomes a zero byte and two
+// hexadecimal digits; what is UTF-8 stays as it is, placeholders too. DecodeText turns it back.
+func EncodeText(raw string) string {
+	if utf8.ValidString(raw) {
+		return raw
+	}
+	var b strings.Builder
+	for i := 0; i < len(raw); {
+		r, n := utf8.DecodeRuneInString(raw[i:])
+		if r == utf8.RuneError && n == 1 {
+			fmt.Fprintf(&b, "\x00%02x", raw[i])
+		} else {
+			b.WriteString(raw[i : i+n])
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// errZero is what DecodeText returns: of zero bytes only those that EncodeText writes are allowed.
+var errZero = errors.New("must not hold a zero byte")
+
+// DecodeText turns what EncodeText made back, and returns an error for a text that it cannot have made.
+func DecodeText(text string) (raw string, err error) {
+	if strings.IndexByte(text, 0) < 0 {
+		return text, nil
+	}
+	var b strings.Builder
+	for rest := text; ; {
+		before, after, found := strings.Cut(rest, "\x00")
+		b.WriteString(before)
+		if !found {
+			break
+		}
+		if len(after) < 2 {
+			return "", errZero
+		}
+		c, err := strconv.ParseUint(after[:2], 16, 8)
+		if err != nil {
+			return "", errZero
+		}
+		b.WriteByte(byte(c))
+		rest = after[2:]
+	}
+	if EncodeText(b.String()) != text {
+		return "", errZero
+	}
+	return b.String(), nil
+}
+
+// Printable writes characters that would break a line, steer a terminal or not show as escapes: what others have named is
+// printed that way.
+func Printable(text string) string {
+	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], "\uFFFD"):
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
+}
+
+// Decoded returns l as the kernel takes it: see EncodeText.
+func (l *Launch) Decoded() (raw Launch, err error) {
+	raw = *l
+	raw.Args, raw.Env = make([]string, len(l.Args)), make([]string, len(l.Env))
+	decode := func(what, text string) string {
+		text, e := DecodeText(text)
+		if e != nil && err == nil {
+			err = fmt.Errorf("%s: %w", what, e)
+		}
+		return text
+	}
+	for i := range l.Args {
+		raw.Args[i] = decode("arguments", l.Args[i])
+	}
+	for i := range l.Env {
+		raw.Env[i] = decode("environment", l.Env[i])
+	}
+	raw.Dir, raw.Stdin = decode("working directory", l.Dir), decode("input file", l.Stdin)
+	return raw, err
+}
