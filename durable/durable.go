@@ -145,6 +145,16 @@ func (f *File) Truncate(size int64) error {
 	return f.file.Truncate(size)
 }
 
+// Allocate makes the file so many bytes long, all of them on the disk, or fails with ENOSPC.
+func (f *File) Allocate(size int64) error {
+	Before(OpWrite, f.file.Name())
+	err := unix.Fallocate(int(f.file.Fd()), 0, 0, size)
+	if err != nil {
+		return &fs.PathError{Op: "fallocate", Path: f.file.Name(), Err: err}
+	}
+	return nil
+}
+
 // Sync returns once what was written is on the disk.
 func (f *File) Sync() error {
 	Before(OpSync, f.file.Name())

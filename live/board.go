@@ -35,7 +35,7 @@ func (d *Driver) publish() {
 		s.Pending += pending
 		s.Running += running
 	}
-	for _, err := range []error{d.trouble, d.broken} {
+	for _, err := range []error{d.short, d.trouble, d.broken} {
 		if err != nil {
 			s.Trouble = err.Error()
 		}

@@ -80,6 +80,7 @@ type Driver struct {
 	touched   map[cluster.JobID]*job    // since the last harvest
 	broken    error                     // a bug of the policy, after which nothing is decided
 	trouble   error                     // why the outbox cannot be emptied
+	short     error                     // why nothing new is begun: the disk is full, and what ends is recorded on the space that was set aside
 	pauses    map[cluster.NodeID]*pause // nodes that could not start something
 	draining  bool                      // no new jobs
 	careful   bool                      // jobs that never started are brought to the engine one by one
@@ -106,13 +107,8 @@ func Start(c Config) (*Driver, error) {
 		s.ContainersPerCore = cmp.Or(c.ContainersPerCore, cluster.ContainersPerCore)
 	})
 	ctx := context.Background()
-	run, err := c.Store.AddRun(ctx, store.Run{UID: c.UID, Policy: c.Policy.Name(), Settings: c.Settings, Started: d.now()})
+	err := d.onReserve(func() error { return d.beginRun(ctx) })
 	if err != nil {
-		return nil, err
-	}
-	d.run = run
-	d.logPath = d.eventLogPath(run)
-	if d.events, err = createEventLog(d.logPath, c.Keep.ofEvents(), trace.NewLogHeader(c.Policy.Name(), c.Settings, d.engine.Snapshot())); err != nil {
 		return nil, err
 	}
 	if err := d.load(ctx); err != nil {
@@ -126,6 +122,12 @@ func Start(c Config) (*Driver, error) {
 	if ok {
 		d.answer(left)
 	}
+	switch err := c.Store.SetAside(); {
+	case errors.Is(err, store.ErrFull):
+		d.runShort()
+	case err != nil:
+		d.log.Warn("no space is set aside for recording how things end on a full disk", "error", err)
+	}
 	d.publish()
 	go d.loop()
 	ctx, d.stopping = context.WithCancel(ctx)
@@ -134,6 +136,18 @@ func Start(c Config) (*Driver, error) {
 		d.watch(Patience{Hangs: cmp.Or(c.Patience.Hangs, DefaultHangs), Dead: cmp.Or(c.Patience.Dead, DefaultDead)})
 	})
 	return d, nil
+}
+
+// beginRun records that a run of the daemon has begun, and begins its event log.
+func (d *Driver) beginRun(ctx context.Context) (err error) {
+	c := &d.config
+	d.run, err = d.store.AddRun(ctx, store.Run{UID: c.UID, Policy: c.Policy.Name(), Settings: c.Settings, Started: d.now()})
+	if err != nil {
+		return err
+	}
+	d.logPath = d.eventLogPath(d.run)
+	d.events, err = createEventLog(d.logPath, c.Keep.ofEvents(), trace.NewLogHeader(c.Policy.Name(), c.Settings, d.engine.Snapshot()))
+	return err
 }
 
 // now is the wall clock when the Driver began plus what has passed since: it never goes back.
@@ -239,7 +253,7 @@ func (d *Driver) setTimer() {
 	if next != timeline.Never {
 		wait = min(wait, max(0, next.Sub(d.now())))
 	}
-	if d.trouble != nil {
+	if d.trouble != nil || d.short != nil {
 		wait = min(wait, retryAfter)
 	}
 	d.timer.Reset(wait)

@@ -662,6 +662,76 @@ func readLog(t *testing.T, path string) (trace.LogHeader, []trace.LogRecord) {
 	}
 }
 
+// On a full disk what ends is recorded on the space that was set aside, and nothing is begun; so is it after a restart. Once
+// there is room, everything goes on.
+func TestEndsAreRecordedOnAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("bellows-test", dir, "tmpfs", 0, "size=64m,mode=700"); err != nil {
+		t.Skipf("needs to mount a file system: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{t: t, dir: dir, fake: newFake()}
+		r.open()
+		r.start(fifo(t))
+		defer func() { r.end() }()
+		first, second := r.submit(submission(2)), r.submit(submission(1))
+		a, b := r.order(cluster.Start), r.order(cluster.Start)
+		r.fake.launched(a)
+		r.fake.launched(b)
+		synctest.Wait()
+		ballast := filepath.Join(dir, "ballast")
+		if err := os.WriteFile(ballast, make([]byte, 64<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+			t.Fatalf("the disk is not full: %v", err)
+		}
+		r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: a.Task, Run: 1, Outcome: cluster.Succeeded, Exit: &cluster.Exit{}, Detail: strings.Repeat("x", 100_000)}
+		synctest.Wait()
+		r.noOrder()
+		if !r.fake.forgotten[a.Container] {
+			t.Error("the end of a container was not recorded")
+		}
+		full := func() {
+			t.Helper()
+			if s, err := r.Status(t.Context()); err != nil || !strings.Contains(s.Trouble, "free some space") {
+				t.Errorf("status %+v %v", s, err)
+			}
+			if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != World || !strings.Contains(err.Error(), "free some space") {
+				t.Errorf("submit: %v", err)
+			}
+		}
+		full()
+		r.end()
+		r.fake = newFake(cluster.Event{Kind: cluster.TaskAdopted, Task: b.Task, Run: 1, Grant: b.Grant, Launched: 1})
+		r.open()
+		r.start(fifo(t))
+		full()
+		r.fake.ended(b.Container, cluster.Failed, 1) // and with it the first job
+		if j := r.wait(first); j.Status != "failed" {
+			t.Errorf("job %+v", j)
+		}
+		synctest.Wait()
+		r.noOrder()
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * retryAfter)
+		o := r.order(cluster.Start)
+		r.fake.launched(o)
+		r.fake.ended(o.Container, cluster.Succeeded, 0)
+		if j := r.wait(second); j.Status != "succeeded" {
+			t.Errorf("job %+v", j)
+		}
+		if s, err := r.Status(t.Context()); err != nil || s.Trouble != "" {
+			t.Errorf("status %+v %v", s, err)
+		}
+		r.submit(submission(1))
+	})
+}
+
 // While nothing can be recorded nothing is started and no job is taken, but what is to be killed is killed, and what ends
 // is not forgotten; as soon as there is room again everything goes on.
 func TestFullDisk(t *testing.T) {

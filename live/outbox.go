@@ -2,6 +2,8 @@ package live
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/store"
@@ -32,24 +34,19 @@ func (o *outbox) putRun(r *run) {
 
 // flush records what has happened and been decided, and then acts on it: event log, store, Backend. If something cannot
 // be recorded nothing is acted on, except that what is to be killed is killed: that frees what may be missing. It is
-// tried again until it succeeds; meanwhile everything stays in memory and no new jobs are taken.
+// tried again until it succeeds; meanwhile everything stays in memory and no new jobs are taken. On a full disk there is
+// still the space that was set aside: then what ends is recorded, and nothing is begun.
 func (d *Driver) flush() {
-	if err := d.recordAll(); err != nil {
+	if d.short != nil && !errors.Is(d.store.SetAside(), store.ErrFull) {
+		d.log.Info("there is space on the disk again")
+		d.short = nil
+	}
+	if err := d.onReserve(d.recordAll); err != nil {
 		if d.trouble == nil {
 			d.log.Error("cannot record what happened; trying again until it succeeds", "error", err)
 		}
 		d.trouble = err
-		kept := d.out.orders[:0]
-		waiting := map[cluster.ContainerID]bool{} // to be started; a Kill must not overtake its Start
-		for _, o := range d.out.orders {
-			if o.Kind == cluster.Kill && !waiting[o.Container] {
-				d.backend.Apply([]cluster.Order{o})
-				continue
-			}
-			waiting[o.Container] = true
-			kept = append(kept, o)
-		}
-		d.out.orders = kept
+		d.out.orders = d.applyKills(d.out.orders)
 		return
 	}
 	if d.trouble != nil {
@@ -58,13 +55,45 @@ func (d *Driver) flush() {
 	}
 	out := d.out
 	d.out = outbox{}
-	if len(out.orders) > 0 {
+	if d.short != nil {
+		d.out.orders = d.applyKills(out.orders)
+	} else if len(out.orders) > 0 {
 		d.backend.Apply(out.orders)
 	}
 	d.forget(out.forget)
 	for _, id := range out.ended {
 		delete(d.jobs, id)
 	}
+}
+
+// applyKills has what is to be killed killed and returns the other orders.
+func (d *Driver) applyKills(orders []cluster.Order) (rest []cluster.Order) {
+	waiting := map[cluster.ContainerID]bool{} // to be started; a Kill must not overtake its Start
+	for _, o := range orders {
+		if o.Kind == cluster.Kill && !waiting[o.Container] {
+			d.backend.Apply([]cluster.Order{o})
+			continue
+		}
+		waiting[o.Container] = true
+		rest = append(rest, o)
+	}
+	return rest
+}
+
+// onReserve records something, on a full disk with the space that was set aside.
+func (d *Driver) onReserve(record func() error) error {
+	err := record()
+	if !d.store.Give(err) {
+		return err
+	}
+	d.runShort()
+	return record()
+}
+
+// runShort begins nothing more until there is space on the disk.
+func (d *Driver) runShort() {
+	d.short = fmt.Errorf("state directory %s: %w; until then nothing is begun, and what ends is recorded on space that was set aside", d.config.Dir, store.ErrFull)
+	d.log.Error("nothing is begun", "error", d.short)
 }
 
 func (d *Driver) recordAll() error {

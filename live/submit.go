@@ -149,6 +149,8 @@ func (d *Driver) submit(ctx context.Context, stored store.Job) (cluster.JobID, e
 		return 0, errStopped
 	case d.broken != nil:
 		return 0, d.broken
+	case d.short != nil:
+		return 0, fault(World, "no jobs are taken at the moment: %w", d.short)
 	case d.trouble != nil:
 		return 0, fault(World, "no jobs are taken at the moment: %w", d.trouble)
 	}

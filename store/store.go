@@ -38,9 +38,18 @@ type Store struct {
 	path   string
 }
 
-// Open opens the store in a state directory, and makes both if they are missing. The files are for their owner only.
+// Open opens the store in a state directory, and makes both if they are missing. The files are for their owner only. On a full
+// disk it takes the space that was set aside: see SetAside.
 func Open(dir string) (*Store, error) {
 	s := &Store{path: filepath.Join(dir, File)}
+	opened, err := s.open(dir)
+	if s.Give(err) {
+		return s.open(dir)
+	}
+	return opened, err
+}
+
+func (s *Store) open(dir string) (*Store, error) {
 	if err := statedir.Make(dir); err != nil {
 		return nil, s.explain("open", err)
 	}

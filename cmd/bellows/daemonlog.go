@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/statedir"
 )
 
 const (
@@ -18,26 +20,35 @@ const (
 // daemonLog is the log of a daemon that nobody watches: when it has reached its size it gets another name, NAME.1, and a new
 // is begun; NAME.1 becomes NAME.2 then, and so on, and the oldest goes.
 type daemonLog struct {
-	mu    sync.Mutex
-	path  string
-	most  int64
-	begun func(*os.File) // is called with each new log
-	file  *os.File
-	size  int64
+	mu     sync.Mutex
+	path   string
+	most   int64
+	file   *os.File
+	size   int64
+	stderr bool // standard error is this log too
 }
 
-func openDaemonLog(path string, most int64, begun func(*os.File)) (*daemonLog, error) {
-	l := &daemonLog{path: path, most: most, begun: begun}
+func openDaemonLog(path string, most int64) (*daemonLog, error) {
+	l := &daemonLog{path: path, most: most}
 	return l, l.open()
 }
 
-// becomeStderr lets what the runtime has to say when this program dies go to a file.
-func becomeStderr(file *os.File) {
-	_ = unix.Dup3(int(file.Fd()), int(os.Stderr.Fd()), 0) // else it goes where it went before
+// becomeStderr lets what the runtime has to say when this program dies go to the log, also after it has turned.
+func (l *daemonLog) becomeStderr() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stderr = true
+	l.follow()
+}
+
+func (l *daemonLog) follow() {
+	if l.stderr {
+		_ = unix.Dup3(int(l.file.Fd()), int(os.Stderr.Fd()), 0) // else it goes where it went before
+	}
 }
 
 func (l *daemonLog) open() error {
-	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	file, err := statedir.Open(l.path, os.O_APPEND)
 	if err != nil {
 		return fmt.Errorf("open the log of the daemon: %w", err)
 	}
@@ -49,7 +60,7 @@ func (l *daemonLog) open() error {
 		l.file.Close()
 	}
 	l.file, l.size = file, info.Size()
-	l.begun(file)
+	l.follow()
 	return nil
 }
 

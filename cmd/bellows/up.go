@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -136,16 +137,21 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 		level = slog.LevelDebug
 	}
 	to := cmd.ErrOrStderr()
+	var log *daemonLog
 	if o.log != "" {
-		if to, err = openDaemonLog(o.log, daemonLogSize, becomeStderr); err != nil {
+		if log, err = openDaemonLog(o.log, daemonLogSize); err != nil {
 			return err
 		}
+		to = log
 	}
 	d := daemon{options: o, capacity: capacity, policy: p[0], memory: manager,
 		log: slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level}))}
 	if err := d.open(); err != nil {
 		d.close()
 		return err
+	}
+	if log != nil {
+		log.becomeStderr() // Whoever waits for the line does not listen afterwards.
 	}
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), d.line()); err != nil {
 		d.close()
@@ -288,18 +294,11 @@ func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
 	if err := statedir.Make(o.place.state); err != nil {
 		return err
 	}
-	log, err := statedir.Open(filepath.Join(o.place.state, "daemon.log"), os.O_APPEND)
-	if err != nil {
-		return fmt.Errorf("open the log of the daemon: %w", err)
-	}
-	defer log.Close()
-	from, err := log.Seek(0, io.SeekEnd)
-	if err != nil {
-		return fmt.Errorf("open the log of the daemon: %w", err)
-	}
-	child := exec.Command(self, append(o.arguments(), "--log", log.Name())...)
+	log := filepath.Join(o.place.state, "daemon.log")
+	child := exec.Command(self, append(o.arguments(), "--log", log)...)
 	child.Dir = "/"
-	child.Stderr = log
+	var said bytes.Buffer
+	child.Stderr = &said // until it answers; then it is the log
 	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	stdout, err := child.StdoutPipe()
 	if err != nil {
@@ -315,7 +314,7 @@ func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
 		_, err = io.WriteString(out, line)
 		return err
 	}
-	return whyNot(child.Wait(), log, from)
+	return whyNot(child.Wait(), said.String(), log)
 }
 
 // arguments are those of the daemon itself.
@@ -345,20 +344,19 @@ func (o *upOptions) arguments() []string {
 	return args
 }
 
-// whyNot repeats what a daemon that did not start wrote last, with its exit code.
-func whyNot(ended error, log *os.File, from int64) error {
-	text, _ := io.ReadAll(io.NewSectionReader(log, from, 1<<20))
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+// whyNot repeats what a daemon that did not start said last, with its exit code.
+func whyNot(ended error, said, log string) error {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
 	slices.Reverse(lines)
 	why := ""
 	for _, line := range lines {
-		if said, ok := strings.CutPrefix(line, "bellows: "); ok {
-			why = said
+		if text, ok := strings.CutPrefix(line, "bellows: "); ok {
+			why = text
 			break
 		}
 	}
 	if why == "" {
-		return fmt.Errorf("start the daemon: %v; its log is %s", ended, log.Name())
+		return fmt.Errorf("start the daemon: %v; its log is %s; it said: %s", ended, log, said)
 	}
 	var exit *exec.ExitError
 	if errors.As(ended, &exit) && exit.ExitCode() == exitUsage {
