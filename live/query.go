@@ -54,7 +54,7 @@ func (d *Driver) JobsAfter(ctx context.Context, after cluster.JobID, most int) (
 // listed is a job that the Driver has, as a list shows it.
 func (d *Driver) listed(j *job) Job {
 	out := d.view(j)
-	out.Tasks = nil
+	out.Tasks, out.Earlier = nil, nil
 	return out
 }
 
@@ -312,7 +312,12 @@ func (j *job) view(state *cluster.JobState) Job {
 	for _, id := range j.tasks() {
 		r := j.newest(id)
 		count(&out.Stages[id.Stage], r, final)
-		out.Tasks = append(out.Tasks, r.view(&j.Request.Job.Stages[id.Stage]))
+		stage := &j.Request.Job.Stages[id.Stage]
+		out.Tasks = append(out.Tasks, r.view(stage))
+		runs := j.runs[id]
+		for _, earlier := range runs[:len(runs)-1] {
+			out.Earlier = append(out.Earlier, earlier.view(stage))
+		}
 	}
 	for i := range out.Stages {
 		out.TaskCount += out.Stages[i].Tasks

@@ -38,6 +38,8 @@ type Job struct {
 	// Tasks are those that have been started, by stage and index; of each the newest run. Left out where jobs are listed
 	// without tasks.
 	Tasks []Task `json:"tasks,omitempty"`
+	// Earlier are the runs of tasks before their newest ones, by stage, index and run. Left out as Tasks.
+	Earlier []Task `json:"earlier,omitempty"`
 }
 
 // Stage counts the tasks of a stage: Pending + Running + Succeeded + Failed = Tasks.

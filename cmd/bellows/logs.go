@@ -33,7 +33,8 @@ func logsCommand() *cobra.Command {
 		Long: `Show what a job, or one of its tasks, printed on its standard output, or with
 --stderr on its standard error. Of a task that ran more than once it is the
 newest run. Where a job has several tasks each is shown below a line with its
-name; with -f, the name stands before every line.
+name; with -f, the name stands before every line. Of a job that failed you are
+told where its standard error is.
 
 Of each output the beginning and the end are kept: see --output-limit of
 "bellows up". A line in between says how many bytes were left out there. Output
@@ -77,17 +78,27 @@ func (o *logsOptions) show(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
+	if err := o.showAll(ctx, client, cmd.OutOrStdout(), &job, tasks); err != nil {
+		return err
+	}
+	if !o.stderr && job.Status == "failed" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "bellows: job %d: failed; `bellows logs --stderr %s` shows its standard error\n", job.ID, arg)
+	}
+	return nil
+}
+
+func (o *logsOptions) showAll(ctx context.Context, client *server.Client, w io.Writer, job *live.Job, tasks []cluster.TaskID) error {
 	switch {
 	case len(tasks) == 1:
-		_, err = client.Output(ctx, cmd.OutOrStdout(), o.output(tasks[0]))
+		_, err := client.Output(ctx, w, o.output(tasks[0]))
 		if server.CodeOf(err) == server.NotFound && job.Ended && len(job.Tasks) == 0 {
 			return nil // it never ran, so it printed nothing
 		}
 		return interrupted(ctx, err)
 	case o.follow:
-		return interrupted(ctx, o.followAll(ctx, client, cmd.OutOrStdout(), tasks))
+		return interrupted(ctx, o.followAll(ctx, client, w, tasks))
 	}
-	return o.printAll(ctx, client, cmd.OutOrStdout(), tasks)
+	return o.printAll(ctx, client, w, tasks)
 }
 
 func (o *logsOptions) output(id cluster.TaskID) server.Output {

@@ -36,7 +36,8 @@ it began, or how long it ran; WHY why it stands still, or its next task waits.
 Of a task: MEMORY is how much it may have in memory now, which is what it was
 granted unless it is of class flex; IDEAL its ideal memory; USED and SWAP what
 it holds in memory and in swap. None of this counts page cache, only USED of a
-task that has ended does: the most that its container held.`,
+task that has ended does: the most that its container held. Tasks that ran more
+than once are listed with their newest run, and below with those before it.`,
 		Example: `  bellows ps
   bellows ps --all
   bellows ps 7
@@ -305,6 +306,25 @@ func printTasks(w io.Writer, j *live.Job, now time.Time) error {
 		}
 		t.add(columns([]string{k.Task.String(), strconv.Itoa(k.Run), taskState(k), memoryOrDash(limit(k)), memoryOrDash(ideal), memoryOrDash(used(k)),
 			memoryOrDash(swapped(k)), taskTime(k, now), oneLine(taskWhy(k, most))})...)
+	}
+	t.notes = true
+	if err := t.write(w); err != nil || len(j.Earlier) == 0 {
+		return err
+	}
+	return printEarlier(w, j)
+}
+
+// printEarlier prints one row per run of a task that another run followed.
+func printEarlier(w io.Writer, j *live.Job) error {
+	fmt.Fprint(w, "\nearlier runs:\n")
+	t := newTable("TASK", ">RUN", "NODE", "STATE", "STARTED", ">TIME", "WHY")
+	for i := range j.Earlier {
+		k := &j.Earlier[i]
+		begun := "-"
+		if !k.Started.IsZero() {
+			begun = k.Started.Local().Format(time.DateTime)
+		}
+		t.add(k.Task.String(), strconv.Itoa(k.Run), cut(k.Node, 12), taskState(k), begun, taskTime(k, k.Ended), oneLine(k.Detail))
 	}
 	t.notes = true
 	return t.write(w)
