@@ -2,11 +2,13 @@ package cluster
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
 )
 
 // runnable is a job that keeps all bounds.
@@ -96,4 +98,43 @@ func TestBoundsOfRunnableJobs(t *testing.T) {
 	if err := j.Check(); err != nil {
 		t.Error(err)
 	}
+}
+
+// Each node that reports may start so many tasks, whatever the others that report in the same step do.
+func TestStartsPerHeartbeatCountForEachNode(t *testing.T) {
+	s := NewSnapshot()
+	s.Heartbeat, s.StartsPerHeartbeat = time.Second, 1
+	events := []Event{{Kind: Synced}, {Kind: JobSubmitted, NewJob: &Job{ID: 1, Name: "j", Stages: []Stage{{Tasks: 10, Ideal: resource.Of(1, 1)}}}}}
+	for i := range 2 {
+		events = append(events, Event{Kind: NodeJoined, NewNode: &Node{ID: NodeID(i), Capacity: resource.Of(100, 100)}}, Event{Kind: Heartbeat, Node: NodeID(i)})
+	}
+	for i := range events {
+		if err := s.Apply(0, &events[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := NewPlan(0, s, 0)
+	for step := range 2 {
+		var on []NodeID
+		for n, ok := p.FirstFit(resource.Of(1, 1)); ok; n, ok = p.FirstFit(resource.Of(1, 1)) {
+			p.Start(s.Jobs[0], 0, n, 1, Because(Fits, 1))
+			on = append(on, n.ID)
+		}
+		if !slices.Equal(on, []NodeID{0, 1}) {
+			t.Errorf("step %d: tasks started on %v", step, on)
+		}
+		p.Reset(timeline.Time(step) + 1)
+	}
+}
+
+func TestReasonHasRoomForThreeOperands(t *testing.T) {
+	if r := Because(QueueFull, 1, 2, 3); r != (Reason{QueueFull, 1, 2, 3}) {
+		t.Errorf("reason is %+v", r)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a fourth operand is dropped")
+		}
+	}()
+	Because(QueueFull, 1, 2, 3, 4)
 }

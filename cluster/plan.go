@@ -14,7 +14,7 @@ type Plan struct {
 	*Snapshot
 	now       timeline.Time
 	decisions []Decision
-	starts    int // in this call, per heartbeat only
+	starts    map[NodeID]int // in this call; counted where nodes have heartbeats only
 	lastID    DecisionID
 	err       error
 }
@@ -26,7 +26,8 @@ func NewPlan(now timeline.Time, s *Snapshot, lastID DecisionID) Plan {
 
 // Reset begins the next plan on the same snapshot; it takes over room from the last one, whose decisions are gone.
 func (p *Plan) Reset(now timeline.Time) {
-	p.now, p.decisions, p.starts, p.err = now, p.decisions[:0], 0, nil
+	p.now, p.decisions, p.err = now, p.decisions[:0], nil
+	clear(p.starts)
 }
 
 // Close ends the plan: Changes are forgotten and the decisions returned, in the order taken. The slice is valid until
@@ -42,11 +43,9 @@ func (p *Plan) FirstFit(need resource.Vector) (*NodeState, bool) {
 	if p.Heartbeat == 0 {
 		return p.FirstOpen(need, 0)
 	}
-	if p.StartsPerHeartbeat > 0 && p.starts >= p.StartsPerHeartbeat*len(p.Changes.Heartbeats) {
-		return nil, false
-	}
 	for _, id := range p.Changes.Heartbeats {
-		if n := p.Nodes[id]; n.ReservedFor == nil && need.FitsIn(n.Free) {
+		spent := p.StartsPerHeartbeat > 0 && p.starts[id] >= p.StartsPerHeartbeat
+		if n := p.Nodes[id]; !spent && n.ReservedFor == nil && need.FitsIn(n.Free) {
 			return n, true
 		}
 	}
@@ -99,7 +98,12 @@ func (p *Plan) StartSized(j *JobState, stage int, n *NodeState, memory resource.
 		id := TaskID{j.ID, int32(stage), j.Progress[stage].nextIndex()}
 		t := p.book(p.now, j, id, n, grant)
 		t.Decision = p.add(Decision{Kind: Start, Task: id, Node: n.ID, Grant: grant, Duration: t.Duration, Reason: why})
-		p.starts++
+		if p.Heartbeat > 0 {
+			if p.starts == nil {
+				p.starts = map[NodeID]int{}
+			}
+			p.starts[n.ID]++
+		}
 		return t
 	}
 	return nil

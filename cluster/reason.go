@@ -59,7 +59,8 @@ type Reason struct {
 	C    int64      `json:"c,omitempty"`
 }
 
-// Because returns a Reason with its operands, each an integer in the unit its code asks for.
+// Because returns a Reason with its operands, at most three, each an integer in the unit its code asks for. It panics if there
+// are more.
 func Because(code ReasonCode, operands ...int64) Reason {
 	r := Reason{Code: code}
 	for i, v := range operands {
@@ -70,6 +71,8 @@ func Because(code ReasonCode, operands ...int64) Reason {
 			r.B = v
 		case 2:
 			r.C = v
+		default:
+			panic(fmt.Sprintf("cluster: reason %d has operands %v, but there is room for three", code, operands))
 		}
 	}
 	return r
