@@ -21,6 +21,7 @@ type run struct {
 	agenda   agenda
 	now      timeline.Time
 	jobs     []*job
+	after    map[int][]*job // those that wait for a job, by its index
 	byID     map[cluster.JobID]*job
 	protocol protocol
 	used     usage
@@ -122,7 +123,7 @@ func newRun(c Config, w *trace.Workload, p policy.Policy) (*run, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	r := &run{config: c, policy: p, engine: engine.New(p, c.describe), byID: map[cluster.JobID]*job{},
+	r := &run{config: c, policy: p, engine: engine.New(p, c.describe), byID: map[cluster.JobID]*job{}, after: map[int][]*job{},
 		idle: map[cluster.NodeID][]executor{}, result: &Result{}, recorder: newRecorder(c.Series), uses: map[*task]resource.Vector{}}
 	if err := r.load(w); err != nil {
 		return nil, err
@@ -192,6 +193,9 @@ func (r *run) load(w *trace.Workload) error {
 			}
 		}
 		r.jobs = append(r.jobs, j)
+		if j.After >= 0 {
+			r.after[j.After] = append(r.after[j.After], j)
+		}
 		r.byID[t.ID] = j
 		r.result.Jobs = append(r.result.Jobs, JobResult{ID: t.ID, Name: t.Name, Submitted: t.Submitted})
 	}
@@ -435,10 +439,8 @@ func (r *run) endJob(j *job) {
 	res := &r.result.Jobs[j.index]
 	res.Done, res.Ended = j.failing == "", r.now
 	res.Failed, res.Failure = j.failing != "", j.failing
-	for _, next := range r.jobs {
-		if next.After == int(j.index) {
-			r.agenda.push(r.now, arrival, next.index)
-		}
+	for _, next := range r.after[int(j.index)] {
+		r.agenda.push(r.now, arrival, next.index)
 	}
 	if r.config.Progress != nil {
 		r.config.Progress(r.ended, len(r.jobs), r.now)

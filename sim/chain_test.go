@@ -1,0 +1,38 @@
+package sim_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/trace"
+)
+
+// Jobs that wait for others come when those end. There are so many that to look through all of them at each end would take
+// minutes.
+func TestManyJobsThatWaitForOthers(t *testing.T) {
+	const jobs, perNode = 100_000, 100
+	w := &trace.Workload{}
+	for i := range jobs {
+		j := trace.Job{After: i - perNode, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: "j", Stages: []cluster.Stage{
+			{Name: "s", Tasks: 1, Ideal: resource.Of(resource.Core, GB), Duration: time.Second}}}}
+		j.After = max(j.After, -1)
+		w.Jobs = append(w.Jobs, j)
+	}
+	p, err := policy.New("fifo", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := sim.Run(sim.Config{Nodes: sim.Uniform(1, resource.Of(perNode*resource.Core, perNode*GB))}, w, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range res.Jobs {
+		if want := time.Duration(i/perNode+1) * time.Second; !res.Jobs[i].Done || time.Duration(res.Jobs[i].Ended) != want {
+			t.Fatalf("job %d ended at %v (%v), want %v", i, res.Jobs[i].Ended, res.Jobs[i].Done, want)
+		}
+	}
+}
