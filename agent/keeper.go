@@ -54,6 +54,7 @@ type kept struct {
 	full      time.Time      // when it was last read in full
 	traffic   int64
 	refaulted int64         // bytes of mapped files
+	faulted   time.Time     // when it was last seen to read what it has mapped, or swap
 	worked    time.Duration // as far as is known
 	limit     resource.Amount
 	suspended bool
@@ -412,11 +413,15 @@ func (k *keeper) read(id cluster.ContainerID, pressed bool, in *memory.Input) {
 	}
 	const page = 4096
 	c.traffic += max(held.SwapBytes-c.held.SwapBytes, c.held.SwapBytes-held.SwapBytes) + max(0, held.AnonRefaults-c.held.AnonRefaults)*page
-	// A fault brings in up to 128 KiB around it. What comes back to programs that only read and write files causes none.
-	const around = 32
+	// What comes back to programs that only read and write files causes no faults. A fault brings in what is around it: 128 KiB at
+	// least, and up to some MiB, as the disk is set up.
+	const least, most = 32, 2048
 	faults, refaults := max(0, held.MajorFaults-c.held.MajorFaults), max(0, held.FileRefaults-c.held.FileRefaults)
-	c.refaulted += min(around*faults, refaults) * page
-	mapped := min(held.FileBytes, held.MappedBytes+around*held.MajorFaults*page)
+	c.refaulted += min(most*faults, refaults) * page
+	mapped := min(held.FileBytes, held.MappedBytes+least*held.MajorFaults*page)
+	if faults > 0 {
+		c.faulted = moment
+	}
 	rest := c.rest(held, moment.Sub(c.read))
 	if moment.Before(c.alert) && !c.suspended {
 		rest = min(rest, eager)
@@ -450,7 +455,7 @@ func (c *kept) rest(now cgroup.Held, since time.Duration) time.Duration {
 	if c.blind || c.suspended || now.SwapBytes != c.held.SwapBytes {
 		most = blindInterval
 	}
-	if now.MajorFaults > c.held.MajorFaults && c.charged.Bytes > int64(c.limit)/10*9 && !c.suspended {
+	if time.Since(c.faulted) < blindInterval && c.charged.Bytes > int64(c.limit)/10*9 && !c.suspended {
 		return thrashing
 	}
 	if grew := now.AnonBytes - c.held.AnonBytes; grew > 0 && !c.suspended {
