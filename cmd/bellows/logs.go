@@ -177,38 +177,56 @@ func (o *logsOptions) followAll(ctx context.Context, client *server.Client, w io
 	return context.Cause(ctx)
 }
 
+// longestLine is how many bytes of a line are kept until its end comes; one that is longer is broken there.
+const longestLine = 1 << 20
+
 // lineWriter writes whole lines, each with something before it, so that the lines of several do not mix.
 type lineWriter struct {
 	mu      *sync.Mutex
 	w       io.Writer
 	before  string
-	pending []byte
+	pending []byte // of a line whose end is yet to come
 }
 
 func (l *lineWriter) Write(p []byte) (int, error) {
-	l.pending = append(l.pending, p...)
-	for {
-		i := bytes.IndexByte(l.pending, '\n')
-		if i < 0 {
-			return len(p), nil
+	rest := p
+	for len(rest) > 0 {
+		n := bytes.IndexByte(rest, '\n') + 1
+		whole := n > 0
+		if !whole {
+			n = len(rest)
 		}
-		if err := l.line(l.pending[:i+1]); err != nil {
+		if most := longestLine - len(l.pending); n > most {
+			n, whole = most, false
+		}
+		l.pending = append(l.pending, rest[:n]...)
+		rest = rest[n:]
+		if !whole && len(l.pending) < longestLine {
+			break
+		}
+		if err := l.line(); err != nil {
 			return 0, err
 		}
-		l.pending = l.pending[i+1:]
 	}
+	return len(p), nil
 }
 
-func (l *lineWriter) line(text []byte) error {
+// line writes what is pending as a line.
+func (l *lineWriter) line() error {
+	text := append([]byte(l.before), l.pending...)
+	l.pending = l.pending[:0]
+	if text[len(text)-1] != '\n' {
+		text = append(text, '\n')
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, err := l.w.Write(append([]byte(l.before), text...))
+	_, err := l.w.Write(text)
 	return err
 }
 
 // rest writes a last line that has no end.
 func (l *lineWriter) rest() {
 	if len(l.pending) > 0 {
-		_ = l.line(append(l.pending, '\n'))
+		_ = l.line()
 	}
 }
