@@ -76,6 +76,9 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 		out := d.explainTask(j, t, end, ok)
 		out.Usage = d.breath(t, readings)
 		still.note(out.Usage)
+		if u := out.Usage; u != nil && (u.State == "suspended" || u.State == "waiting") {
+			out.Holders = holders(t, func(t *cluster.TaskState) *cluster.Reading { return d.breath(t, readings) })
+		}
 		e.Tasks = append(e.Tasks, out)
 	}
 	stage, ready := state.NextStage()

@@ -141,6 +141,8 @@ type TaskExplanation struct {
 	Slowdown     float64        `json:"slowdown"` // estimated run time over that at ideal memory
 	Why          string         `json:"why"`
 	EstimatedEnd time.Time      `json:"estimated_end,omitzero"`
+	// Holders are the other tasks of its node while it is suspended or waits for memory, those that may hold most first.
+	Holders []Holder `json:"holders,omitempty"`
 	// Limited is when its time limit ends it; zero if it has none.
 	Limited time.Time `json:"limited,omitzero"`
 	// Usage is what a FLEX container has and does now, or why a container has not started for want of memory; nil for others.

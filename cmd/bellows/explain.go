@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,6 +100,9 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 				most = s.MaxMemoryBytes
 			}
 			say(breathing(t.Usage, most, now))
+			if text := holders(t.Holders); text != "" {
+				say(text)
+			}
 		}
 	}
 	if len(e.Decisions) > 0 {
@@ -132,6 +136,23 @@ func breathing(r *cluster.Reading, most int64, now time.Time) string {
 		return text
 	}
 	return text + ": " + r.Why
+}
+
+// holders names those that may hold most of the memory that a task waits for.
+func holders(all []live.Holder) string {
+	if len(all) == 0 {
+		return ""
+	}
+	const most = 3
+	names := make([]string, 0, most)
+	for _, h := range all[:min(len(all), most)] {
+		names = append(names, fmt.Sprintf("%s (up to %s)", h.Task, resource.FormatMemory(resource.Amount(h.Bytes))))
+	}
+	text := "meanwhile the memory of its node is with " + strings.Join(names, ", ")
+	if more := len(all) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // explainedStatus is the job's, of which what its tasks do is told apart.

@@ -183,6 +183,11 @@ func TestViewsOfBreathing(t *testing.T) {
 		if j.Name == "pages" {
 			e.Tasks[0].EstimatedEnd = now // It is late.
 		}
+		if j.Name == "stands" {
+			for i := range cluster.JobID(5) {
+				e.Tasks[0].Holders = append(e.Tasks[0].Holders, live.Holder{Task: cluster.TaskID{Job: 9 - i}, Bytes: 64 << (24 - i)})
+			}
+		}
 		e.Job = j
 		view(t, "breathing-"+j.Name, func(b *bytes.Buffer) error { return printTasks(b, &j, now) })
 		view(t, "breathing-"+j.Name+"-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })

@@ -1,0 +1,50 @@
+package live
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// TestHolders names who has the memory that a suspended container waits for: a REGULAR one what it was granted, a FLEX one what it may
+// hold now, one that has not begun nothing.
+func TestHolders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		r.fake.readings = map[cluster.ContainerID]cluster.Reading{}
+		start := func(class cluster.Class, state string, limit int64) cluster.JobID {
+			s := submission(1)
+			s.Job.Class = class
+			s.Job.Stages[0].Ideal = resource.Of(100, 50*resource.MiB)
+			id := r.submit(s)
+			o := r.order(cluster.Start)
+			if state != "waiting" {
+				r.fake.launched(o)
+			}
+			if state != "" {
+				r.fake.readings[o.Container] = cluster.Reading{State: state, Limit: &limit}
+			}
+			return id
+		}
+		waits := start(cluster.Flex, "suspended", 10<<20)
+		regular := start(cluster.Regular, "", 0)
+		grown := start(cluster.Flex, "running", 300<<20)
+		start(cluster.Flex, "waiting", 0)
+		synctest.Wait()
+		e, err := r.Explain(t.Context(), waits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := e.Tasks[0].Holders
+		want := []Holder{{cluster.TaskID{Job: grown}, 300 << 20}, {cluster.TaskID{Job: regular}, 50 << 20}}
+		if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+			t.Errorf("the memory is held by %v, want %v", got, want)
+		}
+		if e, err = r.Explain(t.Context(), grown); err != nil || e.Tasks[0].Holders != nil {
+			t.Errorf("one that runs waits for nobody: %v, %v", e.Tasks[0].Holders, err)
+		}
+	})
+}
