@@ -162,10 +162,10 @@ func (s *Server) jobs(a *api) {
 		}) (*body[[]live.Job], error) {
 			if !in.All {
 				jobs, err := s.driver.Jobs(ctx)
-				return &body[[]live.Job]{jobs}, err
+				return &body[[]live.Job]{s.shownAll(ctx, jobs)}, err
 			}
 			jobs, err := s.driver.JobsAfter(ctx, cluster.JobID(in.After), jobsOnPage)
-			return &body[[]live.Job]{jobs}, err
+			return &body[[]live.Job]{s.shownAll(ctx, jobs)}, err
 		})
 	register(a, "GET", "/v1/jobs/{job}", "job", "One job with its tasks", 200,
 		func(ctx context.Context, in *struct {
@@ -176,10 +176,10 @@ func (s *Server) jobs(a *api) {
 			id := cluster.JobID(in.Job)
 			if in.Ended {
 				job, err := s.driver.Wait(ctx, id)
-				return &body[live.Job]{job}, err
+				return &body[live.Job]{s.shown(ctx, job)}, err
 			}
 			job, err := s.driver.Job(ctx, id, in.Usage)
-			return &body[live.Job]{job}, err
+			return &body[live.Job]{s.shown(ctx, job)}, err
 		})
 	register(a, "DELETE", "/v1/jobs/{job}", "kill", "Kill a job", 202,
 		func(ctx context.Context, in *struct{ JobPath }) (*struct{}, error) {
@@ -191,6 +191,9 @@ func (s *Server) jobs(a *api) {
 		})
 	register(a, "GET", "/v1/jobs/{job}/explain", "explain", "Why a job is where it is", 200,
 		func(ctx context.Context, in *struct{ JobPath }) (*body[live.Explanation], error) {
+			if err := s.mayRead(ctx, cluster.JobID(in.Job)); err != nil {
+				return nil, err
+			}
 			why, err := s.driver.Explain(ctx, cluster.JobID(in.Job))
 			return &body[live.Explanation]{why}, err
 		})
@@ -208,6 +211,9 @@ func (s *Server) jobs(a *api) {
 		})
 	register(a, "GET", "/v1/jobs/{job}/logs", "logs", "Where the output of a job is", 200,
 		func(ctx context.Context, in *struct{ JobPath }) (*body[[]live.LogFile], error) {
+			if err := s.mayRead(ctx, cluster.JobID(in.Job)); err != nil {
+				return nil, err
+			}
 			files, err := s.driver.Logs(ctx, cluster.JobID(in.Job))
 			return &body[[]live.LogFile]{files}, err
 		})
@@ -219,6 +225,9 @@ func (s *Server) tasks(a *api) {
 			Usage bool `query:"usage" doc:"with what their containers use now"`
 		}) (*body[[]live.Task], error) {
 			tasks, err := s.driver.Tasks(ctx, in.Usage)
+			if !s.seesAll(ctx, s.daemon.UID) {
+				tasks = withoutDetail(tasks) // of those that run there is none as a rule
+			}
 			return &body[[]live.Task]{tasks}, err
 		})
 	register(a, "GET", "/v1/tasks/{task}", "task", "One task, once it runs or has ended", 200,
@@ -228,6 +237,9 @@ func (s *Server) tasks(a *api) {
 		}) (*body[live.Task], error) {
 			id, err := in.id()
 			if err != nil {
+				return nil, err
+			}
+			if err := s.mayRead(ctx, id.Job); err != nil {
 				return nil, err
 			}
 			task, err := s.driver.WaitTask(ctx, id, in.Ended)
@@ -244,6 +256,9 @@ func (s *Server) tasks(a *api) {
 		}) (*streamed, error) {
 			id, err := in.id()
 			if err != nil {
+				return nil, err
+			}
+			if err := s.mayRead(ctx, id.Job); err != nil {
 				return nil, err
 			}
 			return s.output(ctx, chunk{id: id, run: in.Run, stderr: in.Stderr, follow: in.Follow, from: in.From, all: in.All})

@@ -100,13 +100,13 @@ func TestBug(t *testing.T) {
 	d := &buggy{fake: newFake()}
 	s := New(d, fakeProfiles{}, Daemon{}, slog.New(slog.NewTextHandler(&log, nil)))
 	answer := httptest.NewRecorder()
-	s.http.Handler.ServeHTTP(answer, asCaller("GET", "/v1/jobs/7/explain", nil))
+	s.http.Handler.ServeHTTP(answer, asCaller("GET", "/v1/status", nil))
 	var e Error
 	if err := json.Unmarshal(answer.Body.Bytes(), &e); err != nil || answer.Code != 500 || e.Code != Internal ||
-		e.Message != "GET /v1/jobs/7/explain: met a bug of bellows, which the daemon's log describes" {
+		e.Message != "GET /v1/status: met a bug of bellows, which the daemon's log describes" {
 		t.Errorf("%d %s, %v", answer.Code, answer.Body, err)
 	}
-	for _, want := range []string{"level=ERROR", "no such thing", "body_test.go", "path=/v1/jobs/7/explain"} {
+	for _, want := range []string{"level=ERROR", "no such thing", "body_test.go", "path=/v1/status"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log does not hold %q: %s", want, &log)
 		}
@@ -118,7 +118,7 @@ func TestBug(t *testing.T) {
 
 type buggy struct{ *fake }
 
-func (*buggy) Explain(context.Context, cluster.JobID) (live.Explanation, error) {
+func (*buggy) Status(context.Context) (live.Status, error) {
 	panic("no such thing")
 }
 

@@ -49,7 +49,10 @@ The state directory is /var/lib/bellows for root, else ~/.local/state/bellows;
 the socket is /run/bellows/bellows.sock for root, else bellows/bellows.sock in
 $XDG_RUNTIME_DIR. With --state alone, the socket is bellows.sock in there. A
 state directory that others could change is refused, as are directories above
-it that others may write, unless they are sticky as /tmp is.`
+it that others may write, unless they are sticky as /tmp is.
+
+One user is served, who calls this, and root: to all others the socket is
+closed.`
 
 const upExample = `  bellows up --memory 4GiB --cpus 2 --detach
   bellows up --policy fair --set fair.reservations=false

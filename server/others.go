@@ -1,0 +1,64 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
+)
+
+// One user is served, and root: the socket is closed to all others. Should its mode or group be opened nevertheless, others
+// see that there are jobs, and what they take, but neither what they are called nor what they say.
+
+// seesAll reports whether the caller may see everything of a user's jobs.
+func (s *Server) seesAll(ctx context.Context, owner uint32) bool {
+	caller, err := peer(ctx)
+	return err == nil && (caller.UID == 0 || caller.UID == s.daemon.UID || caller.UID == owner)
+}
+
+// shown is what the caller may see of a job.
+func (s *Server) shown(ctx context.Context, j live.Job) live.Job {
+	if s.seesAll(ctx, j.UID) {
+		return j
+	}
+	j.Name, j.Detail = "", ""
+	j.Stages = slices.Clone(j.Stages)
+	for i := range j.Stages {
+		j.Stages[i].Name = ""
+	}
+	j.Tasks, j.Earlier = withoutDetail(j.Tasks), withoutDetail(j.Earlier)
+	return j
+}
+
+func (s *Server) shownAll(ctx context.Context, jobs []live.Job) []live.Job {
+	for i := range jobs {
+		jobs[i] = s.shown(ctx, jobs[i])
+	}
+	return jobs
+}
+
+// withoutDetail leaves out of tasks what may quote their programs.
+func withoutDetail(tasks []live.Task) []live.Task {
+	tasks = slices.Clone(tasks)
+	for i := range tasks {
+		tasks[i].Detail = ""
+	}
+	return tasks
+}
+
+// mayRead returns an error if what a job prints and why it is where it is are not for the caller.
+func (s *Server) mayRead(ctx context.Context, id cluster.JobID) error {
+	caller, err := peer(ctx)
+	if err == nil && (caller.UID == 0 || caller.UID == s.daemon.UID) {
+		return nil
+	}
+	j, err := s.driver.Job(ctx, id, false)
+	if err != nil {
+		return err
+	}
+	if !s.seesAll(ctx, j.UID) {
+		return Errorf(Denied, "job %d: belongs to %s", id, j.Owner)
+	}
+	return nil
+}
