@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,11 +66,14 @@ type Agent struct {
 	// killed for what the program does, nor in that of the agent, with which a service manager would end them.
 	supervisors *cgroup.Group
 	events      *queue
-	closed      context.Context
-	close       context.CancelFunc
-	starting    chan struct{} // bounds how many containers are being started at once
-	keeper      *keeper
-	patience    patience
+	// claim is a socket that nobody connects to. Its name, which is not in the file system, is that of the groups: as long as
+	// it is open nobody else takes them for left behind, even if the state directory was removed and made anew.
+	claim    net.Listener
+	closed   context.Context
+	close    context.CancelFunc
+	starting chan struct{} // bounds how many containers are being started at once
+	keeper   *keeper
+	patience patience
 
 	mu         sync.Mutex
 	containers map[cluster.ContainerID]*container // being started or running
@@ -120,7 +124,13 @@ func Open(c Config) (*Agent, error) {
 	}
 	a := &Agent{config: c, log: c.Log, events: newQueue(), starting: make(chan struct{}, 8), containers: map[cluster.ContainerID]*container{}}
 	a.closed, a.close = context.WithCancel(context.Background())
+	if a.claim, err = net.Listen("unix", "@bellows-groups-"+groupName(c.Dir)); err != nil {
+		a.events.close()
+		return nil, fmt.Errorf("another bellows has the control groups of state directory %s, and its programs run there: end it with `bellows down`, or by signal: %w", c.Dir, err)
+	}
 	if err := a.openGroups(); err != nil {
+		a.claim.Close()
+		a.events.close()
 		return nil, &NoCgroupError{err}
 	}
 	a.accountIO()
@@ -138,6 +148,9 @@ func Open(c Config) (*Agent, error) {
 	return a, nil
 }
 
+// groupName is the name of the control groups that belong to a state directory.
+func groupName(dir string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(dir)))[:8] }
+
 // openGroups finds the control groups of an earlier agent again, wherever in the tree this process is now, or makes them.
 func (a *Agent) openGroups() error {
 	host, err := cgroup.Discover("")
@@ -154,8 +167,7 @@ func (a *Agent) openGroups() error {
 	}
 	if a.root == nil {
 		// Two state directories are two agents, which must not meet.
-		name := fmt.Sprintf("%x", sha256.Sum256([]byte(a.config.Dir)))[:8]
-		if a.root, err = host.Root(name, cgroup.Memory); err != nil {
+		if a.root, err = host.Root(groupName(a.config.Dir), cgroup.Memory); err != nil {
 			return err
 		}
 	}
@@ -212,6 +224,7 @@ func (a *Agent) Events() <-chan cluster.Event { return a.events.out }
 // Close stops watching and leaves every container as it is.
 func (a *Agent) Close() {
 	a.close()
+	defer a.claim.Close()
 	a.events.close()
 	if a.keeper != nil {
 		<-a.keeper.done

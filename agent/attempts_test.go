@@ -42,6 +42,37 @@ func TestSupervisorDiesWhileItStarts(t *testing.T) {
 	}
 }
 
+// What waits to be started when it is killed does not start.
+func TestKillStopsWhatWaitsToBeStarted(t *testing.T) {
+	b := newBench(t)
+	for range cap(b.starting) {
+		b.starting <- struct{}{}
+	}
+	var orders, kills []cluster.Order
+	for range 2 * cap(b.starting) {
+		o := b.order("true")
+		orders, kills = append(orders, o), append(kills, kill(o.Container)...)
+	}
+	b.Apply(orders)
+	b.Apply(kills)
+	for range orders {
+		if e := b.next(cluster.DecisionFailed); e.Detail != "ended before it was started" && e.Detail != "ended before there was memory for it" || e.Short {
+			t.Errorf("event %+v", e)
+		}
+	}
+	for range cap(b.starting) {
+		<-b.starting
+	}
+	for _, o := range orders {
+		if _, err := os.Stat(o.Launch.Stdout); err == nil {
+			t.Errorf("container %s was started", o.Container)
+		}
+	}
+	if e := b.run(b.order("true")); e.Outcome != cluster.Succeeded {
+		t.Errorf("event %+v", e)
+	}
+}
+
 // nextOf returns the next event of either kind.
 func (b *bench) nextOf(one, other cluster.EventKind) cluster.Event {
 	b.t.Helper()

@@ -51,10 +51,15 @@ func guard(s *spec) {
 	}
 }
 
-// leased tells whether there is an agent that renews the lease.
+// leased tells whether there is an agent that renews the lease. One from the future is none: the clock was set back since, and
+// an agent that lives renews it within moments.
 func leased(path string) bool {
 	info, err := os.Stat(path)
-	return err == nil && time.Since(info.ModTime()) < leaseTerm
+	if err != nil {
+		return false
+	}
+	age := time.Since(info.ModTime())
+	return age > -leaseTerm && age < leaseTerm
 }
 
 // release takes a container out of every kind of suspension, with memory to run in.

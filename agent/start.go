@@ -27,9 +27,7 @@ func (a *Agent) start(c *container, o cluster.Order) {
 			return
 		}
 	}
-	a.starting <- struct{}{}
-	s, supervisor, err := a.spawn(c, o)
-	<-a.starting
+	s, supervisor, err := a.spawnInTurn(c, o)
 	if err != nil {
 		a.discard(c)
 		a.failed(c.id, o.ID, err)
@@ -56,6 +54,26 @@ func (a *Agent) start(c *container, o cluster.Order) {
 	}()
 	a.watch(c, ended)
 }
+
+// spawnInTurn is spawn once it is the container's turn, unless it is to end before.
+func (a *Agent) spawnInTurn(c *container, o cluster.Order) (status, *exec.Cmd, error) {
+	select {
+	case a.starting <- struct{}{}:
+	case <-c.killed:
+		return status{}, nil, errNotStarted
+	case <-a.closed.Done():
+		return status{}, nil, a.closed.Err()
+	}
+	defer func() { <-a.starting }()
+	select {
+	case <-c.killed:
+		return status{}, nil, errNotStarted
+	default:
+		return a.spawn(c, o)
+	}
+}
+
+var errNotStarted = errors.New("ended before it was started")
 
 // discard takes away what was made for a container in which nothing ran.
 func (a *Agent) discard(c *container) {

@@ -79,6 +79,7 @@ func faulty(format string, operands ...any) *report {
 }
 
 func supervise(f folder) int {
+	agent := os.Getppid()
 	tell, lock := os.NewFile(statusFD, "status"), os.NewFile(lockFD, "lock")
 	// Held to the end: a file that nobody refers to any more is closed by the garbage collector, and the lock with it.
 	defer lock.Close()
@@ -121,7 +122,7 @@ func supervise(f folder) int {
 	lay.Close()
 	if why != nil {
 		e := ending{Detail: why.Detail, Fault: why.Fault, Short: why.Short, Exit: cluster.Exit{Code: why.Code, Ended: now()}}
-		return finish(f, e, func() { say(tell, status{Ended: true}) })
+		return finish(f, &s, agent, e, func() { say(tell, status{Ended: true}) })
 	}
 	begun := now()
 	_ = f.putStarted(started{begun}) // On a full disk the time of the start is lost, no more.
@@ -137,7 +138,7 @@ func supervise(f folder) int {
 	e := settle(f, &s, command.ProcessState, limit.end())
 	printed.finish()
 	e.Started = begun
-	return finish(f, e, nil)
+	return finish(f, &s, agent, e, nil)
 }
 
 // fail ends the supervisor before it has started anything, and says why.
@@ -153,24 +154,34 @@ func say(to *os.File, s status) {
 	to.Close()
 }
 
-// finish writes the record. Room was set aside for it; should it fail even so, it is tried until it succeeds, because
-// with the supervisor the exit code would be lost.
-func finish(f folder, e ending, then func()) int {
-	for {
-		err := f.putEnding(e)
-		if err == nil {
-			break
-		}
-		fmt.Fprintf(os.Stderr, "record the end in %s: %v\n", f, err)
-		if errors.Is(err, os.ErrNotExist) {
-			break // The folder is gone: nobody wants to know.
-		}
-		time.Sleep(time.Second)
-	}
+// finish writes the record and tells whoever waits for it. The agent is the process that started this one.
+func finish(f folder, s *spec, agent int, e ending, then func()) int {
+	record(func() error { return f.putEnding(e) }, func() bool { return os.Getppid() == agent || leased(s.Lease) })
 	if then != nil {
 		then()
 	}
 	return 0
+}
+
+// recordWait is how long a supervisor that nobody waits for tries to record the end of its program.
+const recordWait = time.Minute
+
+// record tries until it succeeds, because with the supervisor the exit code would be lost. Room was set aside for it, so that
+// it fails only with the disk. Once there has been no daemon for recordWait, which could see the disk work again, or end this
+// itself, the supervisor gives up.
+func record(put func() error, attended func() bool) {
+	alone := time.Duration(0)
+	for alone < recordWait {
+		err := put()
+		if err == nil || errors.Is(err, os.ErrNotExist) { // The folder is gone: nobody wants to know.
+			return
+		}
+		fmt.Fprintf(os.Stderr, "record the end: %v\n", err)
+		time.Sleep(time.Second)
+		if alone += time.Second; attended() {
+			alone = 0
+		}
+	}
 }
 
 func now() timeline.Time { return timeline.Time(time.Now().UnixNano()) }

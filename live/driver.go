@@ -390,15 +390,50 @@ func (d *Driver) Shutdown(ctx context.Context, kill bool) error {
 	if len(open) > 0 && !kill {
 		return fault(Mistake, "%s not ended: wait for the end, or have them killed", have(open))
 	}
-	for _, id := range open {
-		if _, err := d.Wait(ctx, id); err != nil {
-			// It was not to be; the daemon lives on.
-			_ = d.do(context.WithoutCancel(ctx), func() { d.draining = false })
-			return err
-		}
+	if err := d.awaitEnds(ctx, open); err != nil {
+		// It was not to be; the daemon lives on.
+		_ = d.do(context.WithoutCancel(ctx), func() { d.draining = false })
+		return err
 	}
 	return d.Close()
 }
+
+// awaitEnds waits until jobs have ended. It does not if nothing can be recorded for unrecordedWait: then their programs have
+// been ended, supervisors may be unable to say so, and the next Start finds out what is so.
+func (d *Driver) awaitEnds(ctx context.Context, jobs []cluster.JobID) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	d.beside.Go(func() {
+		bad := time.Duration(0)
+		for ctx.Err() == nil {
+			select {
+			case <-ctx.Done():
+			case <-time.After(unrecordedWait / 5):
+			}
+			var trouble error
+			if d.do(ctx, func() { trouble = d.trouble }) != nil || trouble == nil {
+				bad = 0
+			} else if bad += unrecordedWait / 5; bad >= unrecordedWait {
+				d.log.Error("bellows goes down without recording how jobs ended; the next one finds out", "error", trouble)
+				cancel(errUnrecorded)
+			}
+		}
+	})
+	for _, id := range jobs {
+		if _, err := d.Wait(ctx, id); err != nil {
+			if errors.Is(context.Cause(ctx), errUnrecorded) {
+				return nil
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// unrecordedWait is how long Shutdown waits for a disk that records nothing.
+const unrecordedWait = 5 * time.Second
+
+var errUnrecorded = errors.New("nothing can be recorded")
 
 // have is "job 3 has" or "jobs 3, 4 and 12 more have".
 func have(ids []cluster.JobID) string {

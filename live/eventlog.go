@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -17,8 +18,10 @@ import (
 // whole step.
 type eventLog struct {
 	file *durable.File
-	most int64 // bytes; 0 is any number
-	good int64 // bytes that are written
+	path string
+	own  os.FileInfo // of the file
+	most int64       // bytes; 0 is any number
+	good int64       // bytes that are written
 	text bytes.Buffer
 	to   *trace.LogWriter
 }
@@ -31,7 +34,10 @@ func createEventLog(path string, most int64, header trace.LogHeader) (*eventLog,
 	if err != nil {
 		return nil, fmt.Errorf("make the event log: %w", err)
 	}
-	l := &eventLog{file: file, most: most}
+	l := &eventLog{file: file, path: path, most: most}
+	if l.own, err = os.Stat(path); err != nil {
+		return nil, errors.Join(fmt.Errorf("make the event log: %w", err), file.Close())
+	}
 	l.to, err = trace.NewLogWriter(&l.text, header)
 	if err == nil {
 		err = l.flush()
@@ -74,6 +80,18 @@ func (l *eventLog) flush() error {
 	}
 	l.good += int64(n)
 	l.text.Reset()
+	return nil
+}
+
+// there returns an error if the file is no longer at its path: somebody has removed the state directory, or its parts, and
+// what is written is lost with this process.
+func (l *eventLog) there() error {
+	switch now, err := os.Stat(l.path); {
+	case errors.Is(err, os.ErrNotExist) || err == nil && !os.SameFile(l.own, now):
+		return fmt.Errorf("%s was removed while bellows ran, and with it, it seems, the state directory: end bellows with a signal, and start it again", l.path)
+	case err != nil:
+		return fmt.Errorf("look at the event log: %w", err)
+	}
 	return nil
 }
 

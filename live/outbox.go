@@ -98,6 +98,9 @@ func (d *Driver) runShort() {
 
 func (d *Driver) recordAll() error {
 	defer d.rest()()
+	if err := d.events.there(); err != nil {
+		return err
+	}
 	if err := d.events.flush(); err != nil {
 		return err
 	}

@@ -154,6 +154,10 @@ func (d *Driver) submit(ctx context.Context, stored store.Job) (cluster.JobID, e
 	case d.trouble != nil:
 		return 0, fault(World, "no jobs are taken at the moment: %w", d.trouble)
 	}
+	if err := d.events.there(); err != nil {
+		d.trouble = err
+		return 0, fault(World, "no jobs are taken: %w", err)
+	}
 	if err := policy.CheckRuns(d.config.Policy, d.engine.Snapshot(), &stored.Request.Job); err != nil {
 		return 0, &Error{Mistake, err}
 	}
@@ -200,7 +204,9 @@ func (d *Driver) Cancel(ctx context.Context, by cluster.Credentials, id cluster.
 			d.cancel(j)
 			d.catchUp()
 			d.flush()
-			err = d.trouble
+			if d.trouble != nil {
+				err = fault(World, "job %d: what runs of it is being ended, and nothing of it starts again, but that cannot be recorded at the moment: %w", id, d.trouble)
+			}
 		}
 	}); e != nil {
 		return e

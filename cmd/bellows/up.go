@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -190,15 +191,26 @@ func (d *daemon) open() error {
 		return err
 	}
 	d.findDisk()
+	// Before the agent, which takes control groups that nobody uses for left behind.
+	listener, err := server.Listen(at.socket)
+	if err != nil {
+		return err
+	}
+	if err := d.openOn(listener); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	return nil
+}
+
+// openOn brings up what answers on a socket; until then whoever connects waits.
+func (d *daemon) openOn(listener net.Listener) error {
+	var err error
+	at := &d.options.place
 	if d.agent, err = agent.Open(agent.Config{Dir: at.state, Capacity: d.capacity, OutputLimit: d.options.output, SwapBudget: d.options.swapping, Memory: d.memory, Log: d.log}); err != nil {
 		return err
 	}
 	d.driver, err = live.Start(live.Config{Policy: d.policy, Settings: d.options.settings, Backend: d.agent, Store: d.store, HasSwap: swap.Machine{}.HasSwap, Keep: &d.options.keep,
 		Dir: at.state, Log: d.log, UID: uint32(os.Geteuid()), Patience: enginePatience})
-	if err != nil {
-		return err
-	}
-	listener, err := server.Listen(at.socket)
 	if err != nil {
 		return err
 	}

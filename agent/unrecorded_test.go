@@ -1,0 +1,78 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// A supervisor tries to record the end for as long as there is a daemon, and a minute beyond.
+func TestSupervisorGivesUpWhereNothingCanBeRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		record(func() error { return unix.EROFS }, func() bool { return time.Since(begun) < time.Hour })
+		if took := time.Since(begun); took < time.Hour || took > time.Hour+recordWait {
+			t.Errorf("it gave up after %v", took)
+		}
+		begun = time.Now()
+		record(func() error {
+			if time.Since(begun) < 30*time.Second {
+				return unix.ENOSPC
+			}
+			return nil
+		}, func() bool { return false })
+		if took := time.Since(begun); took != 30*time.Second {
+			t.Errorf("it recorded after %v", took)
+		}
+	})
+}
+
+// A lease that ran out, or that is from the future because the clock was set back, is none.
+func TestLease(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lease")
+	if leased(path) {
+		t.Error("there is none")
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		age  time.Duration
+		want bool
+	}{{0, true}, {-time.Hour, false}, {time.Hour, false}} {
+		at := time.Now().Add(-c.age)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+		if got := leased(path); got != c.want {
+			t.Errorf("a lease of %v ago: %v", c.age, got)
+		}
+	}
+}
+
+// An agent leaves the groups of another alone that lives, even if the state directory was made anew: its programs go on.
+func TestSecondAgentOfTheSameGroups(t *testing.T) {
+	b := newBench(t)
+	o := b.order("sh", "-c", "echo begun; exec sleep 1000")
+	b.Apply([]cluster.Order{o})
+	b.next(cluster.DecisionDone)
+	b.awaitOutput(o, "begun\n")
+	second, err := Open(b.config)
+	if err == nil {
+		second.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "another bellows has the control groups") {
+		t.Fatalf("opened with %v", err)
+	}
+	if names, err := b.root.List(); err != nil || len(names) != 2 {
+		t.Errorf("groups %v %v", names, err)
+	}
+	b.reopen() // Once it is closed, it is anybody's.
+}
