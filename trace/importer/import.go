@@ -54,6 +54,7 @@ type Options struct {
 	// Seed of all that is drawn.
 	Seed   uint64
 	loaded bool // Load was given
+	total  *total
 	// Progress, if not nil, is told now and then how many bytes of the input were read, after unpacking.
 	Progress func(bytes int64)
 }
@@ -104,6 +105,9 @@ func Import(f Format, sources []Source, o Options) (*Result, error) {
 		}
 		err = f.read(in, func(j trace.Job) error {
 			j.After = -1
+			if err := o.total.add(in, &j); err != nil {
+				return err
+			}
 			w.Jobs = append(w.Jobs, j)
 			return nil
 		})
@@ -147,6 +151,9 @@ type recorded interface{ nodes() int }
 // settle checks the options and fills in what counts as something else.
 func (o *Options) settle() error {
 	o.loaded = o.Load != 0
+	if o.total == nil {
+		o.total = newTotal()
+	}
 	for _, s := range []struct {
 		name  string
 		value *float64

@@ -66,6 +66,9 @@ func (c *counted) Read(p []byte) (int, error) {
 	if c.in.options.Progress != nil {
 		c.in.options.Progress(c.in.read)
 	}
+	if most := c.in.options.total.read(c.in, n); most != nil {
+		return n, most
+	}
 	return n, err
 }
 
