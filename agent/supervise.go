@@ -401,6 +401,8 @@ func settle(f folder, s *spec, state *os.ProcessState, tooLong bool) ending {
 	defer cancel()
 	if tooLong || f.exists("killed") {
 		waitEmpty(g, time.Now().Add(s.Grace))
+	} else if pids, err := g.Procs(); err == nil {
+		e.Left = int64(len(pids))
 	}
 	_ = g.Kill(ctx) // The agent tries again.
 	reading, err := g.Read()

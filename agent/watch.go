@@ -120,6 +120,9 @@ func howEnded(id cluster.ContainerID, dir folder) cluster.Event {
 	}
 	e.Exit = &end.Exit
 	e.Outcome, e.Detail = judge(&end, dir.exists("killed"))
+	if end.Left > 0 && e.Outcome != cluster.Killed {
+		e.Detail = join(e.Detail, fmt.Sprintf("left %s running, killed with its container", processes(end.Left)))
+	}
 	return e
 }
 

@@ -85,6 +85,8 @@ type Exit struct {
 	Signal int `json:"signal,omitempty"`
 	// TimeLimit is the time limit that ended it; 0 if none did.
 	TimeLimit time.Duration `json:"time_limit_ns,omitempty"`
+	// Left counts processes that were still there when the program ended by itself, and were ended with it.
+	Left int64 `json:"left_processes,omitempty"`
 	// OOMKills counts processes of the container that the kernel killed for memory.
 	OOMKills int64 `json:"oom_kills,omitempty"`
 	// Peak is the most memory, page cache included, that the container ever held; 0 is unknown.

@@ -62,6 +62,11 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 	if e.Job.Detail != "" && e.Job.Detail != e.Why {
 		say(e.Job.Detail)
 	}
+	for i := range e.Job.Tasks {
+		if t := &e.Job.Tasks[i]; t.Exit != nil && t.Exit.Left > 0 && !strings.Contains(e.Job.Detail, t.Detail) {
+			say(fmt.Sprintf("Task %s %s.", t.Task, t.Detail))
+		}
+	}
 	if e.Job.Input {
 		say("It reads the input of the command that submitted it, so it starts once, whatever happens to it.")
 	}

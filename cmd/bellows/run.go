@@ -344,6 +344,8 @@ func (a *attached) result(job *live.Job, interrupted bool) error {
 	switch {
 	case job.Status == "cancelled" && !interrupted:
 		fmt.Fprintf(a.err, "bellows: job %d: was killed\n", a.id)
+	case job.Status == "succeeded" && len(job.Tasks) == 1 && job.Tasks[0].Exit != nil && job.Tasks[0].Exit.Left > 0:
+		fmt.Fprintf(a.err, "bellows: job %d: %s\n", a.id, job.Tasks[0].Detail)
 	case job.Detail != "" && !plainFailure(job):
 		fmt.Fprintf(a.err, "bellows: job %d: %s\n", a.id, cluster.Printable(job.Detail))
 	}
@@ -359,7 +361,7 @@ func plainFailure(job *live.Job) bool {
 		return false
 	}
 	t := &job.Tasks[0]
-	return t.Outcome == "failed" && t.Exit != nil && t.Exit.Signal == 0 && t.Exit.TimeLimit == 0 && t.Exit.Code < 126
+	return t.Outcome == "failed" && t.Exit != nil && t.Exit.Signal == 0 && t.Exit.TimeLimit == 0 && t.Exit.Left == 0 && t.Exit.Code < 126
 }
 
 // copy copies one stream of every attempt. An error means that what was read could not be written.
