@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/durable"
@@ -124,7 +126,7 @@ func Open(c Config) (*Agent, error) {
 	}
 	a := &Agent{config: c, log: c.Log, events: newQueue(), starting: make(chan struct{}, 8), containers: map[cluster.ContainerID]*container{}}
 	a.closed, a.close = context.WithCancel(context.Background())
-	if a.claim, err = net.Listen("unix", "@bellows-groups-"+groupName(c.Dir)); err != nil {
+	if a.claim, err = takeClaim(groupName(c.Dir)); err != nil {
 		a.events.close()
 		return nil, fmt.Errorf("another bellows has the control groups of state directory %s, and its programs run there: end it with `bellows down`, or by signal: %w", c.Dir, err)
 	}
@@ -146,6 +148,17 @@ func Open(c Config) (*Agent, error) {
 		return nil, err
 	}
 	return a, nil
+}
+
+// takeClaim makes the socket that keeps groups of that name for one agent. A process that the last agent was just starting when
+// it was killed holds it for moments more, so that it is tried for a second.
+func takeClaim(name string) (net.Listener, error) {
+	for end := time.Now().Add(time.Second); ; time.Sleep(5 * time.Millisecond) {
+		l, err := net.Listen("unix", "@bellows-groups-"+name)
+		if !errors.Is(err, unix.EADDRINUSE) || time.Now().After(end) {
+			return l, err
+		}
+	}
 }
 
 // groupName is the name of the control groups that belong to a state directory.
