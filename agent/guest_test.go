@@ -29,7 +29,7 @@ func TestGuest(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			guest.Run(t, guest.Config{
-				Init: guest.Systemd, Cgroups: c.cgroups, As: c.as, SwapBytes: c.disk, ZramBytes: c.zram, MemoryMiB: c.memory, Timeout: 12 * time.Minute,
+				Init: guest.Systemd, Cgroups: c.cgroups, As: c.as, SwapBytes: c.disk, ZramBytes: c.zram, MemoryMiB: c.memory, Timeout: 25 * time.Minute,
 				Env: []string{"BELLOWS_TEST_GUEST=1"}, Files: programs,
 				Skips: func(as guest.As, test string) bool {
 					switch test {

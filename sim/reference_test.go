@@ -337,7 +337,8 @@ func TestReference(t *testing.T) {
 			}
 		}
 	})
-	if clusters < 400 || underSized < clusters/4 || kept < clusters/4 {
+	// With -short rapid draws a fifth.
+	if !testing.Short() && (clusters < 400 || underSized < clusters/4 || kept < clusters/4) {
 		t.Errorf("%d clusters with %d under-sized tasks and %d reservations are too few to show anything", clusters, underSized, kept)
 	}
 }
