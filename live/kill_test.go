@@ -297,9 +297,9 @@ func stage(t *testing.T) (state string) {
 	return state
 }
 
-// failedByLoss tells whether a job failed, and a run of it was lost: that may count as its last attempt.
+// failedByLoss tells whether a job failed, and a run of it was lost: that counts as an attempt.
 func failedByLoss(j *live.Job) bool {
-	return j.Status == "failed" && slices.ContainsFunc(j.Tasks, func(t live.Task) bool { return t.Outcome == cluster.Lost.String() })
+	return j.Status == "failed" && slices.ContainsFunc(slices.Concat(j.Tasks, j.Earlier), func(t live.Task) bool { return t.Outcome == cluster.Lost.String() })
 }
 
 // performance performs the play with a death at a change (none: 0), and returns the changes.
