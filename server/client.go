@@ -24,8 +24,9 @@ import (
 
 // Client talks to the daemon behind a socket. Its errors are an Error where the daemon answered, or cannot be reached.
 type Client struct {
-	socket string
-	http   *http.Client
+	socket   string
+	http     *http.Client
+	patience time.Duration // for the answer to a submission
 }
 
 // NewClient returns a client for the daemon behind the socket at that path. It does not connect yet.
@@ -41,7 +42,7 @@ func NewClient(socket string) *Client {
 		}
 		return c, nil
 	}
-	return &Client{socket, &http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true}}}
+	return &Client{socket, &http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true}}, submitTime}
 }
 
 // trusted returns an error unless root or the own user listens at the other end: a submission carries the whole environment,
@@ -77,9 +78,17 @@ func (c *Client) Prune(ctx context.Context, olderThan time.Duration, keep int, d
 	return call[live.Pruned](ctx, c, "POST", "/v1/prune", q, nil)
 }
 
-// Submit submits a job.
+// submitTime is how long a client waits for the answer to a submission: longer than a large one waits for its turn.
+const submitTime = time.Minute
+
+// Submit submits a job. A daemon that hangs is an error after a while, even if ctx never ends.
 func (c *Client) Submit(ctx context.Context, s Submission) (cluster.JobID, error) {
-	done, err := call[Submitted](ctx, c, "POST", "/v1/jobs", nil, s)
+	bounded, cancel := context.WithTimeout(ctx, c.patience)
+	defer cancel()
+	done, err := call[Submitted](bounded, c, "POST", "/v1/jobs", nil, s)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = Errorf(Unavailable, "the daemon on %s has not answered for %v; it may have taken the job all the same: `bellows ps` tells", c.socket, c.patience)
+	}
 	return cluster.JobID(done.ID), err
 }
 

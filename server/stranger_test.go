@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -64,5 +65,24 @@ func TestStrangerOnTheSocket(t *testing.T) {
 	}
 	if n := <-heard; n != 0 {
 		t.Errorf("the stranger heard %d bytes", n)
+	}
+}
+
+// A daemon that takes a submission and does not answer does not hold its client for ever.
+func TestSubmitToDaemonThatHangs(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	l, err := Listen(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() // nobody ever accepts
+	c := NewClient(socket)
+	if c.patience != submitTime {
+		t.Errorf("it waits for %v", c.patience)
+	}
+	c.patience = 50 * time.Millisecond
+	_, err = c.Submit(context.Background(), Submission{Dir: "/"})
+	if want := "has not answered for 50ms; it may have taken the job all the same: `bellows ps` tells"; CodeOf(err) != Unavailable || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v: %v", CodeOf(err), err)
 	}
 }

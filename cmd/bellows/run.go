@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/inherited"
 	"github.com/bellows-rm/bellows/live"
@@ -33,7 +34,8 @@ work as well, and {memory:bytes}, {memory:M} and so on choose the unit.
 Its working directory, environment, umask, limits and nice are those of bellows.
 
 Without -d the output of the command is shown, and its exit code is that of
-bellows; 128 + n if signal n ended it. Ctrl-C kills the job.
+bellows; 128 + n if signal n ended it. Ctrl-C, or closing the
+terminal, kills the job.
 
 The command reads what bellows reads on its standard input: a file, a pipe or a
 terminal. What was read is gone, so the job starts once, even if the machine is
@@ -159,6 +161,12 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	submission := server.SubmissionOf(job, os.Environ(), dir, &own)
 	submission.Input = in != nil
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		// A terminal that is closed is as an interrupt: nobody sees any more what the job prints.
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, syscall.SIGHUP)
+		defer stop()
+	}
 	// An interrupt must not leave a job behind of which nobody knows the id.
 	id, err := client.Submit(context.WithoutCancel(ctx), submission)
 	if err != nil {
@@ -312,6 +320,13 @@ func (a *attached) follow(ctx context.Context) error {
 			killer <- true
 		}
 		_ = a.kill(all)
+		select {
+		case <-ended:
+		case <-time.After(time.Second):
+			if ctx.Err() != nil {
+				fmt.Fprintf(a.err, "bellows: job %d was told to end; if it has not within %v, it is killed\n", a.id, agent.DefaultGrace)
+			}
+		}
 	}()
 	go a.sayWhyItWaits(all)
 	if a.in != nil {
