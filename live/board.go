@@ -62,7 +62,7 @@ func (d *Driver) Status(context.Context) (Status, error) {
 		}
 		s.Trouble = said
 	}
-	readings := d.backend.Readings()
+	readings := d.readings()
 	if len(s.Nodes) > 0 {
 		// One machine has one node.
 		n := &s.Nodes[0]

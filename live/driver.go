@@ -58,6 +58,7 @@ type Driver struct {
 	done   chan struct{} // closed by the loop
 	synced chan struct{} // closed by the loop once the inventory is complete
 
+	gauge    gauge
 	pruning  sync.Mutex // one Prune at a time
 	stopping func()     // ends what goes on beside the loop
 	beside   sync.WaitGroup
@@ -102,7 +103,7 @@ func Start(c Config) (*Driver, error) {
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, begun: time.Now(),
 		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}),
-		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog()}
+		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), gauge: newGauge()}
 	d.engine = engine.New(c.Policy, func(s *cluster.Snapshot) {
 		s.ContainersPerCore = cmp.Or(c.ContainersPerCore, cluster.ContainersPerCore)
 	})

@@ -22,7 +22,7 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 		return Explanation{}, err
 	}
 	e := Explanation{Job: view}
-	readings := d.backend.Readings()
+	readings := d.readings()
 	if err := d.do(ctx, func() {
 		if j, ok := d.jobs[id]; ok {
 			d.explain(&e, j, readings)

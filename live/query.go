@@ -222,9 +222,9 @@ func (d *Driver) measure(tasks []Task) {
 	if !slices.ContainsFunc(tasks, func(t Task) bool { return t.State != "ended" }) {
 		return
 	}
-	readings := d.backend.Readings()
+	readings := d.readings()
 	for i := range tasks {
-		if r, ok := readings[cluster.ContainerID{Task: tasks[i].Task, Run: tasks[i].Run}]; ok {
+		if r, ok := readings[cluster.ContainerID{Task: tasks[i].Task, Run: tasks[i].Run}]; ok && tasks[i].State != "ended" {
 			tasks[i].Usage = &r
 		}
 	}

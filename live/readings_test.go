@@ -1,0 +1,79 @@
+package live
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// slow is a Backend of many containers, which takes as long to read them as a machine does.
+type slow struct {
+	*fake
+	taken int // only to be read when nobody asks
+}
+
+func (s *slow) Readings() map[cluster.ContainerID]cluster.Reading {
+	s.taken++
+	time.Sleep(15 * time.Millisecond) // 30 containers at half a millisecond each
+	return map[cluster.ContainerID]cluster.Reading{}
+}
+
+// However many ask at once, containers are read ten times a second at most, and nobody is shown what is older than that.
+func TestReadingsAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{fake: newFake()}
+		r := &rig{t: t, dir: t.TempDir(), fake: s.fake}
+		r.open()
+		r.startOn(fifo(t), s)
+		defer r.end()
+		for range 50 {
+			go func() {
+				for range 20 {
+					if _, err := r.Status(context.Background()); err != nil {
+						t.Error(err)
+					}
+					time.Sleep(time.Millisecond)
+				}
+			}()
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if s.taken < 1 || s.taken > 2 {
+			t.Errorf("containers were read %d times within %v", s.taken, readingsLast)
+		}
+		before := s.taken
+		for range 5 {
+			time.Sleep(readingsLast)
+			if _, err := r.Status(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if s.taken != before+5 {
+			t.Errorf("containers were read %d times in 5 times %v", s.taken-before, readingsLast)
+		}
+	})
+}
+
+// Status costs what the containers cost ten times a second at most.
+func BenchmarkStatus(b *testing.B) {
+	s := &slow{fake: newFake()}
+	r := &rig{t: b, dir: b.TempDir(), fake: s.fake}
+	r.open()
+	r.startOn(fifo(b), s)
+	defer r.end()
+	b.Run("shared", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := r.Status(context.Background()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("read anew", func(b *testing.B) {
+		for b.Loop() {
+			s.Readings()
+		}
+	})
+}
