@@ -240,11 +240,8 @@ func (h *theatre) checkJob(j *live.Job, dead string) {
 	a := play[j.Name]
 	victim := false
 	for task := range a.tasks {
-		path, mine := "containers/"+cluster.TaskID{Job: j.ID, Index: int32(task)}.String(), false
-		if strings.HasPrefix(dead, "supervisor") {
-			_, after, _ := strings.Cut(dead, strings.ReplaceAll(path, ".", "-")+"-")
-			mine = after != ""
-		}
+		container, output := fmt.Sprintf(" containers/%d-0-%d-", j.ID, task), fmt.Sprintf(" logs/%d/", j.ID)
+		mine := strings.HasPrefix(dead, "supervisor") && (strings.Contains(dead, container) || strings.Contains(dead+"/", output))
 		victim = victim || mine
 		text, err := os.ReadFile(filepath.Join(h.ran, fmt.Sprintf("%d-%d", j.ID, task)))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
