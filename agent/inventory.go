@@ -62,8 +62,7 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 		if err := c.dir.get("exit.json", new(ending)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return a.lost(c, err)
 		}
-		_, begun := c.dir.supervisor()
-		begun = begun || c.dir.exists("exit.json") || c.spec.Identity.Boot != a.supervisors.Identity().Boot // A loss of power may have taken the pid.
+		begun := c.dir.launched() || c.dir.exists("exit.json") || c.spec.Identity.Boot != a.supervisors.Identity().Boot // A loss of power may have taken the note.
 		a.removeGroup(id)
 		if !begun {
 			return cluster.Event{Kind: cluster.DecisionFailed, Task: id.Task, Run: id.Run, Detail: "bellows ended before it was started"}

@@ -176,7 +176,20 @@ func (f folder) supervisor() (pid int, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	line, whole := strings.CutSuffix(string(text), "\n")
+	line, _, whole := strings.Cut(string(text), "\n")
 	pid, err = strconv.Atoi(line)
 	return pid, err == nil && whole && pid > 1
+}
+
+// launches notes in the lock, which has the supervisor's pid in its first line, that the program may run from now on: by an empty
+// second line, which hinders nobody who reads the first.
+func launches(lock *os.File) error {
+	_, err := lock.WriteAt(fmt.Appendf(nil, "%d\n\n", os.Getpid()), 0)
+	return err
+}
+
+// launched tells whether the program may have started.
+func (f folder) launched() bool {
+	text, err := os.ReadFile(f.path("lock"))
+	return err == nil && bytes.HasSuffix(text, []byte("\n\n"))
 }

@@ -137,7 +137,7 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, *exec.Cmd, error) 
 		if errors.Is(err, io.EOF) {
 			err = errors.New("it ended without a word")
 		}
-		if _, begun := c.dir.supervisor(); begun {
+		if c.dir.launched() {
 			// Nobody knows how far it came: the program may have started, and this counts as if it had.
 			a.log.Warn("a supervisor died while it started a program", "container", c.id, "error", err, "log", strings.TrimSpace(string(text)))
 			return status{Started: now()}, supervisor, nil

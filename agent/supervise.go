@@ -118,7 +118,7 @@ func supervise(f folder) int {
 		defer in.close()
 	}
 	var printed outputs
-	command, why := launch(f, &s, in.end(), lay, &printed)
+	command, why := launch(f, &s, lock, in.end(), lay, &printed)
 	lay.Close()
 	if why != nil {
 		e := ending{Detail: why.Detail, Fault: why.Fault, Short: why.Short, Exit: cluster.Exit{Code: why.Code, Ended: now()}}
@@ -144,7 +144,7 @@ func supervise(f folder) int {
 // fail ends the supervisor before it has started anything, and says why.
 func fail(tell, lock *os.File, err error) int {
 	fmt.Fprintln(os.Stderr, err)
-	_ = lock.Truncate(0) // The pid there says that something may run.
+	_ = lock.Truncate(0) // What it says may be more than is so.
 	say(tell, status{Failed: err.Error(), Short: isShortage(err)})
 	return 1
 }
@@ -187,7 +187,7 @@ func record(put func() error, attended func() bool) {
 func now() timeline.Time { return timeline.Time(time.Now().UnixNano()) }
 
 // launch starts the program and returns once it runs, or why it does not.
-func launch(f folder, s *spec, stdin, anchor *os.File, printed *outputs) (*exec.Cmd, *report) {
+func launch(f folder, s *spec, lock, stdin, anchor *os.File, printed *outputs) (*exec.Cmd, *report) {
 	stdout, err := printed.add(s.Launch.Stdout, s.Launch.As, s.OutputLimit)
 	if err != nil {
 		return nil, faulty("open the output file: %w", err)
@@ -217,6 +217,10 @@ func launch(f folder, s *spec, stdin, anchor *os.File, printed *outputs) (*exec.
 	}
 	command.ExtraFiles = []*os.File{speak, anchor}
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := launches(lock); err != nil {
+		speak.Close()
+		return nil, faulty("note that the program starts: %w", err)
+	}
 	err = command.Start()
 	speak.Close()
 	if err != nil {
