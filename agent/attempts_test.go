@@ -2,6 +2,7 @@ package agent
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,13 +14,17 @@ import (
 // apart by what it notes right before.
 func TestSupervisorDiesWhileItStarts(t *testing.T) {
 	b := newBench(t)
+	shell, err := exec.LookPath("sh") // in guests it is not /bin/sh
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ script, want string }{
 		{"printf '%s\\n\\n' $$ >&3", "its supervisor ended without a record"}, // The lock is its third file.
 		{"echo $$ >&3", "it ended without a word"},
 		{"echo broken >&2", "it ended without a word: broken"},
 	} {
 		program := filepath.Join(t.TempDir(), "supervisor")
-		if err := os.WriteFile(program, []byte("#!/bin/sh\n"+c.script+"\nkill -9 $$\n"), 0o700); err != nil {
+		if err := os.WriteFile(program, []byte("#!"+shell+"\n"+c.script+"\nkill -9 $$\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		b.config.Executable = program
