@@ -34,7 +34,9 @@ type keeper struct {
 	answers map[cluster.ContainerID]chan<- error // nil: it may start
 	holding holding
 
-	standing bool         // some container stood still when it was looked around
+	standing bool // some container stood still when it was looked around
+	suspects map[cluster.ContainerID]bool
+	mended   atomic.Int64 // containers of which the books were wrong, since the agent began
 	swapFull atomic.Int64 // when swap was full the last time, ns
 
 	deciding sync.Mutex // held while the manager works or is asked
@@ -217,11 +219,16 @@ func (k *keeper) run() {
 		k.agent.log.Debug("memory is managed with the priority of ordinary threads", "error", err)
 	}
 	var leased time.Time
+	audited := time.Now()
 	k.adopt()
 	for k.agent.closed.Err() == nil {
 		if time.Since(leased) >= leaseRenewal {
 			k.renewLease()
 			leased = time.Now()
+		}
+		if time.Since(audited) >= auditInterval {
+			k.audit()
+			audited = time.Now()
 		}
 		notices := k.watcher.Wait(time.Until(k.next(leased.Add(leaseRenewal))))
 		var in memory.Input

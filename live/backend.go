@@ -6,6 +6,12 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
+// Audited is a Backend that compares its books with what there is.
+type Audited interface {
+	// Mended counts the containers of which the books were wrong since the backend began.
+	Mended() int64
+}
+
 // Backend carries decisions out and reports what happened. The agent of one machine is one.
 //
 // When it begins, it sends its inventory: NodeJoined for each node, TaskAdopted for each container that runs, TaskEnded

@@ -5,6 +5,7 @@ package memory
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -338,6 +339,9 @@ func (m *Manager) answer(kind ActionKind, id cluster.ContainerID, why Reason) {
 	m.lastID++
 	m.actions = append(m.actions, Action{ID: m.lastID, Kind: kind, Container: id, Reason: why})
 }
+
+// Containers returns the containers that count, in no order: the manager's books.
+func (m *Manager) Containers() iter.Seq[cluster.ContainerID] { return maps.Keys(m.containers) }
 
 // Allocated is A of Algorithm 1, bytes: what containers may hold together, and what they may still hold until the kernel has
 // finished.

@@ -1,0 +1,77 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/memory"
+)
+
+// auditInterval is how often the books of the memory manager are compared with the containers that there are. News of a container
+// may be on its way, so that only what was wrong the last time, too, is mended.
+const auditInterval = time.Minute
+
+// audit compares the memory manager's books with the agent's containers, and mends what was wrong twice: memory of a container that is
+// gone would never be given out again, and that of one that is not in the books would be given out twice.
+func (k *keeper) audit() {
+	var in memory.Input
+	wrong := map[cluster.ContainerID]bool{}
+	there := k.agent.started()
+	for id := range k.manager.Containers() {
+		if _, known := there[id]; known {
+			continue
+		}
+		if wrong[id] = true; k.suspects[id] && !k.agent.has(id) {
+			in.Ended = append(in.Ended, id)
+			k.drop(id)
+			k.mend(id, "is gone, and its memory was not given back")
+		}
+	}
+	books := map[cluster.ContainerID]bool{}
+	for id := range k.manager.Containers() {
+		books[id] = true
+	}
+	for id, c := range there {
+		if books[id] {
+			continue
+		}
+		if wrong[id] = true; k.suspects[id] {
+			s := &memory.Started{Envelope: envelope(c.spec), Limit: limitOf(c.group)}
+			k.takeNews(news{started: s, of: c}, &in)
+			k.mend(id, "runs, and its memory was not counted")
+		}
+	}
+	k.suspects = wrong
+	if len(in.Ended)+len(in.Started) > 0 {
+		k.decide(in)
+	}
+}
+
+func (k *keeper) mend(id cluster.ContainerID, what string) {
+	k.mended.Add(1)
+	k.agent.log.Error("the memory manager's books were wrong, and were mended", "container", id, "what", what)
+}
+
+// Mended implements live.Audited.
+func (a *Agent) Mended() int64 { return a.keeper.mended.Load() }
+
+// has reports whether the agent knows a container, started or not.
+func (a *Agent) has(id cluster.ContainerID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, ok := a.containers[id]
+	return ok
+}
+
+// started returns the containers that have a control group and a record.
+func (a *Agent) started() map[cluster.ContainerID]*container {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := map[cluster.ContainerID]*container{}
+	for id, c := range a.containers {
+		if c.group != nil && c.spec != nil {
+			all[id] = c
+		}
+	}
+	return all
+}
