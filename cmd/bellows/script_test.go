@@ -106,7 +106,7 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: until PATTERN COMMAND...")
 	}
 	pattern := regexp.MustCompile("(?m)" + args[0])
-	const patience = 20 * time.Second
+	const patience = time.Minute
 	for deadline := time.Now().Add(patience); ; {
 		cmd := exec.Command(args[1], args[2:]...)
 		cmd.Dir, cmd.Env = ts.MkAbs("."), append(os.Environ(), "BELLOWS_STATE="+ts.Getenv("BELLOWS_STATE"))
