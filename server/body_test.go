@@ -132,11 +132,11 @@ func FuzzRequests(f *testing.F) {
 	f.Add("GET", "/v1/jobs/9223372036854775808?ended=1", "")
 	f.Add("GET", "/v1/tasks/1.-2.3/output?from=-1&follow=x", "")
 	f.Add("DELETE", "/v1/jobs/1", "\x00")
+	handler := New(newFake(), fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler
 	f.Fuzz(func(t *testing.T, method, address, body string) {
 		if strings.Contains(address, "ended") || strings.Contains(address, "follow") {
 			return // waits for what does not come
 		}
-		handler := New(newFake(), fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler
 		r := asCaller("GET", address, strings.NewReader(body))
 		r.Method = method
 		answer := httptest.NewRecorder()
