@@ -256,7 +256,8 @@ func TestFlexInvariants(t *testing.T) {
 	})
 	t.Logf("suspended for %v, %d kills by managers, %d bytes swapped, %v waited for memory, %d out of memory, %d lost; %d never end",
 		sum.Suspended, sum.ManagerKills, sum.SwappedBytes, sum.WaitedForMemory, sum.OutOfMemory, sum.Lost, gaveUp)
-	if sum.Suspended == 0 || sum.SwappedBytes == 0 { // the rest is rare, and has tests of its own
+	// The rest is rare, and has tests of its own; so is this in the few clusters that rapid draws with -short.
+	if !testing.Short() && (sum.Suspended == 0 || sum.SwappedBytes == 0) {
 		t.Error("nothing was out of memory")
 	}
 }
