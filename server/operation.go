@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/bellows-rm/bellows/cluster"
 )
 
 // api is a set of operations and the document that describes them. Both come from the same types.
@@ -194,7 +196,10 @@ func switchOver(w http.ResponseWriter, take func(net.Conn)) {
 	take(c)
 }
 
-func writeError(w http.ResponseWriter, e *Error) { writeBody(w, statusOf[e.Code], e) }
+// writeError answers with an Error, which is one line although it may quote what was sent.
+func writeError(w http.ResponseWriter, e *Error) {
+	writeBody(w, statusOf[e.Code], &Error{e.Code, cluster.Printable(e.Message)})
+}
 
 // describe adds an operation to the document.
 func (a *api) describe(method, path string, status int, in, out reflect.Type, o *openapi3.Operation) {
