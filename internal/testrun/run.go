@@ -37,7 +37,7 @@ type run struct {
 	results []result
 	open    []testName // began and did not end
 	slow    []slowTest
-	output  map[testName]string
+	output  map[testName]*strings.Builder // so far; a test may print megabytes
 	parents map[testName]bool
 }
 
@@ -63,7 +63,7 @@ type event struct {
 
 // read takes events until they end.
 func (r *run) read(events *bufio.Reader, out io.Writer) error {
-	r.output, r.parents = map[testName]string{}, map[testName]bool{}
+	r.output, r.parents = map[testName]*strings.Builder{}, map[testName]bool{}
 	for {
 		line, err := events.ReadBytes('\n')
 		var e event
@@ -89,14 +89,14 @@ func (r *run) event(e event, out io.Writer) {
 	case "build-output":
 		fmt.Fprint(out, e.Output)
 		pkg, _, _ := strings.Cut(e.ImportPath, " ") // "m/a [m/a.test]"
-		r.output[testName{pkg: pkg}] += e.Output
+		r.keep(testName{pkg: pkg}, e.Output)
 	case "run":
 		r.open = append(r.open, name)
 		for parent := path.Dir(e.Test); parent != "."; parent = path.Dir(parent) {
 			r.parents[testName{e.Package, parent}] = true
 		}
 	case "output":
-		r.output[name] += e.Output
+		r.keep(name, e.Output)
 		if e.Test == "" {
 			packageLine(e.Output, out)
 		}
@@ -108,11 +108,27 @@ func (r *run) event(e event, out io.Writer) {
 	}
 }
 
+func (r *run) keep(name testName, text string) {
+	if r.output[name] == nil {
+		r.output[name] = &strings.Builder{}
+	}
+	r.output[name].WriteString(text)
+}
+
+// take returns what a test printed, and forgets it.
+func (r *run) take(name testName) string {
+	output := r.output[name]
+	delete(r.output, name)
+	if output == nil {
+		return ""
+	}
+	return output.String()
+}
+
 // ended takes the end of a test, or of a package.
 func (r *run) ended(name testName, how outcome, out io.Writer) {
 	r.open = slices.DeleteFunc(r.open, func(n testName) bool { return n == name })
-	output := r.output[name]
-	delete(r.output, name)
+	output := r.take(name)
 	if name.test != "" && how == failed {
 		fmt.Fprint(out, output)
 	}
@@ -133,7 +149,7 @@ func (r *run) ended(name testName, how outcome, out io.Writer) {
 func (r *run) close() {
 	for _, name := range r.open {
 		if !r.parents[name] {
-			r.results = append(r.results, result{name.pkg, name.test, failed, r.output[name] + "it did not end\n"})
+			r.results = append(r.results, result{name.pkg, name.test, failed, r.take(name) + "it did not end\n"})
 		}
 	}
 	r.open = nil
