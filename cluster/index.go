@@ -57,6 +57,14 @@ func (x *roomIndex) grow() {
 	}
 }
 
+// top is the most of each that any node offers.
+func (x *roomIndex) top() room {
+	if x.leaves == 0 {
+		return closed
+	}
+	return x.tree[1]
+}
+
 // first returns the lowest node >= from with at least need; ok is false if there is none.
 func (x *roomIndex) first(need resource.Vector, from NodeID) (n NodeID, ok bool) {
 	if from < 0 {

@@ -173,12 +173,27 @@ func (p *Plan) Wait(j *JobState, stage int, n NodeID, why Reason) {
 	if full, ok := p.fullNode(j, stage, why.Code); ok {
 		n, why = full.ID, Because(NodeFull, int64(len(full.Tasks)))
 	}
+	if why.Code == NoRoom {
+		why.C = int64(p.lacking(resource.Of(resource.Amount(why.B), resource.Amount(why.A))))
+	}
 	if j.Waiting.Code == why.Code {
 		j.Waiting = why
 		return
 	}
 	j.Waiting = why
 	p.add(Decision{Kind: Wait, Task: TaskID{j.ID, int32(stage), 0}, Node: n, Reason: why})
+}
+
+// lacking tells what of need no node has free, each resource taken by itself.
+func (p *Plan) lacking(need resource.Vector) (lacks lacking) {
+	most := p.mostFree()
+	if need[resource.Memory] > most[resource.Memory] {
+		lacks |= lacksMemory
+	}
+	if need[resource.CPU] > most[resource.CPU] {
+		lacks |= lacksCPU
+	}
+	return lacks
 }
 
 // fullNode returns a node on which a task finds no room only because there are as many as there may be.

@@ -17,7 +17,7 @@ const (
 	FitsElastic                     // A: memory granted, bytes; B: end of the task; C: estimated end of its job
 	FitsElasticNoLimit              // A: memory granted, bytes; B: end of the task; the job's end is not in sight
 	FitsInGap                       // A: memory granted, bytes; B: end of the task; C: when the reserved job gets the node
-	NoRoom                          // A: memory needed, bytes; B: CPU needed, millicores: no node has both free
+	NoRoom                          // A: memory needed, bytes; B: CPU needed, millicores: no node has both free; C: lacking, filled in by Plan.Wait
 	WouldEndAfterJob                // A: least memory considered, bytes; B: end of the task; C: estimated end of its job
 	DiskBudget                      // A: disk bandwidth needed, bytes/s; B: bandwidth left for under-sized tasks on the node
 	BehindJob                       // A: the job that comes first
@@ -48,6 +48,7 @@ const (
 	NotAvailable                    // A: memory that must be available, bytes; B: the most that is on a node with room by grants, bytes; C: by how much FLEX containers there have grown, bytes
 	FitsNearData                    // A: memory granted, bytes; B: memory that was available on the node, bytes, no less than on any other, and it holds the data
 	NodeFull                        // A: containers on the node, as many as it may hold
+	TooCoarse                       // A: least memory of the stage, bytes; B: the same in whole steps of the policy; C: memory free on the node, bytes
 	numReasons
 )
 
@@ -58,6 +59,15 @@ type Reason struct {
 	B    int64      `json:"b,omitempty"`
 	C    int64      `json:"c,omitempty"`
 }
+
+// lacking is what no node has as much of free as is needed. Without either, there are nodes with enough memory and nodes with
+// enough cores, but none with both.
+type lacking int64
+
+const (
+	lacksMemory lacking = 1 << iota
+	lacksCPU
+)
 
 // Because returns a Reason with its operands, at most three, each an integer in the unit its code asks for. It panics if there
 // are more.
@@ -99,7 +109,16 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 	case FitsInGap:
 		return fmt.Sprintf("%s fit beside a reservation: ends %s, the reserved job gets the node %s", memory(r.A), when(r.B), when(r.C))
 	case NoRoom:
-		return fmt.Sprintf("no node has %s and %s cores free", memory(r.A), resource.FormatCPU(resource.Amount(r.B)))
+		cores := resource.FormatCPU(resource.Amount(r.B)) + " cores"
+		switch lacking(r.C) {
+		case lacksMemory:
+			return fmt.Sprintf("no node has %s free", memory(r.A))
+		case lacksCPU:
+			return fmt.Sprintf("no node has %s free", cores)
+		}
+		return fmt.Sprintf("no node has %s and %s free", memory(r.A), cores)
+	case TooCoarse:
+		return fmt.Sprintf("would fit under-sized, but memory is given in steps that round its least, %s, up to %s, and %s are free", memory(r.A), memory(r.B), memory(r.C))
 	case NodeFull:
 		return fmt.Sprintf("the node holds %d containers, as many as it may", r.A)
 	case FitsContainer:

@@ -99,6 +99,12 @@ func (s *Snapshot) first(x *roomIndex, need resource.Vector, from NodeID) (*Node
 	return s.Nodes[n], true
 }
 
+// mostFree is the most that any node that takes new work has free of each resource, reserved or not; different nodes may have it.
+func (s *Snapshot) mostFree() resource.Vector {
+	s.file()
+	return s.open.top().free.Max(s.kept.top().free)
+}
+
 // LaunchTime returns when a task that is booked at the given time, of a job submitted at the given time, should begin to
 // run.
 func (s *Snapshot) LaunchTime(submitted, booked timeline.Time) timeline.Time {

@@ -13,7 +13,7 @@ import (
 // for cores is told that suspended containers keep theirs.
 func TestExplainStandstill(t *testing.T) {
 	const left = "All tasks of the job that are left are "
-	const next = "The next task of the job has not started: no node has 100MiB and 1 cores free."
+	const next = "The next task of the job has not started: no node has 1 cores free."
 	for name, c := range map[string]struct {
 		states    [2]string // of the containers, as Readings tells
 		why, wait string

@@ -99,7 +99,7 @@ func (y *yarnME) size(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, 
 	}
 	memory, d, ok := y.bestFor(stage, p.Largest()[resource.Memory]).within(n.Free[resource.Memory])
 	if !ok {
-		return 0, why, false
+		return 0, cluster.Because(cluster.TooCoarse, int64(stage.MinMemory), int64(wholeSteps(stage.MinMemory, y.granularity)), int64(n.Free[resource.Memory])), false
 	}
 	if left, limited := y.diskLeft(n); limited && stage.Elasticity.DiskRate > left {
 		return 0, cluster.Because(cluster.DiskBudget, int64(stage.Elasticity.DiskRate), int64(left)), false
@@ -112,6 +112,11 @@ func (y *yarnME) size(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, 
 		return memory, cluster.Because(cluster.FitsElastic, int64(memory), int64(end), int64(j.End)), true
 	}
 	return 0, cluster.Because(cluster.WouldEndAfterJob, int64(memory), int64(end), int64(j.End)), false
+}
+
+// wholeSteps is memory rounded up to a multiple of granularity.
+func wholeSteps(memory, granularity resource.Amount) resource.Amount {
+	return (memory + granularity - 1) / granularity * granularity
 }
 
 // diskLeft returns what of the node's disk budget for under-sized tasks is not yet promised.

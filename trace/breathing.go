@@ -32,11 +32,8 @@ func (j *Job) checkBreathing(stage int) (field string, err error) {
 		}
 		return "runtime", err
 	}
-	switch {
-	case c.Runtime != "" && fixed:
+	if c.Runtime != "" && fixed {
 		return "runtime", fmt.Errorf("runtime %s: %s", c.Runtime, needs)
-	case c.Runtime != "" && s.MaxMemory == 0:
-		return "runtime", fmt.Errorf("runtime %s: needs max_memory, of which the heap becomes %v", c.Runtime, HeapShare)
 	}
 	return "", nil
 }

@@ -307,7 +307,6 @@ func TestReadJobsRefuses(t *testing.T) {
 		{"empty runtime", flex("runtime: , command: [java]"), `x:5: job "j" stage "s" runtime empty: must be jvm`},
 		{"runtime of a regular job", stage("runtime: jvm, command: [java]"), `x:4: job "j" stage "s" runtime jvm: needs class flex: a regular container keeps its memory and is never suspended`},
 		{"runtime without a command", flex("runtime: jvm, max_memory: 1GiB"), `x:5: job "j" stage "s" runtime jvm: must stand beside command only`},
-		{"runtime without a most", flex("runtime: jvm, command: [java]"), `x:5: job "j" stage "s" runtime jvm: needs max_memory, of which the heap becomes 0.8`},
 		{"runtime behind a shell", flex("runtime: jvm, max_memory: 1GiB, command: java Main"), `x:5: job "j" stage "s" runtime jvm: puts -Xmx behind java, but the command begins with "sh"; begin it with java, or leave the runtime out and write -Xmx yourself (a command that is one text is for the shell: write a list)`},
 		{"runtime of a compiler", flex("runtime: jvm, max_memory: 1GiB, command: [javac, A.java]"), `x:5: job "j" stage "s" runtime jvm: puts -Xmx behind java, but the command begins with "javac"; begin it with java, or leave the runtime out and write -Xmx yourself`},
 		{"cpus 0", stage("cpus: 0"), `x:4: job "j" stage "s" cpus 0: must be from 1m to 1000000`},

@@ -33,9 +33,12 @@ func (c *Command) CheckRuntime() error {
 }
 
 // WithHeap returns c as a container runs it: java is told how large its heap may become, unless c says so itself. most is what a
-// container of class FLEX may come to hold, bytes; a REGULAR one holds what it is granted.
+// container of class FLEX may come to hold, bytes, 0 if nobody knows: java then takes its own default. A REGULAR one holds what it is granted.
 func (c Command) WithHeap(class cluster.Class, most resource.Amount) Command {
 	if c.Runtime != JVM || slices.ContainsFunc(c.Args, saysHeap) {
+		return c
+	}
+	if class == cluster.Flex && most == 0 {
 		return c
 	}
 	heap := fmt.Sprintf("-Xmx%dk", resource.Amount(HeapShare*float64(most))/resource.KiB)

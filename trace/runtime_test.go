@@ -36,6 +36,17 @@ func TestWithHeap(t *testing.T) {
 	}
 }
 
+// TestWithHeapOfUnknownSize: a wrong heap would be worse than that which java chooses.
+func TestWithHeapOfUnknownSize(t *testing.T) {
+	c := Command{Args: []string{"java", "Main"}, Runtime: JVM}
+	if got := strings.Join(c.WithHeap(cluster.Flex, 0).Args, " "); got != "java Main" {
+		t.Errorf("got %s", got)
+	}
+	if got := strings.Join(c.WithHeap(cluster.Regular, 0).Args, " "); got != "java -Xmx{memory*0.8} Main" {
+		t.Errorf("a regular container has what it is granted, but got %s", got)
+	}
+}
+
 func TestCheckRuntime(t *testing.T) {
 	for program, good := range map[string]bool{"java": true, "/usr/lib/jvm/jdk/bin/java": true, "./java": true,
 		"sh": false, "javac": false, "java.sh": false, "/java/bin/run": false, "env": false} {

@@ -31,7 +31,8 @@ func psCommand() *cobra.Command {
 Of a job: STATUS is suspended or waiting if all of its tasks that have started
 are; TASKS how many have succeeded, of how many; MEMORY how much its tasks may
 have in memory now, and HELD what they hold, in memory and in swap; TIME since
-it began, or how long it ran; WHY why it stands still, or its next task waits.
+it began, or how long it ran; WHY why it stands still and which task may hold
+most of the memory of its node meanwhile, or why its next task waits.
 
 Of a task: MEMORY is how much it may have in memory now, which is what it was
 granted unless it is of class flex; IDEAL its ideal memory; USED and SWAP what
@@ -146,7 +147,7 @@ func printJobs(w io.Writer, pages iter.Seq2[[]live.Job, error], tasks []live.Tas
 			j := &page[i]
 			s := of[j.ID]
 			t.add(strconv.FormatInt(int64(j.ID), 10), cut(j.Name, 14), cut(j.Owner, 8), s.status(j), fmt.Sprintf("%d/%d", j.SucceededCount, j.TaskCount),
-				memoryOrDash(s.limit), memoryOrDash(s.held), jobTime(j, now), oneLine(join(s.why(), j.Waiting)))
+				memoryOrDash(s.limit), memoryOrDash(s.held), jobTime(j, now), oneLine(join(s.why(), s.suspended.holder(tasks), j.Waiting)))
 		}
 		if err := t.write(w); err != nil {
 			return err
@@ -162,9 +163,10 @@ type started struct {
 	suspended, waiting standing
 }
 
-// standing counts tasks that stand still; reason is that of the first.
+// standing counts tasks that stand still; first is one of them, and reason why.
 type standing struct {
 	tasks  int
+	first  *live.Task
 	reason string
 }
 
@@ -194,9 +196,29 @@ func (s started) with(t *live.Task) started {
 
 func (s standing) with(t *live.Task) standing {
 	if s.tasks++; s.tasks == 1 {
-		s.reason = t.Usage.Why
+		s.first, s.reason = t, t.Usage.Why
 	}
 	return s
+}
+
+// holder names the task that may hold most of the memory of the node on which the first stands still.
+func (s standing) holder(tasks []live.Task) string {
+	if s.tasks == 0 {
+		return ""
+	}
+	var most *live.Task
+	for i := range tasks {
+		t := &tasks[i]
+		switch state := taskState(t); {
+		case t.State == "ended" || state == "waiting" || t.Node != s.first.Node || t.Task == s.first.Task:
+		case most == nil || limit(t) > limit(most):
+			most = t
+		}
+	}
+	if most == nil {
+		return ""
+	}
+	return fmt.Sprintf("task %s may hold %s", most.Task, resource.FormatMemory(resource.Amount(limit(most))))
 }
 
 // status is that of the job, unless all that has started stands still.

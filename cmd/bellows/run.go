@@ -120,7 +120,7 @@ func runCommand() *cobra.Command {
 	f.Var(durationValue{&o.heartbeat, cluster.LeastHeartbeatTimeout}, "heartbeat-timeout",
 		fmt.Sprintf("of a flex container: how long its programs may be silent, at least %v", cluster.LeastHeartbeatTimeout))
 	f.Var(choiceValue{&o.runtime, []string{trace.JVM}}, "runtime",
-		fmt.Sprintf("what runs in a flex container; jvm: java gets -Xmx of %v of --max-memory, or of what the machine has if that is less, unless the command says how large its heap is", trace.HeapShare))
+		fmt.Sprintf("what runs in a flex container; jvm: java gets -Xmx of %v of --max-memory, or of what the machine manages if that is less or none is given, unless the command says how large its heap is", trace.HeapShare))
 	f.Var(countValue{&o.maxAttempts, 1, 1000}, "max-attempts", "how often to try before the job has failed")
 	f.Var(durationValue{&o.timeout, time.Millisecond}, "timeout", "how long it may run, standing still included; then it is ended, with exit code 124")
 	f.BoolVar(&o.atMostOnce, "at-most-once", false, "never run the command again after it may have started, whatever became of it")
@@ -246,8 +246,6 @@ func (o *runOptions) checkFlex() error {
 	switch {
 	case o.class == "flex" && o.max > 0 && o.max < o.memory:
 		return usagef("max-memory %s: must be at least the memory it starts with, %s", resource.FormatMemory(o.max), resource.FormatMemory(o.memory))
-	case o.class == "flex" && o.runtime != "" && o.max == 0:
-		return usagef("runtime %s: needs --max-memory, of which the heap becomes %v", o.runtime, trace.HeapShare)
 	case o.class == "flex" && o.min > 0:
 		return usagef("min-memory %s: is for regular containers; a flex one starts with --memory", resource.FormatMemory(o.min))
 	case o.class == "flex":

@@ -18,7 +18,8 @@ func statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Show the daemon and what is free",
 		Long: `Show the daemon and its machine. GRANTED is what tasks were promised, USED what
-they hold in memory now, without page cache.`,
+they hold in memory now, without page cache. A task of class flex was promised
+what it starts with, and may grow: USED can then be more than GRANTED.`,
 		Example: `  bellows status
   bellows status --json`,
 		Args: cobra.NoArgs,

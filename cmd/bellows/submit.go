@@ -161,6 +161,12 @@ func fitMachine(ctx context.Context, client *server.Client, j *trace.Job, to io.
 			largest = max(largest, resource.Amount(n.Memory))
 		}
 	}
+	fitStages(j, largest, to)
+	return nil
+}
+
+// fitStages does that for machines of which the largest has so much for containers, 0 if it does not matter or nobody knows.
+func fitStages(j *trace.Job, largest resource.Amount, to io.Writer) {
 	for i := range j.Stages {
 		s := &j.Stages[i]
 		most := s.MaxMemory
@@ -169,9 +175,11 @@ func fitMachine(ctx context.Context, client *server.Client, j *trace.Job, to io.
 				j.Name, s.Name, resource.FormatMemory(most), resource.FormatMemory(largest))
 			most = largest
 		}
+		if most == 0 {
+			most = largest // which is what a container may come to hold then
+		}
 		j.Commands[i] = j.Commands[i].WithHeap(j.Class, most)
 	}
-	return nil
 }
 
 // batch is the jobs of one file on their way.
