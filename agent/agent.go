@@ -79,6 +79,8 @@ type Agent struct {
 
 	mu         sync.Mutex
 	containers map[cluster.ContainerID]*container // being started or running
+	// work are the goroutines that stay with containers. None is added once the agent is closed, which mu guards.
+	work sync.WaitGroup
 }
 
 // container is a container that is being started or runs.
@@ -234,14 +236,40 @@ func (a *Agent) weigh() error {
 // Events implements live.Backend.
 func (a *Agent) Events() <-chan cluster.Event { return a.events.out }
 
-// Close stops watching and leaves every container as it is.
+// closeWait is how long Close waits for what may hang in the kernel.
+const closeWait = 30 * time.Second
+
+// Close stops watching and leaves every container as it is. Once it returns nothing of the agent is at work on containers any
+// more, unless it hangs in the kernel.
 func (a *Agent) Close() {
+	a.mu.Lock()
 	a.close()
+	a.mu.Unlock()
 	defer a.claim.Close()
 	a.events.close()
 	if a.keeper != nil {
 		<-a.keeper.done
 		<-a.keeper.swap.saved
+	}
+	rest := make(chan struct{})
+	go func() {
+		defer close(rest)
+		a.work.Wait()
+	}()
+	select {
+	case <-rest:
+	case <-time.After(closeWait):
+		a.log.Warn("what is under way for some container hangs in the kernel, and is left to itself", "after", closeWait)
+	}
+}
+
+// begin starts a goroutine that stays with a container and ends soon once the agent is closed; Close waits for it. If the agent is
+// closed it does nothing.
+func (a *Agent) begin(work func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed.Err() == nil {
+		a.work.Go(work)
 	}
 }
 
@@ -292,7 +320,7 @@ func (a *Agent) Apply(orders []cluster.Order) {
 				a.failed(o.Container, o.ID, errors.New("the container is there already"))
 				continue
 			}
-			go a.start(c, o)
+			a.begin(func() { a.start(c, o) })
 		case cluster.Kill:
 			a.mu.Lock()
 			c := a.containers[o.Container]

@@ -83,7 +83,8 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 	})
 	a.containers[id] = c
 	a.keeper.found = append(a.keeper.found, news{started: found(a.closed, c), of: c})
-	go a.watch(c, a.follow(c.dir))
+	ended := a.follow(c.dir)
+	a.begin(func() { a.watch(c, ended) })
 	at := c.spec.Booked
 	var s started
 	if c.dir.get("started.json", &s) == nil {

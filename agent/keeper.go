@@ -369,7 +369,8 @@ func (k *keeper) keep(c *container, s *memory.Started) {
 	k.note(c.id, s.Suspended, memory.Reason{})
 	k.byGroup[c.group] = c.id
 	k.kept[c.id].blind = len(k.watcher.Add(c.group)) == 0
-	go k.listen(c, s.Envelope, k.kept[c.id].limit)
+	limit := k.kept[c.id].limit
+	k.agent.begin(func() { k.listen(c, s.Envelope, limit) })
 }
 
 // listen asks the kernel for notice when usage comes near a limit: where the manager would grow the container ahead of need,
@@ -499,7 +500,7 @@ func (k *keeper) carryOut(a memory.Action) {
 		k.note(a.Container, c.suspended, a.Reason)
 	}
 	k.agent.headStart(c.container, c.envelope, a)
-	go k.perform(c.container, c.envelope, a)
+	k.agent.begin(func() { k.perform(c.container, c.envelope, a) })
 }
 
 // note keeps what people may ask for.

@@ -21,13 +21,20 @@ import (
 // start carries a Start out and stays with the container until its end.
 func (a *Agent) start(c *container, o cluster.Order) {
 	if o.Launch != nil {
-		if err := a.keeper.admit(c, envelope(&spec{Container: c.id, Grant: o.Grant, Launch: *o.Launch})); err != nil {
+		err := a.keeper.admit(c, envelope(&spec{Container: c.id, Grant: o.Grant, Launch: *o.Launch}))
+		if a.closed.Err() != nil {
+			return
+		}
+		if err != nil {
 			a.discard(c)
 			a.failed(c.id, o.ID, err)
 			return
 		}
 	}
 	s, supervisor, err := a.spawnInTurn(c, o)
+	if a.closed.Err() != nil {
+		return // The next agent will find what there is of it.
+	}
 	if err != nil {
 		a.discard(c)
 		a.failed(c.id, o.ID, err)
@@ -35,7 +42,7 @@ func (a *Agent) start(c *container, o cluster.Order) {
 	}
 	if s.Ended {
 		// The program could not be executed, or the machine failed it. Either way the record says why.
-		_ = supervisor.Wait()
+		<-supervisor
 		var e ending
 		if err := c.dir.get("exit.json", &e); err == nil && e.Fault {
 			a.discard(c)
@@ -45,18 +52,22 @@ func (a *Agent) start(c *container, o cluster.Order) {
 	}
 	a.keeper.tell(news{started: &memory.Started{Envelope: envelope(c.spec)}, of: c})
 	a.events.put(cluster.Event{Kind: cluster.DecisionDone, Task: c.id.Task, Run: c.id.Run, Decision: o.ID, Node: o.Node, Launched: s.Started})
+	a.watch(c, supervisor)
+}
+
+// reap returns a channel that is closed once a supervisor has ended. Its goroutine knows nothing of an agent and outlives it, so that
+// no supervisor stays behind as a zombie while this process lives.
+func reap(supervisor *exec.Cmd) <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if !s.Ended {
-			_ = supervisor.Wait() // What it has to say is in the record.
-		}
+		_ = supervisor.Wait() // What it has to say is in the record.
 	}()
-	a.watch(c, ended)
+	return ended
 }
 
 // spawnInTurn is spawn once it is the container's turn, unless it is to end before.
-func (a *Agent) spawnInTurn(c *container, o cluster.Order) (status, *exec.Cmd, error) {
+func (a *Agent) spawnInTurn(c *container, o cluster.Order) (status, <-chan struct{}, error) {
 	select {
 	case a.starting <- struct{}{}:
 	case <-c.killed:
@@ -83,8 +94,8 @@ func (a *Agent) discard(c *container) {
 }
 
 // spawn makes the control group and the folder and starts the supervisor. It returns once the program runs or the
-// supervisor has recorded why it does not.
-func (a *Agent) spawn(c *container, o cluster.Order) (status, *exec.Cmd, error) {
+// supervisor has recorded why it does not, with a channel that is closed when the supervisor has ended.
+func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, error) {
 	if o.Launch == nil || len(o.Launch.Args) == 0 {
 		return status{}, nil, errors.New("there is nothing to run")
 	}
@@ -127,9 +138,19 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, *exec.Cmd, error) 
 	if err != nil {
 		return status{}, nil, fmt.Errorf("start the supervisor: %w", err)
 	}
+	ended := reap(supervisor)
+	// Who closes the agent does not wait for what the supervisor has to say.
+	defer context.AfterFunc(a.closed, func() { _ = listen.SetReadDeadline(time.Unix(1, 0)) })()
 	var s status
 	if err := json.NewDecoder(listen).Decode(&s); err != nil || s.Failed != "" {
-		_ = supervisor.Wait()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return status{}, nil, a.closed.Err()
+		}
+		select {
+		case <-ended:
+		case <-a.closed.Done():
+			return status{}, nil, a.closed.Err()
+		}
 		if s.Failed != "" {
 			return status{}, nil, fmt.Errorf("start the supervisor: %w", ending{Detail: s.Failed, Short: s.Short}.fault())
 		}
@@ -140,11 +161,11 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, *exec.Cmd, error) 
 		if c.dir.launched() {
 			// Nobody knows how far it came: the program may have started, and this counts as if it had.
 			a.log.Warn("a supervisor died while it started a program", "container", c.id, "error", err, "log", strings.TrimSpace(string(text)))
-			return status{Started: now()}, supervisor, nil
+			return status{Started: now()}, ended, nil
 		}
 		return status{}, nil, fmt.Errorf("start the supervisor: %w: %s", err, strings.TrimSpace(string(text)))
 	}
-	return s, supervisor, nil
+	return s, ended, nil
 }
 
 // makeGroup makes a control group with the limits of a grant. What there is of one of that name can only be a leftover.
@@ -198,14 +219,14 @@ func (a *Agent) removeGroup(id cluster.ContainerID) {
 		return
 	}
 	a.log.Warn("cannot remove a control group yet", "container", id, "error", err)
-	go func() {
+	a.begin(func() {
 		for a.closed.Err() == nil && a.discardGroup(id, time.Minute) != nil {
 			select {
 			case <-time.After(10 * time.Second):
 			case <-a.closed.Done():
 			}
 		}
-	}()
+	})
 }
 
 func (a *Agent) discardGroup(id cluster.ContainerID, within time.Duration) error {

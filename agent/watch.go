@@ -171,8 +171,8 @@ func join(clauses ...string) string {
 func (a *Agent) follow(dir folder) <-chan struct{} {
 	gone := make(chan struct{})
 	hint := make(chan struct{}, 1)
-	go a.hintEnd(dir, hint)
-	go func() {
+	a.begin(func() { a.hintEnd(dir, hint) })
+	a.begin(func() {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {
@@ -192,7 +192,7 @@ func (a *Agent) follow(dir folder) <-chan struct{} {
 				return
 			}
 		}
-	}()
+	})
 	return gone
 }
 
