@@ -304,10 +304,7 @@ func (m *mortal) abandon() (suspended int) {
 		}
 	}
 	// Supervisors that look now and then are to see that it was renewed, and then that it was not.
-	last := time.Now().Add(2*leaseRenewal - leaseTerm)
-	if err := os.Chtimes(filepath.Join(m.b.dir, "lease"), last, last); err != nil {
-		m.t.Fatal(err)
-	}
+	agedLease(m.t, filepath.Join(m.b.dir, "lease"), leaseTerm-2*leaseRenewal)
 	await(m.t, "the end of every suspension", func() bool { return !slices.ContainsFunc(m.groups(), stopped) })
 	return suspended
 }

@@ -159,10 +159,7 @@ func TestNothingStaysFrozen(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Close()
-	old := time.Now().Add(-2 * leaseTerm)
-	if err := os.Chtimes(b.leasePath(), old, old); err != nil {
-		t.Fatal(err)
-	}
+	agedLease(t, b.leasePath(), 2*leaseTerm)
 	for end := time.Now().Add(4 * leaseRenewal); ; time.Sleep(20 * time.Millisecond) {
 		r, err := c.group.Read()
 		if err != nil {

@@ -2,9 +2,14 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/durable"
@@ -21,14 +26,48 @@ const (
 
 // renewLease is called by the keeper's goroutine, so that one that hangs is found out too.
 func (k *keeper) renewLease() {
-	path := k.agent.leasePath()
-	moment := time.Now()
-	if os.Chtimes(path, moment, moment) == nil {
+	path, text := k.agent.leasePath(), leaseAt(sinceBoot())
+	if overwrite(path, text) == nil {
 		return
 	}
-	if err := durable.Replace(path, nil); err != nil {
+	err := durable.Replace(path, text)
+	if err != nil {
+		err = durable.Replace(path, nil) // A full disk may have room for an empty file, of which the time counts.
+	}
+	if err != nil {
 		k.agent.log.Warn("cannot renew the lease on suspended containers; their supervisors will resume them", "error", err)
 	}
+}
+
+// leaseAt is a lease as it is written, always as long: the start of the machine, and the time since then, ns. No setting of the clock
+// changes that.
+func leaseAt(sinceBoot time.Duration) []byte { return fmt.Appendf(nil, "%s%020d\n", boot(), sinceBoot) }
+
+// boot names this start of the machine, at the beginning of a lease.
+func boot() string {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return fmt.Sprintf("%-36s ", strings.TrimSpace(string(id)))
+}
+
+// sinceBoot is the time since the machine started, suspended or not.
+func sinceBoot() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		panic(fmt.Sprintf("read the time since the machine started: %v", err)) // Linux has this clock since 2.6.39.
+	}
+	return time.Duration(t.Nano())
+}
+
+// overwrite writes to a file that is there, in place, which a full disk allows.
+func overwrite(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if _, err = f.WriteAt(text, 0); err == nil {
+		err = f.Truncate(int64(len(text)))
+	}
+	return errors.Join(err, f.Close())
 }
 
 // guard resumes a container whenever the agent's lease has run out. It ends with the supervisor.
@@ -51,14 +90,28 @@ func guard(s *spec) {
 	}
 }
 
-// leased tells whether there is an agent that renews the lease. One from the future is none: the clock was set back since, and
-// an agent that lives renews it within moments.
+// leased tells whether there is an agent that renews the lease. One from the future is none: an agent that lives renews it within
+// moments. Of an empty file, which earlier versions wrote, the time of the file counts.
 func leased(path string) bool {
-	info, err := os.Stat(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return false
 	}
-	age := time.Since(info.ModTime())
+	var age time.Duration
+	if len(text) == 0 {
+		info, err := os.Stat(path)
+		if err != nil {
+			return false
+		}
+		age = time.Since(info.ModTime())
+	} else {
+		rest, same := strings.CutPrefix(string(text), boot())
+		at, err := strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
+		if !same || err != nil {
+			return false
+		}
+		age = sinceBoot() - time.Duration(at)
+	}
 	return age > -leaseTerm && age < leaseTerm
 }
 

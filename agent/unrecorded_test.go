@@ -34,7 +34,8 @@ func TestSupervisorGivesUpWhereNothingCanBeRecorded(t *testing.T) {
 	})
 }
 
-// A lease that ran out, or that is from the future because the clock was set back, is none.
+// A lease that ran out, of another start of the machine, or from the future is none. The time of the file, which a clock that is set
+// changes, counts only of one that an earlier version wrote.
 func TestLease(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lease")
 	if leased(path) {
@@ -54,7 +55,44 @@ func TestLease(t *testing.T) {
 		if got := leased(path); got != c.want {
 			t.Errorf("a lease of %v ago: %v", c.age, got)
 		}
+		if got := leased(agedLease(t, filepath.Join(t.TempDir(), "lease"), c.age)); got != c.want {
+			t.Errorf("a lease of %v since the start ago: %v", c.age, got)
+		}
 	}
+	k := &keeper{agent: &Agent{config: Config{Dir: filepath.Dir(path)}}}
+	for _, before := range []string{"none", "", "of an earlier start " + string(leaseAt(sinceBoot())), string(leaseAt(sinceBoot() - time.Hour))} {
+		if before != "none" {
+			if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			past := time.Now().Add(-time.Hour)
+			if err := os.Chtimes(path, past, past); err != nil {
+				t.Fatal(err)
+			}
+			if leased(path) {
+				t.Errorf("%q counts", before)
+			}
+		} else if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		k.renewLease()
+		set := time.Now().Add(-time.Hour) // as if the clock had been set
+		if err := os.Chtimes(path, set, set); err != nil {
+			t.Fatal(err)
+		}
+		if !leased(path) {
+			t.Errorf("%q was renewed, and is %q", before, read(t, path))
+		}
+	}
+}
+
+// agedLease makes a lease at path that was renewed so long ago, and returns the path.
+func agedLease(t *testing.T, path string, age time.Duration) string {
+	t.Helper()
+	if err := os.WriteFile(path, leaseAt(sinceBoot()-age), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // An agent leaves the groups of another alone that lives, even if the state directory was made anew: its programs go on.
