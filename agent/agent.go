@@ -71,6 +71,7 @@ type Agent struct {
 	// claim is a socket that nobody connects to. Its name, which is not in the file system, is that of the groups: as long as
 	// it is open nobody else takes them for left behind, even if the state directory was removed and made anew.
 	claim    net.Listener
+	size     net.Listener // tells others how much is managed here; nil if it cannot
 	closed   context.Context
 	close    context.CancelFunc
 	starting chan struct{} // bounds how many containers are being started at once
@@ -137,6 +138,7 @@ func Open(c Config) (*Agent, error) {
 		a.events.close()
 		return nil, &NoCgroupError{err}
 	}
+	a.size = tellSize(groupName(c.Dir), c.Capacity[resource.Memory])
 	a.accountIO()
 	if a.keeper, err = newKeeper(a); err != nil {
 		a.Close()
@@ -246,6 +248,9 @@ func (a *Agent) Close() {
 	a.close()
 	a.mu.Unlock()
 	defer a.claim.Close()
+	if a.size != nil {
+		defer a.size.Close()
+	}
 	a.events.close()
 	if a.keeper != nil {
 		<-a.keeper.done

@@ -23,15 +23,24 @@ func Capacity(memory, cpu resource.Amount) (resource.Vector, error) {
 	if err != nil {
 		return resource.Vector{}, err
 	}
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return resource.Vector{}, fmt.Errorf("find out how much memory there is: %w", err)
-	}
-	total, err := memTotal(string(text))
+	total, err := machineMemory()
 	if err != nil {
 		return resource.Vector{}, err
 	}
-	return capacity(memory, cpu, min(total, ownLimit()), cores)
+	return capacity(memory, cpu, total, cores)
+}
+
+// machineMemory is how much memory this machine has for this process, bytes.
+func machineMemory() (resource.Amount, error) {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, fmt.Errorf("find out how much memory there is: %w", err)
+	}
+	total, err := memTotal(string(text))
+	if err != nil {
+		return 0, err
+	}
+	return min(total, ownLimit()), nil
 }
 
 // capacity is Capacity on a machine with the given memory and cores.

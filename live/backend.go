@@ -12,6 +12,12 @@ type Audited interface {
 	Mended() int64
 }
 
+// Crowded is a Backend that knows what others grant of its machine.
+type Crowded interface {
+	// Crowded is one sentence that says that all together may grant more than there is; empty if they may not.
+	Crowded() string
+}
+
 // Backend carries decisions out and reports what happened. The agent of one machine is one.
 //
 // When it begins, it sends its inventory: NodeJoined for each node, TaskAdopted for each container that runs, TaskEnded

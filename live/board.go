@@ -65,6 +65,9 @@ func (d *Driver) Status(context.Context) (Status, error) {
 	if a, ok := d.backend.(Audited); ok && s.Trouble == "" && a.Mended() > 0 {
 		s.Trouble = fmt.Sprintf("the memory manager's books were wrong about %d containers, and were mended; the log names them", a.Mended())
 	}
+	if c, ok := d.backend.(Crowded); ok {
+		s.Crowded = c.Crowded()
+	}
 	readings := d.readings()
 	if len(s.Nodes) > 0 {
 		// One machine has one node.

@@ -20,6 +20,7 @@ type fake struct {
 	orders    chan cluster.Order
 	forgotten map[cluster.ContainerID]bool // only to be read when the Driver is idle or has stopped
 	readings  map[cluster.ContainerID]cluster.Reading
+	crowded   string
 }
 
 func newFake(inventory ...cluster.Event) *fake {
@@ -41,6 +42,7 @@ func (f *fake) Apply(orders []cluster.Order) {
 func (f *fake) Input(cluster.ContainerID) (io.ReadWriteCloser, error) { return nil, io.ErrClosedPipe }
 func (f *fake) Events() <-chan cluster.Event                          { return f.events }
 func (f *fake) Forget(id cluster.ContainerID)                         { f.forgotten[id] = true }
+func (f *fake) Crowded() string                                       { return f.crowded }
 func (f *fake) Readings() map[cluster.ContainerID]cluster.Reading     { return f.readings }
 
 // launched says that an order to start was carried out.

@@ -110,6 +110,8 @@ type Status struct {
 	// Trouble is one sentence on what keeps the daemon from working as it should (a full disk, an impossible decision of
 	// the policy); empty if nothing does.
 	Trouble string `json:"trouble,omitempty"`
+	// Crowded is one sentence that says that all daemons of the machine together may grant more than it has; empty if they may not.
+	Crowded string `json:"crowded,omitempty"`
 	// AsOf is when the numbers above were true; zero if they are as of now, as always but while the engine hangs.
 	AsOf time.Time `json:"as_of,omitzero"`
 	// EventLog is the file in which the steps of this run are recorded.

@@ -50,6 +50,9 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 	if s.Trouble != "" {
 		fmt.Fprintf(w, "%s\n", fold("trouble: "+s.Trouble, width-2, "  "))
 	}
+	if s.Crowded != "" {
+		fmt.Fprintf(w, "%s\n", fold("warning: "+s.Crowded, width-2, "  "))
+	}
 	fmt.Fprintln(w)
 	t := newTable("NODE", ">MEMORY", ">GRANTED", ">USED", ">CORES", ">GRANTED", ">CONTAINERS")
 	t.shrinks = 0

@@ -42,6 +42,9 @@ Jobs outlive the daemon: when it is interrupted, or killed, what runs goes on,
 and the next "bellows up" with the same --state finds it again. "bellows down"
 ends it for good.
 
+Several daemons may run on one machine. Each warns, here and in "bellows
+status", if together they manage more memory than there is: give each a part.
+
 What has ended is kept for 30 days, the newest 100,000 jobs and 10 GiB of output
 at most, unless the flags --keep-... say otherwise; the rest is removed every
 hour, as by "bellows prune", and the log says what.
@@ -134,7 +137,11 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	if o.detach {
-		return o.leave(cmd.Context(), cmd.OutOrStdout())
+		if err := o.leave(cmd.Context(), cmd.OutOrStdout()); err != nil {
+			return err
+		}
+		o.warn(cmd.Context(), cmd.ErrOrStderr())
+		return nil
 	}
 	level := slog.LevelWarn
 	if o.verbose {
@@ -208,6 +215,9 @@ func (d *daemon) openOn(listener net.Listener) error {
 	at := &d.options.place
 	if d.agent, err = agent.Open(agent.Config{Dir: at.state, Capacity: d.capacity, OutputLimit: d.options.output, SwapBudget: d.options.swapping, Memory: d.memory, Log: d.log}); err != nil {
 		return err
+	}
+	if text := d.agent.Crowded(); text != "" {
+		d.log.Warn(text)
 	}
 	d.driver, err = live.Start(live.Config{Policy: d.policy, Settings: d.options.settings, Backend: d.agent, Store: d.store, HasSwap: swap.Machine{}.HasSwap, Keep: &d.options.keep,
 		Dir: at.state, Log: d.log, UID: uint32(os.Geteuid()), Patience: enginePatience})
@@ -330,6 +340,19 @@ func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	return whyNot(child.Wait(), said.String(), log)
+}
+
+// warn repeats to whoever starts a daemon that he leaves alone what its log says. That it runs is not to depend on it.
+func (o *upOptions) warn(ctx context.Context, to io.Writer) {
+	client, err := o.place.client()
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if s, err := client.Status(ctx); err == nil && s.Crowded != "" {
+		fmt.Fprintf(to, "bellows: %s\n", s.Crowded)
+	}
 }
 
 // arguments are those of the daemon itself.

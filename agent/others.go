@@ -1,0 +1,84 @@
+package agent
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// sizePrefix begins the name of the socket by which an agent tells others on its machine how much memory it manages. The name is not
+// in the file system and holds the number itself, so that nobody has to answer, and it is gone with the agent. What follows is
+// the name of the agent's control groups, a dash, and bytes.
+const sizePrefix = "@bellows-size-"
+
+// tellSize tells others how much memory containers of this agent may use together. Without it they do not count this agent, which is
+// no reason not to run; nil is returned then.
+func tellSize(name string, memory resource.Amount) net.Listener {
+	l, err := net.Listen("unix", fmt.Sprintf("%s%s-%d", sizePrefix, name, memory))
+	if err != nil {
+		return nil
+	}
+	return l
+}
+
+// others returns how much memory agents other than the one of that name manage, bytes: by name of their groups, what they tell in
+// sockets, the text of /proc/net/unix, or what they granted to containers that outlive them.
+func others(name, sockets string, granted map[string]int64) map[string]resource.Amount {
+	const most = 1 << 48 // Anybody may make a socket.
+	sizes := map[string]resource.Amount{}
+	for other, bytes := range granted {
+		sizes[other] = resource.Amount(min(bytes, most))
+	}
+	told := map[string]resource.Amount{}
+	for line := range strings.Lines(sockets) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		text, ok := strings.CutPrefix(words[len(words)-1], sizePrefix)
+		other, number, sized := strings.Cut(text, "-")
+		if bytes, err := strconv.ParseInt(number, 10, 64); ok && sized && err == nil && bytes > 0 {
+			told[other] = max(told[other], resource.Amount(min(bytes, most)))
+		}
+	}
+	for other, bytes := range told {
+		sizes[other] = bytes
+	}
+	delete(sizes, name)
+	return sizes
+}
+
+// crowded says that all agents of a machine together manage more memory than it has; empty if they do not.
+func crowded(own, machine resource.Amount, others map[string]resource.Amount) string {
+	var sum resource.Amount
+	for _, bytes := range others {
+		sum = min(sum+bytes, 1<<60)
+	}
+	if sum == 0 || own+sum <= machine {
+		return ""
+	}
+	return fmt.Sprintf("other bellows daemons manage %s of this machine, and this one %s: together more than its %s; give each a part of it with `bellows up --memory`",
+		resource.FormatMemory(sum), resource.FormatMemory(own), resource.FormatMemory(machine))
+}
+
+// Crowded is one sentence that says that the daemons of this machine together manage more memory than it has; empty if they do not,
+// or if nobody knows.
+func (a *Agent) Crowded() string {
+	machine, err := machineMemory()
+	if err != nil {
+		return ""
+	}
+	return crowded(a.config.Capacity[resource.Memory], machine, a.others())
+}
+
+func (a *Agent) others() map[string]resource.Amount {
+	sockets, err := os.ReadFile("/proc/net/unix")
+	if err != nil {
+		sockets = nil // What was granted shows all the same.
+	}
+	return others(groupName(a.config.Dir), string(sockets), a.root.Beside())
+}

@@ -1,0 +1,51 @@
+package cgroup
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Beside returns how much memory, bytes, was granted in each of the subtrees that other processes made by Root in the same place:
+// by name, the sum of the bounds of the groups in it that hold processes. A group without a bound counts nothing, and a subtree in
+// which nothing runs is not listed.
+func (r *Root) Beside() map[string]int64 {
+	own := r.dirs[Memory]
+	entries, err := os.ReadDir(filepath.Dir(own))
+	if err != nil {
+		return nil
+	}
+	beside := map[string]int64{}
+	for _, e := range entries {
+		name, ours := strings.CutPrefix(e.Name(), prefix)
+		if !ours || !e.IsDir() || e.Name() == leaf || e.Name() == filepath.Base(own) {
+			continue
+		}
+		top := filepath.Join(filepath.Dir(own), e.Name())
+		groups, _ := os.ReadDir(top) // Removed meanwhile, it has none.
+		for _, g := range groups {
+			dir := filepath.Join(top, g.Name())
+			if !g.IsDir() || !populated(dir) {
+				continue
+			}
+			child := Group{dirs: map[Controller]string{Memory: dir}, version: r.version}
+			if bytes, ok := child.MemoryLimit().Get(); ok && bytes != NoLimit {
+				beside[name] += bytes
+			}
+		}
+	}
+	return beside
+}
+
+// populated reports whether there are processes in a group or in one below it.
+func populated(dir string) (found bool) {
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && len(parseProcs(slurp(path, "cgroup.procs"))) > 0 {
+			found = true
+			return filepath.SkipAll
+		}
+		return nil // What cannot be read was removed meanwhile.
+	})
+	return found
+}

@@ -1,0 +1,36 @@
+package cgroup
+
+import (
+	"maps"
+	"path/filepath"
+	"testing"
+)
+
+// TestBeside: what others granted to groups that hold processes counts; groups left empty, those without a bound, one's own and
+// what is not ours do not.
+func TestBeside(t *testing.T) {
+	for version, file := range map[Version]string{V1: memoryV1, V2: "memory.max"} {
+		root := tree(t, files{
+			"bellows-own/7-0-0-1/cgroup.procs":         "17\n",
+			"bellows-own/7-0-0-1/" + file:              "1000\n",
+			"bellows-other/supervisors/cgroup.procs":   "18\n",
+			"bellows-other/supervisors/" + file:        map[Version]string{V1: "9223372036854771712\n", V2: "max\n"}[version],
+			"bellows-other/1-0-0-1/cgroup.procs":       "19\n",
+			"bellows-other/1-0-0-1/" + file:            "2000\n",
+			"bellows-other/2-0-0-1/cgroup.procs":       "",
+			"bellows-other/2-0-0-1/" + file:            "3000\n",
+			"bellows-other/2-0-0-1/below/cgroup.procs": "20\n21\n",
+			"bellows-other/3-0-0-1/cgroup.procs":       "",
+			"bellows-other/3-0-0-1/" + file:            "4000\n",
+			"bellows-left/1-0-0-1/cgroup.procs":        "",
+			"bellows-left/1-0-0-1/" + file:             "5000\n",
+			"bellows-self/cgroup.procs":                "22\n",
+			"system.slice/a/cgroup.procs":              "23\n",
+			"system.slice/a/" + file:                   "6000\n",
+		})
+		r := &Root{Group: &Group{dirs: map[Controller]string{Memory: filepath.Join(root, "bellows-own")}, version: map[Controller]Version{Memory: version}}}
+		if got, want := r.Beside(), map[string]int64{"other": 5000}; !maps.Equal(got, want) {
+			t.Errorf("version %v: %v, want %v", version, got, want)
+		}
+	}
+}
