@@ -93,8 +93,10 @@ type container struct {
 	once   sync.Once
 	// preempted says that it ends to give its room to others; set before killed is closed.
 	preempted bool
-	group     *cgroup.Group // nil until there is one; guarded by Agent.mu
-	acting    sync.Mutex    // one action of the memory manager at a time
+	// group is nil until there is one. It is written once, as spec is, with Agent.mu held; who comes before the program runs, or
+	// finds the container in Agent.containers, reads it with Agent.mu held.
+	group  *cgroup.Group
+	acting sync.Mutex // one action of the memory manager at a time
 }
 
 // Open takes over the machine's part that belongs to this state directory: it finds or makes the control groups, takes

@@ -18,7 +18,7 @@ const (
 
 var kindNames = [...]string{"world", "mistake", "not-found", "denied", "bug"}
 
-// String returns the name used as error code in the API.
+// String returns its name for people. The error codes of the API are those of package server.
 func (k Kind) String() string { return kindNames[k] }
 
 // Error is an error with its kind. Its text is one sentence for people.

@@ -381,25 +381,16 @@ func (c *capacity) overLimit(m *capacityMember, need, back resource.Vector) (clu
 	return cluster.Reason{}, false
 }
 
-// findNode is firstRoom that remembers what did not fit.
+// findNode is Plan.FirstFit that remembers what did not fit.
 func (c *capacity) findNode(p *cluster.Plan, need resource.Vector) (*cluster.NodeState, bool) {
 	for _, v := range c.tooBig {
 		if v.FitsIn(need) {
 			return nil, false
 		}
 	}
-	n, ok := firstRoom(p, need)
+	n, ok := p.FirstFit(need)
 	if !ok && len(c.tooBig) < 64 {
 		c.tooBig = append(c.tooBig, need)
-	}
-	return n, ok
-}
-
-// firstRoom is Plan.FirstFit that looks at all resources.
-func firstRoom(p *cluster.Plan, need resource.Vector) (*cluster.NodeState, bool) {
-	n, ok := p.FirstFit(need)
-	for ok && !need.FitsIn(n.Free) {
-		n, ok = p.FirstOpen(need, n.ID+1) // without heartbeats: with them FirstFit has looked at everything
 	}
 	return n, ok
 }

@@ -301,7 +301,7 @@ func (d *drf) fits(p *cluster.Plan, need *drfNeed) bool {
 			return false
 		}
 	}
-	if n, ok := firstRoom(p, need.amount); ok {
+	if n, ok := p.FirstFit(need.amount); ok {
 		need.node = n
 	} else if len(d.tooBig) < 64 {
 		d.tooBig = append(d.tooBig, need.amount)
