@@ -21,8 +21,8 @@ TESTRUN = go run ./internal/testrun
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## bin/bellows
-	go build -o bin/bellows ./cmd/bellows
+build: ## bin/bellows, one static file
+	CGO_ENABLED=0 go build -o bin/bellows ./cmd/bellows
 
 test: lint ## what to run before a commit, under 5 minutes: lint and all tests that are not long; installs nothing
 	$(TESTRUN) -- -short -count=1 -timeout=8m ./...

@@ -59,11 +59,7 @@ func (l *timeLimit) enforce(ctx context.Context, s *spec) {
 			return
 		}
 	}
-	if pids, err := g.Procs(); err == nil {
-		for _, pid := range pids {
-			_ = unix.Kill(pid, unix.SIGTERM) // One that has ended meanwhile is what was wanted.
-		}
-	}
+	g.Signal(unix.SIGTERM)
 	for over := time.Now().Add(s.Grace); time.Now().Before(over); {
 		// What is suspended does not see that it is to end; and the memory manager, which knows nothing of this, may suspend it again.
 		_ = unthrottle(ctx, g, resource.Of(s.Grant[resource.CPU], 0))

@@ -48,11 +48,7 @@ func (a *Agent) kill(c *container, ended <-chan struct{}) bool {
 		a.log.Warn("cannot note that a container was killed", "container", c.id, "error", err)
 	}
 	a.wakeToEnd(c)
-	if pids, err := c.group.Procs(); err == nil {
-		for _, pid := range pids {
-			_ = unix.Kill(pid, unix.SIGTERM) // One that has ended meanwhile is what was wanted.
-		}
-	}
+	c.group.Signal(unix.SIGTERM)
 	grace := time.NewTimer(c.spec.Grace)
 	defer grace.Stop()
 	select {

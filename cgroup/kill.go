@@ -36,8 +36,7 @@ func (g *Group) Kill(ctx context.Context) error {
 // signals go out keeps version 1 processes from forking ahead of them; they die on thawing.
 func (g *Group) killOnce() int {
 	dirs := g.tree()
-	pids := members(dirs)
-	if len(pids) == 0 {
+	if len(members(dirs)) == 0 {
 		return 0
 	}
 	if g.unified != "" {
@@ -47,9 +46,8 @@ func (g *Group) killOnce() int {
 	if legacy {
 		_ = g.setFrozen(frozen)
 	}
-	for _, pid := range pids {
-		_ = unix.Kill(pid, unix.SIGKILL)
-	}
+	pids := members(dirs)
+	signal(pids, func() []int { return members(dirs) }, unix.SIGKILL)
 	if legacy {
 		for _, dir := range dirs {
 			if isFreezerDir(dir) {
@@ -57,7 +55,42 @@ func (g *Group) killOnce() int {
 			}
 		}
 	}
-	return len(pids)
+	return max(1, len(pids)) // None now: the caller looks once more.
+}
+
+// Signal sends a signal to every process that is in the group, not in those below it. One that has ended meanwhile gets none, and
+// neither does another that has its number since.
+func (g *Group) Signal(sig unix.Signal) {
+	list := func() []int { return members(g.each()) }
+	signal(list(), list, sig)
+}
+
+// signal sends a signal to those of pids that are members. Between a look at the members and a signal a process may end, and another
+// get its number: so each is held on to first, and signalled if it is a member still. Kernels before Linux 5.3 cannot hold on.
+func signal(pids []int, members func() []int, sig unix.Signal) {
+	const together = 64 // open files
+	for some := range slices.Chunk(pids, together) {
+		held := map[int]int{}
+		for _, pid := range some {
+			switch fd, err := unix.PidfdOpen(pid, 0); {
+			case err == nil:
+				held[pid] = fd
+			case !errors.Is(err, unix.ESRCH):
+				_ = unix.Kill(pid, sig)
+			}
+		}
+		if len(held) == 0 {
+			continue
+		}
+		for _, pid := range members() {
+			if fd, ok := held[pid]; ok && unix.PidfdSendSignal(fd, sig, nil, 0) == unix.ENOSYS {
+				_ = unix.Kill(pid, sig)
+			}
+		}
+		for _, fd := range held {
+			_ = unix.Close(fd)
+		}
+	}
 }
 
 // members returns the processes in any of dirs.

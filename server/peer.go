@@ -7,6 +7,7 @@ import (
 	"net"
 	"os/user"
 	"strconv"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -26,13 +27,36 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, p)
 }
 
-// peer returns who sent a request.
+// peer returns who sent a request. The name is looked up here and not where connections are accepted: if the directory of users is
+// slow, who calls waits, and nobody else.
 func peer(ctx context.Context) (cluster.Credentials, error) {
 	p, ok := ctx.Value(peerKey{}).(cluster.Credentials)
 	if !ok {
 		return p, Errorf(Denied, "the kernel does not say who is calling")
 	}
+	p.User = users.name(p.UID)
 	return p, nil
+}
+
+// names are the names of users, each looked up once.
+type names struct {
+	known  sync.Map // of uint32 to string
+	lookUp func(uid string) (*user.User, error)
+}
+
+var users = names{lookUp: user.LookupId}
+
+// name returns the name of a user, empty if there is none.
+func (n *names) name(uid uint32) string {
+	if name, ok := n.known.Load(uid); ok {
+		return name.(string)
+	}
+	u, err := n.lookUp(strconv.Itoa(int(uid)))
+	if err != nil {
+		return "" // It may be known later.
+	}
+	n.known.Store(uid, u.Username)
+	return u.Username
 }
 
 // peerOf asks the kernel with whose rights the other end of a connection connected.
@@ -48,9 +72,6 @@ func peerOf(c net.Conn) (cluster.Credentials, error) {
 	})
 	if err != nil {
 		return cluster.Credentials{}, err
-	}
-	if known, err := user.LookupId(strconv.Itoa(int(p.UID))); err == nil {
-		p.User = known.Username
 	}
 	return p, nil
 }

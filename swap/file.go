@@ -78,12 +78,13 @@ func MakeFile(path string, size resource.Amount, priority int, noted func(FileID
 		return err
 	}
 	size -= size % resource.Amount(os.Getpagesize())
-	if err := writeFile(path, size, noted); err != nil {
+	made, err := writeFile(path, size, noted)
+	if err != nil {
 		return fmt.Errorf("make swap file %s: %w", path, err)
 	}
-	err := swapOn(path, priority)
-	if err == nil {
-		return nil
+	defer made.Close()
+	if err = swapOnFile(path, made, priority); err == nil || errors.Is(err, ErrRefused) {
+		return err
 	}
 	if failure := os.Remove(path); failure != nil {
 		return fmt.Errorf("swap to %s: %w; and it cannot be removed: %w", path, err, failure)
@@ -146,22 +147,52 @@ func checkDisk(dir string, size, total, free resource.Amount) error {
 	return nil
 }
 
-// writeFile makes a file that has all its blocks, and gives it a name when it is complete.
-func writeFile(path string, size resource.Amount, noted func(FileID) error) error {
-	fd, err := unix.Open(filepath.Dir(path), unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+// swapOnFile swaps to the file at path if that is the one that was made, and not what somebody who may write to the folder has put
+// in its place meanwhile. The kernel is given the open file: its name could lead elsewhere a moment later.
+func swapOnFile(path string, made *os.File, priority int) error {
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOENT) {
+		return refuse("file %s: was replaced while it was made, by somebody who may write to its folder", path)
+	}
 	if err != nil {
 		return err
 	}
 	f := os.NewFile(uintptr(fd), path)
 	defer f.Close()
+	is, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	was, err := made.Stat()
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(is, was) {
+		return refuse("file %s: was replaced while it was made, by somebody who may write to its folder", path)
+	}
+	return swapOn(fmt.Sprintf("/proc/self/fd/%d", fd), priority)
+}
+
+// writeFile makes a file that has all its blocks, and gives it a name when it is complete. The caller closes it.
+func writeFile(path string, size resource.Amount, noted func(FileID) error) (made *os.File, err error) {
+	fd, err := unix.Open(filepath.Dir(path), unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
 	if err := unix.Fallocate(fd, 0, 0, int64(size)); err != nil {
-		return fmt.Errorf("get the blocks of the file: %w", err)
+		return nil, fmt.Errorf("get the blocks of the file: %w", err)
 	}
 	if _, err := f.WriteAt(header(os.Getpagesize(), size), 0); err != nil {
-		return err
+		return nil, err
 	}
 	if err := f.Sync(); err != nil {
-		return err
+		return nil, err
 	}
 	if noted != nil {
 		id, err := identify(fd, "", unix.AT_EMPTY_PATH)
@@ -169,10 +200,10 @@ func writeFile(path string, size resource.Amount, noted func(FileID) error) erro
 			err = noted(id)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+	return f, unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
 }
 
 // header is the first page of what is swapped to, as mkswap(8) writes it: from byte 1024 on version 1, the number of the

@@ -151,7 +151,7 @@ func TestCrash(t *testing.T) {
 
 	// Before it has a name: nothing is left but a note.
 	crash := errors.New("crash")
-	err := writeFile(path, 8*mib, func(id FileID) error {
+	_, err := writeFile(path, 8*mib, func(id FileID) error {
 		if err := l.note(entry{Path: path, Kind: File, Size: 8 * mib, File: &id}); err != nil {
 			t.Error(err)
 		}
@@ -166,10 +166,11 @@ func TestCrash(t *testing.T) {
 	}
 
 	// Before it is turned on: it is found, and can be removed.
-	err = writeFile(path, 8*mib, func(id FileID) error { return l.note(entry{Path: path, Kind: File, Size: 8 * mib, File: &id}) })
+	made, err := writeFile(path, 8*mib, func(id FileID) error { return l.note(entry{Path: path, Kind: File, Size: 8 * mib, File: &id}) })
 	if err != nil {
 		t.Fatal(err)
 	}
+	_ = made.Close()
 	l.expect(t, path+" off")
 	_, err = l.CreateFile("", 8*mib)
 	refused(t, err, "is off: `bellows swap remove")

@@ -64,3 +64,26 @@ func TestSince(t *testing.T) {
 		t.Errorf("%q are tests', want %q", got, want)
 	}
 }
+
+// TestOpenLock finds a link to a file of somebody else where the lock is to be.
+func TestOpenLock(t *testing.T) {
+	dir := t.TempDir()
+	theirs := dir + "/theirs"
+	if err := os.WriteFile(theirs, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, link := range map[string]func(from, to string) error{"symbolic": os.Symlink, "hard": os.Link} {
+		if err := link(theirs, dir+"/"+name); err != nil {
+			t.Fatal(err)
+		}
+		if f, err := openLock(dir + "/" + name); err == nil {
+			f.Close()
+			t.Errorf("a %s link was opened", name)
+		}
+	}
+	f, err := openLock(dir + "/lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+}

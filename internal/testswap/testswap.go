@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 func Lock(t testing.TB) {
 	t.Helper()
 	path := filepath.Join(os.TempDir(), "bellows-test-swap.lock")
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	f, err := openLock(path)
 	if err != nil {
 		t.Skipf("needs swap, and a lock on it: %v", err)
 	}
@@ -37,6 +38,24 @@ func Lock(t testing.TB) {
 		_ = f.Truncate(0) // Nothing is left behind.
 		f.Close()
 	})
+}
+
+// openLock opens the file, which all users share: its name is known, and whoever comes first can make something else of it. What is
+// no plain file of one name is not touched.
+func openLock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && (!info.Mode().IsRegular() || info.Sys().(*syscall.Stat_t).Nlink != 1) {
+		err = fmt.Errorf("%s: must be a file with no other name", path)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // Need is Lock, and makes sure that the machine swaps: before all else to a file of that many bytes of the test's own, since
