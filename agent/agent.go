@@ -40,6 +40,8 @@ type Config struct {
 	OutputLimit resource.Amount
 	// SwapBudget is how many bytes swapping may write to disks in a day before containers stop to give way; 0 is no bound.
 	SwapBudget resource.Amount
+	// OOMScore is the oom_score_adj of programs, -1000 to 1000; supervisors have that of the agent.
+	OOMScore int
 	// Memory is how the memory of FLEX containers is managed; the zero value is memory.Default().
 	Memory memory.Parameters
 	Log    *slog.Logger // nil is slog.Default

@@ -35,17 +35,18 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
-// TestOwn gives a program the umask, nice and limits of its submitter.
+// TestOwn gives a program the umask, nice and limits of its submitter, and the oom_score_adj that programs are to have.
 func TestOwn(t *testing.T) {
 	b := newBench(t)
-	o := b.order("sh", "-c", "umask; set -- $(cat /proc/$$/stat); echo ${19}; ulimit -Sn; ulimit -Hn; ulimit -c; ulimit -v; : > made")
+	b.config.OOMScore = 300
+	o := b.order("sh", "-c", "umask; set -- $(cat /proc/$$/stat); echo ${19}; ulimit -Sn; ulimit -Hn; ulimit -c; ulimit -v; cat /proc/self/oom_score_adj; : > made")
 	o.Launch.Inherited = &cluster.Inherited{Umask: 0o077, Nice: 5, Limits: map[string]cluster.ResourceLimit{
 		"nofile": {Soft: 77, Hard: 99}, "core": {Soft: 0, Hard: 0}, "as": {Soft: 1 << 30, Hard: 1 << 30}}}
 	if e := b.run(o); e.Outcome != cluster.Succeeded {
 		t.Fatalf("ended %+v: %s", e, read(t, o.Launch.Stderr))
 	}
-	if got, want := read(t, o.Launch.Stdout), "0077\n5\n77\n99\n0\n1048576\n"; got != want {
-		t.Errorf("umask, nice, files, core, memory are %q, want %q", got, want)
+	if got, want := read(t, o.Launch.Stdout), "0077\n5\n77\n99\n0\n1048576\n300\n"; got != want {
+		t.Errorf("umask, nice, files, core, memory, oom_score_adj are %q, want %q", got, want)
 	}
 	if info, err := os.Stat(b.dir + "/made"); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("what it made: %v %v", info, err)

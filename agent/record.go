@@ -40,6 +40,8 @@ type spec struct {
 	Grace time.Duration `json:"grace_ns"`
 	// OutputLimit is how much is kept of each of the two outputs.
 	OutputLimit int64 `json:"output_limit_bytes"`
+	// OOMScore is the oom_score_adj of the program.
+	OOMScore int `json:"oom_score_adj,omitempty"`
 }
 
 // started is when the program began.

@@ -250,6 +250,7 @@ func enter(f folder) int {
 	if err := f.get("spec.json", &s); err != nil {
 		return refuse(*faulty("%w", err))
 	}
+	_ = inherited.TakeOOMScore(s.OOMScore) // before it goes in: there the kernel shall find what it may end first
 	var doors []*os.File
 	for _, path := range s.Join {
 		door, err := os.OpenFile(path, os.O_WRONLY, 0)

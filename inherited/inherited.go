@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -81,6 +82,28 @@ func raw(v int64) uint64 {
 	}
 	return uint64(v)
 }
+
+// protected is the oom_score_adj of what shall be ended last when the machine lacks memory; -1000 would be never.
+const protected = -900
+
+const oomScore = "/proc/self/oom_score_adj"
+
+// Protect has the kernel end other processes before this one and those that it starts, if it may, and returns the oom_score_adj that
+// this one had.
+func Protect() (was int) {
+	text, err := os.ReadFile(oomScore)
+	if err != nil {
+		return 0
+	}
+	was, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+	if was > protected {
+		_ = TakeOOMScore(protected)
+	}
+	return was
+}
+
+// TakeOOMScore sets oom_score_adj of this process. Only root may lower it.
+func TakeOOMScore(score int) error { return os.WriteFile(oomScore, []byte(strconv.Itoa(score)), 0) }
 
 // TakeNice sets the nice value for this goroutine, which keeps its thread from then on: Linux has one for each thread, and the program
 // that is executed has that of the thread which does so. It is called before the rights of the user are taken, who could not go back to it if

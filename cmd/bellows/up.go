@@ -213,7 +213,9 @@ func (d *daemon) open() error {
 func (d *daemon) openOn(listener net.Listener) error {
 	var err error
 	at := &d.options.place
-	if d.agent, err = agent.Open(agent.Config{Dir: at.state, Capacity: d.capacity, OutputLimit: d.options.output, SwapBudget: d.options.swapping, Memory: d.memory, Log: d.log}); err != nil {
+	// What the machine lacks memory for shall be ended before the daemon and supervisors, which inherit this.
+	score := inherited.Protect()
+	if d.agent, err = agent.Open(agent.Config{Dir: at.state, Capacity: d.capacity, OOMScore: score, OutputLimit: d.options.output, SwapBudget: d.options.swapping, Memory: d.memory, Log: d.log}); err != nil {
 		return err
 	}
 	if text := d.agent.Crowded(); text != "" {
