@@ -13,20 +13,12 @@ import (
 // apart by what it notes right before.
 func TestSupervisorDiesWhileItStarts(t *testing.T) {
 	b := newBench(t)
-	shell := "/bin/sh"
-	if slow() {
-		shell = "/guest/sh"
-	}
 	for _, c := range []struct{ script, want string }{
 		{"printf '%s\\n\\n' $$ >&3", "its supervisor ended without a record"}, // The lock is its third file.
 		{"echo $$ >&3", "it ended without a word"},
 		{"echo broken >&2", "it ended without a word: broken"},
 	} {
-		program := filepath.Join(t.TempDir(), "supervisor")
-		if err := os.WriteFile(program, []byte("#!"+shell+"\n"+c.script+"\nkill -9 $$\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		b.config.Executable = program
+		b.config.Executable = script(t, c.script+"\nkill -9 $$")
 		o := b.order("true")
 		b.Apply([]cluster.Order{o})
 		e := b.nextOf(cluster.DecisionDone, cluster.DecisionFailed)
@@ -45,6 +37,19 @@ func TestSupervisorDiesWhileItStarts(t *testing.T) {
 			t.Errorf("groups left: %v %v", names, err)
 		}
 	}
+}
+
+// script makes an executable of a shell's commands. In a guest the shell stands elsewhere and the commands have no PATH.
+func script(t *testing.T, commands string) string {
+	shell := "/bin/sh"
+	if slow() {
+		shell = "/guest/sh"
+	}
+	path := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(path, []byte("#!"+shell+"\n"+commands+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // What waits to be started when it is killed does not start.

@@ -19,12 +19,8 @@ func TestCloseWaits(t *testing.T) {
 	runs := b.order("sleep", "1000")
 	b.Apply([]cluster.Order{runs})
 	b.next(cluster.DecisionDone)
-	dir := t.TempDir()
-	pid, mute := filepath.Join(dir, "pid"), filepath.Join(dir, "mute")
-	if err := os.WriteFile(mute, []byte("#!/bin/sh\necho $$ > "+pid+"\nexec sleep 1000\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	b.config.Executable = mute
+	pid := filepath.Join(t.TempDir(), "pid")
+	b.config.Executable = script(t, "echo $$ > "+pid+"\nkill -STOP $$")
 	o := b.order("true")
 	b.Apply([]cluster.Order{o})
 	var supervisor int
