@@ -76,7 +76,8 @@ func (l *eventLog) flush() error {
 	}
 	n, err := l.file.WriteAt(l.text.Bytes(), l.good)
 	if err != nil {
-		return errors.Join(fmt.Errorf("write the event log: %w", err), l.file.Truncate(l.good))
+		_ = l.file.Truncate(l.good) // What it cannot cut off the next write goes over.
+		return fmt.Errorf("write the event log: %w", err)
 	}
 	l.good += int64(n)
 	l.text.Reset()
