@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -293,6 +294,9 @@ func (c *Client) do(request *http.Request) (*http.Response, error) {
 	return r, nil
 }
 
+// closedIdle is what net/http says, in an error that it does not export, of a connection that ended before it was asked.
+const closedIdle = "http: server closed idle connection"
+
 // failed says in one sentence why the daemon could not be asked.
 func (c *Client) failed(err error, attempted string) error {
 	var own *Error
@@ -305,7 +309,8 @@ func (c *Client) failed(err error, attempted string) error {
 		return Errorf(Unavailable, "no daemon listens on %s: start one with `bellows up`, or name its socket with --socket", c.socket)
 	case errors.Is(err, fs.ErrPermission):
 		return Errorf(Denied, "the daemon's socket %s belongs to another user: run this as that user or as root", c.socket)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
+		strings.HasSuffix(err.Error(), closedIdle):
 		return Errorf(Unavailable, "%s: the daemon on %s ended; what runs goes on, and `bellows up` finds it again", attempted, c.socket)
 	}
 	return fmt.Errorf("%s on %s: %w", attempted, c.socket, err)

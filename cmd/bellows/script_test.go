@@ -217,11 +217,15 @@ func runSwapScripts(t *testing.T, dir string) {
 	})
 }
 
+// machineTime is what all scripts of TestMachine may take: many times what they do, so that one that hangs holds up no other test.
+const machineTime = 6 * time.Minute
+
 // TestMachine runs a real daemon with real programs in real control groups.
 func TestMachine(t *testing.T) {
 	needControlGroups(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/machine", Cmds: commands, RequireUniqueNames: true, Condition: condition,
+		Deadline: time.Now().Add(machineTime),
 		Setup: func(env *testscript.Env) error {
 			// A folder of its own, since the name of a socket must be short.
 			state, err := os.MkdirTemp("", "bellows")
