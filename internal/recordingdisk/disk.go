@@ -24,8 +24,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sector is what a disk writes whole or not at all, bytes.
-const sector = 512
+const (
+	// sector is what a disk writes whole or not at all, bytes.
+	sector = 512
+	// superblock is where the first block of ext4 ends, bytes. The file system keeps its own state there, behind one checksum
+	// and without a copy in the journal, and cannot be mounted if a part of it is old: it relies on disks to write it whole.
+	superblock = 4096
+)
 
 // prefix begins the names of folders of disks; the number of the process follows.
 const prefix = "bellows-recording-disk-"
@@ -124,8 +129,8 @@ func (d *Disk) Unmount() error {
 }
 
 // MountAfterCut mounts at Path what the disk might hold had the power failed after the first at records: everything that was
-// flushed, and of the writes since then a random part, down to single sectors. The file system that recorded must be
-// unmounted before, and this one by Unmount later.
+// flushed, and of the writes since then a random part, down to single sectors but for the superblock. The file system that
+// recorded must be unmounted before, and this one by Unmount later.
 func (d *Disk) MountAfterCut(at int, random *rand.Rand) error {
 	return d.mountImage(d.afterCut(at, random))
 }
@@ -161,9 +166,10 @@ func (d *Disk) afterCut(at int, random *rand.Rand) []byte {
 		if random.IntN(2) == 0 {
 			continue
 		}
-		for from := 0; from < len(r.data); from += sector {
+		for from, to := r.offset, int64(0); from < r.offset+int64(len(r.data)); from = to {
+			to = min(max(from+sector, superblock), r.offset+int64(len(r.data)))
 			if random.IntN(2) == 0 {
-				copy(image[r.offset+int64(from):], r.data[from:min(from+sector, len(r.data))])
+				copy(image[from:to], r.data[from-r.offset:])
 			}
 		}
 	}

@@ -52,3 +52,23 @@ func TestCut(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Whatever was lost, the file system can be mounted: of its superblock, too, which is what unmounting writes last.
+func TestCutAtTheSuperblock(t *testing.T) {
+	d := New(t, 16<<20)
+	if err := durable.Write(filepath.Join(d.Path(), "first"), []byte("flushed")); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Unmount(); err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 40 {
+		if err := d.MountAfterCut(d.Now()-1, random); err != nil { // the last record is its flush
+			t.Fatal(err)
+		}
+		if err := d.Unmount(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
