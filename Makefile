@@ -25,7 +25,7 @@ build: ## bin/bellows, one static file
 	CGO_ENABLED=0 go build -o bin/bellows ./cmd/bellows
 
 test: lint ## what to run before a commit, under 5 minutes: lint and all tests that are not long; installs nothing
-	$(TESTRUN) -- -short -count=1 -timeout=8m ./...
+	$(TESTRUN) -- -short -count=1 -timeout=15m ./...
 
 lint: ## gofmt, go vet and staticcheck
 	@unformatted=$$(gofmt -l .); \
