@@ -8,19 +8,13 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cgroup"
-	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/resource"
 )
 
 // envelope is what the memory manager may do with a container.
 func envelope(s *spec) memory.Envelope {
-	granted := s.Grant[resource.Memory]
-	e := memory.Envelope{Container: s.Container, Class: s.Launch.Class, Min: granted, Max: granted, Rank: int(s.Container.Task.Job)}
-	if b := s.Launch.Breathing; b != nil && s.Launch.Class == cluster.Flex {
-		e.Max, e.Rank, e.Duration, e.HeartbeatTimeout = max(granted, b.Max), b.Rank, b.Duration, b.HeartbeatTimeout
-	}
-	return e
+	return memory.NewEnvelope(s.Container, s.Grant[resource.Memory], int(s.Container.Task.Job), s.Launch.Breathing)
 }
 
 // headStart does at once, in the keeper's thread, what takes the kernel no time and ends the want: breathe, in a goroutine that

@@ -77,6 +77,20 @@ type Breathing struct {
 	HeartbeatTimeout time.Duration `json:"heartbeat_timeout_ns,omitempty"`
 }
 
+// Breathing returns how the memory of a container of a stage may change on a node with so many bytes, nil if it may not. Jobs
+// with a lower rank were submitted earlier (Pufferfish section 4.3.3, earliest job first).
+func (j *Job) Breathing(stage int, node resource.Amount, rank int) *Breathing {
+	if !j.Breathes(stage) {
+		return nil
+	}
+	s := &j.Stages[stage]
+	most := s.MaxMemory
+	if most == 0 || most > node {
+		most = node
+	}
+	return &Breathing{Max: most, Rank: rank, Duration: s.Duration, HeartbeatTimeout: s.HeartbeatTimeout}
+}
+
 // Exit is how a container ended.
 type Exit struct {
 	// Code is the exit code of the program: 128 + Signal if a signal ended it, 124 if its time limit did, 126 if it could

@@ -86,3 +86,36 @@ func TestFlexNeedsSwap(t *testing.T) {
 		}
 	})
 }
+
+// A container breathes as far as the node does that it is on, not as far as the largest; in the order of submission; and not at
+// all if it coordinates its job.
+func TestBreathingIsOfTheNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := []cluster.Node{{Name: "n1", Capacity: resource.Of(2000, resource.GiB)}, {ID: 1, Name: "n2", Capacity: resource.Of(8000, 4*resource.GiB)}}
+		r := &rig{t: t, dir: t.TempDir(), fake: newFake(cluster.Event{Kind: cluster.NodeJoined, NewNode: &nodes[1]})}
+		r.open()
+		r.start(fifo(t))
+		defer r.end()
+		s := submission(1)
+		s.Job.Class = cluster.Flex
+		s.Job.Stages[0].Duration = time.Minute
+		var seen [2]bool
+		for range 8 {
+			id := r.submit(s)
+			o := r.order(cluster.Start)
+			b := o.Launch.Breathing
+			if o.Launch.Class != cluster.Flex || b == nil || b.Max != nodes[o.Node].Capacity[resource.Memory] || b.Rank != int(id) || b.Duration != time.Minute {
+				t.Errorf("on node %d it is started as %s, %+v", o.Node, o.Launch.Class, b)
+			}
+			seen[o.Node] = true
+		}
+		if !seen[0] || !seen[1] {
+			t.Errorf("not all nodes were tried: %v", seen)
+		}
+		s.Job.Stages[0].Coordinator = true
+		r.submit(s)
+		if o := r.order(cluster.Start); o.Launch.Class != cluster.Regular || o.Launch.Breathing != nil {
+			t.Errorf("what coordinates is started as %s, %+v", o.Launch.Class, o.Launch.Breathing)
+		}
+	})
+}

@@ -45,7 +45,7 @@ func (d *Driver) start(now timeline.Time, j *job, decision *cluster.Decision) {
 		Why: decision.Reason.Words(clock), Booked: now}}
 	j.add(r)
 	d.out.putRun(r)
-	launch, err := d.launch(j, id, decision.Grant)
+	launch, err := d.launch(j, id, decision)
 	if err != nil {
 		e := cluster.Event{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run, Outcome: cluster.Failed, Detail: err.Error()}
 		d.close(j, r, &e)
@@ -63,8 +63,8 @@ func (d *Driver) nodeName(id cluster.NodeID) string {
 }
 
 // launch fills in what runs in a container.
-func (d *Driver) launch(j *job, id cluster.ContainerID, grant resource.Vector) (*cluster.Launch, error) {
-	command, err := trace.FillCommand(j.Request.Commands[id.Task.Stage], grant, &j.Request.Job, id.Task)
+func (d *Driver) launch(j *job, id cluster.ContainerID, start *cluster.Decision) (*cluster.Launch, error) {
+	command, err := trace.FillCommand(j.Request.Commands[id.Task.Stage], start.Grant, &j.Request.Job, id.Task)
 	if err != nil {
 		return nil, err
 	}
@@ -75,23 +75,16 @@ func (d *Driver) launch(j *job, id cluster.ContainerID, grant resource.Vector) (
 			dir = filepath.Join(j.Request.Dir, dir)
 		}
 	}
-	command.Env = withOwn(command.Env, id, grant)
+	command.Env = withOwn(command.Env, id, start.Grant)
 	out := logPath(d.config.Dir, id)
-	return &cluster.Launch{Args: command.Args, Env: merge(j.Request.Env, command.Env), Dir: dir, As: j.Request.As, Class: j.Request.Job.Class,
-		Breathing: d.breathing(&j.Request.Job, &j.Request.Job.Stages[id.Task.Stage]), Inherited: j.Request.Inherited, Input: j.Request.Input, Stdin: command.Stdin, Timeout: command.Timeout, Stdout: out + ".out", Stderr: out + ".err"}, nil
-}
-
-// breathing says how a container may breathe, nil if it may not. Jobs come first that were submitted first (Pufferfish section
-// 4.3.3, earliest job first).
-func (d *Driver) breathing(j *cluster.Job, s *cluster.Stage) *cluster.Breathing {
-	if j.Class != cluster.Flex {
-		return nil
+	launch := &cluster.Launch{Args: command.Args, Env: merge(j.Request.Env, command.Env), Dir: dir, As: j.Request.As, Inherited: j.Request.Inherited,
+		Input: j.Request.Input, Stdin: command.Stdin, Timeout: command.Timeout, Stdout: out + ".out", Stderr: out + ".err"}
+	node := d.engine.Snapshot().Nodes[start.Node].Capacity[resource.Memory]
+	launch.Breathing = j.Request.Job.Breathing(int(id.Task.Stage), node, int(j.ID)) // ids ascend with submission
+	if launch.Breathing != nil {
+		launch.Class = cluster.Flex
 	}
-	most := s.MaxMemory
-	if node := d.engine.Snapshot().Largest()[resource.Memory]; most == 0 || most > node {
-		most = node
-	}
-	return &cluster.Breathing{Max: most, Rank: int(j.ID), Duration: s.Duration, HeartbeatTimeout: s.HeartbeatTimeout}
+	return launch, nil
 }
 
 // withOwn adds the variables that tell a program what it is.

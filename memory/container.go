@@ -24,6 +24,15 @@ type Envelope struct {
 	HeartbeatTimeout time.Duration
 }
 
+// NewEnvelope is the envelope of a container that starts with so many bytes. b is nil for a REGULAR one, whose rank is given.
+func NewEnvelope(id cluster.ContainerID, granted resource.Amount, rank int, b *cluster.Breathing) Envelope {
+	e := Envelope{Container: id, Min: granted, Max: granted, Rank: rank}
+	if b != nil {
+		e.Class, e.Max, e.Rank, e.Duration, e.HeartbeatTimeout = cluster.Flex, max(granted, b.Max), b.Rank, b.Duration, b.HeartbeatTimeout
+	}
+	return e
+}
+
 // place is where a container stands in the order in which containers are served. Containers of one job share it.
 type place struct {
 	yields   bool          // after all that do not: it makes no progress

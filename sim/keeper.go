@@ -56,16 +56,9 @@ func (r *run) mayLaunch(t *task) bool {
 	if r.keepers == nil || t.container != nil && t.container.admitted {
 		return true
 	}
-	stage, granted := &t.job.Stages[t.id.Stage], t.grant[resource.Memory]
 	k := r.keepers[t.node]
-	e := memory.Envelope{Container: cluster.ContainerID{Task: t.id, Run: int(t.run)}, Min: granted, Max: granted, Rank: t.job.rank}
-	if t.job.Breathes(int(t.id.Stage)) {
-		e.Class, e.Max, e.Duration, e.HeartbeatTimeout = cluster.Flex, k.memory, stage.Duration, stage.HeartbeatTimeout
-		if stage.MaxMemory > 0 {
-			e.Max = min(e.Max, stage.MaxMemory)
-		}
-		e.Max = max(e.Max, granted)
-	}
+	id, granted := cluster.ContainerID{Task: t.id, Run: int(t.run)}, t.grant[resource.Memory]
+	e := memory.NewEnvelope(id, granted, t.job.rank, t.job.Breathing(int(t.id.Stage), k.memory, t.job.rank))
 	t.container = &container{task: t, envelope: e, asked: r.now}
 	k.containers = append(k.containers, t.container)
 	r.request(k, t.container)
