@@ -36,7 +36,7 @@ type Config struct {
 	// Grace is how long a container has between the request to end and the end; 0 is DefaultGrace.
 	Grace time.Duration
 	// OutputLimit is how much is kept, in bytes, of each of the two outputs of a run of a task: half of it of the beginning,
-	// half of the end. 0 is DefaultOutputLimit.
+	// half of the end. 0 is DefaultOutputLimit. Tasks of a job of more than 8 share what 8 would keep, but have 64 KiB each.
 	OutputLimit resource.Amount
 	// SwapBudget is how many bytes swapping may write to disks in a day before containers stop to give way; 0 is no bound.
 	SwapBudget resource.Amount

@@ -18,6 +18,10 @@ import (
 const DefaultOutputLimit = 128 << 20
 
 const (
+	// wholeShares is how many tasks of a job may print as much as is kept; those of larger jobs share what is kept of so many.
+	wholeShares = 8
+	// leastOutput is what is kept of each output, bytes, however many there are.
+	leastOutput = 64 << 10
 	// outputBlock is what output is left out in: files have holes of whole blocks only.
 	outputBlock = 4096
 	// readerPatience is how long a program is held up by a reader of its output that does not get on.
@@ -25,6 +29,11 @@ const (
 	// readersCome is how long after its start a program waits for the readers of what would have to be left out.
 	readersCome = 3 * time.Second
 )
+
+// outputShare is how much is kept, in bytes, of each output of a task of a job with so many tasks, if limit is for a task alone.
+func outputShare(limit int64, tasks int) int64 {
+	return min(limit, max(leastOutput, limit*wholeShares/int64(max(1, tasks))))
+}
 
 // output brings what a program prints into a file, of which it keeps the first and the last half of a limit. What is between
 // them becomes a hole in the file, so that every byte stays at its offset, and whoever reads sees how much was left out. What

@@ -73,6 +73,26 @@ func lines(size int) []byte {
 	return b.Bytes()[:size]
 }
 
+// However many tasks a job has, what is kept of its output is bounded; a task of a small job has all that a task may have.
+func TestOutputShare(t *testing.T) {
+	for _, c := range []struct {
+		limit int64
+		tasks int
+		want  int64
+	}{
+		{DefaultOutputLimit, 0, DefaultOutputLimit},
+		{DefaultOutputLimit, 8, DefaultOutputLimit},
+		{DefaultOutputLimit, 16, DefaultOutputLimit / 2},
+		{DefaultOutputLimit, 1024, 1 << 20},
+		{DefaultOutputLimit, 1_000_000, 64 << 10},
+		{4 << 10, 1_000_000, 4 << 10},
+	} {
+		if got := outputShare(c.limit, c.tasks); got != c.want {
+			t.Errorf("of %d bytes for a task alone, one of %d tasks has %d, want %d", c.limit, c.tasks, got, c.want)
+		}
+	}
+}
+
 // Of any output the beginning and the end are kept, of half the limit each, every byte at its offset; and one that is not
 // longer than the limit is kept whole.
 func TestOutputKeepsBothEnds(t *testing.T) {

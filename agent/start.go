@@ -107,7 +107,7 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, e
 	c.group = group
 	c.spec = &spec{Container: c.id, Grant: o.Grant, Booked: now(), Launch: *o.Launch, Place: a.root.Place(), Identity: group.Identity(),
 		Join: group.JoinFiles(), SupervisorJoin: a.supervisors.JoinFiles(), Lease: a.leasePath(), Grace: a.config.Grace,
-		OutputLimit: int64(a.config.OutputLimit), OOMScore: a.config.OOMScore}
+		OutputLimit: outputShare(int64(a.config.OutputLimit), o.Launch.Tasks), OOMScore: a.config.OOMScore}
 	a.mu.Unlock()
 	if err := c.dir.putSpec(c.spec); err != nil {
 		return status{}, nil, fmt.Errorf("write the container's record: %w", err)

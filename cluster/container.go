@@ -60,6 +60,8 @@ type Launch struct {
 	Inherited *Inherited `json:"inherited,omitempty"`
 	// Timeout is how long the program may run, standing still included; 0 is for ever.
 	Timeout time.Duration `json:"timeout_ns,omitempty"`
+	// Tasks is how many tasks the job has, which share what is kept of its output; 0 is one.
+	Tasks int `json:"tasks,omitempty"`
 	// Stdout and Stderr are the files that the output is appended to, absolute paths; their folders are made.
 	Stdout string `json:"stdout"`
 	Stderr string `json:"stderr"`

@@ -101,7 +101,7 @@ func upCommand() *cobra.Command {
 	f.Var(choiceValue{&o.policy, policy.Names()}, "policy", "who runs when, with how much: "+strings.Join(policy.Names(), ", "))
 	f.Var(settingsValue(o.settings), "set", "a policy's setting; may be given again")
 	o.flex.flags(f)
-	f.Var(memoryValue(&o.output), "output-limit", "how much of each output of a task is kept: half of it of the beginning, half of the end")
+	f.Var(memoryValue(&o.output), "output-limit", "how much of each output of a task is kept: half of it of the beginning, half of the end; tasks of a job of more than 8 share what 8 may keep")
 	f.Var(durationValue{&o.keep.For, time.Minute}, "keep-for", "how long jobs are kept after their end, with their output")
 	f.Var(countValue{&o.keep.Jobs, 1, 1 << 30}, "keep-jobs", "how many jobs are kept at most that have ended")
 	f.Var(memoryValue(&o.keep.Output), "keep-output", "how much output is kept at most of jobs that have ended")
