@@ -1,0 +1,128 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// failingDisk mounts a file system that can be made to fail, and returns a folder on it and what makes it read-only, as the kernel
+// does after an error of the disk.
+func failingDisk(t *testing.T) (state string, fail func()) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "bellows") // the name of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	image, at := filepath.Join(dir, "image"), filepath.Join(dir, "disk")
+	if err := os.WriteFile(image, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(image, 64<<20); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(at, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"mkfs.ext4", "-q", "-F", image}, {"mount", "-t", "ext4", "-o", "loop", image, at}} {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Skipf("needs to mount ext4 through a loop device: %v: %s", err, out)
+		}
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(at, unix.MNT_DETACH); err != nil {
+			t.Errorf("unmount %s: %v", at, err)
+		}
+	})
+	return filepath.Join(at, "s"), func() {
+		if out, err := exec.Command("mount", "-o", "remount,abort", at).CombinedOutput(); err != nil {
+			t.Fatalf("make the disk fail: %v: %s", err, out)
+		}
+	}
+}
+
+// processesOf returns the processes that have a folder among their arguments.
+func processesOf(t *testing.T, dir string) (pids []string) {
+	t.Helper()
+	lists, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range lists {
+		if text, err := os.ReadFile(list); err == nil && strings.Contains(string(text), dir) {
+			pids = append(pids, filepath.Base(filepath.Dir(list)))
+		}
+	}
+	return pids
+}
+
+var ownGroup = regexp.MustCompile(`/bellows-[0-9a-f]+`)
+
+// removeGroups removes, when the test ends, the empty control groups of a daemon that cannot remember to do so: those around some
+// process of its.
+func removeGroups(t *testing.T, pids []string) {
+	t.Helper()
+	name := ""
+	for _, pid := range pids {
+		if text, err := os.ReadFile("/proc/" + pid + "/cgroup"); err == nil && name == "" {
+			name = ownGroup.FindString(string(text))
+		}
+	}
+	if name == "" {
+		t.Fatalf("none of %v is in a group of a daemon", pids)
+	}
+	t.Cleanup(func() {
+		out, err := exec.Command("find", "/sys/fs/cgroup", "-depth", "-type", "d", "-path", "*"+name+"*", "-exec", "rmdir", "{}", "+").CombinedOutput()
+		if err != nil {
+			t.Errorf("remove the groups %s: %v: %s", name, err, out)
+		}
+	})
+}
+
+// A disk that takes no more writes keeps nobody from ending programs: kill ends them and says what is not recorded, down --force
+// ends the daemon, and supervisors do not try for ever to record an end.
+func TestDiskThatFails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run without -short")
+	}
+	needControlGroups(t)
+	t.Parallel() // it mostly waits
+	state, fail := failingDisk(t)
+	// By its name in PATH this program is the command: see TestMain. The daemon that it starts is then the command too.
+	bellows := func(want string, args ...string) {
+		t.Helper()
+		cmd := exec.Command("bellows", args...)
+		cmd.Env = append(os.Environ(), "BELLOWS_STATE="+state)
+		said, err := cmd.CombinedOutput()
+		if !strings.Contains(string(said), want) {
+			t.Errorf("%v: %v: %s", args, err, said)
+		}
+	}
+	bellows("manages 512MiB", "up", "--memory", "512MiB", "--detach")
+	bellows("1", "run", "-d", "--memory", "64MiB", "--", "sleep", "1000")
+	bellows("2", "run", "-d", "--memory", "64MiB", "--", "sleep", "1001")
+	removeGroups(t, processesOf(t, state))
+	fail()
+	bellows("bellows: ", "run", "-d", "--memory", "64MiB", "--", "true")
+	bellows("what runs of it is being ended, and nothing of it starts again, but that cannot be recorded at the moment", "kill", "1")
+	bellows("trouble: ", "ps")
+	began := time.Now()
+	bellows("", "down", "--force")
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("down --force took %v", took)
+	}
+	for len(processesOf(t, state)) > 0 {
+		if time.Since(began) > 3*time.Minute {
+			t.Fatalf("there are still the processes %v", processesOf(t, state))
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Logf("the last process ended %v after it was asked to", time.Since(began))
+}
