@@ -21,10 +21,10 @@ type Crowded interface {
 // Backend carries decisions out and reports what happened. The agent of one machine is one.
 //
 // When it begins, it sends its inventory: NodeJoined for each node, TaskAdopted for each container that runs, TaskEnded
-// for each that ended and was not yet forgotten, or DecisionFailed if it never started, NodeMemory if it knows, then Synced. From then on every Start ends in exactly
-// one DecisionDone (the program runs) or DecisionFailed (the machine's fault, for Detail; nothing ran), and after a DecisionDone
-// in exactly one TaskEnded with Run, Outcome and Exit; Lost says that nobody saw how it ended. A program that cannot be executed is a DecisionDone and a TaskEnded whose
-// Detail says why. Kill has no event of its own: the TaskEnded of the container is its end; a Kill of what has already
+// for each that ended and was not yet forgotten, or DecisionFailed if it never started, NodeMemory if it knows, then Synced. From
+// then on every Start ends in exactly one DecisionDone (the program runs) or DecisionFailed (the machine's fault, for Detail;
+// nothing ran), and after a DecisionDone in exactly one TaskEnded with Run, Outcome and Exit; Lost says that nobody saw how it
+// ended. A program that cannot be executed is a DecisionDone and a TaskEnded whose Detail says why. Kill has no event of its own: the TaskEnded of the container is its end; a Kill of what has already
 // ended does nothing. NodeMemory comes when what the containers of a node may hold changes, and the last value always.
 type Backend interface {
 	// Apply takes orders (Start and Kill) in. It only enqueues.

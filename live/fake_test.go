@@ -21,6 +21,7 @@ type fake struct {
 	forgotten map[cluster.ContainerID]bool // only to be read when the Driver is idle or has stopped
 	readings  map[cluster.ContainerID]cluster.Reading
 	crowded   string
+	mended    int64
 }
 
 func newFake(inventory ...cluster.Event) *fake {
@@ -43,6 +44,7 @@ func (f *fake) Input(cluster.ContainerID) (io.ReadWriteCloser, error) { return n
 func (f *fake) Events() <-chan cluster.Event                          { return f.events }
 func (f *fake) Forget(id cluster.ContainerID)                         { f.forgotten[id] = true }
 func (f *fake) Crowded() string                                       { return f.crowded }
+func (f *fake) Mended() int64                                         { return f.mended }
 func (f *fake) Readings() map[cluster.ContainerID]cluster.Reading     { return f.readings }
 
 // launched says that an order to start was carried out.
