@@ -186,11 +186,16 @@ type lineWriter struct {
 	w       io.Writer
 	before  string
 	pending []byte // of a line whose end is yet to come
+	broken  bool   // the last line was too long, and what comes belongs to it
 }
 
 func (l *lineWriter) Write(p []byte) (int, error) {
 	rest := p
 	for len(rest) > 0 {
+		if l.broken && len(l.pending) == 0 && rest[0] == '\n' { // the end of a line that is written
+			l.broken, rest = false, rest[1:]
+			continue
+		}
 		n := bytes.IndexByte(rest, '\n') + 1
 		whole := n > 0
 		if !whole {
@@ -204,6 +209,7 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 		if !whole && len(l.pending) < longestLine {
 			break
 		}
+		l.broken = !whole
 		if err := l.line(); err != nil {
 			return 0, err
 		}

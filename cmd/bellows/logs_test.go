@@ -26,7 +26,7 @@ func TestLinesOfSeveralTasks(t *testing.T) {
 		for range 50 {
 			text.WriteString(strings.Repeat(string(rune('a'+i)), random.IntN(200)) + "\n")
 		}
-		text.WriteString(strings.Repeat("x", 2*longestLine+5) + "\nno end")
+		text.WriteString(strings.Repeat("x", 2*longestLine+5) + "\n" + strings.Repeat("y", longestLine) + "\n\nno end")
 		printed[i] = text.String()
 		all.Go(func() {
 			l := &lineWriter{mu: &mu, w: &out, before: name}
@@ -54,7 +54,7 @@ func TestLinesOfSeveralTasks(t *testing.T) {
 			t.Errorf("task %d: %d bytes came out of %d, and not the same", i, got.Len(), len(want))
 		}
 	}
-	if n := strings.Count(out.String(), "\n"); n != 3*(50+3+1) {
+	if n := strings.Count(out.String(), "\n"); n != 3*(50+3+2+1) {
 		t.Errorf("%d lines", n)
 	}
 }
