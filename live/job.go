@@ -34,6 +34,7 @@ type run struct {
 	launched bool // the engine has been told that it runs
 	killing  bool // it has been told to end
 	preempts bool // that was to give its room to others
+	refused  bool // the machine was short of something: nothing began
 }
 
 // note is a decision about a job.
@@ -95,6 +96,11 @@ func (j *job) find(id cluster.ContainerID) *run {
 func (j *job) add(r *run) {
 	id := r.Container.Task
 	j.runs[id] = append(j.runs[id], r)
+}
+
+// drop removes the newest run of a task.
+func (j *job) drop(id cluster.TaskID) {
+	j.runs[id] = j.runs[id][:len(j.runs[id])-1]
 }
 
 // tasks returns the tasks that were ever started, sorted.

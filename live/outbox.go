@@ -13,6 +13,7 @@ import (
 type outbox struct {
 	jobs   map[cluster.JobID]store.JobState
 	tasks  map[cluster.ContainerID]store.Task
+	gone   []cluster.ContainerID // of which nothing is to be kept
 	orders []cluster.Order
 	forget []cluster.ContainerID
 	ended  []cluster.JobID // to be dropped once their end is stored
@@ -30,6 +31,11 @@ func (o *outbox) putRun(r *run) {
 		o.tasks = map[cluster.ContainerID]store.Task{}
 	}
 	o.tasks[r.Container] = r.Task
+}
+
+func (o *outbox) dropRun(r *run) {
+	delete(o.tasks, r.Container)
+	o.gone = append(o.gone, r.Container)
 }
 
 // flush records what has happened and been decided, and then acts on it: event log, store, Backend. If something cannot
@@ -104,7 +110,7 @@ func (d *Driver) recordAll() error {
 	if err := d.events.flush(); err != nil {
 		return err
 	}
-	batch := store.Batch{Jobs: d.out.jobs}
+	batch := store.Batch{Jobs: d.out.jobs, Gone: d.out.gone}
 	for _, t := range d.out.tasks {
 		batch.Tasks = append(batch.Tasks, t)
 	}

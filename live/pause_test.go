@@ -58,8 +58,9 @@ func TestNoJobFailsForTheMachine(t *testing.T) {
 		r.fake.ended(a.Container, cluster.Succeeded, 0)
 		r.fake.ended(b.Container, cluster.Succeeded, 0)
 		for _, id := range []cluster.JobID{id, other} {
-			if j := r.wait(id); j.Status != "succeeded" {
-				t.Errorf("job %+v", j)
+			j := r.wait(id)
+			if runs, err := r.store.Tasks(t.Context(), id); j.Status != "succeeded" || err != nil || len(runs) != 1 || runs[0].Container.Run < 100 {
+				t.Errorf("job %+v, runs %+v, %v", j, runs, err)
 			}
 		}
 		if s, err := r.Status(t.Context()); err != nil || s.Trouble != "" {

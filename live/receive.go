@@ -85,6 +85,7 @@ func (d *Driver) ended(e cluster.Event) {
 		return
 	}
 	if e.Short && !r.killing {
+		r.refused = true
 		d.close(j, r, &e)
 		d.pause(&e)
 		d.step(e)

@@ -40,6 +40,10 @@ func (d *Driver) start(now timeline.Time, j *job, decision *cluster.Decision) {
 	id := cluster.ContainerID{Task: decision.Task, Run: 1}
 	if r := j.newest(decision.Task); r != nil {
 		id.Run = r.Container.Run + 1
+		if r.refused { // Of a machine that refuses for a month the newest time is enough.
+			j.drop(id.Task)
+			d.out.dropRun(r)
+		}
 	}
 	r := &run{Task: store.Task{Container: id, UID: j.Request.As.UID, Node: d.nodeName(decision.Node), Grant: decision.Grant,
 		Why: decision.Reason.Words(clock), Booked: now}}

@@ -75,10 +75,11 @@ type Task struct {
 type Batch struct {
 	Jobs  map[cluster.JobID]JobState // jobs that are stored already
 	Tasks []Task                     // new, or in place of what was stored of the same container
+	Gone  []cluster.ContainerID      // of which nothing is kept
 }
 
 // Empty reports whether there is nothing to write.
-func (b *Batch) Empty() bool { return len(b.Jobs) == 0 && len(b.Tasks) == 0 }
+func (b *Batch) Empty() bool { return len(b.Jobs) == 0 && len(b.Tasks) == 0 && len(b.Gone) == 0 }
 
 // AddJob stores a new job and returns its id, which was never given before. j.ID is ignored.
 func (s *Store) AddJob(ctx context.Context, j Job) (cluster.JobID, error) {
@@ -118,6 +119,13 @@ func (s *Store) Write(ctx context.Context, b Batch) error {
 		for i := range b.Tasks {
 			if err := putTask(ctx, tx, &b.Tasks[i]); err != nil {
 				return err
+			}
+		}
+		for _, id := range b.Gone {
+			_, err := tx.ExecContext(ctx, `DELETE FROM tasks WHERE job = ? AND stage = ? AND idx = ? AND run = ?`,
+				int64(id.Task.Job), id.Task.Stage, id.Task.Index, id.Run)
+			if err != nil {
+				return fmt.Errorf("task %s: %w", id.Task, err)
 			}
 		}
 		return nil
