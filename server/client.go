@@ -300,6 +300,7 @@ const closedIdle = "http: server closed idle connection"
 // failed says in one sentence why the daemon could not be asked.
 func (c *Client) failed(err error, attempted string) error {
 	var own *Error
+	var broken *net.OpError
 	switch {
 	case errors.As(err, &own):
 		return own
@@ -309,8 +310,8 @@ func (c *Client) failed(err error, attempted string) error {
 		return Errorf(Unavailable, "no daemon listens on %s: start one with `bellows up`, or name its socket with --socket", c.socket)
 	case errors.Is(err, fs.ErrPermission):
 		return Errorf(Denied, "the daemon's socket %s belongs to another user: run this as that user or as root", c.socket)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
-		strings.HasSuffix(err.Error(), closedIdle):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.HasSuffix(err.Error(), closedIdle),
+		errors.As(err, &broken) && broken.Op != "dial": // reset, broken pipe, or closed by net/http at the first sign of that
 		return Errorf(Unavailable, "%s: the daemon on %s ended; what runs goes on, and `bellows up` finds it again", attempted, c.socket)
 	}
 	return fmt.Errorf("%s on %s: %w", attempted, c.socket, err)
