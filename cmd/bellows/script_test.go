@@ -218,7 +218,7 @@ func runSwapScripts(t *testing.T, dir string) {
 }
 
 // machineTime is what all scripts of TestMachine may take: many times what they do, so that one that hangs holds up no other test.
-const machineTime = 6 * time.Minute
+const machineTime = 10 * time.Minute
 
 // TestMachine runs a real daemon with real programs in real control groups.
 func TestMachine(t *testing.T) {
