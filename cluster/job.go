@@ -71,6 +71,15 @@ type Job struct {
 	Stages     []Stage `json:"stages"`
 }
 
+// Tasks returns how many tasks the job has.
+func (j *Job) Tasks() int {
+	n := 0
+	for i := range j.Stages {
+		n += j.Stages[i].Tasks
+	}
+	return n
+}
+
 // Breathes reports whether the memory of a stage's containers may change while they run: in a FLEX job, but for its coordinator.
 func (j *Job) Breathes(stage int) bool { return j.Class == Flex && !j.Stages[stage].Coordinator }
 

@@ -229,12 +229,8 @@ func (d *Driver) settleAlone() {
 		}
 		was := j.State
 		succeeded, failed := j.count()
-		tasks := 0
-		for i := range j.Request.Job.Stages {
-			tasks += j.Request.Job.Stages[i].Tasks
-		}
 		switch {
-		case succeeded == tasks:
+		case succeeded == j.Request.Job.Tasks():
 			j.State.Status = cluster.StatusSucceeded.String()
 		case j.State.Cancelled:
 			j.State.Status = cluster.StatusCancelled.String()

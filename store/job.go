@@ -91,18 +91,9 @@ func (s *Store) AddJob(ctx context.Context, j Job) (cluster.JobID, error) {
 	err = s.write(ctx, "add a job to", func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, `INSERT INTO jobs (owner_uid, owner_name, name, status, submitted_ns, request, task_count)
 			VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-			j.Request.As.UID, j.Request.As.User, j.Request.Job.Name, j.State.Status, int64(j.Submitted), string(request), j.tasks()).Scan(&id)
+			j.Request.As.UID, j.Request.As.User, j.Request.Job.Name, j.State.Status, int64(j.Submitted), string(request), j.Request.Job.Tasks()).Scan(&id)
 	})
 	return cluster.JobID(id), err
-}
-
-// tasks is how many tasks the job has.
-func (j *Job) tasks() int {
-	n := 0
-	for i := range j.Request.Job.Stages {
-		n += j.Request.Job.Stages[i].Tasks
-	}
-	return n
 }
 
 // Write stores a batch.
