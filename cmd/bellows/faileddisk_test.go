@@ -9,44 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/bellows-rm/bellows/internal/recordingdisk"
 )
-
-// failingDisk mounts a file system that can be made to fail, and returns a folder on it and what makes it read-only, as the kernel
-// does after an error of the disk.
-func failingDisk(t *testing.T) (state string, fail func()) {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "bellows") // the name of a socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	image, at := filepath.Join(dir, "image"), filepath.Join(dir, "disk")
-	if err := os.WriteFile(image, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(image, 64<<20); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(at, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range [][]string{{"mkfs.ext4", "-q", "-F", image}, {"mount", "-t", "ext4", "-o", "loop", image, at}} {
-		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-			t.Skipf("needs to mount ext4 through a loop device: %v: %s", err, out)
-		}
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(at, unix.MNT_DETACH); err != nil {
-			t.Errorf("unmount %s: %v", at, err)
-		}
-	})
-	return filepath.Join(at, "s"), func() {
-		if out, err := exec.Command("mount", "-o", "remount,abort", at).CombinedOutput(); err != nil {
-			t.Fatalf("make the disk fail: %v: %s", err, out)
-		}
-	}
-}
 
 // processesOf returns the processes that have a folder among their arguments.
 func processesOf(t *testing.T, dir string) (pids []string) {
@@ -94,7 +58,8 @@ func TestDiskThatFails(t *testing.T) {
 	}
 	needControlGroups(t)
 	t.Parallel() // it mostly waits
-	state, fail := failingDisk(t)
+	disk := recordingdisk.New(t, 64<<20)
+	state := filepath.Join(disk.Path(), "s")
 	// By its name in PATH this program is the command: see TestMain. The daemon that it starts is then the command too.
 	bellows := func(want string, args ...string) {
 		t.Helper()
@@ -109,7 +74,9 @@ func TestDiskThatFails(t *testing.T) {
 	bellows("1", "run", "-d", "--memory", "64MiB", "--", "sleep", "1000")
 	bellows("2", "run", "-d", "--memory", "64MiB", "--", "sleep", "1001")
 	removeGroups(t, processesOf(t, state))
-	fail()
+	if out, err := exec.Command("mount", "-o", "remount,abort", disk.Path()).CombinedOutput(); err != nil { // as after an error of the disk
+		t.Fatalf("make the disk fail: %v: %s", err, out)
+	}
 	bellows("bellows: ", "run", "-d", "--memory", "64MiB", "--", "true")
 	bellows("what runs of it is being ended, and nothing of it starts again, but that cannot be recorded at the moment", "kill", "1")
 	bellows("trouble: ", "ps")
