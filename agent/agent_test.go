@@ -143,15 +143,16 @@ func (b *bench) cleanUp() {
 	defer cancel()
 	b.mu.Lock()
 	var orders []cluster.Order
-	runs := map[cluster.TaskID]bool{}
+	left := map[cluster.ContainerID]bool{}
 	for id := range b.containers {
 		orders = append(orders, cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill}, Container: id})
-		runs[id.Task] = true
+		left[id] = true
 	}
 	b.mu.Unlock()
 	b.Apply(orders)
-	for len(runs) > 0 { // ends that the test has not asked for may come before theirs
-		delete(runs, b.next(cluster.TaskEnded).Task)
+	for len(left) > 0 { // ends that the test has not asked for may come before theirs
+		e := b.next(cluster.TaskEnded)
+		delete(left, cluster.ContainerID{Task: e.Task, Run: e.Run})
 	}
 	if err := b.Remove(ctx); err != nil {
 		b.t.Errorf("clean up: %v", err)
