@@ -402,6 +402,41 @@ func TestContainersAreFoundAgain(t *testing.T) {
 	}
 }
 
+// TestFoundBeforeItsEnd opens an agent that takes a second to find what runs, because a supervisor has left no pid. A container
+// that was found before that ends meanwhile: it is told that it was found, and then that it ended.
+func TestFoundBeforeItsEnd(t *testing.T) {
+	b := newBench(t)
+	gate := filepath.Join(b.dir, "gate")
+	ends, slow := b.order(), b.order()
+	if ends.Container.String() > slow.Container.String() { // They are found by the order of their names.
+		ends, slow = slow, ends
+	}
+	ends.Launch.Args = []string{"sh", "-c", "until [ -e " + gate + " ]; do sleep 0.01; done; sleep 0.4"}
+	slow.Launch.Args = []string{"sleep", "1000"}
+	b.Apply([]cluster.Order{ends, slow})
+	b.next(cluster.DecisionDone)
+	b.next(cluster.DecisionDone)
+	b.Close()
+	for _, path := range []string{b.folder(slow.Container).path("lock"), gate} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.open()
+	b.next(cluster.Synced)
+	for _, e := range b.seen {
+		if e.Kind != cluster.TaskAdopted {
+			t.Errorf("while it looked: %+v", e)
+		}
+	}
+	if len(b.seen) != 2 {
+		t.Errorf("found %+v", b.seen)
+	}
+	if e := b.next(cluster.TaskEnded); e.Task != ends.Task {
+		t.Errorf("ended %+v", e)
+	}
+}
+
 func TestFoundAgainContainersCanBeKilled(t *testing.T) {
 	b := newBench(t)
 	o := b.order("sleep", "1000")

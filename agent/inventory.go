@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -32,7 +34,20 @@ func (a *Agent) takeInventory() error {
 	}
 	a.sweepGroups()
 	a.events.put(append(events, cluster.Event{Kind: cluster.Synced})...)
+	a.watchFound()
 	return nil
+}
+
+// watchFound stays with the containers that were found running. Nobody does before all of them are told: the end of one would be
+// told before that it was found.
+func (a *Agent) watchFound() {
+	a.mu.Lock()
+	running := slices.Collect(maps.Values(a.containers))
+	a.mu.Unlock()
+	for _, c := range running {
+		ended := a.follow(c.dir)
+		a.begin(func() { a.watch(c, ended) })
+	}
 }
 
 // recover finds out what became of one container. The event has no kind if nothing of it ever was. Whatever is wrong with
@@ -83,8 +98,6 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 	})
 	a.containers[id] = c
 	a.keeper.found = append(a.keeper.found, news{started: found(a.closed, c), of: c})
-	ended := a.follow(c.dir)
-	a.begin(func() { a.watch(c, ended) })
 	at := c.spec.Booked
 	var s started
 	if c.dir.get("started.json", &s) == nil {
