@@ -3,6 +3,9 @@ package comparison
 import (
 	"encoding/json"
 	"math"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Estimate is a mean with the ends of its 95 % confidence interval, by Student's t distribution. The ends are NaN if there
@@ -32,25 +35,18 @@ var unknown = Estimate{math.NaN(), math.NaN(), math.NaN()}
 
 // Mean estimates the mean of what values are drawn from.
 func Mean(values []float64) Estimate {
-	n := float64(len(values))
-	if n == 0 {
+	if len(values) == 0 {
 		return unknown
 	}
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	mean, squares := sum/n, 0.0
+	mean := stat.Mean(values, nil)
 	if math.IsNaN(mean) || math.IsInf(mean, 0) {
 		return unknown
 	}
-	for _, v := range values {
-		squares += (v - mean) * (v - mean)
-	}
-	if n < 2 {
+	if len(values) < 2 {
 		return Estimate{mean, math.NaN(), math.NaN()}
 	}
-	half := student(len(values)-1) * math.Sqrt(squares/(n-1)/n)
+	n := float64(len(values))
+	half := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.975) * stat.StdErr(stat.StdDev(values, nil), n)
 	return Estimate{mean, mean - half, mean + half}
 }
 
@@ -62,20 +58,4 @@ func GeometricMean(ratios []float64) Estimate {
 	}
 	e := Mean(logs)
 	return Estimate{math.Exp(e.Mean), math.Exp(e.Low), math.Exp(e.High)}
-}
-
-// quantiles are those of Student's t distribution at 0.975 for 1 to 30 degrees of freedom.
-var quantiles = []float64{12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281, 2.2010, 2.1788,
-	2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860, 2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518,
-	2.0484, 2.0452, 2.0423}
-
-// student returns that quantile for any number of degrees of freedom, above 30 by the expansion of Cornish and Fisher, right
-// to four digits there.
-func student(freedom int) float64 {
-	if freedom <= len(quantiles) {
-		return quantiles[freedom-1]
-	}
-	const z = 1.959963985
-	n := float64(freedom)
-	return z + (z*z*z+z)/(4*n) + (5*math.Pow(z, 5)+16*z*z*z+3*z)/(96*n*n)
 }
