@@ -100,3 +100,18 @@ func (l *Launch) Decoded() (raw Launch, err error) {
 	raw.Dir, raw.Stdin = decode("working directory", l.Dir), decode("input file", l.Stdin)
 	return raw, err
 }
+
+// Clip shortens a value that a user wrote, for a message of one line.
+func Clip(value string) string {
+	const longest = 60
+	if len(value) > longest {
+		value = value[:longest] + "..."
+	}
+	return value
+}
+
+// ClipLine is Clip for text that may hold anything: what cannot be printed is escaped.
+func ClipLine(text string) string {
+	quoted := strconv.Quote(Clip(text))
+	return quoted[1 : len(quoted)-1]
+}

@@ -485,7 +485,7 @@ func TestRestart(t *testing.T) {
 		s := submission(2)
 		s.Job.MaxAttempts = 2
 		s.Job.Stages = append(s.Job.Stages, cluster.Stage{Name: "merge", Tasks: 1, Parents: []int{0}, Ideal: resource.Of(1000, 100*resource.MiB)})
-		s.Commands = append(s.Commands, trace.Command{Args: []string{"merge"}})
+		s.Commands = append(s.Commands, cluster.Command{Args: []string{"merge"}})
 		dag := r.submit(s)
 		a, b := r.order(cluster.Start), r.order(cluster.Start)
 		r.fake.launched(a)

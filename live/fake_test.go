@@ -11,7 +11,6 @@ import (
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // fake is a Backend whose containers do what a test says. It is there for what a real machine does once in a year.
@@ -178,7 +177,7 @@ var user = cluster.Credentials{UID: 2000, GID: 2000, User: "ada"}
 func submission(tasks int) Submission {
 	return Submission{
 		Job:      cluster.Job{Name: "sorts", Stages: []cluster.Stage{{Name: "sort", Tasks: tasks, Ideal: resource.Of(1000, 400*resource.MiB)}}},
-		Commands: []trace.Command{{Args: []string{"sort", "-S", "{memory}", "part{task}"}, Env: map[string]string{"LC_ALL": "C"}}},
+		Commands: []cluster.Command{{Args: []string{"sort", "-S", "{memory}", "part{task}"}, Env: map[string]string{"LC_ALL": "C"}}},
 		Caller:   user, Env: []string{"PATH=/bin", "LC_ALL=de_DE"}, Dir: "/work",
 	}
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 var (
@@ -98,7 +97,7 @@ func (a act) submission(name, ran string) *live.Submission {
 	return &live.Submission{
 		Job: cluster.Job{Name: name, Class: a.class, MaxAttempts: a.attempts,
 			Stages: []cluster.Stage{{Tasks: a.tasks, Ideal: resource.Of(100, 16*resource.MiB)}}},
-		Commands: []trace.Command{{Args: []string{"sh", "-c", prologue + a.script}}},
+		Commands: []cluster.Command{{Args: []string{"sh", "-c", prologue + a.script}}},
 		Env:      []string{"PATH=/usr/bin:/bin", "RAN=" + ran}, Dir: "/",
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // machine is a machine that does everything that it may do to a driver: it fails to start, tells things twice, late or
@@ -156,7 +155,7 @@ func randomSubmission(random *rand.Rand) Submission {
 			stage.Parents = []int{random.IntN(i)}
 		}
 		s.Job.Stages = append(s.Job.Stages, stage)
-		s.Commands = append(s.Commands, trace.Command{Args: []string{"true", "{memory}"}})
+		s.Commands = append(s.Commands, cluster.Command{Args: []string{"true", "{memory}"}})
 	}
 	return s
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // SpillInstead turns a FLEX job into a REGULAR one that does the same work where there is no swap: with less than its ideal
@@ -15,7 +14,7 @@ import (
 // then says how large the stage is: the memory that a FLEX container starts with does not. words tells the owner what the job
 // runs as. A Mistake is returned, and j is left as it is, if some stage cannot spill: its container would start with little,
 // and the kernel would kill it as soon as it outgrows that.
-func SpillInstead(j *cluster.Job, measured func(stage int) (trace.Profile, bool)) (words string, err error) {
+func SpillInstead(j *cluster.Job, measured func(stage int) (cluster.Profile, bool)) (words string, err error) {
 	stages := slices.Clone(j.Stages)
 	var all []string
 	for i := range stages {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 func TestSpillInstead(t *testing.T) {
@@ -19,12 +18,12 @@ func TestSpillInstead(t *testing.T) {
 		}
 		return s
 	}
-	sort := trace.Profile{Ideal: 2 * gib, MinMemory: 512 * mib, Duration: time.Minute, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 1.4}}
+	sort := cluster.Profile{Ideal: 2 * gib, MinMemory: 512 * mib, Duration: time.Minute, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 1.4}}
 	for _, c := range []struct {
 		why    string
 		stages []cluster.Stage
-		first  *trace.Profile // of the first stage
-		words  string         // empty: refused
+		first  *cluster.Profile // of the first stage
+		words  string           // empty: refused
 		ideal  resource.Amount
 	}{
 		{"elastic by itself", []cluster.Stage{stage(gib, 256*mib, 1.5)}, nil,
@@ -39,11 +38,11 @@ func TestSpillInstead(t *testing.T) {
 		{"one of two cannot", []cluster.Stage{stage(gib, 0, 0), stage(gib, 0, 0)}, &sort, "", gib},
 	} {
 		j := cluster.Job{Class: cluster.Flex, Stages: c.stages}
-		words, err := SpillInstead(&j, func(i int) (trace.Profile, bool) {
+		words, err := SpillInstead(&j, func(i int) (cluster.Profile, bool) {
 			if i == 0 && c.first != nil {
 				return *c.first, true
 			}
-			return trace.Profile{}, false
+			return cluster.Profile{}, false
 		})
 		s := j.Stages[0]
 		switch {

@@ -12,7 +12,6 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // take takes a decision in: it becomes an order, a timer, or just something that can be explained.
@@ -68,7 +67,7 @@ func (d *Driver) nodeName(id cluster.NodeID) string {
 
 // launch fills in what runs in a container.
 func (d *Driver) launch(j *job, id cluster.ContainerID, start *cluster.Decision) (*cluster.Launch, error) {
-	command, err := trace.FillCommand(j.Request.Commands[id.Task.Stage], start.Grant, &j.Request.Job, id.Task)
+	command, err := cluster.FillCommand(j.Request.Commands[id.Task.Stage], start.Grant, &j.Request.Job, id.Task)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // Submission is a job with what to run and for whom.
@@ -18,7 +17,7 @@ type Submission struct {
 	// Job has estimates only. ID, Owner and Submitted are given by the Driver.
 	Job cluster.Job `json:"job"`
 	// Commands has one command per stage.
-	Commands []trace.Command `json:"commands"`
+	Commands []cluster.Command `json:"commands"`
 	// Profiles has, per stage, the name of a stored profile that fills in what the stage leaves out (ideal and minimum
 	// memory, duration, elasticity); "" or a nil slice is none.
 	Profiles []string `json:"profiles,omitempty"`
@@ -77,7 +76,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 			return store.Job{}, fault(Mistake, "job %q environment and working directory: %w", j.Name, err)
 		}
 	}
-	known := map[int]trace.Profile{}
+	known := map[int]cluster.Profile{}
 	for i, name := range s.Profiles {
 		if name == "" {
 			continue
@@ -89,7 +88,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		if err != nil {
 			return store.Job{}, err
 		}
-		known[i] = trace.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.Duration, Elasticity: p.Elasticity}
+		known[i] = cluster.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.Duration, Elasticity: p.Elasticity}
 		known[i].Fill(&j.Stages[i])
 	}
 	if err := d.needSwap(&j, known); err != nil {
@@ -99,7 +98,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		return store.Job{}, &Error{Mistake, err}
 	}
 	for i := range s.Commands {
-		if err := trace.CheckCommand(s.Commands[i], &j, i); err != nil {
+		if err := cluster.CheckCommand(s.Commands[i], &j, i); err != nil {
 			return store.Job{}, fault(Mistake, "job %q stage %q %w", j.Name, stageName(&j, i), err)
 		}
 	}
@@ -111,7 +110,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 
 // needSwap sees to it that a FLEX job does not run where there is no swap. Who submits through the command has been told
 // before what becomes of it.
-func (d *Driver) needSwap(j *cluster.Job, known map[int]trace.Profile) error {
+func (d *Driver) needSwap(j *cluster.Job, known map[int]cluster.Profile) error {
 	if j.Class != cluster.Flex || d.config.HasSwap == nil {
 		return nil
 	}
@@ -119,7 +118,7 @@ func (d *Driver) needSwap(j *cluster.Job, known map[int]trace.Profile) error {
 	if has || err != nil {
 		return err
 	}
-	words, err := SpillInstead(j, func(stage int) (trace.Profile, bool) {
+	words, err := SpillInstead(j, func(stage int) (cluster.Profile, bool) {
 		p, ok := known[stage]
 		return p, ok
 	})

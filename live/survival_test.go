@@ -27,7 +27,6 @@ import (
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // TestMain lets this test program be a supervisor, and a daemon.
@@ -242,7 +241,7 @@ func (k *kind) submission(t *testing.T, name, ran string) *live.Submission {
 	}
 	return &live.Submission{
 		Job:      cluster.Job{Name: name, Stages: []cluster.Stage{{Tasks: k.tasks, Ideal: resource.Of(100, k.memory)}}},
-		Commands: []trace.Command{{Args: []string{"sh", "-c", once + k.script}}},
+		Commands: []cluster.Command{{Args: []string{"sh", "-c", once + k.script}}},
 		Env:      []string{"PATH=/usr/bin:/bin", "RAN=" + ran, "SELF=" + self}, Dir: "/",
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // placeholder finds {memory...} without its unit.
@@ -16,7 +15,7 @@ var placeholder = regexp.MustCompile(`\{memory([^}:]*)(:[^}]*)?\}`)
 // BufferOf returns how much of its memory a command tells its program to fill, from the first placeholder {memory...} in
 // its arguments: "-S {memory*0.8}" is a share of 0.8. Overhead is what the program needs of that beside its data. most is
 // the largest memory that will be granted. A program that is not told fills what it gets.
-func BufferOf(c trace.Command, overhead, most resource.Amount) (profile.Buffer, error) {
+func BufferOf(c cluster.Command, overhead, most resource.Amount) (profile.Buffer, error) {
 	for _, arg := range c.Args {
 		found := placeholder.FindStringSubmatch(arg)
 		if found == nil {
@@ -48,7 +47,7 @@ func BufferOf(c trace.Command, overhead, most resource.Amount) (profile.Buffer, 
 func fillBytes(expression string, memory resource.Amount) (resource.Amount, error) {
 	grant := resource.Of(resource.Core, memory)
 	job := cluster.Job{ID: 1, Stages: []cluster.Stage{{Tasks: 1, Ideal: grant}}}
-	filled, err := trace.FillCommand(trace.Command{Args: []string{expression}}, grant, &job, cluster.TaskID{Job: 1})
+	filled, err := cluster.FillCommand(cluster.Command{Args: []string{expression}}, grant, &job, cluster.TaskID{Job: 1})
 	if err != nil {
 		return 0, err
 	}

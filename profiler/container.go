@@ -17,12 +17,11 @@ import (
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // Container runs a command in control groups of this process's own. Close it.
 type Container struct {
-	command trace.Command
+	command cluster.Command
 	env     []string
 	dir     string
 	cpu     resource.Amount
@@ -32,7 +31,7 @@ type Container struct {
 
 // NewContainer returns a Runner for a command, whose placeholders are filled before each run, in a working directory
 // (absolute) and with cpu millicores. It fails with one sentence where this process cannot bound the memory of others.
-func NewContainer(command trace.Command, env []string, dir string, cpu resource.Amount) (*Container, error) {
+func NewContainer(command cluster.Command, env []string, dir string, cpu resource.Amount) (*Container, error) {
 	host, err := cgroup.Discover("")
 	if err != nil {
 		return nil, fmt.Errorf("measuring needs control groups: %w", err)
@@ -64,7 +63,7 @@ func (c *Container) Run(ctx context.Context, memory resource.Amount) (m Measurem
 func (c *Container) run(ctx context.Context, told, memory, swap resource.Amount) (m Measurement, err error) {
 	grant := resource.Of(c.cpu, told)
 	job := cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{{Name: "profile", Tasks: 1, Ideal: grant}}}
-	filled, err := trace.FillCommand(c.command, grant, &job, cluster.TaskID{Job: 1})
+	filled, err := cluster.FillCommand(c.command, grant, &job, cluster.TaskID{Job: 1})
 	if err != nil {
 		return m, err
 	}

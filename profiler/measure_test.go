@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // scripted is a program that needs 8 MiB not to spill, does not work below 4 MiB, and gets slower with every run.
@@ -98,7 +98,7 @@ func TestBufferOf(t *testing.T) {
 		{"{memory*x}", 0, 1 << 30, profile.Buffer{}, false},
 	}
 	for _, tt := range tests {
-		got, err := BufferOf(trace.Command{Args: []string{"sort", tt.arg}}, tt.overhead, tt.most)
+		got, err := BufferOf(cluster.Command{Args: []string{"sort", tt.arg}}, tt.overhead, tt.most)
 		if (err == nil) != tt.ok {
 			t.Errorf("%s: %v", tt.arg, err)
 			continue
@@ -115,7 +115,7 @@ func container(t *testing.T, dir, script string) *Container {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
-	c, err := NewContainer(trace.Command{Args: []string{"sh", "-c", script}}, os.Environ(), dir, 1000)
+	c, err := NewContainer(cluster.Command{Args: []string{"sh", "-c", script}}, os.Environ(), dir, 1000)
 	if err != nil {
 		t.Skipf("needs control groups with a memory controller: %v", err)
 	}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // Plan is what is to be measured. It is made, and can be shown, before anything runs.
@@ -79,7 +79,7 @@ func Unhindered(ctx context.Context, r Runner, plenty resource.Amount) (resource
 	case m.Resident == 0:
 		return 0, errors.New("the kernel does not tell how much memory the program held: give the largest size")
 	}
-	most := m.Resident + m.Resident/10 + trace.Headroom
+	most := m.Resident + m.Resident/10 + cluster.Headroom
 	return min(plenty, (most+resource.MiB-1)/resource.MiB*resource.MiB), nil
 }
 

@@ -276,7 +276,7 @@ func hand(t *testing.T, d *live.Driver, b *backend, e cluster.Event, origin time
 	case cluster.JobSubmitted:
 		job := *e.NewJob
 		job.ID, job.Submitted = 0, 0
-		sub := live.Submission{Job: job, Caller: cluster.Credentials{User: job.Owner}, Dir: "/", Commands: make([]trace.Command, len(job.Stages))}
+		sub := live.Submission{Job: job, Caller: cluster.Credentials{User: job.Owner}, Dir: "/", Commands: make([]cluster.Command, len(job.Stages))}
 		for i := range sub.Commands {
 			sub.Commands[i].Args = []string{"true"}
 		}

@@ -29,7 +29,7 @@ func TestSubmissionArrivesWithCaller(t *testing.T) {
 		{Name: "a", Tasks: 3, Ideal: resource.Of(1500, 1<<30).With(resource.Disk, 7), MinMemory: 1 << 28, Duration: time.Minute,
 			Elasticity: cluster.Elasticity{Kind: cluster.SawTooth, Factor: 1.5}},
 		{Name: "b", Tasks: 1, Parents: []int{0}, Ideal: resource.Of(1000, 1<<20)},
-	}}, Commands: []trace.Command{{Args: []string{"sort", "-S", "{memory}"}, Env: map[string]string{"A": "b"}}, {Args: []string{"true"}, Dir: "sub"}},
+	}}, Commands: []cluster.Command{{Args: []string{"sort", "-S", "{memory}"}, Env: map[string]string{"A": "b"}}, {Args: []string{"true"}, Dir: "sub"}},
 		Profiles: []string{"", "p"}}
 	own := cluster.Inherited{Umask: 0o027, Nice: 3, Limits: map[string]cluster.ResourceLimit{"nofile": {Soft: 10, Hard: -1}}}
 	id, err := c.Submit(context.Background(), SubmissionOf(&job, []string{"X=y"}, "/tmp", &own))

@@ -144,7 +144,7 @@ func (s *Submission) live(caller cluster.Credentials) (live.Submission, error) {
 			to.Elasticity = *from.Elasticity
 		}
 		out.Job.Stages = append(out.Job.Stages, to)
-		out.Commands = append(out.Commands, trace.Command{Args: from.Args, Env: from.Env, Dir: from.Dir, Stdin: from.Stdin, Timeout: time.Duration(from.Timeout)})
+		out.Commands = append(out.Commands, cluster.Command{Args: from.Args, Env: from.Env, Dir: from.Dir, Stdin: from.Stdin, Timeout: time.Duration(from.Timeout)})
 		out.Profiles[i] = from.Profile
 	}
 	return out, nil

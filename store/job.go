@@ -9,7 +9,6 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // Job is a job as it was submitted, and how far it has come.
@@ -34,7 +33,7 @@ type Listed struct {
 // Request is what somebody submitted. It never changes, but for Env.
 type Request struct {
 	Job      cluster.Job         `json:"job"` // ID is that of the row
-	Commands []trace.Command     `json:"commands"`
+	Commands []cluster.Command   `json:"commands"`
 	As       cluster.Credentials `json:"as"`
 	Env      []string            `json:"env,omitempty"` // dropped once the job has ended
 	Dir      string              `json:"dir"`

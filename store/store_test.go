@@ -22,7 +22,6 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // TestMain lets this test program be one that writes until it is killed.
@@ -53,7 +52,7 @@ func sample(name string) Job {
 		Request: Request{
 			Job: cluster.Job{Name: name, Owner: "ada", MaxAttempts: 2, Stages: []cluster.Stage{{Name: "sort", Tasks: 3, Ideal: resource.Of(1000, resource.GiB),
 				MinMemory: resource.MiB, Duration: time.Second, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 1.5}}}},
-			Commands: []trace.Command{{Args: []string{"sort", "{memory}"}, Env: map[string]string{"A": "b"}}},
+			Commands: []cluster.Command{{Args: []string{"sort", "{memory}"}, Env: map[string]string{"A": "b"}}},
 			As:       cluster.Credentials{UID: 7, GID: 8, Groups: []uint32{9}, User: "ada"},
 			Env:      []string{"PATH=/bin"}, Dir: "/work",
 		},

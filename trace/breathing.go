@@ -13,7 +13,7 @@ import (
 func (j *Job) checkBreathing(stage int) (field string, err error) {
 	const needs = "needs class flex: a regular container keeps its memory and is never suspended"
 	s := &j.Stages[stage]
-	var c Command
+	var c cluster.Command
 	if stage < len(j.Commands) {
 		c = j.Commands[stage]
 	}

@@ -194,7 +194,7 @@ func (v *dssValues) fail(name, must string) {
 	if f.raw == nil {
 		value = "[]"
 	}
-	v.err = v.objects.fault(f.line, "%s%s %s: %s", v.who, name, clip(strings.Join(strings.Fields(value), " ")), must)
+	v.err = v.objects.fault(f.line, "%s%s %s: %s", v.who, name, cluster.Clip(strings.Join(strings.Fields(value), " ")), must)
 }
 
 func (v *dssValues) known(names []string) {

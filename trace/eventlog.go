@@ -133,7 +133,7 @@ func NewLogReader(in io.Reader, name string) (*LogReader, error) {
 		return nil, r.fault("bellows_event_log %d: must be %d, the version of the format", *version.Version, eventLogVersion)
 	}
 	if err := decodeStrictly(text, &r.Header); err != nil {
-		return nil, r.fault("header: %s", clipLine(err.Error()))
+		return nil, r.fault("header: %s", cluster.ClipLine(err.Error()))
 	}
 	return r, nil
 }
@@ -155,7 +155,7 @@ func (r *LogReader) record() (LogRecord, error) {
 	}
 	var l logLine
 	if err := decodeStrictly(text, &l); err != nil {
-		return LogRecord{}, r.fault("record: %s", clipLine(err.Error()))
+		return LogRecord{}, r.fault("record: %s", cluster.ClipLine(err.Error()))
 	}
 	switch {
 	case l.Now == nil:

@@ -26,12 +26,3 @@ func IsFault(err error) bool {
 	var f *Fault
 	return errors.As(err, &f)
 }
-
-// clip shortens a value that a user wrote, for a message of one line.
-func clip(value string) string {
-	const longest = 60
-	if len(value) > longest {
-		value = value[:longest] + "..."
-	}
-	return value
-}

@@ -37,7 +37,7 @@ func ParseDistribution(text string) (Distribution, error) {
 			return Distribution(i), nil
 		}
 	}
-	return 0, fmt.Errorf("distribution %q: must be uniform, exponential or flex", clip(text))
+	return 0, fmt.Errorf("distribution %q: must be uniform, exponential or flex", cluster.Clip(text))
 }
 
 // mostJobs is how many jobs a generator makes at most.

@@ -59,10 +59,10 @@ var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?((?s:.*))$`)
 
 // brokenYAML puts an error of package yaml into one sentence.
 func brokenYAML(file string, err error) error {
-	f := &Fault{File: file, What: "must be YAML: " + clipLine(err.Error())}
+	f := &Fault{File: file, What: "must be YAML: " + cluster.ClipLine(err.Error())}
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
 		f.Line, _ = strconv.Atoi(m[1])
-		f.What = "must be YAML: " + clipLine(m[2])
+		f.What = "must be YAML: " + cluster.ClipLine(m[2])
 	}
 	return f
 }
@@ -149,7 +149,7 @@ func (f *jobFile) stages(m *mapping, j *Job) {
 		for _, parent := range s.after {
 			at, known := index[parent]
 			if !known {
-				s.fail("after", "%s must be the name of a stage of the job", strconv.Quote(clip(parent)))
+				s.fail("after", "%s must be the name of a stage of the job", strconv.Quote(cluster.Clip(parent)))
 			}
 			s.stage.Parents = append(s.stage.Parents, at)
 		}
@@ -161,7 +161,7 @@ func (f *jobFile) stages(m *mapping, j *Job) {
 			j.Truth = make([]StageTruth, len(all))
 		}
 		if s.command != nil && j.Commands == nil {
-			j.Commands = make([]Command, len(all))
+			j.Commands = make([]cluster.Command, len(all))
 		}
 	}
 	for i, s := range all {
@@ -188,7 +188,7 @@ func (f *jobFile) stages(m *mapping, j *Job) {
 	}
 	filled := j.assumingProfiles()
 	for i, s := range all {
-		if err := CheckCommand(j.Commands[i], &filled, i); err != nil {
+		if err := cluster.CheckCommand(j.Commands[i], &filled, i); err != nil {
 			s.failAt(s.fields["command"].Line, "%s%v", s.who, err)
 		}
 	}
@@ -207,7 +207,7 @@ func (f *jobFile) workload() (*Workload, error) {
 		at, known := index[parent]
 		if !known {
 			name := f.jobs[i].Name
-			return nil, &Fault{f.file, f.lines[name], fmt.Sprintf("job %q after %q: must be the name of a job in the file", name, clip(parent))}
+			return nil, &Fault{f.file, f.lines[name], fmt.Sprintf("job %q after %q: must be the name of a job in the file", name, cluster.Clip(parent))}
 		}
 		f.jobs[i].After = at
 	}

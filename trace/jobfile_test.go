@@ -150,11 +150,11 @@ func TestReadJobs(t *testing.T) {
 	if !reflect.DeepEqual(j.Stages[1], want) {
 		t.Errorf("stage sort:\ngot  %+v\nwant %+v", j.Stages[1], want)
 	}
-	commands := []Command{
+	commands := []cluster.Command{
 		{Args: []string{"sh", "-c", "split -n l/8 logs part-"}},
 		{Args: []string{"sort", "-S", "{memory-16MiB}", "part-{task}"}, Env: map[string]string{"LC_ALL": "C", "TMPDIR": "/tmp/{job}"}, Dir: "/data"},
 		{Args: []string{"sh", "-c", "sort -m part-* >all\nrm part-*\n"}},
-		{Args: []string{"/usr/bin/java", "Main"}, Runtime: JVM},
+		{Args: []string{"/usr/bin/java", "Main"}, Runtime: cluster.JVM},
 	}
 	if !reflect.DeepEqual(j.Commands, commands) {
 		t.Errorf("commands:\ngot  %+v\nwant %+v", j.Commands, commands)
@@ -203,9 +203,9 @@ func TestWriteJobsOfDSS(t *testing.T) {
 }
 
 func TestReadJobsWithProfile(t *testing.T) {
-	known := Profile{Ideal: resource.GiB, MinMemory: 64 * resource.MiB, Duration: time.Minute,
+	known := cluster.Profile{Ideal: resource.GiB, MinMemory: 64 * resource.MiB, Duration: time.Minute,
 		Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 1.5}}
-	profiles := func(name string) (Profile, bool) { return known, name == "sort" }
+	profiles := func(name string) (cluster.Profile, bool) { return known, name == "sort" }
 	read := func(stage string) (*Workload, error) {
 		return ReadJobs(strings.NewReader("bellows: 1\nname: j\nstages:\n  - {name: s, "+stage+"}\n"), "x", profiles)
 	}

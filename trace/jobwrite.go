@@ -114,7 +114,7 @@ func WriteJobs(out io.Writer, w *Workload) error {
 	for i := range w.Jobs {
 		j := &w.Jobs[i]
 		if seen[j.Name] || !cluster.IsName(j.Name) {
-			return fmt.Errorf("job name %q: must be printable and different from those of the other jobs", clip(j.Name))
+			return fmt.Errorf("job name %q: must be printable and different from those of the other jobs", cluster.Clip(j.Name))
 		}
 		seen[j.Name] = true
 		doc := jobDoc{Bellows: jobFileVersion, Name: j.Name, Queue: j.Queue, Weight: j.Weight, MaxAttempts: j.MaxAttempts, AtMostOnce: j.AtMostOnce,

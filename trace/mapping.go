@@ -35,7 +35,7 @@ func openMapping(file, who string, n *yaml.Node, err *error, known ...string) *m
 		name := key.Value
 		switch first, twice := m.fields[name]; {
 		case key.Kind != yaml.ScalarNode || !slices.Contains(known, name):
-			m.failAt(key.Line, "%s%s: unknown field; must be one of %s", who, clipLine(name), strings.Join(known, ", "))
+			m.failAt(key.Line, "%s%s: unknown field; must be one of %s", who, cluster.ClipLine(name), strings.Join(known, ", "))
 		case twice:
 			m.failAt(key.Line, "%s%s: written twice, first in line %d", who, name, first.Line)
 		}
@@ -55,13 +55,7 @@ func kindName(n *yaml.Node) string {
 	case n.Tag == "!!null":
 		return "empty"
 	}
-	return strconv.Quote(clip(n.Value))
-}
-
-// clipLine is clip for text that may hold anything.
-func clipLine(text string) string {
-	quoted := strconv.Quote(clip(text))
-	return quoted[1 : len(quoted)-1]
+	return strconv.Quote(cluster.Clip(n.Value))
 }
 
 func (m *mapping) failAt(line int, format string, operands ...any) {
@@ -80,7 +74,7 @@ func (m *mapping) fail(name, must string, operands ...any) {
 	}
 	value := kindName(n)
 	if n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
-		value = clipLine(n.Value)
+		value = cluster.ClipLine(n.Value)
 	}
 	m.failAt(n.Line, "%s%s %s: %s", m.who, name, value, must)
 }

@@ -45,12 +45,12 @@ func ParseMisjudgement(text string) (Misjudgement, error) {
 		name, value, _ := strings.Cut(part, "=")
 		field, known := m.field(name)
 		if !known || seen[name] {
-			return m, fmt.Errorf("misjudgement %q: must be none, or one each of duration=, memory= and penalty= with an error such as 0.15 or -0.5:0.5", clip(text))
+			return m, fmt.Errorf("misjudgement %q: must be none, or one each of duration=, memory= and penalty= with an error such as 0.15 or -0.5:0.5", cluster.Clip(text))
 		}
 		seen[name] = true
 		d, err := parseDeviation(value)
 		if err != nil {
-			return m, fmt.Errorf("misjudgement %s %q: %w", name, clip(value), err)
+			return m, fmt.Errorf("misjudgement %s %q: %w", name, cluster.Clip(value), err)
 		}
 		*field = d
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/bellows-rm/bellows/cluster"
 )
 
 // objectReader reads JSON objects one after another and knows the line of each field, which package json does not keep.
@@ -77,7 +79,7 @@ func (r *objectReader) next(list string) (object, error) {
 		return object{}, r.broken("job", err)
 	}
 	if tok != json.Delim('{') {
-		return object{}, r.fault(r.here(), "job: must be a JSON object, but found %s", clip(fmt.Sprint(tok)))
+		return object{}, r.fault(r.here(), "job: must be a JSON object, but found %s", cluster.Clip(fmt.Sprint(tok)))
 	}
 	return r.rest(list)
 }
@@ -93,12 +95,12 @@ func (r *objectReader) rest(list string) (object, error) {
 		name, _ := tok.(string) // the decoder lets nothing else pass
 		f := field{line: r.here()}
 		if first, twice := o.fields[name]; twice {
-			return o, r.fault(f.line, "%s: written twice, first in line %d", clip(name), first.line)
+			return o, r.fault(f.line, "%s: written twice, first in line %d", cluster.Clip(name), first.line)
 		}
 		if name == list {
 			f.list, err = r.list(name)
 		} else if err = r.dec.Decode(&f.raw); err != nil {
-			err = r.broken(clip(name), err)
+			err = r.broken(cluster.Clip(name), err)
 		}
 		if err != nil {
 			return o, err
@@ -118,7 +120,7 @@ func (r *objectReader) list(name string) ([]object, error) {
 		return nil, r.broken(name, err)
 	}
 	if tok != json.Delim('[') {
-		return nil, r.fault(r.here(), "%s: must be a list of objects, but found %s", name, clip(fmt.Sprint(tok)))
+		return nil, r.fault(r.here(), "%s: must be a list of objects, but found %s", name, cluster.Clip(fmt.Sprint(tok)))
 	}
 	var all []object
 	for r.dec.More() {
@@ -127,7 +129,7 @@ func (r *objectReader) list(name string) ([]object, error) {
 			return nil, r.broken(name, err)
 		}
 		if tok != json.Delim('{') {
-			return nil, r.fault(r.here(), "%s: must be a list of objects, but found %s", name, clip(fmt.Sprint(tok)))
+			return nil, r.fault(r.here(), "%s: must be a list of objects, but found %s", name, cluster.Clip(fmt.Sprint(tok)))
 		}
 		o, err := r.rest("")
 		if err != nil {

@@ -25,15 +25,15 @@ func ParsePenalty(text string) (cluster.Elasticity, error) {
 	}
 	shape, factor, found := strings.Cut(text, ":")
 	if !found {
-		return cluster.Elasticity{}, fmt.Errorf("penalty %q: %s", clip(text), accepted)
+		return cluster.Elasticity{}, fmt.Errorf("penalty %q: %s", cluster.Clip(text), accepted)
 	}
 	worst, ok := parseFactor(factor)
 	if !ok {
-		return cluster.Elasticity{}, fmt.Errorf("penalty %q: its factor must be a number from 1 to %d", clip(text), cluster.MostSlowdown)
+		return cluster.Elasticity{}, fmt.Errorf("penalty %q: its factor must be a number from 1 to %d", cluster.Clip(text), cluster.MostSlowdown)
 	}
 	e, known := elasticityOf(shape, worst)
 	if !known {
-		return cluster.Elasticity{}, fmt.Errorf("penalty %q: %s", clip(text), accepted)
+		return cluster.Elasticity{}, fmt.Errorf("penalty %q: %s", cluster.Clip(text), accepted)
 	}
 	return e, nil
 }

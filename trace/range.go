@@ -19,7 +19,7 @@ func ParseTasks(text string) (Range[int], error) {
 	return parseRange("tasks", text, 1, cluster.MostTasks, strconv.Itoa, func(s string) (int, error) {
 		n, err := strconv.Atoi(s)
 		if err != nil {
-			return 0, fmt.Errorf("%q is no whole number", clip(s))
+			return 0, fmt.Errorf("%q is no whole number", cluster.Clip(s))
 		}
 		return n, nil
 	})
@@ -43,7 +43,7 @@ func ParseArrivals(text string) (Range[time.Duration], error) {
 func parseTime(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no duration with its unit, such as 90s", clip(text))
+		return 0, fmt.Errorf("%q is no duration with its unit, such as 90s", cluster.Clip(text))
 	}
 	return d, nil
 }
@@ -51,7 +51,7 @@ func parseTime(text string) (time.Duration, error) {
 func parseRange[T ~int | ~int64](what, text string, least, most T, show func(T) string, parse func(string) (T, error)) (Range[T], error) {
 	low, high, found := strings.Cut(text, ":")
 	if !found {
-		return Range[T]{}, fmt.Errorf("%s %q: must be MIN:MAX", what, clip(text))
+		return Range[T]{}, fmt.Errorf("%s %q: must be MIN:MAX", what, cluster.Clip(text))
 	}
 	var r Range[T]
 	var err error
@@ -59,7 +59,7 @@ func parseRange[T ~int | ~int64](what, text string, least, most T, show func(T) 
 		r.Max, err = parse(high)
 	}
 	if err != nil {
-		return Range[T]{}, fmt.Errorf("%s %q: %w", what, clip(text), err)
+		return Range[T]{}, fmt.Errorf("%s %q: %w", what, cluster.Clip(text), err)
 	}
 	return r, r.check(what, least, most, show)
 }

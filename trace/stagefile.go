@@ -18,7 +18,7 @@ type stageReader struct {
 	after   []string
 	profile string // still to be filled in
 	truth   *StageTruth
-	command *Command
+	command *cluster.Command
 }
 
 func readStage(job *mapping, n *yaml.Node, profiles Profiles) *stageReader {
@@ -221,7 +221,7 @@ func (s *stageReader) readDurations(m *mapping) []time.Duration {
 	for _, text := range m.texts("durations", "duration") {
 		d, err := parseDuration(text)
 		if err != nil || d < 1 || d > cluster.LongestTime {
-			m.fail("durations", "each must be a duration with its unit, up to %v, but one is %s", cluster.LongestTime, clipLine(text))
+			m.fail("durations", "each must be a duration with its unit, up to %v, but one is %s", cluster.LongestTime, cluster.ClipLine(text))
 			return nil
 		}
 		all = append(all, d)
@@ -238,7 +238,7 @@ func (s *stageReader) readMemories(m *mapping) []resource.Amount {
 	for _, text := range m.texts("memories", "size") {
 		a, err := resource.ParseMemory(text)
 		if err != nil || a < 1 || a > cluster.MostMemory {
-			m.fail("memories", "each must be a size with its unit, up to %s, but one is %s", resource.FormatMemoryExact(cluster.MostMemory), clipLine(text))
+			m.fail("memories", "each must be a size with its unit, up to %s, but one is %s", resource.FormatMemoryExact(cluster.MostMemory), cluster.ClipLine(text))
 			return nil
 		}
 		all = append(all, a)
@@ -319,7 +319,7 @@ func (s *stageReader) readCommand() {
 	if !s.has("command") {
 		return
 	}
-	c := &Command{}
+	c := &cluster.Command{}
 	if text, ok := s.scalar("command"); ok {
 		c.Args = []string{"sh", "-c", text}
 	} else {
@@ -344,7 +344,7 @@ func (s *stageReader) readCommand() {
 	if text, _ := s.scalar("runtime"); text != "" {
 		c.Runtime = text
 	} else if s.has("runtime") {
-		s.fail("runtime", "must be %s", JVM)
+		s.fail("runtime", "must be %s", cluster.JVM)
 	}
 	s.command = c
 }
@@ -361,11 +361,11 @@ func (s *stageReader) environment() map[string]string {
 		_, twice := env[key.Value]
 		switch {
 		case key.Kind != yaml.ScalarNode || !isVariable(key.Value):
-			s.failAt(key.Line, "%senv %s: must be the name of an environment variable", s.who, clipLine(key.Value))
+			s.failAt(key.Line, "%senv %s: must be the name of an environment variable", s.who, cluster.ClipLine(key.Value))
 		case value.Kind != yaml.ScalarNode || value.Tag == "!!null":
-			s.failAt(value.Line, "%senv %s: must be a text, but is %s", s.who, clipLine(key.Value), kindName(value))
+			s.failAt(value.Line, "%senv %s: must be a text, but is %s", s.who, cluster.ClipLine(key.Value), kindName(value))
 		case twice:
-			s.failAt(key.Line, "%senv %s: written twice", s.who, clipLine(key.Value))
+			s.failAt(key.Line, "%senv %s: written twice", s.who, cluster.ClipLine(key.Value))
 		}
 		env[key.Value] = value.Value
 	}

@@ -103,7 +103,7 @@ func checkPhases(phases []Phase) error {
 			}
 		}
 		if p.Name != "" && !cluster.IsName(p.Name) {
-			return fmt.Errorf("phase %d name %q: must be at most %d printable characters", i, clip(p.Name), cluster.LongestName)
+			return fmt.Errorf("phase %d name %q: must be at most %d printable characters", i, cluster.Clip(p.Name), cluster.LongestName)
 		}
 	}
 	return nil

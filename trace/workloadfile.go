@@ -184,7 +184,7 @@ func checkWritable(j *Job) error {
 	}
 	for _, n := range []struct{ field, text string }{{"name", j.Name}, {"queue", j.Queue}, {"owner", j.Owner}} {
 		if n.text != "" && !cluster.IsName(n.text) {
-			return fmt.Errorf("%s %q: must be at most %d printable characters", n.field, clip(n.text), cluster.LongestName)
+			return fmt.Errorf("%s %q: must be at most %d printable characters", n.field, cluster.Clip(n.text), cluster.LongestName)
 		}
 	}
 	if j.Weight > cluster.MostWeight {
@@ -193,7 +193,7 @@ func checkWritable(j *Job) error {
 	for i := range j.Stages {
 		s := &j.Stages[i]
 		if s.Name != "" && !cluster.IsName(s.Name) {
-			return fmt.Errorf("stage %d name %q: must be at most %d printable characters", i, clip(s.Name), cluster.LongestName)
+			return fmt.Errorf("stage %d name %q: must be at most %d printable characters", i, cluster.Clip(s.Name), cluster.LongestName)
 		}
 		if _, err := j.checkBreathing(i); err != nil {
 			return fmt.Errorf("stage %d %w", i, err)
@@ -338,11 +338,11 @@ func (h *WorkloadHeader) read(line *headerLine) error {
 		}
 	}
 	if h.Unit == 0 {
-		return fmt.Errorf("units time %q: must be s, ms, us or ns", clip(line.Units["time"]))
+		return fmt.Errorf("units time %q: must be s, ms, us or ns", cluster.Clip(line.Units["time"]))
 	}
 	for name, unit := range line.Units {
 		if name != "time" && fixedUnits[name] != unit {
-			return fmt.Errorf("units %q %q: must be %q", clip(name), clip(unit), fixedUnits[name])
+			return fmt.Errorf("units %q %q: must be %q", cluster.Clip(name), cluster.Clip(unit), fixedUnits[name])
 		}
 	}
 	if c := line.Cluster; c != nil {
@@ -454,12 +454,12 @@ func (r *WorkloadReader) fault(format string, operands ...any) error {
 func jsonFault(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) && wrong.Field != "" {
-		return fmt.Sprintf("%s: must not be a %s", clip(wrong.Field), wrong.Value)
+		return fmt.Sprintf("%s: must not be a %s", cluster.Clip(wrong.Field), wrong.Value)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return "must be a JSON object, but the line ends within it"
 	}
-	return clip(strings.TrimPrefix(err.Error(), "json: "))
+	return cluster.Clip(strings.TrimPrefix(err.Error(), "json: "))
 }
 
 // ReadWorkload reads a workload file; see docs/formats.md. Name is used in errors, which are a *Fault if it is wrong.

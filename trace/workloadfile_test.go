@@ -57,7 +57,7 @@ func drawStages(t *rapid.T, j *Job, unit time.Duration) {
 	stages := rapid.IntRange(1, 3).Draw(t, "stages")
 	commands, profiles := rapid.Bool().Draw(t, "commands"), rapid.Bool().Draw(t, "profiles")
 	if commands {
-		j.Commands = make([]Command, stages)
+		j.Commands = make([]cluster.Command, stages)
 	}
 	if profiles {
 		j.Profiles = make([]string, stages)
@@ -86,9 +86,9 @@ func drawStages(t *rapid.T, j *Job, unit time.Duration) {
 			said = said || !truth[i].IsZero()
 		}
 		if commands {
-			j.Commands[i] = Command{Args: []string{"sort", "<&>", "{memory}"}, Env: map[string]string{"A": "1", "B": ""}}
+			j.Commands[i] = cluster.Command{Args: []string{"sort", "<&>", "{memory}"}, Env: map[string]string{"A": "1", "B": ""}}
 			if breathes {
-				j.Commands[i].Args[0], j.Commands[i].Runtime = "/bin/java", JVM
+				j.Commands[i].Args[0], j.Commands[i].Runtime = "/bin/java", cluster.JVM
 			}
 		}
 		if profiles {
@@ -350,4 +350,20 @@ func FuzzReadWorkload(f *testing.F) {
 			t.Fatalf("read again: %v\n%+v\n%+v", err, again, w)
 		}
 	})
+}
+
+// What a job file refuses a workload file cannot hold either.
+func TestWorkloadFileRefusesWhatOnlyFlexCanHave(t *testing.T) {
+	header := `{"bellows_workload":1,"units":{"time":"ms"}}` + "\n"
+	for fields, want := range map[string]string{
+		`"class":"flex","stages":[{"needs":[1,9],"heartbeat_timeout":1999}]`:                  "heartbeat_timeout 1.999s: must be at least 2s",
+		`"stages":[{"needs":[1,9],"max_memory":9}]`:                                           "max_memory 9B: needs class flex",
+		`"stages":[{"needs":[1,9],"command":{"args":["java"],"runtime":"jvm"}}]`:              "runtime jvm: needs class flex",
+		`"class":"flex","stages":[{"needs":[1,9],"command":{"args":["java"],"runtime":"x"}}]`: "runtime x: must be jvm",
+	} {
+		_, _, err := ReadWorkload(strings.NewReader(header+`{"name":"j",`+fields+"}\n"+`{"jobs":1}`+"\n"), "x")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", fields, err, want)
+		}
+	}
 }

@@ -28,20 +28,20 @@ type (
 		Stages   []stageLine `json:"stages"`
 	}
 	stageLine struct {
-		Name        string          `json:"name"`
-		Tasks       *int            `json:"tasks"` // left out: 1
-		Parents     []int           `json:"parents"`
-		Coordinator bool            `json:"coordinator"`
-		Needs       amounts         `json:"needs"` // CPU, memory, disk, network; zeros at its end are left out
-		MinMemory   resource.Amount `json:"min_memory"`
-		MaxMemory   resource.Amount `json:"max_memory"`
-		Heartbeat   int64           `json:"heartbeat_timeout"`
-		DataOn      []string        `json:"data_on"`
-		Duration    int64           `json:"duration"`
-		Elasticity  *elasticityLine `json:"elasticity"`
-		Truth       *truthLine      `json:"truth"`
-		Profile     string          `json:"profile"`
-		Command     *Command        `json:"command"`
+		Name        string           `json:"name"`
+		Tasks       *int             `json:"tasks"` // left out: 1
+		Parents     []int            `json:"parents"`
+		Coordinator bool             `json:"coordinator"`
+		Needs       amounts          `json:"needs"` // CPU, memory, disk, network; zeros at its end are left out
+		MinMemory   resource.Amount  `json:"min_memory"`
+		MaxMemory   resource.Amount  `json:"max_memory"`
+		Heartbeat   int64            `json:"heartbeat_timeout"`
+		DataOn      []string         `json:"data_on"`
+		Duration    int64            `json:"duration"`
+		Elasticity  *elasticityLine  `json:"elasticity"`
+		Truth       *truthLine       `json:"truth"`
+		Profile     string           `json:"profile"`
+		Command     *cluster.Command `json:"command"`
 	}
 	elasticityLine struct {
 		Kind     string          `json:"kind"`
@@ -130,7 +130,7 @@ func (e *jobEncoder) text(name, s string) {
 
 func (e *jobEncoder) quoted(s string) {
 	if !utf8.ValidString(s) {
-		e.fail(fmt.Errorf("text %q: must be UTF-8", clip(s)))
+		e.fail(fmt.Errorf("text %q: must be UTF-8", cluster.Clip(s)))
 	}
 	e.value(s)
 }
@@ -219,7 +219,7 @@ func (e *jobEncoder) stage(j *Job, i int) {
 		e.value(&j.Commands[i])
 		for _, a := range j.Commands[i].Args {
 			if !utf8.ValidString(a) {
-				e.fail(fmt.Errorf("command %q: must be UTF-8", clip(a)))
+				e.fail(fmt.Errorf("command %q: must be UTF-8", cluster.Clip(a)))
 			}
 		}
 	}
@@ -363,7 +363,7 @@ func (d *jobDecoder) time(name string, n int64) time.Duration {
 func (d *jobDecoder) job(l *jobLine, index int) *Job {
 	j := &Job{After: -1, Job: cluster.Job{ID: cluster.JobID(index + 1), Name: l.Name, Owner: l.Owner, Queue: l.Queue, Weight: l.Weight,
 		MaxAttempts: l.Attempts, AtMostOnce: l.Once, Stages: make([]cluster.Stage, len(l.Stages))}}
-	d.who = fmt.Sprintf("job %q ", clip(l.Name))
+	d.who = fmt.Sprintf("job %q ", cluster.Clip(l.Name))
 	if l.ID != nil {
 		j.ID = cluster.JobID(*l.ID)
 	}
@@ -422,7 +422,7 @@ func (d *jobDecoder) stage(j *Job, i int, l *stageLine) {
 	switch {
 	case l.Command != nil && (i == 0 || j.Commands != nil):
 		if j.Commands == nil {
-			j.Commands = make([]Command, len(j.Stages))
+			j.Commands = make([]cluster.Command, len(j.Stages))
 		}
 		j.Commands[i] = *l.Command
 	case (l.Command != nil) != (j.Commands != nil):
@@ -443,7 +443,7 @@ func (d *jobDecoder) elasticity(l *elasticityLine) cluster.Elasticity {
 		memory, err := p[0].Int64()
 		slowdown, err2 := p[1].Float64()
 		if err != nil || err2 != nil {
-			d.failf("elasticity point %d [%s,%s]: must be whole bytes and a number", i+1, clip(p[0].String()), clip(p[1].String()))
+			d.failf("elasticity point %d [%s,%s]: must be whole bytes and a number", i+1, cluster.Clip(p[0].String()), cluster.Clip(p[1].String()))
 		}
 		e.Points = append(e.Points, cluster.ElasticityPoint{Memory: resource.Amount(memory), Slowdown: slowdown})
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // TestHeapWithoutMaximum: a container without --max-memory may hold what the machine manages, and so may its java.
@@ -23,13 +23,13 @@ func TestHeapWithoutMaximum(t *testing.T) {
 		{resource.GiB, 2 * resource.GiB, resource.GiB},
 		{4 * resource.GiB, 2 * resource.GiB, 2 * resource.GiB},
 	} {
-		o := runOptions{class: "flex", memory: 256 * resource.MiB, max: c.most, runtime: trace.JVM, cpus: resource.Core, maxAttempts: 1}
+		o := runOptions{class: "flex", memory: 256 * resource.MiB, max: c.most, runtime: cluster.JVM, cpus: resource.Core, maxAttempts: 1}
 		job, err := o.job([]string{java, "Main"}, dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		fitStages(job, c.managed, &strings.Builder{})
-		want := []string{java, fmt.Sprintf("-Xmx%dk", resource.Amount(trace.HeapShare*float64(c.heap))/resource.KiB), "Main"}
+		want := []string{java, fmt.Sprintf("-Xmx%dk", resource.Amount(cluster.HeapShare*float64(c.heap))/resource.KiB), "Main"}
 		if got := job.Commands[0].Args; !slices.Equal(got, want) {
 			t.Errorf("with a maximum of %d and %d managed: %q, want %q", c.most, c.managed, got, want)
 		}

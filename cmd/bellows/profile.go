@@ -21,7 +21,6 @@ import (
 	"github.com/bellows-rm/bellows/server"
 	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 const profileLong = `Learn what less memory costs a program: run it at several sizes, fit a model,
@@ -115,7 +114,7 @@ func (o *profileOptions) run(cmd *cobra.Command, args []string) error {
 	if err := findProgram(args[0], dir); err != nil {
 		return err
 	}
-	command := trace.Command{Args: args}
+	command := cluster.Command{Args: args}
 	if o.max == 0 && len(o.sizes) == 0 && !o.dryRun {
 		if err := o.findLargest(cmd, command, dir); err != nil {
 			return err
@@ -174,10 +173,10 @@ func (o *profileOptions) run(cmd *cobra.Command, args []string) error {
 }
 
 // checkCommand returns an error if a placeholder of the command is unknown, or cannot be filled at some size.
-func checkCommand(c trace.Command, p *profiler.Plan) error {
+func checkCommand(c cluster.Command, p *profiler.Plan) error {
 	least, most := p.Fitted[0], p.Fitted[len(p.Fitted)-1]
 	stage := cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, most), MinMemory: least}
-	return trace.CheckCommand(c, &cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{stage}}, 0)
+	return cluster.CheckCommand(c, &cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{stage}}, 0)
 }
 
 // mostRepeats is how many times as often a size is run where its repeats differ too much.
@@ -275,14 +274,14 @@ func printPlan(w io.Writer, args []string, p *profiler.Plan) {
 }
 
 // findLargest runs the program once, with half of what the machine can give, to see how much it takes.
-func (o *profileOptions) findLargest(cmd *cobra.Command, command trace.Command, dir string) error {
+func (o *profileOptions) findLargest(cmd *cobra.Command, command cluster.Command, dir string) error {
 	machine, err := agent.Capacity(0, 0)
 	if err != nil {
 		return err
 	}
 	plenty := machine[resource.Memory] / 2
 	stage := cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, plenty)}
-	if err := trace.CheckCommand(command, &cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{stage}}, 0); err != nil {
+	if err := cluster.CheckCommand(command, &cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{stage}}, 0); err != nil {
 		return usage(err)
 	}
 	return o.inContainer(cmd, command, dir, func(c *profiler.Container) error {
@@ -294,7 +293,7 @@ func (o *profileOptions) findLargest(cmd *cobra.Command, command trace.Command, 
 }
 
 // inContainer makes a container for the program, and takes it away afterwards.
-func (o *profileOptions) inContainer(cmd *cobra.Command, command trace.Command, dir string, do func(*profiler.Container) error) error {
+func (o *profileOptions) inContainer(cmd *cobra.Command, command cluster.Command, dir string, do func(*profiler.Container) error) error {
 	c, err := profiler.NewContainer(command, os.Environ(), dir, o.cpus)
 	if err != nil {
 		return err
@@ -308,7 +307,7 @@ func (o *profileOptions) inContainer(cmd *cobra.Command, command trace.Command, 
 }
 
 // measure runs the program at every size.
-func (o *profileOptions) measure(cmd *cobra.Command, command trace.Command, dir string, plan *profiler.Plan) (res *profiler.Result, err error) {
+func (o *profileOptions) measure(cmd *cobra.Command, command cluster.Command, dir string, plan *profiler.Plan) (res *profiler.Result, err error) {
 	var seen func(done, all int, run profiler.Run, m profiler.Measurement)
 	if !o.quiet {
 		w := cmd.ErrOrStderr()

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/chart"
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/profiler/pattern"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 const pagingLong = `Measure whether a program should spill or page. At each size it runs twice: told
@@ -111,7 +111,7 @@ func (v *sharesValue) Set(text string) error {
 // pagingSubject is one program to be measured.
 type pagingSubject struct {
 	name    string
-	command trace.Command
+	command cluster.Command
 	ideal   resource.Amount
 }
 
@@ -207,7 +207,7 @@ func (o *pagingOptions) subjects(args []string) ([]pagingSubject, error) {
 		}
 		expression := fmt.Sprintf("{memory-%dMiB:bytes}", int64(beside/resource.MiB))
 		command := []string{self, "profile", patternName, name, fmt.Sprint(int64(o.input)), expression}
-		all = append(all, pagingSubject{name, trace.Command{Args: command}, o.input + beside})
+		all = append(all, pagingSubject{name, cluster.Command{Args: command}, o.input + beside})
 	}
 	return all, nil
 }
@@ -223,7 +223,7 @@ func (o *pagingOptions) oneSubject(args []string) ([]pagingSubject, error) {
 	if name == "" {
 		name = filepath.Base(args[0])
 	}
-	return []pagingSubject{{name, trace.Command{Args: args}, o.ideal}}, nil
+	return []pagingSubject{{name, cluster.Command{Args: args}, o.ideal}}, nil
 }
 
 func (o *pagingOptions) say(cmd *cobra.Command, format string, args ...any) {

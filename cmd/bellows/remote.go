@@ -90,15 +90,15 @@ type storedProfiles struct {
 }
 
 func (s *storedProfiles) lookUp(ctx context.Context) trace.Profiles {
-	return func(name string) (trace.Profile, bool) {
+	return func(name string) (cluster.Profile, bool) {
 		p, err := s.get(ctx, name)
 		switch {
 		case err == nil:
-			return trace.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.Duration, Elasticity: p.Elasticity}, true
+			return cluster.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.Duration, Elasticity: p.Elasticity}, true
 		case server.CodeOf(err) != server.NotFound && !errors.Is(err, store.ErrNotFound) && *s.failed == nil:
 			*s.failed = err
 		}
-		return trace.Profile{}, false
+		return cluster.Profile{}, false
 	}
 }
 

@@ -119,8 +119,8 @@ func runCommand() *cobra.Command {
 	f.Var(choiceValue{&o.class, []string{"regular", "flex"}}, "class", "class of its container: regular or flex")
 	f.Var(durationValue{&o.heartbeat, cluster.LeastHeartbeatTimeout}, "heartbeat-timeout",
 		fmt.Sprintf("of a flex container: how long its programs may be silent, at least %v", cluster.LeastHeartbeatTimeout))
-	f.Var(choiceValue{&o.runtime, []string{trace.JVM}}, "runtime",
-		fmt.Sprintf("what runs in a flex container; jvm: java gets -Xmx of %v of --max-memory, or of what the machine manages if that is less or none is given, unless the command says how large its heap is", trace.HeapShare))
+	f.Var(choiceValue{&o.runtime, []string{cluster.JVM}}, "runtime",
+		fmt.Sprintf("what runs in a flex container; jvm: java gets -Xmx of %v of --max-memory, or of what the machine manages if that is less or none is given, unless the command says how large its heap is", cluster.HeapShare))
 	f.Var(countValue{&o.maxAttempts, 1, 1000}, "max-attempts", "how often to try before the job has failed")
 	f.Var(durationValue{&o.timeout, time.Millisecond}, "timeout", "how long it may run, standing still included; then it is ended, with exit code 124")
 	f.BoolVar(&o.atMostOnce, "at-most-once", false, "never run the command again after it may have started, whatever became of it")
@@ -200,7 +200,7 @@ func (o *runOptions) job(args []string, dir string) (*trace.Job, error) {
 	if err := checkStdin(o.stdin, dir); err != nil {
 		return nil, err
 	}
-	command := trace.Command{Args: args, Stdin: o.stdin, Timeout: o.timeout, Runtime: o.runtime}
+	command := cluster.Command{Args: args, Stdin: o.stdin, Timeout: o.timeout, Runtime: o.runtime}
 	if err := command.CheckRuntime(); err != nil {
 		return nil, usage(err)
 	}
@@ -220,7 +220,7 @@ func (o *runOptions) job(args []string, dir string) (*trace.Job, error) {
 		}
 	}
 	job := &trace.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts, AtMostOnce: o.atMostOnce, Stages: []cluster.Stage{stage}},
-		Commands: []trace.Command{command}, Profiles: []string{o.profile}}
+		Commands: []cluster.Command{command}, Profiles: []string{o.profile}}
 	if err := job.Class.UnmarshalText([]byte(o.class)); err != nil {
 		return nil, usage(err)
 	}

@@ -48,7 +48,7 @@ func withoutSwap(ctx context.Context, client *server.Client, j *trace.Job, to io
 	var failed error
 	known := storedProfiles{client: client, failed: &failed}
 	lookUp := known.lookUp(ctx)
-	words, err := live.SpillInstead(&j.Job, func(stage int) (p trace.Profile, ok bool) {
+	words, err := live.SpillInstead(&j.Job, func(stage int) (p cluster.Profile, ok bool) {
 		if stage < len(j.Profiles) && j.Profiles[stage] != "" {
 			p, ok = lookUp(j.Profiles[stage])
 		}

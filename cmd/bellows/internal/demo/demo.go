@@ -203,7 +203,7 @@ func (d *demonstration) profileAll(ctx context.Context, input string) error {
 // and fill the node.
 func (d *demonstration) measureLaunch(ctx context.Context) error {
 	const tasks = 16
-	idle := trace.Job{After: -1, Commands: []trace.Command{{Args: []string{"true"}}}}
+	idle := trace.Job{After: -1, Commands: []cluster.Command{{Args: []string{"true"}}}}
 	idle.Job = cluster.Job{Name: "nothing", Stages: []cluster.Stage{{Name: "nothing", Tasks: tasks, Ideal: node}}}
 	c := &configurations[0]
 	r, err := runReal(ctx, d.work, c, node, &trace.Workload{Jobs: []trace.Job{idle}}, nil)
@@ -257,7 +257,7 @@ func (d *demonstration) oneOfEach(tasks int) (*trace.Workload, error) {
 		model := known[p.name]
 		stage := cluster.Stage{Name: p.name, Tasks: tasks, Ideal: resource.Of(resource.Core, 0)}
 		fix(&stage, &model, halfOf(&model))
-		w.Jobs = append(w.Jobs, trace.Job{Job: cluster.Job{Name: p.name, Stages: []cluster.Stage{stage}}, After: -1, Commands: []trace.Command{p.command}})
+		w.Jobs = append(w.Jobs, trace.Job{Job: cluster.Job{Name: p.name, Stages: []cluster.Stage{stage}}, After: -1, Commands: []cluster.Command{p.command}})
 	}
 	return w, nil
 }

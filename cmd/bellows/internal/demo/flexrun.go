@@ -14,7 +14,6 @@ import (
 	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // FlexRun is one run of the mix of the FLEX part under one allocation. Times count from its beginning.
@@ -208,7 +207,7 @@ type flexInProgress struct {
 }
 
 func (f *flexInProgress) submit(ctx context.Context, j cluster.Job, args []string) (cluster.JobID, error) {
-	id, err := f.machine.driver.Submit(ctx, live.Submission{Job: j, Commands: []trace.Command{{Args: args}}, Caller: caller(), Env: environment(), Dir: f.dir})
+	id, err := f.machine.driver.Submit(ctx, live.Submission{Job: j, Commands: []cluster.Command{{Args: args}}, Caller: caller(), Env: environment(), Dir: f.dir})
 	if err != nil {
 		return 0, fmt.Errorf("submit job %q: %w", j.Name, err)
 	}

@@ -22,7 +22,7 @@ var node = resource.Of(2*resource.Core, 208*resource.MiB)
 type program struct {
 	name    string
 	input   input
-	command trace.Command
+	command cluster.Command
 }
 
 // programs returns every program that the mix names, once, in the order of the file.
@@ -54,12 +54,12 @@ func programs() ([]program, error) {
 type models map[string]profile.Model
 
 // lookUp implements trace.Profiles.
-func (m models) lookUp(name string) (trace.Profile, bool) {
+func (m models) lookUp(name string) (cluster.Profile, bool) {
 	p, ok := m[name]
 	if !ok {
-		return trace.Profile{}, false
+		return cluster.Profile{}, false
 	}
-	return trace.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.IdealDuration, Elasticity: p.Elasticity()}, true
+	return cluster.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.IdealDuration, Elasticity: p.Elasticity()}, true
 }
 
 // configuration is one way of allocating memory to the mix.

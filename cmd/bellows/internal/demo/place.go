@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/agent"
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // inputDir is where the inputs lie below the working directory.
@@ -49,7 +49,7 @@ func unsuitable(ctx context.Context, work string) string {
 
 // containersImpossible returns in one clause why there can be no containers here; empty if there can.
 func containersImpossible(ctx context.Context, work string) string {
-	c, err := profiler.NewContainer(trace.Command{Args: []string{"true"}}, environment(), work, resource.Core)
+	c, err := profiler.NewContainer(cluster.Command{Args: []string{"true"}}, environment(), work, resource.Core)
 	if err == nil {
 		var m profiler.Measurement
 		if m, err = c.Run(ctx, 16*resource.MiB); err == nil && m.Failure != "" {

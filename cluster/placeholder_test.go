@@ -1,18 +1,18 @@
-package trace
+package cluster
 
 import (
+	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 )
 
-func fillJob() (*cluster.Job, resource.Vector, cluster.TaskID) {
-	j := &cluster.Job{ID: 7, Name: "logs", Stages: []cluster.Stage{{Name: "map", Tasks: 1}, {Name: "sort", Tasks: 8}}}
-	return j, resource.Of(1500, 100*resource.MiB), cluster.TaskID{Job: 7, Stage: 1, Index: 3}
+func fillJob() (*Job, resource.Vector, TaskID) {
+	j := &Job{ID: 7, Name: "logs", Stages: []Stage{{Name: "map", Tasks: 1}, {Name: "sort", Tasks: 8}}}
+	return j, resource.Of(1500, 100*resource.MiB), TaskID{Job: 7, Stage: 1, Index: 3}
 }
 
 func TestFillCommand(t *testing.T) {
@@ -101,7 +101,7 @@ func FuzzFillCommand(f *testing.F) {
 // A short command cannot become one that fills the memory, nor one that no kernel executes.
 func TestFillCommandIsBounded(t *testing.T) {
 	j, grant, id := fillJob()
-	j.Name = strings.Repeat("x", cluster.LongestName)
+	j.Name = strings.Repeat("x", LongestName)
 	for _, c := range []struct {
 		command Command
 		want    string
@@ -120,6 +120,18 @@ func TestFillCommandIsBounded(t *testing.T) {
 		}
 		if checked := CheckCommand(c.command, j, 1); (checked == nil) != (err == nil) {
 			t.Errorf("checked it is %v, filled %v", checked, err)
+		}
+	}
+}
+
+func TestEveryFormOfMemoryIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../docs/formats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, form := range memoryForms {
+		if !strings.Contains(string(text), "`"+form.name+"`") && !strings.Contains(string(text), "`{"+form.name+"}`") {
+			t.Errorf("docs/formats.md does not mention %s", form.name)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package trace
+package cluster
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -24,25 +23,25 @@ func (c *Command) CheckRuntime() error {
 	switch {
 	case c.Runtime == "":
 	case c.Runtime != JVM:
-		return fmt.Errorf("runtime %s: must be %s", clipLine(c.Runtime), JVM)
+		return fmt.Errorf("runtime %s: must be %s", ClipLine(c.Runtime), JVM)
 	case len(c.Args) > 0 && filepath.Base(c.Args[0]) != "java":
 		return fmt.Errorf("runtime %s: puts -Xmx behind java, but the command begins with %s; begin it with java, or leave the runtime out and write -Xmx yourself",
-			JVM, strconv.Quote(clip(c.Args[0])))
+			JVM, strconv.Quote(Clip(c.Args[0])))
 	}
 	return nil
 }
 
 // WithHeap returns c as a container runs it: java is told how large its heap may become, unless c says so itself. most is what a
 // container of class FLEX may come to hold, bytes, 0 if nobody knows: java then takes its own default. A REGULAR one holds what it is granted.
-func (c Command) WithHeap(class cluster.Class, most resource.Amount) Command {
+func (c Command) WithHeap(class Class, most resource.Amount) Command {
 	if c.Runtime != JVM || slices.ContainsFunc(c.Args, saysHeap) {
 		return c
 	}
-	if class == cluster.Flex && most == 0 {
+	if class == Flex && most == 0 {
 		return c
 	}
 	heap := fmt.Sprintf("-Xmx%dk", resource.Amount(HeapShare*float64(most))/resource.KiB)
-	if class == cluster.Regular {
+	if class == Regular {
 		heap = fmt.Sprintf("-Xmx{memory*%v}", HeapShare)
 	}
 	c.Args = slices.Insert(slices.Clone(c.Args), 1, heap)

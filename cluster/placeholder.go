@@ -1,4 +1,4 @@
-package trace
+package cluster
 
 import (
 	"errors"
@@ -9,14 +9,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 )
 
 // FillCommand returns c as one task of j runs it with the given grant: {memory} and the other placeholders are replaced in
 // arguments, values of variables and directory; docs/formats.md lists them. c stays as it is. An error names the placeholder
 // that is unknown or cannot be filled with this grant.
-func FillCommand(c Command, grant resource.Vector, j *cluster.Job, task cluster.TaskID) (Command, error) {
+func FillCommand(c Command, grant resource.Vector, j *Job, task TaskID) (Command, error) {
 	f := filler{grant: grant, job: j, task: task, left: mostFilled}
 	filled := Command{Args: make([]string, len(c.Args)), Dir: f.fill("dir", c.Dir), Stdin: f.fill("stdin", c.Stdin), Timeout: c.Timeout}
 	for i, arg := range c.Args {
@@ -36,17 +35,17 @@ func FillCommand(c Command, grant resource.Vector, j *cluster.Job, task cluster.
 
 // CheckCommand returns an error if c is no command, or if a placeholder in it is unknown or cannot be filled for a task of
 // the stage with its ideal or with its minimum memory.
-func CheckCommand(c Command, j *cluster.Job, stage int) error {
+func CheckCommand(c Command, j *Job, stage int) error {
 	if len(c.Args) == 0 || c.Args[0] == "" {
 		return errors.New("command: must begin with the name of a program")
 	}
 	for _, text := range slices.Concat(c.Args, []string{c.Dir, c.Stdin}, slices.Sorted(maps.Keys(c.Env)), slices.Sorted(maps.Values(c.Env))) {
-		if _, err := cluster.DecodeText(text); err != nil {
-			return fmt.Errorf("command %s: %w", clipLine(text), err)
+		if _, err := DecodeText(text); err != nil {
+			return fmt.Errorf("command %s: %w", ClipLine(text), err)
 		}
 	}
-	if c.Timeout < 0 || c.Timeout > cluster.LongestTime {
-		return fmt.Errorf("timeout %v: must be 0, which is none, or up to %v", c.Timeout, cluster.LongestTime)
+	if c.Timeout < 0 || c.Timeout > LongestTime {
+		return fmt.Errorf("timeout %v: must be 0, which is none, or up to %v", c.Timeout, LongestTime)
 	}
 	s := &j.Stages[stage]
 	sizes := []resource.Amount{s.Ideal[resource.Memory]}
@@ -54,7 +53,7 @@ func CheckCommand(c Command, j *cluster.Job, stage int) error {
 		sizes = append(sizes, s.MinMemory)
 	}
 	for _, memory := range sizes {
-		_, err := FillCommand(c, s.Ideal.With(resource.Memory, memory), j, cluster.TaskID{Job: j.ID, Stage: int32(stage)})
+		_, err := FillCommand(c, s.Ideal.With(resource.Memory, memory), j, TaskID{Job: j.ID, Stage: int32(stage)})
 		if err != nil {
 			return err
 		}
@@ -65,8 +64,8 @@ func CheckCommand(c Command, j *cluster.Job, stage int) error {
 // filler fills placeholders and keeps the first error.
 type filler struct {
 	grant resource.Vector
-	job   *cluster.Job
-	task  cluster.TaskID
+	job   *Job
+	task  TaskID
 	left  int // bytes that may still be written
 	err   error
 }
@@ -95,7 +94,7 @@ func (f *filler) fill(field, text string) string {
 		}
 		name, after, closed := strings.Cut(rest, "}")
 		if !closed {
-			f.fail("%s: the placeholder {%s is not closed; write {{ for a brace", field, clipLine(rest))
+			f.fail("%s: the placeholder {%s is not closed; write {{ for a brace", field, ClipLine(rest))
 			return ""
 		}
 		f.write(&out, field, f.value(field, name))
@@ -145,11 +144,11 @@ func (f *filler) value(field, name string) string {
 	if sum, isMemory := strings.CutPrefix(name, "memory"); isMemory && (sum == "" || strings.ContainsRune("+-*/:", rune(sum[0]))) {
 		text, err := fillMemory(f.grant[resource.Memory], sum)
 		if err != nil {
-			f.fail("%s: placeholder {%s}: %w", field, clipLine(name), err)
+			f.fail("%s: placeholder {%s}: %w", field, ClipLine(name), err)
 		}
 		return text
 	}
-	f.fail("%s: placeholder {%s}: unknown; must be %s", field, clipLine(name), placeholders)
+	f.fail("%s: placeholder {%s}: unknown; must be %s", field, ClipLine(name), placeholders)
 	return ""
 }
 
@@ -218,8 +217,8 @@ func step(value resource.Amount, operator byte, operand string) (resource.Amount
 		switch {
 		case err != nil:
 			return 0, err
-		case size > cluster.MostMemory:
-			return 0, fmt.Errorf("size %s: must be at most %s", operand, resource.FormatMemoryExact(cluster.MostMemory))
+		case size > MostMemory:
+			return 0, fmt.Errorf("size %s: must be at most %s", operand, resource.FormatMemoryExact(MostMemory))
 		case operator == '-':
 			return value - size, nil
 		case value > math.MaxInt64-size:
@@ -238,7 +237,7 @@ func step(value resource.Amount, operator byte, operand string) (resource.Amount
 	} else {
 		product /= factor
 	}
-	if product > float64(cluster.MostMemory) || product < -float64(cluster.MostMemory) {
+	if product > float64(MostMemory) || product < -float64(MostMemory) {
 		return 0, errors.New("comes to more than any memory")
 	}
 	return resource.Amount(math.Floor(product)), nil

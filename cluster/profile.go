@@ -1,0 +1,30 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Profile is what has been measured of a program, under a name that job files can give.
+type Profile struct {
+	Ideal, MinMemory resource.Amount // bytes
+	Duration         time.Duration   // at ideal memory
+	Elasticity       Elasticity
+}
+
+// Fill gives s what it leaves out: ideal and minimum memory, duration and elasticity.
+func (p Profile) Fill(s *Stage) {
+	if s.Ideal[resource.Memory] == 0 {
+		s.Ideal[resource.Memory] = p.Ideal
+	}
+	if s.MinMemory == 0 {
+		s.MinMemory = min(p.MinMemory, s.Ideal[resource.Memory])
+	}
+	if s.Duration == 0 {
+		s.Duration = p.Duration
+	}
+	if s.Elasticity.Kind == NotElastic {
+		s.Elasticity = p.Elasticity
+	}
+}
