@@ -15,7 +15,7 @@ import (
 // that was swapped out and runs again in little memory can touch all that it has within that time: no page is out of use, the
 // counts say that many are, the kernel finds nothing to take, and kills, whatever room there is in swap. With an anchor some
 // pages are always out of use. Threads take 32 at once when they look for pages to give up, and while one that does waits for
-// a core these are out of reach for others: hence more. See docs/flex-containers.md for what was measured.
+// a core these are out of reach for others: hence more. See docs/measured.md for what was measured.
 const anchorPages = 64
 
 // layAnchor charges the control group that this process is in with an anchor, and gives it to the pipe.

@@ -41,7 +41,7 @@ const (
 	MeasuredSwapSpeed = 1500 * resource.MB
 )
 
-// MeasuredFaultShare is how fast 320 MiB came back from a swap file by faults, beside prefetching (docs/flex-containers.md).
+// MeasuredFaultShare is how fast 320 MiB came back from a swap file by faults, beside prefetching (docs/measured.md).
 const MeasuredFaultShare = 1 / 2.3
 
 func must(p Paging, err error) Paging {

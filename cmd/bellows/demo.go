@@ -52,7 +52,7 @@ const flexLimit = 3 * time.Minute
 // flexEvery is the time from one job of the part flex to the next, unless --every says otherwise. All nine are there after
 // 2.4 s, and their peaks together are twice the node, so that FLEX has to suspend. With a job a second, most find memory that
 // others have given back already: on a quiet machine nobody was suspended. Every 500 and every 200 ms about as many were as
-// every 300 ms (docs/flex.md); but the faster the machine, the closer 500 ms come to a job a second, and with 200 ms nothing is
+// every 300 ms (docs/measured.md); but the faster the machine, the closer 500 ms come to a job a second, and with 200 ms nothing is
 // gained, since the cores let six run at a time.
 const flexEvery = 300 * time.Millisecond
 
