@@ -194,8 +194,7 @@ func checkBounds(t *testing.T, w *trace.Workload, nodes int, what string) {
 		if len(result.Unfinished()) > 0 {
 			continue
 		}
-		e, ok := p.(policy.Elastic)
-		b := Of(w, sim.Uniform(nodes, each), ok && e.UnderSizes(), Options{Iterations: DefaultIterations})
+		b := Of(w, sim.Uniform(nodes, each), p.Traits().UnderSizes, Options{Iterations: DefaultIterations})
 		if result.Makespan < b.Makespan || result.AverageJobRuntime < b.AverageJobRuntime {
 			t.Errorf("%s: %s has makespan %v and mean runtime %v, bounds are %v and %v", what, name, result.Makespan,
 				result.AverageJobRuntime, b.Makespan, b.AverageJobRuntime)

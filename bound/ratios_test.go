@@ -129,7 +129,7 @@ func checkTiny(t *testing.T, seed uint64, elastic bool, r *ratios) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, ok := p.(policy.Elastic); ok && e.UnderSizes() && !elastic {
+		if p.Traits().UnderSizes && !elastic {
 			continue // it may use what the best rigid schedule may not
 		}
 		result, err := sim.Run(sim.Config{Nodes: nodes}, w, p)

@@ -19,8 +19,8 @@ import (
 // anySize is a policy that gives tasks any memory that they may have, but always the same.
 type anySize struct{ seed uint64 }
 
-func (anySize) Name() string     { return "any-size" }
-func (anySize) UnderSizes() bool { return true }
+func (anySize) Name() string          { return "any-size" }
+func (anySize) Traits() policy.Traits { return policy.Traits{UnderSizes: true} }
 
 func (a anySize) Decide(now timeline.Time, p *cluster.Plan) {
 	for _, j := range p.Jobs {
@@ -158,8 +158,7 @@ func TestNoTruthBeatsLowerBounds(t *testing.T) {
 			if err != nil || len(result.Unfinished())+len(result.Failures()) > 0 {
 				continue
 			}
-			e, ok := p.(policy.Elastic)
-			b := Of(w, c.Nodes, ok && e.UnderSizes(), Options{Iterations: 20})
+			b := Of(w, c.Nodes, p.Traits().UnderSizes, Options{Iterations: 20})
 			if result.Makespan < b.Makespan || result.AverageJobRuntime < b.AverageJobRuntime {
 				t.Fatalf("%s has makespan %v and mean run time %v, bounds are %+v", p.Name(), result.Makespan, result.AverageJobRuntime, b)
 			}

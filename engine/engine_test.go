@@ -19,6 +19,7 @@ type made struct {
 }
 
 func (made) Name() string                                           { return "made" }
+func (made) Traits() policy.Traits                                  { return policy.Traits{} }
 func (m made) Decide(now timeline.Time, p *cluster.Plan)            { m.decide(now, p) }
 func rejectAll(_ timeline.Time, _ *cluster.Plan)                    {}
 func newEngine(f func(timeline.Time, *cluster.Plan)) *engine.Engine { return engine.New(made{f}, nil) }

@@ -137,8 +137,7 @@ func stageName(j *cluster.Job, i int) string {
 
 // underSizes tells whether the policy starts tasks with less than their ideal memory.
 func (d *Driver) underSizes() bool {
-	p, ok := d.config.Policy.(policy.Elastic)
-	return ok && p.UnderSizes()
+	return d.config.Policy.Traits().UnderSizes
 }
 
 // submit stores a job and hands it to the engine.

@@ -134,15 +134,14 @@ func (t *queueTree) checkShares() error {
 }
 
 func (c *capacity) Name() string { return "capacity" }
+func (c *capacity) Traits() Traits {
+	return Traits{Quotas: true, Admit: c.admit, DropCaches: c.dropCaches}
+}
 
-// Limits implements Limiter: queues and users have maxima.
-func (c *capacity) Limits() bool { return true }
+func (c *capacity) dropCaches() { c.members = nil }
 
-// DropCaches implements CacheDropper.
-func (c *capacity) DropCaches() { c.members = nil }
-
-// Admit implements Admitter.
-func (c *capacity) Admit(s *cluster.Snapshot, j *cluster.Job) error {
+// admit refuses jobs whose queue there is not, or could not hold one of their tasks if it were empty.
+func (c *capacity) admit(s *cluster.Snapshot, j *cluster.Job) error {
 	if err := c.tree.check(j); err != nil {
 		return err
 	}

@@ -88,13 +88,13 @@ func readWeight(q *queue, text string) error {
 	return nil
 }
 
-func (*drf) Name() string { return "drf" }
+func (*drf) Name() string     { return "drf" }
+func (d *drf) Traits() Traits { return Traits{Admit: d.admit, DropCaches: d.dropCaches} }
 
-// DropCaches implements CacheDropper.
-func (d *drf) DropCaches() { d.members = nil }
+func (d *drf) dropCaches() { d.members = nil }
 
-// Admit implements Admitter.
-func (d *drf) Admit(_ *cluster.Snapshot, j *cluster.Job) error {
+// admit refuses jobs that name no queue that there is.
+func (d *drf) admit(_ *cluster.Snapshot, j *cluster.Job) error {
 	if d.tree.root.leaf() {
 		return nil
 	}

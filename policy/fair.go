@@ -39,10 +39,10 @@ func makeFair(name string, s *settings) fair {
 	return fair{name: name, reservations: s.flag(name + ".reservations"), gaps: s.oneOf(name+".gaps", "true", "false", "auto"), size: idealSize}
 }
 
-func (f *fair) Name() string { return f.name }
+func (f *fair) Name() string   { return f.name }
+func (f *fair) Traits() Traits { return Traits{DropCaches: f.dropCaches} }
 
-// DropCaches implements CacheDropper.
-func (f *fair) DropCaches() { f.queue = fairQueue{} }
+func (f *fair) dropCaches() { f.queue = fairQueue{} }
 
 // idealSize starts tasks with their ideal memory or not at all.
 func idealSize(_ timeline.Time, _ *cluster.Plan, n *cluster.NodeState, j *cluster.JobState, stage int) (resource.Amount, cluster.Reason, bool) {

@@ -12,7 +12,8 @@ type fifo struct{}
 
 func newFIFO(*settings) Policy { return fifo{} }
 
-func (fifo) Name() string { return "fifo" }
+func (fifo) Name() string   { return "fifo" }
+func (fifo) Traits() Traits { return Traits{} }
 
 func (fifo) Decide(_ timeline.Time, p *cluster.Plan) {
 	for _, j := range p.Jobs {

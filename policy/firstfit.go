@@ -31,9 +31,6 @@ func idealContainer(j *cluster.JobState, stage int) (resource.Vector, cluster.Re
 	return need, cluster.Because(cluster.Fits, int64(need[resource.Memory])), true
 }
 
-// DropCaches implements CacheDropper.
-func (f *firstFit) DropCaches() { f.queue.drop() }
-
 func (f *firstFit) decide(p *cluster.Plan) {
 	f.queue.follow(p)
 	switch {

@@ -17,39 +17,34 @@ import (
 // compute again from p.
 type Policy interface {
 	Name() string
+	Traits() Traits
 	Decide(now timeline.Time, p *cluster.Plan)
 }
 
-// CacheDropper is a policy that caches. Dropping its caches at any time changes no decision.
-type CacheDropper interface{ DropCaches() }
-
-// Elastic is a policy that may start tasks with less than their ideal memory.
-type Elastic interface{ UnderSizes() bool }
-
-// Resizer is a policy that may give containers sizes which neither their stage nor its profile allows.
-type Resizer interface{ Resizes() bool }
-
-// Limiter is a policy under which the end of a task on one node can let another start on a different node that had room for
-// it all the time, because something else than room bounds what may run.
-type Limiter interface{ Limits() bool }
-
-// Admitter is a policy that cannot run every job.
-type Admitter interface {
-	// Admit returns an error that says why j can never run.
-	Admit(s *cluster.Snapshot, j *cluster.Job) error
+// Traits are what others must know of a policy. They stay the same for as long as it lives. The zero Traits are those of a
+// policy that starts tasks with their ideal memory, as room permits, can run every job that fits on a node, and caches nothing.
+type Traits struct {
+	// UnderSizes: it may start tasks with less than their ideal memory.
+	UnderSizes bool
+	// Resizes: it may give containers sizes that neither their stage nor its profile allows.
+	Resizes bool
+	// Quotas: something besides room on a node, such as a quota, bounds what may run. The end of a task can therefore let
+	// another task start on a different node, which had room for it all the time.
+	Quotas bool
+	// Admit returns an error that says why the policy can never run a job; nil runs every job.
+	Admit func(s *cluster.Snapshot, j *cluster.Job) error
+	// DropCaches forgets all that can be computed again from the plan, which changes no decision; nil if there is nothing.
+	DropCaches func()
 }
 
 // CheckRuns returns an error that says why p can never run j on the nodes of s: because no node can hold it, or because p
 // does not admit it.
 func CheckRuns(p Policy, s *cluster.Snapshot, j *cluster.Job) error {
-	e, ok := p.(Elastic)
-	if err := s.CheckFits(j, ok && e.UnderSizes()); err != nil {
+	t := p.Traits()
+	if err := s.CheckFits(j, t.UnderSizes); err != nil || t.Admit == nil {
 		return err
 	}
-	if a, ok := p.(Admitter); ok {
-		return a.Admit(s, j)
-	}
-	return nil
+	return t.Admit(s, j)
 }
 
 // Parameter is a setting of a policy.

@@ -57,18 +57,19 @@ func newPufferfish(s *settings) Policy {
 
 func (*pufferfish) Name() string { return "pufferfish" }
 
-// Limits implements Limiter: what starts or grows on the best node makes another the best, which had room before.
-func (*pufferfish) Limits() bool { return true }
+// Traits has Quotas set because what starts or grows on the best node makes another the best, which had room before.
+func (f *pufferfish) Traits() Traits {
+	return Traits{Quotas: true, Admit: f.admit, DropCaches: f.dropCaches}
+}
 
-// DropCaches implements CacheDropper.
-func (f *pufferfish) DropCaches() {
+func (f *pufferfish) dropCaches() {
 	f.flex.drop()
 	f.regular.drop()
 	f.sites = sites{}
 }
 
-// Admit implements Admitter.
-func (f *pufferfish) Admit(s *cluster.Snapshot, j *cluster.Job) error {
+// admit refuses jobs with FLEX containers that no empty node has room for, by the settings.
+func (f *pufferfish) admit(s *cluster.Snapshot, j *cluster.Job) error {
 	for i := range j.Stages {
 		if !j.Breathes(i) {
 			continue

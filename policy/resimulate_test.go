@@ -32,8 +32,6 @@ type estimated struct {
 	open         []cluster.JobID
 }
 
-func (w *watched) UnderSizes() bool { return true }
-
 func (w *watched) Decide(now timeline.Time, p *cluster.Plan) {
 	if len(p.Jobs) > 0 {
 		w.arrived = max(w.arrived, p.Jobs[len(p.Jobs)-1].ID)

@@ -15,7 +15,8 @@ func newSRJF(*settings) Policy {
 	return &srjf{firstFit{queue: fitQueue{key: remainingWork, container: idealContainer}}}
 }
 
-func (*srjf) Name() string { return "srjf" }
+func (*srjf) Name() string     { return "srjf" }
+func (s *srjf) Traits() Traits { return Traits{DropCaches: s.queue.drop} }
 
 func (s *srjf) Decide(_ timeline.Time, p *cluster.Plan) { s.decide(p) }
 

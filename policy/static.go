@@ -39,13 +39,14 @@ func newStatic(s *settings) Policy {
 
 func (*static) Name() string { return "static" }
 
-// Resizes implements Resizer.
-func (s *static) Resizes() bool { return s.memory > 0 && !s.refuses }
+func (s *static) Traits() Traits {
+	return Traits{Resizes: s.memory > 0 && !s.refuses, Admit: s.admit, DropCaches: s.queue.drop}
+}
 
 func (s *static) Decide(_ timeline.Time, p *cluster.Plan) { s.decide(p) }
 
-// Admit implements Admitter.
-func (s *static) Admit(c *cluster.Snapshot, j *cluster.Job) error {
+// admit refuses jobs with tasks that need more than a container holds, and all if no node can hold a container.
+func (s *static) admit(c *cluster.Snapshot, j *cluster.Job) error {
 	for i := range j.Stages {
 		stage := &j.Stages[i]
 		if s.memory == 0 || stage.Coordinator {

@@ -78,10 +78,10 @@ func newTetris(s *settings) Policy {
 	return &tetris{fairness: s.share("tetris.fairness"), barrier: s.share("tetris.barrier"), multiplier: s.number("tetris.remaining-work")}
 }
 
-func (*tetris) Name() string { return "tetris" }
+func (*tetris) Name() string     { return "tetris" }
+func (t *tetris) Traits() Traits { return Traits{DropCaches: t.dropCaches} }
 
-// DropCaches implements CacheDropper.
-func (t *tetris) DropCaches() {
+func (t *tetris) dropCaches() {
 	t.jobs, t.filed, t.fresh, t.demands, t.scores = nil, nil, nil, nil, nil
 }
 
@@ -105,7 +105,7 @@ func (t *tetris) Decide(_ timeline.Time, p *cluster.Plan) {
 func (t *tetris) follow(p *cluster.Plan) {
 	const gone = 1000 // demands that may be kept though no job has them any more
 	if t.filed == nil || t.capacity != p.Capacity || len(t.scores) > gone+2*t.live {
-		t.DropCaches()
+		t.dropCaches()
 		t.capacity = p.Capacity
 		t.filed, t.demands = map[*cluster.JobState]*packedJob{}, map[resource.Vector]int{}
 		for _, j := range p.Jobs {

@@ -382,8 +382,8 @@ func liveTogether(t *rapid.T, fast Policy, twin twin) {
 		}
 	}
 	decide := func(now timeline.Time) {
-		if d, ok := fast.(CacheDropper); ok && number("drop", 0, 4) == 0 {
-			d.DropCaches()
+		if drop := fast.Traits().DropCaches; drop != nil && number("drop", 0, 4) == 0 {
+			drop()
 		}
 		fast.Decide(now, &a.plan)
 		twin.decide(&b.plan)

@@ -52,12 +52,10 @@ func newYarnME(s *settings) Policy {
 	return y
 }
 
-// UnderSizes implements Elastic.
-func (y *yarnME) UnderSizes() bool { return true }
+func (y *yarnME) Traits() Traits { return Traits{UnderSizes: true, DropCaches: y.dropCaches} }
 
-// DropCaches implements CacheDropper.
-func (y *yarnME) DropCaches() {
-	y.fair.DropCaches()
+func (y *yarnME) dropCaches() {
+	y.fair.dropCaches()
 	y.best = nil
 	y.timeline.dropCaches()
 }

@@ -354,8 +354,8 @@ type forgetful struct {
 }
 
 func (f *forgetful) Decide(now timeline.Time, p *cluster.Plan) {
-	if c, ok := f.Policy.(policy.CacheDropper); ok && f.random.IntN(3) == 0 {
-		c.DropCaches()
+	if drop := f.Policy.Traits().DropCaches; drop != nil && f.random.IntN(3) == 0 {
+		drop()
 	}
 	f.Policy.Decide(now, p)
 }

@@ -114,8 +114,8 @@ func TestOnlyThoseWhoAskAreSlowed(t *testing.T) {
 // least is a policy that gives every task the least that it may have, on the first node where that fits.
 type least struct{}
 
-func (least) Name() string     { return "least" }
-func (least) UnderSizes() bool { return true }
+func (least) Name() string          { return "least" }
+func (least) Traits() policy.Traits { return policy.Traits{UnderSizes: true} }
 func (least) Decide(_ timeline.Time, p *cluster.Plan) {
 	for _, j := range p.Jobs {
 		for stage, ok := j.NextStage(); ok; stage, ok = j.NextStage() {

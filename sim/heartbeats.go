@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/timeline"
 )
 
@@ -20,8 +19,8 @@ import (
 type heartbeats struct {
 	*run
 	nodes []beatingNode
-	// limits says that an end on one node, or what its containers may hold, can let a task start on any other.
-	limits bool
+	// quotas says that an end on one node, or what its containers may hold, can let a task start on any other.
+	quotas bool
 	// after are launches and ends that a coordinator's heartbeat causes; they happen right after it.
 	after []item
 }
@@ -55,8 +54,7 @@ type master struct {
 const pollDelay = time.Second
 
 func newHeartbeats(r *run) *heartbeats {
-	l, ok := r.policy.(policy.Limiter)
-	return &heartbeats{run: r, nodes: make([]beatingNode, len(r.config.Nodes)), limits: ok && l.Limits()}
+	return &heartbeats{run: r, nodes: make([]beatingNode, len(r.config.Nodes)), quotas: r.policy.Traits().Quotas}
 }
 
 // begin spreads the first heartbeats over one second.
@@ -164,7 +162,7 @@ func (h *heartbeats) beat(id cluster.NodeID) {
 	}
 	// Where memory is managed, what starts or grows here can make another node the best.
 	changed := len(ended) > 0 || grew || h.keepers != nil && n.started > 0
-	if h.limits && h.waiting > 0 && changed || slices.ContainsFunc(ended, h.opensBarrier) {
+	if h.quotas && h.waiting > 0 && changed || slices.ContainsFunc(ended, h.opensBarrier) {
 		h.wakeAllNodes()
 	}
 	if inVain {

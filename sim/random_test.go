@@ -23,8 +23,8 @@ const (
 // and then kills or preempts one.
 type haphazard struct{ seed uint64 }
 
-func (haphazard) Name() string     { return "haphazard" }
-func (haphazard) UnderSizes() bool { return true }
+func (haphazard) Name() string          { return "haphazard" }
+func (haphazard) Traits() policy.Traits { return policy.Traits{UnderSizes: true} }
 
 func (h haphazard) draw(of ...any) uint64 {
 	f := fnv.New64a()

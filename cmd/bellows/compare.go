@@ -311,12 +311,11 @@ func (c *compared) one(ctx context.Context, i int) comparison.Run {
 	if k == 0 && c.drawn() {
 		grants = grantsOf(&this.config)
 	}
-	e, ok := this.policy.(policy.Elastic)
-	which := bound.Options{AnySize: resizes(this.policy)}
+	which := bound.Options{AnySize: this.policy.Traits().Resizes}
 	if c.intervals {
 		which.Iterations = bound.DefaultIterations
 	}
-	bounds := bound.Of(w, this.config.Nodes, ok && e.UnderSizes(), which)
+	bounds := bound.Of(w, this.config.Nodes, this.policy.Traits().UnderSizes, which)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	begin := cpuTime(unix.CLOCK_THREAD_CPUTIME_ID)

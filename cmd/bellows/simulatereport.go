@@ -350,19 +350,12 @@ func settingsInForce(name string, given map[string]string) map[string]string {
 
 // underSizes reports whether policy i may start tasks with less than their ideal memory.
 func (s *simulation) underSizes(i int) bool {
-	e, ok := s.contenders[i].policy.(policy.Elastic)
-	return ok && e.UnderSizes()
-}
-
-// resizes reports whether p gives containers sizes that nobody asked for.
-func resizes(p policy.Policy) bool {
-	r, ok := p.(policy.Resizer)
-	return ok && r.Resizes()
+	return s.contenders[i].policy.Traits().UnderSizes
 }
 
 // bounds returns what policy i cannot beat. A makespan counts from the origin, not from the first submission.
 func (s *simulation) bounds(i int) boundsJSON {
-	options := bound.Options{AnySize: resizes(s.contenders[i].policy)}
+	options := bound.Options{AnySize: s.contenders[i].policy.Traits().Resizes}
 	if s.options.intervals {
 		options.Iterations = bound.DefaultIterations
 	}
