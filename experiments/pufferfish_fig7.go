@@ -249,7 +249,7 @@ func othersOneNode() []otherOneNode {
 			})
 		}},
 		{name: "Pufferfish kills after a suspension of half the expected duration (EJF+S)", manager: func(f *sim.Flex) {
-			if !f.Manager.TakeTurns {
+			if f.Manager.Strategy != memory.InOrder {
 				f.Manager = memory.Variants()["ejf+s"]
 			}
 		}},

@@ -92,3 +92,20 @@ func (m *Manager) free() resource.Amount {
 	}
 	return free
 }
+
+// comingFree is what the kernel is about to free.
+func (m *Manager) comingFree() resource.Amount {
+	var a resource.Amount
+	for _, c := range m.ordered {
+		if c.pending == nil {
+			continue
+		}
+		switch c.pending.Kind {
+		case Shrink:
+			a += c.limit - c.target
+		case Kill:
+			a += c.limit
+		}
+	}
+	return a
+}

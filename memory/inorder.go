@@ -1,6 +1,19 @@
 package memory
 
-import "github.com/bellows-rm/bellows/resource"
+import (
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// inOrder replaces the shares of Algorithm 1. A container that is short gets all that it lacks or nothing, in order: of what is
+// free, of what others never touched, of what those after it hold that are suspended already; the first that runs also of those
+// after it that run, which are suspended for it, the last first. One at a time is brought back from swap. Nobody is killed unless
+// the first could then have what it lacks, and nothing runs whose end it could wait for. Who was suspended for too long has its
+// turn: it comes before all others for a while.
+var inOrder = strategy{reclaims: true, shortFirst: true, flexTakes: untouchedOnly, limitSuspensions: (*Manager).takeTurns,
+	grow: (*Manager).serveInOrder}
 
 // round is what is still to be given in one step.
 type round struct {
@@ -102,7 +115,7 @@ func (m *Manager) makeDo(c *container, left, collected resource.Amount) {
 	case collected > c.least():
 		m.accept(Reason{Code: NeededByFirst, A: int64(c.Rank)})
 	default:
-		m.exhausted(c, m.lastFlex())
+		m.killSparingly(c, m.lastFlex())
 	}
 }
 
@@ -151,5 +164,71 @@ func (m *Manager) lastFlex() *container {
 		if m.ordered[i].flex() {
 			return m.ordered[i]
 		}
+	}
+}
+
+// killSparingly kills the last for the first if the first could then have what it lacks, and nothing runs whose end it could wait
+// for; meanwhile the first runs with what it has. Whose place or turn comes of a long suspension kills nobody: the two would kill
+// each other for ever. Nor is anybody killed for having yielded.
+func (m *Manager) killSparingly(first, last *container) {
+	switch patient := m.now.Sub(first.shortSince) < m.p.KillPatience; {
+	case m.comingFree() > 0:
+	case first == last || first.place.turn > 0 || m.willEnd(first) || last.place.yields || !m.wouldHelp(first) || patient:
+		m.letPage(first)
+	case last.idle(m.now):
+		m.ask(Kill, last, 0, Reason{Code: Exhausted, A: int64(first.Rank)})
+	}
+}
+
+// letPage lets a container run, or go on, for which nothing more can come.
+func (m *Manager) letPage(c *container) {
+	if !c.suspended && m.mayPage(c) {
+		c.pages = true
+		return
+	}
+	m.resumeToPage(c)
+}
+
+// wouldHelp reports whether first could get what it lacks from those that come after it, beside the claims that would be met.
+func (m *Manager) wouldHelp(first *container) bool {
+	could := m.unkept()
+	for _, c := range m.ordered {
+		if c.flex() && byRank(c, first) > 0 {
+			could += c.room()
+		}
+	}
+	return could-metBy(m.requests, could) >= first.lacks()
+}
+
+// takeTurns gives containers their turn that have been suspended for longer than they may be.
+func (m *Manager) takeTurns() {
+	raised := false
+	for _, c := range m.ordered {
+		may := m.tolerance(c)
+		if !c.suspended || may <= 0 || m.now.Sub(c.since) < may || c.place.turn > 0 {
+			continue
+		}
+		m.turns++
+		c.place.turn, c.place.yields, raised = m.turns, false, true
+	}
+	if raised {
+		slices.SortFunc(m.ordered, byRank)
+	}
+}
+
+// turn is how long c comes first when its turn has come: for as long as it may be suspended, and as it was, or what it takes to
+// swap others out for it and back would leave no time to get on.
+func (m *Manager) turn(c *container) time.Duration { return max(m.tolerance(c), c.stood) }
+
+// endTurns puts containers back in their place whose turn is over.
+func (m *Manager) endTurns() {
+	ended := false
+	for _, c := range m.ordered {
+		if c.place.turn > 0 && !c.suspended && m.now.Sub(c.turned) >= m.turn(c) {
+			c.place, ended = m.p.usual(&c.Envelope), true
+		}
+	}
+	if ended {
+		slices.SortFunc(m.ordered, byRank)
 	}
 }

@@ -496,7 +496,7 @@ func (k *kernel) carryOut(a Action) {
 
 // checkKill holds that nothing is killed for another that fits beside the least memory of all: swap would have done.
 func (k *kernel) checkKill(a Action) {
-	if !k.p.KillSparingly || k.faults != nil || k.budget < k.swap || k.swap-k.swapUsed() < k.swap/2 {
+	if k.p.Strategy != InOrder || k.faults != nil || k.budget < k.swap || k.swap-k.swapUsed() < k.swap/2 {
 		return
 	}
 	if a.Reason.Code != Exhausted {
@@ -549,7 +549,7 @@ func (k *kernel) check() {
 	if used := k.swapUsed(); used > k.swap {
 		k.fail("swap used %d of %d", used, k.swap)
 	}
-	if k.p.TakeTurns || k.faults != nil {
+	if k.p.Strategy == InOrder || k.faults != nil {
 		return
 	}
 	for _, p := range k.programs {
@@ -584,7 +584,7 @@ func newKernel(t testing.TB, p Parameters, memory, swap, rate resource.Amount) *
 		t.Fatal(err)
 	}
 	return &kernel{t: t, manager: m, p: p, memory: memory, swap: swap, rate: rate, budget: swap, tick: 50 * time.Millisecond,
-		again: p.KillSparingly, byID: map[cluster.ContainerID]*program{}}
+		again: p.Strategy == InOrder, byID: map[cluster.ContainerID]*program{}}
 }
 
 // add puts a program on the node.

@@ -18,6 +18,7 @@ import (
 // Manager manages the memory of one node.
 type Manager struct {
 	p          Parameters
+	strategy   *strategy
 	node       NodeReading
 	containers map[cluster.ContainerID]*container
 	acting     map[ActionID]*container // by actions under way, or given up
@@ -72,7 +73,7 @@ func New(p Parameters) (*Manager, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	return &Manager{p: p, containers: map[cluster.ContainerID]*container{}, acting: map[ActionID]*container{},
+	return &Manager{p: p, strategy: &strategies[p.Strategy], containers: map[cluster.ContainerID]*container{}, acting: map[ActionID]*container{},
 		early: map[cluster.ContainerID]timeline.Time{}}, nil
 }
 
@@ -83,13 +84,13 @@ func (m *Manager) Step(now timeline.Time, in Input) []Action {
 	m.takeIn(in)
 	m.expire()
 	m.endTurns()
-	m.endLongSuspensions()
+	m.strategy.limitSuspensions(m)
 	m.yield()
 	m.fit()
 	m.serveRequests()
 	m.resumeMet()
 	m.wakeYielding()
-	m.puff()
+	m.growShort()
 	m.puffAhead()
 	m.suspendShort()
 	m.shrinkSlack()
@@ -400,7 +401,7 @@ func (m *Manager) resumeMet() {
 // suspendShort suspends what is out of memory and was not helped in this step; at once if it was found with, or a lost answer left
 // it, so little that the kernel may find nothing that it could swap out, and kill.
 func (m *Manager) suspendShort() {
-	if m.p.Uncoordinated {
+	if !m.strategy.reclaims {
 		return
 	}
 	for _, c := range m.ordered {
@@ -424,83 +425,6 @@ func (m *Manager) tightness(c *container) Reason {
 		return Reason{Code: SwapFull, A: int64(c.demand()), B: int64(c.limit)}
 	}
 	return Reason{Code: Locked, A: int64(c.locked), B: int64(c.limit)}
-}
-
-// shrinkSlack takes back what a puffed container does not use (section 4.3.1), once it has not needed more for a while.
-func (m *Manager) shrinkSlack() {
-	left := m.left()
-	for _, c := range m.ordered {
-		if !c.flex() || !c.lent || !c.read || !c.idle(m.now) || c.suspended || c.holding(m.now, m.p.Hold) {
-			continue
-		}
-		// Mapped files cost nobody anything until somebody asks.
-		holds := c.demand() + c.mapped
-		fits := max(c.Min, m.fits(holds))
-		// What is not worth the trouble stays: a tenth of what it holds already.
-		if fits < c.limit-c.limit/10 && c.limit-holds > 2*m.lent(left+c.limit-holds) {
-			m.ask(Shrink, c, fits, Reason{Code: Slack, A: int64(c.demand()), B: int64(c.limit)})
-		}
-	}
-}
-
-// endLongSuspensions lets what was suspended for half of the time that it may be come before its next, and kills it, or
-// gives it its turn, when the time is over (section 4.3.3). It is also what keeps a consumer from waiting for ever for a
-// suspended producer.
-func (m *Manager) endLongSuspensions() {
-	raised := false
-	for i, c := range m.ordered {
-		may := m.tolerance(c)
-		if !c.suspended || may <= 0 {
-			continue
-		}
-		long := m.now.Sub(c.since)
-		switch dying := c.pending != nil && c.pending.Kind == Kill; {
-		case long >= may && m.p.TakeTurns:
-			if c.place.turn == 0 {
-				m.turns++
-				c.place.turn, c.place.yields, raised = m.turns, false, true
-			}
-		case long >= may && !dying && m.now >= c.alone:
-			m.ask(Kill, c, 0, Reason{Code: TooLong, A: int64(long), B: int64(may)})
-		case long >= may/2 && !m.p.TakeTurns && c.place == m.p.usual(&c.Envelope):
-			if above := m.jobAbove(i); above != nil {
-				c.place = m.p.usual(&above.Envelope)
-				c.place.behind, raised = false, true
-			}
-		}
-	}
-	if raised {
-		slices.SortFunc(m.ordered, byRank)
-	}
-}
-
-// turn is how long c comes first when its turn has come: for as long as it may be suspended, and as it was, or what it takes to
-// swap others out for it and back would leave no time to get on.
-func (m *Manager) turn(c *container) time.Duration { return max(m.tolerance(c), c.stood) }
-
-// endTurns puts containers back in their place whose turn is over.
-func (m *Manager) endTurns() {
-	ended := false
-	for _, c := range m.ordered {
-		if c.place.turn > 0 && !c.suspended && m.now.Sub(c.turned) >= m.turn(c) {
-			c.place, ended = m.p.usual(&c.Envelope), true
-		}
-	}
-	if ended {
-		slices.SortFunc(m.ordered, byRank)
-	}
-}
-
-// jobAbove returns a container of the job that comes before that of ordered[i].
-func (m *Manager) jobAbove(i int) *container {
-	for k := i - 1; k >= 0; k-- {
-		above := m.ordered[k]
-		before := comparePlaces(m.p.usual(&above.Envelope), m.p.usual(&m.ordered[i].Envelope)) < 0
-		if above.flex() && above.place.turn == 0 && before {
-			return above
-		}
-	}
-	return nil
 }
 
 // tolerance is how long c may be suspended; 0: for ever.

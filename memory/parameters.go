@@ -16,12 +16,19 @@ const (
 	ShortestFirst              // by Envelope.Duration, then rank; jobs of unknown duration come last
 )
 
+// Strategy says how containers that are short share the memory of a node. Each has a file of its own.
+type Strategy uint8
+
+const (
+	Backoff       Strategy = iota // Algorithm 1 of the paper: see backoff.go
+	Uncoordinated                 // the baseline KILL of section 5.3: see uncoordinated.go
+	InOrder                       // ours, all or nothing: see inorder.go
+)
+
 // Parameters are the constants of the memory manager. Paper gives Pufferfish's, Default ours.
 type Parameters struct {
-	Order Order
-	// Uncoordinated is the baseline KILL of section 5.3: each container puffs on its own, and is killed when the node has
-	// not enough for one whole puff. Nothing is suspended, nothing reclaimed.
-	Uncoordinated bool
+	Order    Order
+	Strategy Strategy
 	// PuffRatio is φ: in one puff a container grows by this share of its limit (section 4.3.1; 40 % in section 5.1).
 	PuffRatio float64
 	// Interval is the time between two puffs of a node (section 4.2: two seconds). 0: whenever something is known anew.
@@ -39,14 +46,9 @@ type Parameters struct {
 	// half). Where it is 0 or the duration unknown, LongestSuspension holds; 0: for ever.
 	Tolerance         float64
 	LongestSuspension time.Duration
-	// TakeTurns lets a container that was suspended for too long come before all others, for as long as it may be suspended and at
-	// least as long as it was, instead of killing it; half of that time does not bring it before its next.
-	TakeTurns bool
 	// KillPatience is how long the first container must have been out of memory, with nothing left to give, before the
 	// last is killed for it. The paper kills at once; in the authors' code it is ten rounds of two seconds.
 	KillPatience time.Duration
-	// KillSparingly kills only if the first could then have what it lacks, and nothing runs whose end it could wait for.
-	KillSparingly bool
 
 	// Ahead puffs a container before it swaps, when less than this share of its limit is left. 0: never.
 	Ahead float64
@@ -55,11 +57,6 @@ type Parameters struct {
 	// Lend is what share of what is left a container that runs has above what it holds, while nobody is out of memory: it can
 	// grow into that before anybody must look. It is taken back when it is more than twice as much, or when others ask. 0: none.
 	Lend float64
-	// ReclaimFirst replaces the shares of Algorithm 1. A container that is out of memory gets all that it lacks or nothing, in
-	// order: of what is free, of what others never touched, of what those after it hold that are suspended already; the first
-	// that runs also of those after it that run, which are suspended for it, the last first. One at a time is brought back
-	// from swap. No FLEX container is started beside one that is out of memory.
-	ReclaimFirst bool
 	// Squeeze is what a suspended container without heartbeats keeps of its Min if the first needs its memory, as a share of
 	// it. 1: all.
 	Squeeze float64
@@ -112,7 +109,7 @@ func Variants() map[string]Parameters {
 	earliest, shortest, kill := tolerant, tolerant, tolerant
 	earliest.Tolerance, earliest.LongestSuspension = 0, 0
 	shortest.Order = ShortestFirst
-	kill.Uncoordinated = true
+	kill.Strategy = Uncoordinated
 	return map[string]Parameters{"ejf": earliest, "ejf+s": tolerant, "sjf": shortest, "kill": kill}
 }
 
@@ -126,9 +123,7 @@ func Default() Parameters {
 	p.Ahead = 0.1
 	p.AheadRatio = 1
 	p.Lend = 0.25
-	p.ReclaimFirst = true
-	p.KillSparingly = true
-	p.TakeTurns = true
+	p.Strategy = InOrder
 	p.Tolerance = 2 // of its job's duration; then it has time to end
 	p.Squeeze = 0.1
 	p.Settle = 500 * time.Millisecond
@@ -176,6 +171,9 @@ func (p *Parameters) Check() error {
 	}
 	if p.Order > ShortestFirst {
 		return fmt.Errorf("memory order %d: must be 0 or 1", p.Order)
+	}
+	if p.Strategy > InOrder {
+		return fmt.Errorf("memory strategy %d: must be 0, 1 or 2", p.Strategy)
 	}
 	if p.ActionTimeout <= 0 {
 		return fmt.Errorf("memory action timeout %v: must be positive", p.ActionTimeout)

@@ -131,7 +131,7 @@ func (c *calm) see(a *Action, p *program) (fail, silent bool) {
 // than it takes to move all memory twice, if what it wants is free.
 func (c *calm) conserving() {
 	k := c.k
-	if !k.p.ReclaimFirst {
+	if k.p.Strategy != InOrder {
 		return
 	}
 	free := k.memory - k.limits

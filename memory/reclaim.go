@@ -48,7 +48,7 @@ func (m *Manager) serveRequests() {
 func (m *Manager) consider(r *request, free resource.Amount, before []request, short *container) (answer ActionKind, why Reason) {
 	kept := metBy(before, free)
 	if r.Class == cluster.Flex {
-		if short != nil && m.p.ReclaimFirst {
+		if short != nil && m.strategy.shortFirst {
 			return Refuse, Reason{Code: OthersWait, A: int64(r.Min), B: int64(short.Rank)}
 		}
 		if kept = metBy(before, m.node.Memory); kept > 0 && r.Min > free-kept {
@@ -58,7 +58,7 @@ func (m *Manager) consider(r *request, free resource.Amount, before []request, s
 	if free -= kept; r.Min <= free {
 		return Admit, Reason{Code: Free, A: int64(r.Min)}
 	}
-	if m.p.Uncoordinated {
+	if !m.strategy.reclaims {
 		return Refuse, Reason{Code: NoFlexLeft, A: int64(r.Min), B: int64(max(0, free))}
 	}
 	m.sort()
@@ -79,18 +79,15 @@ func (m *Manager) consider(r *request, free resource.Amount, before []request, s
 // mayTake says what may be taken for a container that is to start. A FLEX one does not make others swap: that would be
 // meaningless (section 4.3.2).
 func (m *Manager) mayTake(r *request) reach {
-	switch {
-	case r.Class != cluster.Flex:
+	if r.Class != cluster.Flex {
 		return runningToo
-	case m.p.ReclaimFirst:
-		return untouchedOnly
 	}
-	return nothing
+	return m.strategy.flexTakes
 }
 
 // fit takes back what the node no longer has.
 func (m *Manager) fit() {
-	if m.p.Uncoordinated {
+	if !m.strategy.reclaims {
 		return
 	}
 	if over := m.Allocated() - m.comingFree() - m.node.Memory; over > 0 {
