@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -22,17 +23,17 @@ func simulateDefaults() simulateOptions {
 
 // clusterFlags adds the flags that say which cluster is simulated.
 func (o *simulateOptions) clusterFlags(f *pflag.FlagSet) {
-	f.Var(countValue{&o.nodes, 1, 1 << 20}, "nodes", "nodes in the cluster (1 for bellows workloads)")
-	f.Var(memoryValue(&o.node[resource.Memory]), "node-memory", "memory of a node")
-	f.Var(cpuValue(&o.node[resource.CPU]), "node-cpus", "cores of a node")
-	f.Var(amountValue{&o.node[resource.Disk], 0, resource.Disk}.orZero(), "node-disk", "disk bandwidth of a node, such as 110MB/s; 0 is unlimited")
-	f.Var(amountValue{&o.node[resource.Network], 0, resource.Disk}.orZero(), "node-network", "network bandwidth of a node; 0 is unlimited")
-	f.Var(durationValue{&o.heartbeat, 0}, "heartbeat", "between reports of a node; 0: at once")
-	f.Var(countValue{&o.perHeartbeat, 0, 1 << 20}, "starts-per-heartbeat", "tasks a node starts per heartbeat; 0: any number")
-	f.Var(durationValue{&o.amHeartbeat, 0}, "am-heartbeat", "between reports of an application master; 0: jobs have none")
-	f.Var(memoryValue(&o.am[resource.Memory]).orZero(), "am-memory", "memory of an application master")
-	f.Var(cpuValue(&o.am[resource.CPU]).orZero(), "am-cpus", "cores of an application master")
-	f.Var(durationValue{&o.launchDelay, 0}, "launch-delay", "from decision to launch, where there is no application master")
+	f.Var(flags.Count(&o.nodes, 1, 1<<20), "nodes", "nodes in the cluster (1 for bellows workloads)")
+	f.Var(flags.Memory(&o.node[resource.Memory]), "node-memory", "memory of a node")
+	f.Var(flags.CPU(&o.node[resource.CPU]), "node-cpus", "cores of a node")
+	f.Var(flags.Rate(&o.node[resource.Disk]).OrZero(), "node-disk", "disk bandwidth of a node, such as 110MB/s; 0 is unlimited")
+	f.Var(flags.Rate(&o.node[resource.Network]).OrZero(), "node-network", "network bandwidth of a node; 0 is unlimited")
+	f.Var(flags.Duration(&o.heartbeat, 0), "heartbeat", "between reports of a node; 0: at once")
+	f.Var(flags.Count(&o.perHeartbeat, 0, 1<<20), "starts-per-heartbeat", "tasks a node starts per heartbeat; 0: any number")
+	f.Var(flags.Duration(&o.amHeartbeat, 0), "am-heartbeat", "between reports of an application master; 0: jobs have none")
+	f.Var(flags.Memory(&o.am[resource.Memory]).OrZero(), "am-memory", "memory of an application master")
+	f.Var(flags.CPU(&o.am[resource.CPU]).OrZero(), "am-cpus", "cores of an application master")
+	f.Var(flags.Duration(&o.launchDelay, 0), "launch-delay", "from decision to launch, where there is no application master")
 	o.truth.flags(f)
 	o.flex.flags(f)
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/bellows-rm/bellows/bound"
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/comparison"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
@@ -72,7 +75,7 @@ func compareCommand() *cobra.Command {
 				o.workload.name = args[0]
 			}
 			if o.workload.name == "" {
-				return usagef("workload: must be given: a file, or uniform, exponential or flex")
+				return command.Usagef("workload: must be given: a file, or uniform, exponential or flex")
 			}
 			if err := o.workload.open(); err != nil {
 				return err
@@ -87,13 +90,13 @@ func compareCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringSliceVar(&o.policies, "policy", o.policies, "`names` of policies, the first of which others are compared with")
-	f.Var(countValue{&o.seeds, 1, 1_000_000}, "seeds", "seeds to run each policy on, from --seed on (10, if anything is random)")
+	f.Var(flags.Count(&o.seeds, 1, 1_000_000), "seeds", "seeds to run each policy on, from --seed on (10, if anything is random)")
 	o.workload.flags(f)
 	_ = f.MarkHidden("workload") // as in simulate, for those who are used to it
 	o.clusterFlags(f)
 	f.BoolVar(&o.pool, "pool", false, "run every policy on one node as large as all: the Meganode of YARN-ME")
-	f.Var(settingsValue(o.settings), "set", "a policy's setting; may be given again")
-	f.Var(countValue{&o.parallel, 0, 1 << 10}, "parallel", "runs at the same time; 0: one per core")
+	f.Var(flags.Settings(o.settings), "set", "a policy's setting; may be given again")
+	f.Var(flags.Count(&o.parallel, 0, 1<<10), "parallel", "runs at the same time; 0: one per core")
 	f.StringVar(&o.csv, "csv", "", "`file` to write a row per run to")
 	f.StringVar(&o.svgDir, "svg", "", "`directory` to write pictures to, as SVG")
 	f.StringVar(&o.pngDir, "png", "", "`directory` to write pictures to, as PNG")
@@ -112,7 +115,7 @@ func (o *compareOptions) settleSeeds(given bool) error {
 	random := o.workload.generated() || o.workload.misjudged != "none"
 	switch {
 	case given && o.seeds > 1 && !random:
-		return usagef("seeds %d: nothing is random about the file %s: give --misjudge, or one seed", o.seeds, o.workload.name)
+		return command.Usagef("seeds %d: nothing is random about the file %s: give --misjudge, or one seed", o.seeds, o.workload.name)
 	case !given && random:
 		o.seeds = 10
 	case !given:
@@ -150,17 +153,17 @@ func (o *compareOptions) entrants() ([]entrant, error) {
 			case !ok && last != "":
 				e.options.settings[last] += ":" + part
 			default:
-				return nil, usagef("policy %q: %q must be SETTING=VALUE", label, part)
+				return nil, command.Usagef("policy %q: %q must be SETTING=VALUE", label, part)
 			}
 		}
 		e.settings = settingsInForce(name, e.options.settings)
 		if slices.ContainsFunc(all, func(other entrant) bool { return other.label == label }) {
-			return nil, usagef("policy %q: given twice", label)
+			return nil, command.Usagef("policy %q: given twice", label)
 		}
 		all = append(all, e)
 	}
 	if len(all) == 0 {
-		return nil, usagef("policy: must name at least one of %s", strings.Join(policy.Names(), ", "))
+		return nil, command.Usagef("policy: must name at least one of %s", strings.Join(policy.Names(), ", "))
 	}
 	return all, nil
 }
@@ -187,7 +190,7 @@ func (o *compareOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	if c.misjudged, err = trace.ParseMisjudgement(o.workload.misjudged); err != nil {
-		return usage(err)
+		return command.Usage(err)
 	}
 	if !o.workload.generated() {
 		right := o.workload
@@ -211,7 +214,7 @@ func (o *compareOptions) run(cmd *cobra.Command) error {
 // did.
 func (c *compared) finish(out, errOut io.Writer, interrupt error) error {
 	if interrupt != nil {
-		fmt.Fprintf(errOut, "bellows: interrupted after %d of %s\n", len(c.comparison.Runs), count(c.runs(), "run"))
+		fmt.Fprintf(errOut, "bellows: interrupted after %d of %s\n", len(c.comparison.Runs), terminal.Count(c.runs(), "run"))
 		if len(c.comparison.Runs) == 0 {
 			return interrupt
 		}
@@ -234,7 +237,7 @@ func (c *compared) check(ctx context.Context) (err error) {
 			return err
 		}
 		if err := p[0].checkFits(p[0].box.fill(c.workload)); err != nil {
-			return usage(err)
+			return command.Usage(err)
 		}
 	}
 	return nil
@@ -270,8 +273,12 @@ func (c *compared) draw(ctx context.Context, k int) (*trace.Workload, error) {
 
 // sweep runs all, seed by seed, and returns an error only if it was interrupted.
 func (c *compared) sweep(cmd *cobra.Command) error {
-	show := newCountdown(cmd.ErrOrStderr(), c.runs(), !c.quiet && isTerminal(cmd.ErrOrStderr()))
-	defer show.clear()
+	var show *terminal.Progress
+	if !c.quiet {
+		show = terminal.NewProgress(cmd.ErrOrStderr(), "runs done")
+	}
+	defer show.Clear()
+	show.Set("", 0, c.runs())
 	ctx := cmd.Context()
 	return sweep.Run(ctx, c.runs(), c.parallel, func(i int) (comparison.Run, error) {
 		done := make(chan comparison.Run, 1)
@@ -284,7 +291,7 @@ func (c *compared) sweep(cmd *cobra.Command) error {
 		}
 	}, func(i int, r comparison.Run) {
 		c.comparison.Add(r)
-		show.set(i + 1)
+		show.Set("", i+1, c.runs())
 	})
 }
 
@@ -341,11 +348,11 @@ func (c *compared) one(ctx context.Context, i int) comparison.Run {
 // finished returns an error if jobs failed or did not end.
 func finished(res *sim.Result) error {
 	if failed := res.Failures(); len(failed) > 0 {
-		return fmt.Errorf("%d of %s failed; job %d (%s): %s", len(failed), count(len(res.Jobs), "job"), failed[0].ID, failed[0].Name, failed[0].Failure)
+		return fmt.Errorf("%d of %s failed; job %d (%s): %s", len(failed), terminal.Count(len(res.Jobs), "job"), failed[0].ID, failed[0].Name, failed[0].Failure)
 	}
 	left := res.Unfinished()
 	if len(left) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %s did not end; job %d (%s): %s", len(left), count(len(res.Jobs), "job"), left[0].ID, left[0].Name, left[0].Stuck)
+	return fmt.Errorf("%d of %s did not end; job %d (%s): %s", len(left), terminal.Count(len(res.Jobs), "job"), left[0].ID, left[0].Name, left[0].Stuck)
 }

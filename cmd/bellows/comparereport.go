@@ -12,6 +12,8 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/comparison"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/timeline"
@@ -102,7 +104,7 @@ func (c *compared) report(out, errOut io.Writer) error {
 	}
 	var err error
 	if c.asJSON {
-		err = writeJSON(out, comparisonJSON{doc.Workload, doc.Cluster, c.seeds, 0.95, c.comparison.Documents()})
+		err = terminal.WriteJSON(out, comparisonJSON{doc.Workload, doc.Cluster, c.seeds, 0.95, c.comparison.Documents()})
 	} else {
 		err = c.print(out, doc)
 	}
@@ -114,37 +116,37 @@ func (c *compared) report(out, errOut io.Writer) error {
 		fmt.Fprintf(errOut, "bellows: %s\n", text)
 	}
 	if len(failures) > 0 {
-		return codeError(exitFailed)
+		return command.Code(command.Failed)
 	}
 	return nil
 }
 
 // headline says what was compared.
 func (c *compared) headline(doc simulationJSON) string {
-	text := fmt.Sprintf("%s: %s", doc.Workload.Name, count(doc.Workload.Jobs, "job"))
+	text := fmt.Sprintf("%s: %s", doc.Workload.Name, terminal.Count(doc.Workload.Jobs, "job"))
 	if c.file == nil && c.seeds > 1 {
-		text += " drawn by each of " + count(c.seeds, "seed")
+		text += " drawn by each of " + terminal.Count(c.seeds, "seed")
 	} else if c.seeds > 1 {
-		text += ", misjudged by each of " + count(c.seeds, "seed")
+		text += ", misjudged by each of " + terminal.Count(c.seeds, "seed")
 	}
-	return text + fmt.Sprintf(", on %s of %s, %s cores each", count(doc.Cluster.Nodes, "node"),
+	return text + fmt.Sprintf(", on %s of %s, %s cores each", terminal.Count(doc.Cluster.Nodes, "node"),
 		resource.FormatMemory(resource.Amount(doc.Cluster.NodeMemory)), strconv.FormatFloat(doc.Cluster.NodeCPU, 'g', -1, 64))
 }
 
 func (c *compared) print(out io.Writer, doc simulationJSON) error {
-	fmt.Fprintf(out, "%s\n\n", fold(c.headline(doc), width, ""))
+	fmt.Fprintf(out, "%s\n\n", terminal.Fold(c.headline(doc), terminal.Width, ""))
 	heads, rows := c.comparison.Table()
 	last := len(heads) - 1 // the share of under-sized tasks stands on the page; here there is no room
-	t := newTable(heads[:last]...)
+	t := terminal.NewTable(heads[:last]...)
 	for _, row := range rows {
-		t.add(row[:last]...)
+		t.Add(row[:last]...)
 	}
-	if err := t.write(out); err != nil {
+	if err := t.Write(out); err != nil {
 		return err
 	}
 	fmt.Fprintln(out)
 	for _, note := range append(c.comparison.Notes(), c.comparison.Method()) {
-		if _, err := fmt.Fprintln(out, fold(note, width, "")); err != nil {
+		if _, err := fmt.Fprintln(out, terminal.Fold(note, terminal.Width, "")); err != nil {
 			return err
 		}
 	}
@@ -211,7 +213,7 @@ func writeFile(path string, write func(io.Writer) error) error {
 func (c *compared) about(doc simulationJSON) []comparison.Setting {
 	w, nodes := &c.compareOptions.workload, doc.Cluster
 	about := []comparison.Setting{
-		{Name: "workload", Value: fmt.Sprintf("%s, %s, %s on the first seed", doc.Workload.Name, count(doc.Workload.Jobs, "job"), count(doc.Workload.Tasks, "task"))},
+		{Name: "workload", Value: fmt.Sprintf("%s, %s, %s on the first seed", doc.Workload.Name, terminal.Count(doc.Workload.Jobs, "job"), terminal.Count(doc.Workload.Tasks, "task"))},
 		{Name: "seeds", Value: fmt.Sprintf("%d, from %d on", c.seeds, c.seed(0))},
 		{Name: "penalty", Value: w.penalty},
 		{Name: "misjudged", Value: w.misjudged},

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/demo"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 )
 
 const demoLong = `Run real programs on a small part of this machine under fixed and under elastic
@@ -88,12 +90,12 @@ func demoCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(choiceValue{&o.part, []string{bothParts, elasticPart, flexPart, realPart}}, "part", "which part: elastic, flex, both of these, or real")
-	f.Var(countValue{&o.rounds, 1, 100}, "rounds", "how often a mix runs under each allocation")
-	f.Var(countValue{&o.repeats, 1, 100}, "repeats", "how often a program of the part elastic is measured at each size")
-	f.Var(durationValue{&o.limit, 0}, "limit", "rounds of a part that would end later are left out, in the part flex those that would end after 3m, in the part real those for the same number of jobs, if it is given; 0: never")
-	f.Var(durationValue{&o.every, time.Millisecond}, "every", "time from one job of the part flex to the next; the shorter, the more want the same memory at once")
-	f.Var(countsValue{&o.jobs, 0, 64}, "jobs", "how many jobs the part real runs at a time; 0: the short ones alone, for a minute")
+	f.Var(flags.Choice(&o.part, bothParts, elasticPart, flexPart, realPart), "part", "which part: elastic, flex, both of these, or real")
+	f.Var(flags.Count(&o.rounds, 1, 100), "rounds", "how often a mix runs under each allocation")
+	f.Var(flags.Count(&o.repeats, 1, 100), "repeats", "how often a program of the part elastic is measured at each size")
+	f.Var(flags.Duration(&o.limit, 0), "limit", "rounds of a part that would end later are left out, in the part flex those that would end after 3m, in the part real those for the same number of jobs, if it is given; 0: never")
+	f.Var(flags.Duration(&o.every, time.Millisecond), "every", "time from one job of the part flex to the next; the shorter, the more want the same memory at once")
+	f.Var(flags.Counts(&o.jobs, 0, 64), "jobs", "how many jobs the part real runs at a time; 0: the short ones alone, for a minute")
 	f.StringVar(&o.out, "out", "bellows-demo-real", "`directory` for what every run of the part real gave, and for its pictures; what it has already is not run again")
 	f.StringVar(&o.dir, "dir", "", "`directory` to work in, on a disk; unless given, that for temporary files")
 	f.StringVar(&o.svg, "svg", "bellows-demo.svg", "`file` for the picture of the part elastic: memory and tasks over time; empty: none")
@@ -105,7 +107,7 @@ func demoCommand() *cobra.Command {
 }
 
 func (o *demoOptions) run(cmd *cobra.Command) error {
-	told := teller{to: cmd.ErrOrStderr(), transient: isTerminal(cmd.ErrOrStderr())}
+	told := teller{to: cmd.ErrOrStderr(), transient: terminal.Is(cmd.ErrOrStderr())}
 	if o.quiet {
 		told.to, told.transient = io.Discard, false
 	}
@@ -155,7 +157,7 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 		}
 	}
 	if o.asJSON {
-		return writeJSON(cmd.OutOrStdout(), res)
+		return terminal.WriteJSON(cmd.OutOrStdout(), res)
 	}
 	return nil
 }
@@ -226,7 +228,7 @@ func (t *teller) say(line string) {
 
 func (t *teller) show(line string) {
 	if t.transient {
-		fmt.Fprint(t.to, "\r\033[K"+cut(line, width-1))
+		fmt.Fprint(t.to, "\r\033[K"+terminal.Cut(line, terminal.Width-1))
 	}
 }
 

@@ -9,11 +9,12 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/experiments"
 	"github.com/bellows-rm/bellows/trace"
 )
@@ -45,12 +46,12 @@ func experimentListCommand() *cobra.Command {
 paper's scale took on two cores of a small machine.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := newTable("EXPERIMENT", "WHAT", ">TAKES", ">IN FULL")
-			t.shrinks = 1
+			t := terminal.NewTable("EXPERIMENT", "WHAT", ">TAKES", ">IN FULL")
+			t.Shrinks = 1
 			for _, e := range experiments.All() {
-				t.add(e.Name, e.Title, orDash(e.Takes), orDash(e.TakesFull))
+				t.Add(e.Name, e.Title, orDash(e.Takes), orDash(e.TakesFull))
 			}
-			return t.write(cmd.OutOrStdout())
+			return t.Write(cmd.OutOrStdout())
 		},
 	}
 }
@@ -90,20 +91,20 @@ func experimentRunCommand() *cobra.Command {
 		ValidArgsFunction: cobra.FixedCompletions(experiments.Names(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if o.again && (o.Runs > 0 || o.Full || cmd.Flags().Changed("seed")) {
-				return usagef("again: cannot be given beside --runs, --full and --seed")
+				return command.Usagef("again: cannot be given beside --runs, --full and --seed")
 			}
 			return o.run(cmd, names)
 		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(countValue{&o.Runs, 1, 1 << 30}, "runs", "how many runs, of what the experiment counts")
+	f.Var(flags.Count(&o.Runs, 1, 1<<30), "runs", "how many runs, of what the experiment counts")
 	f.BoolVar(&o.Full, "full", false, "as many as the paper has; this can take hours")
 	f.BoolVar(&o.again, "again", false, "as many, and with the seed, as what the folder holds of it")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "a `number`; same seed, same results")
 	f.StringVarP(&o.out, "out", "o", o.out, "`folder` to write into")
 	f.BoolVar(&o.small, "summary-only", false, "write no data")
-	f.Var(countValue{&o.Workers, 0, 1 << 10}, "workers", "simulations at the same time; 0: one per core")
+	f.Var(flags.Count(&o.Workers, 0, 1<<10), "workers", "simulations at the same time; 0: one per core")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	return cmd
 }
@@ -111,7 +112,7 @@ func experimentRunCommand() *cobra.Command {
 // someExperiments wants at least one name.
 func someExperiments(_ *cobra.Command, names []string) error {
 	if len(names) == 0 {
-		return usagef("experiment: must be named, such as yarn-me/fig6a or 'yarn-me/*'")
+		return command.Usagef("experiment: must be named, such as yarn-me/fig6a or 'yarn-me/*'")
 	}
 	return nil
 }
@@ -148,7 +149,7 @@ func findExperiments(names []string) ([]experiments.Experiment, error) {
 	for _, name := range names {
 		found, err := experiments.Find(name)
 		if err != nil {
-			return nil, usage(err)
+			return nil, command.Usage(err)
 		}
 		for _, e := range found {
 			if !seen[e.Name] {
@@ -167,13 +168,13 @@ func (o *experimentOptions) one(cmd *cobra.Command, e *experiments.Experiment, f
 		return err
 	}
 	s.Journal = filepath.Join(o.out, experiments.FileName(e.Name)+".journal")
-	var eta *estimate
-	if !o.quiet && isTerminal(cmd.ErrOrStderr()) {
-		eta = &estimate{to: cmd.ErrOrStderr(), name: e.Name, begun: time.Now()}
-		s.Progress = eta.set
+	var shown *terminal.Progress
+	if !o.quiet {
+		shown = terminal.NewProgress(cmd.ErrOrStderr(), e.Name)
+		s.Progress = shown.Set
 	}
 	r, err := e.Run(cmd.Context(), s)
-	eta.clear()
+	shown.Clear()
 	if err != nil {
 		if cmd.Context().Err() != nil {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s: interrupted; the same command goes on where it stopped\n", e.Name)
@@ -193,7 +194,7 @@ func (o *experimentOptions) one(cmd *cobra.Command, e *experiments.Experiment, f
 func (o *experimentOptions) settings(e *experiments.Experiment) (experiments.Settings, error) {
 	s := o.Settings
 	if !o.again {
-		return s, usage(e.CheckOverwrite(o.out, s))
+		return s, command.Usage(e.CheckOverwrite(o.out, s))
 	}
 	stored, ok, err := e.Stored(o.out)
 	if err == nil && ok {
@@ -227,21 +228,21 @@ func printExperiment(w io.Writer, m *experiments.Summary) error {
 		fmt.Fprintf(w, "%d %s, seed %d\n", m.Runs, m.Unit, m.Seed)
 	}
 	for _, c := range m.Claims {
-		fmt.Fprintf(w, "\n  %s\n", fold("“"+strings.Trim(c.Says, "“”")+"” ("+c.Where+")", width-2, "  "))
+		fmt.Fprintf(w, "\n  %s\n", terminal.Fold("“"+strings.Trim(c.Says, "“”")+"” ("+c.Where+")", terminal.Width-2, "  "))
 		for _, line := range [][2]string{{"paper", c.Paper}, {"ours", c.Ours}, {"holds", verdict(c)}, {"why not", c.Why}} {
 			if line[1] != "" {
-				fmt.Fprintf(w, "    %-8s %s\n", line[0], fold(line[1], width-13, strings.Repeat(" ", 13)))
+				fmt.Fprintf(w, "    %-8s %s\n", line[0], terminal.Fold(line[1], terminal.Width-13, strings.Repeat(" ", 13)))
 			}
 		}
 	}
 	for _, t := range m.Tables {
-		fmt.Fprintf(w, "\n%s:\n\n", fold(t.Name, width, ""))
+		fmt.Fprintf(w, "\n%s:\n\n", terminal.Fold(t.Name, terminal.Width, ""))
 		if err := printExperimentTable(w, t); err != nil {
 			return err
 		}
 	}
 	for _, n := range m.Notes {
-		fmt.Fprintf(w, "\n%s\n", fold(n, width, ""))
+		fmt.Fprintf(w, "\n%s\n", terminal.Fold(n, terminal.Width, ""))
 	}
 	return nil
 }
@@ -260,60 +261,20 @@ func printExperimentTable(w io.Writer, t experiments.Table) error {
 	for _, h := range t.Heads[1:] {
 		heads = append(heads, ">"+h)
 	}
-	out := newTable(heads...)
-	out.rows = t.Rows
-	total := -2
-	for _, n := range out.widths(width) {
-		total += n + 2
+	out := terminal.NewTable(heads...)
+	for _, row := range t.Rows {
+		out.Add(row...)
 	}
-	if total <= columns(w) {
-		return out.write(w)
+	if out.Fits(w) {
+		return out.Write(w)
 	}
 	for _, row := range t.Rows {
 		fmt.Fprintf(w, "%s %s\n", t.Heads[0], row[0])
 		for i, cell := range row[1:] {
-			fmt.Fprintf(w, "    %s: %s\n", t.Heads[i+1], fold(cell, width-len(t.Heads[i+1])-6, "      "))
+			fmt.Fprintf(w, "    %s: %s\n", t.Heads[i+1], terminal.Fold(cell, terminal.Width-len(t.Heads[i+1])-6, "      "))
 		}
 	}
 	return nil
-}
-
-// estimate shows how far an experiment is and when it will be done.
-type estimate struct {
-	mu    sync.Mutex
-	to    io.Writer
-	name  string
-	part  string
-	begun time.Time // of the part, as far as it was computed now
-	first int       // how many were done when it began
-	shown time.Time
-	wrote bool
-}
-
-func (e *estimate) set(part string, done, all int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := time.Now()
-	if part != e.part {
-		e.part, e.begun, e.first = part, now, done
-	}
-	if now.Sub(e.shown) < pace {
-		return
-	}
-	e.shown, e.wrote = now, true
-	text := fmt.Sprintf("%s, %s: %d/%d", e.name, part, done, all)
-	if fresh := done - e.first; fresh > 0 {
-		left := time.Duration(float64(now.Sub(e.begun)) / float64(fresh) * float64(all-done))
-		text += fmt.Sprintf(", %v left", left.Round(time.Second))
-	}
-	fmt.Fprintf(e.to, "\r\033[K%s", cut(text, width-1))
-}
-
-// clear takes the line away; nothing happens to a nil estimate.
-func (e *estimate) clear() {
-	if e != nil && e.wrote {
-		fmt.Fprint(e.to, "\r\033[K")
-	}
 }
 
 func experimentShowCommand() *cobra.Command {
@@ -360,7 +321,7 @@ func showExperiments(w io.Writer, from string, names []string) error {
 		}
 	}
 	if shown == 0 {
-		return usagef("from %q: has no results of %s; `bellows experiment run` makes some", from, strings.Join(names, ", "))
+		return command.Usagef("from %q: has no results of %s; `bellows experiment run` makes some", from, strings.Join(names, ", "))
 	}
 	return nil
 }
@@ -388,11 +349,11 @@ func writeReport(from, out string) error {
 		return err
 	}
 	if len(stored) == 0 {
-		return usagef("from %q: has no results; `bellows experiment run` makes some", from)
+		return command.Usagef("from %q: has no results; `bellows experiment run` makes some", from)
 	}
 	pictures, err := filepath.Rel(filepath.Dir(out), from)
 	if err != nil {
-		return usagef("from %q: must be given as out %q is, both absolute or neither", from, out)
+		return command.Usagef("from %q: must be given as out %q is, both absolute or neither", from, out)
 	}
 	text := experiments.Report(stored, filepath.ToSlash(pictures))
 	return trace.SaveFile(out, trace.Plain, func(w io.Writer) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -40,7 +41,7 @@ waits for memory, because nobody knows how long it will.`,
 				return err
 			}
 			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), e)
+				return terminal.WriteJSON(cmd.OutOrStdout(), e)
 			}
 			return printExplanation(cmd.OutOrStdout(), &e, time.Now())
 		},
@@ -55,7 +56,7 @@ waits for memory, because nobody knows how long it will.`,
 // printExplanation prints sentences, folded, newest decisions last.
 func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 	fmt.Fprintf(w, "job %d (%s): %s\n", e.Job.ID, cluster.Printable(e.Job.Name), explainedStatus(e))
-	say := func(text string) { fmt.Fprintf(w, "  %s\n", fold(text, width-2, "  ")) }
+	say := func(text string) { fmt.Fprintf(w, "  %s\n", terminal.Fold(text, terminal.Width-2, "  ")) }
 	if e.Why != "" {
 		say(e.Why)
 	}
@@ -117,7 +118,7 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 	for _, d := range e.Decisions {
 		head := fmt.Sprintf("  %s  %-9s %-8s ", d.At.Local().Format(time.TimeOnly), d.Kind, d.Task)
 		indent := fmt.Sprintf("%*s", len(head), "")
-		_, err = fmt.Fprintf(w, "%s%s\n", head, fold(d.Why, width-len(head), indent))
+		_, err = fmt.Fprintf(w, "%s%s\n", head, terminal.Fold(d.Why, terminal.Width-len(head), indent))
 	}
 	return err
 }

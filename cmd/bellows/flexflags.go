@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
@@ -44,7 +46,7 @@ func managers() map[string]memory.Parameters {
 func (o *managerOptions) flags(f *pflag.FlagSet) {
 	o.manager = "default"
 	names := slices.Sorted(maps.Keys(managers()))
-	f.Var(choiceValue{&o.manager, names}, "flex", "`how` memory of FLEX containers is managed: as bellows does, paper: as Pufferfish, or as is compared there: "+
+	f.Var(flags.Choice(&o.manager, names...), "flex", "`how` memory of FLEX containers is managed: as bellows does, paper: as Pufferfish, or as is compared there: "+
 		strings.Join(slices.Sorted(maps.Keys(memory.Variants())), ", "))
 	f.Float64Var(&o.puffRatio, "puff-ratio", 0, "how much a FLEX container grows at a time, as a `share` of its limit; 0: as --flex says")
 }
@@ -56,16 +58,16 @@ func (o *managerOptions) parameters() (memory.Parameters, error) {
 		p.PuffRatio = o.puffRatio
 	}
 	if o.puffRatio < 0 || p.Check() != nil {
-		return p, usagef("puff-ratio %v: must be 0, or from 0.01 to 100", o.puffRatio)
+		return p, command.Usagef("puff-ratio %v: must be 0, or from 0.01 to 100", o.puffRatio)
 	}
 	return p, nil
 }
 
 func (o *flexOptions) flags(f *pflag.FlagSet) {
 	o.managerOptions.flags(f)
-	f.Var(memoryValue(&o.minContainer).orZero(), "min-container", "memory that FLEX containers start with; 0: as the workload says")
-	f.Var(durationValue{&o.look, 0}, "look", "between looks of a node at its containers; 0: it knows at once (2s unless --flex default)")
-	f.Var(amountValue{&o.swapSpeed, 0, resource.Disk}.orZero(), "swap-speed", "how fast FLEX containers swap; 0: at once (as --machine)")
+	f.Var(flags.Memory(&o.minContainer).OrZero(), "min-container", "memory that FLEX containers start with; 0: as the workload says")
+	f.Var(flags.Duration(&o.look, 0), "look", "between looks of a node at its containers; 0: it knows at once (2s unless --flex default)")
+	f.Var(flags.Rate(&o.swapSpeed).OrZero(), "swap-speed", "how fast FLEX containers swap; 0: at once (as --machine)")
 }
 
 func (o *flexOptions) settle(changed func(string) bool) {

@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/input"
 	"github.com/bellows-rm/bellows/server"
 )
@@ -31,7 +33,7 @@ func (o *runOptions) input(from io.Reader) (io.Reader, error) {
 	reader, waiting := readable(file)
 	if reader != nil && o.maxAttempts > 1 {
 		if waiting {
-			return nil, usagef("max-attempts %d: must be 1 for a command that reads input, which is gone once it was read: name a file by --stdin, or add </dev/null", o.maxAttempts)
+			return nil, command.Usagef("max-attempts %d: must be 1 for a command that reads input, which is gone once it was read: name a file by --stdin, or add </dev/null", o.maxAttempts)
 		}
 		return nil, nil
 	}
@@ -52,8 +54,8 @@ func readable(file *os.File) (r io.Reader, waiting bool) {
 			return nil, false
 		}
 		return file, true
-	case isTerminal(file):
-		return terminal{file}, false
+	case terminal.Is(file):
+		return foreground{file}, false
 	case mode&fs.ModeCharDevice != 0:
 		if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(info, null) {
 			return nil, false
@@ -67,11 +69,11 @@ func readable(file *os.File) (r io.Reader, waiting bool) {
 	return file, err == nil && poll[0].Revents&unix.POLLIN != 0
 }
 
-// terminal is a terminal that is read while this process is in the foreground. A job that a shell has put into the background shall
+// foreground is a terminal that is read while this process is in the foreground. A job that a shell has put into the background shall
 // go on there, rather than stop because of what it does not read.
-type terminal struct{ file *os.File }
+type foreground struct{ file *os.File }
 
-func (t terminal) Read(p []byte) (int, error) {
+func (t foreground) Read(p []byte) (int, error) {
 	signal.Ignore(syscall.SIGTTIN) // Reading in the background then fails.
 	for {
 		n, err := t.file.Read(p)
@@ -93,7 +95,7 @@ func checkStdin(name, dir string) error {
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return usagef("stdin %q: %w", name, errors.Unwrap(err))
+		return command.Usagef("stdin %q: %w", name, errors.Unwrap(err))
 	}
 	return file.Close()
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/server"
 )
@@ -44,7 +46,7 @@ is also left out while less than a tenth of the disk, or 256 MiB, is free.`,
   bellows logs --stderr 7`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("job: must be one JOB or JOB.STAGE.INDEX, but %d were given", len(args))
+				return command.Usagef("job: must be one JOB or JOB.STAGE.INDEX, but %d were given", len(args))
 			}
 			return nil
 		},
@@ -55,7 +57,7 @@ is also left out while less than a tenth of the disk, or 256 MiB, is free.`,
 	f.SortFlags = false
 	f.BoolVarP(&o.follow, "follow", "f", false, "go on until the job has ended")
 	f.BoolVar(&o.stderr, "stderr", false, "standard error instead of standard output")
-	f.Var(countValue{&o.run, 0, 1 << 20}, "run", "which run of the task; 0 is the newest")
+	f.Var(flags.Count(&o.run, 0, 1<<20), "run", "which run of the task; 0 is the newest")
 	o.place.flags(cmd, false)
 	return cmd
 }
@@ -63,7 +65,7 @@ is also left out while less than a tenth of the disk, or 256 MiB, is free.`,
 func (o *logsOptions) show(cmd *cobra.Command, arg string) error {
 	id, err := server.ParseTask(arg)
 	if err != nil {
-		return usage(err)
+		return command.Usage(err)
 	}
 	client, err := o.place.client()
 	if err != nil {
@@ -108,7 +110,7 @@ func (o *logsOptions) output(id cluster.TaskID) server.Output {
 // interrupted turns the end that a user put to following into a silent one.
 func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return codeError(130)
+		return command.Code(130)
 	}
 	return err
 }
@@ -117,7 +119,7 @@ func interrupted(ctx context.Context, err error) error {
 func (o *logsOptions) choose(job *live.Job, id cluster.TaskID, one bool) ([]cluster.TaskID, error) {
 	if one {
 		if int(id.Stage) >= len(job.Stages) || int(id.Index) >= job.Stages[id.Stage].Tasks {
-			return nil, usagef("task %s: job %d has no such task; `bellows ps %d` lists those that have started", id, id.Job, id.Job)
+			return nil, command.Usagef("task %s: job %d has no such task; `bellows ps %d` lists those that have started", id, id.Job, id.Job)
 		}
 		return []cluster.TaskID{id}, nil
 	}
@@ -132,7 +134,7 @@ func (o *logsOptions) choose(job *live.Job, id cluster.TaskID, one bool) ([]clus
 	}
 	if o.follow {
 		if len(all) > mostFollowed {
-			return nil, usagef("job %d: must have at most %d tasks to be followed as a whole, but has %d: name one, such as %s", job.ID, mostFollowed, len(all), all[0])
+			return nil, command.Usagef("job %d: must have at most %d tasks to be followed as a whole, but has %d: name one, such as %s", job.ID, mostFollowed, len(all), all[0])
 		}
 		return all, nil
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/policy"
 )
 
@@ -38,7 +40,7 @@ to up and simulate as --set POLICY.NAME=VALUE.`,
 				return err
 			}
 			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), map[string]any{"policies": list})
+				return terminal.WriteJSON(cmd.OutOrStdout(), map[string]any{"policies": list})
 			}
 			return printPolicies(cmd.OutOrStdout(), list)
 		},
@@ -56,7 +58,7 @@ func listPolicies(names []string) ([]policyJSON, error) {
 	var list []policyJSON
 	for _, name := range names {
 		if _, err := policy.New(name, nil); err != nil {
-			return nil, usage(err)
+			return nil, command.Usage(err)
 		}
 		about, parameters := policy.About(name)
 		p := policyJSON{Name: name, About: about, Settings: []settingJSON{}}
@@ -73,10 +75,26 @@ func printPolicies(w io.Writer, list []policyJSON) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s: %s\n", p.Name, fold(p.About, width-len(p.Name)-2, "  "))
+		fmt.Fprintf(w, "%s: %s\n", p.Name, terminal.Fold(p.About, terminal.Width-len(p.Name)-2, "  "))
 		for _, s := range p.Settings {
-			fmt.Fprintf(w, "  %s=%s\n      %s\n", s.Name, s.Default, fold(s.Meaning, width-6, "      "))
+			fmt.Fprintf(w, "  %s=%s\n      %s\n", s.Name, s.Default, terminal.Fold(s.Meaning, terminal.Width-6, "      "))
 		}
 	}
 	return nil
+}
+
+// newPolicy makes a policy; a test has one of its own.
+var newPolicy = policy.New
+
+// newPolicies returns the named policies; a mistake in a name or a setting is the user's.
+func newPolicies(names []string, settings map[string]string) ([]policy.Policy, error) {
+	var made []policy.Policy
+	for _, name := range names {
+		p, err := newPolicy(name, settings)
+		if err != nil {
+			return nil, command.Usage(err)
+		}
+		made = append(made, p)
+	}
+	return made, nil
 }

@@ -15,6 +15,9 @@ import (
 
 	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/resource"
@@ -76,7 +79,7 @@ func profileCommand() *cobra.Command {
 		Example: profileExample,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("command: must be given, as in `bellows profile -- sort -S {memory} big.txt`")
+				return command.Usagef("command: must be given, as in `bellows profile -- sort -S {memory} big.txt`")
 			}
 			return nil
 		},
@@ -86,22 +89,21 @@ func profileCommand() *cobra.Command {
 	f.SortFlags = false
 	f.SetInterspersed(false)
 	f.StringVar(&o.name, "name", "", "`name` to store it under; unless given, that of the program")
-	f.Var(memoryValue(&o.max), "max-memory", "largest size: enough to run unhindered; unless given, one run finds out")
-	f.Var(memoryValue(&o.least), "least", "smallest size to try; unless given, a tenth of the largest")
-	f.Var(countValue{&o.count, 2, 100}, "count", "number of sizes, a third of them held out")
+	f.Var(flags.Memory(&o.max), "max-memory", "largest size: enough to run unhindered; unless given, one run finds out")
+	f.Var(flags.Memory(&o.least), "least", "smallest size to try; unless given, a tenth of the largest")
+	f.Var(flags.Count(&o.count, 2, 100), "count", "number of sizes, a third of them held out")
 	f.StringSliceVar(&o.sizes, "sizes", nil, "these `sizes`, instead")
 	f.StringSliceVar(&o.heldOut, "held-out", nil, "`sizes` to try the model on; unless given, of --sizes every second")
-	f.Var(countValue{&o.repeats, 1, 100}, "repeats", "how often each size is run")
-	f.Var(cpuValue(&o.cpus), "cpus", "cores for each run")
-	f.Var(memoryValue(&o.overhead).orZero(), "overhead", "part of the memory it is told in which the program holds no data; for the model: it is told the same")
-	f.Var(memoryValue(&o.input).orZero(), "input", "size of its data as they lie in memory, if known")
+	f.Var(flags.Count(&o.repeats, 1, 100), "repeats", "how often each size is run")
+	f.Var(flags.CPU(&o.cpus), "cpus", "cores for each run")
+	f.Var(flags.Memory(&o.overhead).OrZero(), "overhead", "part of the memory it is told in which the program holds no data; for the model: it is told the same")
+	f.Var(flags.Memory(&o.input).OrZero(), "input", "size of its data as they lie in memory, if known")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be measured, and stop")
 	f.BoolVar(&o.noStore, "no-store", false, "print the profile but do not store it")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	o.place.flags(cmd, true)
-	// It runs programs itself, and has commands beside that.
-	cmd.SetUsageTemplate(strings.Replace(usageTemplate, "{{if and .Runnable (not .HasAvailableSubCommands)}}", "{{if .Runnable}}", 1))
+	command.RunsItself(cmd)
 	cmd.AddCommand(modelCommand(), pagingCommand(), patternCommand())
 	return cmd
 }
@@ -114,9 +116,9 @@ func (o *profileOptions) run(cmd *cobra.Command, args []string) error {
 	if err := findProgram(args[0], dir); err != nil {
 		return err
 	}
-	command := cluster.Command{Args: args}
+	subject := cluster.Command{Args: args}
 	if o.max == 0 && len(o.sizes) == 0 && !o.dryRun {
-		if err := o.findLargest(cmd, command, dir); err != nil {
+		if err := o.findLargest(cmd, subject, dir); err != nil {
 			return err
 		}
 	}
@@ -125,11 +127,11 @@ func (o *profileOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	program := profile.Program{Input: o.input}
-	if program.Buffer, err = profiler.BufferOf(command, o.overhead, plan.Fitted[len(plan.Fitted)-1]); err != nil {
-		return usage(err)
+	if program.Buffer, err = profiler.BufferOf(subject, o.overhead, plan.Fitted[len(plan.Fitted)-1]); err != nil {
+		return command.Usage(err)
 	}
-	if err := checkCommand(command, plan); err != nil {
-		return usage(err)
+	if err := checkCommand(subject, plan); err != nil {
+		return command.Usage(err)
 	}
 	if o.name == "" {
 		o.name = filepath.Base(args[0])
@@ -144,7 +146,7 @@ func (o *profileOptions) run(cmd *cobra.Command, args []string) error {
 	if o.dryRun {
 		return nil
 	}
-	res, err := o.measure(cmd, command, dir, plan)
+	res, err := o.measure(cmd, subject, dir, plan)
 	if err != nil {
 		return err
 	}
@@ -153,7 +155,7 @@ func (o *profileOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if o.asJSON {
-		err = writeJSON(cmd.OutOrStdout(), report)
+		err = terminal.WriteJSON(cmd.OutOrStdout(), report)
 	} else {
 		err = report.print(cmd.OutOrStdout())
 	}
@@ -197,9 +199,9 @@ func (o *profileOptions) plan() (*profiler.Plan, error) {
 	case err != nil:
 		return nil, err
 	case len(sizes) > 0 && (o.max > 0 || o.least > 0):
-		return nil, usagef("sizes: cannot be given beside --max-memory and --least")
+		return nil, command.Usagef("sizes: cannot be given beside --max-memory and --least")
 	case len(sizes) == 0 && o.max == 0:
-		return nil, usagef("max-memory: must be given, or --sizes, when nothing may be run to find it")
+		return nil, command.Usagef("max-memory: must be given, or --sizes, when nothing may be run to find it")
 	case len(sizes) == 0:
 		return p, o.chooseSizes(p, heldOut)
 	case len(heldOut) > 0:
@@ -208,7 +210,7 @@ func (o *profileOptions) plan() (*profiler.Plan, error) {
 	default:
 		p.Fitted, p.HeldOut = profiler.Split(sizes)
 	}
-	return p, usage(p.Check())
+	return p, command.Usage(p.Check())
 }
 
 // chooseSizes plans for the largest and the smallest size, and for others to be chosen between them.
@@ -219,7 +221,7 @@ func (o *profileOptions) chooseSizes(p *profiler.Plan, heldOut []resource.Amount
 		least = max((o.max/10+whole-1)/whole*whole, 2*whole)
 	}
 	if least >= o.max {
-		return usagef("least %s: must be below the largest size, %s", resource.FormatMemory(least), resource.FormatMemory(o.max))
+		return command.Usagef("least %s: must be below the largest size, %s", resource.FormatMemory(least), resource.FormatMemory(o.max))
 	}
 	p.Fitted, p.HeldOut, p.Search = []resource.Amount{least, o.max}, heldOut, true
 	const few = 4 // of fewer sizes none can be spared
@@ -227,7 +229,7 @@ func (o *profileOptions) chooseSizes(p *profiler.Plan, heldOut []resource.Amount
 		p.Try = o.count / 3
 	}
 	p.Choose = o.count - len(p.Fitted) - p.Try
-	return usage(p.Check())
+	return command.Usage(p.Check())
 }
 
 func parseSizes(field string, texts []string) ([]resource.Amount, error) {
@@ -235,7 +237,7 @@ func parseSizes(field string, texts []string) ([]resource.Amount, error) {
 	for _, text := range texts {
 		m, err := resource.ParseMemory(strings.TrimSpace(text))
 		if err != nil {
-			return nil, usagef("%s: %w", field, err)
+			return nil, command.Usagef("%s: %w", field, err)
 		}
 		sizes = append(sizes, m)
 	}
@@ -251,22 +253,24 @@ func printPlan(w io.Writer, args []string, p *profiler.Plan) {
 		}
 		return strings.Join(texts, ", ")
 	}
-	say := func(format string, args ...any) { fmt.Fprintln(w, fold(fmt.Sprintf(format, args...), width-2, "  ")) }
+	say := func(format string, args ...any) {
+		fmt.Fprintln(w, terminal.Fold(fmt.Sprintf(format, args...), terminal.Width-2, "  "))
+	}
 	say("measuring %s", strings.Join(args, " "))
 	chosen, heldOut := "", list(p.HeldOut)
 	if p.Choose > 0 {
-		chosen = fmt.Sprintf(", and %s between them where the run time changes most", count(p.Choose, "size"))
+		chosen = fmt.Sprintf(", and %s between them where the run time changes most", terminal.Count(p.Choose, "size"))
 	}
 	if p.Try > 0 {
-		heldOut = fmt.Sprintf("%s in the middle of the widest gaps left", count(p.Try, "size"))
+		heldOut = fmt.Sprintf("%s in the middle of the widest gaps left", terminal.Count(p.Try, "size"))
 	}
 	say("fitted to: %s%s", list(p.Fitted), chosen)
 	if heldOut != "" {
 		say("held out: %s", heldOut)
 	}
-	say("%s, %s with the one that warms up", count(p.Repeats, "round"), count(1+p.Repeats*(len(p.Fitted)+p.Choose+len(p.HeldOut)+p.Try), "run"))
+	say("%s, %s with the one that warms up", terminal.Count(p.Repeats, "round"), terminal.Count(1+p.Repeats*(len(p.Fitted)+p.Choose+len(p.HeldOut)+p.Try), "run"))
 	if p.MostRepeats > p.Repeats {
-		say("up to %s where repeats differ by more than %.0f%%", count(p.MostRepeats, "round"), 100*profile.MostNoise)
+		say("up to %s where repeats differ by more than %.0f%%", terminal.Count(p.MostRepeats, "round"), 100*profile.MostNoise)
 	}
 	if p.Search {
 		say("if it fails with %s, the smallest size that works is searched above that, in at most 12 runs; the kernel kills those with too little memory", resource.FormatMemory(p.Fitted[0]))
@@ -274,17 +278,17 @@ func printPlan(w io.Writer, args []string, p *profiler.Plan) {
 }
 
 // findLargest runs the program once, with half of what the machine can give, to see how much it takes.
-func (o *profileOptions) findLargest(cmd *cobra.Command, command cluster.Command, dir string) error {
+func (o *profileOptions) findLargest(cmd *cobra.Command, subject cluster.Command, dir string) error {
 	machine, err := agent.Capacity(0, 0)
 	if err != nil {
 		return err
 	}
 	plenty := machine[resource.Memory] / 2
 	stage := cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, plenty)}
-	if err := cluster.CheckCommand(command, &cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{stage}}, 0); err != nil {
-		return usage(err)
+	if err := cluster.CheckCommand(subject, &cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{stage}}, 0); err != nil {
+		return command.Usage(err)
 	}
-	return o.inContainer(cmd, command, dir, func(c *profiler.Container) error {
+	return o.inContainer(cmd, subject, dir, func(c *profiler.Container) error {
 		if o.max, err = profiler.Unhindered(cmd.Context(), c, plenty); err == nil && !o.quiet {
 			fmt.Fprintf(cmd.ErrOrStderr(), "one run with %s: %s should be enough\n", resource.FormatMemory(plenty), resource.FormatMemory(o.max))
 		}
@@ -293,8 +297,8 @@ func (o *profileOptions) findLargest(cmd *cobra.Command, command cluster.Command
 }
 
 // inContainer makes a container for the program, and takes it away afterwards.
-func (o *profileOptions) inContainer(cmd *cobra.Command, command cluster.Command, dir string, do func(*profiler.Container) error) error {
-	c, err := profiler.NewContainer(command, os.Environ(), dir, o.cpus)
+func (o *profileOptions) inContainer(cmd *cobra.Command, subject cluster.Command, dir string, do func(*profiler.Container) error) error {
+	c, err := profiler.NewContainer(subject, os.Environ(), dir, o.cpus)
 	if err != nil {
 		return err
 	}
@@ -307,7 +311,7 @@ func (o *profileOptions) inContainer(cmd *cobra.Command, command cluster.Command
 }
 
 // measure runs the program at every size.
-func (o *profileOptions) measure(cmd *cobra.Command, command cluster.Command, dir string, plan *profiler.Plan) (res *profiler.Result, err error) {
+func (o *profileOptions) measure(cmd *cobra.Command, subject cluster.Command, dir string, plan *profiler.Plan) (res *profiler.Result, err error) {
 	var seen func(done, all int, run profiler.Run, m profiler.Measurement)
 	if !o.quiet {
 		w := cmd.ErrOrStderr()
@@ -319,10 +323,10 @@ func (o *profileOptions) measure(cmd *cobra.Command, command cluster.Command, di
 			if m.Failure != "" {
 				what = "does not work: " + m.Failure
 			}
-			fmt.Fprintln(w, cut(fmt.Sprintf("[%*d/%d] %8s  %s", len(fmt.Sprint(all)), done, all, resource.FormatMemory(run.Memory), what), 2*width))
+			fmt.Fprintln(w, terminal.Cut(fmt.Sprintf("[%*d/%d] %8s  %s", len(fmt.Sprint(all)), done, all, resource.FormatMemory(run.Memory), what), 2*terminal.Width))
 		}
 	}
-	err = o.inContainer(cmd, command, dir, func(c *profiler.Container) error {
+	err = o.inContainer(cmd, subject, dir, func(c *profiler.Container) error {
 		res, err = profiler.Measure(cmd.Context(), c, plan, seen)
 		return err
 	})

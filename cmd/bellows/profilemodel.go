@@ -16,6 +16,9 @@ import (
 
 	"github.com/bellows-rm/bellows/chart"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -52,20 +55,19 @@ func modelCommand() *cobra.Command {
 		Example: modelExample,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("framework %q: must be one of hadoop-mapper, hadoop-reducer, spark-sort, tez-reducer", args[0])
+				return command.Usagef("framework %q: must be one of hadoop-mapper, hadoop-reducer, spark-sort, tez-reducer", args[0])
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.SetUsageTemplate(usageTemplate)
 	cmd.AddCommand(mapperModel(), reducerModel(), tezModel(), sparkModel())
 	return cmd
 }
 
 // modelOf returns the command of one framework. task returns its settings as the flags left them; settings are the flags
 // that have another value in the paper's reading.
-func modelOf(name, short string, flags func(*pflag.FlagSet, *modelOptions), task func() profile.Framework, paper map[string]string) *cobra.Command {
+func modelOf(name, short string, add func(*pflag.FlagSet, *modelOptions), task func() profile.Framework, paper map[string]string) *cobra.Command {
 	o := modelOptions{preset: "framework"}
 	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -82,11 +84,11 @@ func modelOf(name, short string, flags func(*pflag.FlagSet, *modelOptions), task
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	flags(f, &o)
-	f.Var(choiceValue{&o.preset, []string{"framework", "paper"}}, "preset", "settings that are not given: framework, or paper")
+	add(f, &o)
+	f.Var(flags.Choice(&o.preset, "framework", "paper"), "preset", "settings that are not given: framework, or paper")
 	f.Var(&o.well, "well", "memory and time of a run that did not spill")
 	f.Var(&o.under, "under", "memory and time of a run that did")
-	f.Var(memoryValue(&o.least), "min-memory", "smallest size; unless given, a tenth of the ideal")
+	f.Var(flags.Memory(&o.least), "min-memory", "smallest size; unless given, a tenth of the ideal")
 	f.StringVar(&o.svg, "svg", "", "draw it into this `file`")
 	f.StringVar(&o.png, "png", "", "draw it into this `file`")
 	return cmd
@@ -95,7 +97,7 @@ func modelOf(name, short string, flags func(*pflag.FlagSet, *modelOptions), task
 func mapperModel() *cobra.Command {
 	m := profile.HadoopMapperDefaults(0, 0)
 	return modelOf(m.Name(), "A Hadoop mapper: a step", func(f *pflag.FlagSet, _ *modelOptions) {
-		f.Var(memoryValue(&m.Output), "output", "its output")
+		f.Var(flags.Memory(&m.Output), "output", "its output")
 		f.Int64Var((*int64)(&m.Records), "records", 0, "`number` of records in it")
 		f.Float64Var(&m.SortBufferPercent, "sort-buffer-percent", m.SortBufferPercent, "io.sort.mb as a `share` of the heap")
 		f.Float64Var(&m.SpillPercent, "spill-percent", m.SpillPercent, "`share` of that at which it is spilled")
@@ -108,8 +110,8 @@ func mapperModel() *cobra.Command {
 var reducerPaper = map[string]string{"merge-percent": "1", "reduce-input-buffer-percent": "1", "sort-factor": "0"}
 
 func reducerFlags(f *pflag.FlagSet, r *profile.HadoopReducer) {
-	f.Var(memoryValue(&r.Input), "input", "all map outputs for it")
-	f.Var(memoryValue(&r.Segment), "segment", "one map's output for it")
+	f.Var(flags.Memory(&r.Input), "input", "all map outputs for it")
+	f.Var(flags.Memory(&r.Segment), "segment", "one map's output for it")
 	f.Float64Var(&r.InputBufferPercent, "input-buffer-percent", r.InputBufferPercent, "`share` of the heap that is shuffle buffer")
 	f.Float64Var(&r.MergePercent, "merge-percent", r.MergePercent, "`share` of that at which it is spilled")
 	f.Float64Var(&r.MemoryLimitPercent, "memory-limit-percent", r.MemoryLimitPercent, "a larger segment goes straight to disk, as a `share`")
@@ -135,13 +137,13 @@ func tezModel() *cobra.Command {
 func sparkModel() *cobra.Command {
 	s := profile.SparkSortDefaults(0)
 	return modelOf(s.Name(), "A Spark task that sorts by key: a saw-tooth", func(f *pflag.FlagSet, o *modelOptions) {
-		f.Var(memoryValue(&s.Input), "input", "its input, serialised")
+		f.Var(flags.Memory(&s.Input), "input", "its input, serialised")
 		f.Float64Var(&s.Expansion, "expansion", 0, "`bytes` in memory for a byte of it; 0: learned from --spilled, --spills")
 		f.Float64Var(&s.MemoryFraction, "memory-fraction", s.MemoryFraction, "`share` of the heap for execution")
-		f.Var(memoryValue(&s.Reserved).orZero(), "reserved", "what Spark keeps before")
+		f.Var(flags.Memory(&s.Reserved).OrZero(), "reserved", "what Spark keeps before")
 		f.IntVar(&s.Tasks, "tasks", s.Tasks, "`number` of tasks that share the heap")
-		f.Var(memoryValue(&o.spilled), "spilled", "what the run --under spilled")
-		f.Var(countValue{&o.spills, 1, 1 << 30}, "spills", "how often it did")
+		f.Var(flags.Memory(&o.spilled), "spilled", "what the run --under spilled")
+		f.Var(flags.Count(&o.spills, 1, 1<<30), "spills", "how often it did")
 	}, func() profile.Framework { return s }, map[string]string{"memory-fraction": "1", "reserved": "0"})
 }
 
@@ -165,30 +167,30 @@ func (v *runValue) Set(text string) error {
 	if !ok {
 		return errors.New("must be MEMORY=TIME, such as 2GiB=90s")
 	}
-	if err := memoryValue(&v.memory).Set(memory); err != nil {
+	if err := flags.Memory(&v.memory).Set(memory); err != nil {
 		return err
 	}
-	return durationValue{&v.time, 1}.Set(took)
+	return flags.Duration(&v.time, 1).Set(took)
 }
 
 func (o *modelOptions) run(cmd *cobra.Command, f profile.Framework) error {
 	if err := f.Check(); err != nil {
-		return usage(err)
+		return command.Usage(err)
 	}
 	if (o.well.memory == 0) != (o.under.memory == 0) {
-		return usagef("well, under: must be given both, or neither")
+		return command.Usagef("well, under: must be given both, or neither")
 	}
 	r := modelReport{task: f}
 	if o.well.memory > 0 {
 		m, err := profile.FitFramework(f, profile.FrameworkRun{Memory: o.well.memory, Duration: o.well.time},
 			profile.FrameworkRun{Memory: o.under.memory, Duration: o.under.time, Spilled: o.spilled, Spills: o.spills})
 		if err != nil {
-			return usage(err)
+			return command.Usage(err)
 		}
 		r.model, r.task = &m, m.Framework
 	}
 	if err := r.span(o.least); err != nil {
-		return usage(err)
+		return command.Usage(err)
 	}
 	if err := r.print(cmd.OutOrStdout()); err != nil {
 		return err
@@ -233,7 +235,7 @@ func (r *modelReport) span(least resource.Amount) error {
 }
 
 func (r *modelReport) print(w io.Writer) error {
-	t := newTable(">MEMORY", ">OF IDEAL", ">BUFFER", ">SPILLED", ">TIME", ">SLOWDOWN", ">DISK")
+	t := terminal.NewTable(">MEMORY", ">OF IDEAL", ">BUFFER", ">SPILLED", ">TIME", ">SLOWDOWN", ">DISK")
 	for _, memory := range r.sizes() {
 		row := []string{resource.FormatMemory(memory), fmt.Sprintf("%.0f%%", 100*float64(memory)/float64(r.ideal)),
 			resource.FormatMemory(r.task.Buffer(memory) / resource.MB * resource.MB), memoryOrDash(int64(r.task.SpilledBytes(memory) / resource.MB * resource.MB))}
@@ -246,12 +248,14 @@ func (r *modelReport) print(w io.Writer) error {
 			}
 			row = append(row, fmt.Sprintf("%.1fs", r.model.Duration(memory).Seconds()), fmt.Sprintf("%.2fx", r.model.Slowdown(memory)), rate)
 		}
-		t.add(row...)
+		t.Add(row...)
 	}
-	if err := t.write(w); err != nil {
+	if err := t.Write(w); err != nil {
 		return err
 	}
-	say := func(format string, args ...any) { fmt.Fprintln(w, fold(fmt.Sprintf(format, args...), width-2, "  ")) }
+	say := func(format string, args ...any) {
+		fmt.Fprintln(w, terminal.Fold(fmt.Sprintf(format, args...), terminal.Width-2, "  "))
+	}
 	fmt.Fprintln(w)
 	if r.model == nil {
 		say("ideal memory %s; give --well and --under, a run each, for times", resource.FormatMemory(r.ideal))
@@ -328,7 +332,7 @@ func (o *modelOptions) draw(r *modelReport) error {
 			continue
 		}
 		if r.model == nil {
-			return usagef("picture: needs --well and --under")
+			return command.Usagef("picture: needs --well and --under")
 		}
 		text, err := p.draw(r.picture())
 		if err != nil {

@@ -14,6 +14,9 @@ import (
 
 	"github.com/bellows-rm/bellows/chart"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/profiler/pattern"
@@ -67,12 +70,12 @@ func pagingCommand() *cobra.Command {
 	f.SortFlags = false
 	f.SetInterspersed(false)
 	f.StringSliceVar(&o.patterns, "patterns", pattern.Names(), "which `programs` of its own to measure")
-	f.Var(memoryValue(&o.input), "input", "how much data they work on")
-	f.Var(memoryValue(&o.ideal), "ideal", "memory in which COMMAND neither spills nor pages")
+	f.Var(flags.Memory(&o.input), "input", "how much data they work on")
+	f.Var(flags.Memory(&o.ideal), "ideal", "memory in which COMMAND neither spills nor pages")
 	f.Var((*sharesValue)(&o.shares), "shares", "what to measure, of the ideal")
-	f.Var(countValue{&o.repeats, 1, 100}, "repeats", "how often each size is run each way")
+	f.Var(flags.Count(&o.repeats, 1, 100), "repeats", "how often each size is run each way")
 	f.Float64Var(&o.giveUp, "give-up", 10, "`times` as slow as with its ideal memory, and a run is ended")
-	f.Var(cpuValue(&o.cpus), "cpus", "cores for each run")
+	f.Var(flags.CPU(&o.cpus), "cpus", "cores for each run")
 	f.StringVar(&o.dir, "dir", ".", "`folder` for the swap file and what is spilled")
 	f.StringVar(&o.name, "name", "", "`name` for COMMAND in the results; unless given, that of the program")
 	f.StringVar(&o.note, "note", "", "`text` to be kept with the results")
@@ -111,7 +114,7 @@ func (v *sharesValue) Set(text string) error {
 // pagingSubject is one program to be measured.
 type pagingSubject struct {
 	name    string
-	command cluster.Command
+	program cluster.Command
 	ideal   resource.Amount
 }
 
@@ -133,7 +136,7 @@ func (o *pagingOptions) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if o.asJSON {
-		return writeJSON(cmd.OutOrStdout(), res)
+		return terminal.WriteJSON(cmd.OutOrStdout(), res)
 	}
 	return printPaging(cmd.OutOrStdout(), res)
 }
@@ -147,11 +150,11 @@ func (o *pagingOptions) campaign(cmd *cobra.Command, args []string) (res profile
 	for _, s := range subjects {
 		plan := o.plan(s)
 		if err := plan.Check(); err != nil {
-			return res, usage(err)
+			return res, command.Usage(err)
 		}
 	}
 	if os.Geteuid() != 0 {
-		return res, usagef("this needs root, to make a swap file: run `sudo bellows profile paging`")
+		return res, command.Usagef("this needs root, to make a swap file: run `sudo bellows profile paging`")
 	}
 	dir, err := filepath.Abs(o.dir)
 	if err != nil {
@@ -194,7 +197,7 @@ func (o *pagingOptions) subjects(args []string) ([]pagingSubject, error) {
 		return o.oneSubject(args)
 	}
 	if o.ideal > 0 {
-		return nil, usagef("ideal: belongs to a command; the size of its own programs is --input")
+		return nil, command.Usagef("ideal: belongs to a command; the size of its own programs is --input")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -203,11 +206,11 @@ func (o *pagingOptions) subjects(args []string) ([]pagingSubject, error) {
 	var all []pagingSubject
 	for _, name := range o.patterns {
 		if pattern.Describe(name) == "" {
-			return nil, usagef("patterns: %q is unknown: must be some of %s", name, strings.Join(pattern.Names(), ", "))
+			return nil, command.Usagef("patterns: %q is unknown: must be some of %s", name, strings.Join(pattern.Names(), ", "))
 		}
 		expression := fmt.Sprintf("{memory-%dMiB:bytes}", int64(beside/resource.MiB))
-		command := []string{self, "profile", patternName, name, fmt.Sprint(int64(o.input)), expression}
-		all = append(all, pagingSubject{name, cluster.Command{Args: command}, o.input + beside})
+		args := []string{self, "profile", patternName, name, fmt.Sprint(int64(o.input)), expression}
+		all = append(all, pagingSubject{name, cluster.Command{Args: args}, o.input + beside})
 	}
 	return all, nil
 }
@@ -215,9 +218,9 @@ func (o *pagingOptions) subjects(args []string) ([]pagingSubject, error) {
 func (o *pagingOptions) oneSubject(args []string) ([]pagingSubject, error) {
 	switch {
 	case o.ideal == 0:
-		return nil, usagef("ideal: must be given for a command")
+		return nil, command.Usagef("ideal: must be given for a command")
 	case !strings.Contains(strings.Join(args, " "), "{memory"):
-		return nil, usagef("command: must be told its size by {memory}, or it cannot spill at another")
+		return nil, command.Usagef("command: must be told its size by {memory}, or it cannot spill at another")
 	}
 	name := o.name
 	if name == "" {
@@ -234,10 +237,10 @@ func (o *pagingOptions) say(cmd *cobra.Command, format string, args ...any) {
 
 // measure measures one program.
 func (o *pagingOptions) measure(cmd *cobra.Command, s pagingSubject, dir string) (profile.PagingCurve, error) {
-	if err := findProgram(s.command.Args[0], dir); err != nil {
+	if err := findProgram(s.program.Args[0], dir); err != nil {
 		return profile.PagingCurve{}, err
 	}
-	c, err := profiler.NewContainer(s.command, os.Environ(), dir, o.cpus)
+	c, err := profiler.NewContainer(s.program, os.Environ(), dir, o.cpus)
 	if err != nil {
 		return profile.PagingCurve{}, err
 	}
@@ -269,13 +272,13 @@ func printPaging(w io.Writer, p profile.Paging) error {
 		if what != "" {
 			what = ": " + what
 		}
-		fmt.Fprintf(w, "\n%s\n", fold(fmt.Sprintf("%s%s; ideal %s, %.2fs there", c.Pattern, what, resource.FormatMemory(c.Ideal), c.IdealSeconds), width-2, "  "))
-		t := newTable(">SHARE", ">SPILL", ">FROM", ">TO", ">PAGE", ">FROM", ">TO", ">FAILED", "CHEAPER")
+		fmt.Fprintf(w, "\n%s\n", terminal.Fold(fmt.Sprintf("%s%s; ideal %s, %.2fs there", c.Pattern, what, resource.FormatMemory(c.Ideal), c.IdealSeconds), terminal.Width-2, "  "))
+		t := terminal.NewTable(">SHARE", ">SPILL", ">FROM", ">TO", ">PAGE", ">FROM", ">TO", ">FAILED", "CHEAPER")
 		for _, at := range c.Points {
 			spill, page := slowdownCells(at.Spill, c.IdealSeconds), slowdownCells(at.Page, c.IdealSeconds)
-			t.add(slices.Concat([]string{fmt.Sprintf("%.0f%%", 100*at.Share)}, spill, page, []string{failures(at.Page), cheaper(at)})...)
+			t.Add(slices.Concat([]string{fmt.Sprintf("%.0f%%", 100*at.Share)}, spill, page, []string{failures(at.Page), cheaper(at)})...)
 		}
-		if err := t.write(w); err != nil {
+		if err := t.Write(w); err != nil {
 			return err
 		}
 		said := "spilling is cheaper at every size measured"
@@ -367,7 +370,7 @@ func patternCommand() *cobra.Command {
 			c := pattern.Config{Pattern: args[0], Dir: "."}
 			for i, to := range []*resource.Amount{&c.Input, &c.Buffer} {
 				if _, err := fmt.Sscan(args[i+1], (*int64)(to)); err != nil {
-					return usagef("argument %q: must be a number of bytes", args[i+1])
+					return command.Usagef("argument %q: must be a number of bytes", args[i+1])
 				}
 			}
 			r, err := pattern.Run(c)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/resource"
@@ -158,23 +159,23 @@ func (r *profileReport) row(s profile.Sample, heldOut bool, res *profiler.Result
 
 // print prints the sizes, the model and how good it is.
 func (r *profileReport) print(w io.Writer) error {
-	t := newTable(">MEMORY", ">TIME", ">NOISE", ">CPU", ">OTHERS", ">SPILLED", "", ">MODEL", ">ERROR")
+	t := terminal.NewTable(">MEMORY", ">TIME", ">NOISE", ">CPU", ">OTHERS", ">SPILLED", "", ">MODEL", ">ERROR")
 	for _, f := range r.Failed {
-		t.add(resource.FormatMemory(resource.Amount(f.Memory)), "fails", "", "", "", "", "", "", "")
+		t.Add(resource.FormatMemory(resource.Amount(f.Memory)), "fails", "", "", "", "", "", "", "")
 	}
 	for _, s := range r.Sizes {
 		mark := ""
 		if s.HeldOut {
 			mark = "held out"
 		}
-		t.add(resource.FormatMemory(resource.Amount(s.Memory)), fmt.Sprintf("%.2fs", s.Duration), shareText(s.Noise, false), fmt.Sprintf("%.2fs", s.CPU),
+		t.Add(resource.FormatMemory(resource.Amount(s.Memory)), fmt.Sprintf("%.2fs", s.Duration), shareText(s.Noise, false), fmt.Sprintf("%.2fs", s.CPU),
 			fmt.Sprintf("%.1f", s.Others), memoryOrDash(s.Spilled/1000000*1000000), mark, fmt.Sprintf("%.2fs", s.Predicted), shareText(&s.Model, true))
 	}
 	fmt.Fprintln(w)
-	if err := t.write(w); err != nil {
+	if err := t.Write(w); err != nil {
 		return err
 	}
-	say := func(text string) { fmt.Fprintln(w, fold(text, width-2, "  ")) }
+	say := func(text string) { fmt.Fprintln(w, terminal.Fold(text, terminal.Width-2, "  ")) }
 	for i, f := range r.Failed {
 		if i == len(r.Failed)-1 || r.Failed[i+1].Why != f.Why { // most fail alike
 			say(fmt.Sprintf("with %s: %s", resource.FormatMemory(resource.Amount(f.Memory)), f.Why))
@@ -187,7 +188,7 @@ func (r *profileReport) print(w io.Writer) error {
 		m.IdealDuration.Round(10*time.Millisecond), e.Worst(), resource.FormatMemory(m.MinMemory)))
 	say("model: " + r.Fit.Explain())
 	if n := r.setAside(); n > 0 {
-		say(count(n, "run") + " set aside: other work kept the machine busier than beside other runs with the same size")
+		say(terminal.Count(n, "run") + " set aside: other work kept the machine busier than beside other runs with the same size")
 	}
 	if r.Tried != nil {
 		say(fmt.Sprintf("mean error at held-out sizes: model %.1f%%, constant %.1f%%, linear %.1f%%; the goal (most within 5%%, all within 10%%, or within the noise) is %s",

@@ -7,6 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -31,7 +34,7 @@ not become smaller.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("older-than") && !cmd.Flags().Changed("keep") {
-				return usagef("older-than, keep: one of them must be given, to say what stays")
+				return command.Usagef("older-than, keep: one of them must be given, to say what stays")
 			}
 			client, err := p.client()
 			if err != nil {
@@ -42,11 +45,11 @@ not become smaller.`,
 				return err
 			}
 			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), pruned)
+				return terminal.WriteJSON(cmd.OutOrStdout(), pruned)
 			}
 			text := "nothing to remove"
 			if n := len(pruned.Jobs); n > 0 {
-				text = fmt.Sprintf("removed %s and %s of output: %s", count(n, "job"),
+				text = fmt.Sprintf("removed %s and %s of output: %s", terminal.Count(n, "job"),
 					resource.FormatMemory(resource.Amount(pruned.OutputBytes)), cluster.JobRanges(pruned.Jobs))
 				if dry {
 					text = "would have " + text
@@ -58,8 +61,8 @@ not become smaller.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(durationValue{&olderThan, 0}, "older-than", "how long ago they ended, at least")
-	f.Var(countValue{&keep, 0, 1 << 30}, "keep", "how many of those that ended last stay nevertheless")
+	f.Var(flags.Duration(&olderThan, 0), "older-than", "how long ago they ended, at least")
+	f.Var(flags.Count(&keep, 0, 1<<30), "keep", "how many of those that ended last stay nevertheless")
 	f.BoolVar(&dry, "dry-run", false, "only say what would be removed")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	p.flags(cmd, false)

@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
@@ -45,7 +47,7 @@ than once are listed with their newest run, and below with those before it.`,
   bellows ps --json | jq '.jobs[].status'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usagef("job: must be the id of one job, but %d were given", len(args))
+				return command.Usagef("job: must be the id of one job, but %d were given", len(args))
 			}
 			return nil
 		},
@@ -137,8 +139,8 @@ func printJobs(w io.Writer, pages iter.Seq2[[]live.Job, error], tasks []live.Tas
 		t := &tasks[i]
 		of[t.Task.Job] = of[t.Task.Job].with(t)
 	}
-	t := newTable(">JOB", "NAME", "OWNER", "STATUS", ">TASKS", ">MEMORY", ">HELD", ">TIME", "WHY")
-	t.shrinks, t.notes = 1, true
+	t := terminal.NewTable(">JOB", "NAME", "OWNER", "STATUS", ">TASKS", ">MEMORY", ">HELD", ">TIME", "WHY")
+	t.Shrinks, t.Notes = 1, true
 	for page, err := range pages {
 		if err != nil {
 			return err
@@ -146,10 +148,10 @@ func printJobs(w io.Writer, pages iter.Seq2[[]live.Job, error], tasks []live.Tas
 		for i := range page {
 			j := &page[i]
 			s := of[j.ID]
-			t.add(strconv.FormatInt(int64(j.ID), 10), cut(j.Name, 14), cut(j.Owner, 8), s.status(j), fmt.Sprintf("%d/%d", j.SucceededCount, j.TaskCount),
-				memoryOrDash(s.limit), memoryOrDash(s.held), jobTime(j, now), oneLine(join(s.why(), s.suspended.holder(tasks), j.Waiting)))
+			t.Add(strconv.FormatInt(int64(j.ID), 10), terminal.Cut(j.Name, 14), terminal.Cut(j.Owner, 8), s.status(j), fmt.Sprintf("%d/%d", j.SucceededCount, j.TaskCount),
+				memoryOrDash(s.limit), memoryOrDash(s.held), jobTime(j, now), terminal.OneLine(join(s.why(), s.suspended.holder(tasks), j.Waiting)))
 		}
-		if err := t.write(w); err != nil {
+		if err := t.Write(w); err != nil {
 			return err
 		}
 	}
@@ -294,7 +296,7 @@ func showJob(cmd *cobra.Command, client *server.Client, arg string, asJSON bool)
 		return err
 	}
 	if asJSON {
-		return writeJSON(cmd.OutOrStdout(), job)
+		return terminal.WriteJSON(cmd.OutOrStdout(), job)
 	}
 	return printTasks(cmd.OutOrStdout(), &job, time.Now())
 }
@@ -305,11 +307,11 @@ func printTasks(w io.Writer, j *live.Job, now time.Time) error {
 	for _, s := range j.Stages {
 		pending += s.Pending
 	}
-	head := fmt.Sprintf("job %d (%s) of %s: %s, submitted %s", j.ID, cut(j.Name, 24), j.Owner, startedOf(j.Tasks).status(j), j.Submitted.Local().Format(time.DateTime))
+	head := fmt.Sprintf("job %d (%s) of %s: %s, submitted %s", j.ID, terminal.Cut(j.Name, 24), j.Owner, startedOf(j.Tasks).status(j), j.Submitted.Local().Format(time.DateTime))
 	if pending > 0 {
-		head += fmt.Sprintf(", %s waiting", count(pending, "task"))
+		head += fmt.Sprintf(", %s waiting", terminal.Count(pending, "task"))
 	}
-	fmt.Fprintf(w, "%s\n\n", fold(head, width-2, "  "))
+	fmt.Fprintf(w, "%s\n\n", terminal.Fold(head, terminal.Width-2, "  "))
 	heads := []string{"TASK", ">RUN", "STATE", ">MEMORY", ">IDEAL", ">USED", ">SWAP", ">TIME", "WHY"}
 	const swap = 6
 	swaps := slices.ContainsFunc(j.Tasks, func(k live.Task) bool { return swapped(&k) > 0 || flex(stageOf(j, k.Task)) })
@@ -319,18 +321,18 @@ func printTasks(w io.Writer, j *live.Job, now time.Time) error {
 		}
 		return cells
 	}
-	t := newTable(columns(heads)...)
+	t := terminal.NewTable(columns(heads)...)
 	for i := range j.Tasks {
 		k := &j.Tasks[i]
 		ideal, most := int64(0), int64(0)
 		if s := stageOf(j, k.Task); s != nil {
 			ideal, most = s.IdealBytes, s.MaxMemoryBytes
 		}
-		t.add(columns([]string{k.Task.String(), strconv.Itoa(k.Run), taskState(k), memoryOrDash(limit(k)), memoryOrDash(ideal), memoryOrDash(used(k)),
-			memoryOrDash(swapped(k)), taskTime(k, now), oneLine(taskWhy(k, most))})...)
+		t.Add(columns([]string{k.Task.String(), strconv.Itoa(k.Run), taskState(k), memoryOrDash(limit(k)), memoryOrDash(ideal), memoryOrDash(used(k)),
+			memoryOrDash(swapped(k)), taskTime(k, now), terminal.OneLine(taskWhy(k, most))})...)
 	}
-	t.notes = true
-	if err := t.write(w); err != nil || len(j.Earlier) == 0 {
+	t.Notes = true
+	if err := t.Write(w); err != nil || len(j.Earlier) == 0 {
 		return err
 	}
 	return printEarlier(w, j)
@@ -339,17 +341,17 @@ func printTasks(w io.Writer, j *live.Job, now time.Time) error {
 // printEarlier prints one row per run of a task that another run followed.
 func printEarlier(w io.Writer, j *live.Job) error {
 	fmt.Fprint(w, "\nearlier runs:\n")
-	t := newTable("TASK", ">RUN", "NODE", "STATE", "STARTED", ">TIME", "WHY")
+	t := terminal.NewTable("TASK", ">RUN", "NODE", "STATE", "STARTED", ">TIME", "WHY")
 	for i := range j.Earlier {
 		k := &j.Earlier[i]
 		begun := "-"
 		if !k.Started.IsZero() {
 			begun = k.Started.Local().Format(time.DateTime)
 		}
-		t.add(k.Task.String(), strconv.Itoa(k.Run), cut(k.Node, 12), taskState(k), begun, taskTime(k, k.Ended), oneLine(k.Detail))
+		t.Add(k.Task.String(), strconv.Itoa(k.Run), terminal.Cut(k.Node, 12), taskState(k), begun, taskTime(k, k.Ended), terminal.OneLine(k.Detail))
 	}
-	t.notes = true
-	return t.write(w)
+	t.Notes = true
+	return t.Write(w)
 }
 
 // stageOf is the stage of a task, nil if the job has none of that number.

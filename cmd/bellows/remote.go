@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/server"
 	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/trace"
@@ -28,7 +29,7 @@ func (p *place) client() (*server.Client, error) {
 func parseJob(text string) (cluster.JobID, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id < 1 {
-		return 0, usagef("job %q: must be the id of a job, such as 7; `bellows ps --all` lists them", text)
+		return 0, command.Usagef("job %q: must be the id of a job, such as 7; `bellows ps --all` lists them", text)
 	}
 	return cluster.JobID(id), nil
 }
@@ -36,7 +37,7 @@ func parseJob(text string) (cluster.JobID, error) {
 // oneJob is for commands that take the id of one job.
 func oneJob(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usagef("job: must be the id of one job, but %d were given", len(args))
+		return command.Usagef("job: must be the id of one job, but %d were given", len(args))
 	}
 	return nil
 }
@@ -44,7 +45,7 @@ func oneJob(_ *cobra.Command, args []string) error {
 // someJobs is for commands that take the ids of jobs.
 func someJobs(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usagef("job: must be the id of at least one job")
+		return command.Usagef("job: must be the id of at least one job")
 	}
 	return nil
 }

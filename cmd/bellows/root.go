@@ -1,15 +1,14 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
+
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/server"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 const rootLong = `bellows runs memory-hungry batch work so that it shares memory instead of
@@ -29,82 +28,15 @@ Without a machine:
 Exit codes: 0 done, 1 the work failed, 2 the input or the usage was wrong;
 an attached run returns the exit code of its command.`
 
-// usageTemplate is laid out for terminals of 80 columns, without what nobody needs to read twice.
-const usageTemplate = `Usage:{{if and .Runnable (not .HasAvailableSubCommands)}}
-  {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
-  {{.CommandPath}} COMMAND{{end}}{{if .HasExample}}
-
-Examples:
-{{.Example}}{{end}}{{if .HasAvailableSubCommands}}{{$commands := .Commands}}{{range $group := .Groups}}
-
-{{.Title}}{{range $commands}}{{if (and (eq .GroupID $group.ID) .IsAvailableCommand)}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .Groups}}
-
-More:{{else}}
-
-Commands:{{end}}{{range $commands}}{{if (and (eq .GroupID "") (or .IsAvailableCommand (eq .Name "help")))}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
-
-Flags:
-{{wrapped .LocalFlags | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableSubCommands}}
-
-"{{.CommandPath}} COMMAND --help" says more about a command.{{end}}
-`
-
-// newRoot returns the command tree. *started becomes true when the flags and arguments of a command were accepted.
-func newRoot(io streams) (root *cobra.Command, started *bool) {
-	started = new(bool)
-	cobra.AddTemplateFunc("wrapped", func(f *pflag.FlagSet) string { return f.FlagUsagesWrapped(width) })
-	root = &cobra.Command{
-		Use:           "bellows",
-		Short:         "Run memory-hungry batch work so that it shares memory",
-		Long:          rootLong,
-		Args:          cobra.NoArgs,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRun: func(*cobra.Command, []string) {
-			*started = true
-		},
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
-	}
-	cobra.EnableCommandSorting = false
-	root.SetIn(io.in)
-	root.SetOut(io.out)
-	root.SetErr(io.err)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; see `%s --help`", plainer(err), cmd.CommandPath())
-	})
-	root.SetUsageTemplate(usageTemplate)
-	root.AddGroup(
-		&cobra.Group{ID: "machine", Title: "This machine:"},
-		&cobra.Group{ID: "jobs", Title: "Jobs:"},
-		&cobra.Group{ID: "study", Title: "Learn and compare:"},
-	)
-	add := func(group string, commands ...*cobra.Command) {
-		for _, c := range commands {
-			c.GroupID = group
-			root.AddCommand(c)
-		}
-	}
-	add("machine", upCommand(), statusCommand(), downCommand(), pruneCommand(), swapCommand())
-	add("jobs", runCommand(), submitCommand(), psCommand(), logsCommand(), explainCommand(), waitCommand(), killCommand())
-	add("study", demoCommand(), simulateCommand(), compareCommand(), traceCommand(), experimentCommand(), profileCommand(), policiesCommand())
-	add("", versionCommand(), superviseCommand())
-	return root, started
-}
-
-// plainer puts a wrong value of a flag into fewer words: the flag, the value, the limit.
-func plainer(err error) error {
-	wrong, ok := errors.AsType[*pflag.InvalidValueError](err)
-	if !ok {
-		return err
-	}
-	name, cause := wrong.GetFlag().Name, wrong.Unwrap().Error()
-	if strings.Contains(cause, strconv.Quote(wrong.GetValue())) {
-		return fmt.Errorf("--%s: %s", name, cause)
-	}
-	return fmt.Errorf("--%s %q: %s", name, wrong.GetValue(), cause)
+// newTree returns the program.
+func newTree() *command.Tree {
+	t := command.NewTree("bellows", "Run memory-hungry batch work so that it shares memory", rootLong)
+	t.Invalid = server.IsInvalid
+	t.Add("This machine:", upCommand(), statusCommand(), downCommand(), pruneCommand(), swapCommand())
+	t.Add("Jobs:", runCommand(), submitCommand(), psCommand(), logsCommand(), explainCommand(), waitCommand(), killCommand())
+	t.Add("Learn and compare:", demoCommand(), simulateCommand(), compareCommand(), traceCommand(), experimentCommand(), profileCommand(), policiesCommand())
+	t.Add("", versionCommand(), superviseCommand())
+	return t
 }
 
 // place is where a daemon keeps its state and listens.
@@ -149,7 +81,7 @@ func (p *place) fill() error {
 	// A little is left for the name that it has at first.
 	const longest = 100
 	if len(p.socket) > longest {
-		return usagef("socket %q: must be at most %d characters long, not %d", p.socket, longest, len(p.socket))
+		return command.Usagef("socket %q: must be at most %d characters long, not %d", p.socket, longest, len(p.socket))
 	}
 	return nil
 }
@@ -161,7 +93,7 @@ func usualPlace() (state, socket string, err error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", "", usagef("state: must be named by --state, because this user has no home directory")
+		return "", "", command.Usagef("state: must be named by --state, because this user has no home directory")
 	}
 	state = filepath.Join(home, ".local", "state", "bellows")
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {

@@ -19,6 +19,9 @@ import (
 
 	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/inherited"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
@@ -97,7 +100,7 @@ func runCommand() *cobra.Command {
 		Example: runExample,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("command: must be given, as in `bellows run --memory 1GiB -- sort big.txt`")
+				return command.Usagef("command: must be given, as in `bellows run --memory 1GiB -- sort big.txt`")
 			}
 			return nil
 		},
@@ -106,23 +109,23 @@ func runCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.SetInterspersed(false) // what follows the command belongs to it
-	f.Var(memoryValue(&o.memory), "memory", "ideal memory: what it needs to run unhindered")
-	f.Var(memoryValue(&o.min), "min-memory", "least memory; unless given, the ideal")
-	f.Var(memoryValue(&o.max), "max-memory", "most memory of a flex container; unless given, what the machine manages")
-	f.Var(cpuValue(&o.cpus), "cpus", "cores")
-	f.Var(amountValue{&o.disk, 0, resource.Disk}, "disk", "disk bandwidth, such as 50MB/s")
-	f.Var(durationValue{&o.duration, time.Millisecond}, "duration", "estimated run time with the ideal memory")
+	f.Var(flags.Memory(&o.memory), "memory", "ideal memory: what it needs to run unhindered")
+	f.Var(flags.Memory(&o.min), "min-memory", "least memory; unless given, the ideal")
+	f.Var(flags.Memory(&o.max), "max-memory", "most memory of a flex container; unless given, what the machine manages")
+	f.Var(flags.CPU(&o.cpus), "cpus", "cores")
+	f.Var(flags.Rate(&o.disk).OrZero(), "disk", "disk bandwidth, such as 50MB/s")
+	f.Var(flags.Duration(&o.duration, time.Millisecond), "duration", "estimated run time with the ideal memory")
 	f.StringVar(&o.profile, "profile", "", "`name` of a stored profile to take memory, duration and elasticity from")
 	f.StringVar(&o.penalty, "penalty", o.penalty, "cost, as a `shape`, of less memory without a profile: none, step:FACTOR or sawtooth:FACTOR")
 	f.StringVar(&o.name, "name", "", "`name` of the job; unless given, that of the program")
 	f.StringVar(&o.queue, "queue", "", "`name` of the job's queue")
-	f.Var(choiceValue{&o.class, []string{"regular", "flex"}}, "class", "class of its container: regular or flex")
-	f.Var(durationValue{&o.heartbeat, cluster.LeastHeartbeatTimeout}, "heartbeat-timeout",
+	f.Var(flags.Choice(&o.class, "regular", "flex"), "class", "class of its container: regular or flex")
+	f.Var(flags.Duration(&o.heartbeat, cluster.LeastHeartbeatTimeout), "heartbeat-timeout",
 		fmt.Sprintf("of a flex container: how long its programs may be silent, at least %v", cluster.LeastHeartbeatTimeout))
-	f.Var(choiceValue{&o.runtime, []string{cluster.JVM}}, "runtime",
+	f.Var(flags.Choice(&o.runtime, cluster.JVM), "runtime",
 		fmt.Sprintf("what runs in a flex container; jvm: java gets -Xmx of %v of --max-memory, or of what the machine manages if that is less or none is given, unless the command says how large its heap is", cluster.HeapShare))
-	f.Var(countValue{&o.maxAttempts, 1, 1000}, "max-attempts", "how often to try before the job has failed")
-	f.Var(durationValue{&o.timeout, time.Millisecond}, "timeout", "how long it may run, standing still included; then it is ended, with exit code 124")
+	f.Var(flags.Count(&o.maxAttempts, 1, 1000), "max-attempts", "how often to try before the job has failed")
+	f.Var(flags.Duration(&o.timeout, time.Millisecond), "timeout", "how long it may run, standing still included; then it is ended, with exit code 124")
 	f.BoolVar(&o.atMostOnce, "at-most-once", false, "never run the command again after it may have started, whatever became of it")
 	f.StringVar(&o.stdin, "stdin", "", "`file` that the command reads, instead of what bellows reads")
 	f.BoolVarP(&o.detach, "detach", "d", false, "print the job's id and leave it alone")
@@ -174,7 +177,7 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	if o.detach {
 		if o.asJSON {
-			return writeJSON(cmd.OutOrStdout(), map[string]any{"id": id})
+			return terminal.WriteJSON(cmd.OutOrStdout(), map[string]any{"id": id})
 		}
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), id)
 		return err
@@ -187,9 +190,9 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 func (o *runOptions) job(args []string, dir string) (*trace.Job, error) {
 	switch {
 	case o.memory == 0 && o.profile == "":
-		return nil, usagef("memory: must be given, by --memory or --profile")
+		return nil, command.Usagef("memory: must be given, by --memory or --profile")
 	case o.min > o.memory && o.memory > 0:
-		return nil, usagef("min-memory %s: must be at most the ideal memory, %s", resource.FormatMemory(o.min), resource.FormatMemory(o.memory))
+		return nil, command.Usagef("min-memory %s: must be at most the ideal memory, %s", resource.FormatMemory(o.min), resource.FormatMemory(o.memory))
 	}
 	if err := o.checkFlex(); err != nil {
 		return nil, err
@@ -200,29 +203,29 @@ func (o *runOptions) job(args []string, dir string) (*trace.Job, error) {
 	if err := checkStdin(o.stdin, dir); err != nil {
 		return nil, err
 	}
-	command := cluster.Command{Args: args, Stdin: o.stdin, Timeout: o.timeout, Runtime: o.runtime}
-	if err := command.CheckRuntime(); err != nil {
-		return nil, usage(err)
+	program := cluster.Command{Args: args, Stdin: o.stdin, Timeout: o.timeout, Runtime: o.runtime}
+	if err := program.CheckRuntime(); err != nil {
+		return nil, command.Usage(err)
 	}
 	name := o.name
 	if name == "" {
 		name = nameOf(args[0])
 	}
 	if err := cluster.CheckName("name", name); err != nil {
-		return nil, usage(err)
+		return nil, command.Usage(err)
 	}
 	stage := cluster.Stage{Name: name, Tasks: 1, Ideal: resource.Of(o.cpus, o.memory).With(resource.Disk, o.disk), MinMemory: o.min, Duration: o.duration,
 		MaxMemory: o.max, HeartbeatTimeout: o.heartbeat}
 	if o.min > 0 && o.profile == "" {
 		var err error
 		if stage.Elasticity, err = trace.ParsePenalty(o.penalty); err != nil {
-			return nil, usage(err)
+			return nil, command.Usage(err)
 		}
 	}
 	job := &trace.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts, AtMostOnce: o.atMostOnce, Stages: []cluster.Stage{stage}},
-		Commands: []cluster.Command{command}, Profiles: []string{o.profile}}
+		Commands: []cluster.Command{program}, Profiles: []string{o.profile}}
 	if err := job.Class.UnmarshalText([]byte(o.class)); err != nil {
-		return nil, usage(err)
+		return nil, command.Usage(err)
 	}
 	return job, nil
 }
@@ -245,16 +248,16 @@ func nameOf(program string) string {
 func (o *runOptions) checkFlex() error {
 	switch {
 	case o.class == "flex" && o.max > 0 && o.max < o.memory:
-		return usagef("max-memory %s: must be at least the memory it starts with, %s", resource.FormatMemory(o.max), resource.FormatMemory(o.memory))
+		return command.Usagef("max-memory %s: must be at least the memory it starts with, %s", resource.FormatMemory(o.max), resource.FormatMemory(o.memory))
 	case o.class == "flex" && o.min > 0:
-		return usagef("min-memory %s: is for regular containers; a flex one starts with --memory", resource.FormatMemory(o.min))
+		return command.Usagef("min-memory %s: is for regular containers; a flex one starts with --memory", resource.FormatMemory(o.min))
 	case o.class == "flex":
 	case o.max > 0:
-		return usagef("max-memory %s: needs --class flex", resource.FormatMemory(o.max))
+		return command.Usagef("max-memory %s: needs --class flex", resource.FormatMemory(o.max))
 	case o.heartbeat > 0:
-		return usagef("heartbeat-timeout %v: needs --class flex", o.heartbeat)
+		return command.Usagef("heartbeat-timeout %v: needs --class flex", o.heartbeat)
 	case o.runtime != "":
-		return usagef("runtime %s: needs --class flex", o.runtime)
+		return command.Usagef("runtime %s: needs --class flex", o.runtime)
 	}
 	return nil
 }
@@ -276,7 +279,7 @@ func findProgram(program, dir string) error {
 		case strings.Contains(program, "/"):
 			why = "no such file"
 		}
-		return usagef("command %q: %s", program, why)
+		return command.Usagef("command %q: %s", program, why)
 	}
 	return nil
 }
@@ -337,16 +340,16 @@ func (a *attached) follow(ctx context.Context) error {
 	}
 	copies.Wait()
 	if unread := <-killer; unread {
-		return codeError(128 + int(syscall.SIGPIPE))
+		return command.Code(128 + int(syscall.SIGPIPE))
 	}
 	return a.result(&job, ctx.Err() != nil)
 }
 
 // result says what went wrong, unless the user knows, and returns the exit code as an error.
 func (a *attached) result(job *live.Job, interrupted bool) error {
-	code := exitFailed
+	code := command.Failed
 	if interrupted {
-		code = exitInterrupted
+		code = command.Interrupted
 	}
 	if job.ExitCode != nil {
 		code = *job.ExitCode
@@ -365,7 +368,7 @@ func (a *attached) result(job *live.Job, interrupted bool) error {
 	if code == 0 {
 		return nil
 	}
-	return codeError(code)
+	return command.Code(code)
 }
 
 // plainFailure reports whether a job failed because its program ended with an exit code: the code says it all.
@@ -435,7 +438,7 @@ func (a *attached) kill(ctx context.Context) error {
 
 // sayWhyItWaits tells somebody who sits at a terminal what the job waits for.
 func (a *attached) sayWhyItWaits(ctx context.Context) {
-	if !isTerminal(a.err) || !wait(ctx, time.Second) {
+	if !terminal.Is(a.err) || !wait(ctx, time.Second) {
 		return
 	}
 	if job, err := a.client.Job(ctx, a.id, false); err == nil && job.Status == "pending" && job.Waiting != "" {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/policy"
@@ -127,8 +128,8 @@ func wide(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: wide FILE")
 	}
 	for i, line := range strings.Split(ts.ReadFile(args[0]), "\n") {
-		if n := len([]rune(line)); n > width {
-			ts.Fatalf("line %d is %d characters long, more than %d: %s", i+1, n, width, line)
+		if n := len([]rune(line)); n > terminal.Width {
+			ts.Fatalf("line %d is %d characters long, more than %d: %s", i+1, n, terminal.Width, line)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -15,6 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
@@ -95,7 +97,7 @@ func simulateCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.workload.name == "" {
-				return usagef("workload: must be given: a file, or uniform, exponential or flex")
+				return command.Usagef("workload: must be given: a file, or uniform, exponential or flex")
 			}
 			if err := o.workload.open(); err != nil {
 				return err
@@ -110,8 +112,8 @@ func simulateCommand() *cobra.Command {
 	o.clusterFlags(f)
 	f.BoolVar(&o.pool, "pool", false, "run every policy on one node as large as all: the Meganode of YARN-ME")
 	f.StringSliceVar(&o.policies, "policy", o.policies, "`names` of policies to compare, with @pool on one node as large as all, with @SIZE or @peak FLEX jobs in fixed containers: "+strings.Join(policy.Names(), ", "))
-	f.Var(settingsValue(o.settings), "set", "a policy's setting; may be given again")
-	f.Var(countValue{&o.parallel, 0, 1 << 10}, "parallel", "policies that run at the same time; 0: one per core")
+	f.Var(flags.Settings(o.settings), "set", "a policy's setting; may be given again")
+	f.Var(flags.Count(&o.parallel, 0, 1<<10), "parallel", "policies that run at the same time; 0: one per core")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVar(&o.intervals, "bounds", false, "with the interval bound, a better least job runtime; takes seconds")
 	f.BoolVar(&o.perJob, "per-job", false, "with every job's times")
@@ -197,15 +199,15 @@ func (o *simulateOptions) config() (sim.Config, error) {
 		CoordinatorHeartbeat: o.amHeartbeat, Coordinator: o.am, LaunchDelay: o.launchDelay,
 	}
 	if o.amHeartbeat > 0 && o.heartbeat == 0 {
-		return c, usagef("am-heartbeat %v: needs a node heartbeat, but heartbeat is 0", o.amHeartbeat)
+		return c, command.Usagef("am-heartbeat %v: needs a node heartbeat, but heartbeat is 0", o.amHeartbeat)
 	}
 	if err := o.truth.apply(&c); err != nil {
-		return c, usage(err)
+		return c, command.Usage(err)
 	}
 	if err := o.flex.apply(&c); err != nil {
 		return c, err
 	}
-	return c, usage(c.Check())
+	return c, command.Usage(c.Check())
 }
 
 func (o *simulateOptions) run(cmd *cobra.Command) error {
@@ -226,12 +228,12 @@ func (o *simulateOptions) run(cmd *cobra.Command) error {
 	w = o.sized(w)
 	for _, c := range contenders {
 		if err := c.checkFits(c.box.fill(w)); err != nil {
-			return usage(err)
+			return command.Usage(err)
 		}
 	}
 	r := &simulation{options: o, config: config, workload: w, contenders: contenders}
-	if !o.quiet && isTerminal(cmd.ErrOrStderr()) {
-		r.progress = newProgress(cmd.ErrOrStderr(), r.titles())
+	if !o.quiet {
+		r.progress = terminal.NewProgress(cmd.ErrOrStderr(), "jobs ended")
 	}
 	r.run(cmd.Context())
 	return r.report(cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -268,7 +270,7 @@ func parseContender(text string) (c contender, name string, err error) {
 		if "@"+suffix == poolSuffix {
 			c.pooled = true
 		} else if c.box, err = parseBox(suffix); err != nil {
-			return c, parts[0], usagef("policy %q: what follows @ %w", text, err)
+			return c, parts[0], command.Usagef("policy %q: what follows @ %w", text, err)
 		}
 	}
 	return c, parts[0], nil
@@ -296,7 +298,7 @@ func (o *simulateOptions) contenders(config sim.Config) ([]contender, error) {
 		all = append(all, c)
 	}
 	if len(all) == 0 {
-		return nil, usagef("policy: must name at least one of %s", strings.Join(policy.Names(), ", "))
+		return nil, command.Usagef("policy: must name at least one of %s", strings.Join(policy.Names(), ", "))
 	}
 	return all, nil
 }
@@ -331,16 +333,8 @@ type simulation struct {
 	config     sim.Config // of contenders that are not pooled
 	workload   *trace.Workload
 	contenders []contender
-	progress   *progress
+	progress   *terminal.Progress
 	outcomes   []outcome
-}
-
-func (s *simulation) titles() []string {
-	var titles []string
-	for i := range s.contenders {
-		titles = append(titles, s.contenders[i].title())
-	}
-	return titles
 }
 
 // outcome is what came of one policy.
@@ -368,9 +362,7 @@ func (s *simulation) run(ctx context.Context) {
 		})
 	}
 	all.Wait()
-	if s.progress != nil {
-		s.progress.clear()
-	}
+	s.progress.Clear()
 }
 
 // alone reports whether policies run one after the other.
@@ -380,7 +372,8 @@ func (s *simulation) alone() bool { return s.options.parallel == 1 || len(s.cont
 func (s *simulation) one(ctx context.Context, i int) outcome {
 	c := s.contenders[i].config
 	if s.progress != nil {
-		c.Progress = func(ended, jobs int, _ timeline.Time) { s.progress.set(i, ended, jobs) }
+		title := s.contenders[i].title()
+		c.Progress = func(ended, jobs int, _ timeline.Time) { s.progress.Set(title, ended, jobs) }
 	}
 	w := trace.Workload{Jobs: slices.Clone(s.contenders[i].box.fill(s.workload).Jobs)}
 	done := make(chan outcome, 1)
@@ -412,14 +405,4 @@ func cpuTime(clock int32) time.Duration {
 		return 0
 	}
 	return time.Duration(t.Nano())
-}
-
-// isTerminal reports whether w is a terminal.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(interface{ Fd() uintptr })
-	if !ok {
-		return false
-	}
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
 }

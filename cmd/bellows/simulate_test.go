@@ -7,13 +7,15 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/bellows-rm/bellows/cmd/internal/command"
 )
 
 // simulateJSON runs simulate --json and returns its document, of which every field must be known.
 func simulateJSON(t *testing.T, args ...string) simulationJSON {
 	t.Helper()
 	var out, err bytes.Buffer
-	code := execute(append([]string{"simulate", "--json"}, args...), streams{strings.NewReader(""), &out, &err})
+	code := newTree().Execute(append([]string{"simulate", "--json"}, args...), command.Streams{In: strings.NewReader(""), Out: &out, Err: &err})
 	if code != 0 || err.Len() > 0 {
 		t.Fatalf("simulate %v: exit code %d: %s", args, code, &err)
 	}

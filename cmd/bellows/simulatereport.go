@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/bound"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
@@ -120,7 +122,7 @@ func (s *simulation) report(out, errOut io.Writer) error {
 	}
 	var err error
 	if s.options.asJSON {
-		err = writeJSON(out, doc)
+		err = terminal.WriteJSON(out, doc)
 	} else {
 		err = printSimulation(out, doc)
 	}
@@ -136,17 +138,17 @@ func (s *simulation) report(out, errOut io.Writer) error {
 		case len(r.Unfinished) > 0:
 			u := r.Unfinished[0]
 			fmt.Fprintf(errOut, "bellows: policy %s: %d of %s did not end; job %d (%s): %s\n",
-				r.title(), len(r.Unfinished), count(r.Jobs, "job"), u.Job, u.Name, u.Why)
+				r.title(), len(r.Unfinished), terminal.Count(r.Jobs, "job"), u.Job, u.Name, u.Why)
 			failed = true
 		case len(r.Failed) > 0:
 			u := r.Failed[0]
 			fmt.Fprintf(errOut, "bellows: policy %s: %d of %s failed; job %d (%s): %s\n",
-				r.title(), len(r.Failed), count(r.Jobs, "job"), u.Job, u.Name, u.Why)
+				r.title(), len(r.Failed), terminal.Count(r.Jobs, "job"), u.Job, u.Name, u.Why)
 			failed = true
 		}
 	}
 	if failed {
-		return codeError(exitFailed)
+		return command.Code(command.Failed)
 	}
 	return nil
 }
@@ -246,36 +248,36 @@ func (s *simulation) writeJobs() error {
 // printSimulation prints the results as a table, each also as a multiple of what no policy of its kind can beat.
 func printSimulation(w io.Writer, doc simulationJSON) error {
 	c := doc.Cluster
-	fmt.Fprintf(w, "%s: %s, %s on %s of %s, %s cores each", doc.Workload.Name, count(doc.Workload.Jobs, "job"),
-		count(doc.Workload.Tasks, "task"), count(c.Nodes, "node"), resource.FormatMemory(resource.Amount(c.NodeMemory)), strconv.FormatFloat(c.NodeCPU, 'g', -1, 64))
+	fmt.Fprintf(w, "%s: %s, %s on %s of %s, %s cores each", doc.Workload.Name, terminal.Count(doc.Workload.Jobs, "job"),
+		terminal.Count(doc.Workload.Tasks, "task"), terminal.Count(c.Nodes, "node"), resource.FormatMemory(resource.Amount(c.NodeMemory)), strconv.FormatFloat(c.NodeCPU, 'g', -1, 64))
 	if c.Heartbeat > 0 {
 		fmt.Fprintf(w, ", heartbeat %gs", c.Heartbeat)
 	}
 	fmt.Fprint(w, "\n\n")
-	t := newTable("POLICY", ">JOB RUNTIME", ">/LEAST", ">MAKESPAN", ">/LEAST", ">MEMORY", ">ELASTIC", ">CPU")
-	t.shrinks = 0
+	t := terminal.NewTable("POLICY", ">JOB RUNTIME", ">/LEAST", ">MAKESPAN", ">/LEAST", ">MEMORY", ">ELASTIC", ">CPU")
+	t.Shrinks = 0
 	for i := range doc.Results {
-		t.add(doc.Results[i].row()...)
+		t.Add(doc.Results[i].row()...)
 	}
 	var shown [][]string // most policies share theirs
 	for i := range doc.Results {
 		row := doc.Results[i].leastRow()
 		if !slices.ContainsFunc(shown, func(other []string) bool { return slices.Equal(other, row) }) {
 			shown = append(shown, row)
-			t.add(row...)
+			t.Add(row...)
 		}
 	}
-	if err := t.write(w); err != nil {
+	if err := t.Write(w); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(doc.Results, func(r resultJSON) bool { return r.Flex != nil || r.Box != "" }) {
 		fmt.Fprintln(w)
-		t := newTable("FLEX JOBS", ">SUSPENDED", ">WAITED", ">SWAPPED", ">KILLED", ">OUT OF MEMORY")
-		t.shrinks = 0
+		t := terminal.NewTable("FLEX JOBS", ">SUSPENDED", ">WAITED", ">SWAPPED", ">KILLED", ">OUT OF MEMORY")
+		t.Shrinks = 0
 		for i := range doc.Results {
-			t.add(doc.Results[i].flexRow()...)
+			t.Add(doc.Results[i].flexRow()...)
 		}
-		if err := t.write(w); err != nil {
+		if err := t.Write(w); err != nil {
 			return err
 		}
 	}
@@ -285,14 +287,6 @@ func printSimulation(w io.Writer, doc simulationJSON) error {
 		}
 	}
 	return nil
-}
-
-// count prints a number of things.
-func count(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
 }
 
 func (r *resultJSON) title() string { return titleOf(r.Policy, r.Pooled, r.Box) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
 )
@@ -33,7 +34,7 @@ what it starts with, and may grow: USED can then be more than GRANTED.`,
 				return err
 			}
 			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), s)
+				return terminal.WriteJSON(cmd.OutOrStdout(), s)
 			}
 			return printStatus(cmd.OutOrStdout(), &s, time.Now())
 		},
@@ -46,22 +47,22 @@ what it starts with, and may grow: USED can then be more than GRANTED.`,
 
 func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 	fmt.Fprintf(w, "%s since %s (process %d, version %s), state in %s\n", s.Policy, age(now.Sub(s.Since)), s.PID, s.Version, s.State)
-	fmt.Fprintf(w, "%s not ended, %s running, %d waiting\n", count(s.Jobs, "job"), count(s.Running, "task"), s.Pending)
+	fmt.Fprintf(w, "%s not ended, %s running, %d waiting\n", terminal.Count(s.Jobs, "job"), terminal.Count(s.Running, "task"), s.Pending)
 	if s.Trouble != "" {
-		fmt.Fprintf(w, "%s\n", fold("trouble: "+s.Trouble, width-2, "  "))
+		fmt.Fprintf(w, "%s\n", terminal.Fold("trouble: "+s.Trouble, terminal.Width-2, "  "))
 	}
 	if s.Crowded != "" {
-		fmt.Fprintf(w, "%s\n", fold("warning: "+s.Crowded, width-2, "  "))
+		fmt.Fprintf(w, "%s\n", terminal.Fold("warning: "+s.Crowded, terminal.Width-2, "  "))
 	}
 	fmt.Fprintln(w)
-	t := newTable("NODE", ">MEMORY", ">GRANTED", ">USED", ">CORES", ">GRANTED", ">CONTAINERS")
-	t.shrinks = 0
+	t := terminal.NewTable("NODE", ">MEMORY", ">GRANTED", ">USED", ">CORES", ">GRANTED", ">CONTAINERS")
+	t.Shrinks = 0
 	for _, n := range s.Nodes {
 		memory := func(bytes int64) string { return resource.FormatMemory(resource.Amount(bytes)) }
 		cpu := func(milli int64) string { return resource.FormatCPU(resource.Amount(milli)) }
-		t.add(n.Name, memory(n.Memory), memory(n.Memory-n.FreeMemory), memory(n.UsedAnonymous), cpu(n.CPU), cpu(n.CPU-n.FreeCPU), fmt.Sprint(n.Containers))
+		t.Add(n.Name, memory(n.Memory), memory(n.Memory-n.FreeMemory), memory(n.UsedAnonymous), cpu(n.CPU), cpu(n.CPU-n.FreeCPU), fmt.Sprint(n.Containers))
 	}
-	if err := t.write(w); err != nil {
+	if err := t.Write(w); err != nil {
 		return err
 	}
 	for _, n := range s.Nodes {

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/inherited"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
@@ -55,7 +57,7 @@ func submitCommand() *cobra.Command {
   generate-jobs | bellows submit -`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("file: must be one file of jobs, or - for standard input, but %d were given", len(args))
+				return command.Usagef("file: must be one file of jobs, or - for standard input, but %d were given", len(args))
 			}
 			return nil
 		},
@@ -115,7 +117,7 @@ func (o *submitOptions) run(cmd *cobra.Command, file string) error {
 func readLiveJobs(ctx context.Context, client *server.Client, file string) (*trace.Workload, error) {
 	data, err := readInput(file)
 	if err != nil {
-		return nil, usagef("file: %w", err)
+		return nil, command.Usagef("file: %w", err)
 	}
 	var failed error
 	known := storedProfiles{client: client, failed: &failed}
@@ -124,11 +126,11 @@ func readLiveJobs(ctx context.Context, client *server.Client, file string) (*tra
 	case failed != nil:
 		return nil, failed
 	case err != nil:
-		return nil, usage(err)
+		return nil, command.Usage(err)
 	}
 	for _, j := range w.Jobs {
 		if j.Commands == nil {
-			return nil, usagef("%s: job %q command: must be given for a job that is to run", file, j.Name)
+			return nil, command.Usagef("%s: job %q command: must be given for a job that is to run", file, j.Name)
 		}
 	}
 	return w, nil
@@ -142,7 +144,7 @@ func checkPrograms(j *trace.Job, dir string) error {
 			continue
 		}
 		if err := findProgram(c.Args[0], dir); err != nil {
-			return usagef("job %q stage %q %w", j.Name, j.Stages[i].Name, err)
+			return command.Usagef("job %q stage %q %w", j.Name, j.Stages[i].Name, err)
 		}
 	}
 	return nil
@@ -280,7 +282,7 @@ func (b *batch) submit(ctx context.Context, i int) error {
 
 func (b *batch) json(w io.Writer, wait bool) error {
 	if wait {
-		return writeJSON(w, map[string]any{"jobs": b.results})
+		return terminal.WriteJSON(w, map[string]any{"jobs": b.results})
 	}
 	type submitted struct {
 		ID   cluster.JobID `json:"id"`
@@ -290,7 +292,7 @@ func (b *batch) json(w io.Writer, wait bool) error {
 	for i, id := range b.ids {
 		list = append(list, submitted{id, b.jobs[i].Name})
 	}
-	return writeJSON(w, map[string]any{"jobs": list})
+	return terminal.WriteJSON(w, map[string]any{"jobs": list})
 }
 
 // verdict says which jobs did not succeed.
@@ -307,7 +309,7 @@ func (b *batch) verdict(w io.Writer, wait bool) error {
 		}
 	}
 	if failed {
-		return codeError(exitFailed)
+		return command.Code(command.Failed)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/agent"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
 )
 
 // superviseCommand is what the agent starts beside every container; main takes it before flags are looked at. It is here
@@ -13,6 +14,6 @@ func superviseCommand() *cobra.Command {
 		Use:                agent.SuperviseCommand,
 		Hidden:             true,
 		DisableFlagParsing: true,
-		RunE:               func(_ *cobra.Command, args []string) error { return codeError(agent.Supervise(args)) },
+		RunE:               func(_ *cobra.Command, args []string) error { return command.Code(agent.Supervise(args)) },
 	}
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
@@ -96,7 +99,7 @@ was made; - if that is not known, as of files that others made. OURS is what
 				return err
 			}
 			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), s)
+				return terminal.WriteJSON(cmd.OutOrStdout(), s)
 			}
 			return printSwap(cmd.OutOrStdout(), &s)
 		},
@@ -153,7 +156,7 @@ func printSwap(w io.Writer, s *swapStatus) error {
 		if z.Stored != nil && z.Memory != nil {
 			text += fmt.Sprintf(": %s for %s now", resource.FormatMemory(*z.Memory), resource.FormatMemory(*z.Stored))
 		}
-		fmt.Fprintln(w, fold(text, width, ""))
+		fmt.Fprintln(w, terminal.Fold(text, terminal.Width, ""))
 	}
 	if s.LastDay == nil {
 		return nil
@@ -167,8 +170,8 @@ func printSwap(w io.Writer, s *swapStatus) error {
 }
 
 func printSwapDevices(w io.Writer, devices []swap.Device) error {
-	t := newTable("DEVICE", "KIND", ">SIZE", ">USED", ">PRIORITY", ">WRITTEN", "OURS")
-	t.shrinks = 0
+	t := terminal.NewTable("DEVICE", "KIND", ">SIZE", ">USED", ">PRIORITY", ">WRITTEN", "OURS")
+	t.Shrinks = 0
 	for i := range devices {
 		d := &devices[i]
 		used, priority, written, ours := "off", "-", "-", "no"
@@ -181,9 +184,9 @@ func printSwapDevices(w io.Writer, devices []swap.Device) error {
 		if d.Ours {
 			ours = "yes"
 		}
-		t.add(d.Path, string(d.Kind), roundedUp(d.Size), used, priority, written, ours)
+		t.Add(d.Path, string(d.Kind), roundedUp(d.Size), used, priority, written, ours)
 	}
-	return t.write(w)
+	return t.Write(w)
 }
 
 // roundedUp is a size with the page of its header, as it was asked for.
@@ -227,7 +230,7 @@ way to a swap file or partition. It is a setting of the whole machine.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(memoryValue(&o.size), "size", "how much has room there")
+	f.Var(flags.Memory(&o.size), "size", "how much has room there")
 	f.StringVar(&o.file, "file", "", "`path` of the file to make; unless given, swapfile in the state directory")
 	f.BoolVar(&o.zram, "zram", false, "make a zram device instead of a file")
 	f.BoolVar(&o.zswap, "zswap", false, "turn zswap on instead")
@@ -239,13 +242,13 @@ way to a swap file or partition. It is a setting of the whole machine.`,
 func (o *swapCreateOptions) run(cmd *cobra.Command) error {
 	switch {
 	case o.zswap && (o.zram || o.size != 0 || o.file != ""):
-		return usagef("zswap: takes no size, file or --zram: it stands before swap that there is")
+		return command.Usagef("zswap: takes no size, file or --zram: it stands before swap that there is")
 	case o.size == 0 && !o.zswap:
-		return usagef("size: must be given, as in `bellows swap create --size 4GiB`")
+		return command.Usagef("size: must be given, as in `bellows swap create --size 4GiB`")
 	case o.zram && o.file != "":
-		return usagef("file %s: is for swap files, not for --zram", o.file)
+		return command.Usagef("file %s: is for swap files, not for --zram", o.file)
 	case !o.zram && !o.zswap && o.algorithm != "":
-		return usagef("algorithm %s: needs --zram or --zswap", o.algorithm)
+		return command.Usagef("algorithm %s: needs --zram or --zswap", o.algorithm)
 	}
 	if err := o.place.fill(); err != nil {
 		return err
@@ -275,7 +278,7 @@ func (o *swapCreateOptions) run(cmd *cobra.Command) error {
 // swapError marks wishes that cannot be had as mistakes in the usage.
 func swapError(err error) error {
 	if errors.Is(err, swap.ErrRefused) {
-		return usage(err)
+		return command.Usage(err)
 	}
 	return err
 }
@@ -311,7 +314,7 @@ that "bellows swap create --zswap" turned on.`,
 
 func (o *swapRemoveOptions) run(cmd *cobra.Command, args []string) error {
 	if o.all && len(args) > 0 {
-		return usagef("device %s: must not be named beside --all", args[0])
+		return command.Usagef("device %s: must not be named beside --all", args[0])
 	}
 	if err := o.place.fill(); err != nil {
 		return err
@@ -345,25 +348,23 @@ func (o *swapRemoveOptions) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// showRest shows on a terminal how much is still in a device that is being removed, until the function it returns is called.
+// showRest shows how much is still in a device that is being removed, until the function it returns is called.
 func showRest(to io.Writer, path string) (stop func()) {
-	if !isTerminal(to) {
-		return func() {}
-	}
+	line := terminal.NewProgress(to, "left in "+path)
 	var shown sync.WaitGroup
 	ended := make(chan struct{})
 	shown.Go(func() {
-		for next := patience; ; next = pace {
+		defer line.Clear()
+		for next := terminal.Patience; ; next = terminal.Pace {
 			select {
 			case <-ended:
-				fmt.Fprint(to, "\r\033[K")
 				return
 			case <-time.After(next):
 			}
 			devices, _ := swap.Machine{}.Devices()
 			for i := range devices {
 				if devices[i].Path == path {
-					fmt.Fprintf(to, "\r\033[K%s", cut(resource.FormatMemory(devices[i].Used)+" left in "+path, width-1))
+					line.Show(resource.FormatMemory(devices[i].Used))
 				}
 			}
 		}
@@ -396,9 +397,9 @@ func (o *swapRemoveOptions) which(ledger *swap.Ledger, args []string) ([]string,
 	}
 	switch {
 	case len(ours) > 1 && !o.all:
-		return nil, usagef("device: must be one of %s, or --all", strings.Join(ours, ", "))
+		return nil, command.Usagef("device: must be one of %s, or --all", strings.Join(ours, ", "))
 	case len(ours) == 0 && !o.all:
-		return nil, usagef("device: there is none that `bellows swap create` made with state directory %s", filepath.Clean(o.place.state))
+		return nil, command.Usagef("device: there is none that `bellows swap create` made with state directory %s", filepath.Clean(o.place.state))
 	}
 	return ours, nil
 }

@@ -11,29 +11,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"pgregory.net/rapid"
-
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/server"
 )
-
-func TestFoldKeepsWords(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringMatching(`[a-zé ]{0,200}`).Draw(t, "text")
-		n := rapid.IntRange(10, 80).Draw(t, "n")
-		folded := fold(text, n, "    ")
-		if got, want := strings.Join(strings.Fields(folded), " "), strings.Join(strings.Fields(text), " "); got != want {
-			t.Fatalf("words are %q, want %q", got, want)
-		}
-		for line := range strings.Lines(folded) {
-			line = strings.TrimSpace(line)
-			if utf8.RuneCountInString(line) > n && strings.Contains(line, " ") {
-				t.Fatalf("line %q is longer than %d", line, n)
-			}
-		}
-	})
-}
 
 func TestAge(t *testing.T) {
 	tests := map[time.Duration]string{
@@ -55,8 +37,8 @@ func view(t *testing.T, name string, print func(*bytes.Buffer) error) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
-			t.Errorf("%s: %d columns, more than %d: %s", name, n, width, line)
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > terminal.Width {
+			t.Errorf("%s: %d columns, more than %d: %s", name, n, terminal.Width, line)
 		}
 	}
 	file := "testdata/views/" + name + ".txt"

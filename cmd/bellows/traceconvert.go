@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/trace"
 )
 
@@ -32,7 +34,7 @@ be written cannot hold is refused, unless --lossy allows to leave it out.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if o.out == "" {
-				return usagef("out: must name the file to write")
+				return command.Usagef("out: must name the file to write")
 			}
 			return o.run(args[0])
 		},
@@ -40,8 +42,8 @@ be written cannot hold is refused, unless --lossy allows to leave it out.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVarP(&o.out, "out", "o", "", "`file` to write, packed if it ends in .gz or .zst")
-	f.Var(choiceValue{&o.to, []string{formatAuto, formatBellows, formatWorkload}}, "to", "format to write: bellows (a job file) or workload; auto goes by the name")
-	f.Var(choiceValue{&o.from, workloadFormats}, "format", "format of FILE: bellows (a job file), workload or dss; auto looks at its content")
+	f.Var(flags.Choice(&o.to, formatAuto, formatBellows, formatWorkload), "to", "format to write: bellows (a job file) or workload; auto goes by the name")
+	f.Var(flags.Choice(&o.from, workloadFormats...), "format", "format of FILE: bellows (a job file), workload or dss; auto looks at its content")
 	f.StringVar(&o.penalty, "penalty", o.penalty, "cost, as a `shape`, of less memory for tasks that say nothing: none, step:FACTOR or sawtooth:FACTOR")
 	f.BoolVar(&o.lossy, "lossy", false, "leave out what the format cannot hold")
 	return cmd
@@ -50,7 +52,7 @@ be written cannot hold is refused, unless --lossy allows to leave it out.`,
 func (o *convertOptions) run(file string) error {
 	penalty, err := trace.ParsePenalty(o.penalty)
 	if err != nil {
-		return usage(err)
+		return command.Usage(err)
 	}
 	f, err := openWorkload(file, o.from)
 	if err != nil {
@@ -78,7 +80,7 @@ func (o *convertOptions) run(file string) error {
 func (o *convertOptions) writeJobs(w *trace.Workload) error {
 	var text bytes.Buffer
 	if err := trace.WriteJobs(&text, w); err != nil {
-		return usage(err)
+		return command.Usage(err)
 	}
 	if !o.lossy {
 		again, err := trace.ReadJobs(bytes.NewReader(text.Bytes()), o.out, nil)
@@ -87,7 +89,7 @@ func (o *convertOptions) writeJobs(w *trace.Workload) error {
 		}
 		for i := range w.Jobs {
 			if i >= len(again.Jobs) || !reflect.DeepEqual(again.Jobs[i], w.Jobs[i]) {
-				return usagef("job %q: a job file cannot hold all of it, such as owners and ids; write a workload file, or allow it with --lossy", w.Jobs[i].Name)
+				return command.Usagef("job %q: a job file cannot hold all of it, such as owners and ids; write a workload file, or allow it with --lossy", w.Jobs[i].Name)
 			}
 		}
 	}

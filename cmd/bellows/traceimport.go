@@ -5,16 +5,17 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/trace"
 	"github.com/bellows-rm/bellows/trace/importer"
@@ -46,16 +47,16 @@ flags.`,
 		example: `  bellows trace import swim FB-2009_0.tsv.gz -o day.jsonl.zst
   bellows trace import swim day.tsv -o hour.jsonl --from 9h --to 10h`,
 		flags: func(f *pflag.FlagSet) {
-			f.Var(memoryValue(&s.Split), "split", "input of a map (HDFS: dfs.blocksize)")
-			f.Var(memoryValue(&s.ReducerInput), "reducer-input", "shuffled bytes of a reducer (Hive: exec.reducers.bytes.per.reducer)")
-			f.Var(countValue{&s.MostReducers, 1, 1 << 20}, "most-reducers", "reducers of a job (Hive: exec.reducers.max)")
-			f.Var(rateValue(&s.MapRate), "map-rate", "what a map reads or writes in a second")
-			f.Var(rateValue(&s.ReduceRate), "reduce-rate", "what a reducer reads or writes in a second")
-			f.Var(durationValue{&s.Startup, time.Millisecond}, "startup", "of every task, on top of that")
-			f.Var(memoryValue(&s.MapMemory), "map-memory", "memory of a map (mapreduce.map.memory.mb)")
-			f.Var(memoryValue(&s.ReduceMemory), "reduce-memory", "least memory of a reducer (mapreduce.reduce.memory.mb)")
-			f.Var(numberValue{&s.BufferShare, 0, 1}, "buffer-share", "of a reducer's memory, what buffers its input (Hadoop: 0.8 heap, 0.7 of it)")
-			f.Var(numberValue{&s.SpillSlowdown, 1, 1e6}, "spill-slowdown", "of a reducer that spills all its input; 1: none is elastic")
+			f.Var(flags.Memory(&s.Split), "split", "input of a map (HDFS: dfs.blocksize)")
+			f.Var(flags.Memory(&s.ReducerInput), "reducer-input", "shuffled bytes of a reducer (Hive: exec.reducers.bytes.per.reducer)")
+			f.Var(flags.Count(&s.MostReducers, 1, 1<<20), "most-reducers", "reducers of a job (Hive: exec.reducers.max)")
+			f.Var(flags.Rate(&s.MapRate), "map-rate", "what a map reads or writes in a second")
+			f.Var(flags.Rate(&s.ReduceRate), "reduce-rate", "what a reducer reads or writes in a second")
+			f.Var(flags.Duration(&s.Startup, time.Millisecond), "startup", "of every task, on top of that")
+			f.Var(flags.Memory(&s.MapMemory), "map-memory", "memory of a map (mapreduce.map.memory.mb)")
+			f.Var(flags.Memory(&s.ReduceMemory), "reduce-memory", "least memory of a reducer (mapreduce.reduce.memory.mb)")
+			f.Var(flags.Number(&s.BufferShare, 0, 1), "buffer-share", "of a reducer's memory, what buffers its input (Hadoop: 0.8 heap, 0.7 of it)")
+			f.Var(flags.Number(&s.SpillSlowdown, 1, 1e6), "spill-slowdown", "of a reducer that spills all its input; 1: none is elastic")
 		}}
 }
 
@@ -70,10 +71,10 @@ follow from the DAG and the mean duration of instances.`,
 		example: `  bellows trace import alibaba2018 batch_task.csv -o a.jsonl.zst --jobs 10000
   bellows trace import alibaba2018 random6600.csv.gz -o day.jsonl.zst --to 24h`,
 		flags: func(f *pflag.FlagSet) {
-			f.Var(memoryValue(&a.MachineMemory), "machine-memory", "what a plan_mem of 100 % is, which the trace does not say")
-			f.Var(cpuValue(&a.MachineCPU), "machine-cpus", "cores of a machine")
-			f.Var(cpuValue(&a.TaskCPU), "task-cpus", "cores of an instance that does not say")
-			f.Var(memoryValue(&a.TaskMemory), "task-memory", "memory of an instance that does not say")
+			f.Var(flags.Memory(&a.MachineMemory), "machine-memory", "what a plan_mem of 100 % is, which the trace does not say")
+			f.Var(flags.CPU(&a.MachineCPU), "machine-cpus", "cores of a machine")
+			f.Var(flags.CPU(&a.TaskCPU), "task-cpus", "cores of an instance that does not say")
+			f.Var(flags.Memory(&a.TaskMemory), "task-memory", "memory of an instance that does not say")
 			f.BoolVar(&a.KeepFailed, "keep-failed", false, "keep tasks with status Failed")
 			f.BoolVar(&a.KeepRunning, "keep-running", false, "keep tasks that had not ended, or tell no duration")
 			f.BoolVar(&a.Usage, "usage", false, "take cpu_usage_sum and mem_usage_sum for the truth")
@@ -87,8 +88,8 @@ func sparrowFormat() importFormat {
 their mean duration and the duration of each. Policies are told the mean.`,
 		example: `  bellows trace import sparrow YH1_sub.tr.gz -o yahoo.jsonl.zst`,
 		flags: func(f *pflag.FlagSet) {
-			f.Var(cpuValue(&s.CPU), "task-cpus", "cores of a task")
-			f.Var(memoryValue(&s.Memory), "task-memory", "memory of a task")
+			f.Var(flags.CPU(&s.CPU), "task-cpus", "cores of a task")
+			f.Var(flags.Memory(&s.Memory), "task-memory", "memory of a task")
 		}}
 }
 
@@ -100,11 +101,11 @@ line. Arrivals form a Poisson process, drawn from --seed.`,
 		example: `  bellows trace import decima tpch-spark-dags.jsonl.gz -o tpch.jsonl.zst
   bellows trace import decima tpch.jsonl -o busy.jsonl --draw 1000`,
 		flags: func(f *pflag.FlagSet) {
-			f.Var(countValue{&d.Executors, 1, 1_000_000}, "executors", "measurement to take, by how many executors there were")
-			f.Var(countValue{&d.Jobs, 0, 1_000_000}, "draw", "how many jobs to draw; 0: each query once")
-			f.Var(durationValue{&d.Interarrival, 0}, "interarrival", "mean time between submissions")
-			f.Var(cpuValue(&d.CPU), "task-cpus", "cores of a task")
-			f.Var(memoryValue(&d.Memory), "task-memory", "memory of a task")
+			f.Var(flags.Count(&d.Executors, 1, 1_000_000), "executors", "measurement to take, by how many executors there were")
+			f.Var(flags.Count(&d.Jobs, 0, 1_000_000), "draw", "how many jobs to draw; 0: each query once")
+			f.Var(flags.Duration(&d.Interarrival, 0), "interarrival", "mean time between submissions")
+			f.Var(flags.CPU(&d.CPU), "task-cpus", "cores of a task")
+			f.Var(flags.Memory(&d.Memory), "task-memory", "memory of a task")
 		}}
 }
 
@@ -118,8 +119,8 @@ memory costs; stages that ran with different memory in several logs give more.`,
 		example: `  bellows trace import spark-eventlog application_1_0001.zstd -o app.jsonl
   bellows trace import spark-eventlog little.zstd much.zstd -o two.jsonl`,
 		flags: func(f *pflag.FlagSet) {
-			f.Var(memoryValue(&s.TaskBase).orZero(), "task-base", "memory of a task beside execution memory; 0: its share of the executor's")
-			f.Var(rateValue(&s.SpillRate), "spill-rate", "at which spilled bytes were written and read")
+			f.Var(flags.Memory(&s.TaskBase).OrZero(), "task-base", "memory of a task beside execution memory; 0: its share of the executor's")
+			f.Var(flags.Rate(&s.SpillRate), "spill-rate", "at which spilled bytes were written and read")
 			f.BoolVar(&s.InputOverNetwork, "remote-input", false, "input and output are in an object store, not on disks")
 			f.BoolVar(&s.IndependentJobs, "independent-jobs", false, "the Spark jobs of an application do not wait for each other")
 		}}
@@ -135,7 +136,7 @@ task; provisioned is the estimate, used is the truth.`,
 		example: `  bellows trace import bitbrains rnd-2013-08.csv.gz -o vms.jsonl.zst`,
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&vms, "vms", "", "`file` with vm, cores, cpu_capacity_mhz and mem_provisioned_mb; unless given, vms.csv beside FILE")
-			f.Var(durationValue{&b.Interval, time.Second}, "interval", "between samples")
+			f.Var(flags.Duration(&b.Interval, time.Second), "interval", "between samples")
 		},
 		prepare: func(files []string) (func(), error) {
 			name := vms
@@ -144,7 +145,7 @@ task; provisioned is the estimate, used is the truth.`,
 			}
 			data, err := os.ReadFile(name)
 			if err != nil {
-				return nil, usagef("vms: %w", err)
+				return nil, command.Usagef("vms: %w", err)
 			}
 			b.VMs = importer.Source{Name: name, Data: bytes.NewReader(data)}
 			return func() {}, nil
@@ -158,9 +159,9 @@ func googleFormat() importFormat {
 in percent, every 300 s. Percent of what is not said.`,
 		example: `  bellows trace import google-vms vms-24h.csv.gz -o google.jsonl.zst --jobs 400`,
 		flags: func(f *pflag.FlagSet) {
-			f.Var(durationValue{&g.Interval, time.Second}, "interval", "between samples")
-			f.Var(cpuValue(&g.CPU), "vm-cpus", "what 100 % of the CPU is")
-			f.Var(memoryValue(&g.Memory), "vm-memory", "what 100 % of the memory is")
+			f.Var(flags.Duration(&g.Interval, time.Second), "interval", "between samples")
+			f.Var(flags.CPU(&g.CPU), "vm-cpus", "what 100 % of the CPU is")
+			f.Var(flags.Memory(&g.Memory), "vm-memory", "what 100 % of the memory is")
 		}}
 }
 
@@ -208,7 +209,7 @@ default comes from.`,
 			for _, f := range importFormats() {
 				names = append(names, f.format.Name())
 			}
-			return usagef("format %q: must be one of %s", args[0], strings.Join(names, ", "))
+			return command.Usagef("format %q: must be one of %s", args[0], strings.Join(names, ", "))
 		},
 	}
 	for _, f := range importFormats() {
@@ -228,7 +229,7 @@ func (f importFormat) command() *cobra.Command {
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if o.out == "" {
-				return usagef("out: must name the file to write, or - for standard output")
+				return command.Usagef("out: must name the file to write, or - for standard output")
 			}
 			return o.run(cmd, f, files)
 		},
@@ -242,17 +243,17 @@ func (f importFormat) command() *cobra.Command {
 
 func (o *importOptions) flags(f *pflag.FlagSet) {
 	f.StringVarP(&o.out, "out", "o", "", "workload `file` to write, packed if it ends in .gz or .zst; - for standard output")
-	f.Var(durationValue{&o.From, 0}, "from", "leave out jobs submitted earlier than this after the first")
-	f.Var(durationValue{&o.To, 0}, "to", "leave out jobs submitted that late or later")
-	f.Var(countValue{&o.Jobs, 0, 100_000_000}, "jobs", "keep so many jobs, the first; 0: all")
+	f.Var(flags.Duration(&o.From, 0), "from", "leave out jobs submitted earlier than this after the first")
+	f.Var(flags.Duration(&o.To, 0), "to", "leave out jobs submitted that late or later")
+	f.Var(flags.Count(&o.Jobs, 0, 100_000_000), "jobs", "keep so many jobs, the first; 0: all")
 	f.BoolVar(&o.Sample, "sample", false, "draw those --jobs instead")
-	f.Var(numberValue{&o.ArrivalsScale, 1e-6, 1e6}, "arrivals-scale", "times of submission, times this")
-	f.Var(numberValue{&o.TasksScale, 1e-6, 1e6}, "tasks-scale", "tasks of each stage, times this")
-	f.Var(numberValue{&o.MemoryScale, 1e-6, 1e6}, "memory-scale", "memory of each task, times this")
-	f.Var(choiceValue{&o.bandwidth, []string{"truth", "estimate", "none"}}, "bandwidth", "who knows of disk and network: truth alone, policies too (estimate), or none")
-	f.Var(numberValue{&o.Load, 0, 1e6}, "load", "of the suggested cluster: work over what it can do; unless given, as many nodes as the file tells of, else 0.8")
-	f.Var(memoryValue(&o.Node[resource.Memory]), "node-memory", "memory of its nodes")
-	f.Var(cpuValue(&o.Node[resource.CPU]), "node-cpus", "cores of its nodes")
+	f.Var(flags.Number(&o.ArrivalsScale, 1e-6, 1e6), "arrivals-scale", "times of submission, times this")
+	f.Var(flags.Number(&o.TasksScale, 1e-6, 1e6), "tasks-scale", "tasks of each stage, times this")
+	f.Var(flags.Number(&o.MemoryScale, 1e-6, 1e6), "memory-scale", "memory of each task, times this")
+	f.Var(flags.Choice(&o.bandwidth, "truth", "estimate", "none"), "bandwidth", "who knows of disk and network: truth alone, policies too (estimate), or none")
+	f.Var(flags.Number(&o.Load, 0, 1e6), "load", "of the suggested cluster: work over what it can do; unless given, as many nodes as the file tells of, else 0.8")
+	f.Var(flags.Memory(&o.Node[resource.Memory]), "node-memory", "memory of its nodes")
+	f.Var(flags.CPU(&o.Node[resource.CPU]), "node-cpus", "cores of its nodes")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "a `number` to draw from")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
@@ -272,11 +273,11 @@ func (o *importOptions) run(cmd *cobra.Command, f importFormat, files []string) 
 	if err != nil {
 		return err
 	}
-	var shown *byteProgress
-	if !o.quiet && isTerminal(cmd.ErrOrStderr()) {
-		shown = &byteProgress{to: cmd.ErrOrStderr(), begun: time.Now()}
-		o.Progress = shown.set
-		defer shown.clear()
+	var shown *terminal.Progress
+	if !o.quiet {
+		shown = terminal.NewProgress(cmd.ErrOrStderr(), "read")
+		o.Progress = func(bytes int64) { shown.Show(resource.FormatMemory(resource.Amount(bytes))) }
+		defer shown.Clear()
 	}
 	r, err := o.imported(cmd.Context(), f.format, sources)
 	if err != nil {
@@ -289,9 +290,7 @@ func (o *importOptions) run(cmd *cobra.Command, f importFormat, files []string) 
 	if err := trace.SaveWorkload(o.out, r.Workload, header); err != nil {
 		return err
 	}
-	if shown != nil {
-		shown.clear()
-	}
+	shown.Clear()
 	return o.report(cmd.OutOrStdout(), f.format.Name(), r)
 }
 
@@ -305,7 +304,7 @@ func (o *importOptions) imported(ctx context.Context, f importer.Format, sources
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil && !importer.IsWorld(err):
-		return nil, usage(err)
+		return nil, command.Usage(err)
 	}
 	return r, err
 }
@@ -338,7 +337,7 @@ func openSources(files []string) (all []importer.Source, closeAll func(), err er
 		}
 		f, err := os.Open(name)
 		if err != nil {
-			return nil, closeAll, usagef("import: %w", err)
+			return nil, closeAll, command.Usagef("import: %w", err)
 		}
 		opened = append(opened, f)
 		all = append(all, importer.Source{Name: name, Data: f})
@@ -375,15 +374,15 @@ func (o *importOptions) report(w io.Writer, format string, r *importer.Result) e
 	line := simulateLine(o.out, &r.Cluster)
 	if o.asJSON {
 		c := importClusterJSON{r.Cluster.Nodes, r.Cluster.Node[resource.CPU], r.Cluster.Node[resource.Memory], r.Asked[0], r.Asked[1], r.Span.Seconds()}
-		return writeJSON(w, importJSON{format, o.out, info.Size(), summaryOf(&s), c, append([]string{}, r.Notes...), strings.Join(strings.Fields(strings.ReplaceAll(line, "\\", "")), " ")})
+		return terminal.WriteJSON(w, importJSON{format, o.out, info.Size(), summaryOf(&s), c, append([]string{}, r.Notes...), strings.Join(strings.Fields(strings.ReplaceAll(line, "\\", "")), " ")})
 	}
-	fmt.Fprintf(w, "%s: %s, %s over %s, %s\n", o.out, count(s.Jobs, "job"), count(int(s.Tasks), "task"), roundDuration(s.Span), resource.FormatMemory(resource.Amount(info.Size())))
+	fmt.Fprintf(w, "%s: %s, %s over %s, %s\n", o.out, terminal.Count(s.Jobs, "job"), terminal.Count(int(s.Tasks), "task"), roundDuration(s.Span), resource.FormatMemory(resource.Amount(info.Size())))
 	for _, n := range r.Notes {
-		fmt.Fprintln(w, fold("note: "+n, width, "  "))
+		fmt.Fprintln(w, terminal.Fold("note: "+n, terminal.Width, "  "))
 	}
-	fmt.Fprintln(w, fold(fmt.Sprintf("On %s of %s and %s, it asks for %.0f %% of the CPU and %.0f %% of the memory over %s:",
-		count(r.Cluster.Nodes, "node"), countCores(r.Cluster.Node[resource.CPU]), resource.FormatMemory(r.Cluster.Node[resource.Memory]),
-		100*r.Asked[0], 100*r.Asked[1], roundDuration(r.Span)), width, ""))
+	fmt.Fprintln(w, terminal.Fold(fmt.Sprintf("On %s of %s and %s, it asks for %.0f %% of the CPU and %.0f %% of the memory over %s:",
+		terminal.Count(r.Cluster.Nodes, "node"), countCores(r.Cluster.Node[resource.CPU]), resource.FormatMemory(r.Cluster.Node[resource.Memory]),
+		100*r.Asked[0], 100*r.Asked[1], roundDuration(r.Span)), terminal.Width, ""))
 	_, err = fmt.Fprintln(w, line)
 	return err
 }
@@ -416,51 +415,4 @@ func roundDuration(d time.Duration) string {
 		return d.Round(time.Second).String()
 	}
 	return d.Round(time.Millisecond).String()
-}
-
-// numberValue is a flag for a number from least to most.
-type numberValue struct {
-	to          *float64
-	least, most float64
-}
-
-func (v numberValue) String() string {
-	if v.to == nil || *v.to == 0 {
-		return ""
-	}
-	return strconv.FormatFloat(*v.to, 'g', -1, 64)
-}
-
-func (v numberValue) Type() string { return "number" }
-
-func (v numberValue) Set(text string) error {
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(n) || n < v.least || n > v.most {
-		return fmt.Errorf("must be a number from %v to %v", v.least, v.most)
-	}
-	*v.to = n
-	return nil
-}
-
-// byteProgress shows, on one line of a terminal, how much was read.
-type byteProgress struct {
-	to           io.Writer
-	begun, shown time.Time
-	wrote        bool
-}
-
-func (p *byteProgress) set(bytes int64) {
-	now := time.Now()
-	if now.Sub(p.begun) < patience || now.Sub(p.shown) < pace {
-		return
-	}
-	p.shown, p.wrote = now, true
-	fmt.Fprintf(p.to, "\r\033[Kread %s", resource.FormatMemory(resource.Amount(bytes)))
-}
-
-func (p *byteProgress) clear() {
-	if p.wrote {
-		p.wrote = false
-		fmt.Fprint(p.to, "\r\033[K")
-	}
 }

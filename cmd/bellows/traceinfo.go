@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/trace"
 )
@@ -104,7 +106,7 @@ input.`,
 			}
 			s := trace.Summarise(w)
 			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), summaryOf(&s))
+				return terminal.WriteJSON(cmd.OutOrStdout(), summaryOf(&s))
 			}
 			var c *trace.ClusterShape
 			if f.jobs != nil {
@@ -114,33 +116,33 @@ input.`,
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().Var(choiceValue{&format, workloadFormats}, "format", "format of the file: bellows (a job file), workload or dss; auto looks at its content")
+	cmd.Flags().Var(flags.Choice(&format, workloadFormats...), "format", "format of the file: bellows (a job file), workload or dss; auto looks at its content")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
 func printSummary(w io.Writer, name string, s *trace.Summary, c *trace.ClusterShape) error {
-	fmt.Fprintf(w, "%s: %s, %s, %s, %s over %s\n", name, count(s.Jobs, "job"), count(s.Stages, "stage"), count(s.Edges, "edge"), count(int(s.Tasks), "task"), roundDuration(s.Span))
-	fmt.Fprintln(w, fold(fmt.Sprintf("estimated work: %s core-hours, %s of memory for an hour", shortNumber(s.Work[resource.CPU]/3.6e6), shortBytes(s.Work[resource.Memory]/3600)), width, "  "))
+	fmt.Fprintf(w, "%s: %s, %s, %s, %s over %s\n", name, terminal.Count(s.Jobs, "job"), terminal.Count(s.Stages, "stage"), terminal.Count(s.Edges, "edge"), terminal.Count(int(s.Tasks), "task"), roundDuration(s.Span))
+	fmt.Fprintln(w, terminal.Fold(fmt.Sprintf("estimated work: %s core-hours, %s of memory for an hour", shortNumber(s.Work[resource.CPU]/3.6e6), shortBytes(s.Work[resource.Memory]/3600)), terminal.Width, "  "))
 	used := fmt.Sprintf("really used: %s core-hours, %s of memory for an hour", shortNumber(s.Used[resource.CPU]/3.6e6), shortBytes(s.Used[resource.Memory]/3600))
 	if s.Used[resource.Disk]+s.Used[resource.Network] > 0 {
 		used += fmt.Sprintf(", %s over disks, %s over the network", shortBytes(s.Used[resource.Disk]), shortBytes(s.Used[resource.Network]))
 	}
-	fmt.Fprintln(w, fold(used, width, "  "))
+	fmt.Fprintln(w, terminal.Fold(used, terminal.Width, "  "))
 	if s.Elastic+s.Phased > 0 {
-		fmt.Fprintf(w, "%s may be under-sized; the demand of %d changes over time\n", count(int(s.Elastic), "task"), s.Phased)
+		fmt.Fprintf(w, "%s may be under-sized; the demand of %d changes over time\n", terminal.Count(int(s.Elastic), "task"), s.Phased)
 	}
 	if c != nil {
-		fmt.Fprintln(w, fold(fmt.Sprintf("suggested cluster: %s of %s and %s", count(c.Nodes, "node"), countCores(c.Node[resource.CPU]), resource.FormatMemory(c.Node[resource.Memory])), width, "  "))
+		fmt.Fprintln(w, terminal.Fold(fmt.Sprintf("suggested cluster: %s of %s and %s", terminal.Count(c.Nodes, "node"), countCores(c.Node[resource.CPU]), resource.FormatMemory(c.Node[resource.Memory])), terminal.Width, "  "))
 	}
 	fmt.Fprintln(w)
-	t := newTable("", ">MIN", ">P25", ">P50", ">P75", ">P90", ">P99", ">MAX", ">MEAN")
+	t := terminal.NewTable("", ">MIN", ">P25", ">P50", ">P75", ">P90", ">P99", ">MAX", ">MEAN")
 	for _, d := range distributions(s) {
 		if q := d.of; q.Count > 0 {
-			t.add(d.name, d.print(q.Min), d.print(q.P25), d.print(q.P50), d.print(q.P75), d.print(q.P90), d.print(q.P99), d.print(q.Max), d.print(q.Mean))
+			t.Add(d.name, d.print(q.Min), d.print(q.P25), d.print(q.P50), d.print(q.P75), d.print(q.P90), d.print(q.P99), d.print(q.Max), d.print(q.Mean))
 		}
 	}
-	return t.write(w)
+	return t.Write(w)
 }
 
 // shortNumber prints a number in at most five characters.

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 )
@@ -22,11 +24,11 @@ type truthOptions struct {
 
 func (o *truthOptions) flags(f *pflag.FlagSet) {
 	o.machine, o.failSeed = "ideal", 1
-	f.Var(choiceValue{&o.acquire, sim.Acquisitions()}, "acquire", "how tasks get what they run in, with all its delays: "+strings.Join(sim.Acquisitions(), ", "))
-	f.Var(choiceValue{&o.machine, sim.Machines()}, "machine", "what nodes make of too much demand, by `kind` of disk: "+strings.Join(sim.Machines(), ", "))
-	f.Var(memoryValue(&o.swap).orZero(), "swap", "swap of a node")
-	f.Var(durationValue{&o.failEvery, 0}, "fail-every", "mean time between losses of a node; 0: none is lost")
-	f.Var(durationValue{&o.repair, 0}, "repair-after", "until a node like the lost one joins; 0: none does")
+	f.Var(flags.Choice(&o.acquire, sim.Acquisitions()...), "acquire", "how tasks get what they run in, with all its delays: "+strings.Join(sim.Acquisitions(), ", "))
+	f.Var(flags.Choice(&o.machine, sim.Machines()...), "machine", "what nodes make of too much demand, by `kind` of disk: "+strings.Join(sim.Machines(), ", "))
+	f.Var(flags.Memory(&o.swap).OrZero(), "swap", "swap of a node")
+	f.Var(flags.Duration(&o.failEvery, 0), "fail-every", "mean time between losses of a node; 0: none is lost")
+	f.Var(flags.Duration(&o.repair, 0), "repair-after", "until a node like the lost one joins; 0: none does")
 	f.Uint64Var(&o.failSeed, "fail-seed", o.failSeed, "a `number` to draw those losses from")
 }
 
@@ -57,7 +59,7 @@ func (o *truthOptions) apply(c *sim.Config) error {
 		return err
 	}
 	if m.Swap = o.swap; o.swap > 0 && len(m.Paging) == 0 {
-		return usagef("swap %s: needs --machine hdd or ssd, which say what paging costs", resource.FormatMemoryExact(o.swap))
+		return command.Usagef("swap %s: needs --machine hdd or ssd, which say what paging costs", resource.FormatMemoryExact(o.swap))
 	}
 	c.Machine = m
 	if o.acquire != "" {

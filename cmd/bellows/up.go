@@ -22,6 +22,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/agent"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/inherited"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/memory"
@@ -94,18 +96,18 @@ func upCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(memoryValue(&o.memory), "memory", "memory that jobs may use together; unless given, all but a tenth of the machine's")
-	f.Var(cpuValue(&o.cpus), "cpus", "cores that jobs may use together; unless given, all")
-	f.Var(rateValue(&o.disk).orZero(), "disk", "bandwidth of the disk, of which under-sized tasks may ask for a share (yarn-me.disk-share); 0B/s: they have no limit; unless given, that of the state directory's disk is measured, once")
-	f.Var(budgetValue{&o.swapping}, "swap-budget", "what swapping may write to disks in a day before containers stop to give way, such as 200GB/day; unless given, it has no limit")
-	f.Var(choiceValue{&o.policy, policy.Names()}, "policy", "who runs when, with how much: "+strings.Join(policy.Names(), ", "))
-	f.Var(settingsValue(o.settings), "set", "a policy's setting; may be given again")
+	f.Var(flags.Memory(&o.memory), "memory", "memory that jobs may use together; unless given, all but a tenth of the machine's")
+	f.Var(flags.CPU(&o.cpus), "cpus", "cores that jobs may use together; unless given, all")
+	f.Var(flags.Rate(&o.disk).OrZero(), "disk", "bandwidth of the disk, of which under-sized tasks may ask for a share (yarn-me.disk-share); 0B/s: they have no limit; unless given, that of the state directory's disk is measured, once")
+	f.Var(flags.Budget(&o.swapping), "swap-budget", "what swapping may write to disks in a day before containers stop to give way, such as 200GB/day; unless given, it has no limit")
+	f.Var(flags.Choice(&o.policy, policy.Names()...), "policy", "who runs when, with how much: "+strings.Join(policy.Names(), ", "))
+	f.Var(flags.Settings(o.settings), "set", "a policy's setting; may be given again")
 	o.flex.flags(f)
-	f.Var(memoryValue(&o.output), "output-limit", "how much of each output of a task is kept: half of it of the beginning, half of the end; tasks of a job of more than 8 share what 8 may keep")
-	f.Var(durationValue{&o.keep.For, time.Minute}, "keep-for", "how long jobs are kept after their end, with their output")
-	f.Var(countValue{&o.keep.Jobs, 1, 1 << 30}, "keep-jobs", "how many jobs are kept at most that have ended")
-	f.Var(memoryValue(&o.keep.Output), "keep-output", "how much output is kept at most of jobs that have ended")
-	f.Var(memoryValue(&o.keep.Events), "keep-events", "how much is kept at most of event logs: half for this run, half for those before it")
+	f.Var(flags.Memory(&o.output), "output-limit", "how much of each output of a task is kept: half of it of the beginning, half of the end; tasks of a job of more than 8 share what 8 may keep")
+	f.Var(flags.Duration(&o.keep.For, time.Minute), "keep-for", "how long jobs are kept after their end, with their output")
+	f.Var(flags.Count(&o.keep.Jobs, 1, 1<<30), "keep-jobs", "how many jobs are kept at most that have ended")
+	f.Var(flags.Memory(&o.keep.Output), "keep-output", "how much output is kept at most of jobs that have ended")
+	f.Var(flags.Memory(&o.keep.Events), "keep-events", "how much is kept at most of event logs: half for this run, half for those before it")
 	o.place.flags(cmd, true)
 	f.BoolVarP(&o.detach, "detach", "d", false, "return once it answers; it logs to daemon.log in the state directory")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log more")
@@ -125,7 +127,7 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 	}
 	capacity, err := agent.Capacity(o.memory, o.cpus)
 	if err != nil {
-		return usage(err)
+		return command.Usage(err)
 	}
 	capacity[resource.Disk] = o.disk
 	o.diskSet = cmd.Flags().Changed("disk")
@@ -373,7 +375,7 @@ func (o *upOptions) arguments() []string {
 		args = append(args, "--disk", resource.FormatRateExact(o.disk))
 	}
 	if o.swapping > 0 {
-		args = append(args, "--swap-budget", budgetValue{&o.swapping}.String())
+		args = append(args, "--swap-budget", flags.Budget(&o.swapping).String())
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.settings)) {
 		args = append(args, "--set", name+"="+o.settings[name])
@@ -399,8 +401,8 @@ func whyNot(ended error, said, log string) error {
 		return fmt.Errorf("start the daemon: %v; its log is %s; it said: %s", ended, log, said)
 	}
 	var exit *exec.ExitError
-	if errors.As(ended, &exit) && exit.ExitCode() == exitUsage {
-		return usagef("%s", why)
+	if errors.As(ended, &exit) && exit.ExitCode() == command.WrongUsage {
+		return command.Usagef("%s", why)
 	}
 	return errors.New(why)
 }

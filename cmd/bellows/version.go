@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 )
 
 // version is set when a release is built.
@@ -39,7 +41,7 @@ func versionCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), map[string]string{"version": versionText(), "go": runtime.Version()})
+				return terminal.WriteJSON(cmd.OutOrStdout(), map[string]string{"version": versionText(), "go": runtime.Version()})
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "bellows %s (%s)\n", versionText(), runtime.Version())
 			return err

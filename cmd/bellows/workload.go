@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/trace"
 )
@@ -35,13 +37,13 @@ func (o *workloadOptions) defaults() {
 func (o *workloadOptions) flags(f *pflag.FlagSet) {
 	g := &o.generate
 	f.StringVar(&o.name, "workload", "", "a `file`, - for standard input, or uniform, exponential or flex")
-	f.Var(choiceValue{&o.format, workloadFormats}, "format", "format of the file: bellows (a job file), workload or dss; auto looks at its content")
+	f.Var(flags.Choice(&o.format, workloadFormats...), "format", "format of the file: bellows (a job file), workload or dss; auto looks at its content")
 	f.StringVar(&o.penalty, "penalty", o.penalty, "cost, as a `shape`, of less memory for tasks that say nothing: none, step:FACTOR or sawtooth:FACTOR")
-	f.Var(countValue{&g.Jobs, 1, 1_000_000}, "jobs", "generated: number of jobs")
-	f.Var(rangeValue[int]{&g.Tasks, trace.ParseTasks, strconv.Itoa}, "tasks", "generated: tasks of a job")
-	f.Var(rangeValue[resource.Amount]{&g.Memory, trace.ParseTaskMemory, resource.FormatMemoryExact}, "task-memory", "generated: ideal memory of a task")
-	f.Var(rangeValue[time.Duration]{&g.Duration, trace.ParseTaskDuration, shortDuration}, "task-duration", "generated: run time at ideal memory")
-	f.Var(rangeValue[time.Duration]{&g.Arrivals, trace.ParseArrivals, shortDuration}, "arrivals", "generated: when jobs are submitted")
+	f.Var(flags.Count(&g.Jobs, 1, 1_000_000), "jobs", "generated: number of jobs")
+	f.Var(flags.Range(&g.Tasks, trace.ParseTasks, strconv.Itoa), "tasks", "generated: tasks of a job")
+	f.Var(flags.Range(&g.Memory, trace.ParseTaskMemory, resource.FormatMemoryExact), "task-memory", "generated: ideal memory of a task")
+	f.Var(flags.Range(&g.Duration, trace.ParseTaskDuration, shortDuration), "task-duration", "generated: run time at ideal memory")
+	f.Var(flags.Range(&g.Arrivals, trace.ParseArrivals, shortDuration), "arrivals", "generated: when jobs are submitted")
 	f.Uint64Var(&g.Seed, "seed", g.Seed, "generated: a `number`; same seed, same workload")
 	f.StringVar(&o.misjudged, "misjudge", o.misjudged, "`errors` of estimates, up to: any of duration=0.15, memory=-0.5, penalty=0.5, with commas between")
 	f.Uint64Var(&o.misjudgeSeed, "misjudge-seed", o.misjudgeSeed, "a `number` to draw those errors from")
@@ -113,11 +115,11 @@ func (o *workloadOptions) cluster() *trace.ClusterShape {
 func (o *workloadOptions) load(ctx context.Context) (*trace.Workload, error) {
 	penalty, err := trace.ParsePenalty(o.penalty)
 	if err != nil {
-		return nil, usage(err)
+		return nil, command.Usage(err)
 	}
 	misjudged, err := trace.ParseMisjudgement(o.misjudged)
 	if err != nil {
-		return nil, usage(err)
+		return nil, command.Usage(err)
 	}
 	w, err := o.source(ctx)
 	if err != nil {
@@ -135,7 +137,7 @@ func (o *workloadOptions) load(ctx context.Context) (*trace.Workload, error) {
 func (o *workloadOptions) source(ctx context.Context) (*trace.Workload, error) {
 	if d, err := trace.ParseDistribution(o.name); err == nil {
 		w, err := trace.Generate(d, o.generate)
-		return w, usage(err)
+		return w, command.Usage(err)
 	}
 	if err := o.open(); err != nil {
 		return nil, err

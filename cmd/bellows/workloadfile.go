@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/trace"
 )
 
@@ -33,7 +34,7 @@ func openWorkload(name, format string) (f *workloadFile, err error) {
 	file := os.Stdin
 	if name != "-" {
 		if file, err = os.Open(name); err != nil {
-			return nil, usagef("workload: %w", err)
+			return nil, command.Usagef("workload: %w", err)
 		}
 	}
 	content, err := trace.Unpack(file, name)
@@ -73,7 +74,7 @@ func formatOf(start []byte) string {
 // faultOf marks what is wrong with a file as the user's mistake.
 func faultOf(err error) error {
 	if trace.IsFault(err) {
-		return usage(err)
+		return command.Usage(err)
 	}
 	return err
 }

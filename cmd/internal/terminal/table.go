@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"encoding/json"
@@ -12,56 +12,57 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// width is what help texts are laid out for, and tables that are not written to a wider terminal; in columns.
-const width = 80
+// Width is what help texts are laid out for, and tables that are not written to a wider terminal; in columns.
+const Width = 80
 
-// columns is how wide a table may be.
-func columns(w io.Writer) int {
+// Columns is how wide a table on w may be.
+func Columns(w io.Writer) int {
 	f, ok := w.(interface{ Fd() uintptr })
 	if !ok {
-		return width
+		return Width
 	}
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
-		return width
+		return Width
 	}
-	return max(width, int(size.Col))
+	return max(Width, int(size.Col))
 }
 
-// table prints rows below heads. Columns whose head begins with ">" are aligned to the right.
-type table struct {
+// Table prints rows below heads. Columns whose head begins with ">" are aligned to the right.
+type Table struct {
 	heads []string
 	rows  [][]string
-	// shrinks is the column that is cut where a row would be too long; -1 for none.
-	shrinks int
-	// notes says that the last column holds sentences: one that is too long stands below its row, whole.
-	notes bool
+	// Shrinks is the column that is cut where a row would be too long; -1 for none.
+	Shrinks int
+	// Notes says that the last column holds sentences: one that is too long stands below its row, whole.
+	Notes bool
 	// before are the widths of the columns that were written last, nil if none were.
 	before []int
 }
 
-func newTable(heads ...string) *table { return &table{heads: heads, shrinks: -1} }
+// NewTable returns a table without rows.
+func NewTable(heads ...string) *Table { return &Table{heads: heads, Shrinks: -1} }
 
-// add adds a row. What of it would steer a terminal is escaped: names come from others.
-func (t *table) add(cells ...string) {
+// Add adds a row. What of it would steer a terminal is escaped: names come from others.
+func (t *Table) Add(cells ...string) {
 	for i := range cells {
 		cells[i] = cluster.Printable(cells[i])
 	}
 	t.rows = append(t.rows, cells)
 }
 
-// write prints the rows that were added since it was last called, below the heads when it is called first. Columns become
+// Write prints the rows that were added since it was last called, below the heads when it is called first. Columns become
 // wider from one call to the next, where they must, and never narrower. Nothing is written after the last column.
-func (t *table) write(w io.Writer) error {
+func (t *Table) Write(w io.Writer) error {
 	var text strings.Builder
-	most := columns(w)
+	most := Columns(w)
 	widths := t.widths(most)
 	if t.before == nil {
 		text.WriteString(t.head(widths) + "\n")
 	}
 	for _, cells := range t.rows {
 		row := t.row(cells, widths)
-		if !t.notes {
+		if !t.Notes {
 			text.WriteString(strings.TrimRight(row, " ") + "\n")
 			continue
 		}
@@ -70,7 +71,7 @@ func (t *table) write(w io.Writer) error {
 		if beside := row + "  " + note; utf8.RuneCountInString(beside) <= most || note == "" {
 			row = beside
 		} else {
-			row = strings.TrimRight(row, " ") + "\n" + below + fold(note, most-len(below), below)
+			row = strings.TrimRight(row, " ") + "\n" + below + Fold(note, most-len(below), below)
 		}
 		text.WriteString(strings.TrimRight(row, " ") + "\n")
 	}
@@ -79,27 +80,36 @@ func (t *table) write(w io.Writer) error {
 	return err
 }
 
+// Fits reports whether every column of the table fits on w as it is.
+func (t *Table) Fits(w io.Writer) bool {
+	total := -2
+	for _, n := range t.widths(Width) {
+		total += n + 2
+	}
+	return total <= Columns(w)
+}
+
 // head lays out the heads.
-func (t *table) head(widths []int) string {
+func (t *Table) head(widths []int) string {
 	heads := make([]string, len(t.heads))
 	for i, h := range t.heads {
 		heads[i] = strings.TrimPrefix(h, ">")
 	}
 	head := t.row(heads, widths)
-	if t.notes {
+	if t.Notes {
 		head += "  " + heads[len(widths)]
 	}
 	return strings.TrimRight(head, " ")
 }
 
 // row lays out the columns that have a width.
-func (t *table) row(cells []string, widths []int) string {
+func (t *Table) row(cells []string, widths []int) string {
 	var row strings.Builder
 	for i, n := range widths {
 		if i > 0 {
 			row.WriteString("  ")
 		}
-		cell := cut(cells[i], n)
+		cell := Cut(cells[i], n)
 		pad := strings.Repeat(" ", n-utf8.RuneCountInString(cell))
 		if strings.HasPrefix(t.heads[i], ">") {
 			row.WriteString(pad + cell)
@@ -111,9 +121,9 @@ func (t *table) row(cells []string, widths []int) string {
 }
 
 // widths returns the width of each column other than notes, and takes what is too much from the one that shrinks.
-func (t *table) widths(most int) []int {
+func (t *Table) widths(most int) []int {
 	heads := t.heads
-	if t.notes {
+	if t.Notes {
 		last := len(heads) - 1
 		most -= 2 + utf8.RuneCountInString(heads[last])
 		heads = heads[:last]
@@ -128,28 +138,28 @@ func (t *table) widths(most int) []int {
 			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}
 	}
-	if t.shrinks >= 0 {
+	if t.Shrinks >= 0 {
 		total := 2 * (len(widths) - 1)
 		for _, w := range widths {
 			total += w
 		}
-		w := widths[t.shrinks]
-		widths[t.shrinks] = max(min(w, 8), w-max(0, total-most))
+		w := widths[t.Shrinks]
+		widths[t.Shrinks] = max(min(w, 8), w-max(0, total-most))
 	}
 	return widths
 }
 
-// cut shortens text to n characters and marks that it did.
-func cut(text string, n int) string {
+// Cut shortens text to n characters and marks that it did.
+func Cut(text string, n int) string {
 	if utf8.RuneCountInString(text) <= n {
 		return text
 	}
 	return string([]rune(text)[:n-1]) + "…"
 }
 
-// fold breaks text between words into lines of at most n characters, each after the first indented. What would steer a
+// Fold breaks text between words into lines of at most n characters, each after the first indented. What would steer a
 // terminal is escaped.
-func fold(text string, n int, indent string) string {
+func Fold(text string, n int, indent string) string {
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(text) {
@@ -166,8 +176,8 @@ func fold(text string, n int, indent string) string {
 	return strings.Join(append(lines, line), "\n"+indent)
 }
 
-// writeJSON prints v as one indented JSON value.
-func writeJSON(w io.Writer, v any) error {
+// WriteJSON prints v as one indented JSON value.
+func WriteJSON(w io.Writer, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return fmt.Errorf("print JSON: %w", err)
@@ -176,5 +186,13 @@ func writeJSON(w io.Writer, v any) error {
 	return err
 }
 
-// oneLine makes text fit into a cell.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+// OneLine makes text fit into a cell.
+func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// Count prints a number of things.
+func Count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}

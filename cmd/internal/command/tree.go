@@ -1,0 +1,130 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+)
+
+// Streams are where a command reads and writes.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Tree is a program with its commands.
+type Tree struct {
+	// Invalid reports whether an error of another package is a mistake of the user; it may be nil.
+	Invalid func(error) bool
+	root    *cobra.Command
+	started bool // the flags and arguments of a command were accepted
+}
+
+// usageTemplate is laid out for terminals of 80 columns, without what nobody needs to read twice.
+const usageTemplate = `Usage:{{if and .Runnable (or (not .HasAvailableSubCommands) .Annotations.runs)}}
+  {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
+  {{.CommandPath}} COMMAND{{end}}{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}{{if .HasAvailableSubCommands}}{{$commands := .Commands}}{{range $group := .Groups}}
+
+{{.Title}}{{range $commands}}{{if (and (eq .GroupID $group.ID) .IsAvailableCommand)}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .Groups}}
+
+More:{{else}}
+
+Commands:{{end}}{{range $commands}}{{if (and (eq .GroupID "") (or .IsAvailableCommand (eq .Name "help")))}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+
+Flags:
+{{wrapped .LocalFlags | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableSubCommands}}
+
+"{{.CommandPath}} COMMAND --help" says more about a command.{{end}}
+`
+
+// RunsItself makes the help text of a command that has commands of its own show that it runs without them, too.
+func RunsItself(c *cobra.Command) { c.Annotations = map[string]string{"runs": "itself"} }
+
+// NewTree returns a program that has no commands: its name, what it does in a line, and in a page.
+func NewTree(name, short, long string) *Tree {
+	t := &Tree{}
+	cobra.EnableCommandSorting = false
+	cobra.AddTemplateFunc("wrapped", func(f *pflag.FlagSet) string { return f.FlagUsagesWrapped(terminal.Width) })
+	t.root = &cobra.Command{
+		Use:               name,
+		Short:             short,
+		Long:              long,
+		Args:              cobra.NoArgs,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRun:  func(*cobra.Command, []string) { t.started = true },
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+	}
+	t.root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return Usagef("%w; see `%s --help`", plainer(err), cmd.CommandPath())
+	})
+	t.root.SetUsageTemplate(usageTemplate)
+	return t
+}
+
+// Add adds commands below a title; those below none stand last in the help text.
+func (t *Tree) Add(title string, commands ...*cobra.Command) {
+	if title != "" {
+		t.root.AddGroup(&cobra.Group{ID: title, Title: title})
+	}
+	for _, c := range commands {
+		c.GroupID = title
+		t.root.AddCommand(c)
+	}
+}
+
+// Execute runs one command line and returns the exit code.
+func (t *Tree) Execute(args []string, io Streams) int {
+	// A reader that went away ends commands that print by SIGPIPE, as it does other programs. Interrupts end a command's
+	// context first, so that it can tidy up; one that comes later than that takes ends the process. Not one that comes at
+	// once: whoever ends a process and then its group sends each signal twice.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	const tidyingUp = 10 * time.Second
+	context.AfterFunc(ctx, func() { time.AfterFunc(tidyingUp, stop) })
+	defer stop()
+	t.root.SetIn(io.In)
+	t.root.SetOut(io.Out)
+	t.root.SetErr(io.Err)
+	t.root.SetArgs(args)
+	err := t.root.ExecuteContext(ctx)
+	if text := errorText(err); text != "" {
+		fmt.Fprintf(io.Err, "%s: %s\n", t.root.Name(), text)
+	}
+	code := ExitCode(err)
+	// What is wrong before a command begins is its usage.
+	if code == Failed && (!t.started || t.Invalid != nil && t.Invalid(err)) {
+		return WrongUsage
+	}
+	return code
+}
+
+// plainer puts a wrong value of a flag into fewer words: the flag, the value, the limit.
+func plainer(err error) error {
+	wrong, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return err
+	}
+	name, cause := wrong.GetFlag().Name, wrong.Unwrap().Error()
+	if strings.Contains(cause, strconv.Quote(wrong.GetValue())) {
+		return fmt.Errorf("--%s: %s", name, cause)
+	}
+	return fmt.Errorf("--%s %q: %s", name, wrong.GetValue(), cause)
+}

@@ -1,0 +1,131 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Progress shows, on one line of a terminal that is written over and over, how far long work is and how long the rest takes at
+// that pace. A nil Progress shows nothing. Its methods may be called from several goroutines.
+type Progress struct {
+	mu    sync.Mutex
+	to    io.Writer // nil: nothing is shown
+	title string
+	parts []part // in the order in which they began
+	begun time.Time
+	shown time.Time
+	wrote bool
+}
+
+// part is a part of the work.
+type part struct {
+	name             string
+	first, done, all int // first is how many were done when it began
+	begun            time.Time
+}
+
+// Work that is over in Patience shows no progress; the line is written no more often than every Pace.
+const (
+	Patience = 2 * time.Second
+	Pace     = 200 * time.Millisecond
+)
+
+// NewProgress returns a display that begins its line with title. It shows nothing unless w is a terminal.
+func NewProgress(w io.Writer, title string) *Progress {
+	if !Is(w) {
+		w = nil
+	}
+	return &Progress{to: w, title: title, begun: time.Now()}
+}
+
+// Set records that done of all things of the named part of the work are done, where all is above 0. The name is empty if the
+// work has one part.
+func (p *Progress) Set(name string, done, all int) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	p.part(name, done, now).done = done
+	p.part(name, done, now).all = all
+	p.show(now, func() string { return p.text(now) })
+}
+
+// Show shows a text in place of how much is done.
+func (p *Progress) Show(text string) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.show(time.Now(), func() string { return p.title + ": " + text })
+}
+
+// Clear takes the line away.
+func (p *Progress) Clear() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.wrote {
+		fmt.Fprint(p.to, "\r\033[K")
+		p.wrote = false
+	}
+}
+
+// part returns the named part, which begins now if it is new.
+func (p *Progress) part(name string, first int, now time.Time) *part {
+	for i := range p.parts {
+		if p.parts[i].name == name {
+			return &p.parts[i]
+		}
+	}
+	p.parts = append(p.parts, part{name: name, first: first, begun: now})
+	return &p.parts[len(p.parts)-1]
+}
+
+// show writes the line, unless that is too early.
+func (p *Progress) show(now time.Time, text func() string) {
+	if p.to == nil || now.Sub(p.begun) < Patience || now.Sub(p.shown) < Pace {
+		return
+	}
+	p.shown, p.wrote = now, true
+	fmt.Fprintf(p.to, "\r\033[K%s", Cut(text(), Width-1))
+}
+
+// text names the parts that are not done, each with how much of it is done, and the time until the last of them is.
+func (p *Progress) text(now time.Time) string {
+	var words []string
+	var left time.Duration
+	for i := range p.parts {
+		of := &p.parts[i]
+		if of.done == of.all && i+1 < len(p.parts) {
+			continue
+		}
+		words = append(words, strings.TrimSpace(fmt.Sprintf("%s %d/%d", of.name, of.done, of.all)))
+		if fresh := of.done - of.first; fresh > 0 {
+			left = max(left, time.Duration(float64(now.Sub(of.begun))/float64(fresh)*float64(of.all-of.done)))
+		}
+	}
+	if left > 0 {
+		words = append(words, fmt.Sprintf("about %v left", left.Round(time.Second)))
+	}
+	return p.title + ": " + strings.Join(words, ", ")
+}
+
+// Is reports whether w is a terminal.
+func Is(w io.Writer) bool {
+	f, ok := w.(interface{ Fd() uintptr })
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
