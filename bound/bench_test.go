@@ -6,23 +6,23 @@ import (
 
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // BenchmarkOf works out bounds of a generated elastic workload, with and without the interval bound.
 func BenchmarkOf(b *testing.B) {
-	e, err := trace.ParsePenalty("sawtooth:1.5")
+	e, err := workload.ParsePenalty("sawtooth:1.5")
 	if err != nil {
 		b.Fatal(err)
 	}
 	for _, size := range []int{100, 3000} {
-		o := trace.DefaultGenerateOptions(trace.Uniform)
+		o := workload.DefaultGenerateOptions(workload.Uniform)
 		o.Jobs = size
-		w, err := trace.Generate(trace.Uniform, o)
+		w, err := workload.Generate(workload.Uniform, o)
 		if err != nil {
 			b.Fatal(err)
 		}
-		w.SetPenalty(e, trace.DefaultMinShare, trace.DefaultGranularity)
+		w.SetPenalty(e, workload.DefaultMinShare, workload.DefaultGranularity)
 		nodes := sim.Uniform(size, resource.Of(16*resource.Core, 10*resource.GB))
 		for _, iterations := range []int{0, DefaultIterations} {
 			b.Run(fmt.Sprintf("jobs=%d/iterations=%d", size, iterations), func(b *testing.B) {

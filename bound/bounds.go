@@ -50,7 +50,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // Options say which bounds are worked out beside those that cost nothing.
@@ -87,7 +87,7 @@ const (
 
 // Of returns bounds for w on nodes. Elastic says whether the policy may start tasks with less than their ideal memory. A
 // resource of which some node has none does not count. See the package comment for what is counted.
-func Of(w *trace.Workload, nodes []cluster.Node, elastic bool, o Options) Bounds {
+func Of(w *workload.Workload, nodes []cluster.Node, elastic bool, o Options) Bounds {
 	if len(w.Jobs) == 0 || len(nodes) == 0 {
 		return Bounds{}
 	}
@@ -165,7 +165,7 @@ type problem struct {
 	areas []chain
 }
 
-func newProblem(w *trace.Workload, nodes []cluster.Node, elastic, anySize bool) *problem {
+func newProblem(w *workload.Workload, nodes []cluster.Node, elastic, anySize bool) *problem {
 	p := &problem{jobs: len(w.Jobs), first: math.Inf(1)}
 	single := make([]chain, len(w.Jobs))
 	var all []stage
@@ -192,7 +192,7 @@ func newProblem(w *trace.Workload, nodes []cluster.Node, elastic, anySize bool) 
 }
 
 // link makes chains of jobs that wait for each other. Where several wait for one, the chain goes on with the first.
-func (p *problem) link(w *trace.Workload, single []chain) {
+func (p *problem) link(w *workload.Workload, single []chain) {
 	next := make([]int, len(single))
 	for i := range next {
 		next[i] = -1
@@ -280,7 +280,7 @@ func (c *chain) settle(rows int) {
 }
 
 // release returns when a job can be submitted at the earliest, in seconds.
-func release(w *trace.Workload, single []chain, i int) float64 {
+func release(w *workload.Workload, single []chain, i int) float64 {
 	at := 0.0
 	for w.Jobs[i].After >= 0 {
 		i = w.Jobs[i].After

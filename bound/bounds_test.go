@@ -14,7 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // Every memory that a task may be given takes at least the time and, in every row, the area that bounds count with.
@@ -79,8 +79,8 @@ func TestRowsAreSuperadditive(t *testing.T) {
 }
 
 func TestLowerBoundsByHand(t *testing.T) {
-	job := func(at, d time.Duration, tasks int, memory resource.Amount) trace.Job {
-		return trace.Job{After: -1, Job: cluster.Job{Submitted: timeline.Time(at), Stages: []cluster.Stage{
+	job := func(at, d time.Duration, tasks int, memory resource.Amount) workload.Job {
+		return workload.Job{After: -1, Job: cluster.Job{Submitted: timeline.Time(at), Stages: []cluster.Stage{
 			{Tasks: tasks, Duration: d, Ideal: resource.Of(resource.Core, memory), MinMemory: memory / 10}}}}
 	}
 	step := cluster.Elasticity{Kind: cluster.Step, Factor: 2}
@@ -90,22 +90,22 @@ func TestLowerBoundsByHand(t *testing.T) {
 	after.After = 0
 	for _, c := range []struct {
 		name           string
-		jobs           []trace.Job
+		jobs           []workload.Job
 		elastic        bool
 		makespan, mean time.Duration
 	}{
 		{name: "none"},
-		{"one task", []trace.Job{job(3*time.Second, 10*time.Second, 1, resource.GB)}, false, 10 * time.Second, 10 * time.Second},
-		{"five waves", []trace.Job{job(3*time.Second, 10*time.Second, 10, resource.GB)}, false, 50 * time.Second, 50 * time.Second},
+		{"one task", []workload.Job{job(3*time.Second, 10*time.Second, 1, resource.GB)}, false, 10 * time.Second, 10 * time.Second},
+		{"five waves", []workload.Job{job(3*time.Second, 10*time.Second, 10, resource.GB)}, false, 50 * time.Second, 50 * time.Second},
 		// Two jobs of 10 s and 20 s on the whole cluster: one waits for the other.
-		{"shortest first", []trace.Job{job(0, 20*time.Second, 2, resource.GB), job(0, 10*time.Second, 2, resource.GB)}, false, 30 * time.Second, 20 * time.Second},
-		{"after", []trace.Job{job(3*time.Second, 10*time.Second, 1, resource.GB), after}, false, 15 * time.Second, 7500 * time.Millisecond},
-		{"elastic, but the policy is not", []trace.Job{elasticJob}, false, 50 * time.Second, 50 * time.Second},
+		{"shortest first", []workload.Job{job(0, 20*time.Second, 2, resource.GB), job(0, 10*time.Second, 2, resource.GB)}, false, 30 * time.Second, 20 * time.Second},
+		{"after", []workload.Job{job(3*time.Second, 10*time.Second, 1, resource.GB), after}, false, 15 * time.Second, 7500 * time.Millisecond},
+		{"elastic, but the policy is not", []workload.Job{elasticJob}, false, 50 * time.Second, 50 * time.Second},
 		// A tenth of the memory for twice the time is a fifth of the area, 10 s, as long as the shortest run time; rounding to
 		// milliseconds could save a little of the area, but not of the run time.
-		{"elastic", []trace.Job{elasticJob}, true, 10 * time.Second, 10 * time.Second},
+		{"elastic", []workload.Job{elasticJob}, true, 10 * time.Second, 10 * time.Second},
 	} {
-		b := Of(&trace.Workload{Jobs: c.jobs}, sim.Uniform(1, resource.Of(16*resource.Core, 2*resource.GB)), c.elastic, Options{})
+		b := Of(&workload.Workload{Jobs: c.jobs}, sim.Uniform(1, resource.Of(16*resource.Core, 2*resource.GB)), c.elastic, Options{})
 		near := func(got, want time.Duration) bool { return got <= want && want-got < time.Microsecond }
 		if !near(b.Makespan, c.makespan) || !near(b.AverageJobRuntime, c.mean) {
 			t.Errorf("%s: got %+v, want %v and %v", c.name, b, c.makespan, c.mean)
@@ -121,7 +121,7 @@ func TestLowerBoundsOfAuthorsWorkload(t *testing.T) {
 		t.Skip("needs ../shared/fixtures")
 	}
 	defer f.Close()
-	w, err := trace.ReadDSS(f, "u100")
+	w, err := workload.ReadDSS(f, "u100")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,11 +135,11 @@ func TestLowerBoundsOfAuthorsWorkload(t *testing.T) {
 	if got := b.AverageJobRuntime.Seconds(); got < 3_940 || got > 4_556 {
 		t.Errorf("mean runtime %v, want 3,940 s up to 4,556 s, their best run", b.AverageJobRuntime)
 	}
-	e, err := trace.ParsePenalty("sawtooth:1.5")
+	e, err := workload.ParsePenalty("sawtooth:1.5")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.SetPenalty(e, trace.DefaultMinShare, trace.DefaultGranularity)
+	w.SetPenalty(e, workload.DefaultMinShare, workload.DefaultGranularity)
 	b = Of(w, nodes, true, o)
 	t.Logf("with elasticity: %+v", b)
 	if got := b.Makespan.Seconds(); got < 1_900 || got > 6_970 {
@@ -153,23 +153,23 @@ func TestLowerBoundsOfAuthorsWorkload(t *testing.T) {
 // No policy beats the bounds, on one node that pools all resources or on many.
 func TestNoPolicyBeatsLowerBounds(t *testing.T) {
 	for seed := range uint64(6) {
-		for _, d := range []trace.Distribution{trace.Uniform, trace.Exponential} {
-			o := trace.DefaultGenerateOptions(d)
+		for _, d := range []workload.Distribution{workload.Uniform, workload.Exponential} {
+			o := workload.DefaultGenerateOptions(d)
 			o.Seed, o.Jobs, o.Tasks.Max = seed, 12, 20
-			w, err := trace.Generate(d, o)
+			w, err := workload.Generate(d, o)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, penalty := range []string{"none", "sawtooth:1.5", "step:3"} {
-				e, err := trace.ParsePenalty(penalty)
+				e, err := workload.ParsePenalty(penalty)
 				if err != nil {
 					t.Fatal(err)
 				}
-				elastic := trace.Workload{Jobs: slices.Clone(w.Jobs)}
+				elastic := workload.Workload{Jobs: slices.Clone(w.Jobs)}
 				for i := range elastic.Jobs {
 					elastic.Jobs[i].Stages = slices.Clone(elastic.Jobs[i].Stages)
 				}
-				elastic.SetPenalty(e, trace.DefaultMinShare, trace.DefaultGranularity)
+				elastic.SetPenalty(e, workload.DefaultMinShare, workload.DefaultGranularity)
 				for _, nodes := range []int{1, 5} {
 					checkBounds(t, &elastic, nodes, fmt.Sprintf("%v seed %d penalty %s nodes %d", d, seed, penalty, nodes))
 				}
@@ -178,7 +178,7 @@ func TestNoPolicyBeatsLowerBounds(t *testing.T) {
 	}
 }
 
-func checkBounds(t *testing.T, w *trace.Workload, nodes int, what string) {
+func checkBounds(t *testing.T, w *workload.Workload, nodes int, what string) {
 	t.Helper()
 	total := resource.Of(80*resource.Core, 50*resource.GB)
 	each := resource.Of(total[resource.CPU]/resource.Amount(nodes), total[resource.Memory]/resource.Amount(nodes))
@@ -204,7 +204,7 @@ func checkBounds(t *testing.T, w *trace.Workload, nodes int, what string) {
 
 // A FLEX container is granted its minimum only, and runs with what it then gets: its memory does not count.
 func TestMemoryOfFlexDoesNotCount(t *testing.T) {
-	w := &trace.Workload{Jobs: []trace.Job{{After: -1, Truth: []trace.StageTruth{{IdealMemory: 2 * resource.GB}},
+	w := &workload.Workload{Jobs: []workload.Job{{After: -1, Truth: []workload.StageTruth{{IdealMemory: 2 * resource.GB}},
 		Job: cluster.Job{Stages: []cluster.Stage{{Tasks: 8, Duration: 10 * time.Second, Ideal: resource.Of(resource.Core, resource.GB),
 			Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 3}}}}}}}
 	j := &w.Jobs[0]
@@ -230,7 +230,7 @@ func TestMemoryOfFlexDoesNotCount(t *testing.T) {
 
 // TestAnySize is a task of 4 GB that a policy runs with 1 GB: four of them beside each other on a node that holds one.
 func TestAnySize(t *testing.T) {
-	w := &trace.Workload{Jobs: []trace.Job{{After: -1, Job: cluster.Job{ID: 1, Stages: []cluster.Stage{{Tasks: 4,
+	w := &workload.Workload{Jobs: []workload.Job{{After: -1, Job: cluster.Job{ID: 1, Stages: []cluster.Stage{{Tasks: 4,
 		Ideal: resource.Of(resource.Core, 4*resource.GB), Duration: 10 * time.Second}}}}}}
 	nodes := sim.Uniform(1, resource.Of(4*resource.Core, 4*resource.GB))
 	if b := Of(w, nodes, false, Options{}); b.Makespan < 39*time.Second {

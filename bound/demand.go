@@ -8,7 +8,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // chain is a job with those that wait for it, one after the other. Their run times add up to the end of the last less the
@@ -52,7 +52,7 @@ type truth struct {
 }
 
 // truths returns what is true of the tasks of a stage; a single one stands for all.
-func truths(j *trace.Job, i int) []truth {
+func truths(j *workload.Job, i int) []truth {
 	s := &j.Stages[i]
 	one := truth{s.Duration.Seconds(), s.Ideal[resource.Memory], &s.Elasticity}
 	if i >= len(j.Truth) {
@@ -79,7 +79,7 @@ func truths(j *trace.Job, i int) []truth {
 }
 
 // settle fills in duration and ideal memory of task n.
-func (o *truth) settle(t *trace.StageTruth, phases []trace.Phase, n int) {
+func (o *truth) settle(t *workload.StageTruth, phases []workload.Phase, n int) {
 	if len(phases) > 0 {
 		var total time.Duration
 		o.ideal = 0
@@ -106,7 +106,7 @@ func (o *truth) settle(t *trace.StageTruth, phases []trace.Phase, n int) {
 }
 
 // stageOf returns what a stage asks for, its works and its place in the chain aside.
-func stageOf(j *trace.Job, i int, elastic, anySize bool) stage {
+func stageOf(j *workload.Job, i int, elastic, anySize bool) stage {
 	s := &j.Stages[i]
 	st := stage{ideal: s.Ideal, breathes: j.Class == cluster.Flex || anySize}
 	st.parents = append(st.parents, s.Parents...)

@@ -11,13 +11,13 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // grid tries all start times in whole seconds, with every size on every node. Where all times are whole seconds, a best
 // schedule is among them.
 type grid struct {
-	w             *trace.Workload
+	w             *workload.Workload
 	nodes         []cluster.Node
 	elastic       bool
 	seconds       int
@@ -27,10 +27,10 @@ type grid struct {
 }
 
 // gridWorkload draws up to three tasks that take whole seconds with every size.
-func gridWorkload(r *rand.Rand) (w *trace.Workload, seconds int) {
-	w = &trace.Workload{}
+func gridWorkload(r *rand.Rand) (w *workload.Workload, seconds int) {
+	w = &workload.Workload{}
 	for tasks := 3; len(w.Jobs) < 3 && tasks > 0; {
-		j := trace.Job{After: -1}
+		j := workload.Job{After: -1}
 		j.ID = cluster.JobID(len(w.Jobs) + 1)
 		if len(w.Jobs) > 0 && r.IntN(4) == 0 {
 			j.After = r.IntN(len(w.Jobs))

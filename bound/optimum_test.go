@@ -7,7 +7,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // optimum finds the best schedule of a tiny workload by branch and bound. It starts tasks one after the other, in the order
@@ -16,7 +16,7 @@ import (
 // worse, with up to three jobs even where jobs wait for others. What is cut off is told by bounds written down here, not by
 // those of the package, which are to be checked against the result.
 type optimum struct {
-	w        *trace.Workload
+	w        *workload.Workload
 	nodes    []cluster.Node
 	tasks    []tinyTask // of a job after those it waits for
 	makespan bool       // what is looked for: the least makespan, or the least sum of run times
@@ -47,7 +47,7 @@ type size struct {
 }
 
 // newOptimum is for nodes with equal capacities.
-func newOptimum(w *trace.Workload, nodes []cluster.Node, elastic bool) *optimum {
+func newOptimum(w *workload.Workload, nodes []cluster.Node, elastic bool) *optimum {
 	x := &optimum{w: w, nodes: nodes, jobEnd: make([]time.Duration, len(w.Jobs)), stageEnd: make([][]time.Duration, len(w.Jobs))}
 	for j := range w.Jobs {
 		x.stageEnd[j] = make([]time.Duration, len(w.Jobs[j].Stages))
@@ -63,7 +63,7 @@ func newOptimum(w *trace.Workload, nodes []cluster.Node, elastic bool) *optimum 
 	return x
 }
 
-func newTinyTask(j *trace.Job, stage, index int, elastic bool) tinyTask {
+func newTinyTask(j *workload.Job, stage, index int, elastic bool) tinyTask {
 	s := &j.Stages[stage]
 	t := tinyTask{stage: stage, shortest: math.MaxInt64}
 	most := s.Ideal[resource.Memory]

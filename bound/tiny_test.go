@@ -7,11 +7,11 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // trueDuration returns how long a task really runs with the given memory.
-func trueDuration(j *trace.Job, stage int, index int32, memory resource.Amount) time.Duration {
+func trueDuration(j *workload.Job, stage int, index int32, memory resource.Amount) time.Duration {
 	s := &j.Stages[stage]
 	d, ideal, profile := s.Duration, s.Ideal[resource.Memory], &s.Elasticity
 	if stage < len(j.Truth) {
@@ -34,11 +34,11 @@ func trueDuration(j *trace.Job, stage int, index int32, memory resource.Amount) 
 
 // tinyWorkload draws up to three jobs with so many tasks together, and everything else that bounds depend on, for nodes with
 // four cores and the given memory.
-func tinyWorkload(r *rand.Rand, memory resource.Amount, tasks int) *trace.Workload {
+func tinyWorkload(r *rand.Rand, memory resource.Amount, tasks int) *workload.Workload {
 	share := func() resource.Amount { return max(4, memory*resource.Amount(10+r.IntN(90))/100) }
-	w := &trace.Workload{}
+	w := &workload.Workload{}
 	for len(w.Jobs) < 3 && tasks > 0 {
-		j := trace.Job{After: -1}
+		j := workload.Job{After: -1}
 		j.ID = cluster.JobID(len(w.Jobs) + 1)
 		if len(w.Jobs) > 0 && r.IntN(4) == 0 {
 			j.After = r.IntN(len(w.Jobs))
@@ -55,7 +55,7 @@ func tinyWorkload(r *rand.Rand, memory resource.Amount, tasks int) *trace.Worklo
 			}
 			s.Elasticity = tinyElasticity(r, s.Ideal[resource.Memory])
 			s.MinMemory = max(1, s.Ideal[resource.Memory]*resource.Amount(1+r.IntN(9))/10)
-			t := trace.StageTruth{}
+			t := workload.StageTruth{}
 			if r.IntN(3) == 0 {
 				t.IdealMemory = share()
 				e := tinyElasticity(r, t.IdealMemory)

@@ -13,7 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // anySize is a policy that gives tasks any memory that they may have, but always the same.
@@ -42,7 +42,7 @@ func (a anySize) Decide(now timeline.Time, p *cluster.Plan) {
 }
 
 // drawStage draws a stage and a truth about it with everything that a truth can have.
-func drawStage(t *rapid.T) (cluster.Stage, trace.StageTruth) {
+func drawStage(t *rapid.T) (cluster.Stage, workload.StageTruth) {
 	amount := func(name string, least, most resource.Amount) resource.Amount {
 		return resource.Amount(rapid.Int64Range(int64(least), int64(most)).Draw(t, name))
 	}
@@ -56,10 +56,10 @@ func drawStage(t *rapid.T) (cluster.Stage, trace.StageTruth) {
 		s.MinMemory = max(1, s.Ideal[resource.Memory]*amount("least, in tenths", 1, 10)/10)
 		s.Elasticity = drawElasticity(t, s.Ideal[resource.Memory])
 	}
-	var truth trace.StageTruth
-	phases := func() (list []trace.Phase) {
+	var truth workload.StageTruth
+	phases := func() (list []workload.Phase) {
 		for range rapid.IntRange(1, 3).Draw(t, "phases") {
-			list = append(list, trace.Phase{Duration: long("phase", 20) - time.Millisecond, Demand: resource.Vector{amount("true cpus", 0, 2500),
+			list = append(list, workload.Phase{Duration: long("phase", 20) - time.Millisecond, Demand: resource.Vector{amount("true cpus", 0, 2500),
 				amount("working set", 0, 2*gb), amount("true disk", 0, 80*mb), amount("true network", 0, 80*mb)}})
 		}
 		return list
@@ -83,7 +83,7 @@ func drawStage(t *rapid.T) (cluster.Stage, trace.StageTruth) {
 		truth.Elasticity = &e
 	}
 	if rapid.IntRange(0, 3).Draw(t, "collects garbage") == 0 {
-		truth.Heap = &trace.Heap{Live: amount("live", 0, gb/2), Size: rapid.SampledFrom([]resource.Amount{0, gb, 4 * gb}).Draw(t, "heap")}
+		truth.Heap = &workload.Heap{Live: amount("live", 0, gb/2), Size: rapid.SampledFrom([]resource.Amount{0, gb, 4 * gb}).Draw(t, "heap")}
 	}
 	return s, truth
 }
@@ -127,9 +127,9 @@ func drawCluster(t *rapid.T) sim.Config {
 func TestNoTruthBeatsLowerBounds(t *testing.T) {
 	judged, closest := 0, 0.0
 	rapid.Check(t, func(t *rapid.T) {
-		c, w := drawCluster(t), &trace.Workload{}
+		c, w := drawCluster(t), &workload.Workload{}
 		for i := range rapid.IntRange(1, 4).Draw(t, "jobs") {
-			j := trace.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("job", i+1), MaxAttempts: rapid.IntRange(1, 3).Draw(t, "attempts"),
+			j := workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("job", i+1), MaxAttempts: rapid.IntRange(1, 3).Draw(t, "attempts"),
 				Submitted: timeline.Seconds(float64(rapid.IntRange(0, 30).Draw(t, "submitted")))}}
 			if i > 0 && rapid.IntRange(0, 3).Draw(t, "waits") == 0 {
 				j.After = rapid.IntRange(0, i-1).Draw(t, "waits for")

@@ -15,7 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 var rewrite = flag.Bool("rewrite", false, "draw the pictures anew")
@@ -47,15 +47,15 @@ func paging(name string, c sim.Paging) chart.Series {
 // of 64 GB.
 func breathing(t *testing.T) []chart.Series {
 	const gb = float64(resource.GB)
-	var rise []trace.Phase
+	var rise []workload.Phase
 	for step := range resource.Amount(19) {
-		rise = append(rise, trace.Phase{Duration: 15 * time.Second, Demand: resource.Of(resource.Core, (4+2*step)*resource.GB)})
+		rise = append(rise, workload.Phase{Duration: 15 * time.Second, Demand: resource.Of(resource.Core, (4+2*step)*resource.GB)})
 	}
-	rise = append(rise, trace.Phase{Duration: 8 * time.Minute, Demand: resource.Of(resource.Core, 40*resource.GB)},
-		trace.Phase{Duration: 5 * time.Minute, Demand: resource.Of(resource.Core, 12*resource.GB)})
-	w := &trace.Workload{Jobs: []trace.Job{
+	rise = append(rise, workload.Phase{Duration: 8 * time.Minute, Demand: resource.Of(resource.Core, 40*resource.GB)},
+		workload.Phase{Duration: 5 * time.Minute, Demand: resource.Of(resource.Core, 12*resource.GB)})
+	w := &workload.Workload{Jobs: []workload.Job{
 		{After: -1, Job: cluster.Job{ID: 1, Class: cluster.Flex, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, 4*resource.GB),
-			Duration: 20 * time.Minute}}}, Truth: []trace.StageTruth{{Phases: rise}}},
+			Duration: 20 * time.Minute}}}, Truth: []workload.StageTruth{{Phases: rise}}},
 		{After: -1, Job: cluster.Job{ID: 2, Submitted: timeline.Seconds(420), Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, 36*resource.GB),
 			Duration: 5 * time.Minute}}}}}}
 	set, limit, resident := chart.Series{Name: "working set", Step: true, Dashed: true}, chart.Series{Name: "limit", Step: true}, chart.Series{Name: "resident", Step: true}

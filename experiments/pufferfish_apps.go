@@ -9,7 +9,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // pufferfishApp is a model of an application of Table 1 with one of its inputs. One executor of a job is hot: it holds more
@@ -116,12 +116,12 @@ const usageSteps = 40
 
 // executorPhases are the phases of an executor that holds a share of what the hot one does and takes slower times as long as
 // with all memory, because it writes and reads again what its memory pool does not hold.
-func (a *pufferfishApp) executorPhases(share, slower float64) []trace.Phase {
+func (a *pufferfishApp) executorPhases(share, slower float64) []workload.Phase {
 	// A quarter of the bandwidth of the node's disks is what one executor that does nothing else asks for.
 	disk := float64(a.disk)/slower + (1-1/slower)*float64(pufferfishNodeDisk)/4
-	phases := make([]trace.Phase, usageSteps)
+	phases := make([]workload.Phase, usageSteps)
 	for i := range phases {
-		phases[i] = trace.Phase{
+		phases[i] = workload.Phase{
 			Duration: time.Duration(float64(a.duration) * slower / usageSteps),
 			Demand: resource.Of(a.cpu, at(share, a.memoryAt((float64(i)+0.5)/usageSteps))).
 				With(resource.Disk, resource.Amount(math.Round(disk))),
@@ -172,10 +172,10 @@ func leastOverLive() float64 {
 }
 
 // flex returns the job in FLEX containers, as Pufferfish runs it: a heap of 64 GB in a container that starts with 4 GB.
-func (j pufferfishJob) flex() trace.Job { return j.flexFrom(pufferfishMinCont, pufferfishMaxHeap) }
+func (j pufferfishJob) flex() workload.Job { return j.flexFrom(pufferfishMinCont, pufferfishMaxHeap) }
 
 // flexFrom is flex with other sizes of MIN_CONT and MAX_HEAP.
-func (j pufferfishJob) flexFrom(minCont, maxHeap resource.Amount) trace.Job {
+func (j pufferfishJob) flexFrom(minCont, maxHeap resource.Amount) workload.Job {
 	t := j.inContainers(minCont, maxHeap)
 	t.Class = cluster.Flex
 	for i := range t.Stages {
@@ -185,15 +185,15 @@ func (j pufferfishJob) flexFrom(minCont, maxHeap resource.Amount) trace.Job {
 }
 
 // regular returns the job in containers of one size that is also that of the heap, as on YARN.
-func (j pufferfishJob) regular(heap resource.Amount) trace.Job { return j.inContainers(heap, heap) }
+func (j pufferfishJob) regular(heap resource.Amount) workload.Job { return j.inContainers(heap, heap) }
 
 // inContainers has one stage of the hot executor and one of the others, which all run at the same time. A container is
 // placed by its memory and one core, as YARN does; what it takes of CPU and disks is the truth's.
-func (j pufferfishJob) inContainers(container, heap resource.Amount) trace.Job {
-	t := trace.Job{After: -1, Job: cluster.Job{Name: j.String(), MaxAttempts: 1}}
+func (j pufferfishJob) inContainers(container, heap resource.Amount) workload.Job {
+	t := workload.Job{After: -1, Job: cluster.Job{Name: j.String(), MaxAttempts: 1}}
 	expected := j.alone()
 	add := func(name string, live resource.Amount, shares ...float64) {
-		truth := trace.StageTruth{Heap: &trace.Heap{Live: live, Size: heap}}
+		truth := workload.StageTruth{Heap: &workload.Heap{Live: live, Size: heap}}
 		for _, share := range shares {
 			truth.TaskPhases = append(truth.TaskPhases, j.executorPhases(share, j.spills(share, heap)))
 		}
@@ -246,8 +246,8 @@ type submission struct {
 
 // inBoxes returns the jobs as a workload, in REGULAR containers of one size, or in FLEX containers if it is 0. A task may run
 // as often as attempts says.
-func inBoxes(jobs []submission, box resource.Amount, attempts int) *trace.Workload {
-	w := &trace.Workload{}
+func inBoxes(jobs []submission, box resource.Amount, attempts int) *workload.Workload {
+	w := &workload.Workload{}
 	for i, s := range jobs {
 		t := s.flex()
 		if box > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 func pufferfishFig10() Experiment {
@@ -42,9 +42,9 @@ type query struct {
 }
 
 // job returns the query as a job.
-func (q query) job() trace.Job {
-	phase := trace.Phase{Duration: q.takes, Demand: resource.Of(4*resource.Core, 8*resource.GB)}
-	return trace.Job{After: -1, Truth: []trace.StageTruth{{Phases: []trace.Phase{phase}}},
+func (q query) job() workload.Job {
+	phase := workload.Phase{Duration: q.takes, Demand: resource.Of(4*resource.Core, 8*resource.GB)}
+	return workload.Job{After: -1, Truth: []workload.StageTruth{{Phases: []workload.Phase{phase}}},
 		Job: cluster.Job{Name: "TPC-H", Submitted: q.at, MaxAttempts: sparkAttempts,
 			Stages: []cluster.Stage{{Name: "query", Tasks: 4, Ideal: resource.Of(resource.Core, 8*resource.GB), Duration: q.takes}}}}
 }

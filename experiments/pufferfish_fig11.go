@@ -6,7 +6,7 @@ import (
 	"github.com/bellows-rm/bellows/chart"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 func pufferfishFig11() Experiment {
@@ -37,7 +37,7 @@ func (j pufferfishJob) aloneUnder(o rival, minCont resource.Amount) (*sim.Result
 		t = j.regular(o.box)
 	}
 	t.ID, t.MaxAttempts = 1, 1
-	r, err := o.toTheEnd(pufferfishCluster(1), &trace.Workload{Jobs: []trace.Job{t}})
+	r, err := o.toTheEnd(pufferfishCluster(1), &workload.Workload{Jobs: []workload.Job{t}})
 	if err == nil && !r.Jobs[0].Done {
 		err = fmt.Errorf("%s: %s failed: %s", o.name, j, r.Jobs[0].Failure)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 func pufferfishFig13() Experiment {
@@ -38,7 +38,7 @@ func pagesOrSpills(j pufferfishJob, container, heap resource.Amount) (float64, e
 		t.ID = 1
 		config := pufferfishCluster(1)
 		config.KeepTasks = true
-		r, err := sim.Run(config, &trace.Workload{Jobs: []trace.Job{t}}, p)
+		r, err := sim.Run(config, &workload.Workload{Jobs: []workload.Job{t}}, p)
 		if err != nil {
 			return 0, err
 		}

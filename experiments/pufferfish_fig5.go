@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 func pufferfishFig5() Experiment {
@@ -54,10 +54,10 @@ type contended struct {
 }
 
 // growing are the phases of a program.
-func (c contention) growing() []trace.Phase {
-	var all []trace.Phase
+func (c contention) growing() []workload.Phase {
+	var all []workload.Phase
 	add := func(set resource.Amount, long time.Duration) {
-		all = append(all, trace.Phase{Duration: long, Demand: resource.Of(resource.Core, set)})
+		all = append(all, workload.Phase{Duration: long, Demand: resource.Of(resource.Core, set)})
 	}
 	for set := 4 * resource.GB; set < c.most; set += c.speed {
 		add(set, time.Second)
@@ -67,8 +67,8 @@ func (c contention) growing() []trace.Phase {
 }
 
 // programs returns the two programs as a workload, and their tasks.
-func (c contention) programs() (w *trace.Workload, ids [2]cluster.TaskID) {
-	w = &trace.Workload{}
+func (c contention) programs() (w *workload.Workload, ids [2]cluster.TaskID) {
+	w = &workload.Workload{}
 	stage := cluster.Stage{Name: "grow", Tasks: 1, Ideal: resource.Of(resource.Core, pufferfishMinCont)}
 	for i := range ids {
 		ids[i] = cluster.TaskID{Job: cluster.JobID(i + 1), Stage: 1} // behind the coordinator
@@ -77,7 +77,7 @@ func (c contention) programs() (w *trace.Workload, ids [2]cluster.TaskID) {
 		}
 	}
 	for i := range len(ids) / stage.Tasks {
-		w.Jobs = append(w.Jobs, trace.Job{After: -1, Truth: []trace.StageTruth{{Phases: c.growing()}},
+		w.Jobs = append(w.Jobs, workload.Job{After: -1, Truth: []workload.StageTruth{{Phases: c.growing()}},
 			Job: cluster.Job{ID: cluster.JobID(i + 1), Name: "program", Class: cluster.Flex, MaxAttempts: 1, Stages: []cluster.Stage{stage}}})
 	}
 	return w, ids

@@ -14,7 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 func pufferfishFig6a() Experiment {
@@ -108,7 +108,7 @@ func (w *memoryWatch) back(job cluster.JobID, kill float64) float64 {
 }
 
 // watched runs a workload on the node of section 5.2.
-func (o rival) watched(w *trace.Workload) (*sim.Result, *memoryWatch, error) {
+func (o rival) watched(w *workload.Workload) (*sim.Result, *memoryWatch, error) {
 	watch := &memoryWatch{}
 	r, err := o.toTheEnd(watch.watching(pufferfishCluster(1)), w)
 	return r, watch, err
@@ -240,12 +240,12 @@ const (
 )
 
 // shortQueries is a stream of TPC-H queries, as in Fig. 10, over 15 minutes that holds so much on average.
-func shortQueries(seed uint64, load resource.Amount) []trace.Job {
+func shortQueries(seed uint64, load resource.Amount) []workload.Job {
 	const shortest, longest, over = 8.0, 60.0, 15 * time.Minute // seconds
 	r := rand.New(rand.NewPCG(seed, 6))
 	one := query{}.job().Stages[0]
 	each := float64(one.Tasks) * float64(one.Ideal[resource.Memory]) * (longest - shortest) / math.Log(longest/shortest) // byte-seconds
-	var all []trace.Job
+	var all []workload.Job
 	for i, at := range arrivals(int(math.Round(float64(load)*over.Seconds()/each)), over, r) {
 		q := query{time.Duration(shortest * math.Pow(longest/shortest, r.Float64()) * float64(time.Second)), at}.job()
 		q.ID = cluster.JobID(i + 2)
@@ -262,8 +262,8 @@ type besideQueries struct {
 }
 
 // kmeansAndQueries runs queries, and Kmeans unless it is to be left out.
-func kmeansAndQueries(o rival, kmeans bool, queries []trace.Job) (besideQueries, *memoryWatch, error) {
-	w := &trace.Workload{}
+func kmeansAndQueries(o rival, kmeans bool, queries []workload.Job) (besideQueries, *memoryWatch, error) {
+	w := &workload.Workload{}
 	if kmeans {
 		w = inBoxes([]submission{{app("KM", false).typical(), 0}}, o.box, sparkAttempts)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // yarnBoxes is YARN's capacity scheduler, which counts memory alone and is what the authors changed (YARN 2.7.3).
@@ -57,7 +57,7 @@ func (o rival) run(c sim.Config, jobs []submission, attempts int) (*sim.Result, 
 }
 
 // toTheEnd simulates a workload that is made for o, whose jobs may fail, but must end.
-func (o rival) toTheEnd(c sim.Config, w *trace.Workload) (*sim.Result, error) {
+func (o rival) toTheEnd(c sim.Config, w *workload.Workload) (*sim.Result, error) {
 	r, err := o.simulate(c, w)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (o rival) toTheEnd(c sim.Config, w *trace.Workload) (*sim.Result, error) {
 	return r, nil
 }
 
-func (o rival) simulate(c sim.Config, w *trace.Workload) (*sim.Result, error) {
+func (o rival) simulate(c sim.Config, w *workload.Workload) (*sim.Result, error) {
 	p, err := yarnBoxes()
 	if o.box == 0 {
 		c.Flex = o.flex

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // Result is what came of an experiment, in full.
@@ -86,7 +86,7 @@ func (r *Result) Save(dir string, small bool) error {
 	}
 	name := FileName(r.Summary.Experiment)
 	save := func(file string, text []byte) error {
-		return trace.SaveFile(filepath.Join(dir, file), trace.Plain, func(w io.Writer) error {
+		return workload.SaveFile(filepath.Join(dir, file), workload.Plain, func(w io.Writer) error {
 			_, err := w.Write(text)
 			return err
 		})

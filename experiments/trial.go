@@ -8,7 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // contender is a scheduler as an experiment compares it with others.
@@ -43,7 +43,7 @@ type outcome struct {
 }
 
 // simulate runs the workload under c. The workload stays as it is, so that several can run at once.
-func (c contender) simulate(config sim.Config, w *trace.Workload) (*sim.Result, error) {
+func (c contender) simulate(config sim.Config, w *workload.Workload) (*sim.Result, error) {
 	p, err := policy.New(c.policy, c.settings)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (c contender) simulate(config sim.Config, w *trace.Workload) (*sim.Result, 
 		}
 		config.Nodes, config.StartsPerHeartbeat = sim.Pool(config.Nodes), 0
 	}
-	r, err := sim.Run(config, &trace.Workload{Jobs: slices.Clone(w.Jobs)}, p)
+	r, err := sim.Run(config, &workload.Workload{Jobs: slices.Clone(w.Jobs)}, p)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.name, err)
 	}
@@ -65,7 +65,7 @@ func (c contender) simulate(config sim.Config, w *trace.Workload) (*sim.Result, 
 }
 
 // trial is simulate for those who need no more than the outcome.
-func (c contender) trial(config sim.Config, w *trace.Workload) (outcome, error) {
+func (c contender) trial(config sim.Config, w *workload.Workload) (outcome, error) {
 	r, err := c.simulate(config, w)
 	if err != nil {
 		return outcome{}, err
@@ -84,11 +84,11 @@ func paperCluster(nodes int) sim.Config {
 
 // elastic gives all tasks of w the reducers' saw-tooth with the largest slowdown given, down to 10 % of ideal memory
 // in steps of 100 MB (YARN-ME section 6.1).
-func elastic(w *trace.Workload, slowdown float64) error {
-	e, err := trace.ParsePenalty(fmt.Sprintf("sawtooth:%g", slowdown))
+func elastic(w *workload.Workload, slowdown float64) error {
+	e, err := workload.ParsePenalty(fmt.Sprintf("sawtooth:%g", slowdown))
 	if err != nil {
 		return err
 	}
-	w.SetPenalty(e, trace.DefaultMinShare, trace.DefaultGranularity)
+	w.SetPenalty(e, workload.DefaultMinShare, workload.DefaultGranularity)
 	return nil
 }

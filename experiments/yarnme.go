@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // yarnME returns the experiments of YARN-ME: "Don't cry over spilled records: Memory elasticity of data-parallel
@@ -24,20 +24,20 @@ var penalties = []float64{1.5, 3}
 
 // sweepRange is what Table 2 varies of a distribution: the largest number of tasks, memory and duration of a trace.
 type sweepRange struct {
-	dist                  trace.Distribution
+	dist                  workload.Distribution
 	tasks, memory, length [2]int // ends of the maximum: tasks, GB, seconds
 	steps                 [3]int // ours: the paper does not say in which steps it sweeps
 	shortest              time.Duration
 }
 
 var tableTwo = []sweepRange{
-	{trace.Uniform, [2]int{200, 400}, [2]int{2, 10}, [2]int{200, 500}, [3]int{100, 2, 100}, time.Second},
-	{trace.Exponential, [2]int{20, 220}, [2]int{2, 10}, [2]int{100, 500}, [3]int{50, 2, 100}, 50 * time.Second},
+	{workload.Uniform, [2]int{200, 400}, [2]int{2, 10}, [2]int{200, 500}, [3]int{100, 2, 100}, time.Second},
+	{workload.Exponential, [2]int{20, 220}, [2]int{2, 10}, [2]int{100, 500}, [3]int{50, 2, 100}, 50 * time.Second},
 }
 
 // configuration is one combination of maxima.
 type configuration struct {
-	dist                  trace.Distribution
+	dist                  workload.Distribution
 	tasks, memory, length int
 	shortest              time.Duration
 }
@@ -66,26 +66,26 @@ func (r sweepRange) grid(endsOnly bool) []configuration {
 }
 
 // workload draws a trace (section 6.1).
-func (c configuration) workload(jobs int, seed uint64) (*trace.Workload, error) {
-	o := trace.DefaultGenerateOptions(c.dist)
+func (c configuration) workload(jobs int, seed uint64) (*workload.Workload, error) {
+	o := workload.DefaultGenerateOptions(c.dist)
 	o.Jobs = jobs
 	o.Tasks.Max = c.tasks
 	o.Memory.Max = resource.Amount(c.memory) * resource.GB
-	o.Duration = trace.Range[time.Duration]{Min: c.shortest, Max: time.Duration(c.length) * time.Second}
+	o.Duration = workload.Range[time.Duration]{Min: c.shortest, Max: time.Duration(c.length) * time.Second}
 	o.Seed = seed
-	return trace.Generate(c.dist, o)
+	return workload.Generate(c.dist, o)
 }
 
 // curve is a line of the paper's figures: a distribution with a penalty.
 type curve struct {
-	dist    trace.Distribution
+	dist    workload.Distribution
 	penalty float64
 }
 
 func (c curve) String() string { return fmt.Sprintf("%s %gx", short(c.dist), c.penalty) }
 
-func short(d trace.Distribution) string {
-	if d == trace.Exponential {
+func short(d workload.Distribution) string {
+	if d == workload.Exponential {
 		return "exp"
 	}
 	return "unif"

@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 func yarnMEFig2a() Experiment {
@@ -166,9 +166,9 @@ type spiller struct {
 // together returns the mean run time of n of them at once, in seconds.
 func (s spiller) together(n int) (float64, error) {
 	real := cluster.Elasticity{Kind: cluster.Step, Factor: s.slower, DiskRate: s.rate}
-	w := &trace.Workload{}
+	w := &workload.Workload{}
 	for i := range n {
-		w.Jobs = append(w.Jobs, trace.Job{After: -1, Truth: []trace.StageTruth{{IdealMemory: 2 * resource.GB}},
+		w.Jobs = append(w.Jobs, workload.Job{After: -1, Truth: []workload.StageTruth{{IdealMemory: 2 * resource.GB}},
 			Job: cluster.Job{ID: cluster.JobID(i + 1), Name: "reducer" + strconv.Itoa(i+1), Submitted: timeline.Time(i) * timeline.Time(time.Second),
 				Stages: []cluster.Stage{{Name: "reduce", Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB), MinMemory: resource.GB, Duration: 189 * time.Second, Elasticity: real}}}})
 	}

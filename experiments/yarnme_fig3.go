@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 func yarnMEFig3() Experiment {
@@ -23,15 +23,15 @@ func yarnMEFig3() Experiment {
 	}
 }
 
-func fig3Workload() *trace.Workload {
+func fig3Workload() *workload.Workload {
 	memory := func(gb int) resource.Vector { return resource.Of(resource.Core, resource.Amount(gb)*resource.GB) }
-	others := trace.Job{After: -1, Job: cluster.Job{ID: 1, Name: "others", Stages: []cluster.Stage{
+	others := workload.Job{After: -1, Job: cluster.Job{ID: 1, Name: "others", Stages: []cluster.Stage{
 		{Name: "first", Tasks: 1, Ideal: memory(4), Duration: 100 * time.Second},
 		{Name: "second", Tasks: 1, Ideal: memory(5), Duration: 200 * time.Second}}}}
-	job := trace.Job{After: -1, Job: cluster.Job{ID: 2, Name: "job", Submitted: timeline.Time(time.Second), Stages: []cluster.Stage{
+	job := workload.Job{After: -1, Job: cluster.Job{ID: 2, Name: "job", Submitted: timeline.Time(time.Second), Stages: []cluster.Stage{
 		{Name: "tasks", Tasks: 3, Ideal: memory(3), MinMemory: 300 * resource.MB, Duration: 25 * time.Second,
 			Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}}}}}
-	return &trace.Workload{Jobs: []trace.Job{others, job}}
+	return &workload.Workload{Jobs: []workload.Job{others, job}}
 }
 
 func fig3(*lab) (*Findings, error) {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/bellows-rm/bellows/chart"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // gapsOff and authorsTable are settings that the paper does not say.
@@ -160,23 +160,23 @@ func fig6aFindings(found map[curve]*fig6aRatios, data Table) *Findings {
 }
 
 func fig6aClaims(m map[curve][]float64) []Claim {
-	unif3 := shareAtMost(m[curve{trace.Uniform, 3}], 0.7)
+	unif3 := shareAtMost(m[curve{workload.Uniform, 3}], 0.7)
 	claims := []Claim{Claim{
 		Says:  "for 3x penalty and a uniform distribution, 40% of the configurations have a ratio of YARN-ME to YARN of at most 0.7",
 		Where: "section 6.2", Paper: "40 %", Ours: percent(unif3), Criterion: "at least 40 %; in part: at least 30 %",
 	}.judge(unif3 >= 0.4, unif3 >= 0.3, "The gain depends on how loaded the cluster is: the steps in which the ranges are swept decide how many configurations are.")}
 
-	middle := func(d trace.Distribution, p float64) float64 { return median(m[curve{d, p}]) }
+	middle := func(d workload.Distribution, p float64) float64 { return median(m[curve{d, p}]) }
 	better := 0
 	for _, p := range penalties {
-		if middle(trace.Uniform, p) < middle(trace.Exponential, p) {
+		if middle(workload.Uniform, p) < middle(workload.Exponential, p) {
 			better++
 		}
 	}
 	claims = append(claims, Claim{
 		Says:  "The uniform distribution yields bigger benefits",
 		Where: "section 6.2", Paper: "unif below exp", Ours: fmt.Sprintf("medians at 1.5x %.2f and %.2f, at 3x %.2f and %.2f",
-			middle(trace.Uniform, 1.5), middle(trace.Exponential, 1.5), middle(trace.Uniform, 3), middle(trace.Exponential, 3)),
+			middle(workload.Uniform, 1.5), middle(workload.Exponential, 1.5), middle(workload.Uniform, 3), middle(workload.Exponential, 3)),
 		Criterion: "the median configuration's ratio is lower with unif, for both penalties; in part: for one",
 	}.judge(better == 2, better == 1, "Uniform traces load the cluster more; with few traces per configuration that can be lost."))
 
@@ -189,7 +189,7 @@ func fig6aClaims(m map[curve][]float64) []Claim {
 	claims = append(claims, Claim{
 		Says:  "YARN-ME's improvements are larger if penalties are lower",
 		Where: "section 6.2", Paper: "1.5x below 3x", Ours: fmt.Sprintf("medians of unif %.3f and %.3f, of exp %.3f and %.3f",
-			middle(trace.Uniform, 1.5), middle(trace.Uniform, 3), middle(trace.Exponential, 1.5), middle(trace.Exponential, 3)),
+			middle(workload.Uniform, 1.5), middle(workload.Uniform, 3), middle(workload.Exponential, 1.5), middle(workload.Exponential, 3)),
 		Criterion: "the median configuration's ratio is no higher at 1.5x, for both distributions; in part: for one",
 	}.judge(lower == 2, lower == 1, "In a cluster that is all but idle, as with most exp configurations, the penalty makes no difference; which heartbeat starts a task moves a job by a second or two, either way."))
 	return claims

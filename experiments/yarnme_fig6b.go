@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/bellows-rm/bellows/chart"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // fig6bSizes are the numbers of nodes, and of jobs. The paper goes from 100 to 3,000 and does not say in which steps.
@@ -66,10 +66,10 @@ func fig6b(l *lab) (*Findings, error) {
 }
 
 func fig6bRun(size int, seed uint64) (t fig6bTrial, err error) {
-	o := trace.DefaultGenerateOptions(trace.Uniform)
+	o := workload.DefaultGenerateOptions(workload.Uniform)
 	o.Jobs, o.Seed = size, seed
 	for k := -1; k < len(penalties); k++ {
-		w, err := trace.Generate(trace.Uniform, o)
+		w, err := workload.Generate(workload.Uniform, o)
 		if err != nil {
 			return t, err
 		}

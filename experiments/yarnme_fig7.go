@@ -9,11 +9,11 @@ import (
 
 	"github.com/bellows-rm/bellows/chart"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // fig7Errors are the intervals of section 6.2, from none on.
-var fig7Errors = []trace.Deviation{{}, {High: 0.15}, {High: 0.5}, {Low: -0.15}, {Low: -0.5}}
+var fig7Errors = []workload.Deviation{{}, {High: 0.15}, {High: 0.5}, {Low: -0.15}, {Low: -0.5}}
 
 func yarnMEFig7(letter, what string) Experiment {
 	return Experiment{
@@ -62,11 +62,11 @@ func fig7(l *lab, what string) (*Findings, error) {
 }
 
 func fig7Run(size int, what string, seed uint64) (t fig7Trial, err error) {
-	w, err := trace.Generate(trace.Exponential, trace.GenerateOptions{
-		Jobs: size, Tasks: trace.Range[int]{Min: 1, Max: 100},
-		Memory:   trace.Range[resource.Amount]{Min: 100 * resource.MB, Max: 10 * resource.GB},
-		Duration: trace.Range[time.Duration]{Min: 50 * time.Second, Max: 500 * time.Second},
-		Arrivals: trace.Range[time.Duration]{Max: 1000 * time.Second}, Seed: seed,
+	w, err := workload.Generate(workload.Exponential, workload.GenerateOptions{
+		Jobs: size, Tasks: workload.Range[int]{Min: 1, Max: 100},
+		Memory:   workload.Range[resource.Amount]{Min: 100 * resource.MB, Max: 10 * resource.GB},
+		Duration: workload.Range[time.Duration]{Min: 50 * time.Second, Max: 500 * time.Second},
+		Arrivals: workload.Range[time.Duration]{Max: 1000 * time.Second}, Seed: seed,
 	})
 	if err != nil {
 		return t, err
@@ -75,7 +75,7 @@ func fig7Run(size int, what string, seed uint64) (t fig7Trial, err error) {
 		return t, err
 	}
 	for _, e := range fig7Errors {
-		off := trace.Misjudge(w, fig7Misjudgement(what, e), seed)
+		off := workload.Misjudge(w, fig7Misjudgement(what, e), seed)
 		y, err := yarn.trial(paperCluster(size), off)
 		if err != nil {
 			return t, err
@@ -89,20 +89,20 @@ func fig7Run(size int, what string, seed uint64) (t fig7Trial, err error) {
 	return t, nil
 }
 
-func fig7Misjudgement(what string, e trace.Deviation) trace.Misjudgement {
+func fig7Misjudgement(what string, e workload.Deviation) workload.Misjudgement {
 	switch what {
 	case "duration":
-		return trace.Misjudgement{Duration: e}
+		return workload.Misjudgement{Duration: e}
 	case "memory":
-		return trace.Misjudgement{Memory: e}
+		return workload.Misjudgement{Memory: e}
 	}
-	return trace.Misjudgement{Penalty: e}
+	return workload.Misjudgement{Penalty: e}
 }
 
 // fig7Name is how the paper writes an interval.
-func fig7Name(e trace.Deviation) string {
+func fig7Name(e workload.Deviation) string {
 	switch {
-	case e == trace.Deviation{}:
+	case e == workload.Deviation{}:
 		return "no error"
 	case e.Low < 0:
 		return fmt.Sprintf("[%g, 0)", e.Low)

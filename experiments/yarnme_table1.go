@@ -9,7 +9,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // mapReduce is one MapReduce job of Table 1.
@@ -90,12 +90,12 @@ func homogeneous(app application, n int) []start {
 }
 
 // workload returns the jobs of all runs; runs[i] are the places in it of the jobs of run i.
-func (a assumed) workload(starts []start, seed uint64) (w *trace.Workload, runs [][]int) {
-	w = &trace.Workload{}
+func (a assumed) workload(starts []start, seed uint64) (w *workload.Workload, runs [][]int) {
+	w = &workload.Workload{}
 	for i, s := range starts {
 		var jobs []int
 		for k, m := range s.app.jobs {
-			j := trace.Job{After: -1}
+			j := workload.Job{After: -1}
 			if k > 0 {
 				j.After = len(w.Jobs) - 1
 			}
@@ -108,7 +108,7 @@ func (a assumed) workload(starts []start, seed uint64) (w *trace.Workload, runs 
 		runs = append(runs, jobs)
 	}
 	if a.spread > 0 {
-		w = trace.Misjudge(w, trace.Misjudgement{Duration: trace.Deviation{Low: -a.spread, High: a.spread}}, seed)
+		w = workload.Misjudge(w, workload.Misjudgement{Duration: workload.Deviation{Low: -a.spread, High: a.spread}}, seed)
 	}
 	return w, runs
 }

@@ -4,15 +4,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // TestVerdictsOfFig6a: the criteria are what they say; a ratio that is a hundredth higher at 1.5x is higher.
 func TestVerdictsOfFig6a(t *testing.T) {
 	medians := func(unif15, unif3, exp15, exp3 float64) map[curve][]float64 {
 		return map[curve][]float64{
-			{trace.Uniform, 1.5}: {unif15}, {trace.Uniform, 3}: {unif3},
-			{trace.Exponential, 1.5}: {exp15}, {trace.Exponential, 3}: {exp3},
+			{workload.Uniform, 1.5}: {unif15}, {workload.Uniform, 3}: {unif3},
+			{workload.Exponential, 1.5}: {exp15}, {workload.Exponential, 3}: {exp3},
 		}
 	}
 	for _, c := range []struct {

@@ -13,10 +13,10 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/engine"
+	"github.com/bellows-rm/bellows/eventlog"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // Config is what a Driver is made of. All fields but Settings and Log are needed.
@@ -147,7 +147,7 @@ func (d *Driver) beginRun(ctx context.Context) (err error) {
 		return err
 	}
 	d.logPath = d.eventLogPath(d.run)
-	d.events, err = createEventLog(d.logPath, c.Keep.ofEvents(), trace.NewLogHeader(c.Policy.Name(), c.Settings, d.engine.Snapshot()))
+	d.events, err = createEventLog(d.logPath, c.Keep.ofEvents(), eventlog.NewHeader(c.Policy.Name(), c.Settings, d.engine.Snapshot()))
 	return err
 }
 

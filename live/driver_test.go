@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/eventlog"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 func TestJobRuns(t *testing.T) {
@@ -641,18 +641,18 @@ func TestReplay(t *testing.T) {
 	})
 }
 
-func readLog(t *testing.T, path string) (trace.LogHeader, []trace.LogRecord) {
+func readLog(t *testing.T, path string) (eventlog.Header, []eventlog.Record) {
 	t.Helper()
 	file, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	in, err := trace.NewLogReader(file, path)
+	in, err := eventlog.NewReader(file, path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var log []trace.LogRecord
+	var log []eventlog.Record
 	for {
 		record, err := in.Next()
 		if err != nil {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/durable"
+	"github.com/bellows-rm/bellows/eventlog"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // eventLog is the record of one run's steps. Lines are collected and written together; a write that fails is taken back,
@@ -23,10 +23,10 @@ type eventLog struct {
 	most int64       // bytes; 0 is any number
 	good int64       // bytes that are written
 	text bytes.Buffer
-	to   *trace.LogWriter
+	to   *eventlog.Writer
 }
 
-func createEventLog(path string, most int64, header trace.LogHeader) (*eventLog, error) {
+func createEventLog(path string, most int64, header eventlog.Header) (*eventLog, error) {
 	if err := durable.MakeDir(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("make the folder of event logs: %w", err)
 	}
@@ -38,7 +38,7 @@ func createEventLog(path string, most int64, header trace.LogHeader) (*eventLog,
 	if l.own, err = os.Stat(path); err != nil {
 		return nil, errors.Join(fmt.Errorf("make the event log: %w", err), file.Close())
 	}
-	l.to, err = trace.NewLogWriter(&l.text, header)
+	l.to, err = eventlog.NewWriter(&l.text, header)
 	if err == nil {
 		err = l.flush()
 	}

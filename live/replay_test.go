@@ -6,13 +6,13 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/engine"
+	"github.com/bellows-rm/bellows/eventlog"
 	"github.com/bellows-rm/bellows/policy"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // replay tells the events of a log to a new engine. It returns the first record that came out differently; ok says that
 // none did.
-func replay(t *testing.T, header trace.LogHeader, log []trace.LogRecord) (at int, ok bool) {
+func replay(t *testing.T, header eventlog.Header, log []eventlog.Record) (at int, ok bool) {
 	t.Helper()
 	p, err := policy.New(header.Policy, header.Settings)
 	if err != nil {

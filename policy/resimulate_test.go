@@ -11,7 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 	"pgregory.net/rapid"
 )
 
@@ -74,7 +74,7 @@ func reach(p *cluster.Plan) time.Duration {
 // play is a random cluster with its workload.
 type play struct {
 	config sim.Config
-	jobs   []trace.Job
+	jobs   []workload.Job
 	from   timeline.Time
 	keep   bool // reservations
 }
@@ -108,7 +108,7 @@ func drawPlay(t *rapid.T) *play {
 	at := 0
 	for i := range number("jobs", 1, 5) {
 		at += number("pause", 0, 15)
-		j := trace.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("J", i+1), Submitted: timeline.Seconds(float64(at)), Weight: float64(number("weight", 0, 2))}}
+		j := workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("J", i+1), Submitted: timeline.Seconds(float64(at)), Weight: float64(number("weight", 0, 2))}}
 		for k := range number("stages", 1, 3) {
 			g := cluster.Stage{Tasks: number("tasks", 1, 4), Duration: time.Duration(number("duration", 1, 30)) * time.Second,
 				Ideal: resource.Of(resource.Amount(number("need cores", 0, 2))*resource.Core, resource.Amount(number("need memory", 1, 8))*resource.GB)}
@@ -135,7 +135,7 @@ func (s *play) run(t *rapid.T) (*watched, map[cluster.JobID]timeline.Time) {
 		t.Fatal(err)
 	}
 	w := &watched{Policy: inner, from: s.from, last: cluster.JobID(len(s.jobs))}
-	res, err := sim.Run(s.config, &trace.Workload{Jobs: s.jobs}, w)
+	res, err := sim.Run(s.config, &workload.Workload{Jobs: s.jobs}, w)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,12 +16,13 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/engine"
+	"github.com/bellows-rm/bellows/eventlog"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // endless is more steps than any scenario has.
@@ -39,11 +40,11 @@ func simulate(t tester, s *scenario, c choice) history {
 		}
 		h.steps = append(h.steps, step{now, slices.Clone(events), slices.Clone(decisions)})
 	}
-	var w trace.Workload
+	var w workload.Workload
 	for _, j := range s.jobs {
-		work := trace.Job{Job: j.Job, After: -1}
+		work := workload.Job{Job: j.Job, After: -1}
 		for _, d := range j.really {
-			work.Truth = append(work.Truth, trace.StageTruth{Duration: d})
+			work.Truth = append(work.Truth, workload.StageTruth{Duration: d})
 		}
 		w.Jobs = append(w.Jobs, work)
 	}
@@ -301,7 +302,7 @@ func readLog(t *testing.T, name string) (steps []step) {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	r, err := trace.NewLogReader(f, name)
+	r, err := eventlog.NewReader(f, name)
 	if err != nil {
 		t.Fatal(err)
 	}

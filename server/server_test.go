@@ -19,13 +19,13 @@ import (
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 func TestSubmissionArrivesWithCaller(t *testing.T) {
 	d := newFake()
 	c, _ := start(t, d, fakeProfiles{})
-	job := trace.Job{Job: cluster.Job{Name: "sort", Class: cluster.Flex, MaxAttempts: 2, Stages: []cluster.Stage{
+	job := workload.Job{Job: cluster.Job{Name: "sort", Class: cluster.Flex, MaxAttempts: 2, Stages: []cluster.Stage{
 		{Name: "a", Tasks: 3, Ideal: resource.Of(1500, 1<<30).With(resource.Disk, 7), MinMemory: 1 << 28, Duration: time.Minute,
 			Elasticity: cluster.Elasticity{Kind: cluster.SawTooth, Factor: 1.5}},
 		{Name: "b", Tasks: 1, Parents: []int{0}, Ideal: resource.Of(1000, 1<<20)},

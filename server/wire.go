@@ -7,7 +7,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // Daemon says what process answers, and with what.
@@ -86,7 +86,7 @@ type StageSpec struct {
 
 // SubmissionOf describes a job to run, with what whoever submits it passes on. What of arguments, variables and paths is not
 // UTF-8 is encoded.
-func SubmissionOf(j *trace.Job, env []string, dir string, from *cluster.Inherited) Submission {
+func SubmissionOf(j *workload.Job, env []string, dir string, from *cluster.Inherited) Submission {
 	s := Submission{Name: j.Name, Queue: j.Queue, Weight: j.Weight, Class: j.Class.String(), MaxAttempts: j.MaxAttempts, AtMostOnce: j.AtMostOnce, Env: encodeAll(env), Dir: cluster.EncodeText(dir), Inherited: from}
 	for i := range j.Stages {
 		from := &j.Stages[i]

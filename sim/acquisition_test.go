@@ -9,7 +9,7 @@ import (
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // waits returns how long the tasks of a stage waited from the time the stage was ready, ascending: Mira's micro-benchmark,
@@ -27,7 +27,7 @@ func waits(t *testing.T, a sim.Acquisition, n int, stage int32) []time.Duration 
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := sim.Run(c, &trace.Workload{Jobs: []trace.Job{{After: -1, Job: cluster.Job{ID: 1, Name: "j", Stages: []cluster.Stage{first, second}}}}}, p)
+	res, err := sim.Run(c, &workload.Workload{Jobs: []workload.Job{{After: -1, Job: cluster.Job{ID: 1, Name: "j", Stages: []cluster.Stage{first, second}}}}}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestWhoseExecutors(t *testing.T) {
 		c := sim.Config{Nodes: node}
 		a.Startup.Shared, a.Startup.Keep = shared, keep
 		a.Apply(&c)
-		return simulate(t, c, "fifo", oneStage(1, 2, trace.StageTruth{}), oneStage(2, 1, trace.StageTruth{}))
+		return simulate(t, c, "fifo", oneStage(1, 2, workload.StageTruth{}), oneStage(2, 1, workload.StageTruth{}))
 	}
 	wantEnds(t, run(false, 30*time.Second), 105*time.Second, 206*time.Second, 311*time.Second)
 	wantEnds(t, run(true, 30*time.Second), 105*time.Second, 206*time.Second, 307*time.Second)

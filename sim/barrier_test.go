@@ -8,7 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // Nodes without news leave their heartbeats out. When a barrier opens all must hear of it: the only node that can run
@@ -22,7 +22,7 @@ func TestBarrierWakesNodes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := &trace.Workload{Jobs: []trace.Job{{After: -1, Job: cluster.Job{ID: 1, Name: "A", Stages: []cluster.Stage{
+			w := &workload.Workload{Jobs: []workload.Job{{After: -1, Job: cluster.Job{ID: 1, Name: "A", Stages: []cluster.Stage{
 				{Name: "map", Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB), Duration: 10 * time.Second},
 				{Name: "reduce", Tasks: 1, Parents: []int{0}, Ideal: resource.Of(resource.Core, 8*resource.GB), Duration: 10 * time.Second},
 			}}}}}

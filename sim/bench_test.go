@@ -17,7 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // BenchmarkU100 is the YARN-ME authors' scale: 100 jobs of 14,970 tasks on 100 nodes, from their trace. cpu-ms is the
@@ -117,7 +117,7 @@ func BenchmarkFlex(b *testing.B) {
 	}
 }
 
-func benchmarkFlex(b *testing.B, c Config, name string, w *trace.Workload) {
+func benchmarkFlex(b *testing.B, c Config, name string, w *workload.Workload) {
 	before, events := processorTime(b), int64(0)
 	for b.Loop() {
 		p, err := policy.New(name, nil)
@@ -141,29 +141,29 @@ func benchmarkFlex(b *testing.B, c Config, name string, w *trace.Workload) {
 
 // risingWorkload has FLEX jobs of two minutes to an hour whose working sets rise from 4 GB to up to 61, in 20 steps, six per
 // node and hour.
-func risingWorkload(jobs int) *trace.Workload {
+func risingWorkload(jobs int) *workload.Workload {
 	random := rand.New(rand.NewPCG(1, 2))
-	w := &trace.Workload{}
+	w := &workload.Workload{}
 	for i := range jobs {
 		most := resource.Amount(8+random.IntN(54)) * resource.GB
 		length := time.Duration(2+random.IntN(58)) * time.Minute
-		var phases []trace.Phase
+		var phases []workload.Phase
 		for step := range resource.Amount(20) {
-			phases = append(phases, trace.Phase{Duration: length / 20, Demand: resource.Of(4*resource.Core, 4*resource.GB+(most-4*resource.GB)*step/19)})
+			phases = append(phases, workload.Phase{Duration: length / 20, Demand: resource.Of(4*resource.Core, 4*resource.GB+(most-4*resource.GB)*step/19)})
 		}
-		w.Jobs = append(w.Jobs, trace.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("job", i+1), Class: cluster.Flex,
+		w.Jobs = append(w.Jobs, workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("job", i+1), Class: cluster.Flex,
 			Submitted: timeline.Seconds(random.Float64() * 3600), MaxAttempts: 4,
 			Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(4*resource.Core, 4*resource.GB), Duration: length}}},
-			Truth: []trace.StageTruth{{Phases: phases}}})
+			Truth: []workload.StageTruth{{Phases: phases}}})
 	}
-	slices.SortFunc(w.Jobs, func(a, b trace.Job) int { return int(a.Submitted - b.Submitted) })
+	slices.SortFunc(w.Jobs, func(a, b workload.Job) int { return int(a.Submitted - b.Submitted) })
 	return w
 }
 
-func scaledWorkload(b *testing.B, jobs int) *trace.Workload {
-	o := trace.DefaultGenerateOptions(trace.Uniform)
+func scaledWorkload(b *testing.B, jobs int) *workload.Workload {
+	o := workload.DefaultGenerateOptions(workload.Uniform)
 	o.Jobs = jobs
-	w, err := trace.Generate(trace.Uniform, o)
+	w, err := workload.Generate(workload.Uniform, o)
 	if err != nil {
 		b.Fatal(err)
 	}

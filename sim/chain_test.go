@@ -8,16 +8,16 @@ import (
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // Jobs that wait for others come when those end. There are so many that to look through all of them at each end would take
 // minutes.
 func TestManyJobsThatWaitForOthers(t *testing.T) {
 	const jobs, perNode = 100_000, 100
-	w := &trace.Workload{}
+	w := &workload.Workload{}
 	for i := range jobs {
-		j := trace.Job{After: i - perNode, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: "j", Stages: []cluster.Stage{
+		j := workload.Job{After: i - perNode, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: "j", Stages: []cluster.Stage{
 			{Name: "s", Tasks: 1, Ideal: resource.Of(resource.Core, GB), Duration: time.Second}}}}
 		j.After = max(j.After, -1)
 		w.Jobs = append(w.Jobs, j)

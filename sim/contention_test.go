@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 const (
@@ -25,23 +25,23 @@ func vector(cores, memory, disk, network float64) resource.Vector {
 }
 
 // oneStage is a job of one stage; tasks need one core and 1 GB and take 100 s, as far as a policy knows.
-func oneStage(id cluster.JobID, tasks int, truth trace.StageTruth, change ...func(*trace.Job)) trace.Job {
-	j := trace.Job{After: -1, Job: cluster.Job{ID: id, Name: "job" + string(rune('0'+id)), Stages: []cluster.Stage{
-		{Name: "work", Tasks: tasks, Ideal: vector(1, 1, 0, 0), Duration: 100 * time.Second}}}, Truth: []trace.StageTruth{truth}}
+func oneStage(id cluster.JobID, tasks int, truth workload.StageTruth, change ...func(*workload.Job)) workload.Job {
+	j := workload.Job{After: -1, Job: cluster.Job{ID: id, Name: "job" + string(rune('0'+id)), Stages: []cluster.Stage{
+		{Name: "work", Tasks: tasks, Ideal: vector(1, 1, 0, 0), Duration: 100 * time.Second}}}, Truth: []workload.StageTruth{truth}}
 	for _, c := range change {
 		c(&j)
 	}
 	return j
 }
 
-func simulate(t testing.TB, c sim.Config, name string, jobs ...trace.Job) *sim.Result {
+func simulate(t testing.TB, c sim.Config, name string, jobs ...workload.Job) *sim.Result {
 	t.Helper()
 	p, err := policy.New(name, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.KeepTasks = true
-	res, err := sim.Run(c, &trace.Workload{Jobs: jobs}, p)
+	res, err := sim.Run(c, &workload.Workload{Jobs: jobs}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,10 +61,10 @@ func wantEnds(t *testing.T, res *sim.Result, ends ...time.Duration) {
 	}
 }
 
-func phases(list ...trace.Phase) trace.StageTruth { return trace.StageTruth{Phases: list} }
+func phases(list ...workload.Phase) workload.StageTruth { return workload.StageTruth{Phases: list} }
 
-func phase(length time.Duration, demand resource.Vector) trace.Phase {
-	return trace.Phase{Duration: length, Demand: demand}
+func phase(length time.Duration, demand resource.Vector) workload.Phase {
+	return workload.Phase{Duration: length, Demand: demand}
 }
 
 // Two tasks ask for 60 MB/s each of a disk with 100 MB/s; when the first phase of one is over the other has the disk to
@@ -76,7 +76,7 @@ func TestDiskIsShared(t *testing.T) {
 
 	// The second begins 30 s later: 30 s alone, then both at 5/6; the first has 30 s left and takes 36 s for them, in which
 	// the second does 30 s of its 60.
-	late := oneStage(2, 1, reads, func(j *trace.Job) { j.Submitted = timeline.Seconds(30) })
+	late := oneStage(2, 1, reads, func(j *workload.Job) { j.Submitted = timeline.Seconds(30) })
 	res := simulate(t, sim.Config{Nodes: node}, "fifo", oneStage(1, 1, reads), late)
 	wantEnds(t, res, 106*time.Second, 136*time.Second)
 }
@@ -91,7 +91,7 @@ func TestOverAllocatedDiskLosesCapacity(t *testing.T) {
 // A small demand is met in full; what the others get is the same for all.
 func TestSharingIsMaxMin(t *testing.T) {
 	c := sim.Config{Nodes: sim.Uniform(1, vector(4, 8, 0, 100))}
-	uses := func(id cluster.JobID, rate float64) trace.Job {
+	uses := func(id cluster.JobID, rate float64) workload.Job {
 		return oneStage(id, 1, phases(phase(100*time.Second, vector(1, 1, 0, rate))))
 	}
 	// 10 + 30 + 60: until the first ends nobody notices anything but the third and the fourth, which get 30 each.
@@ -136,11 +136,11 @@ func (least) Decide(_ timeline.Time, p *cluster.Plan) {
 // Under-sized tasks run their penalty longer and ask for their spill bandwidth, so that they are in each other's way: two
 // that ask for 80 MB/s each of 100 MB/s.
 func TestSpillingContends(t *testing.T) {
-	job := func(tasks int) *trace.Workload {
-		j := oneStage(1, tasks, trace.StageTruth{})
+	job := func(tasks int) *workload.Workload {
+		j := oneStage(1, tasks, workload.StageTruth{})
 		j.Stages[0].MinMemory = GB / 2
 		j.Stages[0].Elasticity = cluster.Elasticity{Kind: cluster.Step, Factor: 1.5, DiskRate: 80 * MB}
-		return &trace.Workload{Jobs: []trace.Job{j}}
+		return &workload.Workload{Jobs: []workload.Job{j}}
 	}
 	for _, c := range []struct {
 		tasks int
@@ -167,10 +167,10 @@ func TestPhasesAreStretched(t *testing.T) {
 func TestWorkingSetAboveTheGrant(t *testing.T) {
 	grows := phases(phase(40*time.Second, vector(1, 0.5, 0, 0)), phase(40*time.Second, vector(1, 2, 0, 0)), phase(20*time.Second, vector(1, 1, 0, 0)))
 	c := sim.Config{Nodes: sim.Uniform(1, vector(1, 8, 0, 0))}
-	attempts := func(n int) func(*trace.Job) { return func(j *trace.Job) { j.MaxAttempts = n } }
+	attempts := func(n int) func(*workload.Job) { return func(j *workload.Job) { j.MaxAttempts = n } }
 
 	t.Run("without swap it is killed when it grows, and the job fails in the end", func(t *testing.T) {
-		res := simulate(t, c, "fifo", oneStage(1, 1, grows, attempts(4)), oneStage(2, 1, trace.StageTruth{}))
+		res := simulate(t, c, "fifo", oneStage(1, 1, grows, attempts(4)), oneStage(2, 1, workload.StageTruth{}))
 		wantEnds(t, res, 40*time.Second, 80*time.Second, 120*time.Second, 160*time.Second, 260*time.Second)
 		j := res.Jobs[0]
 		if !j.Failed || j.Done || j.OutOfMemory != 4 || j.Retries != 3 || j.LostWork != 160*time.Second || res.OutOfMemory != 4 ||
@@ -203,7 +203,7 @@ func TestWorkingSetAboveTheGrant(t *testing.T) {
 		wantEnds(t, simulate(t, c, "fifo", elastic), 150*time.Second)
 	})
 	t.Run("what is said of memory alone", func(t *testing.T) {
-		res := simulate(t, c, "fifo", oneStage(1, 2, trace.StageTruth{IdealMemories: []resource.Amount{GB, GB + 1}}))
+		res := simulate(t, c, "fifo", oneStage(1, 2, workload.StageTruth{IdealMemories: []resource.Amount{GB, GB + 1}}))
 		if res.OutOfMemory != 1 || !strings.Contains(res.Jobs[0].Failure, "task 1 of") {
 			t.Errorf("result is %+v", res)
 		}
@@ -212,8 +212,8 @@ func TestWorkingSetAboveTheGrant(t *testing.T) {
 
 func TestHeap(t *testing.T) {
 	c := sim.Config{Nodes: sim.Uniform(1, vector(1, 8, 0, 0)), Machine: sim.Machine{Collection: sim.Collection{Cost: 0.5, GiveUp: 0.98}}}
-	heap := func(live, size float64) trace.StageTruth {
-		return trace.StageTruth{Heap: &trace.Heap{Live: resource.Amount(live * float64(GB)), Size: resource.Amount(size * float64(GB))}}
+	heap := func(live, size float64) workload.StageTruth {
+		return workload.StageTruth{Heap: &workload.Heap{Live: resource.Amount(live * float64(GB)), Size: resource.Amount(size * float64(GB))}}
 	}
 	wantEnds(t, simulate(t, c, "fifo", oneStage(1, 1, heap(0.5, 0))), 150*time.Second) // twice the live set
 	wantEnds(t, simulate(t, c, "fifo", oneStage(1, 1, heap(0, 0))), 100*time.Second)
@@ -227,7 +227,7 @@ func TestHeap(t *testing.T) {
 	}
 	// A heap larger than the container: what is in use pages, and the rest of the heap costs nothing.
 	large := heap(0.2, 4)
-	large.Phases = []trace.Phase{phase(100*time.Second, vector(1, 2, 0, 0))}
+	large.Phases = []workload.Phase{phase(100*time.Second, vector(1, 2, 0, 0))}
 	c.Machine.Collection.Cost = 0
 	c.Machine.Paging = sim.Paging{{0.5, 2}, {1, 1}}
 	wantEnds(t, simulate(t, c, "fifo", oneStage(1, 1, large)), 200*time.Second)

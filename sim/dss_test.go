@@ -16,7 +16,7 @@ import (
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // The YARN-ME authors' simulator (DSS) was run on fixed traces; its results stand beside the project. What differs from
@@ -78,19 +78,19 @@ func (r *dssRun) simulate(t testing.TB) *Result {
 	return res
 }
 
-func readDSS(t testing.TB, name, penalty string) *trace.Workload {
+func readDSS(t testing.TB, name, penalty string) *workload.Workload {
 	t.Helper()
 	f, err := os.Open(filepath.Join(fixtures, name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	w, err := trace.ReadDSS(f, name)
+	w, err := workload.ReadDSS(f, name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if penalty != "" {
-		e, err := trace.ParsePenalty(penalty)
+		e, err := workload.ParsePenalty(penalty)
 		if err != nil {
 			t.Fatal(err)
 		}

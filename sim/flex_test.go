@@ -12,18 +12,18 @@ import (
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // flexJob is a FLEX job of one task that starts with the given memory and passes through working sets, each for a minute.
-func flexJob(id int, least resource.Amount, sets ...resource.Amount) trace.Job {
-	var phases []trace.Phase
+func flexJob(id int, least resource.Amount, sets ...resource.Amount) workload.Job {
+	var phases []workload.Phase
 	for _, s := range sets {
-		phases = append(phases, trace.Phase{Duration: time.Minute, Demand: resource.Of(resource.Core, s*testGB)})
+		phases = append(phases, workload.Phase{Duration: time.Minute, Demand: resource.Of(resource.Core, s*testGB)})
 	}
-	return trace.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(id), Name: fmt.Sprint("flex", id), Class: cluster.Flex, MaxAttempts: 1,
+	return workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(id), Name: fmt.Sprint("flex", id), Class: cluster.Flex, MaxAttempts: 1,
 		Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, least*testGB), Duration: time.Duration(len(sets)) * time.Minute}}},
-		Truth: []trace.StageTruth{{Phases: phases}}}
+		Truth: []workload.StageTruth{{Phases: phases}}}
 }
 
 // swapping is a machine whose pages move at 2 GB a second.
@@ -31,13 +31,13 @@ func swapping() Machine {
 	return Machine{Swap: 100 * testGB, SwapSpeed: 2 * testGB, Paging: SSDPaging}
 }
 
-func runFlex(t *testing.T, c Config, jobs ...trace.Job) *Result {
+func runFlex(t *testing.T, c Config, jobs ...workload.Job) *Result {
 	t.Helper()
 	p, err := policy.New("fifo", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Run(c, &trace.Workload{Jobs: jobs}, p)
+	r, err := Run(c, &workload.Workload{Jobs: jobs}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestEndInTheMiddleOfAnOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := newRun(c, &trace.Workload{Jobs: []trace.Job{flex, regular}}, p)
+		r, err := newRun(c, &workload.Workload{Jobs: []workload.Job{flex, regular}}, p)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,11 +12,11 @@ import (
 	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // randomFlex draws memory managers, and makes some of the jobs FLEX.
-func randomFlex(t *rapid.T, c *Config, w *trace.Workload) {
+func randomFlex(t *rapid.T, c *Config, w *workload.Workload) {
 	all := memory.Variants()
 	all["default"], all["paper"] = memory.Default(), memory.Paper()
 	c.Flex.Manager = all[rapid.SampledFrom([]string{"default", "default", "default", "paper", "ejf", "ejf+s", "sjf", "kill"}).Draw(t, "manager")]
@@ -89,7 +89,7 @@ func (r *run) checkKeeper(t *rapid.T, id cluster.NodeID) {
 }
 
 // watchActions holds the managers to what they may do.
-func watchActions(t *rapid.T, c *Config, w *trace.Workload) {
+func watchActions(t *rapid.T, c *Config, w *workload.Workload) {
 	classes := map[cluster.JobID]cluster.Class{}
 	for i := range w.Jobs {
 		classes[w.Jobs[i].ID] = w.Jobs[i].Class
@@ -143,7 +143,7 @@ func alone(run *task, most resource.Amount, m *Machine) (length float64) {
 		if len(phases) > 0 {
 			set = largest
 		}
-		phases, total, largest = []trace.Phase{{Duration: truth.duration, Demand: resource.Of(0, set)}}, truth.duration, set
+		phases, total, largest = []workload.Phase{{Duration: truth.duration, Demand: resource.Of(0, set)}}, truth.duration, set
 	}
 	for _, p := range phases {
 		slower := 1.0

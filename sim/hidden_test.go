@@ -13,7 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // sentinel stands for every number that is true and not estimated.
@@ -38,7 +38,7 @@ func (s *spy) walk(path string, v reflect.Value) {
 	if !v.IsValid() || len(s.found) > 5 {
 		return
 	}
-	if from := v.Type().PkgPath(); strings.HasSuffix(from, "bellows/sim") || strings.HasSuffix(from, "bellows/trace") {
+	if from := v.Type().PkgPath(); strings.HasSuffix(from, "bellows/sim") || strings.HasSuffix(from, "bellows/workload") {
 		s.found = append(s.found, fmt.Sprintf("%s is a %v", path, v.Type()))
 		return
 	}
@@ -89,12 +89,12 @@ func (s *spy) walk(path string, v reflect.Value) {
 	}
 }
 
-func truthOfSentinels() trace.StageTruth {
-	return trace.StageTruth{Duration: sentinel, Durations: []time.Duration{sentinel, sentinel}, IdealMemory: sentinel,
+func truthOfSentinels() workload.StageTruth {
+	return workload.StageTruth{Duration: sentinel, Durations: []time.Duration{sentinel, sentinel}, IdealMemory: sentinel,
 		IdealMemories: []resource.Amount{sentinel, sentinel},
 		Elasticity:    &cluster.Elasticity{Kind: cluster.Step, Factor: 2, DiskRate: sentinel},
-		Phases:        []trace.Phase{{Duration: sentinel, Demand: resource.Vector{sentinel, sentinel, sentinel, sentinel}}},
-		Heap:          &trace.Heap{Live: 1, Size: sentinel}}
+		Phases:        []workload.Phase{{Duration: sentinel, Demand: resource.Vector{sentinel, sentinel, sentinel, sentinel}}},
+		Heap:          &workload.Heap{Live: 1, Size: sentinel}}
 }
 
 // Nothing of the truth, and nothing of the simulator, can be reached from what a policy is given.
@@ -111,9 +111,9 @@ func TestPoliciesSeeNoTruth(t *testing.T) {
 			for _, class := range []cluster.Class{cluster.Regular, cluster.Flex} {
 				job := oneStage(1, 2, truthOfSentinels())
 				job.Class = class
-				other := oneStage(2, 2, trace.StageTruth{})
+				other := oneStage(2, 2, workload.StageTruth{})
 				other.After = 0
-				if _, err := sim.Run(c, &trace.Workload{Jobs: []trace.Job{job, other}}, watch); err != nil {
+				if _, err := sim.Run(c, &workload.Workload{Jobs: []workload.Job{job, other}}, watch); err != nil {
 					t.Fatal(err)
 				}
 				if watch.looks < 3 {
@@ -135,7 +135,7 @@ func TestTheSpySees(t *testing.T) {
 	s.walk("truth", reflect.ValueOf(&j))
 	hidden := struct{ inner []any }{append(make([]any, 0, 2), &j.Truth[0].Durations)[:0]}
 	s.walk("hidden", reflect.ValueOf(&hidden))
-	if len(s.found) != 3 || !strings.Contains(s.found[0], "trace.Job") {
+	if len(s.found) != 3 || !strings.Contains(s.found[0], "workload.Job") {
 		t.Errorf("found %v", s.found)
 	}
 }
@@ -146,8 +146,8 @@ func TestDecisionsDoNotDependOnTheTruth(t *testing.T) {
 		now               timeline.Time
 		events, decisions string
 	}
-	slower := trace.StageTruth{Durations: []time.Duration{200 * time.Second, 300 * time.Second}}
-	run := func(name string, truth trace.StageTruth) []step {
+	slower := workload.StageTruth{Durations: []time.Duration{200 * time.Second, 300 * time.Second}}
+	run := func(name string, truth workload.StageTruth) []step {
 		p, err := policy.New(name, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -160,15 +160,15 @@ func TestDecisionsDoNotDependOnTheTruth(t *testing.T) {
 			}
 			steps = append(steps, step{now, what.String(), fmt.Sprint(d)})
 		}}
-		jobs := []trace.Job{oneStage(1, 2, truth), oneStage(2, 2, truth), oneStage(3, 2, truth)}
+		jobs := []workload.Job{oneStage(1, 2, truth), oneStage(2, 2, truth), oneStage(3, 2, truth)}
 		jobs[2].Submitted = timeline.Seconds(150)
-		if _, err := sim.Run(c, &trace.Workload{Jobs: jobs}, p); err != nil {
+		if _, err := sim.Run(c, &workload.Workload{Jobs: jobs}, p); err != nil {
 			t.Fatal(err)
 		}
 		return steps
 	}
 	for _, name := range policy.Names() {
-		a, b := run(name, trace.StageTruth{}), run(name, slower)
+		a, b := run(name, workload.StageTruth{}), run(name, slower)
 		same := 0
 		for same < len(a) && a[same].now == b[same].now && a[same].events == b[same].events {
 			if a[same].decisions != b[same].decisions {

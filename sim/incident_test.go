@@ -8,14 +8,14 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // The coordinator and a task that it has not yet heard of are lost together; both run again elsewhere.
 func TestCoordinatorIsLost(t *testing.T) {
 	c := sim.Config{Nodes: sim.Uniform(2, vector(2, 8, 0, 0)), Heartbeat: time.Second, CoordinatorHeartbeat: time.Second,
 		Incidents: []sim.Incident{{At: 2 * time.Second, Kind: sim.NodeLoss, Node: 0}}}
-	res := simulate(t, c, "fifo", oneStage(1, 1, trace.StageTruth{}))
+	res := simulate(t, c, "fifo", oneStage(1, 1, workload.StageTruth{}))
 	if !res.Jobs[0].Done || res.Lost != 2 {
 		t.Errorf("job is %+v", res.Jobs[0])
 	}
@@ -74,9 +74,9 @@ func TestIncidents(t *testing.T) {
 		{At: 60 * time.Second, Kind: sim.JobCancel, Job: 2},
 		{At: 70 * time.Second, Kind: sim.JobCancel, Job: 3},
 	}}
-	third := oneStage(3, 1, trace.StageTruth{})
+	third := oneStage(3, 1, workload.StageTruth{})
 	third.Submitted = timeline.Seconds(80)
-	res := simulate(t, c, "fifo", oneStage(1, 1, trace.StageTruth{}), oneStage(2, 2, trace.StageTruth{}), third)
+	res := simulate(t, c, "fifo", oneStage(1, 1, workload.StageTruth{}), oneStage(2, 2, workload.StageTruth{}), third)
 	wantEnds(t, res, 50*time.Second, 60*time.Second, 160*time.Second)
 	for i, want := range []string{"", "cancelled by its owner", "cancelled by its owner"} {
 		if j := res.Jobs[i]; j.Failure != want || j.Done != (want == "") {

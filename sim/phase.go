@@ -7,13 +7,13 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // flow is how a task goes on whose pace may change while it runs. It passes through its phases; of the present one a
 // length is left, which is the time that it takes as long as its demands are met.
 type flow struct {
-	phases   []trace.Phase
+	phases   []workload.Phase
 	at       int     // the present phase
 	stretch  float64 // of all phases, so that they take as long together as the task does
 	slower   float64 // by spilling, of all phases: an elasticity profile speaks of whole tasks
@@ -22,7 +22,7 @@ type flow struct {
 	grant    resource.Amount
 	elastic  bool // what the grant does not hold is spilled, not paged
 	flexible bool // what it holds at present is its container's affair
-	heap     *trace.Heap
+	heap     *workload.Heap
 	most     resource.Amount // a heap of no size grows up to it
 
 	left  float64         // of the present phase, nanoseconds at full pace
@@ -42,11 +42,11 @@ func newFlow(r *real, alone resource.Vector, grant resource.Amount) *flow {
 		elastic: r.profile.Kind != cluster.NotElastic, heap: r.heap, pace: 1, speed: 1}
 	total, largest := overPhases(r.phases)
 	if total == 0 {
-		whole := trace.Phase{Duration: r.duration, Demand: alone.With(resource.Memory, r.ideal)}
+		whole := workload.Phase{Duration: r.duration, Demand: alone.With(resource.Memory, r.ideal)}
 		if len(r.phases) > 0 {
 			whole.Demand = r.phases[0].Demand
 		}
-		f.phases = []trace.Phase{whole}
+		f.phases = []workload.Phase{whole}
 		total, largest = overPhases(f.phases)
 	}
 	f.largest = largest
@@ -71,7 +71,7 @@ type need struct {
 
 // needOf works out what a phase needs. ok is false if the task cannot live in it: its live set does not fit into its heap,
 // or its working set fits neither into its grant nor into the swap that is left.
-func (f *flow) needOf(p *trace.Phase, m *Machine, swapLeft resource.Amount) (n need, ok bool) {
+func (f *flow) needOf(p *workload.Phase, m *Machine, swapLeft resource.Amount) (n need, ok bool) {
 	slower := f.slower
 	resident := p.Demand[resource.Memory]
 	if f.heap != nil {
@@ -106,7 +106,7 @@ func (f *flow) needOf(p *trace.Phase, m *Machine, swapLeft resource.Amount) (n n
 }
 
 // liveIn is the live set in a phase: it grows and shrinks with the working set.
-func (f *flow) liveIn(p *trace.Phase) float64 {
+func (f *flow) liveIn(p *workload.Phase) float64 {
 	live := float64(f.heap.Live)
 	if f.largest == 0 {
 		return live

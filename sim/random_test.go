@@ -11,7 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 const (
@@ -113,10 +113,10 @@ func randomProtocol(t *rapid.T, c *Config, jobs int) {
 }
 
 // randomWorkload draws jobs whose tasks fit on the nodes, and a truth that need not.
-func randomWorkload(t *rapid.T, capacity resource.Vector) *trace.Workload {
-	w := &trace.Workload{}
+func randomWorkload(t *rapid.T, capacity resource.Vector) *workload.Workload {
+	w := &workload.Workload{}
 	for i := range rapid.IntRange(1, 4).Draw(t, "jobs") {
-		j := trace.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("job", i+1),
+		j := workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("job", i+1),
 			Submitted: timeline.Seconds(float64(rapid.IntRange(0, 60).Draw(t, "submitted"))), MaxAttempts: rapid.IntRange(0, 4).Draw(t, "attempts")}}
 		if i > 0 && rapid.IntRange(0, 4).Draw(t, "waits") == 0 {
 			j.After = i - 1
@@ -133,7 +133,7 @@ func randomWorkload(t *rapid.T, capacity resource.Vector) *trace.Workload {
 	return w
 }
 
-func randomStage(t *rapid.T, capacity resource.Vector) (cluster.Stage, trace.StageTruth) {
+func randomStage(t *rapid.T, capacity resource.Vector) (cluster.Stage, workload.StageTruth) {
 	seconds := func(name string, most int) time.Duration {
 		return time.Duration(rapid.IntRange(1, most*1000).Draw(t, name)) * time.Millisecond
 	}
@@ -151,11 +151,11 @@ func randomStage(t *rapid.T, capacity resource.Vector) (cluster.Stage, trace.Sta
 		s.MinMemory = s.Ideal[resource.Memory] / 4
 		s.Elasticity = cluster.Elasticity{Kind: cluster.SawTooth, Factor: 2.5, DiskRate: amount("disk rate", 0, 40*testMB)}
 	}
-	var truth trace.StageTruth
-	phases := func() []trace.Phase {
-		var list []trace.Phase
+	var truth workload.StageTruth
+	phases := func() []workload.Phase {
+		var list []workload.Phase
 		for range rapid.IntRange(1, 4).Draw(t, "phases") {
-			list = append(list, trace.Phase{Duration: seconds("phase", 30) - time.Millisecond, Demand: resource.Vector{amount("true cpus", 0, 3000),
+			list = append(list, workload.Phase{Duration: seconds("phase", 30) - time.Millisecond, Demand: resource.Vector{amount("true cpus", 0, 3000),
 				amount("working set", 0, 2*testGB), amount("true disk", 0, 80*testMB), amount("true network", 0, 80*testMB)}})
 		}
 		return list
@@ -173,7 +173,7 @@ func randomStage(t *rapid.T, capacity resource.Vector) (cluster.Stage, trace.Sta
 		truth.Duration = seconds("true duration", 60)
 	}
 	if rapid.IntRange(0, 3).Draw(t, "collects") == 0 {
-		truth.Heap = &trace.Heap{Live: amount("live", 0, testGB), Size: rapid.SampledFrom([]resource.Amount{0, testGB, 4 * testGB}).Draw(t, "heap")}
+		truth.Heap = &workload.Heap{Live: amount("live", 0, testGB), Size: rapid.SampledFrom([]resource.Amount{0, testGB, 4 * testGB}).Draw(t, "heap")}
 	}
 	return s, truth
 }

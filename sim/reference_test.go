@@ -14,7 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // reference is a second simulator, slow and plain, of fair sharing and of YARN-ME's Algorithm 1 on a cluster in which tasks
@@ -281,14 +281,14 @@ func simulated(t rapid.TB, r *reference, name string, settings map[string]string
 	for i, n := range r.nodes {
 		c.Nodes = append(c.Nodes, cluster.Node{ID: cluster.NodeID(i), Name: fmt.Sprint("node", i), Capacity: resource.Of(resource.Amount(n.cores)*resource.Core, resource.Amount(n.memory)*testMB)})
 	}
-	w := &trace.Workload{}
+	w := &workload.Workload{}
 	for _, j := range r.jobs {
 		stage := cluster.Stage{Name: "s", Tasks: j.waiting, Ideal: resource.Of(resource.Amount(j.cores)*resource.Core, resource.Amount(j.memory)*testMB),
 			Duration: time.Duration(j.ms) * time.Millisecond}
 		if j.factor2 > 0 {
 			stage.MinMemory, stage.Elasticity = resource.Amount(j.least)*testMB, cluster.Elasticity{Kind: cluster.SawTooth, Factor: float64(j.factor2) / 2}
 		}
-		w.Jobs = append(w.Jobs, trace.Job{Job: cluster.Job{ID: cluster.JobID(j.id), Name: fmt.Sprint("j", j.id), Submitted: j.submitted, Stages: []cluster.Stage{stage}}, After: -1})
+		w.Jobs = append(w.Jobs, workload.Job{Job: cluster.Job{ID: cluster.JobID(j.id), Name: fmt.Sprint("j", j.id), Submitted: j.submitted, Stages: []cluster.Stage{stage}}, After: -1})
 	}
 	res, err := Run(c, w, p)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // run is a simulation in progress.
@@ -71,7 +71,7 @@ type protocol interface {
 
 // job is a job as it really is.
 type job struct {
-	*trace.Job
+	*workload.Job
 	index     int32
 	arrived   bool
 	done      bool   // it succeeded, or failed
@@ -110,7 +110,7 @@ func (t *task) ended() bool { return t.result.Outcome != 0 }
 
 // Run simulates the workload under the policy. Jobs that do not end are in the result with the reason; an error means a
 // bad configuration, a workload that no node can hold, or an impossible decision of the policy.
-func Run(c Config, w *trace.Workload, p policy.Policy) (*Result, error) {
+func Run(c Config, w *workload.Workload, p policy.Policy) (*Result, error) {
 	r, err := newRun(c, w, p)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func Run(c Config, w *trace.Workload, p policy.Policy) (*Result, error) {
 }
 
 // newRun brings a cluster up, with nothing submitted yet.
-func newRun(c Config, w *trace.Workload, p policy.Policy) (*run, error) {
+func newRun(c Config, w *workload.Workload, p policy.Policy) (*run, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
@@ -175,9 +175,9 @@ func (r *run) standsStill() bool {
 }
 
 // load takes over the workload, with coordinators where the cluster has them.
-func (r *run) load(w *trace.Workload) error {
+func (r *run) load(w *workload.Workload) error {
 	for i := range w.Jobs {
-		t := new(trace.Job) // the workload may serve other runs at the same time
+		t := new(workload.Job) // the workload may serve other runs at the same time
 		*t = w.Jobs[i]
 		if r.config.CoordinatorHeartbeat > 0 {
 			t = withCoordinator(t, r.config.Coordinator)

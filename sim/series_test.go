@@ -7,7 +7,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // Two tasks read 60 MB/s each from a disk with 100 MB/s for 72 s, then work on with a larger working set.
@@ -41,7 +41,7 @@ func TestSeries(t *testing.T) {
 func TestSeriesIsBounded(t *testing.T) {
 	c := sim.Config{Nodes: sim.Uniform(1, vector(1, 1, 0, 0)), Series: sim.SeriesOptions{Resolution: time.Second, Limit: 7}}
 	for tasks := 1; tasks < 20; tasks++ {
-		s := simulate(t, c, "fifo", oneStage(1, tasks, trace.StageTruth{})).Series
+		s := simulate(t, c, "fifo", oneStage(1, tasks, workload.StageTruth{})).Series
 		if len(s.Samples) > 7 {
 			t.Fatalf("%d tasks: %d samples", tasks, len(s.Samples))
 		}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // real is what is true of one task whatever it is granted. What is not said of the truth is as estimated.
@@ -13,12 +13,12 @@ type real struct {
 	duration time.Duration   // with enough memory
 	ideal    resource.Amount // memory from which on it is enough
 	profile  *cluster.Elasticity
-	phases   []trace.Phase // nil: one, that needs what the stage needs
-	heap     *trace.Heap   // nil: it collects no garbage
+	phases   []workload.Phase // nil: one, that needs what the stage needs
+	heap     *workload.Heap   // nil: it collects no garbage
 }
 
 // realOf looks up the truth of a task.
-func realOf(j *trace.Job, stage int, index int32) real {
+func realOf(j *workload.Job, stage int, index int32) real {
 	s := &j.Stages[stage]
 	r := real{duration: s.Duration, ideal: s.Ideal[resource.Memory], profile: &s.Elasticity}
 	if j.Breathes(stage) {
@@ -60,7 +60,7 @@ func realOf(j *trace.Job, stage int, index int32) real {
 var inelastic cluster.Elasticity
 
 // overPhases returns how long all phases take and the largest working set among them.
-func overPhases(phases []trace.Phase) (total time.Duration, largest resource.Amount) {
+func overPhases(phases []workload.Phase) (total time.Duration, largest resource.Amount) {
 	for i := range phases {
 		total += phases[i].Duration
 		largest = max(largest, phases[i].Demand[resource.Memory])
@@ -75,7 +75,7 @@ func (r *real) underSized(memory resource.Amount) bool {
 
 // trueDuration returns how long a task really runs with the given memory on a node where nothing is contended, phases,
 // paging and garbage aside.
-func trueDuration(j *trace.Job, stage int, index int32, memory resource.Amount) time.Duration {
+func trueDuration(j *workload.Job, stage int, index int32, memory resource.Amount) time.Duration {
 	if s := &j.Stages[stage]; len(j.Truth) == 0 {
 		return s.Elasticity.Duration(s.Duration, s.Ideal[resource.Memory], memory)
 	}
@@ -93,7 +93,7 @@ const (
 	flexible                    // their containers breathe
 )
 
-func natureOf(j *trace.Job, stage int) nature {
+func natureOf(j *workload.Job, stage int) nature {
 	if j.Breathes(stage) {
 		return flexible
 	}
@@ -123,7 +123,7 @@ func spillNature(e *cluster.Elasticity) nature {
 }
 
 // withCoordinator returns j with a coordinator as its first stage.
-func withCoordinator(j *trace.Job, need resource.Vector) *trace.Job {
+func withCoordinator(j *workload.Job, need resource.Vector) *workload.Job {
 	c := *j
 	c.Stages = make([]cluster.Stage, 0, len(j.Stages)+1)
 	c.Stages = append(c.Stages, cluster.Stage{Name: "coordinator", Tasks: 1, Coordinator: true, Ideal: need})
@@ -136,7 +136,7 @@ func withCoordinator(j *trace.Job, need resource.Vector) *trace.Job {
 		c.Stages = append(c.Stages, s)
 	}
 	if len(j.Truth) > 0 {
-		c.Truth = append([]trace.StageTruth{{}}, j.Truth...)
+		c.Truth = append([]workload.StageTruth{{}}, j.Truth...)
 	}
 	return &c
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // twin works a task out the slow and obvious way: all paces of a node anew, in exact fractions, whenever something happens.
@@ -61,7 +61,7 @@ func (w *twin) course(m *Machine) {
 		if list != nil {
 			demand = list[0].Demand
 		}
-		list, total, largest = []trace.Phase{{Duration: length, Demand: demand}}, length, demand[resource.Memory]
+		list, total, largest = []workload.Phase{{Duration: length, Demand: demand}}, length, demand[resource.Memory]
 	}
 	elastic := stage.Elasticity.Kind != cluster.NotElastic
 	spilling, slow := resource.Amount(0), 1.0

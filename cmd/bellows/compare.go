@@ -23,7 +23,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/sweep"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 const compareLong = `Run policies on many seeds of a workload, on all cores, and print how they
@@ -173,10 +173,10 @@ type compared struct {
 	*compareOptions
 	config     sim.Config
 	entrants   []entrant
-	misjudged  trace.Misjudgement
-	file       *trace.Workload // rightly estimated; nil if workloads are generated
+	misjudged  workload.Misjudgement
+	file       *workload.Workload // rightly estimated; nil if workloads are generated
 	comparison *comparison.Comparison
-	workload   *trace.Workload // of the first seed
+	workload   *workload.Workload // of the first seed
 }
 
 func (o *compareOptions) run(cmd *cobra.Command) error {
@@ -189,7 +189,7 @@ func (o *compareOptions) run(cmd *cobra.Command) error {
 	if c.entrants, err = o.entrants(); err != nil {
 		return err
 	}
-	if c.misjudged, err = trace.ParseMisjudgement(o.workload.misjudged); err != nil {
+	if c.misjudged, err = workload.ParseMisjudgement(o.workload.misjudged); err != nil {
 		return command.Usage(err)
 	}
 	if !o.workload.generated() {
@@ -254,12 +254,12 @@ func (c *compared) seed(k int) uint64 {
 }
 
 // draw returns the workload of the k-th seed.
-func (c *compared) draw(ctx context.Context, k int) (*trace.Workload, error) {
+func (c *compared) draw(ctx context.Context, k int) (*workload.Workload, error) {
 	if c.file != nil {
-		if c.misjudged != (trace.Misjudgement{}) {
-			return c.sized(trace.Misjudge(c.file, c.misjudged, c.seed(k))), nil
+		if c.misjudged != (workload.Misjudgement{}) {
+			return c.sized(workload.Misjudge(c.file, c.misjudged, c.seed(k))), nil
 		}
-		return c.sized(&trace.Workload{Jobs: slices.Clone(c.file.Jobs)}), nil
+		return c.sized(&workload.Workload{Jobs: slices.Clone(c.file.Jobs)}), nil
 	}
 	w := c.compareOptions.workload
 	w.generate.Seed += uint64(k)

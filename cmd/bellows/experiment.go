@@ -16,7 +16,7 @@ import (
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/experiments"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 const experimentLong = `Make tables and figures of papers again and set the papers' numbers beside ours.
@@ -356,7 +356,7 @@ func writeReport(from, out string) error {
 		return command.Usagef("from %q: must be given as out %q is, both absolute or neither", from, out)
 	}
 	text := experiments.Report(stored, filepath.ToSlash(pictures))
-	return trace.SaveFile(out, trace.Plain, func(w io.Writer) error {
+	return workload.SaveFile(out, workload.Plain, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

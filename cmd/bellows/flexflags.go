@@ -15,7 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // managerOptions are the flags that say how the memory of FLEX containers is managed, simulated or on a machine.
@@ -132,16 +132,16 @@ func (b box) String() string {
 }
 
 // fill puts the FLEX jobs of w into boxes, if there are any.
-func (b box) fill(w *trace.Workload) *trace.Workload {
+func (b box) fill(w *workload.Workload) *workload.Workload {
 	if !b.given {
 		return w
 	}
-	return trace.Boxed(w, b.size)
+	return workload.Boxed(w, b.size)
 }
 
 // hasFlex reports whether a workload has FLEX jobs.
-func hasFlex(w *trace.Workload) bool {
-	return slices.ContainsFunc(w.Jobs, func(j trace.Job) bool { return j.Class == cluster.Flex })
+func hasFlex(w *workload.Workload) bool {
+	return slices.ContainsFunc(w.Jobs, func(j workload.Job) bool { return j.Class == cluster.Flex })
 }
 
 // flexJSON is what managing the memory of FLEX containers cost.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/jobfile"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // What is printed for a job file is read back from one as the same profile.
@@ -24,7 +24,7 @@ func TestModelSnippetIsReadBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := "bellows: 1\nname: x\nstages:\n  - name: s\n    " + strings.ReplaceAll(strings.TrimSpace(r.snippet()), "\n", "\n    ") + "\n"
-		w, err := trace.ReadJobs(strings.NewReader(text), "job.yaml", nil)
+		w, err := jobfile.Read(strings.NewReader(text), "job.yaml", nil)
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", f.Name(), err, text)
 		}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/jobfile"
 	"github.com/bellows-rm/bellows/server"
 	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // client returns a client for the daemon at that place.
@@ -90,7 +90,7 @@ type storedProfiles struct {
 	failed *error
 }
 
-func (s *storedProfiles) lookUp(ctx context.Context) trace.Profiles {
+func (s *storedProfiles) lookUp(ctx context.Context) jobfile.Profiles {
 	return func(name string) (cluster.Profile, bool) {
 		p, err := s.get(ctx, name)
 		switch {

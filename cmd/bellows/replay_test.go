@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/importer"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/trace"
-	"github.com/bellows-rm/bellows/trace/importer"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // recorded imports a file that others recorded, or skips.
@@ -63,7 +63,7 @@ func BenchmarkReplay(b *testing.B) {
 					o.To = 12 * time.Hour
 				}
 				r := recorded(b, c.format(), c.pattern, o)
-				tasks := trace.Summarise(r.Workload).Tasks
+				tasks := workload.Summarise(r.Workload).Tasks
 				for b.Loop() {
 					p, err := policy.New(name, nil)
 					if err != nil {

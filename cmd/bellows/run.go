@@ -26,7 +26,7 @@ import (
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 const runLong = `Run a command as a job of one task. It starts when there is room for it: with
@@ -187,7 +187,7 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 }
 
 // job describes the job; mistakes that can be seen from here are told at once.
-func (o *runOptions) job(args []string, dir string) (*trace.Job, error) {
+func (o *runOptions) job(args []string, dir string) (*workload.Job, error) {
 	switch {
 	case o.memory == 0 && o.profile == "":
 		return nil, command.Usagef("memory: must be given, by --memory or --profile")
@@ -218,11 +218,11 @@ func (o *runOptions) job(args []string, dir string) (*trace.Job, error) {
 		MaxMemory: o.max, HeartbeatTimeout: o.heartbeat}
 	if o.min > 0 && o.profile == "" {
 		var err error
-		if stage.Elasticity, err = trace.ParsePenalty(o.penalty); err != nil {
+		if stage.Elasticity, err = workload.ParsePenalty(o.penalty); err != nil {
 			return nil, command.Usage(err)
 		}
 	}
-	job := &trace.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts, AtMostOnce: o.atMostOnce, Stages: []cluster.Stage{stage}},
+	job := &workload.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts, AtMostOnce: o.atMostOnce, Stages: []cluster.Stage{stage}},
 		Commands: []cluster.Command{program}, Profiles: []string{o.profile}}
 	if err := job.Class.UnmarshalText([]byte(o.class)); err != nil {
 		return nil, command.Usage(err)

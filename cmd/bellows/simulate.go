@@ -21,7 +21,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 const simulateLong = `Run a workload under one or more policies on a simulated cluster and print what
@@ -304,15 +304,15 @@ func (o *simulateOptions) contenders(config sim.Config) ([]contender, error) {
 }
 
 // sized lets FLEX containers of w start with what the flags say.
-func (o *simulateOptions) sized(w *trace.Workload) *trace.Workload {
+func (o *simulateOptions) sized(w *workload.Workload) *workload.Workload {
 	if o.flex.minContainer == 0 {
 		return w
 	}
-	return trace.StartWith(w, o.flex.minContainer)
+	return workload.StartWith(w, o.flex.minContainer)
 }
 
 // checkFits returns an error if the policy could never start some task, before anything runs.
-func (c *contender) checkFits(w *trace.Workload) error {
+func (c *contender) checkFits(w *workload.Workload) error {
 	s := cluster.NewSnapshot()
 	for i := range c.config.Nodes {
 		if err := s.Apply(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &c.config.Nodes[i]}); err != nil {
@@ -331,7 +331,7 @@ func (c *contender) checkFits(w *trace.Workload) error {
 type simulation struct {
 	options    *simulateOptions
 	config     sim.Config // of contenders that are not pooled
-	workload   *trace.Workload
+	workload   *workload.Workload
 	contenders []contender
 	progress   *terminal.Progress
 	outcomes   []outcome
@@ -375,7 +375,7 @@ func (s *simulation) one(ctx context.Context, i int) outcome {
 		title := s.contenders[i].title()
 		c.Progress = func(ended, jobs int, _ timeline.Time) { s.progress.Set(title, ended, jobs) }
 	}
-	w := trace.Workload{Jobs: slices.Clone(s.contenders[i].box.fill(s.workload).Jobs)}
+	w := workload.Workload{Jobs: slices.Clone(s.contenders[i].box.fill(s.workload).Jobs)}
 	done := make(chan outcome, 1)
 	go func() {
 		runtime.LockOSThread()

@@ -16,10 +16,11 @@ import (
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/inherited"
+	"github.com/bellows-rm/bellows/jobfile"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 const submitLong = `Submit the jobs of a file and print their ids, in the order of the file's jobs
@@ -114,14 +115,14 @@ func (o *submitOptions) run(cmd *cobra.Command, file string) error {
 }
 
 // readLiveJobs reads a file of jobs that a machine can run.
-func readLiveJobs(ctx context.Context, client *server.Client, file string) (*trace.Workload, error) {
+func readLiveJobs(ctx context.Context, client *server.Client, file string) (*workload.Workload, error) {
 	data, err := readInput(file)
 	if err != nil {
 		return nil, command.Usagef("file: %w", err)
 	}
 	var failed error
 	known := storedProfiles{client: client, failed: &failed}
-	w, err := trace.ReadJobs(bytes.NewReader(data), file, known.lookUp(ctx))
+	w, err := jobfile.Read(bytes.NewReader(data), file, known.lookUp(ctx))
 	switch {
 	case failed != nil:
 		return nil, failed
@@ -138,7 +139,7 @@ func readLiveJobs(ctx context.Context, client *server.Client, file string) (*tra
 
 // checkPrograms returns an error if a program of the job is missing. With a PATH or directory of its own that shows only
 // when it starts.
-func checkPrograms(j *trace.Job, dir string) error {
+func checkPrograms(j *workload.Job, dir string) error {
 	for i, c := range j.Commands {
 		if _, own := c.Env["PATH"]; own || (c.Dir != "" && !filepath.IsAbs(c.Args[0])) {
 			continue
@@ -152,7 +153,7 @@ func checkPrograms(j *trace.Job, dir string) error {
 
 // fitMachine says where a container may hold less than its stage asks for, because no machine has as much, and has every JVM told
 // how large its heap may really become.
-func fitMachine(ctx context.Context, client *server.Client, j *trace.Job, to io.Writer) error {
+func fitMachine(ctx context.Context, client *server.Client, j *workload.Job, to io.Writer) error {
 	var largest resource.Amount
 	if j.Class == cluster.Flex {
 		status, err := client.Status(ctx)
@@ -168,7 +169,7 @@ func fitMachine(ctx context.Context, client *server.Client, j *trace.Job, to io.
 }
 
 // fitStages does that for machines of which the largest has so much for containers, 0 if it does not matter or nobody knows.
-func fitStages(j *trace.Job, largest resource.Amount, to io.Writer) {
+func fitStages(j *workload.Job, largest resource.Amount, to io.Writer) {
 	for i := range j.Stages {
 		s := &j.Stages[i]
 		most := s.MaxMemory
@@ -187,7 +188,7 @@ func fitStages(j *trace.Job, largest resource.Amount, to io.Writer) {
 // batch is the jobs of one file on their way.
 type batch struct {
 	client *server.Client
-	jobs   []trace.Job
+	jobs   []workload.Job
 	dir    string
 	env    []string
 	own    cluster.Inherited

@@ -21,7 +21,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
 	"github.com/bellows-rm/bellows/swap"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 func swapCommand() *cobra.Command {
@@ -41,7 +41,7 @@ that runs sees at once what changed.`,
 }
 
 // withoutSwap makes a FLEX job on a machine without swap a REGULAR one that spills, and says so, or refuses it.
-func withoutSwap(ctx context.Context, client *server.Client, j *trace.Job, to io.Writer) error {
+func withoutSwap(ctx context.Context, client *server.Client, j *workload.Job, to io.Writer) error {
 	if j.Class != cluster.Flex {
 		return nil
 	}

@@ -11,7 +11,8 @@ import (
 
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/jobfile"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // convertOptions are the flags of convert.
@@ -50,7 +51,7 @@ be written cannot hold is refused, unless --lossy allows to leave it out.`,
 }
 
 func (o *convertOptions) run(file string) error {
-	penalty, err := trace.ParsePenalty(o.penalty)
+	penalty, err := workload.ParsePenalty(o.penalty)
 	if err != nil {
 		return command.Usage(err)
 	}
@@ -58,7 +59,7 @@ func (o *convertOptions) run(file string) error {
 	if err != nil {
 		return err
 	}
-	var h trace.WorkloadHeader
+	var h workload.Header
 	if f.jobs != nil {
 		h.Cluster = f.jobs.Header.Cluster
 	}
@@ -67,23 +68,23 @@ func (o *convertOptions) run(file string) error {
 		return err
 	}
 	if o.penalty != "none" {
-		w.SetPenalty(penalty, trace.DefaultMinShare, trace.DefaultGranularity)
+		w.SetPenalty(penalty, workload.DefaultMinShare, workload.DefaultGranularity)
 	}
 	plain := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(o.out, ".gz"), ".zst"), ".zstd")
 	if o.to == formatBellows || o.to == formatAuto && (strings.HasSuffix(plain, ".yaml") || strings.HasSuffix(plain, ".yml")) {
 		return o.writeJobs(w)
 	}
-	return trace.SaveWorkload(o.out, w, h)
+	return workload.Save(o.out, w, h)
 }
 
 // writeJobs writes a job file, and reads it back to see what it lacks.
-func (o *convertOptions) writeJobs(w *trace.Workload) error {
+func (o *convertOptions) writeJobs(w *workload.Workload) error {
 	var text bytes.Buffer
-	if err := trace.WriteJobs(&text, w); err != nil {
+	if err := jobfile.Write(&text, w); err != nil {
 		return command.Usage(err)
 	}
 	if !o.lossy {
-		again, err := trace.ReadJobs(bytes.NewReader(text.Bytes()), o.out, nil)
+		again, err := jobfile.Read(bytes.NewReader(text.Bytes()), o.out, nil)
 		if err != nil {
 			return fmt.Errorf("read back what is to be written: %w", err)
 		}
@@ -93,7 +94,7 @@ func (o *convertOptions) writeJobs(w *trace.Workload) error {
 			}
 		}
 	}
-	return trace.SaveFile(o.out, trace.CompressionOf(o.out), func(out io.Writer) error {
+	return workload.SaveFile(o.out, workload.CompressionOf(o.out), func(out io.Writer) error {
 		_, err := text.WriteTo(out)
 		return err
 	})

@@ -16,9 +16,9 @@ import (
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/importer"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
-	"github.com/bellows-rm/bellows/trace/importer"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // importFormat is a format as a command: its flags are what has to be assumed about what its files do not say.
@@ -283,11 +283,11 @@ func (o *importOptions) run(cmd *cobra.Command, f importFormat, files []string) 
 	if err != nil {
 		return err
 	}
-	header := trace.WorkloadHeader{Cluster: &r.Cluster}
+	header := workload.Header{Cluster: &r.Cluster}
 	if o.out == "-" {
-		return trace.WriteWorkload(cmd.OutOrStdout(), r.Workload, header)
+		return workload.Write(cmd.OutOrStdout(), r.Workload, header)
 	}
-	if err := trace.SaveWorkload(o.out, r.Workload, header); err != nil {
+	if err := workload.Save(o.out, r.Workload, header); err != nil {
 		return err
 	}
 	shown.Clear()
@@ -370,7 +370,7 @@ func (o *importOptions) report(w io.Writer, format string, r *importer.Result) e
 	if err != nil {
 		return fmt.Errorf("look at what was written: %w", err)
 	}
-	s := trace.Summarise(r.Workload)
+	s := workload.Summarise(r.Workload)
 	line := simulateLine(o.out, &r.Cluster)
 	if o.asJSON {
 		c := importClusterJSON{r.Cluster.Nodes, r.Cluster.Node[resource.CPU], r.Cluster.Node[resource.Memory], r.Asked[0], r.Asked[1], r.Span.Seconds()}
@@ -390,7 +390,7 @@ func (o *importOptions) report(w io.Writer, format string, r *importer.Result) e
 func countCores(a resource.Amount) string { return resource.FormatCPU(a) + " cores" }
 
 // simulateLine is the command that runs the workload on a cluster.
-func simulateLine(file string, c *trace.ClusterShape) string {
+func simulateLine(file string, c *workload.ClusterShape) string {
 	return fmt.Sprintf("  bellows simulate --workload %s --nodes %d \\\n      --node-cpus %s --node-memory %s --policy fair,yarn-me", quoteWord(file), c.Nodes,
 		resource.FormatCPU(c.Node[resource.CPU]), resource.FormatMemoryExact(c.Node[resource.Memory]))
 }

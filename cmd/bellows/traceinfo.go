@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // summaryJSON is what is in a workload.
@@ -52,11 +52,11 @@ type quantilesJSON struct {
 // distribution is a row of the table.
 type distribution struct {
 	name, key string
-	of        *trace.Quantiles
+	of        *workload.Quantiles
 	print     func(float64) string
 }
 
-func distributions(s *trace.Summary) []distribution {
+func distributions(s *workload.Summary) []distribution {
 	return []distribution{
 		{"tasks per job", "tasks_per_job", &s.TasksOfJob, shortNumber},
 		{"stages per job", "stages_per_job", &s.StagesOfJob, shortNumber},
@@ -69,7 +69,7 @@ func distributions(s *trace.Summary) []distribution {
 	}
 }
 
-func summaryOf(s *trace.Summary) summaryJSON {
+func summaryOf(s *workload.Summary) summaryJSON {
 	doc := summaryJSON{Jobs: s.Jobs, Stages: s.Stages, Edges: s.Edges, Tasks: s.Tasks, Elastic: s.Elastic, Phased: s.Phased,
 		Span: s.Span.Seconds(), LongestPath: s.LongestPath.Seconds(), Estimated: workOf(s.Work), Used: workOf(s.Used), Quantiles: map[string]quantilesJSON{}}
 	for _, d := range distributions(s) {
@@ -104,11 +104,11 @@ input.`,
 			if err != nil {
 				return err
 			}
-			s := trace.Summarise(w)
+			s := workload.Summarise(w)
 			if asJSON {
 				return terminal.WriteJSON(cmd.OutOrStdout(), summaryOf(&s))
 			}
-			var c *trace.ClusterShape
+			var c *workload.ClusterShape
 			if f.jobs != nil {
 				c = f.jobs.Header.Cluster
 			}
@@ -121,7 +121,7 @@ input.`,
 	return cmd
 }
 
-func printSummary(w io.Writer, name string, s *trace.Summary, c *trace.ClusterShape) error {
+func printSummary(w io.Writer, name string, s *workload.Summary, c *workload.ClusterShape) error {
 	fmt.Fprintf(w, "%s: %s, %s, %s, %s over %s\n", name, terminal.Count(s.Jobs, "job"), terminal.Count(s.Stages, "stage"), terminal.Count(s.Edges, "edge"), terminal.Count(int(s.Tasks), "task"), roundDuration(s.Span))
 	fmt.Fprintln(w, terminal.Fold(fmt.Sprintf("estimated work: %s core-hours, %s of memory for an hour", shortNumber(s.Work[resource.CPU]/3.6e6), shortBytes(s.Work[resource.Memory]/3600)), terminal.Width, "  "))
 	used := fmt.Sprintf("really used: %s core-hours, %s of memory for an hour", shortNumber(s.Used[resource.CPU]/3.6e6), shortBytes(s.Used[resource.Memory]/3600))

@@ -14,7 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // workloadOptions are the flags that say what is simulated.
@@ -23,14 +23,14 @@ type workloadOptions struct {
 	name, format string
 	file         *workloadFile // opened; nil if the workload is generated
 	penalty      string
-	generate     trace.GenerateOptions
+	generate     workload.GenerateOptions
 	misjudged    string // how far off estimates are
 	misjudgeSeed uint64
 }
 
 func (o *workloadOptions) defaults() {
 	o.format, o.penalty = formatAuto, "none"
-	o.generate = trace.DefaultGenerateOptions(trace.Uniform)
+	o.generate = workload.DefaultGenerateOptions(workload.Uniform)
 	o.misjudged, o.misjudgeSeed = "none", 1
 }
 
@@ -40,10 +40,10 @@ func (o *workloadOptions) flags(f *pflag.FlagSet) {
 	f.Var(flags.Choice(&o.format, workloadFormats...), "format", "format of the file: bellows (a job file), workload or dss; auto looks at its content")
 	f.StringVar(&o.penalty, "penalty", o.penalty, "cost, as a `shape`, of less memory for tasks that say nothing: none, step:FACTOR or sawtooth:FACTOR")
 	f.Var(flags.Count(&g.Jobs, 1, 1_000_000), "jobs", "generated: number of jobs")
-	f.Var(flags.Range(&g.Tasks, trace.ParseTasks, strconv.Itoa), "tasks", "generated: tasks of a job")
-	f.Var(flags.Range(&g.Memory, trace.ParseTaskMemory, resource.FormatMemoryExact), "task-memory", "generated: ideal memory of a task")
-	f.Var(flags.Range(&g.Duration, trace.ParseTaskDuration, shortDuration), "task-duration", "generated: run time at ideal memory")
-	f.Var(flags.Range(&g.Arrivals, trace.ParseArrivals, shortDuration), "arrivals", "generated: when jobs are submitted")
+	f.Var(flags.Range(&g.Tasks, workload.ParseTasks, strconv.Itoa), "tasks", "generated: tasks of a job")
+	f.Var(flags.Range(&g.Memory, workload.ParseTaskMemory, resource.FormatMemoryExact), "task-memory", "generated: ideal memory of a task")
+	f.Var(flags.Range(&g.Duration, workload.ParseTaskDuration, shortDuration), "task-duration", "generated: run time at ideal memory")
+	f.Var(flags.Range(&g.Arrivals, workload.ParseArrivals, shortDuration), "arrivals", "generated: when jobs are submitted")
 	f.Uint64Var(&g.Seed, "seed", g.Seed, "generated: a `number`; same seed, same workload")
 	f.StringVar(&o.misjudged, "misjudge", o.misjudged, "`errors` of estimates, up to: any of duration=0.15, memory=-0.5, penalty=0.5, with commas between")
 	f.Uint64Var(&o.misjudgeSeed, "misjudge-seed", o.misjudgeSeed, "a `number` to draw those errors from")
@@ -51,11 +51,11 @@ func (o *workloadOptions) flags(f *pflag.FlagSet) {
 
 // settle takes the defaults of the distribution for what no flag has set.
 func (o *workloadOptions) settle(changed func(string) bool) {
-	d, err := trace.ParseDistribution(o.name)
+	d, err := workload.ParseDistribution(o.name)
 	if err != nil {
 		return
 	}
-	usual := trace.DefaultGenerateOptions(d)
+	usual := workload.DefaultGenerateOptions(d)
 	if !changed("jobs") {
 		o.generate.Jobs = usual.Jobs
 	}
@@ -83,12 +83,12 @@ func shortDuration(d time.Duration) string {
 
 // generated reports whether the workload comes from a distribution.
 func (o *workloadOptions) generated() bool {
-	_, err := trace.ParseDistribution(o.name)
+	_, err := workload.ParseDistribution(o.name)
 	return err == nil
 }
 
 // breathes reports whether the workload is generated FLEX jobs.
-func (o *workloadOptions) breathes() bool { return o.name == trace.Flex.String() }
+func (o *workloadOptions) breathes() bool { return o.name == workload.Flex.String() }
 
 // open opens the file of the workload, if it is one, and finds out its format.
 func (o *workloadOptions) open() (err error) {
@@ -104,7 +104,7 @@ func (o *workloadOptions) open() (err error) {
 func (o *workloadOptions) ours() bool { return !o.generated() && o.format != formatDSS }
 
 // cluster returns the cluster that the file suggests; nil if it does not.
-func (o *workloadOptions) cluster() *trace.ClusterShape {
+func (o *workloadOptions) cluster() *workload.ClusterShape {
 	if o.file == nil || o.file.jobs == nil {
 		return nil
 	}
@@ -112,12 +112,12 @@ func (o *workloadOptions) cluster() *trace.ClusterShape {
 }
 
 // load reads or generates the workload. What is wrong with a file is the user's mistake.
-func (o *workloadOptions) load(ctx context.Context) (*trace.Workload, error) {
-	penalty, err := trace.ParsePenalty(o.penalty)
+func (o *workloadOptions) load(ctx context.Context) (*workload.Workload, error) {
+	penalty, err := workload.ParsePenalty(o.penalty)
 	if err != nil {
 		return nil, command.Usage(err)
 	}
-	misjudged, err := trace.ParseMisjudgement(o.misjudged)
+	misjudged, err := workload.ParseMisjudgement(o.misjudged)
 	if err != nil {
 		return nil, command.Usage(err)
 	}
@@ -126,17 +126,17 @@ func (o *workloadOptions) load(ctx context.Context) (*trace.Workload, error) {
 		return nil, err
 	}
 	if penalty.Kind != cluster.NotElastic {
-		w.SetPenalty(penalty, trace.DefaultMinShare, trace.DefaultGranularity)
+		w.SetPenalty(penalty, workload.DefaultMinShare, workload.DefaultGranularity)
 	}
-	if misjudged != (trace.Misjudgement{}) {
-		w = trace.Misjudge(w, misjudged, o.misjudgeSeed)
+	if misjudged != (workload.Misjudgement{}) {
+		w = workload.Misjudge(w, misjudged, o.misjudgeSeed)
 	}
 	return w, nil
 }
 
-func (o *workloadOptions) source(ctx context.Context) (*trace.Workload, error) {
-	if d, err := trace.ParseDistribution(o.name); err == nil {
-		w, err := trace.Generate(d, o.generate)
+func (o *workloadOptions) source(ctx context.Context) (*workload.Workload, error) {
+	if d, err := workload.ParseDistribution(o.name); err == nil {
+		w, err := workload.Generate(d, o.generate)
 		return w, command.Usage(err)
 	}
 	if err := o.open(); err != nil {
@@ -157,7 +157,7 @@ func readInput(name string) ([]byte, error) {
 }
 
 // readJobs reads a job file. Profiles that it names are those of the daemon.
-func (o *workloadOptions) readJobs(ctx context.Context) (*trace.Workload, error) {
+func (o *workloadOptions) readJobs(ctx context.Context) (*workload.Workload, error) {
 	client, err := o.place.client()
 	if err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (o *workloadOptions) readJobs(ctx context.Context) (*trace.Workload, error)
 }
 
 // describe says what was simulated.
-func (o *workloadOptions) describe(w *trace.Workload) workloadJSON {
+func (o *workloadOptions) describe(w *workload.Workload) workloadJSON {
 	d := workloadJSON{Name: o.name, Format: o.format, Jobs: len(w.Jobs), Penalty: o.penalty}
 	if o.generated() {
 		d.Format, d.Seed = "generated", &o.generate.Seed

@@ -7,7 +7,9 @@ import (
 	"os"
 
 	"github.com/bellows-rm/bellows/cmd/internal/command"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/fault"
+	"github.com/bellows-rm/bellows/jobfile"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // Formats of a file with a workload.
@@ -26,7 +28,7 @@ type workloadFile struct {
 	in           *bufio.Reader
 	close        func()
 	// jobs is set for the compact format, whose header has been read.
-	jobs *trace.WorkloadReader
+	jobs *workload.Reader
 }
 
 // openWorkload opens a file, - for standard input, packed or not, and finds out what it is if format is auto.
@@ -37,7 +39,7 @@ func openWorkload(name, format string) (f *workloadFile, err error) {
 			return nil, command.Usagef("workload: %w", err)
 		}
 	}
-	content, err := trace.Unpack(file, name)
+	content, err := workload.Unpack(file, name)
 	if err != nil {
 		file.Close()
 		return nil, faultOf(err)
@@ -50,7 +52,7 @@ func openWorkload(name, format string) (f *workloadFile, err error) {
 		f.format = formatOf(start)
 	}
 	if f.format == formatWorkload {
-		if f.jobs, err = trace.NewWorkloadReader(f.in, name); err != nil {
+		if f.jobs, err = workload.NewReader(f.in, name); err != nil {
 			f.close()
 			return nil, faultOf(err)
 		}
@@ -62,7 +64,7 @@ func openWorkload(name, format string) (f *workloadFile, err error) {
 // what is wrong with it.
 func formatOf(start []byte) string {
 	switch {
-	case trace.IsWorkloadFile(start):
+	case workload.IsFile(start):
 		return formatWorkload
 	case bytes.HasPrefix(bytes.TrimLeft(start, "\ufeff \t\r\n"), []byte("{")) &&
 		(bytes.Contains(start, []byte(`"job.`)) || bytes.Contains(start, []byte(`"am.type"`))):
@@ -73,31 +75,31 @@ func formatOf(start []byte) string {
 
 // faultOf marks what is wrong with a file as the user's mistake.
 func faultOf(err error) error {
-	if trace.IsFault(err) {
+	if fault.Is(err) {
 		return command.Usage(err)
 	}
 	return err
 }
 
 // read reads the workload. Profiles that a job file names are looked up, unless that is nil.
-func (f *workloadFile) read(profiles trace.Profiles) (*trace.Workload, error) {
+func (f *workloadFile) read(profiles jobfile.Profiles) (*workload.Workload, error) {
 	defer f.close()
-	var w *trace.Workload
+	var w *workload.Workload
 	var err error
 	switch f.format {
 	case formatWorkload:
 		w, err = f.rest()
 	case formatDSS:
-		w, err = trace.ReadDSS(f.in, f.name)
+		w, err = workload.ReadDSS(f.in, f.name)
 	default:
-		w, err = trace.ReadJobs(f.in, f.name, profiles)
+		w, err = jobfile.Read(f.in, f.name, profiles)
 	}
 	return w, faultOf(err)
 }
 
 // rest reads the jobs behind the header.
-func (f *workloadFile) rest() (*trace.Workload, error) {
-	w := &trace.Workload{}
+func (f *workloadFile) rest() (*workload.Workload, error) {
+	w := &workload.Workload{}
 	for {
 		j, err := f.jobs.Next()
 		if err == io.EOF {
@@ -109,7 +111,7 @@ func (f *workloadFile) rest() (*trace.Workload, error) {
 		w.Jobs = append(w.Jobs, *j)
 	}
 	if len(w.Jobs) == 0 {
-		return nil, &trace.Fault{File: f.name, What: "jobs: must be at least one, but the file holds none"}
+		return nil, &fault.Fault{File: f.name, What: "jobs: must be at least one, but the file holds none"}
 	}
 	return w, nil
 }

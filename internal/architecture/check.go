@@ -222,7 +222,7 @@ func (c *checker) functions(f *ast.File) {
 	})
 }
 
-// truth finds the type trace.StageTruth and the field trace.Job.Truth.
+// truth finds the type workload.StageTruth and the field workload.Job.Truth.
 func (c *checker) truth(f *ast.File) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		var name *ast.Ident

@@ -31,27 +31,33 @@ var folders = []folder{
 		"a policy combines mechanisms and sees estimates; it knows neither who asks nor what is true"},
 	{"engine", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy"},
 		"the same engine runs in the simulator and on a machine, so it knows neither"},
-	{"trace", []string{"resource", "timeline", "cluster", "profile"},
-		"files hold nouns; what decides about them is not their business"},
-	{"trace/importer", []string{"resource", "timeline", "cluster", "profile", "trace"},
+	{"fault", []string{"cluster"},
+		"what is wrong with a file is said in the same words, whoever reads the file"},
+	{"workload", []string{"resource", "timeline", "cluster", "profile", "fault"},
+		"a workload is the nouns and the truth about them; what decides about them is not its business"},
+	{"jobfile", []string{"resource", "timeline", "cluster", "fault", "workload"},
+		"people write stages and, for the simulator, their truth; nobody who reads a job file learns who runs it"},
+	{"eventlog", []string{"resource", "timeline", "cluster", "fault"},
+		"a recorded run holds what an engine was told and what it decided, and no truth"},
+	{"importer", []string{"resource", "timeline", "cluster", "profile", "fault", "workload"},
 		"what other systems recorded becomes a workload like any other; nobody needs to know where one came from"},
-	{"bound", []string{"resource", "timeline", "cluster", "trace"},
+	{"bound", []string{"resource", "timeline", "cluster", "workload"},
 		"what no schedule can beat is worked out from the truth alone, without knowing who schedules or simulates"},
-	{"sim", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "trace"},
+	{"sim", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "workload"},
 		"a substrate knows the engine and no other substrate; the truth of what tasks do lives here"},
 	{"chart", nil,
 		"a picture shows numbers, whatever they are about"},
 	{"sweep", nil,
 		"many runs in a fixed order, whatever is run"},
-	{"experiments", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "trace", "bound", "sim", "chart", "sweep"},
+	{"experiments", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "workload", "bound", "sim", "chart", "sweep"},
 		"an experiment compares policies in the simulator and draws what came of it; it touches no machine"},
 	{"durable", nil,
 		"what a file needs to survive is the same for every owner of files"},
 	{"statedir", []string{"durable"},
 		"whose directory it is matters before anybody reads what is in it"},
-	{"store", []string{"resource", "timeline", "cluster", "profile", "trace", "durable", "statedir"},
+	{"store", []string{"resource", "timeline", "cluster", "profile", "durable", "statedir"},
 		"what must survive is stored as it is submitted; it does not decide and does not run anything"},
-	{"live", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "trace", "durable", "store"},
+	{"live", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "eventlog", "durable", "store"},
 		"a substrate knows the engine and no other substrate; its backend satisfies an interface that is defined here"},
 	{"cgroup", nil,
 		"groups of processes are the kernel's business: this package could serve any other project"},
@@ -63,21 +69,21 @@ var folders = []folder{
 		"what a process has from its parent is the kernel's business; the nouns say whose it shall be"},
 	{"agent", []string{"resource", "timeline", "cluster", "memory", "durable", "cgroup", "swap", "input", "inherited"},
 		"one node carries out orders; it satisfies live.Backend without knowing it, and decides nothing but in the memory loop"},
-	{"kube", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "trace"},
+	{"kube", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "eventlog"},
 		"a substrate knows no other substrate; nobody else pays for its dependencies"},
-	{"server", []string{"resource", "timeline", "cluster", "profile", "policy", "trace", "store", "live", "input"},
+	{"server", []string{"resource", "timeline", "cluster", "profile", "policy", "workload", "store", "live", "input"},
 		"the API shows what live and store know; it runs nothing itself"},
 	{"profiler/pattern", []string{"resource"},
 		"a program that is measured knows nothing of who measures it"},
-	{"profiler", []string{"resource", "timeline", "cluster", "profile", "trace", "cgroup", "swap"},
+	{"profiler", []string{"resource", "timeline", "cluster", "profile", "cgroup", "swap"},
 		"measuring a program needs containers and models, but no scheduler"},
 	{"cmd/bellows/internal/comparison", []string{"chart"},
 		"a comparison sums up numbers and draws them, wherever they were measured"},
-	{"cmd/bellows/internal/demo", []string{"resource", "timeline", "cluster", "profile", "policy", "engine", "trace", "sim", "store", "live", "agent", "profiler", "swap", "chart"},
+	{"cmd/bellows/internal/demo", []string{"resource", "timeline", "cluster", "profile", "policy", "engine", "workload", "jobfile", "eventlog", "sim", "store", "live", "agent", "profiler", "swap", "chart"},
 		"a demonstration shows the machine beside the simulator, and draws what came of it, so it wires both, as a part of the command that nobody else can import"},
 	{"cmd/internal/terminal", []string{"cluster"},
 		"every command prints tables and shows progress in the same way"},
-	{"cmd/internal/flags", []string{"resource", "trace"},
+	{"cmd/internal/flags", []string{"resource", "workload"},
 		"every command reads sizes and times in the same way"},
 	{"cmd/internal/command", []string{"cmd/internal/terminal"},
 		"every command tells a wrong usage in the same way, and exits with the same codes"},
@@ -93,6 +99,8 @@ var folders = []folder{
 		"a judge has no friends"},
 	{"internal/testswap", nil,
 		"tests of any package may need it"},
+	{"internal/testfile", nil,
+		"as testswap"},
 	{"internal/recordingdisk", nil,
 		"as testswap"},
 	{"internal/testrun", nil,
@@ -121,7 +129,7 @@ var numeric = []string{"gonum.org/v1/gonum"}
 
 // clocked are the packages that also take now as an argument though they are not of the core: a simulation gives the same
 // bytes whenever it runs.
-var clocked = append([]string{"sim", "bound", "trace", "trace/importer"}, core...)
+var clocked = append([]string{"sim", "bound", "workload", "jobfile", "eventlog", "importer"}, core...)
 
 // clock are the functions of package time that read or wait for the clock.
 var clock = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
@@ -141,4 +149,4 @@ var vague = []string{"util", "utils", "common", "helper", "helpers", "types", "m
 
 // truthful are the packages in which the truth of tasks is handled: two work with it, two read it from files, and two tell
 // the simulator what policies do not know, because it was measured or is what an experiment is about.
-var truthful = []string{"sim", "bound", "trace", "trace/importer", "experiments", "cmd/bellows/internal/demo"}
+var truthful = []string{"sim", "bound", "workload", "jobfile", "importer", "experiments", "cmd/bellows/internal/demo"}

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // value is a flag for a T: parse reads what a user writes, and print writes the default as a user would.
@@ -175,8 +175,8 @@ func Number(to *float64, least, most float64) pflag.Value {
 }
 
 // Range is a flag for MIN:MAX.
-func Range[T ~int | ~int64](to *trace.Range[T], parse func(string) (trace.Range[T], error), print func(T) string) pflag.Value {
-	return value[trace.Range[T]]{to, "min:max", parse, func(r trace.Range[T]) string { return print(r.Min) + ":" + print(r.Max) }}
+func Range[T ~int | ~int64](to *workload.Range[T], parse func(string) (workload.Range[T], error), print func(T) string) pflag.Value {
+	return value[workload.Range[T]]{to, "min:max", parse, func(r workload.Range[T]) string { return print(r.Min) + ":" + print(r.Max) }}
 }
 
 // Choice is a flag for one of a few words.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // Options say what the demonstration does.
@@ -203,10 +203,10 @@ func (d *demonstration) profileAll(ctx context.Context, input string) error {
 // and fill the node.
 func (d *demonstration) measureLaunch(ctx context.Context) error {
 	const tasks = 16
-	idle := trace.Job{After: -1, Commands: []cluster.Command{{Args: []string{"true"}}}}
+	idle := workload.Job{After: -1, Commands: []cluster.Command{{Args: []string{"true"}}}}
 	idle.Job = cluster.Job{Name: "nothing", Stages: []cluster.Stage{{Name: "nothing", Tasks: tasks, Ideal: node}}}
 	c := &configurations[0]
-	r, err := runReal(ctx, d.work, c, node, &trace.Workload{Jobs: []trace.Job{idle}}, nil)
+	r, err := runReal(ctx, d.work, c, node, &workload.Workload{Jobs: []workload.Job{idle}}, nil)
 	if err != nil {
 		return err
 	}
@@ -246,18 +246,18 @@ func (d *demonstration) measureNeighbour(ctx context.Context) error {
 }
 
 // oneOfEach is a job with the given number of tasks for every program, with half their ideal memory.
-func (d *demonstration) oneOfEach(tasks int) (*trace.Workload, error) {
+func (d *demonstration) oneOfEach(tasks int) (*workload.Workload, error) {
 	all, err := programs()
 	if err != nil {
 		return nil, err
 	}
-	w := &trace.Workload{}
+	w := &workload.Workload{}
 	known := d.models()
 	for _, p := range all {
 		model := known[p.name]
 		stage := cluster.Stage{Name: p.name, Tasks: tasks, Ideal: resource.Of(resource.Core, 0)}
 		fix(&stage, &model, halfOf(&model))
-		w.Jobs = append(w.Jobs, trace.Job{Job: cluster.Job{Name: p.name, Stages: []cluster.Stage{stage}}, After: -1, Commands: []cluster.Command{p.command}})
+		w.Jobs = append(w.Jobs, workload.Job{Job: cluster.Job{Name: p.name, Stages: []cluster.Stage{stage}}, After: -1, Commands: []cluster.Command{p.command}})
 	}
 	return w, nil
 }

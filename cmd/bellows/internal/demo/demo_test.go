@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/eventlog"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // TestSimulateOnly goes the whole way that needs no machine.
@@ -60,7 +61,7 @@ func TestReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	writer, err := trace.NewLogWriter(&log, trace.LogHeader{Policy: elastic.policy, Settings: elastic.settings})
+	writer, err := eventlog.NewWriter(&log, eventlog.Header{Policy: elastic.policy, Settings: elastic.settings})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,10 +119,10 @@ func TestReal(t *testing.T) {
 	stage := cluster.Stage{Name: "sort", Tasks: 2}
 	got.Model.Apply(&stage)
 	stage.Ideal[resource.CPU] = resource.Core
-	job := trace.Job{Job: cluster.Job{Name: "tiny", Stages: []cluster.Stage{stage}}, After: -1, Commands: []cluster.Command{p.command}}
+	job := workload.Job{Job: cluster.Job{Name: "tiny", Stages: []cluster.Stage{stage}}, After: -1, Commands: []cluster.Command{p.command}}
 	// Room for one task with its ideal memory, and for one with the least.
 	capacity := node.With(resource.Memory, got.Model.IdealMemory+got.Model.MinMemory+4*resource.MiB)
-	run, err := runReal(ctx, work, elastic, capacity, &trace.Workload{Jobs: []trace.Job{job}}, nil)
+	run, err := runReal(ctx, work, elastic, capacity, &workload.Workload{Jobs: []workload.Job{job}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/swap"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // machine is this machine as `bellows up` would manage it, in this process and with a state directory of its own: the same
@@ -96,7 +96,7 @@ func (m *machine) close(ctx context.Context) error {
 
 // runReal runs a workload on this machine under c, as work says. seen, if not nil, is told now and then how many tasks have
 // ended.
-func runReal(ctx context.Context, work string, c *configuration, capacity resource.Vector, w *trace.Workload, seen func(ended int)) (r *Run, err error) {
+func runReal(ctx context.Context, work string, c *configuration, capacity resource.Vector, w *workload.Workload, seen func(ended int)) (r *Run, err error) {
 	m, err := openMachine(work, c, capacity)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func runReal(ctx context.Context, work string, c *configuration, capacity resour
 }
 
 // runJobs submits each job at its time and waits for all.
-func (m *machine) runJobs(ctx context.Context, dir string, begun time.Time, w *trace.Workload) ([]live.Job, error) {
+func (m *machine) runJobs(ctx context.Context, dir string, begun time.Time, w *workload.Workload) ([]live.Job, error) {
 	var ids []cluster.JobID
 	for i := range w.Jobs {
 		j := &w.Jobs[i]

@@ -7,9 +7,10 @@ import (
 	"strings"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/jobfile"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 //go:embed mix.yaml
@@ -27,7 +28,7 @@ type program struct {
 
 // programs returns every program that the mix names, once, in the order of the file.
 func programs() ([]program, error) {
-	w, err := trace.ReadJobs(strings.NewReader(mixFile), "mix.yaml", nil)
+	w, err := jobfile.Read(strings.NewReader(mixFile), "mix.yaml", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func programs() ([]program, error) {
 // models are profiles by name.
 type models map[string]profile.Model
 
-// lookUp implements trace.Profiles.
+// lookUp implements jobfile.Profiles.
 func (m models) lookUp(name string) (cluster.Profile, bool) {
 	p, ok := m[name]
 	if !ok {
@@ -90,8 +91,8 @@ func halfOf(m *profile.Model) resource.Amount {
 var elastic = &configurations[len(configurations)-1]
 
 // workload returns the mix as it is submitted under c.
-func (c *configuration) workload(m models) (*trace.Workload, error) {
-	w, err := trace.ReadJobs(strings.NewReader(mixFile), "mix.yaml", nil)
+func (c *configuration) workload(m models) (*workload.Workload, error) {
+	w, err := jobfile.Read(strings.NewReader(mixFile), "mix.yaml", nil)
 	if err != nil {
 		return nil, err
 	}

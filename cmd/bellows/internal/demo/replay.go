@@ -8,9 +8,9 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/engine"
+	"github.com/bellows-rm/bellows/eventlog"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/trace"
 )
 
 // Replay is what came of telling the events that a machine recorded to a new engine, outside of any machine.
@@ -46,7 +46,7 @@ func replay(log func() (io.ReadCloser, error)) (*Replay, error) {
 
 // decideAgain counts the decisions in a log, and how many of them a new engine takes again before the first difference.
 func decideAgain(log io.Reader, change bool) (recorded, equal int, err error) {
-	r, err := trace.NewLogReader(log, "event log")
+	r, err := eventlog.NewReader(log, "event log")
 	if err != nil {
 		return 0, 0, err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/trace"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 // Machine is what the simulator is told of a machine.
@@ -64,7 +64,7 @@ func simulateOnce(c *configuration, m models, launch time.Duration, slower float
 	for i := range w.Jobs {
 		j := &w.Jobs[i]
 		for s := range j.Stages {
-			j.Truth = append(j.Truth, trace.StageTruth{Duration: time.Duration(slower * float64(j.Stages[s].Duration))})
+			j.Truth = append(j.Truth, workload.StageTruth{Duration: time.Duration(slower * float64(j.Stages[s].Duration))})
 		}
 	}
 	p, err := policy.New(c.policy, c.settings)
@@ -95,7 +95,7 @@ func simulateOnce(c *configuration, m models, launch time.Duration, slower float
 }
 
 // idealDurations returns how long a task of each job takes with ideal memory.
-func idealDurations(w *trace.Workload, m models) []time.Duration {
+func idealDurations(w *workload.Workload, m models) []time.Duration {
 	out := make([]time.Duration, len(w.Jobs))
 	for i := range w.Jobs {
 		out[i] = m[w.Jobs[i].Profiles[0]].IdealDuration

@@ -1,0 +1,201 @@
+// Package eventlog reads and writes event logs: what an engine was told and what it decided, step by step, so that the same
+// engine can be asked again.
+package eventlog
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/fault"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// eventLogVersion is the version of the format that is read and written.
+const eventLogVersion = 1
+
+// Header is the first line of an event log: all that an engine must be made with so that the same events give the same
+// decisions.
+type Header struct {
+	Version  int               `json:"bellows_event_log"` // set by the writer
+	Policy   string            `json:"policy"`
+	Settings map[string]string `json:"settings,omitempty"` // those given to the policy, "POLICY.NAME" to value
+
+	// What the engine's Snapshot is configured with.
+	Heartbeat          time.Duration `json:"heartbeat_ns,omitempty"`
+	StartsPerHeartbeat int           `json:"starts_per_heartbeat,omitempty"`
+	ContainersPerCore  int           `json:"containers_per_core,omitempty"`
+	LaunchDelay        time.Duration `json:"launch_delay_ns,omitempty"`
+	LaunchHeartbeat    time.Duration `json:"launch_heartbeat_ns,omitempty"`
+}
+
+// NewHeader returns the header for an engine with the given policy, settings and snapshot.
+func NewHeader(policy string, settings map[string]string, s *cluster.Snapshot) Header {
+	return Header{Policy: policy, Settings: settings, Heartbeat: s.Heartbeat, StartsPerHeartbeat: s.StartsPerHeartbeat,
+		ContainersPerCore: s.ContainersPerCore, LaunchDelay: s.LaunchDelay, LaunchHeartbeat: s.LaunchHeartbeat}
+}
+
+// Configure sets in s what the header says of it.
+func (h *Header) Configure(s *cluster.Snapshot) {
+	s.Heartbeat, s.StartsPerHeartbeat = h.Heartbeat, h.StartsPerHeartbeat
+	s.ContainersPerCore = h.ContainersPerCore
+	s.LaunchDelay, s.LaunchHeartbeat = h.LaunchDelay, h.LaunchHeartbeat
+}
+
+// Record is one line of an event log after the first: the events handed to one step of the engine, or the decisions
+// that came out of the step before it. Exactly one of the two is not nil; a step can have no events.
+type Record struct {
+	Now       timeline.Time
+	Events    []cluster.Event
+	Decisions []cluster.Decision
+}
+
+// logLine is Record in a file. Pointers tell a list that is empty from one that is not there.
+type logLine struct {
+	Now       *timeline.Time      `json:"now_ns"`
+	Events    *[]cluster.Event    `json:"events,omitempty"`
+	Decisions *[]cluster.Decision `json:"decisions,omitempty"`
+}
+
+// Writer writes an event log, JSON lines, one Write per line. A log belongs to one engine: who starts another engine
+// starts another log.
+type Writer struct{ out io.Writer }
+
+// NewWriter writes the header.
+func NewWriter(out io.Writer, h Header) (*Writer, error) {
+	h.Version = eventLogVersion
+	w := &Writer{out}
+	return w, w.line(&h)
+}
+
+// Events records the events of one step, before the engine handles them.
+func (w *Writer) Events(now timeline.Time, events ...cluster.Event) error {
+	if events == nil {
+		events = []cluster.Event{}
+	}
+	return w.line(&logLine{Now: &now, Events: &events})
+}
+
+// Decisions records what came out of the step, before anyone acts on it. None is not recorded.
+func (w *Writer) Decisions(now timeline.Time, decisions []cluster.Decision) error {
+	if len(decisions) == 0 {
+		return nil
+	}
+	return w.line(&logLine{Now: &now, Decisions: &decisions})
+}
+
+func (w *Writer) line(v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("event log: encode: %w", err)
+	}
+	if _, err := w.out.Write(append(text, '\n')); err != nil {
+		return fmt.Errorf("event log: write %d bytes: %w", len(text)+1, err)
+	}
+	return nil
+}
+
+// Reader reads an event log. A last line without its end, as a crash leaves it, is no fault: the log ends before it,
+// and Torn tells.
+type Reader struct {
+	Header Header
+
+	file string
+	in   *bufio.Reader
+	line int
+	good int64
+	last timeline.Time
+	torn bool
+	err  error
+}
+
+// NewReader reads the header. Name is used in errors, which are a *fault.Fault if the log is wrong. A log that is torn in its
+// first line has no header and is a fault.
+func NewReader(in io.Reader, name string) (*Reader, error) {
+	r := &Reader{file: name, in: bufio.NewReader(in), last: timeline.Earliest}
+	text, err := r.next()
+	if err == io.EOF {
+		return nil, r.fault("must begin with a header, but holds no whole line")
+	}
+	if err != nil {
+		return nil, err
+	}
+	// The version decides what the rest means, so it is looked at alone first.
+	var version struct {
+		Version *int `json:"bellows_event_log"`
+	}
+	if err := json.Unmarshal(text, &version); err != nil || version.Version == nil {
+		return nil, r.fault("must be an event log, but its first line is no header with bellows_event_log")
+	}
+	if *version.Version != eventLogVersion {
+		return nil, r.fault("bellows_event_log %d: must be %d, the version of the format", *version.Version, eventLogVersion)
+	}
+	if err := fault.DecodeLine(text, &r.Header); err != nil {
+		return nil, r.fault("header: %s", cluster.ClipLine(err.Error()))
+	}
+	return r, nil
+}
+
+// Next returns the next record; io.EOF says that there is none.
+func (r *Reader) Next() (Record, error) {
+	if r.err != nil {
+		return Record{}, r.err
+	}
+	record, err := r.record()
+	r.err = err
+	return record, err
+}
+
+func (r *Reader) record() (Record, error) {
+	text, err := r.next()
+	if err != nil {
+		return Record{}, err
+	}
+	var l logLine
+	if err := fault.DecodeLine(text, &l); err != nil {
+		return Record{}, r.fault("record: %s", cluster.ClipLine(err.Error()))
+	}
+	switch {
+	case l.Now == nil:
+		return Record{}, r.fault("now_ns is missing: must be a time in nanoseconds")
+	case *l.Now < r.last:
+		return Record{}, r.fault("now_ns %d: must not be before that of the line above, %d", int64(*l.Now), int64(r.last))
+	case (l.Events == nil) == (l.Decisions == nil):
+		return Record{}, r.fault("record: must have either events or decisions")
+	}
+	r.last = *l.Now
+	record := Record{Now: *l.Now}
+	if l.Events != nil {
+		record.Events = *l.Events
+	} else {
+		record.Decisions = *l.Decisions
+	}
+	return record, nil
+}
+
+// Torn reports whether the log ends in part of a line, once Next has returned io.EOF; good is the length in bytes of what
+// comes before it.
+func (r *Reader) Torn() (good int64, torn bool) { return r.good, r.torn }
+
+// next returns the next whole line.
+func (r *Reader) next() ([]byte, error) {
+	text, err := r.in.ReadBytes('\n')
+	r.line++
+	if errors.Is(err, io.EOF) {
+		r.torn = len(text) > 0
+		return nil, io.EOF
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read event log %s: %w", r.file, err)
+	}
+	r.good += int64(len(text))
+	return text, nil
+}
+
+func (r *Reader) fault(format string, operands ...any) error {
+	return fault.At(r.file, r.line, format, operands...)
+}

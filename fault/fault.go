@@ -1,0 +1,51 @@
+// Package fault says what is wrong with a file, and where. Whoever reads a file of people or of other programs returns a
+// *Fault for what these can mend, and any other error for what kept the file from being read.
+package fault
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// Fault is a mistake in a file: what is wrong, where. Its text is one sentence that begins with FILE:LINE.
+type Fault struct {
+	File string
+	Line int // counted from 1; 0 is the file as a whole
+	What string
+}
+
+// At returns a fault of a line, counted from 1; line 0 is the file as a whole.
+func At(file string, line int, format string, operands ...any) *Fault {
+	return &Fault{File: file, Line: line, What: fmt.Sprintf(format, operands...)}
+}
+
+func (f *Fault) Error() string { // it may quote whatever a file holds
+	if f.Line == 0 {
+		return cluster.Printable(f.File + ": " + f.What)
+	}
+	return cluster.Printable(fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.What))
+}
+
+// Is reports whether err says that a file is wrong, as opposed to that it could not be read.
+func Is(err error) bool {
+	var f *Fault
+	return errors.As(err, &f)
+}
+
+// DecodeLine decodes a line that is one JSON value and nothing else. A field that into does not have is an error.
+func DecodeLine(text []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return errors.New("must be one value in a line, but more follows")
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+package importer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/workload"
+)
+
+// Decima reads the TPC-H queries that Decima was trained on: one DAG of stages per line, with the durations of tasks as
+// measured with several numbers of executors. Arrivals are drawn, and what tasks need is assumed.
+type Decima struct {
+	Executors    int           // the measurement to take: the one with the closest number of executors
+	Jobs         int           // how many jobs are drawn, with replacement; 0: each query once, in an order that is drawn
+	Interarrival time.Duration // mean time between submissions, which form a Poisson process
+	CPU          resource.Amount
+	Memory       resource.Amount
+}
+
+// DefaultDecima returns one core and two gigabytes for a task; jobs come often enough to queue for 50 executors.
+func DefaultDecima() *Decima {
+	return &Decima{Executors: 50, Interarrival: 25 * time.Second, CPU: resource.Core, Memory: 2 * resource.GiB}
+}
+
+// Name implements Format.
+func (f *Decima) Name() string { return "decima" }
+
+// Node implements Format.
+func (f *Decima) Node() resource.Vector { return resource.Of(10*resource.Core, 20*resource.GiB) }
+
+func (f *Decima) check() error {
+	switch {
+	case f.Executors < 1 || f.Executors > 1_000_000:
+		return fmt.Errorf("executors %d: must be 1 to 1000000", f.Executors)
+	case f.Jobs < 0 || f.Jobs > 1_000_000:
+		return fmt.Errorf("draw %d: must be 0 to 1000000", f.Jobs)
+	case f.Interarrival < 0 || f.Interarrival > mostSeconds*time.Second/1_000_000:
+		return fmt.Errorf("interarrival %v: must be 0s to 5m15s", f.Interarrival)
+	}
+	return checkTask(f.CPU, f.Memory)
+}
+
+// decimaLine is a line of the file. Durations are in milliseconds, by the number of executors.
+type decimaLine struct {
+	Size   string  `json:"size"`
+	Query  int     `json:"query"`
+	Edges  [][]int `json:"edges"` // parent, child
+	Stages []struct {
+		ID    int              `json:"id"`
+		Tasks int              `json:"tasks"`
+		Fresh map[string][]int `json:"fresh"`
+		First map[string][]int `json:"first"` // the first wave, fresh ones included
+		Rest  map[string][]int `json:"rest"`
+	} `json:"stages"`
+}
+
+func (f *Decima) read(in *input, job func(workload.Job) error) error {
+	var queries []workload.Job
+	first := map[string]int{}
+	for {
+		text, err := in.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		j, err := f.query(in, text)
+		if err != nil {
+			return err
+		}
+		if line, twice := first[j.Name]; twice {
+			return in.fault("size, query %s: given twice, first in line %d", j.Name, line)
+		}
+		first[j.Name] = in.line
+		queries = append(queries, j)
+	}
+	if len(queries) == 0 {
+		return nil
+	}
+	return f.draw(in, queries, job)
+}
+
+// draw hands over jobs in a random order at random times.
+func (f *Decima) draw(in *input, queries []workload.Job, job func(workload.Job) error) error {
+	order, at := in.options.random(drawStream), in.options.random(arrivalStream)
+	jobs := f.Jobs
+	once := order.Perm(len(queries))
+	if jobs == 0 {
+		jobs = len(queries)
+	}
+	now := 0.0
+	for i := range jobs {
+		q := once[i%len(once)]
+		if f.Jobs > 0 {
+			q = order.IntN(len(queries))
+		}
+		j := queries[q]
+		j.Stages, j.Truth = slices.Clone(j.Stages), slices.Clone(j.Truth)
+		if f.Jobs > 0 {
+			j.Name = fmt.Sprintf("%s-%d", j.Name, i+1)
+		}
+		if i > 0 {
+			now += at.ExpFloat64() * f.Interarrival.Seconds()
+		}
+		j.Submitted = timeline.Time(seconds(now))
+		if err := job(j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Decima) query(in *input, text string) (workload.Job, error) {
+	var l decimaLine
+	if err := json.Unmarshal([]byte(text), &l); err != nil {
+		return workload.Job{}, in.fault("query: must be a JSON object: %s", jsonFault(err))
+	}
+	j := workload.Job{Job: cluster.Job{Name: plainName(fmt.Sprintf("q%d-%s", l.Query, l.Size))}}
+	if len(l.Stages) == 0 {
+		return j, in.fault("stages: must be at least one")
+	}
+	for i := range l.Stages {
+		s := &l.Stages[i]
+		if s.ID != i {
+			return j, in.fault("stage id %d: must be its place in the list, %d", s.ID, i)
+		}
+		key, ok := f.key(s.First)
+		if !ok {
+			return j, in.fault("stage %d first: must hold durations by a number of executors", i)
+		}
+		durations, err := f.durations(in, i, append(slices.Clone(s.First[key]), s.Rest[key]...))
+		if err != nil {
+			return j, err
+		}
+		if len(durations) != s.Tasks {
+			in.notes.add("stages have another number of tasks at the number of executors that was taken", 1)
+		}
+		stage := cluster.Stage{Name: fmt.Sprintf("stage-%d", i), Tasks: len(durations), Duration: mean(durations), Ideal: resource.Of(f.CPU, f.Memory)}
+		j.Stages = append(j.Stages, stage)
+		j.Truth = append(j.Truth, workload.StageTruth{Durations: durations})
+	}
+	for _, e := range l.Edges {
+		if len(e) != 2 || e[0] < 0 || e[1] < 0 || e[0] >= len(j.Stages) || e[1] >= len(j.Stages) {
+			return j, in.fault("edges %v: each must be a parent and a child, 0 to %d", e, len(j.Stages)-1)
+		}
+		child := &j.Stages[e[1]]
+		if !slices.Contains(child.Parents, e[0]) {
+			child.Parents = append(child.Parents, e[0])
+		}
+	}
+	if err := j.Check(); err != nil {
+		return j, in.fault("%v", err)
+	}
+	return j, nil
+}
+
+// key returns the number of executors that is closest to what is asked for, the smaller of two, among those with tasks.
+func (f *Decima) key(lists map[string][]int) (key string, ok bool) {
+	best := 0
+	for k, list := range lists {
+		n, err := strconv.Atoi(k)
+		if err != nil || n < 1 || len(list) == 0 {
+			continue
+		}
+		near, bestNear := distance(n, f.Executors), distance(best, f.Executors)
+		if !ok || near < bestNear || near == bestNear && n < best {
+			best, key, ok = n, k, true
+		}
+	}
+	return key, ok
+}
+
+func distance(a, b int) int { return max(a-b, b-a) }
+
+func (f *Decima) durations(in *input, stage int, ms []int) ([]time.Duration, error) {
+	all := make([]time.Duration, len(ms))
+	for i, v := range ms {
+		if v < 0 || v > mostSeconds*1000 {
+			return nil, in.fault("stage %d duration %d: must be milliseconds from 0 to %d", stage, v, mostSeconds*1000)
+		}
+		if all[i] = time.Duration(v) * time.Millisecond; v == 0 {
+			all[i] = time.Millisecond
+			in.notes.add("tasks took 0 ms and run for 1 ms", 1)
+		}
+	}
+	return all, nil
+}
+
+// mean returns the mean in whole milliseconds, at least 1.
+func mean(all []time.Duration) time.Duration {
+	var sum time.Duration
+	for _, d := range all {
+		sum += d / time.Duration(len(all))
+	}
+	return max(sum.Round(time.Millisecond), time.Millisecond)
+}
+
+// jsonFault puts an error of package json into words that speak of the file.
+func jsonFault(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		return fmt.Sprintf("%s must not be a %s", clip(wrong.Field), wrong.Value)
+	}
+	return clip(err.Error())
+}

@@ -1,0 +1,401 @@
+package importer
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"sort"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/fault"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/workload"
+)
+
+// Format reads one kind of file. Its fields are what has to be assumed about what such a file does not say.
+type Format interface {
+	// Name is what the format is called on the command line.
+	Name() string
+	// Node is a node on which such a workload makes sense.
+	Node() resource.Vector
+	// check returns an error that names the first field that is out of range.
+	check() error
+	// read hands over the jobs of a file, in any order, each with the time of its submission in the file's own count.
+	// Lists of a job may have any length that its tasks have.
+	read(in *input, job func(workload.Job) error) error
+}
+
+// Source is a file to import.
+type Source struct {
+	Name string // for errors
+	Data io.Reader
+}
+
+// Options are what can be asked of every format. The zero value is the whole workload as it is.
+type Options struct {
+	// From and To bound when jobs are submitted, from the first submission in the file: From <= time < To. To 0 is no bound.
+	From, To time.Duration
+	// Jobs keeps that many of them: the first that are submitted or, if Sample is set, any. 0 keeps all.
+	Jobs   int
+	Sample bool
+	// ArrivalsScale, TasksScale and MemoryScale stretch the times of submission, the number of tasks of each stage and the
+	// memory of each task. 0 counts as 1.
+	ArrivalsScale, TasksScale, MemoryScale float64
+	// Bandwidth says who knows of disk and network.
+	Bandwidth Bandwidth
+	// Node is the node of the suggested cluster; components that are 0 are those of the format.
+	Node resource.Vector
+	// Load is what the suggested cluster is asked for, as a share of what it has: 1 is that the work of the resource that is
+	// asked for most just fits into the time in which jobs are submitted. 0 is as many nodes as a file tells of, else
+	// DefaultLoad.
+	Load float64
+	// Seed of all that is drawn.
+	Seed   uint64
+	loaded bool // Load was given
+	total  *total
+	// Progress, if not nil, is told now and then how many bytes of the input were read, after unpacking.
+	Progress func(bytes int64)
+}
+
+// DefaultLoad makes queues form in the busy hours, and lets them drain in the others.
+const DefaultLoad = 0.8
+
+// Bandwidth says who knows of the disk and network bandwidth that tasks ask for.
+type Bandwidth uint8
+
+const (
+	// TruthOnly leaves it to the truth: requests to a scheduler name CPU and memory.
+	TruthOnly Bandwidth = iota
+	// Estimated tells policies too.
+	Estimated
+	// Ignored leaves it out.
+	Ignored
+)
+
+// Result is an imported workload.
+type Result struct {
+	Workload *workload.Workload
+	// Cluster is a cluster on which it makes sense.
+	Cluster workload.ClusterShape
+	// Asked is the work of all tasks, as estimated to be needed and as long as they really run, over what Cluster has
+	// during Span: for CPU and memory.
+	Asked [2]float64
+	// Span is the time over which jobs are submitted, or, if that is longer, for which nine jobs of ten run at least.
+	Span time.Duration
+	// Notes are sentences on what was left out or repaired, and how often.
+	Notes []string
+}
+
+// Import reads files of one format as one workload. Errors are a *fault.Fault if a file is wrong.
+func Import(f Format, sources []Source, o Options) (*Result, error) {
+	if err := o.settle(); err != nil {
+		return nil, err
+	}
+	if err := f.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	w := &workload.Workload{}
+	notes := &notes{}
+	for _, s := range sources {
+		in, err := open(s, &o, notes)
+		if err != nil {
+			return nil, err
+		}
+		err = f.read(in, func(j workload.Job) error {
+			j.After = -1
+			if err := o.total.add(in, &j); err != nil {
+				return err
+			}
+			w.Jobs = append(w.Jobs, j)
+			return nil
+		})
+		in.close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(w.Jobs) == 0 && len(sources) > 0 {
+		return nil, fault.At(sources[0].Name, 0, "jobs: must be at least one, but the file holds none")
+	}
+	if m, ok := f.(merger); ok {
+		m.merge(w.Jobs, notes)
+	}
+	if err := o.cut(w, notes); err != nil {
+		return nil, err
+	}
+	o.scale(w)
+	number(w)
+	for i := range w.Jobs {
+		if err := w.Jobs[i].Check(); err != nil {
+			return nil, err
+		}
+		if err := w.Jobs[i].CheckTruth(); err != nil {
+			return nil, err
+		}
+	}
+	r := &Result{Workload: w, Notes: notes.sentences()}
+	r.suggest(f, &o)
+	return r, nil
+}
+
+// merger is a format that learns from all files together.
+type merger interface {
+	merge(jobs []workload.Job, n *notes)
+}
+
+// recorded is a format that tells how many nodes there were.
+type recorded interface{ nodes() int }
+
+// settle checks the options and fills in what counts as something else.
+func (o *Options) settle() error {
+	o.loaded = o.Load != 0
+	if o.total == nil {
+		o.total = newTotal()
+	}
+	for _, s := range []struct {
+		name  string
+		value *float64
+		usual float64
+	}{{"arrivals scale", &o.ArrivalsScale, 1}, {"tasks scale", &o.TasksScale, 1}, {"memory scale", &o.MemoryScale, 1}, {"load", &o.Load, DefaultLoad}} {
+		if *s.value == 0 {
+			*s.value = s.usual
+		}
+		if !(*s.value > 0 && *s.value <= 1_000_000) {
+			return fmt.Errorf("%s %v: must be a number above 0, at most 1000000", s.name, *s.value)
+		}
+	}
+	switch {
+	case o.From < 0:
+		return fmt.Errorf("from %v: must not be negative", o.From)
+	case o.To != 0 && o.To <= o.From:
+		return fmt.Errorf("to %v: must be after from, %v", o.To, o.From)
+	case o.Jobs < 0:
+		return fmt.Errorf("jobs %d: must not be negative", o.Jobs)
+	}
+	return nil
+}
+
+// random returns a source of numbers of its own for each use.
+func (o *Options) random(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(o.Seed, stream)) }
+
+// Streams of random numbers.
+const (
+	sampleStream = iota + 1
+	arrivalStream
+	drawStream
+)
+
+// cut puts the jobs in the order of submission, from 0 on, and keeps those that are asked for.
+func (o *Options) cut(w *workload.Workload, n *notes) error {
+	jobs := w.Jobs
+	sort.SliceStable(jobs, func(a, b int) bool { return jobs[a].Submitted < jobs[b].Submitted })
+	read := len(jobs)
+	if read > 0 {
+		origin := jobs[0].Submitted
+		keep := jobs[:0]
+		for _, j := range jobs {
+			at := j.Submitted.Sub(origin)
+			if at >= o.From && (o.To == 0 || at < o.To) {
+				j.Submitted = timeline.Time(at - o.From)
+				keep = append(keep, j)
+			}
+		}
+		jobs = keep
+	}
+	if o.Jobs > 0 && len(jobs) > o.Jobs {
+		if o.Sample {
+			jobs = sample(jobs, o.Jobs, o.random(sampleStream))
+		}
+		jobs = jobs[:o.Jobs]
+	}
+	if len(jobs) < read {
+		n.add("jobs of the file were left out, by --from, --to or --jobs", read-len(jobs))
+	}
+	if len(jobs) == 0 {
+		return fmt.Errorf("jobs: none of the %d in the file is left", read)
+	}
+	w.Jobs = jobs
+	return nil
+}
+
+// sample returns n of the jobs in their order; each set is as likely.
+func sample(jobs []workload.Job, n int, r *rand.Rand) []workload.Job {
+	kept := make([]workload.Job, 0, n)
+	for i := range jobs {
+		if r.IntN(len(jobs)-i) < n-len(kept) {
+			kept = append(kept, jobs[i])
+		}
+	}
+	return kept
+}
+
+// scale stretches what is to be stretched, and moves bandwidth to where it is wanted.
+func (o *Options) scale(w *workload.Workload) {
+	for i := range w.Jobs {
+		j := &w.Jobs[i]
+		if o.ArrivalsScale != 1 {
+			j.Submitted = timeline.Time(math.Round(float64(j.Submitted) * o.ArrivalsScale))
+		}
+		for s := range j.Stages {
+			stage := &j.Stages[s]
+			var truth *workload.StageTruth
+			if s < len(j.Truth) {
+				truth = &j.Truth[s]
+			}
+			if o.TasksScale != 1 {
+				scaleTasks(stage, truth, o.TasksScale)
+			}
+			if o.MemoryScale != 1 {
+				scaleMemory(stage, truth, o.MemoryScale)
+			}
+			o.Bandwidth.apply(j, s)
+		}
+		if !said(j.Truth) {
+			j.Truth = nil
+		}
+	}
+}
+
+// apply puts disk and network where they are wanted. Formats put them into the estimate and, where tasks or phases differ,
+// into the phases of the truth.
+func (b Bandwidth) apply(j *workload.Job, i int) {
+	s := &j.Stages[i]
+	told := s.Ideal
+	if b != Estimated {
+		s.Ideal[resource.Disk], s.Ideal[resource.Network] = 0, 0
+	}
+	switch b {
+	case TruthOnly:
+		if told == s.Ideal || i < len(j.Truth) && (j.Truth[i].Phases != nil || j.Truth[i].TaskPhases != nil) {
+			return
+		}
+		if j.Truth == nil {
+			j.Truth = make([]workload.StageTruth, len(j.Stages))
+		}
+		j.Truth[i].Phases = []workload.Phase{{Duration: s.Duration, Demand: told}}
+	case Ignored:
+		if i < len(j.Truth) {
+			withoutBandwidth(j.Truth[i].Phases)
+			for _, p := range j.Truth[i].TaskPhases {
+				withoutBandwidth(p)
+			}
+		}
+	}
+}
+
+func withoutBandwidth(phases []workload.Phase) {
+	for i := range phases {
+		phases[i].Demand[resource.Disk], phases[i].Demand[resource.Network] = 0, 0
+	}
+}
+
+// scaleTasks changes how many tasks a stage has. What is known of each is known of more or fewer, evenly.
+func scaleTasks(s *cluster.Stage, t *workload.StageTruth, by float64) {
+	n := int(min(max(1, math.Round(float64(s.Tasks)*by)), 1<<30))
+	if t != nil {
+		t.Durations = respread(t.Durations, n)
+		t.IdealMemories = respread(t.IdealMemories, n)
+		t.TaskPhases = respread(t.TaskPhases, n)
+	}
+	s.Tasks = n
+}
+
+// respread returns n values taken evenly from the list; nil of nil.
+func respread[T any](list []T, n int) []T {
+	if list == nil {
+		return nil
+	}
+	spread := make([]T, n)
+	for i := range spread {
+		spread[i] = list[int(int64(i)*int64(len(list))/int64(n))]
+	}
+	return spread
+}
+
+func scaleMemory(s *cluster.Stage, t *workload.StageTruth, by float64) {
+	scaled := func(m resource.Amount) resource.Amount {
+		if m == 0 {
+			return 0
+		}
+		return max(1, resource.Amount(min(math.Round(float64(m)*by), float64(1000*resource.PB))))
+	}
+	points := func(e *cluster.Elasticity) {
+		for i := range e.Points {
+			e.Points[i].Memory = scaled(e.Points[i].Memory)
+		}
+	}
+	phases := func(all []workload.Phase) {
+		for i := range all {
+			all[i].Demand[resource.Memory] = scaled(all[i].Demand[resource.Memory])
+		}
+	}
+	s.Ideal[resource.Memory], s.MinMemory = scaled(s.Ideal[resource.Memory]), scaled(s.MinMemory)
+	points(&s.Elasticity)
+	if t == nil {
+		return
+	}
+	t.IdealMemory = scaled(t.IdealMemory)
+	for i := range t.IdealMemories {
+		t.IdealMemories[i] = scaled(t.IdealMemories[i])
+	}
+	if t.Elasticity != nil {
+		points(t.Elasticity)
+	}
+	phases(t.Phases)
+	for _, p := range t.TaskPhases {
+		phases(p)
+	}
+	if t.Heap != nil {
+		t.Heap.Live, t.Heap.Size = scaled(t.Heap.Live), scaled(t.Heap.Size)
+	}
+}
+
+// said reports whether anything is said of the truth.
+func said(truth []workload.StageTruth) bool {
+	for i := range truth {
+		if !truth[i].IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// number gives the jobs their ids, in the order of submission.
+func number(w *workload.Workload) {
+	for i := range w.Jobs {
+		w.Jobs[i].ID = cluster.JobID(i + 1)
+	}
+}
+
+// suggest finds a cluster on which the workload makes sense: one that is asked for o.Load of what it has.
+func (r *Result) suggest(f Format, o *Options) {
+	s := workload.Summarise(r.Workload)
+	node := f.Node()
+	for k, a := range o.Node {
+		if a > 0 {
+			node[k] = a
+		}
+	}
+	for k, a := range s.Largest {
+		if a > node[k] {
+			r.Notes = append(r.Notes, fmt.Sprintf("The nodes of the suggested cluster have more %v than usual, since a task needs %s.",
+				resource.Kind(k), resource.Kind(k).Format(a)))
+			node[k] = a
+		}
+	}
+	r.Span = max(s.Span, time.Duration(s.PathOfJob.P90*float64(time.Second)), time.Millisecond)
+	nodes := 1.0
+	for _, k := range []resource.Kind{resource.CPU, resource.Memory} {
+		nodes = max(nodes, math.Ceil(s.Work[k]/(o.Load*r.Span.Seconds()*float64(node[k]))-1e-9))
+	}
+	if c, ok := f.(recorded); ok && !o.loaded && c.nodes() > 0 {
+		nodes = float64(c.nodes())
+	}
+	r.Cluster = workload.ClusterShape{Nodes: int(min(nodes, 1<<20)), Node: node}
+	for _, k := range []resource.Kind{resource.CPU, resource.Memory} {
+		r.Asked[k] = s.Work[k] / (r.Span.Seconds() * float64(node[k]) * float64(r.Cluster.Nodes))
+	}
+}

@@ -1,0 +1,459 @@
+package importer
+
+import (
+	"bytes"
+	"compress/gzip"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/workload"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+
+// example is a small file that was made by hand.
+type example struct {
+	name   string
+	format func() Format
+	files  []string
+	real   string // where such files are recorded, below the data beside the project; a pattern
+}
+
+// machinesFile is what Bitbrains needs beside its samples.
+const machinesFile = "vm,cores,cpu_capacity_mhz,mem_provisioned_mb\n1,2,4000.0,2048.0\n2,0,0.0,0.0\n3,,,0\n"
+
+func examples() []example {
+	return []example{
+		{"swim", func() Format { return DefaultSWIM() }, []string{"swim.tsv"}, "swim/*.tsv.gz"},
+		{"alibaba2018", func() Format { return DefaultAlibaba() }, []string{"alibaba.csv"}, "alibaba2018-dags/*.csv.gz"},
+		{"alibaba2018-usage", func() Format { f := DefaultAlibaba(); f.Usage = true; return f }, []string{"alibaba.csv"}, ""},
+		{"alibaba2018-batch", func() Format { return DefaultAlibaba() }, []string{"batch_task.csv"}, ""},
+		{"alibaba2018-kept", func() Format { f := DefaultAlibaba(); f.KeepFailed, f.KeepRunning = true, true; return f }, []string{"batch_task.csv"}, ""},
+		{"sparrow", func() Format { return DefaultSparrow() }, []string{"sparrow.tr"}, "sparrow-traces/*.tr.gz"},
+		{"decima", func() Format { return DefaultDecima() }, []string{"decima.jsonl"}, "decima-tpch/*.jsonl.gz"},
+		{"spark-eventlog", func() Format { return DefaultSpark() }, []string{"spark.jsonl"}, "spark-eventlogs/original/*"},
+		{"spark-two", func() Format { return DefaultSpark() }, []string{"spark.jsonl", "spark-large.jsonl"}, ""},
+		{"spark-killed", func() Format { return DefaultSpark() }, []string{"spark-killed.jsonl"}, ""},
+		{"bitbrains", func() Format {
+			f := DefaultBitbrains()
+			f.VMs = Source{"vms.csv", strings.NewReader(machinesFile)}
+			return f
+		}, []string{"bitbrains.csv"}, "bitbrains/rnd-*.csv.gz"},
+		{"google-vms", func() Format { return DefaultGoogleVMs() }, []string{"google.csv"}, "google2011-vms/*.csv.gz"},
+		{"nextflow", func() Format { return DefaultNextflow() }, []string{"nextflow.csv"}, "nextflow-sizey/*.csv.gz"},
+	}
+}
+
+func exampleOf(t testing.TB, name string) example {
+	t.Helper()
+	for _, e := range examples() {
+		if e.name == name {
+			return e
+		}
+	}
+	t.Fatalf("no example %s", name)
+	return example{}
+}
+
+func (e example) sources(t testing.TB) []Source {
+	t.Helper()
+	var all []Source
+	for _, name := range e.files {
+		text, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, Source{name, bytes.NewReader(text)})
+	}
+	return all
+}
+
+func imported(t testing.TB, name string, o Options) *Result {
+	t.Helper()
+	e := exampleOf(t, name)
+	r, err := Import(e.format(), e.sources(t), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// What becomes of each example, notes and suggested cluster included, is in testdata/*.golden.
+func TestExamples(t *testing.T) {
+	for _, e := range examples() {
+		t.Run(e.name, func(t *testing.T) {
+			r := imported(t, e.name, Options{Seed: 1})
+			var got bytes.Buffer
+			if err := workload.Write(&got, r.Workload, workload.Header{Cluster: &r.Cluster}); err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range r.Notes {
+				got.WriteString(n + "\n")
+			}
+			path := filepath.Join("testdata", e.name+".golden")
+			if *rewrite {
+				if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got.Bytes(), want) {
+				t.Errorf("%s differs; if that is right, run the test with -rewrite. Got:\n%s", path, got.Bytes())
+			}
+		})
+	}
+}
+
+func TestSWIMModel(t *testing.T) {
+	w := imported(t, "swim", Options{Bandwidth: Estimated}).Workload
+	a := w.Jobs[0].Stages
+	// 300 MB of input are 3 splits of 128 MiB; a map reads 100 MB at 10 MB/s after 2 s of start.
+	if len(a) != 1 || a[0].Tasks != 3 || a[0].Duration != 12*time.Second || a[0].Ideal[resource.Disk] != 8888889 {
+		t.Errorf("map-only job: %+v", a)
+	}
+	// 3 GB of shuffle are 12 reducers of 250 MB, which fit into a buffer of 0.56 GiB.
+	b := w.Jobs[1].Stages
+	if len(b) != 2 || b[1].Tasks != 12 || b[1].Elastic() || b[1].Parents[0] != 0 || b[1].Duration != 27*time.Second {
+		t.Errorf("job with reducers: %+v", b)
+	}
+	f := DefaultSWIM()
+	f.MostReducers = 2
+	if b := f.stages(1000, 3e9, 0); b[1].Tasks != 2 || !b[1].Elastic() || b[1].MinMemory != resource.GiB || b[1].Ideal[resource.Memory] != 2678571429 {
+		t.Errorf("reducers that do not fit: %+v", b[1])
+	}
+}
+
+func TestAlibabaModel(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		number  int
+		parents []int
+	}{
+		{"M1", 1, nil}, {"R4_1_2_3", 4, []int{1, 2, 3}}, {"J3_1_2_Stg4", 3, []int{1, 2}}, {"J30_4_25_", 30, []int{4, 25}},
+		{"task_NzY=", 0, nil}, {"MergeTask", 0, nil}, {"7_1", 0, nil}, {"R2_2_2", 2, []int{2}},
+	} {
+		if number, parents := taskNumbers(c.name); number != c.number || !slices.Equal(parents, c.parents) {
+			t.Errorf("%s is task %d after %v, want %d after %v", c.name, number, parents, c.number, c.parents)
+		}
+	}
+	w := imported(t, "alibaba2018", Options{}).Workload
+	j := w.Jobs[1] // j_1 was submitted before j_2
+	if w.Jobs[0].Name != "j_1" || j.Submitted != timeline.Time(100*time.Second) || len(j.Stages) != 3 {
+		t.Fatalf("jobs %+v", w.Jobs)
+	}
+	if s := j.Stages[1]; s.Tasks != 2 || s.Duration != 25*time.Second || s.Ideal != resource.Of(500, 5497558139) || !slices.Equal(s.Parents, []int{0}) {
+		t.Errorf("R2_1: %+v", s)
+	}
+	if s := j.Stages[2]; !slices.Equal(s.Parents, []int{0, 1}) || s.Ideal != resource.Of(1000, 2*resource.GiB) {
+		t.Errorf("J3_1_2: %+v", s)
+	}
+}
+
+func TestSparkModel(t *testing.T) {
+	j := imported(t, "spark-eventlog", Options{}).Workload.Jobs[0]
+	if len(j.Stages) != 3 || !slices.Equal(j.Stages[1].Parents, []int{0}) || !slices.Equal(j.Stages[2].Parents, []int{1}) {
+		t.Fatalf("stages %+v", j.Stages)
+	}
+	sort := j.Stages[1]
+	// An executor has 1 GiB of heap, of which 60 % less 300 MiB are execution memory, and 384 MiB beside it, for 2 tasks.
+	x := executor{slots: 2, heap: resource.GiB, overhead: 384 * resource.MiB, fraction: 0.6}
+	outside := x.outside()
+	if want := (resource.GiB - amount(0.6*float64(resource.GiB-300*resource.MiB)) + 384*resource.MiB) / 2; outside != want {
+		t.Errorf("a task has %d bytes beside execution memory, want %d", outside, want)
+	}
+	// It had 100 MB, spilled 300 MB, 60 MB on disk: written and read again at 100 MB/s, 1.2 s of 5.2 s.
+	e := sort.Elasticity
+	if sort.Ideal[resource.Memory] != outside+400*resource.MB || sort.MinMemory != outside+100*resource.MB || sort.Duration != 4*time.Second ||
+		e.Kind != cluster.Points || len(e.Points) != 2 || e.Points[0].Memory != sort.MinMemory || e.Points[0].Slowdown != 1.3 {
+		t.Errorf("sort: %+v", sort)
+	}
+	// CPU time is half of the run time. 50 MB are read in 4 s, half of them from other nodes.
+	if d := j.Truth[1].TaskPhases[0][0].Demand; d != (resource.Vector{650, outside + 400*resource.MB, 6250000, 6250000}) {
+		t.Errorf("demand of a sort: %v", d)
+	}
+}
+
+// With two logs of different memory, the cost of less memory is fitted to both.
+func TestSparkTwoLogs(t *testing.T) {
+	r := imported(t, "spark-two", Options{})
+	for _, j := range r.Workload.Jobs {
+		s := j.Stages[1]
+		if !s.Elastic() || s.Duration != 4*time.Second {
+			t.Errorf("%s: %+v", j.Name, s)
+		}
+		if got, _ := s.DurationAt(s.MinMemory); (got - 5200*time.Millisecond).Abs() > 2*time.Millisecond {
+			t.Errorf("%s: %v with the least memory, want what was measured, 5.2s", j.Name, got)
+		}
+	}
+	if r.Cluster.Nodes != 4 {
+		t.Errorf("%d nodes, want the executors of both applications", r.Cluster.Nodes)
+	}
+}
+
+func TestMachinesModel(t *testing.T) {
+	r := imported(t, "bitbrains", Options{})
+	if len(r.Workload.Jobs) != 1 {
+		t.Fatalf("%d jobs", len(r.Workload.Jobs))
+	}
+	j := r.Workload.Jobs[0]
+	if s := j.Stages[0]; s.Ideal != resource.Of(2000, 2*resource.GiB) || s.Duration != 20*time.Minute {
+		t.Errorf("provisioned: %+v", s)
+	}
+	want := []workload.Phase{
+		{Duration: 15 * time.Minute, Demand: resource.Vector{500, 512 * resource.MiB, 1000, 0}},
+		{Duration: 5 * time.Minute, Demand: resource.Vector{500, 1074266112, 5000, 10000}},
+	}
+	if !slices.Equal(j.Truth[0].Phases, want) {
+		t.Errorf("used: %+v", j.Truth[0].Phases)
+	}
+}
+
+func TestNextflowModel(t *testing.T) {
+	w := imported(t, "nextflow", Options{}).Workload
+	j := w.Jobs[0]
+	var names []string
+	parents := map[string][]int{}
+	for _, s := range j.Stages {
+		names = append(names, s.Name)
+		parents[s.Name] = s.Parents
+	}
+	if !slices.Equal(names, []string{"NF:INDEX", "NF:QC", "NF:ALIGN", "NF:REPORT"}) {
+		t.Fatalf("stages %v", names)
+	}
+	// QC and ALIGN began when INDEX had ended, and REPORT when ALIGN and QC had; that it waits for INDEX follows.
+	if !slices.Equal(parents["NF:QC"], []int{0}) || !slices.Equal(parents["NF:ALIGN"], []int{0}) || !slices.Equal(parents["NF:REPORT"], []int{1, 2}) {
+		t.Errorf("parents %v", parents)
+	}
+	if m := j.Truth[2].IdealMemories; !slices.Equal(m, []resource.Amount{6 * resource.GB, 8 * resource.GB}) || j.Stages[2].Ideal != resource.Of(4000, 8*resource.GB) {
+		t.Errorf("memory %v of %v", m, j.Stages[2].Ideal)
+	}
+}
+
+// precede gives the pairs of the interval order from which all others follow.
+func TestPrecede(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) interval {
+			begin := rapid.Int64Range(0, 12).Draw(t, "begin")
+			return interval{begin, begin + rapid.Int64Range(1, 5).Draw(t, "length")}
+		}), 1, 8).Draw(t, "intervals")
+		n := len(all)
+		reach := make([][]bool, n) // from the given pairs
+		for i := range reach {
+			reach[i] = make([]bool, n)
+		}
+		for i, parents := range precede(all) {
+			for _, p := range parents {
+				reach[p][i] = true
+			}
+		}
+		for i := range n {
+			for k := range n {
+				if direct := reach[i][k]; direct {
+					for m := range n {
+						if all[i].end <= all[m].begin && all[m].end <= all[k].begin {
+							t.Fatalf("%v: %d before %d is said, but follows by way of %d", all, i, k, m)
+						}
+					}
+				}
+			}
+		}
+		for m := range n {
+			for i := range n {
+				for k := range n {
+					reach[i][k] = reach[i][k] || reach[i][m] && reach[m][k]
+				}
+			}
+		}
+		for i := range n {
+			for k := range n {
+				if want := all[i].end <= all[k].begin; reach[i][k] != want {
+					t.Fatalf("%v: %d before %d is %v", all, i, k, reach[i][k])
+				}
+			}
+		}
+	})
+	if p := precede([]interval{{5, 5}, {5, 5}}); p[0] != nil || p[1] != nil {
+		t.Errorf("two that took no time wait for each other: %v", p)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	names := func(o Options) string {
+		var all []string
+		for _, j := range imported(t, "swim", o).Workload.Jobs {
+			all = append(all, j.Name)
+		}
+		return strings.Join(all, "")
+	}
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{}, "abcd"}, {Options{From: time.Minute}, "bcd"}, {Options{To: time.Minute}, "a"},
+		{Options{From: time.Minute, To: 2 * time.Hour}, "bc"}, {Options{Jobs: 2}, "ab"}, {Options{Jobs: 9}, "abcd"},
+	} {
+		if got := names(c.o); got != c.want {
+			t.Errorf("%+v keeps %s, want %s", c.o, got, c.want)
+		}
+	}
+	if a, b := names(Options{Jobs: 2, Sample: true, Seed: 3}), names(Options{Jobs: 2, Sample: true, Seed: 3}); a != b || len(a) != 2 {
+		t.Errorf("the same seed draws %s and %s", a, b)
+	}
+	w := imported(t, "sparrow", Options{ArrivalsScale: 0.5, TasksScale: 2, MemoryScale: 0.25}).Workload
+	j := w.Jobs[1] // the first of the file, 5 s after the job before it
+	if j.Submitted != timeline.Time(2500*time.Millisecond) || j.Stages[0].Tasks != 6 || j.Stages[0].Ideal[resource.Memory] != resource.GiB/2 {
+		t.Errorf("scaled: %+v", j)
+	}
+	if d := j.Truth[0].Durations; len(d) != 6 || d[0] != d[1] || d[4] != 29500*time.Millisecond {
+		t.Errorf("durations of more tasks: %v", d)
+	}
+	w = imported(t, "sparrow", Options{TasksScale: 0.01}).Workload
+	if j := w.Jobs[1]; j.Stages[0].Tasks != 1 || len(j.Truth[0].Durations) != 1 {
+		t.Errorf("at least one task is left: %+v", j)
+	}
+	for _, o := range []Options{{From: -1}, {From: 5, To: 5}, {Jobs: -1}, {Load: -1}, {MemoryScale: -2}, {From: 1000 * time.Hour}} {
+		e := exampleOf(t, "swim")
+		if _, err := Import(e.format(), e.sources(t), o); err == nil {
+			t.Errorf("%+v is taken", o)
+		}
+	}
+}
+
+// The suggested cluster is asked for no more than its load, and one node less would be asked for more.
+func TestSuggestion(t *testing.T) {
+	for _, load := range []float64{0.2, 0.8, 3} {
+		e := exampleOf(t, "sparrow")
+		r, err := Import(e.format(), e.sources(t), Options{Load: load, Node: resource.Of(1000, 0), TasksScale: 50})
+		if err != nil {
+			t.Fatal(err)
+		}
+		most := max(r.Asked[0], r.Asked[1])
+		n := float64(r.Cluster.Nodes)
+		if most > load+1e-9 || n > 1 && most*n/(n-1) <= load {
+			t.Errorf("load %v: %d nodes are asked for %v", load, r.Cluster.Nodes, r.Asked)
+		}
+	}
+}
+
+// Packed files are as good, and truncated ones say how far they got.
+func TestPacked(t *testing.T) {
+	e := exampleOf(t, "swim")
+	text, err := os.ReadFile("testdata/swim.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = bytes.Repeat(text[:bytes.IndexByte(text, '\n')+1], 1)
+	for i := range 3000 {
+		text = append(text, strings.Replace("jX\t70\t1\t5\t6\t7\n", "X", time.Duration(i*7919).String(), 1)...)
+	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Import(e.format(), []Source{{"day.tsv.gz", bytes.NewReader(packed.Bytes())}}, Options{})
+	if err != nil || len(r.Workload.Jobs) != 3001 {
+		t.Fatalf("packed: %v", err)
+	}
+	_, err = Import(e.format(), []Source{{"day.tsv.gz", bytes.NewReader(packed.Bytes()[:packed.Len()/2])}}, Options{})
+	if err == nil || !strings.Contains(err.Error(), "day.tsv.gz:") || !strings.Contains(err.Error(), "the gzip data is truncated: it ends after") {
+		t.Errorf("truncated: %v", err)
+	}
+}
+
+// data is where recorded workloads lie beside the project.
+const data = "../../../shared/data"
+
+// recordings returns the recorded files of an example, or skips.
+func recordings(t testing.TB, e example) (files []Source, close func()) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(data, e.real))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(paths) == 0 {
+		t.Skipf("needs ../shared/data/%s, workloads recorded by others", e.real)
+	}
+	var opened []*os.File
+	for _, p := range paths {
+		f, err := os.Open(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened = append(opened, f)
+		files = append(files, Source{p, f})
+	}
+	return files, func() {
+		for _, f := range opened {
+			f.Close()
+		}
+	}
+}
+
+// formatFor is the format of recorded files, with what it needs beside them.
+func formatFor(t testing.TB, e example, files []Source) Format {
+	f := e.format()
+	if b, ok := f.(*Bitbrains); ok {
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(files[0].Name), "vms.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.VMs = Source{"vms.csv", bytes.NewReader(text)}
+	}
+	return f
+}
+
+// Recorded workloads are imported whole: as many jobs and tasks as their descriptions say.
+func TestRecordings(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		jobs  int
+		tasks int64
+	}{
+		{"swim", 5894, 252698}, // 205,713 maps by the default split of their input, more where output is larger, and reducers
+		{"alibaba2018", 6587, 3099332},
+		{"sparrow", 2910, 122878},
+		{"decima", 154, 177885},
+		{"spark-eventlog", 4, 26 + 235 + 107 + 13504},
+		{"bitbrains", 492, 492},
+		{"google-vms", 1600, 1600},
+		{"nextflow", 6, 14736},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := exampleOf(t, c.name)
+			files, closeAll := recordings(t, e)
+			defer closeAll()
+			r, err := Import(formatFor(t, e, files), files, Options{Seed: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := workload.Summarise(r.Workload)
+			if s.Jobs != c.jobs || s.Tasks != c.tasks {
+				t.Errorf("%d jobs with %d tasks, want %d with %d", s.Jobs, s.Tasks, c.jobs, c.tasks)
+			}
+			var file bytes.Buffer
+			if err := workload.Write(&file, r.Workload, workload.Header{Cluster: &r.Cluster}); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := workload.Read(&file, "x"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,336 @@
+package importer
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/bellows-rm/bellows/fault"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/workload"
+)
+
+// Limits of what a file may say. They are far above anything that makes sense, and those of package workload.
+const (
+	mostSeconds = 10 * 365 * 24 * 3600 // a time or a duration
+	mostTasks   = 1 << 22              // of a stage, and instances in a line
+	mostCores   = 1_000_000            // of a task
+	mostBytes   = 1e18                 // of anything
+	longestLine = 1 << 28
+	longestName = 200
+)
+
+// input is one file, read line by line.
+type input struct {
+	name    string
+	in      *bufio.Reader
+	options *Options
+	notes   *notes
+	line    int
+	read    int64 // bytes
+	closer  io.Closer
+}
+
+func open(s Source, o *Options, n *notes) (*input, error) {
+	data, err := workload.Unpack(s.Data, s.Name)
+	if err != nil {
+		if !fault.Is(err) {
+			err = worldError{err}
+		}
+		return nil, err
+	}
+	in := &input{name: s.Name, options: o, notes: n, closer: data}
+	in.in = bufio.NewReaderSize(&counted{data, in}, 256<<10)
+	return in, nil
+}
+
+func (in *input) close() { in.closer.Close() }
+
+// counted tells the progress of what is read.
+type counted struct {
+	from io.Reader
+	in   *input
+}
+
+// Read implements io.Reader.
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	c.in.read += int64(n)
+	if c.in.options.Progress != nil {
+		c.in.options.Progress(c.in.read)
+	}
+	if most := c.in.options.total.read(c.in, n); most != nil {
+		return n, most
+	}
+	return n, err
+}
+
+// next returns the next line without its end; io.EOF says that there is none. The text is valid until the next call.
+func (in *input) next() (string, error) {
+	in.line++
+	var long []byte
+	for {
+		part, err := in.in.ReadSlice('\n')
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			if long = append(long, part...); len(long) > longestLine {
+				return "", in.fault("line: must be at most %d bytes long", longestLine)
+			}
+			continue
+		case err == io.EOF && len(part)+len(long) == 0:
+			return "", io.EOF
+		case err != nil && err != io.EOF:
+			return "", in.broken(err)
+		}
+		text := append(long, part...)
+		if in.line == 1 {
+			text = []byte(strings.TrimPrefix(string(text), "\ufeff"))
+		}
+		return strings.TrimRight(string(text), "\r\n"), nil
+	}
+}
+
+// broken is an error of what is read from: a fault of the packing says also in which line it showed.
+func (in *input) broken(err error) error {
+	var f *fault.Fault
+	if errors.As(err, &f) {
+		return in.fault("%s", f.What)
+	}
+	return worldError{fmt.Errorf("read %s: %w", in.name, err)}
+}
+
+// fault is a mistake in the line that was read last.
+func (in *input) fault(format string, operands ...any) error {
+	return fault.At(in.name, in.line, format, operands...)
+}
+
+func (in *input) faultAt(line int, format string, operands ...any) error {
+	return fault.At(in.name, line, format, operands...)
+}
+
+// table reads lines of comma-separated values, whose quotes may hold commas.
+type table struct {
+	in      *input
+	csv     *csv.Reader
+	columns map[string]int
+	width   int
+}
+
+// table reads the head of the file and looks for the columns; those that begin with ? need not be there.
+func (in *input) table(columns ...string) (*table, error) {
+	t := &table{in: in, csv: csv.NewReader(in.in), columns: map[string]int{}}
+	t.csv.FieldsPerRecord = -1
+	t.csv.ReuseRecord = true
+	head, err := t.record()
+	if err == io.EOF {
+		return nil, in.faultAt(1, "head: must name the columns %s, but the file is empty", strings.Join(columns, ", "))
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.width = len(head)
+	for _, want := range columns {
+		name, optional := strings.CutPrefix(want, "?")
+		at := slices.Index(head, name)
+		if at < 0 && !optional {
+			return nil, in.fault("head: must name the column %s; it names %s", name, clip(strings.Join(head, ", ")))
+		}
+		if at >= 0 {
+			t.columns[name] = at
+		}
+	}
+	return t, nil
+}
+
+func (t *table) record() ([]string, error) {
+	cells, err := t.csv.Read()
+	if err == io.EOF {
+		return nil, io.EOF
+	}
+	var wrong *csv.ParseError
+	if errors.As(err, &wrong) {
+		return nil, t.in.faultAt(wrong.Line, "columns: %v", wrong.Err)
+	}
+	if err != nil {
+		t.in.line++
+		return nil, t.in.broken(err)
+	}
+	t.in.line, _ = t.csv.FieldPos(0)
+	if t.in.line == 1 {
+		cells[0] = strings.TrimPrefix(cells[0], "\ufeff")
+	}
+	return cells, nil
+}
+
+// next returns the next row; io.EOF says that there is none.
+func (t *table) next() (*row, error) {
+	cells, err := t.record()
+	if err != nil {
+		return nil, err
+	}
+	if len(cells) != t.width {
+		return nil, t.in.fault("columns: must be %d as in the head, but are %d", t.width, len(cells))
+	}
+	return &row{in: t.in, cells: cells, at: func(name string) int {
+		if i, ok := t.columns[name]; ok {
+			return i
+		}
+		return -1
+	}}, nil
+}
+
+// row reads the cells of one line and keeps the first error.
+type row struct {
+	in    *input
+	cells []string
+	at    func(name string) int
+	err   error
+}
+
+// columnsAt returns the place of names in a list, for lines without a head.
+func columnsAt(names []string) func(string) int {
+	return func(name string) int { return slices.Index(names, name) }
+}
+
+// text returns a cell, "" if the column is not there.
+func (r *row) text(name string) string {
+	if i := r.at(name); i >= 0 && i < len(r.cells) {
+		return strings.TrimSpace(r.cells[i])
+	}
+	return ""
+}
+
+func (r *row) fail(name, must string, operands ...any) {
+	if r.err == nil {
+		r.err = r.in.fault("%s %q: %s", name, clip(r.text(name)), fmt.Sprintf(must, operands...))
+	}
+}
+
+// named returns a cell that is not empty, as a name.
+func (r *row) named(name string) string {
+	text := r.text(name)
+	if text == "" {
+		r.fail(name, "must not be empty")
+	}
+	return plainName(text)
+}
+
+// number returns a number from least to most.
+func (r *row) number(name string, least, most float64) float64 {
+	v, ok := parseNumber(r.text(name), least, most)
+	if !ok {
+		r.fail(name, "must be a number from %.10g to %.10g", least, most)
+		return least
+	}
+	return v
+}
+
+// numberOr is number where a cell that is empty or - is otherwise.
+func (r *row) numberOr(name string, least, most, otherwise float64) float64 {
+	if text := r.text(name); text == "" || text == "-" {
+		return otherwise
+	}
+	return r.number(name, least, most)
+}
+
+// whole returns a whole number from least to most, which may be written with a fraction of zero.
+func (r *row) whole(name string, least, most int64) int64 {
+	v, ok := parseNumber(r.text(name), float64(least), float64(most))
+	if !ok || v != math.Trunc(v) {
+		r.fail(name, "must be a whole number from %d to %d", least, most)
+		return least
+	}
+	return int64(v)
+}
+
+// parseNumber reads a number from least to most; NaN and infinity are none.
+func parseNumber(text string, least, most float64) (float64, bool) {
+	v, err := strconv.ParseFloat(text, 64)
+	return v, err == nil && v >= least && v <= most
+}
+
+// plainName makes a name of any text: printable, not too long.
+func plainName(text string) string {
+	text = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			return ' '
+		}
+		return r
+	}, text))
+	if len(text) <= longestName {
+		return text
+	}
+	short := text[:longestName]
+	for len(short) > 0 && short[len(short)-1]&0xC0 == 0x80 || strings.HasSuffix(short, string(unicode.ReplacementChar)) {
+		short = short[:len(short)-1]
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(short, ""))
+}
+
+// seconds returns a duration, in whole milliseconds.
+func seconds(s float64) time.Duration {
+	return time.Duration(math.Round(s*1000)) * time.Millisecond
+}
+
+// amount returns a whole amount.
+func amount(v float64) resource.Amount { return resource.Amount(math.Round(min(v, mostBytes))) }
+
+// clip shortens a value for a message of one line.
+func clip(value string) string {
+	if len(value) > 60 {
+		value = value[:60] + "..."
+	}
+	return value
+}
+
+// notes counts what was left out or repaired.
+type notes struct {
+	order []string
+	count map[string]int
+	said  []string
+}
+
+// say notes a sentence.
+func (n *notes) say(sentence string) { n.said = append(n.said, sentence) }
+
+func (n *notes) add(what string, times int) {
+	if times == 0 {
+		return
+	}
+	if n.count == nil {
+		n.count = map[string]int{}
+	}
+	if n.count[what] == 0 {
+		n.order = append(n.order, what)
+	}
+	n.count[what] += times
+}
+
+// sentences returns what was noted, in the order in which it was first met.
+func (n *notes) sentences() []string {
+	var all []string
+	for _, what := range n.order {
+		all = append(all, fmt.Sprintf("%s: %d", what, n.count[what]))
+	}
+	return append(all, n.said...)
+}
+
+// IsWorld reports whether err says that a file could not be read, as opposed to that a file or an option is wrong.
+func IsWorld(err error) bool {
+	var w worldError
+	return errors.As(err, &w)
+}
+
+// worldError is a failure to read a file.
+type worldError struct{ err error }
+
+func (w worldError) Error() string { return w.err.Error() }
+func (w worldError) Unwrap() error { return w.err }

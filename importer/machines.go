@@ -1,0 +1,293 @@
+package importer
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/workload"
+)
+
+// Virtual machines become jobs of one task that runs for as long as the machine was watched, and whose phases are the
+// samples. Estimated is what was provisioned, true is what was used.
+
+// mostSamples is how many samples one machine may have.
+const mostSamples = 1 << 20
+
+// samples are the values of the metrics of one machine.
+type samples struct {
+	line   int
+	values map[string][]float64
+}
+
+// readSamples reads lines of vm, metric and values with spaces between, which begin after a head, and hands over each
+// machine when its lines have ended. Missing values, -1 in the file, are those before them, or after if there are none before.
+func readSamples(in *input, metrics []string, machine func(name string, s samples) error) error {
+	head, err := in.next()
+	if err == io.EOF || err == nil && head != "vm,metric,values" {
+		return in.faultAt(1, "head: must be vm,metric,values, not %q", clip(head))
+	}
+	if err != nil {
+		return err
+	}
+	first := map[string]int{}
+	name, current := "", samples{}
+	for {
+		line, err := in.next()
+		if err != nil && err != io.EOF {
+			return err
+		}
+		cells := strings.Split(line, ",")
+		if err == io.EOF || cells[0] != name {
+			if name != "" {
+				if err := machine(name, current); err != nil {
+					return err
+				}
+			}
+			if err == io.EOF {
+				return nil
+			}
+			if line, twice := first[cells[0]]; twice {
+				return in.fault("vm %q: given twice, first in line %d", clip(cells[0]), line)
+			}
+			name, current = cells[0], samples{in.line, map[string][]float64{}}
+			first[name] = in.line
+		}
+		if err := current.add(in, cells, metrics); err != nil {
+			return err
+		}
+	}
+}
+
+// add reads one line.
+func (s *samples) add(in *input, cells []string, metrics []string) error {
+	if len(cells) != 3 {
+		return in.fault("columns: must be vm, metric and values, but are %d", len(cells))
+	}
+	r := &row{in: in, cells: cells, at: columnsAt([]string{"vm", "metric", "values"})}
+	r.named("vm")
+	metric := r.text("metric")
+	known := false
+	for _, m := range metrics {
+		known = known || m == metric
+	}
+	if !known {
+		r.fail("metric", "must be one of %s", strings.Join(metrics, ", "))
+	}
+	if _, twice := s.values[metric]; twice {
+		r.fail("metric", "given twice for the machine")
+	}
+	if r.err != nil {
+		return r.err
+	}
+	texts := strings.Fields(cells[2])
+	if len(texts) == 0 || len(texts) > mostSamples {
+		return in.fault("values: must be 1 to %d, but are %d", mostSamples, len(texts))
+	}
+	values, missing := make([]float64, len(texts)), 0
+	last := -1.0
+	for i, text := range texts {
+		v, ok := parseNumber(text, 0, mostBytes)
+		switch {
+		case text == "-1":
+			missing++
+			v = last
+		case !ok:
+			return in.fault("%s sample %d %q: must be a number from 0 on, or -1 for a missing one", metric, i, clip(text))
+		}
+		if values[i], last = v, v; last >= 0 && i > 0 && values[0] < 0 {
+			for k := range i {
+				values[k] = last
+			}
+		}
+	}
+	if last < 0 {
+		clear(values)
+	}
+	in.notes.add("samples are missing and are those before them", missing)
+	s.values[metric] = values
+	return nil
+}
+
+// vmJob makes the job of a machine. Equal samples that follow each other are one phase.
+func vmJob(in *input, name string, s samples, metrics []string, interval time.Duration, provisioned resource.Vector,
+	demand func(at int) resource.Vector) (workload.Job, error) {
+	slots := len(s.values[metrics[0]])
+	for _, m := range metrics {
+		if len(s.values[m]) != slots || slots == 0 {
+			return workload.Job{}, in.faultAt(s.line, "vm %q: must have as many samples of each metric, but has %d of %s and %d of %s", clip(name),
+				slots, metrics[0], len(s.values[m]), m)
+		}
+	}
+	lasting := time.Duration(slots) * interval
+	if lasting > mostSeconds*time.Second {
+		return workload.Job{}, in.faultAt(s.line, "vm %q: must not run for more than %d s", clip(name), int64(mostSeconds))
+	}
+	var phases []workload.Phase
+	peak := resource.Amount(1)
+	for i := range slots {
+		d := demand(i)
+		peak = max(peak, d[resource.Memory])
+		if n := len(phases); n > 0 && phases[n-1].Demand == d {
+			phases[n-1].Duration += interval
+			continue
+		}
+		phases = append(phases, workload.Phase{Duration: interval, Demand: d})
+	}
+	return workload.Job{
+		Job:   cluster.Job{Name: plainName("vm-" + name), Submitted: timeline.Time(0), Class: cluster.Flex, Stages: []cluster.Stage{{Name: "vm", Tasks: 1, Ideal: provisioned, Duration: lasting}}},
+		Truth: []workload.StageTruth{{IdealMemory: peak, Phases: phases}},
+	}, nil
+}
+
+// Bitbrains reads the GWA-T-12 trace: a file with lines of vm, metric and values, and one that says what each machine was
+// provisioned with.
+type Bitbrains struct {
+	Interval time.Duration // between samples
+	// VMs names cores, cpu_capacity_mhz and mem_provisioned_mb of each vm.
+	VMs Source
+}
+
+// DefaultBitbrains returns the interval of the trace.
+func DefaultBitbrains() *Bitbrains { return &Bitbrains{Interval: 300 * time.Second} }
+
+// Name implements Format.
+func (f *Bitbrains) Name() string { return "bitbrains" }
+
+// Node implements Format: a host of virtual machines.
+func (f *Bitbrains) Node() resource.Vector {
+	return resource.Vector{32 * resource.Core, 256 * resource.GiB, 500 * resource.MB, 1250 * resource.MB}
+}
+
+func (f *Bitbrains) check() error {
+	if f.VMs.Data == nil {
+		return fmt.Errorf("vms: must name the file with what each machine was provisioned with")
+	}
+	return checkInterval(f.Interval)
+}
+
+func checkInterval(d time.Duration) error {
+	if d < time.Second || d > 24*time.Hour {
+		return fmt.Errorf("interval %v: must be 1s to 24h", d)
+	}
+	return nil
+}
+
+var bitbrainsMetrics = []string{"cpu_mhz", "mem_mb", "disk_read_kbps", "disk_write_kbps", "net_rx_kbps", "net_tx_kbps"}
+
+// provision is what a machine was given.
+type provision struct{ cores, mhz, memory float64 }
+
+func (f *Bitbrains) read(in *input, job func(workload.Job) error) error {
+	vms, err := f.provisions(in)
+	if err != nil {
+		return err
+	}
+	return readSamples(in, bitbrainsMetrics, func(name string, s samples) error {
+		p, known := vms[name]
+		switch {
+		case !known:
+			return in.faultAt(s.line, "vm %q: must be in %s", clip(name), f.VMs.Name)
+		case p.cores == 0 || p.mhz == 0 || p.memory == 0:
+			in.notes.add("machines were provisioned with nothing, being off, and were left out", 1)
+			return nil
+		}
+		perMHz := p.cores * float64(resource.Core) / p.mhz
+		j, err := vmJob(in, name, s, bitbrainsMetrics, f.Interval,
+			resource.Of(amount(p.cores*float64(resource.Core)), amount(p.memory*float64(resource.MiB))),
+			func(i int) resource.Vector {
+				v := func(m string) float64 { return s.values[m][i] }
+				return resource.Vector{amount(min(v("cpu_mhz")*perMHz, mostCores*1000)), amount(v("mem_mb") * float64(resource.MiB)),
+					amount((v("disk_read_kbps") + v("disk_write_kbps")) * float64(resource.KB)),
+					amount((v("net_rx_kbps") + v("net_tx_kbps")) * float64(resource.KB))}
+			})
+		if err != nil {
+			return err
+		}
+		return job(j)
+	})
+}
+
+// provisions reads the file of machines.
+func (f *Bitbrains) provisions(in *input) (map[string]provision, error) {
+	vms, err := open(f.VMs, in.options, in.notes)
+	if err != nil {
+		return nil, err
+	}
+	defer vms.close()
+	t, err := vms.table("vm", "cores", "cpu_capacity_mhz", "mem_provisioned_mb")
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]provision{}
+	for {
+		r, err := t.next()
+		if err == io.EOF {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		name := r.named("vm")
+		if _, twice := all[name]; twice {
+			r.fail("vm", "given twice")
+		}
+		// Machines that were off all the time have nothing there.
+		all[name] = provision{r.numberOr("cores", 0, mostCores, 0), r.numberOr("cpu_capacity_mhz", 0, mostBytes, 0), r.numberOr("mem_provisioned_mb", 0, 1e9, 0)}
+		if r.err != nil {
+			return nil, r.err
+		}
+	}
+}
+
+// GoogleVMs reads the jobs of the Google trace of 2011 as virtual machines: lines of vm, metric and values, in percent of
+// something that is not said.
+type GoogleVMs struct {
+	Interval time.Duration
+	CPU      resource.Amount // what 100 % of the CPU of a machine is
+	Memory   resource.Amount // what 100 % of its memory is
+}
+
+// DefaultGoogleVMs returns the interval of the trace, and machines of a common size.
+func DefaultGoogleVMs() *GoogleVMs {
+	return &GoogleVMs{Interval: 300 * time.Second, CPU: 4 * resource.Core, Memory: 8 * resource.GiB}
+}
+
+// Name implements Format.
+func (f *GoogleVMs) Name() string { return "google-vms" }
+
+// Node implements Format.
+func (f *GoogleVMs) Node() resource.Vector { return resource.Of(32*resource.Core, 128*resource.GiB) }
+
+func (f *GoogleVMs) check() error {
+	if err := checkInterval(f.Interval); err != nil {
+		return err
+	}
+	return checkTask(f.CPU, f.Memory)
+}
+
+var googleMetrics = []string{"cpu_pct", "mem_pct"}
+
+func (f *GoogleVMs) read(in *input, job func(workload.Job) error) error {
+	return readSamples(in, googleMetrics, func(name string, s samples) error {
+		over := 0
+		j, err := vmJob(in, name, s, googleMetrics, f.Interval, resource.Of(f.CPU, f.Memory), func(i int) resource.Vector {
+			if s.values["mem_pct"][i] > 100 {
+				over++
+			}
+			of := func(m string, whole resource.Amount, most float64) resource.Amount {
+				return amount(min(s.values[m][i]/100*float64(whole), most))
+			}
+			return resource.Of(of("cpu_pct", f.CPU, mostCores*1000), of("mem_pct", f.Memory, mostBytes))
+		})
+		if err != nil {
+			return err
+		}
+		in.notes.add("samples use more memory than the machine is said to have, and stay so", over)
+		return job(j)
+	})
+}

@@ -1,0 +1,358 @@
+package importer
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/profile"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/workload"
+)
+
+// Spark reads event logs of Spark, one application each, as history servers keep them. An application is a job; stages,
+// what they wait for, and all that tasks used are measured. How much memory a task needs beside what Spark counts, and what
+// spilling cost, is assumed.
+type Spark struct {
+	// TaskBase is the memory of a task beside Spark's execution memory; 0 is its share of what an executor has beside it.
+	TaskBase resource.Amount
+	// SpillRate is how fast spilled bytes were written and read again: what makes a duration with ideal memory of one
+	// that was measured while spilling.
+	SpillRate resource.Amount
+	// InputOverNetwork says that input and output are not on the nodes' own disks but in an object store.
+	InputOverNetwork bool
+	// IndependentJobs says that the Spark jobs of an application do not wait for those that had ended before.
+	IndependentJobs bool
+
+	shape workload.ClusterShape // of the executors, the most of any log
+	runs  []*sparkRun           // in the order of the jobs that were handed over
+}
+
+// sparkRun is what is learned from a log for when another log shows the same stages with other memory.
+type sparkRun struct {
+	app     string
+	outside resource.Amount
+	samples []profile.Sample // of each stage; the memory is execution memory alone
+}
+
+// DefaultSpark returns the bandwidth of a common disk.
+func DefaultSpark() *Spark { return &Spark{SpillRate: 100 * resource.MB} }
+
+// Name implements Format.
+func (f *Spark) Name() string { return "spark-eventlog" }
+
+// Node implements Format: an executor of the logs, or of Spark's defaults.
+func (f *Spark) Node() resource.Vector {
+	if f.shape.Nodes > 0 {
+		return f.shape.Node
+	}
+	return resource.Of(resource.Core, resource.GiB+384*resource.MiB)
+}
+
+// nodes is how many executors there were at a time.
+func (f *Spark) nodes() int { return f.shape.Nodes }
+
+func (f *Spark) check() error {
+	switch {
+	case f.TaskBase < 0:
+		return fmt.Errorf("task base %d bytes: must not be negative", f.TaskBase)
+	case f.SpillRate < 1:
+		return fmt.Errorf("spill rate %d bytes/s: must be above 0", f.SpillRate)
+	}
+	f.shape, f.runs = workload.ClusterShape{}, nil
+	return nil
+}
+
+func (f *Spark) read(in *input, job func(workload.Job) error) error {
+	a, err := readSparkLog(in)
+	if err != nil {
+		return err
+	}
+	x, err := a.executor(in)
+	if err != nil {
+		return err
+	}
+	kept := slices.DeleteFunc(a.order, func(s *sparkStage) bool { return len(s.tasks) == 0 })
+	in.notes.add("stages had no task that succeeded and were left out", len(a.order)-len(kept))
+	if len(kept) == 0 {
+		return in.fault("SparkListenerTaskEnd: must tell of at least one task that succeeded")
+	}
+	f.shape.Nodes += max(a.mostExecutors, 1)
+	f.shape.Node = f.shape.Node.Max(resource.Vector{x.cpu, x.heap + x.overhead, 500 * resource.MB, 1250 * resource.MB})
+	j := workload.Job{Job: cluster.Job{Name: a.label(in.name), Owner: plainName(a.user), Submitted: timeline.Milliseconds(a.started)}}
+	run := &sparkRun{app: a.name, outside: f.outside(&x)}
+	parents := a.parents(kept, !f.IndependentJobs)
+	var gc, lasting int64
+	for i, s := range kept {
+		stage, truth, sample := f.stage(s, &x)
+		stage.Parents = parents[i]
+		j.Stages, j.Truth = append(j.Stages, stage), append(j.Truth, truth)
+		run.samples = append(run.samples, sample)
+		for _, t := range s.tasks {
+			gc, lasting = gc+t.GCTime, lasting+t.finish-t.launch
+		}
+	}
+	if err := j.Check(); err != nil {
+		return in.faultAt(kept[0].line, "%v", err)
+	}
+	if lasting > 0 {
+		in.notes.say(fmt.Sprintf("%s: %.1f %% of the time of its tasks was garbage collection, and is part of their durations.", j.Name, 100*float64(gc)/float64(lasting)))
+	}
+	f.runs = append(f.runs, run)
+	return job(j)
+}
+
+func (f *Spark) outside(x *executor) resource.Amount {
+	if f.TaskBase > 0 {
+		return f.TaskBase
+	}
+	return x.outside()
+}
+
+// stage makes a stage of one of Spark's.
+func (f *Spark) stage(s *sparkStage, x *executor) (cluster.Stage, workload.StageTruth, profile.Sample) {
+	outside := f.outside(x)
+	stage := cluster.Stage{Name: plainName(fmt.Sprintf("%d %s", s.id, s.name)), Tasks: len(s.tasks), Ideal: resource.Of(x.taskCPU, 0)}
+	var truth workload.StageTruth
+	var total sparkTotals
+	for i := range s.tasks {
+		t := &s.tasks[i]
+		measured := max(time.Duration(t.finish-t.launch)*time.Millisecond, time.Millisecond)
+		// What was spilled was written and read once, at the given rate; the rest of the time stays.
+		spilling := seconds(2 * float64(t.DiskSpilled) / float64(f.SpillRate))
+		lasting := max(measured-spilling, measured/10, time.Millisecond)
+		needs := outside + resource.Amount(t.PeakExecution) + resource.Amount(t.MemorySpilled)
+		truth.Durations = append(truth.Durations, lasting)
+		truth.IdealMemories = append(truth.IdealMemories, needs)
+		truth.TaskPhases = append(truth.TaskPhases, []workload.Phase{{Duration: lasting, Demand: f.demand(t, lasting, needs)}})
+		total.add(t, measured, lasting)
+		stage.Ideal = stage.Ideal.Max(resource.Vector{0, needs})
+	}
+	stage.Duration = mean(truth.Durations)
+	var sums resource.Vector
+	for _, p := range truth.TaskPhases {
+		sums = sums.Add(resource.Vector{0, 0, p[0].Demand[resource.Disk], p[0].Demand[resource.Network]})
+	}
+	n := resource.Amount(len(s.tasks))
+	stage.Ideal[resource.Disk], stage.Ideal[resource.Network] = sums[resource.Disk]/n, sums[resource.Network]/n
+	total.underSized(&stage, outside)
+	sample := profile.Sample{Memory: resource.Amount(total.peak / int64(n)), Duration: total.measured / time.Duration(n),
+		Spilled: resource.Amount(total.disk / int64(n)), SpilledKnown: true}
+	return stage, truth, sample
+}
+
+// demand returns what a task asks of its node while it runs with ideal memory.
+func (f *Spark) demand(t *sparkTask, lasting time.Duration, memory resource.Amount) resource.Vector {
+	per := func(bytes int64) resource.Amount { return amount(float64(bytes) / lasting.Seconds()) }
+	disk := t.ShuffleWrite.Bytes + t.ShuffleRead.Local + t.ShuffleRead.RemoteToDisk
+	network := t.ShuffleRead.Remote
+	if f.InputOverNetwork {
+		network += t.Input.Bytes + t.Output.Bytes
+	} else {
+		disk += t.Input.Bytes + t.Output.Bytes
+	}
+	cpu := float64(t.CPUTime+t.DeserializeCPUTime) / float64(lasting) * float64(resource.Core)
+	return resource.Vector{amount(min(cpu, 1000*float64(resource.Core))), memory, per(disk), per(network)}
+}
+
+// sparkTotals are sums over the tasks of a stage.
+type sparkTotals struct {
+	peak, disk       int64
+	measured, spent  time.Duration // spent: of the tasks that spilled
+	ideal            time.Duration // likewise, with ideal memory
+	spilled          int64         // tasks that did
+	peakWhileSpilled int64
+}
+
+func (s *sparkTotals) add(t *sparkTask, measured, ideal time.Duration) {
+	s.peak += t.PeakExecution
+	s.disk += t.DiskSpilled
+	s.measured += measured
+	if t.DiskSpilled > 0 {
+		s.spilled++
+		s.peakWhileSpilled += t.PeakExecution
+		s.spent += measured
+		s.ideal += ideal
+	}
+}
+
+// underSized makes one measured point of the tasks that spilled: with the execution memory that they had, they took
+// that much longer. Below it nothing is known, so it is the least that they may be given.
+func (s *sparkTotals) underSized(stage *cluster.Stage, outside resource.Amount) {
+	if s.spilled == 0 {
+		return
+	}
+	had := outside + resource.Amount(s.peakWhileSpilled/s.spilled)
+	ideal := stage.Ideal[resource.Memory]
+	if had >= ideal {
+		return
+	}
+	stage.MinMemory = had
+	stage.Elasticity = cluster.Elasticity{Kind: cluster.Points, DiskRate: amount(2 * float64(s.disk) / s.spent.Seconds()),
+		Points: []cluster.ElasticityPoint{{Memory: had, Slowdown: max(1, float64(s.spent)/float64(s.ideal))}, {Memory: ideal, Slowdown: 1}}}
+}
+
+// merge looks for stages that ran with different memory in different logs, and learns what memory costs them.
+func (f *Spark) merge(jobs []workload.Job, n *notes) {
+	for i := range jobs {
+		for k := range jobs[i].Stages {
+			if f.runs[i].samples[k].SpilledKnown {
+				f.mergeStage(jobs, i, k, n)
+			}
+		}
+	}
+}
+
+// mergeStage fits a model to stage k of job i and the same stage of later jobs, and gives it to all of them.
+func (f *Spark) mergeStage(jobs []workload.Job, i, k int, n *notes) {
+	same := []int{i}
+	samples := []profile.Sample{f.runs[i].samples[k]}
+	for o := i + 1; o < len(jobs); o++ {
+		if f.runs[o].app != f.runs[i].app || k >= len(jobs[o].Stages) || jobs[o].Stages[k].Name != jobs[i].Stages[k].Name ||
+			jobs[o].Stages[k].Tasks != jobs[i].Stages[k].Tasks {
+			continue
+		}
+		sample := f.runs[o].samples[k]
+		if !slices.ContainsFunc(samples, func(s profile.Sample) bool { return s.Memory == sample.Memory }) {
+			same, samples = append(same, o), append(samples, sample)
+		}
+	}
+	spilled := slices.ContainsFunc(samples, func(s profile.Sample) bool { return s.Spilled > 0 })
+	if len(samples) < 2 || !spilled {
+		return
+	}
+	// What a task has beside execution memory does not matter to its run time; the least that any had is enough.
+	outside := f.runs[i].outside
+	for _, o := range same {
+		outside = min(outside, f.runs[o].outside)
+	}
+	for at := range samples {
+		samples[at].Memory += outside
+	}
+	program := profile.Program{Buffer: profile.Buffer{Share: 1, Overhead: outside}}
+	m, err := profile.FitKind(profile.SawTooth, samples, program)
+	if err != nil {
+		if m, _, err = profile.Fit(samples, program); err != nil {
+			return
+		}
+	}
+	for at, o := range same {
+		t := &jobs[o].Truth[k]
+		m.Apply(&jobs[o].Stages[k])
+		rescale(t, float64(m.IdealDuration)/float64(samples[at].Duration), float64(mean(t.Durations)), float64(samples[at].Duration))
+		for p := range t.IdealMemories {
+			t.IdealMemories[p] = min(t.IdealMemories[p], m.IdealMemory)
+		}
+		f.runs[o].samples[k].SpilledKnown = false
+	}
+	n.add("stages ran with different memory in several logs; what less of it costs is fitted to that", 1)
+}
+
+// rescale stretches the durations so that their mean is by times what was measured.
+func rescale(t *workload.StageTruth, by, now, measured float64) {
+	factor := by * measured / now
+	for i := range t.Durations {
+		t.Durations[i] = max(time.Duration(float64(t.Durations[i])*factor).Round(time.Millisecond), time.Millisecond)
+		t.TaskPhases[i][0].Duration = t.Durations[i]
+	}
+}
+
+// parents returns the indexes of the stages that each waits for. A stage waits for its parents; one without parents that
+// ran, for the last stages of the Spark jobs that had ended when its own was submitted, if ordered is set: the driver
+// submits the next job when it has seen the result of the one before.
+func (a *sparkApp) parents(kept []*sparkStage, ordered bool) [][]int {
+	index := map[int64]int{}
+	for i, s := range kept {
+		index[s.id] = i
+	}
+	all := make([][]int, len(kept))
+	for i, s := range kept {
+		all[i] = a.ran(s.parents, index, map[int64]bool{})
+	}
+	if !ordered {
+		return all
+	}
+	// The job of a stage is the first that lists it; in later ones it is skipped.
+	of := make([]int, len(kept))
+	for i := range of {
+		of[i] = -1
+	}
+	ran := make([]interval, len(a.jobs))
+	for k, j := range a.jobs {
+		ran[k] = interval{j.submitted, j.completed}
+		for _, id := range j.stages {
+			if i, ok := index[id]; ok && of[i] < 0 {
+				of[i] = k
+			}
+		}
+	}
+	w := sparkWaits{before: precede(ran), last: lastStages(all, of, len(a.jobs)), memo: map[int][]int{}}
+	for i := range kept {
+		if len(all[i]) == 0 && of[i] >= 0 {
+			all[i] = w.stages(of[i])
+		}
+	}
+	return all
+}
+
+// ran returns those of the stages that have tasks, or for those that do not what they waited for.
+func (a *sparkApp) ran(ids []int64, index map[int64]int, seen map[int64]bool) []int {
+	var all []int
+	for _, id := range ids {
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		if i, ok := index[id]; ok {
+			all = append(all, i)
+		} else if s := a.stages[id]; s != nil {
+			all = append(all, a.ran(s.parents, index, seen)...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// lastStages returns for each job its stages that no other stage of it waits for.
+func lastStages(parents [][]int, of []int, jobs int) [][]int {
+	waited := make([]bool, len(parents))
+	for i, all := range parents {
+		for _, p := range all {
+			waited[p] = waited[p] || of[p] == of[i]
+		}
+	}
+	last := make([][]int, jobs)
+	for i, k := range of {
+		if k >= 0 && !waited[i] {
+			last[k] = append(last[k], i)
+		}
+	}
+	return last
+}
+
+// sparkWaits finds what the first stages of a job wait for.
+type sparkWaits struct {
+	before, last [][]int
+	memo         map[int][]int
+}
+
+// stages returns the last stages of the jobs before job k, or of those before them where they had none.
+func (w *sparkWaits) stages(k int) []int {
+	if known, ok := w.memo[k]; ok {
+		return known
+	}
+	var all []int
+	for _, b := range w.before[k] {
+		if len(w.last[b]) > 0 {
+			all = append(all, w.last[b]...)
+		} else {
+			all = append(all, w.stages(b)...)
+		}
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	w.memo[k] = all
+	return all
+}

@@ -1,0 +1,137 @@
+package importer
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/workload"
+)
+
+// SWIM reads the workload samples of SWIM: one MapReduce job per line, with the bytes that it reads, shuffles and writes.
+// How many tasks that makes, how long they run and what memory they need is assumed.
+type SWIM struct {
+	Split         resource.Amount // bytes of input per map: HDFS's dfs.blocksize
+	ReducerInput  resource.Amount // bytes of shuffle per reducer: Hive's hive.exec.reducers.bytes.per.reducer
+	MostReducers  int             // hive.exec.reducers.max
+	MapRate       resource.Amount // bytes of input per second and map
+	ReduceRate    resource.Amount // bytes of shuffle per second and reducer
+	Startup       time.Duration   // of every task
+	MapMemory     resource.Amount // mapreduce.map.memory.mb
+	ReduceMemory  resource.Amount // mapreduce.reduce.memory.mb; reducers whose input does not fit into its buffer want more
+	BufferShare   float64         // of a reducer's memory that buffers its input: heap share times shuffle.input.buffer.percent
+	SpillSlowdown float64         // of a reducer that spills all of its input (YARN-ME section 6.1)
+}
+
+// DefaultSWIM returns Hadoop's and Hive's own defaults where there are any.
+func DefaultSWIM() *SWIM {
+	return &SWIM{Split: 128 * resource.MiB, ReducerInput: 256 * resource.MB, MostReducers: 1009, MapRate: 10 * resource.MB,
+		ReduceRate: 10 * resource.MB, Startup: 2 * time.Second, MapMemory: resource.GiB, ReduceMemory: resource.GiB,
+		BufferShare: 0.56, SpillSlowdown: 1.5}
+}
+
+// Name implements Format.
+func (f *SWIM) Name() string { return "swim" }
+
+// Node implements Format: a Hadoop node of the time, two gigabytes per core.
+func (f *SWIM) Node() resource.Vector {
+	return resource.Vector{16 * resource.Core, 32 * resource.GiB, 400 * resource.MB, 1250 * resource.MB}
+}
+
+func (f *SWIM) check() error {
+	for _, a := range []struct {
+		name string
+		v    resource.Amount
+	}{{"split", f.Split}, {"reducer input", f.ReducerInput}, {"map rate", f.MapRate}, {"reduce rate", f.ReduceRate},
+		{"map memory", f.MapMemory}, {"reduce memory", f.ReduceMemory}, {"most reducers", resource.Amount(f.MostReducers)}} {
+		if a.v < 1 {
+			return fmt.Errorf("%s %d: must be above 0", a.name, a.v)
+		}
+	}
+	switch {
+	case f.Startup < time.Millisecond:
+		return fmt.Errorf("startup %v: must be at least 1ms, since jobs without data run too", f.Startup)
+	case !(f.BufferShare > 0 && f.BufferShare <= 1):
+		return fmt.Errorf("buffer share %v: must be above 0, at most 1", f.BufferShare)
+	case !(f.SpillSlowdown >= 1 && f.SpillSlowdown <= 1e6):
+		return fmt.Errorf("spill slowdown %v: must be at least 1", f.SpillSlowdown)
+	}
+	return nil
+}
+
+var swimColumns = []string{"job_id", "submit_time_s", "inter_arrival_s", "map_input_bytes", "shuffle_bytes", "reduce_output_bytes"}
+
+func (f *SWIM) read(in *input, job func(workload.Job) error) error {
+	at := columnsAt(swimColumns)
+	first := map[string]int{}
+	for {
+		line, err := in.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		cells := strings.Split(line, "\t")
+		// Files with the paths of input have three columns more.
+		if len(cells) != len(swimColumns) && len(cells) != len(swimColumns)+3 {
+			return in.fault("columns: must be %d or %d, separated by tabs, but are %d", len(swimColumns), len(swimColumns)+3, len(cells))
+		}
+		r := &row{in: in, cells: cells, at: at}
+		name := r.named("job_id")
+		if line, twice := first[name]; twice {
+			r.fail("job_id", "given twice, first in line %d", line)
+		}
+		first[name] = in.line
+		submitted := r.number("submit_time_s", 0, mostSeconds)
+		r.number("inter_arrival_s", 0, mostSeconds)
+		read, shuffled, written := r.number("map_input_bytes", 0, mostBytes), r.number("shuffle_bytes", 0, mostBytes), r.number("reduce_output_bytes", 0, mostBytes)
+		if maps := math.Ceil(read / float64(f.Split)); maps > mostTasks {
+			r.fail("map_input_bytes", "makes %.0f maps of %s, more than %d", maps, resource.FormatMemory(f.Split), mostTasks)
+		}
+		if r.err != nil {
+			return r.err
+		}
+		if read+shuffled+written == 0 {
+			in.notes.add("jobs move no bytes and are one map that only starts", 1)
+		}
+		err = job(workload.Job{Job: cluster.Job{Name: name, Submitted: timeline.Time(seconds(submitted)), Stages: f.stages(read, shuffled, written)}})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// stages makes maps and, if anything is shuffled, reducers.
+func (f *SWIM) stages(read, shuffled, written float64) []cluster.Stage {
+	maps := max(1, math.Ceil(read/float64(f.Split)))
+	mapped := shuffled // what maps write
+	if shuffled == 0 {
+		mapped = written
+	}
+	stage := func(name string, tasks, rate, moved float64, memory resource.Amount, disk, network float64) cluster.Stage {
+		lasting := f.Startup + seconds(moved/tasks/rate)
+		per := func(bytes float64) resource.Amount { return amount(bytes / tasks / lasting.Seconds()) }
+		return cluster.Stage{Name: name, Tasks: int(tasks), Duration: lasting,
+			Ideal: resource.Vector{resource.Core, memory, per(disk), per(network)}}
+	}
+	// A map works through what it reads or what it writes, whichever is more.
+	all := []cluster.Stage{stage("map", maps, float64(f.MapRate), max(read, mapped), f.MapMemory, read+mapped, 0)}
+	if shuffled == 0 {
+		return all
+	}
+	reducers := min(max(1, math.Ceil(shuffled/float64(f.ReducerInput))), float64(f.MostReducers))
+	fits := amount(math.Ceil(shuffled / reducers / f.BufferShare))
+	reduce := stage("reduce", reducers, float64(f.ReduceRate), max(shuffled, written), max(f.ReduceMemory, fits), written, shuffled)
+	reduce.Parents = []int{0}
+	if fits > f.ReduceMemory && f.SpillSlowdown > 1 {
+		reduce.MinMemory = f.ReduceMemory
+		reduce.Elasticity = cluster.Elasticity{Kind: cluster.SawTooth, Factor: f.SpillSlowdown}
+	}
+	return append(all, reduce)
+}

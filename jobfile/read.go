@@ -1,0 +1,231 @@
+// Package jobfile reads and writes job files, the YAML in which people describe jobs, for a machine and for the simulator
+// alike; see docs/formats.md.
+package jobfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/fault"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/workload"
+)
+
+// The YAML library is go.yaml.in/yaml/v3: kept by the YAML organisation itself, without dependencies, and its nodes know
+// their lines.
+
+// jobFileVersion is the version of the format that is read and written.
+const jobFileVersion = 1
+
+// Profiles looks a profile up; ok is false if there is none of that name.
+type Profiles func(name string) (p cluster.Profile, ok bool)
+
+// Read reads a file of jobs in the project's own format; see docs/formats.md. The jobs of the workload are in the
+// order of submission, those that wait for another job last and after it, and numbered from 1. If profiles is nil, the
+// profiles that stages name stay to be filled in: see workload.Job.Profiles. Name is used in errors, which are a *fault.Fault if the file
+// is wrong.
+func Read(r io.Reader, name string, profiles Profiles) (*workload.Workload, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("read jobs %s: %w", name, err)
+	}
+	f := &jobFile{file: name, profiles: profiles, lines: map[string]int{}}
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	for {
+		var doc yaml.Node
+		err := dec.Decode(&doc)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, brokenYAML(name, err)
+		}
+		if len(doc.Content) != 1 || (doc.Content[0].Kind == yaml.ScalarNode && doc.Content[0].Tag == "!!null") {
+			continue // nothing between two separators
+		}
+		f.job(doc.Content[0])
+		if f.err != nil {
+			return nil, f.err
+		}
+	}
+	if len(f.jobs) == 0 {
+		return nil, fault.At(name, 0, "jobs: must be at least one, but the file holds none")
+	}
+	return f.workload()
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?((?s:.*))$`)
+
+// brokenYAML puts an error of package yaml into one sentence.
+func brokenYAML(file string, err error) error {
+	f := &fault.Fault{File: file, What: "must be YAML: " + cluster.ClipLine(err.Error())}
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		f.Line, _ = strconv.Atoi(m[1])
+		f.What = "must be YAML: " + cluster.ClipLine(m[2])
+	}
+	return f
+}
+
+// jobFields and stageFields are all that may stand in a job and in a stage.
+var (
+	jobFields   = []string{"bellows", "name", "queue", "weight", "class", "max_attempts", "at_most_once", "at", "after", "stages"}
+	stageFields = []string{"name", "tasks", "after", "coordinator", "cpus", "memory", "min_memory", "max_memory", "heartbeat_timeout", "disk", "network", "data_on", "duration",
+		"elasticity", "profile", "command", "env", "dir", "stdin", "timeout", "runtime", "truth"}
+)
+
+// jobFile collects the jobs of one file.
+type jobFile struct {
+	file     string
+	profiles Profiles
+	jobs     []workload.Job
+	after    []string       // the name of the job that each waits for
+	lines    map[string]int // of each job, by name
+	err      error
+}
+
+func (f *jobFile) job(n *yaml.Node) {
+	m := openMapping(f.file, "job ", n, &f.err, jobFields...)
+	if v, _ := m.scalar("bellows"); v != strconv.Itoa(jobFileVersion) {
+		m.fail("bellows", "must be %d, the version of the format", jobFileVersion)
+	}
+	j := workload.Job{Job: cluster.Job{Name: m.name("name")}, After: -1}
+	m.who = fmt.Sprintf("job %q ", j.Name)
+	if first, twice := f.lines[j.Name]; twice {
+		m.fail("name", "given twice, first in line %d", first)
+	}
+	if m.has("queue") {
+		j.Queue = m.name("queue")
+	}
+	if m.has("weight") {
+		j.Weight = m.number("weight", 0, cluster.MostWeight)
+	}
+	if class, _ := m.scalar("class"); m.has("class") && (class == "" || j.Class.UnmarshalText([]byte(class)) != nil) {
+		m.fail("class", "must be regular or flex")
+	}
+	j.MaxAttempts = m.whole("max_attempts", 1, cluster.MostAttempts, 0)
+	if j.AtMostOnce = m.flag("at_most_once"); j.AtMostOnce && j.MaxAttempts > 1 {
+		m.fail("at_most_once", "must not be true beside max_attempts %d", j.MaxAttempts)
+	}
+	var after string
+	if m.has("at") {
+		j.Submitted = timeline.Time(m.duration("at", 0))
+	}
+	if m.has("after") {
+		after = m.name("after")
+		if m.has("at") {
+			m.fail("after", "cannot stand beside at, since the end of the other job says when this one is submitted")
+		}
+	}
+	f.stages(m, &j)
+	if f.err != nil {
+		return
+	}
+	filled := j.AssumingProfiles()
+	if err := filled.Check(); err != nil {
+		m.failAt(m.line, "%v", err)
+		return
+	}
+	f.lines[j.Name] = m.line
+	f.jobs, f.after = append(f.jobs, j), append(f.after, after)
+}
+
+// stages reads the stages of a job.
+func (f *jobFile) stages(m *mapping, j *workload.Job) {
+	var all []*stageReader
+	index := map[string]int{}
+	for i, n := range m.list("stages", "stage") {
+		s := readStage(m, n, f.profiles)
+		if f.err != nil {
+			return
+		}
+		if _, twice := index[s.stage.Name]; twice {
+			s.fail("name", "must not be that of another stage of the job")
+		}
+		index[s.stage.Name] = i
+		all = append(all, s)
+	}
+	for _, s := range all {
+		for _, parent := range s.after {
+			at, known := index[parent]
+			if !known {
+				s.fail("after", "%s must be the name of a stage of the job", strconv.Quote(cluster.Clip(parent)))
+			}
+			s.stage.Parents = append(s.stage.Parents, at)
+		}
+		j.Stages = append(j.Stages, s.stage)
+		if s.profile != "" && j.Profiles == nil {
+			j.Profiles = make([]string, len(all))
+		}
+		if s.truth != nil && j.Truth == nil {
+			j.Truth = make([]workload.StageTruth, len(all))
+		}
+		if s.command != nil && j.Commands == nil {
+			j.Commands = make([]cluster.Command, len(all))
+		}
+	}
+	for i, s := range all {
+		if s.profile != "" {
+			j.Profiles[i] = s.profile
+		}
+		if s.truth != nil {
+			j.Truth[i] = *s.truth
+		}
+		switch {
+		case s.command != nil:
+			j.Commands[i] = *s.command
+		case j.Commands != nil:
+			s.fail("command", "must be given for every stage of a job or for none")
+		}
+	}
+	for i, s := range all {
+		if field, err := j.CheckBreathing(i); err != nil && f.err == nil {
+			s.failAt(s.fields[field].Line, "%s%v", s.who, err)
+		}
+	}
+	if f.err != nil || j.Commands == nil {
+		return
+	}
+	filled := j.AssumingProfiles()
+	for i, s := range all {
+		if err := cluster.CheckCommand(j.Commands[i], &filled, i); err != nil {
+			s.failAt(s.fields["command"].Line, "%s%v", s.who, err)
+		}
+	}
+}
+
+// workload puts the jobs in order.
+func (f *jobFile) workload() (*workload.Workload, error) {
+	index := map[string]int{}
+	for i := range f.jobs {
+		index[f.jobs[i].Name] = i
+	}
+	for i, parent := range f.after {
+		if parent == "" {
+			continue
+		}
+		at, known := index[parent]
+		if !known {
+			name := f.jobs[i].Name
+			return nil, fault.At(f.file, f.lines[name], "job %q after %q: must be the name of a job in the file", name, cluster.Clip(parent))
+		}
+		f.jobs[i].After = at
+	}
+	w := &workload.Workload{Jobs: f.jobs}
+	if i, cycle := w.AfterCycle(); cycle != nil {
+		name := w.Jobs[i].Name
+		return nil, fault.At(f.file, f.lines[name], "job %q after: must not form a cycle, but %s", name, strings.Join(cycle, " waits for "))
+	}
+	w.Sort()
+	for i := range w.Jobs {
+		w.Jobs[i].ID = cluster.JobID(i + 1)
+	}
+	return w, nil
+}

@@ -1,0 +1,377 @@
+package jobfile
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/workload"
+)
+
+// stageReader reads one stage of a job file.
+type stageReader struct {
+	*mapping
+	stage   cluster.Stage
+	after   []string
+	profile string // still to be filled in
+	truth   *workload.StageTruth
+	command *cluster.Command
+}
+
+func readStage(job *mapping, n *yaml.Node, profiles Profiles) *stageReader {
+	s := &stageReader{mapping: openMapping(job.file, job.who+"stage ", n, job.err, stageFields...)}
+	s.stage.Name = s.name("name")
+	s.who = fmt.Sprintf("%sstage %q ", job.who, s.stage.Name)
+	s.stage.Tasks = s.whole("tasks", 1, cluster.MostTasks, 1)
+	s.stage.Coordinator = s.flag("coordinator")
+	if s.has("after") {
+		s.after = s.texts("after", "stage name")
+	}
+	s.needs()
+	if s.has("data_on") {
+		s.stage.DataOn = s.texts("data_on", "node name")
+	}
+	if s.has("elasticity") {
+		s.stage.Elasticity = readElasticity(s.mapping, s.stage.Ideal[resource.Memory])
+	}
+	s.readProfile(profiles)
+	s.checkNeeds()
+	if s.has("truth") {
+		s.readTruth()
+	}
+	s.readCommand()
+	return s
+}
+
+// readProfile fills in what is known of the stage's program, or keeps the profile's name for later.
+func (s *stageReader) readProfile(profiles Profiles) {
+	if !s.has("profile") {
+		return
+	}
+	name := s.name("profile")
+	if profiles == nil {
+		s.profile = name
+		return
+	}
+	p, known := profiles(name)
+	if !known {
+		s.fail("profile", "must be the name of a stored profile")
+	}
+	p.Fill(&s.stage)
+}
+
+// needs reads what one task needs.
+func (s *stageReader) needs() {
+	ideal := &s.stage.Ideal
+	if !s.stage.Coordinator {
+		ideal[resource.CPU] = resource.Core
+	}
+	if s.has("cpus") {
+		ideal[resource.CPU] = s.cpus("cpus")
+	}
+	if s.has("memory") {
+		ideal[resource.Memory] = s.memory("memory")
+	}
+	if s.has("min_memory") {
+		s.stage.MinMemory = s.memory("min_memory")
+	}
+	if s.has("max_memory") {
+		s.stage.MaxMemory = s.memory("max_memory")
+	}
+	if s.has("heartbeat_timeout") {
+		s.stage.HeartbeatTimeout = s.duration("heartbeat_timeout", 1)
+	}
+	if s.has("disk") {
+		ideal[resource.Disk] = s.rate("disk")
+	}
+	if s.has("network") {
+		ideal[resource.Network] = s.rate("network")
+	}
+	if s.has("duration") {
+		s.stage.Duration = s.duration("duration", 1)
+	}
+}
+
+// checkNeeds checks what neither the file nor a profile may leave out.
+func (s *stageReader) checkNeeds() {
+	memory := s.stage.Ideal[resource.Memory]
+	switch {
+	case memory == 0 && s.profile == "" && !s.stage.Coordinator:
+		s.memory("memory")
+	case memory == 0 && s.profile != "":
+	case s.stage.MaxMemory != 0 && s.stage.MaxMemory < memory:
+		s.fail("max_memory", "must be at least memory, which is %s", resource.FormatMemoryExact(memory))
+	case s.stage.MinMemory > memory:
+		s.fail("min_memory", "must be at most memory, which is %s", resource.FormatMemoryExact(memory))
+	}
+	if s.stage.Elasticity.Kind != cluster.NotElastic && s.stage.MinMemory == 0 && s.profile == "" {
+		s.fail("min_memory", "must be given beside elasticity")
+	}
+}
+
+// elasticityShapes are the fields of which an elasticity has exactly one.
+var elasticityShapes = []string{"step", "sawtooth", "sawtooth_table", "points"}
+
+// readElasticity reads the field elasticity of a stage or of its truth. Ideal is 0 if it is not known yet.
+func readElasticity(in *mapping, ideal resource.Amount) cluster.Elasticity {
+	var e cluster.Elasticity
+	m := in.open("elasticity", append(elasticityShapes, "disk_rate")...)
+	shapes := 0
+	for _, shape := range elasticityShapes {
+		if m.has(shape) {
+			shapes++
+		}
+	}
+	if *m.err == nil && shapes != 1 {
+		m.failAt(m.line, "%shas %d of %s: must have exactly one", m.who, shapes, strings.Join(elasticityShapes, ", "))
+	}
+	if *m.err != nil {
+		return e
+	}
+	switch {
+	case m.has("step"):
+		e = cluster.Elasticity{Kind: cluster.Step, Factor: m.number("step", 1, cluster.MostSlowdown)}
+	case m.has("sawtooth"):
+		e = cluster.Elasticity{Kind: cluster.SawTooth, Factor: m.number("sawtooth", 1, cluster.MostSlowdown)}
+	case m.has("sawtooth_table"):
+		e = cluster.Elasticity{Kind: cluster.SawToothTable, Factor: m.number("sawtooth_table", 1, cluster.MostSlowdown)}
+	default:
+		e = cluster.Elasticity{Kind: cluster.Points, Points: readPoints(m, ideal)}
+	}
+	if m.has("disk_rate") {
+		e.DiskRate = m.rate("disk_rate")
+	}
+	return e
+}
+
+func readPoints(m *mapping, ideal resource.Amount) []cluster.ElasticityPoint {
+	var points []cluster.ElasticityPoint
+	for i, n := range m.list("points", "point") {
+		p := openMapping(m.file, fmt.Sprintf("%spoint %d ", m.who, i+1), n, m.err, "memory", "slowdown")
+		if *m.err != nil {
+			return nil
+		}
+		point := cluster.ElasticityPoint{Memory: p.memory("memory"), Slowdown: p.number("slowdown", 0, cluster.MostSlowdown)}
+		if i > 0 && point.Memory <= points[i-1].Memory {
+			p.fail("memory", "must be more than that of the point before, %s", resource.FormatMemoryExact(points[i-1].Memory))
+		}
+		if ideal > 0 && point.Memory > ideal {
+			p.fail("memory", "must be at most ideal memory, which is %s", resource.FormatMemoryExact(ideal))
+		}
+		points = append(points, point)
+	}
+	return points
+}
+
+// truthFields are the fields of a stage's truth, phaseFields those of its phases.
+var (
+	truthFields = []string{"duration", "durations", "memory", "memories", "elasticity", "phases", "task_phases", "heap"}
+	phaseFields = []string{"name", "duration", "cpus", "memory", "disk", "network"}
+)
+
+// readTruth reads what the tasks really do.
+func (s *stageReader) readTruth() {
+	m := s.open("truth", truthFields...)
+	t := &workload.StageTruth{}
+	if m.has("duration") {
+		t.Duration = m.duration("duration", 1)
+	}
+	if m.has("durations") {
+		t.Durations = s.readDurations(m)
+	}
+	ideal := s.stage.Ideal[resource.Memory]
+	if m.has("memory") {
+		t.IdealMemory = m.memory("memory")
+		ideal = t.IdealMemory
+	}
+	if m.has("memories") {
+		t.IdealMemories = s.readMemories(m)
+	}
+	if text, _ := m.scalar("elasticity"); text == cluster.NotElastic.String() {
+		t.Elasticity = &cluster.Elasticity{}
+	} else if m.has("elasticity") {
+		e := readElasticity(m, ideal)
+		t.Elasticity = &e
+	}
+	if m.has("phases") {
+		t.Phases = readPhases(m, m.who, m.list("phases", "phase"))
+	}
+	if m.has("task_phases") {
+		t.TaskPhases = s.readTaskPhases(m)
+	}
+	if m.has("heap") {
+		t.Heap = readHeap(m)
+	}
+	if err := t.Check(s.stage.Tasks); err != nil {
+		m.failAt(m.line, "%s%v", m.who, err)
+	}
+	if !t.IsZero() {
+		s.truth = t
+	}
+}
+
+func (s *stageReader) readDurations(m *mapping) []time.Duration {
+	if m.has("duration") {
+		m.fail("durations", "cannot stand beside duration")
+	}
+	var all []time.Duration
+	for _, text := range m.texts("durations", "duration") {
+		d, err := parseDuration(text)
+		if err != nil || d < 1 || d > cluster.LongestTime {
+			m.fail("durations", "each must be a duration with its unit, up to %v, but one is %s", cluster.LongestTime, cluster.ClipLine(text))
+			return nil
+		}
+		all = append(all, d)
+	}
+	s.onePerTask(m, "durations", len(all))
+	return all
+}
+
+func (s *stageReader) readMemories(m *mapping) []resource.Amount {
+	if m.has("memory") {
+		m.fail("memories", "cannot stand beside memory")
+	}
+	var all []resource.Amount
+	for _, text := range m.texts("memories", "size") {
+		a, err := resource.ParseMemory(text)
+		if err != nil || a < 1 || a > cluster.MostMemory {
+			m.fail("memories", "each must be a size with its unit, up to %s, but one is %s", resource.FormatMemoryExact(cluster.MostMemory), cluster.ClipLine(text))
+			return nil
+		}
+		all = append(all, a)
+	}
+	s.onePerTask(m, "memories", len(all))
+	return all
+}
+
+func (s *stageReader) onePerTask(m *mapping, name string, given int) {
+	if given != s.stage.Tasks {
+		m.fail(name, "must be one for each task, %d, but are %d", s.stage.Tasks, given)
+	}
+}
+
+// readPhases reads what a task passes through.
+func readPhases(m *mapping, who string, list []*yaml.Node) []workload.Phase {
+	var phases []workload.Phase
+	for i, n := range list {
+		p := openMapping(m.file, fmt.Sprintf("%sphase %d ", who, i+1), n, m.err, phaseFields...)
+		if *m.err != nil {
+			return nil
+		}
+		phase := workload.Phase{Duration: p.duration("duration", 0)}
+		if p.has("name") {
+			phase.Name = p.name("name")
+		}
+		if p.has("cpus") {
+			phase.Demand[resource.CPU] = p.cpus("cpus")
+		}
+		if p.has("memory") {
+			phase.Demand[resource.Memory] = p.memory("memory")
+		}
+		if p.has("disk") {
+			phase.Demand[resource.Disk] = p.rate("disk")
+		}
+		if p.has("network") {
+			phase.Demand[resource.Network] = p.rate("network")
+		}
+		phases = append(phases, phase)
+	}
+	return phases
+}
+
+func (s *stageReader) readTaskPhases(m *mapping) [][]workload.Phase {
+	if m.has("phases") {
+		m.fail("task_phases", "cannot stand beside phases")
+	}
+	var all [][]workload.Phase
+	for i, n := range m.list("task_phases", "list of phases") {
+		if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
+			m.failAt(n.Line, "%stask_phases: must be a list of at least one phase for each task, but one is %s", m.who, kindName(n))
+			return nil
+		}
+		all = append(all, readPhases(m, fmt.Sprintf("%stask %d ", m.who, i), n.Content))
+	}
+	s.onePerTask(m, "task_phases", len(all))
+	return all
+}
+
+func readHeap(m *mapping) *workload.Heap {
+	h, in := &workload.Heap{}, m.open("heap", "live", "size")
+	if in.has("live") {
+		h.Live = in.memory("live")
+	}
+	if in.has("size") {
+		h.Size = in.memory("size")
+	}
+	return h
+}
+
+// readCommand reads what a live machine runs.
+func (s *stageReader) readCommand() {
+	for _, name := range []string{"env", "dir", "stdin", "timeout", "runtime"} {
+		if s.has(name) && !s.has("command") {
+			s.fail(name, "must stand beside command only")
+		}
+	}
+	if !s.has("command") {
+		return
+	}
+	c := &cluster.Command{}
+	if text, ok := s.scalar("command"); ok {
+		c.Args = []string{"sh", "-c", text}
+	} else {
+		c.Args = s.texts("command", "word")
+	}
+	if text, ok := s.scalar("dir"); ok && text != "" {
+		c.Dir = text
+	} else if s.has("dir") {
+		s.fail("dir", "must be a directory")
+	}
+	if text, ok := s.scalar("stdin"); ok && text != "" {
+		c.Stdin = text
+	} else if s.has("stdin") {
+		s.fail("stdin", "must be a file")
+	}
+	if s.has("timeout") {
+		c.Timeout = s.duration("timeout", 1)
+	}
+	if s.has("env") {
+		c.Env = s.environment()
+	}
+	if text, _ := s.scalar("runtime"); text != "" {
+		c.Runtime = text
+	} else if s.has("runtime") {
+		s.fail("runtime", "must be %s", cluster.JVM)
+	}
+	s.command = c
+}
+
+func (s *stageReader) environment() map[string]string {
+	n := s.fields["env"]
+	if n.Kind != yaml.MappingNode || len(n.Content) == 0 {
+		s.fail("env", "must be a mapping of at least one variable to its value")
+		return nil
+	}
+	env := map[string]string{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		_, twice := env[key.Value]
+		switch {
+		case key.Kind != yaml.ScalarNode || !isVariable(key.Value):
+			s.failAt(key.Line, "%senv %s: must be the name of an environment variable", s.who, cluster.ClipLine(key.Value))
+		case value.Kind != yaml.ScalarNode || value.Tag == "!!null":
+			s.failAt(value.Line, "%senv %s: must be a text, but is %s", s.who, cluster.ClipLine(key.Value), kindName(value))
+		case twice:
+			s.failAt(key.Line, "%senv %s: written twice", s.who, cluster.ClipLine(key.Value))
+		}
+		env[key.Value] = value.Value
+	}
+	return env
+}
+
+// isVariable reports whether a process can have a variable of that name.
+func isVariable(name string) bool { return name != "" && !strings.ContainsAny(name, "=\x00") }

@@ -1,0 +1,75 @@
+package workload
+
+import (
+	"slices"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Boxed returns a copy of w whose FLEX jobs are REGULAR: each of their tasks gets a container of the given size, in bytes,
+// and a program that collects garbage a heap as large as that. Size 0 is the most that the tasks of a stage really hold,
+// which nobody knows in advance: the best that over-provisioning can do. Coordinators stay as they are.
+func Boxed(w *Workload, size resource.Amount) *Workload {
+	return changeFlex(w, func(j *Job, stage int) {
+		s, t := &j.Stages[stage], &j.Truth[stage]
+		memory := size
+		if memory == 0 {
+			memory = max(1, t.peak(s))
+		}
+		j.Class = cluster.Regular
+		s.Ideal[resource.Memory], s.MinMemory, s.MaxMemory = memory, 0, 0
+		s.Elasticity, t.Elasticity = cluster.Elasticity{}, nil
+		if t.Heap != nil {
+			t.Heap = &Heap{Live: t.Heap.Live}
+		}
+	})
+}
+
+// StartWith returns a copy of w whose FLEX containers start with the given memory, in bytes.
+func StartWith(w *Workload, memory resource.Amount) *Workload {
+	return changeFlex(w, func(j *Job, stage int) {
+		s := &j.Stages[stage]
+		s.Ideal[resource.Memory], s.MinMemory = memory, min(s.MinMemory, memory)
+		if s.MaxMemory > 0 {
+			s.MaxMemory = max(s.MaxMemory, memory)
+		}
+	})
+}
+
+// changeFlex returns a copy of w in which the stages of FLEX jobs that are no coordinators are changed.
+func changeFlex(w *Workload, change func(j *Job, stage int)) *Workload {
+	out := &Workload{Jobs: slices.Clone(w.Jobs)}
+	for i := range out.Jobs {
+		j := &out.Jobs[i]
+		if j.Class != cluster.Flex {
+			continue
+		}
+		j.Stages = slices.Clone(j.Stages)
+		truth := make([]StageTruth, len(j.Stages))
+		copy(truth, j.Truth)
+		j.Truth = truth
+		for stage := range j.Stages {
+			if !j.Stages[stage].Coordinator {
+				change(j, stage)
+			}
+		}
+	}
+	return out
+}
+
+// peak is the largest working set of any task of s, in bytes.
+func (t *StageTruth) peak(s *cluster.Stage) (most resource.Amount) {
+	for _, phases := range append(slices.Clone(t.TaskPhases), t.Phases) {
+		for i := range phases {
+			most = max(most, phases[i].Demand[resource.Memory])
+		}
+	}
+	for _, m := range append(slices.Clone(t.IdealMemories), t.IdealMemory) {
+		most = max(most, m)
+	}
+	if most == 0 {
+		most = s.Ideal[resource.Memory]
+	}
+	return most
+}

@@ -1,0 +1,143 @@
+package workload
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/bellows-rm/bellows/fault"
+)
+
+// Compression is how the bytes of a file are packed.
+type Compression uint8
+
+const (
+	Plain Compression = iota
+	Gzip
+	Zstd
+)
+
+var compressionNames = [...]string{"none", "gzip", "zstd"}
+
+func (c Compression) String() string {
+	if int(c) < len(compressionNames) {
+		return compressionNames[c]
+	}
+	return fmt.Sprintf("compression(%d)", uint8(c))
+}
+
+// CompressionOf returns what the ending of a file's name asks for: .gz, .zst or .zstd, else nothing. It says how a file is
+// written; how one is read is found in its first bytes.
+func CompressionOf(name string) Compression {
+	switch {
+	case strings.HasSuffix(name, ".gz"):
+		return Gzip
+	case strings.HasSuffix(name, ".zst"), strings.HasSuffix(name, ".zstd"):
+		return Zstd
+	}
+	return Plain
+}
+
+const (
+	gzipMagic = "\x1f\x8b"
+	zstdMagic = "\x28\xb5\x2f\xfd"
+	// A frame that wants a larger window than this is refused: what it holds would not be read as a stream.
+	mostWindow = 256 << 20
+)
+
+// unpacker reads what a file holds, unpacked if it is packed. Packed data that is damaged or ends too soon is a *fault.Fault
+// that says how far it got.
+type unpacker struct {
+	name   string
+	packed Compression
+	raw    *rawReader
+	in     io.Reader
+	close  func()
+	read   int64 // bytes, after unpacking
+}
+
+// rawReader remembers whether it was the file that could not be read: any other error is one of what it holds.
+type rawReader struct {
+	in  io.Reader
+	err error
+}
+
+// Read implements io.Reader.
+func (r *rawReader) Read(p []byte) (int, error) {
+	n, err := r.in.Read(p)
+	if err != nil && err != io.EOF {
+		r.err = err
+	}
+	return n, err
+}
+
+// Unpack returns a reader of the content of r, which may be gzip, zstd or neither: its first bytes tell. Name is used in
+// errors. The reader must be closed; r is not closed by that.
+func Unpack(r io.Reader, name string) (io.ReadCloser, error) {
+	raw := &rawReader{in: r}
+	in := bufio.NewReaderSize(raw, 64<<10)
+	u := &unpacker{name: name, raw: raw, in: in, close: func() {}}
+	// An error of Peek comes again with the first Read.
+	start, _ := in.Peek(len(zstdMagic))
+	switch {
+	case strings.HasPrefix(string(start), gzipMagic):
+		u.packed = Gzip
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, u.explain(err)
+		}
+		u.in = z
+	case string(start) == zstdMagic:
+		u.packed = Zstd
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(mostWindow))
+		if err != nil {
+			return nil, u.explain(err)
+		}
+		u.in, u.close = z, z.Close
+	}
+	return u, nil
+}
+
+// Read implements io.Reader.
+func (u *unpacker) Read(p []byte) (int, error) {
+	n, err := u.in.Read(p)
+	u.read += int64(n)
+	if err != nil && err != io.EOF {
+		err = u.explain(err)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (u *unpacker) Close() error { u.close(); return nil }
+
+func (u *unpacker) explain(err error) error {
+	switch {
+	case u.raw.err != nil:
+		return fmt.Errorf("read %s: %w", u.name, u.raw.err)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return fault.At(u.name, 0, "the %s data is truncated: it ends after %d bytes of content", u.packed, u.read)
+	}
+	return fault.At(u.name, 0, "the %s data is damaged after %d bytes of content: %v", u.packed, u.read, err)
+}
+
+// pack returns a writer that packs what goes to out; what is still inside is written by Close, which does not close out.
+func pack(out io.Writer, c Compression) (io.WriteCloser, error) {
+	switch c {
+	case Gzip:
+		return gzip.NewWriter(out), nil
+	case Zstd:
+		return zstd.NewWriter(out, zstd.WithEncoderConcurrency(1))
+	}
+	return unpacked{out}, nil
+}
+
+type unpacked struct{ io.Writer }
+
+// Close implements io.Closer.
+func (unpacked) Close() error { return nil }

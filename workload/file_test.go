@@ -1,0 +1,371 @@
+package workload
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/fault"
+	"github.com/bellows-rm/bellows/internal/testfile"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// drawWorkload draws any workload that a file can hold, in its one form: what says nothing is nil.
+func drawWorkload(t *rapid.T) *Workload {
+	unit := rapid.SampledFrom([]time.Duration{1, time.Microsecond, time.Millisecond, time.Second}).Draw(t, "unit")
+	w := &Workload{}
+	var at timeline.Time
+	for i := range rapid.IntRange(1, 5).Draw(t, "jobs") {
+		j := Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: rapid.SampledFrom([]string{"", "sort <é> \"x\"", "j"}).Draw(t, "name")}}
+		if rapid.Bool().Draw(t, "own id") {
+			j.ID = cluster.JobID(1000 - i)
+		}
+		if i > 0 && rapid.Bool().Draw(t, "waits") {
+			j.After = rapid.IntRange(0, i-1).Draw(t, "after")
+		} else {
+			at += timeline.Time(drawTime(t, unit, 0))
+			j.Submitted = at
+		}
+		j.Queue, j.Owner = rapid.SampledFrom([]string{"", "q"}).Draw(t, "queue"), rapid.SampledFrom([]string{"", "me"}).Draw(t, "owner")
+		j.Weight = rapid.SampledFrom([]float64{0, 0.1, 3}).Draw(t, "weight")
+		j.Class = rapid.SampledFrom([]cluster.Class{cluster.Regular, cluster.Flex}).Draw(t, "class")
+		j.MaxAttempts = rapid.IntRange(0, 3).Draw(t, "attempts")
+		drawStages(t, &j, unit)
+		w.Jobs = append(w.Jobs, j)
+	}
+	return w
+}
+
+func drawTime(t *rapid.T, unit, least time.Duration) time.Duration {
+	return unit * time.Duration(rapid.Int64Range(int64(least), 1_000_000).Draw(t, "time"))
+}
+
+func drawMemory(t *rapid.T, least resource.Amount) resource.Amount {
+	return resource.Amount(rapid.Int64Range(int64(least), int64(cluster.MostMemory)).Draw(t, "memory"))
+}
+
+func drawStages(t *rapid.T, j *Job, unit time.Duration) {
+	stages := rapid.IntRange(1, 3).Draw(t, "stages")
+	commands, profiles := rapid.Bool().Draw(t, "commands"), rapid.Bool().Draw(t, "profiles")
+	if commands {
+		j.Commands = make([]cluster.Command, stages)
+	}
+	if profiles {
+		j.Profiles = make([]string, stages)
+	}
+	truth := make([]StageTruth, stages)
+	said := false
+	for i := range stages {
+		s := cluster.Stage{Name: rapid.SampledFrom([]string{"", "map"}).Draw(t, "stage"), Tasks: rapid.IntRange(1, 4).Draw(t, "tasks"), Duration: drawTime(t, unit, 0)}
+		s.Ideal = resource.Vector{resource.Amount(rapid.Int64Range(0, 5000).Draw(t, "cpu")), drawMemory(t, 1), 0, resource.Amount(rapid.Int64Range(0, 9).Draw(t, "network"))}
+		s.MinMemory = resource.Amount(rapid.Int64Range(0, int64(s.Ideal[resource.Memory])).Draw(t, "least"))
+		breathes := j.Class == cluster.Flex && rapid.Bool().Draw(t, "breathes")
+		if breathes {
+			s.MaxMemory = drawMemory(t, s.Ideal[resource.Memory])
+			s.HeartbeatTimeout = cluster.LeastHeartbeatTimeout + drawTime(t, unit, 0)
+		}
+		if rapid.Bool().Draw(t, "data") {
+			s.DataOn = []string{"node1", "<node 2>"}
+		}
+		s.Elasticity = drawElasticity(t)
+		if i > 0 && rapid.Bool().Draw(t, "waits") {
+			s.Parents = []int{rapid.IntRange(0, i-1).Draw(t, "parent")}
+		}
+		j.Stages = append(j.Stages, s)
+		if rapid.Bool().Draw(t, "truth") {
+			truth[i] = drawTruth(t, s.Tasks, unit)
+			said = said || !truth[i].IsZero()
+		}
+		if commands {
+			j.Commands[i] = cluster.Command{Args: []string{"sort", "<&>", "{memory}"}, Env: map[string]string{"A": "1", "B": ""}}
+			if breathes {
+				j.Commands[i].Args[0], j.Commands[i].Runtime = "/bin/java", cluster.JVM
+			}
+		}
+		if profiles {
+			j.Profiles[i] = "p"
+		}
+	}
+	if said {
+		j.Truth = truth
+	}
+}
+
+func drawElasticity(t *rapid.T) cluster.Elasticity {
+	switch rapid.IntRange(0, 2).Draw(t, "elasticity") {
+	case 1:
+		return cluster.Elasticity{Kind: cluster.SawTooth, Factor: rapid.Float64Range(1, 100).Draw(t, "factor"), DiskRate: 7}
+	case 2:
+		m := drawMemory(t, 1)
+		return cluster.Elasticity{Kind: cluster.Points, Points: []cluster.ElasticityPoint{{Memory: m, Slowdown: 1.7}, {Memory: m + 1, Slowdown: 1}}}
+	}
+	return cluster.Elasticity{}
+}
+
+func drawTruth(t *rapid.T, tasks int, unit time.Duration) StageTruth {
+	truth := StageTruth{Duration: drawTime(t, unit, 0)}
+	phases := func() []Phase {
+		return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Phase {
+			return Phase{Name: rapid.SampledFrom([]string{"", "map"}).Draw(t, "phase"), Duration: drawTime(t, unit, 0),
+				Demand: resource.Vector{resource.Amount(rapid.IntRange(0, 2).Draw(t, "cpu")), drawMemory(t, 0)}}
+		}), 1, 5).Draw(t, "phases")
+	}
+	if rapid.Bool().Draw(t, "per task") {
+		for range tasks {
+			truth.Durations = append(truth.Durations, drawTime(t, unit, 1))
+			truth.IdealMemories = append(truth.IdealMemories, drawMemory(t, 1))
+			truth.TaskPhases = append(truth.TaskPhases, phases())
+		}
+	} else {
+		truth.IdealMemory = drawMemory(t, 0)
+		truth.Phases = phases()
+		truth.Heap = &Heap{Live: drawMemory(t, 0), Size: drawMemory(t, 0)}
+		e := drawElasticity(t)
+		truth.Elasticity = &e
+	}
+	return truth
+}
+
+// What is written is read back as it was, whichever way it is packed, and written again it is the same bytes.
+func TestWorkloadFileRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorkload(t)
+		h := Header{Unit: w.timeUnit(), Cluster: &ClusterShape{Nodes: 3, Node: resource.Vector{16000, 1 << 36, 5, 0}}}
+		for _, c := range []Compression{Plain, Gzip, Zstd} {
+			var file bytes.Buffer
+			to, err := pack(&file, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := Write(to, w, h); err != nil {
+				t.Fatal(err)
+			}
+			if err := to.Close(); err != nil {
+				t.Fatal(err)
+			}
+			in, err := Unpack(bytes.NewReader(file.Bytes()), "x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer in.Close()
+			got, header, err := Read(in, "x")
+			if err != nil {
+				t.Fatalf("%v\n%s", err, file.Bytes())
+			}
+			if !reflect.DeepEqual(got, w) || !reflect.DeepEqual(header, h) {
+				t.Fatalf("read back %+v\nwant %+v\n%s", got, w, file.Bytes())
+			}
+		}
+	})
+}
+
+// A list reads back whatever its runs are.
+func TestRuns(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var want []int64
+		for range rapid.IntRange(0, 6).Draw(t, "runs") {
+			v := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-2, 2)).Draw(t, "value")
+			want = append(want, slices.Repeat([]int64{v}, rapid.IntRange(1, 12).Draw(t, "count"))...)
+		}
+		text := appendRuns(nil, len(want), func(i int) int64 { return want[i] })
+		var r runs
+		if err := r.UnmarshalJSON(text); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		got, _ := expand(&r, func(n int64) (time.Duration, bool) { return time.Duration(n), true })
+		if len(got) != len(want) || r.total != len(want) {
+			t.Fatalf("%s: %v, want %v", text, got, want)
+		}
+		for i := range want {
+			if int64(got[i]) != want[i] {
+				t.Fatalf("%s: %v, want %v", text, got, want)
+			}
+		}
+	})
+}
+
+const workloadHeader = `{"bellows_workload":1,"units":{"time":"s"}}` + "\n"
+
+func TestReadWorkloadRefuses(t *testing.T) {
+	job := func(text string) string { return workloadHeader + text + "\n{\"jobs\":1}\n" }
+	stage := func(text string) string { return job(`{"name":"a","stages":[{"needs":[1000,5],` + text + `}]}`) }
+	for _, c := range []struct{ text, want string }{
+		{"", "x:1: the file is truncated after 0 jobs"},
+		{"{}\n", "x:1: must be a workload file"},
+		{`{"bellows_workload":2}` + "\n", "x:1: bellows_workload 2: must be 1"},
+		{`{"bellows_workload":1}` + "\n", `x:1: header units time "": must be s, ms, us or ns`},
+		{`{"bellows_workload":1,"units":{"time":"s","cpu":"cores"}}` + "\n", `x:1: header units "cpu" "cores": must be "millicores"`},
+		{`{"bellows_workload":1,"units":{"time":"s"},"cluster":{"nodes":0}}` + "\n", "x:1: header cluster nodes 0: must be 1 to"},
+		{workloadHeader, "x:2: the file is truncated after 0 jobs"},
+		{workloadHeader + `{"jobs":1}` + "\n", "x:2: jobs 1: must be how many the file holds, 0"},
+		{workloadHeader + `{"jobs":0}` + "\n", "x: jobs: must be at least one"},
+		{job(`{"name":"a"}`), `x:2: job "a": must have at least one stage`},
+		{job(`{"nme":"a"}`), `x:2: job unknown field "nme"`},
+		{job(`{"name":"a","stages":[{"tasks":"2"}]}`), "x:2: job stages.tasks: must not be a string"},
+		{job(`{"name":"a","at":-1,"stages":[{"needs":[0,1]}]}`), "x:2: job \"a\" at -1s: must be 0s to"},
+		{job(`{"name":"a","at":9000000000000000,"stages":[{"needs":[0,1]}]}`), "x:2: job \"a\" at 9000000000000000: must be at most"},
+		{job(`{"name":"a","after":0,"stages":[{"needs":[0,1]}]}`), "after 0: must be the index of a job that stands before"},
+		{stage(`"tasks":0`), "tasks 0: must be 1 to"},
+		{stage(`"duration":-1`), "duration -1s: must not be negative"},
+		{stage(`"parents":[0]`), "must not form a cycle"},
+		{stage(`"parents":[1]`), "must be the index of a stage"},
+		{stage(`"min_memory":6`), "minimum memory 6 bytes"},
+		{stage(`"elasticity":{"kind":"wave"}`), `elasticity kind "wave"`},
+		{stage(`"elasticity":{"kind":"points","points":[[1]]}`), "must be [memory,slowdown]"},
+		{stage(`"elasticity":{"kind":"points","points":[[1.5,1]]}`), "must be whole bytes and a number"},
+		{stage(`"truth":{"durations":[1,2]}`), "durations: must be one for each task, 1, but are 2"},
+		{stage(`"truth":{"durations":[-1]}`), "duration of task 0 -1s: must be above 0s"},
+		{stage(`"truth":{"durations":[[1,99999999]]}`), "must be a list of whole numbers, or of [number,count]"},
+		{stage(`"truth":{"durations":[1.5]}`), "must be a list of whole numbers"},
+		{stage(`"truth":{"memories":[0]}`), "memory of task 0 0 bytes"},
+		{stage(`"truth":{"phases":{"duration":[1,2],"cpu":[1]}}`), "phases cpu: must be one for each phase, 2, but are 1"},
+		{stage(`"truth":{"phases":{"duration":[1],"cpu":[-1]}}`), "phase 0 cpu -1: must be from 0"},
+		{stage(`"truth":{"task_phases":[{"duration":[1]},{"duration":[1]}]}`), "task phases: must be one for each task, 1, but are 2"},
+		{stage(`"truth":{"heap":[1]}`), "truth heap: must be [live,size]"},
+		{stage(`"truth":{"phases":{"duration":[[1,4194304]]}}`), "phases: must be at most 1048576"},
+		{stage(`"truth":{"durations":[[1,3000000]],"memories":[[1,3000000]]}`), "the lists of a job must hold at most 4194304 numbers together"},
+		{workloadHeader + `{"name":"a","at":2,"stages":[{"needs":[0,1]}]}` + "\n" + `{"name":"b","at":1,"stages":[{"needs":[0,1]}]}` + "\n", `x:3: job "b" at 1s: must not be before`},
+		{workloadHeader + `{"id":2,"stages":[{"needs":[0,1]}]}` + "\n" + `{"stages":[{"needs":[0,1]}]}` + "\n", `x:3: job "" id 2: another job has it`},
+		{job(`{"stages":[{"needs":[0,1]}]}`) + "x", "x:4: must end after the line with jobs"},
+	} {
+		_, _, err := Read(strings.NewReader(c.text), "x")
+		if err == nil || !fault.Is(err) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s\ngives %v, want %s", c.text, err, c.want)
+		}
+	}
+}
+
+// Whatever a packed file is cut down to is refused, and the error says how far it got.
+func TestTruncatedWorkloadFile(t *testing.T) {
+	w, err := Generate(Uniform, DefaultGenerateOptions(Uniform))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"w.jsonl", "w.jsonl.gz", "w.jsonl.zst"} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := Save(path, w, Header{}); err != nil {
+			t.Fatal(err)
+		}
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for cut := 0; cut < len(whole); cut += 97 {
+			in, err := Unpack(bytes.NewReader(whole[:cut]), name)
+			if err == nil {
+				_, _, err = Read(in, name)
+				in.Close()
+			}
+			if !fault.Is(err) || !strings.HasPrefix(err.Error(), name) || !strings.Contains(err.Error(), "truncated") {
+				t.Fatalf("%s cut to %d bytes: %v", name, cut, err)
+			}
+		}
+	}
+}
+
+// A file that cannot be written whole is not there.
+func TestSaveFileIsAtomic(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "w")
+	if err := os.WriteFile(path, []byte("before"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("no more")
+	err := SaveFile(path, Zstd, func(out io.Writer) error {
+		if _, err := io.WriteString(out, "half"); err != nil {
+			t.Fatal(err)
+		}
+		return broken
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(path); len(left) != 1 || string(text) != "before" || err != nil {
+		t.Errorf("%d files, %q, %v", len(left), text, err)
+	}
+}
+
+func TestDocumentedWorkloadFile(t *testing.T) {
+	for i, text := range testfile.Examples(t, "../docs/formats.md", "workload") {
+		w, _, err := Read(strings.NewReader(text), "example")
+		if err != nil {
+			t.Errorf("example %d: %v", i+1, err)
+			continue
+		}
+		var again bytes.Buffer
+		h := Header{Cluster: &ClusterShape{Nodes: 2, Node: resource.Of(16000, 64_000_000_000)}}
+		if err := Write(&again, w, h); err != nil {
+			t.Fatal(err)
+		}
+		if again.String() != text {
+			t.Errorf("example %d is not how it is written:\n%s", i+1, again.String())
+		}
+	}
+}
+
+func FuzzReadWorkload(f *testing.F) {
+	w, err := Generate(Uniform, GenerateOptions{Jobs: 2, Tasks: Range[int]{1, 3}, Memory: Range[resource.Amount]{1, 9}, Duration: Range[time.Duration]{1e9, 2e9}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	w.Jobs[0].Truth = []StageTruth{{Phases: []Phase{{Name: "a", Duration: time.Second}}, Heap: &Heap{Live: 1}}}
+	var text bytes.Buffer
+	if err := Write(&text, w, Header{}); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text.Bytes())
+	f.Add([]byte(workloadHeader + `{"name":"a","stages":[{"needs":[1,5],"truth":{"durations":[[3,1]],"task_phases":[{"duration":[1,[2,2]]}]}}]}` + "\n{\"jobs\":1}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		in, err := Unpack(bytes.NewReader(data), "x")
+		if err != nil {
+			return
+		}
+		defer in.Close()
+		w, h, err := Read(in, "x")
+		if err != nil {
+			if !fault.Is(err) {
+				t.Fatalf("no fault: %v", err)
+			}
+			return
+		}
+		var out bytes.Buffer
+		if err := Write(&out, w, Header{Cluster: h.Cluster}); err != nil {
+			t.Fatalf("what was read cannot be written: %v", err)
+		}
+		again, _, err := Read(&out, "x")
+		if err != nil || !reflect.DeepEqual(again, w) {
+			t.Fatalf("read again: %v\n%+v\n%+v", err, again, w)
+		}
+	})
+}
+
+// What a job file refuses a workload file cannot hold either.
+func TestWorkloadFileRefusesWhatOnlyFlexCanHave(t *testing.T) {
+	header := `{"bellows_workload":1,"units":{"time":"ms"}}` + "\n"
+	for fields, want := range map[string]string{
+		`"class":"flex","stages":[{"needs":[1,9],"heartbeat_timeout":1999}]`:                  "heartbeat_timeout 1.999s: must be at least 2s",
+		`"stages":[{"needs":[1,9],"max_memory":9}]`:                                           "max_memory 9B: needs class flex",
+		`"stages":[{"needs":[1,9],"command":{"args":["java"],"runtime":"jvm"}}]`:              "runtime jvm: needs class flex",
+		`"class":"flex","stages":[{"needs":[1,9],"command":{"args":["java"],"runtime":"x"}}]`: "runtime x: must be jvm",
+	} {
+		_, _, err := Read(strings.NewReader(header+`{"name":"j",`+fields+"}\n"+`{"jobs":1}`+"\n"), "x")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", fields, err, want)
+		}
+	}
+}

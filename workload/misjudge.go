@@ -1,0 +1,272 @@
+package workload
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Deviation is an interval from which a relative error is drawn, uniformly: 0.15 is 15 % more. An end that is 0 is left
+// out, the other is drawn too: {0, 0.15} is (0, 0.15], {-0.5, 0} is [-0.5, 0). The zero value is no error.
+type Deviation struct{ Low, High float64 }
+
+// Misjudgement says how far estimates are from the truth (YARN-ME section 6.2, Fig. 7, where the intervals are (0, 0.15],
+// (0, 0.5] and their negatives).
+type Misjudgement struct {
+	// Duration is drawn for each task: its real run time is the estimate times one plus the error.
+	Duration Deviation
+	// Memory is drawn for each job: what its tasks really need to run unhindered is the estimate times one plus the error.
+	Memory Deviation
+	// Penalty is drawn for each job: the largest slowdown that a policy is told is the real one times one plus the error,
+	// at least 1; the others keep their proportion to it. It is the estimate that changes here: the paper's
+	// scheduler "perceives elastic tasks as taking longer" with positive errors.
+	Penalty Deviation
+}
+
+// largestDeviation bounds errors from above; from below it is -1, since nothing is less than nothing.
+const largestDeviation = 10
+
+// ParseMisjudgement reads "duration=0.15,memory=-0.5,penalty=0.5": each an end of an interval whose other end is 0, or both
+// ends, "duration=-0.5:0.5". What is left out is estimated rightly; so is all with "none".
+func ParseMisjudgement(text string) (Misjudgement, error) {
+	var m Misjudgement
+	if text == "" || text == "none" {
+		return m, nil
+	}
+	seen := map[string]bool{}
+	for _, part := range strings.Split(text, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		field, known := m.field(name)
+		if !known || seen[name] {
+			return m, fmt.Errorf("misjudgement %q: must be none, or one each of duration=, memory= and penalty= with an error such as 0.15 or -0.5:0.5", cluster.Clip(text))
+		}
+		seen[name] = true
+		d, err := parseDeviation(value)
+		if err != nil {
+			return m, fmt.Errorf("misjudgement %s %q: %w", name, cluster.Clip(value), err)
+		}
+		*field = d
+	}
+	return m, nil
+}
+
+func (m *Misjudgement) field(name string) (*Deviation, bool) {
+	switch name {
+	case "duration":
+		return &m.Duration, true
+	case "memory":
+		return &m.Memory, true
+	case "penalty":
+		return &m.Penalty, true
+	}
+	return nil, false
+}
+
+func parseDeviation(text string) (Deviation, error) {
+	low, high, both := strings.Cut(text, ":")
+	first, err := strconv.ParseFloat(low, 64)
+	if err != nil {
+		return Deviation{}, fmt.Errorf("must be a number, or two with a colon between them")
+	}
+	d := Deviation{min(first, 0), max(first, 0)}
+	if both {
+		second, err := strconv.ParseFloat(high, 64)
+		if err != nil {
+			return Deviation{}, fmt.Errorf("must be a number, or two with a colon between them")
+		}
+		d = Deviation{first, second}
+	}
+	return d, d.check()
+}
+
+func (d Deviation) check() error {
+	if !(d.Low > -1 && d.Low <= d.High && d.High <= largestDeviation) {
+		return fmt.Errorf("must be ascending, above -1 and at most %d", largestDeviation)
+	}
+	return nil
+}
+
+// String prints d as ParseMisjudgement reads it.
+func (d Deviation) String() string {
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	switch {
+	case d.Low == 0:
+		return number(d.High)
+	case d.High == 0:
+		return number(d.Low)
+	}
+	return number(d.Low) + ":" + number(d.High)
+}
+
+// String prints m as ParseMisjudgement reads it.
+func (m Misjudgement) String() string {
+	var parts []string
+	for _, name := range []string{"duration", "memory", "penalty"} {
+		if d, _ := m.field(name); *d != (Deviation{}) {
+			parts = append(parts, name+"="+d.String())
+		}
+	}
+	if parts == nil {
+		return "none"
+	}
+	return strings.Join(parts, ",")
+}
+
+// draw returns one plus an error.
+func (d Deviation) draw(random *rand.Rand) float64 {
+	u := random.Float64() // never 1
+	if d.High == 0 {
+		return 1 + d.Low*(1-u)
+	}
+	return 1 + d.High - u*(d.High-d.Low)
+}
+
+// Misjudge returns w with estimates that are off the truth. What w says of the truth, or its estimates where it says
+// nothing, is the point from which errors count. Coordinators stay as they are. Each of the three has random numbers of its
+// own, so that one leaves the draws of the others; the same arguments give the same workload. w stays as it is.
+func Misjudge(w *Workload, m Misjudgement, seed uint64) *Workload {
+	off := &Workload{Jobs: slices.Clone(w.Jobs)}
+	const durations, memories, penalties = 1, 2, 3 // streams of random numbers
+	byTask := rand.New(rand.NewPCG(seed, durations))
+	byMemory := rand.New(rand.NewPCG(seed, memories))
+	byPenalty := rand.New(rand.NewPCG(seed, penalties))
+	for i := range off.Jobs {
+		j := &off.Jobs[i]
+		truth := make([]StageTruth, len(j.Stages))
+		copy(truth, j.Truth)
+		j.Truth, j.Stages = truth, slices.Clone(j.Stages)
+		memory, penalty := m.Memory.draw(byMemory), m.Penalty.draw(byPenalty)
+		for k := range j.Stages {
+			s, t := &j.Stages[k], &j.Truth[k]
+			if s.Coordinator {
+				continue
+			}
+			if m.Duration != (Deviation{}) {
+				misjudgeDurations(s, t, m.Duration, byTask)
+			}
+			if m.Memory != (Deviation{}) {
+				misjudgeMemory(s, t, memory)
+			}
+			if m.Penalty != (Deviation{}) {
+				misjudgePenalty(s, t, penalty)
+			}
+		}
+	}
+	return off
+}
+
+func misjudgeDurations(s *cluster.Stage, t *StageTruth, d Deviation, random *rand.Rand) {
+	real := make([]time.Duration, s.Tasks)
+	for i := range real {
+		real[i] = s.Duration
+		switch {
+		case i < len(t.Durations):
+			real[i] = t.Durations[i]
+		case t.Duration > 0:
+			real[i] = t.Duration
+		case t.Phases != nil || t.TaskPhases != nil:
+			real[i] = t.together(i, s.Duration)
+		}
+		if factor := d.draw(random); real[i] > 0 {
+			real[i] = max(time.Millisecond, time.Duration(scaled(int64(real[i]), factor)).Truncate(time.Millisecond))
+		}
+	}
+	if !slices.Contains(real, 0) {
+		t.Duration, t.Durations = 0, real
+	}
+}
+
+// together is how long the phases of a task take, otherwise if they say nothing.
+func (t *StageTruth) together(task int, otherwise time.Duration) time.Duration {
+	phases, total := t.Phases, time.Duration(0)
+	if task < len(t.TaskPhases) {
+		phases = t.TaskPhases[task]
+	}
+	for i := range phases {
+		total += phases[i].Duration
+	}
+	if total == 0 {
+		return otherwise
+	}
+	return total
+}
+
+// misjudgeMemory multiplies everything that says how much memory is really needed.
+func misjudgeMemory(s *cluster.Stage, t *StageTruth, factor float64) {
+	scale := func(a resource.Amount) resource.Amount { return resource.Amount(max(1, scaled(int64(a), factor))) }
+	if t.IdealMemory == 0 {
+		t.IdealMemory = s.Ideal[resource.Memory]
+	}
+	t.IdealMemory = scale(t.IdealMemory)
+	t.IdealMemories = slices.Clone(t.IdealMemories)
+	for i, a := range t.IdealMemories {
+		t.IdealMemories[i] = scale(a)
+	}
+	phases := func(list []Phase) []Phase {
+		list = slices.Clone(list)
+		for i := range list {
+			if list[i].Demand[resource.Memory] > 0 {
+				list[i].Demand[resource.Memory] = scale(list[i].Demand[resource.Memory])
+			}
+		}
+		return list
+	}
+	t.Phases, t.TaskPhases = phases(t.Phases), slices.Clone(t.TaskPhases)
+	for i := range t.TaskPhases {
+		t.TaskPhases[i] = phases(t.TaskPhases[i])
+	}
+	if t.Heap != nil {
+		heap := *t.Heap
+		if heap.Live > 0 {
+			heap.Live = scale(heap.Live)
+		}
+		t.Heap = &heap
+	}
+}
+
+// misjudgePenalty moves the estimate away; the truth keeps what was estimated before, unless it says something itself.
+func misjudgePenalty(s *cluster.Stage, t *StageTruth, factor float64) {
+	if s.Elasticity.Kind == cluster.NotElastic {
+		return
+	}
+	if t.Elasticity == nil {
+		real := s.Elasticity
+		t.Elasticity = &real
+	}
+	s.Elasticity = exaggerate(s.Elasticity, factor)
+}
+
+// exaggerate returns e with its worst slowdown multiplied by factor, at least 1, and what the others lie above 1 in
+// proportion.
+func exaggerate(e cluster.Elasticity, factor float64) cluster.Elasticity {
+	worst := e.Worst()
+	if worst <= 1 {
+		return e
+	}
+	excess := (max(1, worst*factor) - 1) / (worst - 1)
+	if e.Factor > 0 {
+		e.Factor = 1 + (e.Factor-1)*excess
+	}
+	e.Points = slices.Clone(e.Points)
+	for i, p := range e.Points {
+		if p.Slowdown > 1 {
+			e.Points[i].Slowdown = 1 + (p.Slowdown-1)*excess
+		}
+	}
+	return e
+}
+
+// scaled multiplies without running over.
+func scaled(v int64, factor float64) int64 {
+	if f := float64(v) * factor; f < math.MaxInt64 {
+		return int64(f)
+	}
+	return math.MaxInt64
+}

@@ -1,0 +1,127 @@
+package workload
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+func TestParseMisjudgement(t *testing.T) {
+	for text, want := range map[string]Misjudgement{
+		"none":                          {},
+		"":                              {},
+		"duration=0.15":                 {Duration: Deviation{0, 0.15}},
+		"memory=-0.5,penalty=0.5":       {Memory: Deviation{-0.5, 0}, Penalty: Deviation{0, 0.5}},
+		"duration=-0.5:0.5,memory=+1e0": {Duration: Deviation{-0.5, 0.5}, Memory: Deviation{0, 1}},
+	} {
+		got, err := ParseMisjudgement(text)
+		if err != nil || got != want {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+		if again, err := ParseMisjudgement(got.String()); err != nil || again != got {
+			t.Errorf("%q prints as %q, which is %+v, %v", text, got, again, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"speed=1":                     `misjudgement "speed=1": must be none, or one each of duration=, memory= and penalty= with an error such as 0.15 or -0.5:0.5`,
+		"duration=0.1,duration=0.2":   `misjudgement "duration=0.1,duration=0.2": must be none, or one each of duration=, memory= and penalty= with an error such as 0.15 or -0.5:0.5`,
+		"duration":                    `misjudgement duration "": must be a number, or two with a colon between them`,
+		"duration=0.1:":               `misjudgement duration "0.1:": must be a number, or two with a colon between them`,
+		"memory=-1":                   `misjudgement memory "-1": must be ascending, above -1 and at most 10`,
+		"memory=NaN":                  `misjudgement memory "NaN": must be ascending, above -1 and at most 10`,
+		"memory=0.5:0.1":              `misjudgement memory "0.5:0.1": must be ascending, above -1 and at most 10`,
+		"duration=0.1,penalty=0:1e99": `misjudgement penalty "0:1e99": must be ascending, above -1 and at most 10`,
+	} {
+		if _, err := ParseMisjudgement(text); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// Errors lie in their interval: the truth of duration and memory relative to the estimate, the estimate of the penalty
+// relative to the truth. What is not misjudged stays, and the original is not touched.
+func TestMisjudgeStaysInItsInterval(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := &Workload{}
+		const jobs, tasks = 3, 4
+		for i := range jobs {
+			w.Jobs = append(w.Jobs, Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Stages: []cluster.Stage{
+				{Tasks: tasks, Ideal: resource.Of(resource.Core, 10*resource.GB), MinMemory: resource.GB, Duration: time.Hour,
+					Elasticity: cluster.Elasticity{Kind: cluster.SawTooth, Factor: 3}}}}})
+		}
+		before := &Workload{}
+		*before = *w
+		before.Jobs = append([]Job(nil), w.Jobs...)
+		end := rapid.SampledFrom([]float64{0.15, 0.5, -0.15, -0.5})
+		interval := func(name string) Deviation {
+			v := end.Draw(t, name)
+			return Deviation{min(v, 0), max(v, 0)}
+		}
+		m := Misjudgement{interval("duration"), interval("memory"), interval("penalty")}
+		seed := rapid.Uint64().Draw(t, "seed")
+		off := Misjudge(w, m, seed)
+		if !reflect.DeepEqual(w, before) {
+			t.Fatal("the workload was changed")
+		}
+		if again := Misjudge(w, m, seed); !reflect.DeepEqual(off, again) {
+			t.Fatal("another workload with the same seed")
+		}
+		within := func(what string, d Deviation, ratio float64) {
+			const rounding = 1e-6
+			if x := ratio - 1; x < d.Low-rounding || x > d.High+rounding || d.Low == 0 && x < -rounding || d.High == 0 && x > rounding {
+				t.Fatalf("%s is off by %v, want within %v", what, x, d)
+			}
+		}
+		distinct := map[time.Duration]bool{}
+		for i := range off.Jobs {
+			s, tr := &off.Jobs[i].Stages[0], &off.Jobs[i].Truth[0]
+			for _, d := range tr.Durations {
+				within("duration", m.Duration, float64(d)/float64(time.Hour))
+				distinct[d] = true
+			}
+			within("memory", m.Memory, float64(tr.IdealMemory)/float64(10*resource.GB))
+			within("penalty", m.Penalty, s.Elasticity.Factor/3)
+			if tr.Elasticity.Factor != 3 || s.Duration != time.Hour || s.Ideal != w.Jobs[i].Stages[0].Ideal {
+				t.Fatalf("more was changed than should be: %+v, %+v", s, tr)
+			}
+		}
+		if len(distinct) < jobs*tasks-1 {
+			t.Fatalf("only %d different durations of %d tasks", len(distinct), jobs*tasks)
+		}
+		alone := Misjudge(w, Misjudgement{Memory: m.Memory}, seed)
+		if alone.Jobs[0].Truth[0].IdealMemory != off.Jobs[0].Truth[0].IdealMemory {
+			t.Fatal("the draw of memory depends on what else is misjudged")
+		}
+	})
+}
+
+// Everything that says how much memory is needed moves together.
+func TestMisjudgeMovesTheWholeTruthOfMemory(t *testing.T) {
+	phase := []Phase{{Duration: time.Second, Demand: resource.Of(resource.Core, resource.GB)}, {Duration: time.Second}}
+	w := &Workload{Jobs: []Job{{After: -1, Job: cluster.Job{Stages: []cluster.Stage{
+		{Coordinator: true, Tasks: 1},
+		{Tasks: 1, Ideal: resource.Of(resource.Core, 2*resource.GB), Elasticity: cluster.Elasticity{Kind: cluster.Points,
+			Points: []cluster.ElasticityPoint{{Memory: 1, Slowdown: 3}, {Memory: 5, Slowdown: 2}, {Memory: 9, Slowdown: 0.9}}}},
+	}}, Truth: []StageTruth{{}, {Phases: phase, TaskPhases: [][]Phase{phase}, IdealMemories: []resource.Amount{resource.GB}, Heap: &Heap{Live: resource.GB, Size: 5}}}}}}
+	off := Misjudge(w, Misjudgement{Memory: Deviation{0.5, 0.5}, Penalty: Deviation{-0.5, -0.5}}, 1).Jobs[0]
+	const more = resource.GB * 3 / 2
+	tr := off.Truth[1]
+	if tr.IdealMemory != 2*more || tr.IdealMemories[0] != more || tr.Phases[0].Demand[resource.Memory] != more ||
+		tr.TaskPhases[0][0].Demand[resource.Memory] != more || tr.Heap.Live != more || tr.Heap.Size != 5 || tr.Phases[1].Demand[resource.Memory] != 0 {
+		t.Errorf("truth is %+v, heap %+v", tr, tr.Heap)
+	}
+	if p := off.Stages[1].Elasticity.Points; p[0].Slowdown != 1.5 || p[1].Slowdown != 1.25 || p[2].Slowdown != 0.9 {
+		t.Errorf("the policy is told %+v", p)
+	}
+	if !reflect.DeepEqual(off.Truth[0], StageTruth{}) {
+		t.Errorf("the coordinator is misjudged: %+v", off.Truth[0])
+	}
+	if phase[0].Demand[resource.Memory] != resource.GB {
+		t.Error("the original was changed")
+	}
+}

@@ -1,0 +1,227 @@
+package workload
+
+import (
+	"sort"
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Summary is what is in a workload.
+type Summary struct {
+	Jobs, Stages, Edges int
+	Tasks               int64
+	// First and Last are when the first and the last job are submitted, jobs that wait for another aside; Span is between.
+	First, Last, Span time.Duration
+	// LongestPath is the longest chain of stages of one job with ideal memory, as tasks really run.
+	LongestPath time.Duration
+	// Work is what all tasks are estimated to need for as long as they really run: millicore-seconds, byte-seconds, bytes.
+	Work [resource.NumKinds]float64
+	// Used is what they really use in that time; as Work where nobody said.
+	Used [resource.NumKinds]float64
+	// Largest is the most of each resource that a task is estimated to need.
+	Largest resource.Vector
+	// Elastic counts tasks that may be under-sized; Phased those whose demand changes over time.
+	Elastic, Phased int64
+	// TasksOfJob, StagesOfJob and PathOfJob count each job once, Gap each submission after the first; the others each task.
+	TasksOfJob, StagesOfJob, PathOfJob, Gap, Duration, CPU, Memory, MemoryUsed Quantiles
+}
+
+// Quantiles describe a distribution. What is not known of anybody has a Count of 0.
+type Quantiles struct {
+	Count                             int64
+	Min, P25, P50, P75, P90, P99, Max float64
+	Mean                              float64
+}
+
+// weighted collects values, each as often as its weight says.
+type weighted struct {
+	values []weightedValue
+	total  int64
+}
+
+type weightedValue struct {
+	value  float64
+	weight int64
+}
+
+func (w *weighted) add(value float64, weight int64) {
+	w.values = append(w.values, weightedValue{value, weight})
+	w.total += weight
+}
+
+// quantiles returns for each share the least value that so many are at most.
+func (w *weighted) quantiles() Quantiles {
+	q := Quantiles{Count: w.total}
+	if w.total == 0 {
+		return q
+	}
+	sort.Slice(w.values, func(a, b int) bool { return w.values[a].value < w.values[b].value })
+	var before int64
+	var sum float64
+	marks := []struct {
+		percent int64
+		to      *float64
+	}{{25, &q.P25}, {50, &q.P50}, {75, &q.P75}, {90, &q.P90}, {99, &q.P99}}
+	for _, v := range w.values {
+		before += v.weight
+		sum += v.value * float64(v.weight)
+		for len(marks) > 0 && before*100 >= marks[0].percent*w.total {
+			*marks[0].to, marks = v.value, marks[1:]
+		}
+	}
+	q.Min, q.Max, q.Mean = w.values[0].value, w.values[len(w.values)-1].value, sum/float64(w.total)
+	return q
+}
+
+// summing is a summary in the making.
+type summing struct {
+	Summary
+	tasks, stages, path, gap, duration, cpu, memory, used weighted
+}
+
+// Summarise looks at all of w: CPU is in millicores, memory in bytes, durations in seconds.
+func Summarise(w *Workload) Summary {
+	s := &summing{Summary: Summary{Jobs: len(w.Jobs)}}
+	submitted := 0
+	var last time.Duration
+	for i := range w.Jobs {
+		j := &w.Jobs[i]
+		s.job(j)
+		if j.After >= 0 {
+			continue
+		}
+		at := time.Duration(j.Submitted)
+		if submitted == 0 {
+			s.First = at
+		} else {
+			s.gap.add((at - last).Seconds(), 1)
+		}
+		submitted++
+		last = at
+	}
+	s.Last, s.Span = last, last-s.First
+	s.TasksOfJob, s.StagesOfJob, s.PathOfJob, s.Gap = s.tasks.quantiles(), s.stages.quantiles(), s.path.quantiles(), s.gap.quantiles()
+	s.Duration, s.CPU, s.Memory, s.MemoryUsed = s.duration.quantiles(), s.cpu.quantiles(), s.memory.quantiles(), s.used.quantiles()
+	return s.Summary
+}
+
+func (s *summing) job(j *Job) {
+	longestTask := make([]time.Duration, len(j.Stages))
+	var tasks int64
+	for i := range j.Stages {
+		s.Stages++
+		s.Edges += len(j.Stages[i].Parents)
+		if !j.Stages[i].Coordinator {
+			tasks += int64(j.Stages[i].Tasks)
+		}
+		longestTask[i] = s.stage(j, i)
+	}
+	s.Tasks += tasks
+	s.tasks.add(float64(tasks), 1)
+	s.stages.add(float64(len(j.Stages)), 1)
+	path := j.longestPath(longestTask)
+	s.path.add(path.Seconds(), 1)
+	s.LongestPath = max(s.LongestPath, path)
+}
+
+// stage adds a stage and returns how long its longest task runs. Coordinators have no work of their own.
+func (s *summing) stage(j *Job, i int) (longest time.Duration) {
+	stage := &j.Stages[i]
+	s.Largest = s.Largest.Max(stage.Ideal)
+	if stage.Coordinator {
+		return 0
+	}
+	var t StageTruth
+	if i < len(j.Truth) {
+		t = j.Truth[i]
+	}
+	n := int64(stage.Tasks)
+	if stage.Elastic() {
+		s.Elastic += n
+	}
+	if len(t.Phases) > 1 || t.TaskPhases != nil {
+		s.Phased += n
+	}
+	s.cpu.add(float64(stage.Ideal[resource.CPU]), n)
+	s.memory.add(float64(stage.Ideal[resource.Memory]), n)
+	d := stage.Duration
+	if t.Duration > 0 {
+		d = t.Duration
+	}
+	if t.Durations == nil && t.IdealMemories == nil && t.TaskPhases == nil {
+		s.task(stage.Ideal, d, t.Phases, t.IdealMemory, n)
+		return d
+	}
+	for k := range stage.Tasks {
+		if t.Durations != nil {
+			d = t.Durations[k]
+		}
+		phases, used := t.Phases, t.IdealMemory
+		if t.TaskPhases != nil {
+			phases = t.TaskPhases[k]
+		}
+		if t.IdealMemories != nil {
+			used = t.IdealMemories[k]
+		}
+		s.task(stage.Ideal, d, phases, used, 1)
+		longest = max(longest, d)
+	}
+	return longest
+}
+
+// task adds n equal tasks that run for d.
+func (s *summing) task(needs resource.Vector, d time.Duration, phases []Phase, peak resource.Amount, n int64) {
+	s.duration.add(d.Seconds(), n)
+	if peak == 0 {
+		peak = needs[resource.Memory]
+		for i := range phases {
+			if m := phases[i].Demand[resource.Memory]; i == 0 || m > peak {
+				peak = m
+			}
+		}
+	}
+	s.used.add(float64(peak), n)
+	lasting := d.Seconds() * float64(n)
+	var total time.Duration
+	var sums [resource.NumKinds]float64
+	for i := range phases {
+		total += phases[i].Duration
+		for k, a := range phases[i].Demand {
+			sums[k] += float64(a) * phases[i].Duration.Seconds()
+		}
+	}
+	for k, a := range needs {
+		s.Work[k] += float64(a) * lasting
+		switch {
+		case total > 0:
+			s.Used[k] += sums[k] / total.Seconds() * lasting
+		case resource.Kind(k) == resource.Memory:
+			s.Used[k] += float64(peak) * lasting
+		default:
+			s.Used[k] += float64(a) * lasting
+		}
+	}
+}
+
+// longestPath returns how long the longest chain of stages takes, each as long as given.
+func (j *Job) longestPath(lasting []time.Duration) time.Duration {
+	ends := make([]time.Duration, len(j.Stages))
+	done := make([]bool, len(j.Stages))
+	var end func(i int) time.Duration
+	end = func(i int) time.Duration {
+		if !done[i] {
+			done[i] = true // there are no cycles
+			for _, p := range j.Stages[i].Parents {
+				ends[i] = max(ends[i], end(p))
+			}
+			ends[i] += lasting[i]
+		}
+		return ends[i]
+	}
+	var all time.Duration
+	for i := range j.Stages {
+		all = max(all, end(i))
+	}
+	return all
+}

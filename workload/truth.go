@@ -1,0 +1,110 @@
+package workload
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// IsZero reports whether nothing is said: all is as estimated.
+func (t *StageTruth) IsZero() bool {
+	return t.Durations == nil && t.Duration == 0 && t.IdealMemory == 0 && t.Elasticity == nil && t.IdealMemories == nil &&
+		t.Phases == nil && t.TaskPhases == nil && t.Heap == nil
+}
+
+// CheckTruth returns an error that names the first field of the truth that is out of range.
+func (j *Job) CheckTruth() error {
+	if len(j.Truth) != 0 && len(j.Truth) != len(j.Stages) {
+		return fmt.Errorf("job %q truth: must be one for each stage, %d, but are %d", j.Name, len(j.Stages), len(j.Truth))
+	}
+	for i := range j.Truth {
+		if err := j.Truth[i].Check(j.Stages[i].Tasks); err != nil {
+			return fmt.Errorf("job %q stage %q truth %w", j.Name, j.Stages[i].Name, err)
+		}
+	}
+	return nil
+}
+
+func (t *StageTruth) Check(tasks int) error {
+	for _, list := range []struct {
+		name  string
+		given int
+	}{{"durations", len(t.Durations)}, {"memories", len(t.IdealMemories)}, {"task phases", len(t.TaskPhases)}} {
+		if list.given != 0 && list.given != tasks {
+			return fmt.Errorf("%s: must be one for each task, %d, but are %d", list.name, tasks, list.given)
+		}
+	}
+	if t.Duration < 0 || t.Duration > cluster.LongestTime {
+		return fmt.Errorf("duration %v: must be from 0s to %v", t.Duration, cluster.LongestTime)
+	}
+	for i, d := range t.Durations {
+		if d < 1 || d > cluster.LongestTime {
+			return fmt.Errorf("duration of task %d %v: must be above 0s, at most %v", i, d, cluster.LongestTime)
+		}
+	}
+	if err := checkTruthMemory("memory", t.IdealMemory, 0); err != nil {
+		return err
+	}
+	for i, m := range t.IdealMemories {
+		if err := checkTruthMemory(fmt.Sprintf("memory of task %d", i), m, 1); err != nil {
+			return err
+		}
+	}
+	if t.Elasticity != nil {
+		if err := t.Elasticity.Check(); err != nil {
+			return err
+		}
+	}
+	if t.Heap != nil {
+		if err := checkTruthMemory("heap live", t.Heap.Live, 0); err != nil {
+			return err
+		}
+		if err := checkTruthMemory("heap size", t.Heap.Size, 0); err != nil {
+			return err
+		}
+	}
+	if err := checkPhases(t.Phases); err != nil {
+		return err
+	}
+	for i, phases := range t.TaskPhases {
+		if err := checkPhases(phases); err != nil {
+			return fmt.Errorf("task %d %w", i, err)
+		}
+	}
+	return nil
+}
+
+func checkTruthMemory(name string, m, least resource.Amount) error {
+	if m < least || m > cluster.MostMemory {
+		return fmt.Errorf("%s %d bytes: must be from %d to %d", name, m, least, cluster.MostMemory)
+	}
+	return nil
+}
+
+func checkPhases(phases []Phase) error {
+	var total time.Duration
+	for i := range phases {
+		p := &phases[i]
+		if p.Duration < 0 || p.Duration > cluster.LongestTime {
+			return fmt.Errorf("phase %d duration %v: must be from 0s to %v", i, p.Duration, cluster.LongestTime)
+		}
+		if total += p.Duration; total > cluster.LongestTime {
+			return fmt.Errorf("phases: must last %v at most together", cluster.LongestTime)
+		}
+		for k, a := range p.Demand {
+			most := cluster.MostMemory
+			if resource.Kind(k) == resource.CPU {
+				most = cluster.MostCores * resource.Core
+			}
+			if a < 0 || a > most {
+				return fmt.Errorf("phase %d %s %d: must be from 0 to %d", i, resource.Kind(k), a, most)
+			}
+		}
+		if p.Name != "" && !cluster.IsName(p.Name) {
+			return fmt.Errorf("phase %d name %q: must be at most %d printable characters", i, cluster.Clip(p.Name), cluster.LongestName)
+		}
+	}
+	return nil
+}

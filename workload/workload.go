@@ -1,0 +1,68 @@
+// Package workload holds what is submitted over a run: jobs as policies see them, and what is true of their tasks, which
+// only a simulator may know. It reads and writes workload files, reads the traces of the YARN-ME authors' simulator, draws
+// workloads from distributions and changes what is estimated or true of them.
+package workload
+
+import (
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Workload is what is submitted over a run, in the order of submission.
+type Workload struct {
+	Jobs []Job
+}
+
+// Job is a job with what to run and what is true of it. The embedded Job holds estimates: all that a policy sees.
+type Job struct {
+	cluster.Job
+	// After is the index in the workload of the job whose end submits this one; -1 if it is submitted at Submitted.
+	After int
+	// Truth holds, per stage, what its tasks really do. Only the simulator reads it. Missing or zero fields are as
+	// estimated.
+	Truth []StageTruth
+	// Commands holds, per stage, what a live machine runs; nil if the job can only be simulated.
+	Commands []cluster.Command
+	// Profiles holds, per stage, the name of a stored profile that is still to fill in what the stage leaves out; "" is
+	// none, and nil none for any stage.
+	Profiles []string
+}
+
+// StageTruth is what the tasks of a stage really do.
+type StageTruth struct {
+	// Durations at ideal memory, one per task; nil if all are Duration, which is as estimated if 0.
+	Durations []time.Duration
+	Duration  time.Duration
+	// IdealMemory is the memory, in bytes, from which tasks really run unhindered; 0 is as estimated.
+	IdealMemory resource.Amount
+	// Elasticity is the real profile; nil is as estimated.
+	Elasticity *cluster.Elasticity
+	// IdealMemories is IdealMemory for each task where tasks differ, nil otherwise.
+	IdealMemories []resource.Amount
+	// Phases are what a task passes through, in order; nil is one phase that needs what the stage's Ideal says. Their
+	// durations are stretched so that they add up to the real duration of the task, if that is given.
+	Phases []Phase
+	// TaskPhases are Phases for each task where tasks differ, nil otherwise.
+	TaskPhases [][]Phase
+	// Heap is set for programs with a garbage-collected heap.
+	Heap *Heap
+}
+
+// Phase is a span of a task with one demand.
+type Phase struct {
+	Name string
+	// Duration of the phase when it gets all that it demands.
+	Duration time.Duration
+	// Demand is CPU, working set (the memory in use), and disk and network bandwidth.
+	Demand resource.Vector
+}
+
+// Heap is the memory of a program that collects garbage, such as a JVM.
+type Heap struct {
+	// Live is the largest live set, bytes: with a smaller heap the program fails.
+	Live resource.Amount
+	// Size is the maximum heap, bytes; 0 is as much as was granted.
+	Size resource.Amount
+}
