@@ -200,6 +200,21 @@ func (b *bench) order(args ...string) cluster.Order {
 	}
 }
 
+// Apply is that of the agent, with the envelopes that the engine would have given.
+func (b *bench) Apply(orders []cluster.Order) { b.Agent.Apply(enveloped(orders)) }
+
+// enveloped completes the envelopes of orders made by hand: a container starts with its grant, which a REGULAR one keeps.
+func enveloped(orders []cluster.Order) []cluster.Order {
+	for i := range orders {
+		if o := &orders[i]; o.Kind == cluster.Start {
+			e := &o.Envelope
+			e.Min, e.Rank = o.Grant[resource.Memory], cmp.Or(e.Rank, int(o.Task.Job))
+			e.Max = max(e.Max, e.Min)
+		}
+	}
+	return orders
+}
+
 func kill(id cluster.ContainerID) []cluster.Order {
 	return []cluster.Order{{Decision: cluster.Decision{Kind: cluster.Kill, Task: id.Task}, Container: id}}
 }

@@ -36,7 +36,7 @@ func (k *keeper) audit() {
 			continue
 		}
 		if wrong[id] = true; k.suspects[id] {
-			s := &memory.Started{Envelope: envelope(c.spec), Limit: limitOf(c.group)}
+			s := &memory.Started{Envelope: c.spec.envelope(), Limit: limitOf(c.group)}
 			k.takeNews(news{started: s, of: c}, &in)
 			k.mend(id, "runs, and its memory was not counted")
 		}

@@ -20,7 +20,7 @@ func TestAudit(t *testing.T) {
 	k := b.keeper
 	b.Close() // the keeper's goroutine ends, and the test has its place
 	lost := cluster.ContainerID{Task: cluster.TaskID{Job: 9999}, Run: 1}
-	k.decide(memory.Input{Started: []memory.Started{{Envelope: memory.Envelope{Container: lost, Min: 100 * resource.MiB, Max: 100 * resource.MiB}}},
+	k.decide(memory.Input{Started: []memory.Started{{Envelope: memory.Envelope{Container: lost, Envelope: cluster.Envelope{Min: 100 * resource.MiB, Max: 100 * resource.MiB}}}},
 		Ended: []cluster.ContainerID{missing.Container}})
 	if held := k.manager.Allocated(); held != 164*resource.MiB {
 		t.Fatalf("%d bytes are allocated, and the books are not as wrong as they should be", held)

@@ -12,11 +12,6 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// envelope is what the memory manager may do with a container.
-func envelope(s *spec) memory.Envelope {
-	return memory.NewEnvelope(s.Container, s.Grant[resource.Memory], int(s.Container.Task.Job), s.Launch.Breathing)
-}
-
 // headStart does at once, in the keeper's thread, what takes the kernel no time and ends the want: breathe, in a goroutine that
 // may wait for a core, does it again with all that belongs to it and says what came of it.
 func (a *Agent) headStart(c *container, e memory.Envelope, act memory.Action) {

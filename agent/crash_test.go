@@ -45,7 +45,7 @@ func daemon(dir string) {
 			if in.Decode(&o) != nil {
 				os.Exit(0)
 			}
-			a.Apply([]cluster.Order{o})
+			a.Apply(enveloped([]cluster.Order{o}))
 		}
 	}()
 	out := json.NewEncoder(os.Stdout)
@@ -342,10 +342,9 @@ func (m *mortal) order(o cluster.Order) cluster.ContainerID {
 func (m *mortal) flex(mib int) cluster.ContainerID {
 	o := m.b.order(os.Args[0], "pattern", fmt.Sprint(mib), m.gate)
 	o.Grant[resource.Memory] = 32 * resource.MiB
-	o.Launch.Class = cluster.Flex
-	o.Launch.Breathing = &cluster.Breathing{Max: crashCapacity, Rank: int(o.Container.Task.Job)}
+	o.Envelope = cluster.Envelope{Class: cluster.Flex, Max: crashCapacity}
 	if mib%2 == 1 {
-		o.Launch.Breathing.HeartbeatTimeout = 2 * time.Second // throttled instead of frozen
+		o.Envelope.HeartbeatTimeout = 2 * time.Second // throttled instead of frozen
 	}
 	return m.order(o)
 }
@@ -442,7 +441,7 @@ func (m *mortal) cleanUp() {
 		orders = append(orders, kill(id)...)
 	}
 	a.mu.Unlock()
-	a.Apply(orders)
+	a.Apply(enveloped(orders))
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		a.mu.Lock()
 		left := len(a.containers)

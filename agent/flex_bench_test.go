@@ -372,8 +372,7 @@ func observe(do func()) {
 
 func flexOrder(a *Agent, min, max resource.Amount, args ...string) cluster.Order {
 	o := benchOrder(a, min, args...)
-	o.Launch.Class = cluster.Flex
-	o.Launch.Breathing = &cluster.Breathing{Max: max, Rank: int(o.Container.Task.Job)}
+	o.Envelope = cluster.Envelope{Class: cluster.Flex, Max: max}
 	return o
 }
 
@@ -395,7 +394,7 @@ func BenchmarkReaction(b *testing.B) {
 			a := benchAgent(b, capacity)
 			// Beside one that comes first and will end: the first that lacks memory pages rather than wait for nothing.
 			first := flexOrder(a, 16*resource.MiB, 16*resource.MiB, "sleep", "1000")
-			a.Apply([]cluster.Order{first})
+			a.Apply(enveloped([]cluster.Order{first}))
 			wait(b, a, cluster.DecisionDone)
 			defer func() {
 				a.Apply(kill(first.Container))
@@ -425,7 +424,7 @@ func BenchmarkReaction(b *testing.B) {
 func reaction(b *testing.B, a *Agent, what string) (d time.Duration, swapped bool) {
 	b.Helper()
 	o := flexOrder(a, 64*resource.MiB, 512*resource.MiB, os.Args[0], "hold", "160", "1000")
-	a.Apply([]cluster.Order{o})
+	a.Apply(enveloped([]cluster.Order{o}))
 	wait(b, a, cluster.DecisionDone)
 	a.mu.Lock()
 	g := a.containers[o.Container].group
@@ -612,7 +611,7 @@ func BenchmarkOverhead(b *testing.B) {
 // runTime is how long a program ran, which must succeed.
 func runTime(b *testing.B, a *Agent, o cluster.Order) time.Duration {
 	b.Helper()
-	a.Apply([]cluster.Order{o})
+	a.Apply(enveloped([]cluster.Order{o}))
 	e := wait(b, a, cluster.TaskEnded)
 	a.Forget(o.Container)
 	if e.Outcome != cluster.Succeeded {
@@ -635,7 +634,7 @@ func BenchmarkKeeper(b *testing.B) {
 		}
 		groups = append(groups, g)
 		c := &container{id: id, group: g, spec: &spec{Container: id, Grant: resource.Of(1000, 64*resource.MiB),
-			Launch: cluster.Launch{Class: cluster.Flex, Breathing: &cluster.Breathing{Max: resource.GiB, Rank: int(job)}}}}
+			Envelope: cluster.Envelope{Class: cluster.Flex, Min: 64 * resource.MiB, Max: resource.GiB, Rank: int(job)}}}
 		if i%20 == 0 {
 			p := exec.Command(os.Args[0], "pulse", "32")
 			if err := p.Start(); err != nil {
@@ -646,7 +645,7 @@ func BenchmarkKeeper(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		a.keeper.tell(news{started: &memory.Started{Envelope: envelope(c.spec)}, of: c})
+		a.keeper.tell(news{started: &memory.Started{Envelope: c.spec.envelope()}, of: c})
 	}
 	b.Cleanup(func() {
 		for _, g := range groups {

@@ -184,7 +184,7 @@ func TestNothingStaysFrozen(t *testing.T) {
 func TestRefusedContainerWaits(t *testing.T) {
 	b := newBench(t)
 	flex := b.order(os.Args[0], "hold", "100", "4")
-	flex.Launch.Class, flex.Launch.Breathing = cluster.Flex, &cluster.Breathing{Max: 800 * resource.MiB, Rank: 1}
+	flex.Envelope = cluster.Envelope{Class: cluster.Flex, Max: 800 * resource.MiB, Rank: 1}
 	flex.Grant = resource.Of(500, 500*resource.MiB)
 	b.Apply([]cluster.Order{flex})
 	b.next(cluster.DecisionDone)

@@ -39,7 +39,7 @@ func TestHeartbeats(t *testing.T) {
 	gate := filepath.Join(classes, "gate")
 	b.rival(gate, 8)
 	o := breathing(b.order("java", "-XX:+UseSerialGC", "-Xmx400m", "-cp", classes, "Heart", "200", gate), 172*resource.MiB, resource.GiB)
-	o.Launch.Breathing.HeartbeatTimeout = timeout
+	o.Envelope.HeartbeatTimeout = timeout
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	await(t, "heartbeats", func() bool { return len(heartbeats(t, o.Launch.Stdout)) > 5 })
@@ -114,7 +114,7 @@ func TestShrinkLeavesTimeForHeartbeats(t *testing.T) {
 	if _, ok := c.group.Has(cgroup.CPU); !ok {
 		t.Skip("needs a bound on CPU time")
 	}
-	e := envelope(c.spec)
+	e := c.spec.envelope()
 	e.HeartbeatTimeout = 400 * time.Millisecond
 	if slow() {
 		e.HeartbeatTimeout *= 10

@@ -91,8 +91,7 @@ func flood(size string) {
 // breathing makes a FLEX order of one.
 func breathing(o cluster.Order, min, max resource.Amount) cluster.Order {
 	o.Grant[resource.Memory] = min
-	o.Launch.Class = cluster.Flex
-	o.Launch.Breathing = &cluster.Breathing{Max: max, Rank: int(o.Container.Task.Job)}
+	o.Envelope = cluster.Envelope{Class: cluster.Flex, Max: max, Rank: int(o.Container.Task.Job)}
 	return o
 }
 
@@ -236,7 +235,7 @@ func TestNothingGivesWay(t *testing.T) {
 	b.awaitOutput(o, "full\n")
 	c := b.containers[o.Container]
 	began := time.Now()
-	err := b.shrink(t.Context(), c, envelope(c.spec), memory.Action{Kind: memory.Shrink, Limit: 32 * resource.MiB})
+	err := b.shrink(t.Context(), c, c.spec.envelope(), memory.Action{Kind: memory.Shrink, Limit: 32 * resource.MiB})
 	if took := time.Since(began); err == nil || took > 20*time.Second {
 		t.Errorf("after %v: %v", took, err)
 	}
@@ -271,7 +270,7 @@ func TestThousandForks(t *testing.T) {
 	round := 0
 	await(t, "all of them", func() bool {
 		if round++; round < 50 {
-			if err := b.suspend(t.Context(), c, envelope(c.spec)); err != nil {
+			if err := b.suspend(t.Context(), c, c.spec.envelope()); err != nil {
 				t.Fatal(err)
 			}
 			if err := b.resume(t.Context(), c); err != nil {
@@ -281,7 +280,7 @@ func TestThousandForks(t *testing.T) {
 		text, _ := os.ReadFile(o.Launch.Stdout)
 		return string(text) == "ready\n"
 	})
-	if err := b.suspend(t.Context(), c, envelope(c.spec)); err != nil {
+	if err := b.suspend(t.Context(), c, c.spec.envelope()); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := c.group.Read(); err != nil || r.Procs.Or(0) != int64(forks)+1 || !r.Frozen.Or(false) {

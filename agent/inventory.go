@@ -136,7 +136,7 @@ func (a *Agent) keepAside(path string) (string, error) {
 // found describes a container that was found running, as the kernel shows it. A throttled one goes on; a frozen one waits
 // for the memory manager's word.
 func found(ctx context.Context, c *container) *memory.Started {
-	s := &memory.Started{Envelope: envelope(c.spec)}
+	s := &memory.Started{Envelope: c.spec.envelope()}
 	if s.Class == cluster.Flex {
 		_ = unthrottle(ctx, c.group, c.spec.Grant) // If that fails now, it is tried again with its next resumption.
 	}

@@ -332,7 +332,7 @@ func (k *keeper) takeNews(n news, in *memory.Input) {
 	switch {
 	case n.started != nil:
 		in.Started = append(in.Started, *n.started)
-		if n.of.spec.Launch.Class == cluster.Flex {
+		if n.of.spec.Envelope.Class == cluster.Flex {
 			k.keep(n.of, n.started)
 		}
 	case n.request != nil:

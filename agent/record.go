@@ -17,6 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/durable"
+	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 )
@@ -27,6 +28,7 @@ type spec struct {
 	Grant     resource.Vector     `json:"grant"`
 	Booked    timeline.Time       `json:"booked_ns"`
 	Launch    cluster.Launch      `json:"launch"`
+	Envelope  cluster.Envelope    `json:"envelope"`
 	// Place and Identity say which control group it is; its name is that of the container.
 	Place    string          `json:"place"`
 	Identity cgroup.Identity `json:"identity"`
@@ -42,6 +44,42 @@ type spec struct {
 	OutputLimit int64 `json:"output_limit_bytes"`
 	// OOMScore is the oom_score_adj of the program.
 	OOMScore int `json:"oom_score_adj,omitempty"`
+}
+
+// UnmarshalJSON also reads the record of an earlier release, in which the envelope was a part of what is launched, without what follows
+// from the grant.
+func (s *spec) UnmarshalJSON(text []byte) error {
+	type plain spec
+	var old struct {
+		Envelope *struct{} `json:"envelope"`
+		Launch   struct {
+			Class     cluster.Class `json:"class"`
+			Breathing *struct {
+				Max              resource.Amount `json:"max_memory_bytes"`
+				Rank             int             `json:"rank"`
+				Duration         time.Duration   `json:"duration_ns"`
+				HeartbeatTimeout time.Duration   `json:"heartbeat_timeout_ns"`
+			} `json:"breathing"`
+		} `json:"launch"`
+	}
+	if err := json.Unmarshal(text, (*plain)(s)); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &old); err != nil || old.Envelope != nil {
+		return err
+	}
+	granted := s.Grant[resource.Memory]
+	s.Envelope = cluster.Envelope{Class: old.Launch.Class, Min: granted, Max: granted, Rank: int(s.Container.Task.Job)}
+	if b := old.Launch.Breathing; b != nil {
+		s.Envelope.Max, s.Envelope.Rank = max(granted, b.Max), b.Rank
+		s.Envelope.Duration, s.Envelope.HeartbeatTimeout = b.Duration, b.HeartbeatTimeout
+	}
+	return nil
+}
+
+// envelope is what the memory manager may do with the container.
+func (s *spec) envelope() memory.Envelope {
+	return memory.Envelope{Container: s.Container, Envelope: s.Envelope}
 }
 
 // started is when the program began.

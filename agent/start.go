@@ -21,7 +21,7 @@ import (
 // start carries a Start out and stays with the container until its end.
 func (a *Agent) start(c *container, o cluster.Order) {
 	if o.Launch != nil {
-		err := a.keeper.admit(c, envelope(&spec{Container: c.id, Grant: o.Grant, Launch: *o.Launch}))
+		err := a.keeper.admit(c, memory.Envelope{Container: c.id, Envelope: o.Envelope})
 		if a.closed.Err() != nil {
 			return
 		}
@@ -50,7 +50,7 @@ func (a *Agent) start(c *container, o cluster.Order) {
 			return
 		}
 	}
-	a.keeper.tell(news{started: &memory.Started{Envelope: envelope(c.spec)}, of: c})
+	a.keeper.tell(news{started: &memory.Started{Envelope: c.spec.envelope()}, of: c})
 	a.events.put(cluster.Event{Kind: cluster.DecisionDone, Task: c.id.Task, Run: c.id.Run, Decision: o.ID, Node: o.Node, Launched: s.Started})
 	a.watch(c, supervisor)
 }
@@ -99,13 +99,13 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, e
 	if o.Launch == nil || len(o.Launch.Args) == 0 {
 		return status{}, nil, errors.New("there is nothing to run")
 	}
-	group, err := a.makeGroup(c.id.String(), o.Grant, o.Launch.Class)
+	group, err := a.makeGroup(c.id.String(), o.Grant, o.Envelope.Class)
 	if err != nil {
 		return status{}, nil, err
 	}
 	a.mu.Lock()
 	c.group = group
-	c.spec = &spec{Container: c.id, Grant: o.Grant, Booked: now(), Launch: *o.Launch, Place: a.root.Place(), Identity: group.Identity(),
+	c.spec = &spec{Container: c.id, Grant: o.Grant, Booked: now(), Launch: *o.Launch, Envelope: o.Envelope, Place: a.root.Place(), Identity: group.Identity(),
 		Join: group.JoinFiles(), SupervisorJoin: a.supervisors.JoinFiles(), Lease: a.leasePath(), Grace: a.config.Grace,
 		OutputLimit: outputShare(int64(a.config.OutputLimit), o.Launch.Tasks), OOMScore: a.config.OOMScore}
 	a.mu.Unlock()

@@ -127,7 +127,7 @@ func supervise(f folder) int {
 	begun := now()
 	_ = f.putStarted(started{begun}) // On a full disk the time of the start is lost, no more.
 	say(tell, status{Started: begun})
-	if s.Launch.Class == cluster.Flex {
+	if s.Envelope.Class == cluster.Flex {
 		go guard(&s)
 	}
 	if in != nil {

@@ -220,7 +220,7 @@ func TestMappedFile(t *testing.T) {
 		b := smallBench(t)
 		o := b.tightOrder("map", 120, filepath.Join(b.dir, "mapped"), rounds)
 		if class == cluster.Regular {
-			o.Launch.Class, o.Launch.Breathing = class, nil
+			o.Envelope = cluster.Envelope{}
 			o.Grant[resource.Memory] = 200 * resource.MiB
 		}
 		b.Apply([]cluster.Order{o})

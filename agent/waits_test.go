@@ -184,7 +184,7 @@ func TestWaitForLock(t *testing.T) {
 			second := b.waiterOrder("locked", sizes[1], file)
 			b.Apply([]cluster.Order{second})
 			b.awaitOutput(second, "locked\n")
-			first.Launch.Breathing.Rank = second.Launch.Breathing.Rank - 1 // it comes first
+			first.Envelope.Rank = second.Envelope.Rank - 1 // it comes first
 			b.Apply([]cluster.Order{first})
 			b.awaitOutput(first, "full\n")
 			if err := os.WriteFile(file+".go", nil, 0o600); err != nil {

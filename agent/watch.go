@@ -29,7 +29,7 @@ func (a *Agent) watch(c *container, ended <-chan struct{}) {
 		return // The next agent will find it.
 	}
 	e := endEvent(c.id, c.dir)
-	if e.Outcome == cluster.OutOfMemory && c.spec.Launch.Class == cluster.Flex {
+	if e.Outcome == cluster.OutOfMemory && c.spec.Envelope.Class == cluster.Flex {
 		e.Detail = join(e.Detail, a.keeper.whyKilled(c.id))
 	}
 	a.forgetRunning(c.id)
@@ -78,7 +78,7 @@ func (a *Agent) kill(c *container, ended <-chan struct{}) bool {
 
 // wakeToEnd lets a suspended container run: a frozen process does not see that it is to end.
 func (a *Agent) wakeToEnd(c *container) {
-	if c.spec.Launch.Class != cluster.Flex {
+	if c.spec.Envelope.Class != cluster.Flex {
 		return
 	}
 	ctx, cancel := context.WithTimeout(a.closed, 5*time.Second)

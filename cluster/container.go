@@ -48,10 +48,6 @@ type Launch struct {
 	// Dir is the working directory, an absolute path.
 	Dir string      `json:"dir"`
 	As  Credentials `json:"as"`
-	// Class says whether the memory of the container may change while it runs.
-	Class Class `json:"class"`
-	// Breathing is set for the class FLEX.
-	Breathing *Breathing `json:"breathing,omitempty"`
 	// Input says that the standard input comes from somebody who is connected. Stdin is the file that it is otherwise, relative to
 	// Dir; empty is none.
 	Input bool   `json:"input,omitempty"`
@@ -65,32 +61,6 @@ type Launch struct {
 	// Stdout and Stderr are the files that the output is appended to, absolute paths; their folders are made.
 	Stdout string `json:"stdout"`
 	Stderr string `json:"stderr"`
-}
-
-// Breathing is how the memory of a FLEX container may change. It starts with what was granted.
-type Breathing struct {
-	// Max is the most that it may hold, bytes.
-	Max resource.Amount `json:"max_memory_bytes"`
-	// Rank says which containers of a node are served first: those with the lower rank. Containers of a job share it.
-	Rank int `json:"rank"`
-	// Duration is how long the job is expected to run with enough memory; 0 is unknown.
-	Duration time.Duration `json:"duration_ns,omitempty"`
-	// HeartbeatTimeout is how long its programs may be silent before somebody takes them for dead; 0 is for ever.
-	HeartbeatTimeout time.Duration `json:"heartbeat_timeout_ns,omitempty"`
-}
-
-// Breathing returns how the memory of a container of a stage may change on a node with so many bytes, nil if it may not. Jobs
-// with a lower rank were submitted earlier (Pufferfish section 4.3.3, earliest job first).
-func (j *Job) Breathing(stage int, node resource.Amount, rank int) *Breathing {
-	if !j.Breathes(stage) {
-		return nil
-	}
-	s := &j.Stages[stage]
-	most := s.MaxMemory
-	if most == 0 || most > node {
-		most = node
-	}
-	return &Breathing{Max: most, Rank: rank, Duration: s.Duration, HeartbeatTimeout: s.HeartbeatTimeout}
 }
 
 // Exit is how a container ended.

@@ -55,6 +55,7 @@ type Decision struct {
 	Grant    resource.Vector `json:"grant,omitzero"`
 	Duration time.Duration   `json:"duration_ns,omitempty"` // Start: estimated run time with Grant, 0 if unknown
 	At       timeline.Time   `json:"at_ns,omitempty"`       // Wake
+	Envelope Envelope        `json:"envelope,omitzero"`     // Start: what the node's memory manager may do with the container
 	// Preempt says of a Kill that the task gives its room to others: it runs again, and the run is no attempt.
 	Preempt bool   `json:"preempt,omitempty"`
 	Reason  Reason `json:"reason"`

@@ -97,7 +97,8 @@ func (p *Plan) StartSized(j *JobState, stage int, n *NodeState, memory resource.
 	default:
 		id := TaskID{j.ID, int32(stage), j.Progress[stage].nextIndex()}
 		t := p.book(p.now, j, id, n, grant)
-		t.Decision = p.add(Decision{Kind: Start, Task: id, Node: n.ID, Grant: grant, Duration: t.Duration, Reason: why})
+		t.Decision = p.add(Decision{Kind: Start, Task: id, Node: n.ID, Grant: grant, Duration: t.Duration,
+			Envelope: j.Envelope(stage, memory, n.Capacity[resource.Memory]), Reason: why})
 		if p.Heartbeat > 0 {
 			if p.starts == nil {
 				p.starts = map[NodeID]int{}

@@ -80,8 +80,8 @@ func TestOldRecordsAreBroughtIntoBounds(t *testing.T) {
 		r.start(srjf)
 		defer r.end()
 		o := r.order(cluster.Start)
-		if o.Task.Job != 2 || o.Launch.Breathing.HeartbeatTimeout != cluster.LeastHeartbeatTimeout {
-			t.Errorf("started %v with a time-out of %v", o.Task, o.Launch.Breathing.HeartbeatTimeout)
+		if o.Task.Job != 2 || o.Envelope.HeartbeatTimeout != cluster.LeastHeartbeatTimeout {
+			t.Errorf("started %v with a time-out of %v", o.Task, o.Envelope.HeartbeatTimeout)
 		}
 		if j := r.job(1); j.Ended {
 			t.Errorf("job 1 is %+v", j)

@@ -76,13 +76,13 @@ func TestFlexNeedsSwap(t *testing.T) {
 		s.Job.Stages[0].MinMemory, s.Job.Stages[0].Duration = 100*resource.MiB, time.Minute
 		s.Job.Stages[0].Elasticity = cluster.Elasticity{Kind: cluster.Step, Factor: 2}
 		r.submit(s)
-		if o := r.order(cluster.Start); o.Launch.Class != cluster.Regular || o.Launch.Breathing != nil {
-			t.Errorf("without swap it is started as %s, %+v", o.Launch.Class, o.Launch.Breathing)
+		if o := r.order(cluster.Start); o.Envelope.Class != cluster.Regular || o.Envelope.Max != o.Grant[resource.Memory] {
+			t.Errorf("without swap it is started as %s, %+v", o.Envelope.Class, o.Envelope)
 		}
 		swaps = true
 		r.submit(s)
-		if o := r.order(cluster.Start); o.Launch.Class != cluster.Flex {
-			t.Errorf("with swap it is started as %s", o.Launch.Class)
+		if o := r.order(cluster.Start); o.Envelope.Class != cluster.Flex {
+			t.Errorf("with swap it is started as %s", o.Envelope.Class)
 		}
 	})
 }
@@ -103,9 +103,9 @@ func TestBreathingIsOfTheNode(t *testing.T) {
 		for range 8 {
 			id := r.submit(s)
 			o := r.order(cluster.Start)
-			b := o.Launch.Breathing
-			if o.Launch.Class != cluster.Flex || b == nil || b.Max != nodes[o.Node].Capacity[resource.Memory] || b.Rank != int(id) || b.Duration != time.Minute {
-				t.Errorf("on node %d it is started as %s, %+v", o.Node, o.Launch.Class, b)
+			e := o.Envelope
+			if e.Class != cluster.Flex || e.Max != nodes[o.Node].Capacity[resource.Memory] || e.Rank != int(id) || e.Duration != time.Minute {
+				t.Errorf("on node %d it is started as %s, %+v", o.Node, e.Class, e)
 			}
 			seen[o.Node] = true
 		}
@@ -114,8 +114,8 @@ func TestBreathingIsOfTheNode(t *testing.T) {
 		}
 		s.Job.Stages[0].Coordinator = true
 		r.submit(s)
-		if o := r.order(cluster.Start); o.Launch.Class != cluster.Regular || o.Launch.Breathing != nil {
-			t.Errorf("what coordinates is started as %s, %+v", o.Launch.Class, o.Launch.Breathing)
+		if o := r.order(cluster.Start); o.Envelope.Class != cluster.Regular || o.Envelope.Max != o.Grant[resource.Memory] {
+			t.Errorf("what coordinates is started as %s, %+v", o.Envelope.Class, o.Envelope)
 		}
 	})
 }

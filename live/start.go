@@ -80,14 +80,8 @@ func (d *Driver) launch(j *job, id cluster.ContainerID, start *cluster.Decision)
 	}
 	command.Env = withOwn(command.Env, id, start.Grant)
 	out := logPath(d.config.Dir, id)
-	launch := &cluster.Launch{Args: command.Args, Env: merge(j.Request.Env, command.Env), Dir: dir, As: j.Request.As, Inherited: j.Request.Inherited,
-		Input: j.Request.Input, Stdin: command.Stdin, Timeout: command.Timeout, Tasks: j.Request.Job.Tasks(), Stdout: out + ".out", Stderr: out + ".err"}
-	node := d.engine.Snapshot().Nodes[start.Node].Capacity[resource.Memory]
-	launch.Breathing = j.Request.Job.Breathing(int(id.Task.Stage), node, int(j.ID)) // ids ascend with submission
-	if launch.Breathing != nil {
-		launch.Class = cluster.Flex
-	}
-	return launch, nil
+	return &cluster.Launch{Args: command.Args, Env: merge(j.Request.Env, command.Env), Dir: dir, As: j.Request.As, Inherited: j.Request.Inherited,
+		Input: j.Request.Input, Stdin: command.Stdin, Timeout: command.Timeout, Tasks: j.Request.Job.Tasks(), Stdout: out + ".out", Stderr: out + ".err"}, nil
 }
 
 // withOwn adds the variables that tell a program what it is.

@@ -146,7 +146,7 @@ func TestRandomClaims(t *testing.T) {
 func TestClaimEnds(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		m := newManager(t, Default(), 1000, Started{Envelope: flex(1, 500, 1000)}, Started{Envelope: flex(2, 500, 1000)})
-		regular := Envelope{Container: id(9), Class: cluster.Regular, Min: 400, Max: 400, Rank: 9}
+		regular := Envelope{Container: id(9), Envelope: cluster.Envelope{Class: cluster.Regular, Min: 400, Max: 400, Rank: 9}}
 		expect(t, "no room", m.Step(at(1), Input{Requests: []Request{{regular}}}), "refuse 9")
 		small := Request{flex(3, 50, 1000)}
 		freed := Input{Ended: []cluster.ContainerID{id(2)}, Requests: []Request{small}}
@@ -167,7 +167,7 @@ func TestClaimEnds(t *testing.T) {
 // TestClaimsInOrder: of two that were refused the one that asked first is served first, whoever asks again first.
 func TestClaimsInOrder(t *testing.T) {
 	m := newManager(t, Default(), 1000, Started{Envelope: flex(1, 500, 1000)}, Started{Envelope: flex(2, 500, 1000)})
-	one, other := Request{Envelope{Container: id(8), Min: 400, Max: 400, Rank: 8}}, Request{Envelope{Container: id(7), Min: 300, Max: 300, Rank: 7}}
+	one, other := Request{Envelope{Container: id(8), Envelope: cluster.Envelope{Min: 400, Max: 400, Rank: 8}}}, Request{Envelope{Container: id(7), Envelope: cluster.Envelope{Min: 300, Max: 300, Rank: 7}}}
 	expect(t, "no room", m.Step(at(1), Input{Requests: []Request{one, other}}), "refuse 8, refuse 7")
 	expect(t, "the other asks first", m.Step(at(2), Input{Ended: []cluster.ContainerID{id(2)}, Requests: []Request{other}}), "refuse 7")
 	expect(t, "both ask", m.Step(at(3), Input{Requests: []Request{other, one}}), "admit 8, refuse 7")

@@ -10,27 +10,10 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Envelope is what the engine allows the manager to do with one container without asking.
+// Envelope is the envelope of one container.
 type Envelope struct {
 	Container cluster.ContainerID
-	Class     cluster.Class
-	// Min and Max bound the limit, in bytes. Min is what the container starts with; of a REGULAR one both are its grant.
-	Min, Max resource.Amount
-	// Rank orders containers: the lower is served first. Containers of one job share a rank, and no two jobs do.
-	Rank int
-	// Duration is how long the job is expected to run; 0 is unknown.
-	Duration time.Duration
-	// HeartbeatTimeout is how long the programs inside may be silent before somebody takes them for dead; 0: for ever.
-	HeartbeatTimeout time.Duration
-}
-
-// NewEnvelope is the envelope of a container that starts with so many bytes. b is nil for a REGULAR one, whose rank is given.
-func NewEnvelope(id cluster.ContainerID, granted resource.Amount, rank int, b *cluster.Breathing) Envelope {
-	e := Envelope{Container: id, Min: granted, Max: granted, Rank: rank}
-	if b != nil {
-		e.Class, e.Max, e.Rank, e.Duration, e.HeartbeatTimeout = cluster.Flex, max(granted, b.Max), b.Rank, b.Duration, b.HeartbeatTimeout
-	}
-	return e
+	cluster.Envelope
 }
 
 // place is where a container stands in the order in which containers are served. Containers of one job share it.

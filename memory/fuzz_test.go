@@ -39,7 +39,7 @@ func FuzzManager(f *testing.F) {
 			id := cluster.ContainerID{Task: cluster.TaskID{Job: cluster.JobID(1 + step%7)}, Run: 1}
 			envelope := func() Envelope {
 				id.Task.Job = cluster.JobID(1 + next()%7)
-				e := Envelope{Container: id, Class: cluster.Flex, Min: size(), Rank: int(id.Task.Job)}
+				e := Envelope{Container: id, Envelope: cluster.Envelope{Class: cluster.Flex, Min: size(), Rank: int(id.Task.Job)}}
 				e.Max = e.Min + size()
 				switch {
 				case e.Rank <= 2:

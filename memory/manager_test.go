@@ -17,7 +17,7 @@ func id(job int) cluster.ContainerID {
 }
 
 func flex(job int, min, max resource.Amount) Envelope {
-	return Envelope{Container: id(job), Class: cluster.Flex, Min: min, Max: max, Rank: job}
+	return Envelope{Container: id(job), Envelope: cluster.Envelope{Class: cluster.Flex, Min: min, Max: max, Rank: job}}
 }
 
 // full is a reading of a container that swaps.
@@ -79,7 +79,7 @@ func expect(t *testing.T, what string, actions []Action, want string) []Outcome 
 // TestShortTask: what asks for memory, starts or ends within one step holds nothing afterwards, in whatever combination, and
 // the next one gets its memory.
 func TestShortTask(t *testing.T) {
-	e := Envelope{Container: id(1), Min: 600, Max: 600, Rank: 1}
+	e := Envelope{Container: id(1), Envelope: cluster.Envelope{Min: 600, Max: 600, Rank: 1}}
 	ends, starts, asks := []cluster.ContainerID{id(1)}, []Started{{Envelope: e}}, []Request{{e}}
 	cases := map[string][]Input{
 		"started and ended":            {{Requests: asks}, {Started: starts, Ended: ends}},
@@ -96,7 +96,7 @@ func TestShortTask(t *testing.T) {
 			if held := m.Allocated(); held != 0 {
 				t.Errorf("%d bytes stay allocated", held)
 			}
-			next := Envelope{Container: id(2), Min: 900, Max: 900, Rank: 2}
+			next := Envelope{Container: id(2), Envelope: cluster.Envelope{Min: 900, Max: 900, Rank: 2}}
 			expect(t, "the next", m.Step(at(9), Input{Requests: []Request{{next}}}), "admit 2")
 		})
 	}
@@ -242,7 +242,7 @@ func TestShortestFirst(t *testing.T) {
 // TestRequestWaitsForAnAction has memory that can be had as soon as a growth that is under way is over.
 func TestRequestWaitsForAnAction(t *testing.T) {
 	m := newManager(t, Default(), 1000, Started{Envelope: flex(1, 100, 1000), Limit: 500})
-	regular := Request{Envelope{Container: id(9), Class: cluster.Regular, Min: 600, Max: 600, Rank: 9}}
+	regular := Request{Envelope{Container: id(9), Envelope: cluster.Envelope{Class: cluster.Regular, Min: 600, Max: 600, Rank: 9}}}
 	out := expect(t, "out of memory", m.Step(at(1), Input{Readings: []Reading{full(1, 500, 100, 1)}}), "grow 1 to 800")
 	expect(t, "asked meanwhile", m.Step(at(1.1), Input{Requests: []Request{regular}}), "")
 	expect(t, "grown", m.Step(at(1.2), Input{Outcomes: out}), "shrink 1 to 400")
@@ -259,7 +259,7 @@ func TestOutlook(t *testing.T) {
 	if _, ok := m.Outlook(id(1)); ok {
 		t.Fatal("what runs is to be resumed")
 	}
-	regular := Request{Envelope{Container: id(9), Class: cluster.Regular, Min: 500, Max: 500, Rank: 9}}
+	regular := Request{Envelope{Container: id(9), Envelope: cluster.Envelope{Class: cluster.Regular, Min: 500, Max: 500, Rank: 9}}}
 	in := Input{Node: &NodeReading{Memory: 1000}, Requests: []Request{regular}}
 	expect(t, "no swap", m.Step(at(2), in), "refuse 9")
 	if got, ok := m.Outlook(id(2)); ok {

@@ -21,7 +21,7 @@ func randomKernel(t testing.TB, r *rand.Rand, p Parameters) *kernel {
 	for i := range 1 + r.IntN(8) {
 		id := cluster.ContainerID{Task: cluster.TaskID{Job: cluster.JobID(i + 1)}, Run: 1}
 		work := time.Duration(1+r.IntN(20)) * time.Second
-		pr := &program{Envelope: Envelope{Container: id, Rank: i, Class: cluster.Regular, Min: resource.Amount(1+r.IntN(16)) << 20},
+		pr := &program{Envelope: Envelope{Container: id, Envelope: cluster.Envelope{Rank: i, Class: cluster.Regular, Min: resource.Amount(1+r.IntN(16)) << 20}},
 			work: work, pass: time.Duration(20+r.IntN(1000)) * time.Millisecond, arrives: timeline.Time(r.IntN(20)) * timeline.Time(time.Second)}
 		pr.Max = pr.Min
 		pr.sets = []resource.Amount{pr.Min}

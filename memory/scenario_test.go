@@ -271,7 +271,7 @@ func (s *scene) on(at timeline.Time, do func(in *Input)) { s.events = append(s.e
 func (s *scene) program(kind string, at timeline.Time, w *arguments) {
 	rank := len(s.k.programs) + 1
 	p := &program{Envelope: Envelope{Container: cluster.ContainerID{Task: cluster.TaskID{Job: cluster.JobID(rank)}, Run: 1},
-		Rank: rank, Duration: w.duration("duration", 0), HeartbeatTimeout: w.duration("heartbeat", 0)},
+		Envelope: cluster.Envelope{Rank: rank, Duration: w.duration("duration", 0), HeartbeatTimeout: w.duration("heartbeat", 0)}},
 		arrives: at, work: w.duration("work", time.Hour), pass: w.duration("pass", time.Second)}
 	if kind == "regular" {
 		p.Min, p.Max = w.size("memory"), w.size("memory")

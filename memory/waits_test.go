@@ -30,7 +30,7 @@ func randomWaiters(k *kernel, r *rand.Rand) {
 	n := 2 + r.IntN(5)
 	for i := range n {
 		id := cluster.ContainerID{Task: cluster.TaskID{Job: cluster.JobID(i + 1)}, Run: 1}
-		p := &program{Envelope: Envelope{Container: id, Rank: i, Class: cluster.Flex, Min: resource.Amount(1+r.IntN(4)) << 20, Max: k.memory},
+		p := &program{Envelope: Envelope{Container: id, Envelope: cluster.Envelope{Rank: i, Class: cluster.Flex, Min: resource.Amount(1+r.IntN(4)) << 20, Max: k.memory}},
 			work: time.Duration(4+r.IntN(10)) * time.Second, pass: time.Duration(1+r.IntN(10)) * time.Second,
 			arrives: timeline.Time(r.IntN(5)) * timeline.Time(time.Second), sets: []resource.Amount{1 << 20}}
 		for range 3 {

@@ -57,9 +57,8 @@ func (r *run) mayLaunch(t *task) bool {
 		return true
 	}
 	k := r.keepers[t.node]
-	id, granted := cluster.ContainerID{Task: t.id, Run: int(t.run)}, t.grant[resource.Memory]
-	e := memory.NewEnvelope(id, granted, t.job.rank, t.job.Breathing(int(t.id.Stage), k.memory, t.job.rank))
-	t.container = &container{task: t, envelope: e, asked: r.now}
+	id := cluster.ContainerID{Task: t.id, Run: int(t.run)}
+	t.container = &container{task: t, envelope: memory.Envelope{Container: id, Envelope: *t.envelope}, asked: r.now}
 	k.containers = append(k.containers, t.container)
 	r.request(k, t.container)
 	return false

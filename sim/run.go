@@ -50,7 +50,6 @@ type run struct {
 	keepers    []*keeper // by node; nil without FLEX jobs
 	parameters memory.Parameters
 	stirred    []*keeper // to be stepped
-	arrivals   int       // of jobs
 	still      int       // steps of memory managers since a task was last launched, entered a phase or ended
 }
 
@@ -79,7 +78,6 @@ type job struct {
 	unstarted int    // tasks that no decision has started yet, coordinator included
 	unended   int    // tasks whose process has not ended, coordinator aside
 	master    master
-	rank      int // in the order of submission, if the workload has FLEX jobs
 	acquiring acquiring
 	natures   []nature  // of its stages, if the workload is fluid
 	latest    [][]int32 // the index of the latest run of each task that was started, by stage and task
@@ -95,11 +93,12 @@ type task struct {
 
 	decision  cluster.DecisionID
 	grant     resource.Vector
-	flow      *flow      // nil while it is plain
-	slot      int32      // among the tasks of its place
-	turn      uint64     // among tasks that end at the same time
-	run       int32      // of the task, from 1, if the workload has FLEX jobs
-	container *container // nil without FLEX jobs, before it asks for memory, and when it has ended
+	flow      *flow             // nil while it is plain
+	slot      int32             // among the tasks of its place
+	turn      uint64            // among tasks that end at the same time
+	run       int32             // of the task, from 1, if the workload has FLEX jobs
+	envelope  *cluster.Envelope // nil without FLEX jobs
+	container *container        // nil without FLEX jobs, before it asks for memory, and when it has ended
 	launched  bool
 	ordered   bool            // to run, where that takes time
 	fate      cluster.Outcome // how it is about to end by itself; 0 if that is not known yet
@@ -310,8 +309,6 @@ func (r *run) handle(i item) {
 
 func (r *run) arrive(j *job) {
 	j.arrived = true
-	r.arrivals++
-	j.rank = r.arrivals
 	r.waiting += j.unstarted
 	j.Submitted = r.now
 	r.result.Jobs[j.index].Submitted = r.now
@@ -354,7 +351,7 @@ func (r *run) step(events []cluster.Event) {
 			t := r.newTask()
 			*t = task{index: t.index, job: j, id: d.Task, decision: d.ID, node: d.Node, grant: d.Grant}
 			if r.keepers != nil {
-				t.run = 1
+				t.run, t.envelope = 1, new(d.Envelope)
 				if last := r.latest(d.Task); last != nil {
 					t.run = last.run + 1
 				}

@@ -87,6 +87,9 @@ CREATE INDEX jobs_ended ON jobs (finished_ns) WHERE ended = 1;
 `, `
 -- Environments of jobs that have ended: they hold secrets, and nobody needs them any more.
 UPDATE jobs SET request = json_remove(request, '$.env') WHERE ended = 1;
+`, `
+-- The records of containers, beside this file, hold envelopes: a program that does not know them must not manage the containers.
+SELECT 1;
 `}
 
 // migrate brings the schema up to date. Each step is one transaction together with its version number.
