@@ -56,7 +56,7 @@ results: build ## papers' tables and figures again, with as many runs as are sto
 	./bin/bellows experiment report
 
 results-check: ## stored results are what is made now, to the byte, of the experiments that take at most 15 s; under 3 minutes
-	$(TESTRUN) -- -count=1 -timeout=15m -run='TestStoredResults|TestReport' ./experiments -results
+	$(TESTRUN) -- -count=1 -timeout=15m -run='TestStoredResults|TestReport' ./lab/experiments -results
 
 bench: ## benchmarks: timeline, engine at 100 to 10,000 nodes, the YARN-ME authors' workload
 	go test -run '^$$' -bench . -benchmem ./...

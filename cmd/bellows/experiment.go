@@ -15,7 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
-	"github.com/bellows-rm/bellows/experiments"
+	"github.com/bellows-rm/bellows/lab/experiments"
 	"github.com/bellows-rm/bellows/workload"
 )
 

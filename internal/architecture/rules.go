@@ -45,11 +45,11 @@ var folders = []folder{
 		"what no schedule can beat is worked out from the truth alone, without knowing who schedules or simulates"},
 	{"sim", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "workload"},
 		"a substrate knows the engine and no other substrate; the truth of what tasks do lives here"},
-	{"chart", nil,
+	{"lab/chart", nil,
 		"a picture shows numbers, whatever they are about"},
 	{"sweep", nil,
 		"many runs in a fixed order, whatever is run"},
-	{"experiments", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "workload", "bound", "sim", "chart", "sweep"},
+	{"lab/experiments", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "workload", "bound", "sim", "lab/chart", "sweep"},
 		"an experiment compares policies in the simulator and draws what came of it; it touches no machine"},
 	{"durable", nil,
 		"what a file needs to survive is the same for every owner of files"},
@@ -77,9 +77,9 @@ var folders = []folder{
 		"a program that is measured knows nothing of who measures it"},
 	{"profiler", []string{"resource", "timeline", "cluster", "profile", "cgroup", "swap"},
 		"measuring a program needs containers and models, but no scheduler"},
-	{"cmd/bellows/internal/comparison", []string{"chart"},
+	{"cmd/bellows/internal/comparison", []string{"lab/chart"},
 		"a comparison sums up numbers and draws them, wherever they were measured"},
-	{"cmd/bellows/internal/demo", []string{"resource", "timeline", "cluster", "profile", "policy", "engine", "workload", "jobfile", "eventlog", "sim", "store", "live", "agent", "profiler", "swap", "chart"},
+	{"cmd/bellows/internal/demo", []string{"resource", "timeline", "cluster", "profile", "policy", "engine", "workload", "jobfile", "eventlog", "sim", "store", "live", "agent", "profiler", "swap", "lab/chart"},
 		"a demonstration shows the machine beside the simulator, and draws what came of it, so it wires both, as a part of the command that nobody else can import"},
 	{"cmd/internal/terminal", []string{"cluster"},
 		"every command prints tables and shows progress in the same way"},
@@ -149,4 +149,4 @@ var vague = []string{"util", "utils", "common", "helper", "helpers", "types", "m
 
 // truthful are the packages in which the truth of tasks is handled: two work with it, two read it from files, and two tell
 // the simulator what policies do not know, because it was measured or is what an experiment is about.
-var truthful = []string{"sim", "bound", "workload", "jobfile", "importer", "experiments", "cmd/bellows/internal/demo"}
+var truthful = []string{"sim", "bound", "workload", "jobfile", "importer", "lab/experiments", "cmd/bellows/internal/demo"}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/bellows-rm/bellows/chart"
+	"github.com/bellows-rm/bellows/lab/chart"
 )
 
 // Policy is one contender.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bellows-rm/bellows/chart"
+	"github.com/bellows-rm/bellows/lab/chart"
 )
 
 // Figures returns the pictures that the runs allow, in the order in which they are shown.

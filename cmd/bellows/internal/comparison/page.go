@@ -6,7 +6,7 @@ import (
 	"html/template"
 	"io"
 
-	"github.com/bellows-rm/bellows/chart"
+	"github.com/bellows-rm/bellows/lab/chart"
 )
 
 //go:embed page.html

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellows-rm/bellows/chart"
+	"github.com/bellows-rm/bellows/lab/chart"
 	"github.com/bellows-rm/bellows/memory"
 )
 

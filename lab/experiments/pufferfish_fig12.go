@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bellows-rm/bellows/chart"
+	"github.com/bellows-rm/bellows/lab/chart"
 	"github.com/bellows-rm/bellows/resource"
 )
 

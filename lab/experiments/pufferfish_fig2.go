@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"github.com/bellows-rm/bellows/chart"
+	"github.com/bellows-rm/bellows/lab/chart"
 )
 
 func pufferfishFig2() Experiment {

@@ -12,7 +12,7 @@ import (
 )
 
 // storedResults are what docs/results.md is made of.
-const storedResults = "../docs/results"
+const storedResults = "../../docs/results"
 
 var remake = flag.Bool("results", false, "make stored results anew, those that take up to 15 s, and compare every byte")
 

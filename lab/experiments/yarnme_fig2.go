@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/bellows-rm/bellows/chart"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/lab/chart"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/bellows-rm/bellows/chart"
+	"github.com/bellows-rm/bellows/lab/chart"
 )
 
 func yarnMEFig5c() Experiment {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/bellows-rm/bellows/chart"
+	"github.com/bellows-rm/bellows/lab/chart"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/workload"
 )

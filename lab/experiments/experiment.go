@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bellows-rm/bellows/chart"
+	"github.com/bellows-rm/bellows/lab/chart"
 )
 
 // Experiment is a table or a figure of a paper that can be made again.

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/bellows-rm/bellows/chart"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/lab/chart"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/workload"

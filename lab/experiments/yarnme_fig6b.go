@@ -5,7 +5,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/bellows-rm/bellows/chart"
+	"github.com/bellows-rm/bellows/lab/chart"
 	"github.com/bellows-rm/bellows/workload"
 )
 

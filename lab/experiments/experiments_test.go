@@ -170,7 +170,7 @@ func TestDeclared(t *testing.T) {
 
 // TestReport: docs/results.md is what the stored summaries render to, and its pictures are there.
 func TestReport(t *testing.T) {
-	stored, err := ReadSummaries("../docs/results")
+	stored, err := ReadSummaries("../../docs/results")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,11 +179,11 @@ func TestReport(t *testing.T) {
 	}
 	want := Report(stored, "results")
 	if *rewrite {
-		if err := os.WriteFile("../docs/results.md", want, 0o644); err != nil {
+		if err := os.WriteFile("../../docs/results.md", want, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := os.ReadFile("../docs/results.md")
+	got, err := os.ReadFile("../../docs/results.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestReport(t *testing.T) {
 	}
 	for _, m := range stored {
 		for _, p := range m.Pictures {
-			if _, err := os.Stat(filepath.Join("../docs/results", p.File)); err != nil {
+			if _, err := os.Stat(filepath.Join("../../docs/results", p.File)); err != nil {
 				t.Error(err)
 			}
 		}

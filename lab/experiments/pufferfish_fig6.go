@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellows-rm/bellows/chart"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/lab/chart"
 	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/bellows-rm/bellows/chart"
+	"github.com/bellows-rm/bellows/lab/chart"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 )

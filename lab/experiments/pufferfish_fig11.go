@@ -3,7 +3,7 @@ package experiments
 import (
 	"fmt"
 
-	"github.com/bellows-rm/bellows/chart"
+	"github.com/bellows-rm/bellows/lab/chart"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/workload"
