@@ -14,7 +14,8 @@ type Plan struct {
 	*Snapshot
 	now       timeline.Time
 	decisions []Decision
-	starts    map[NodeID]int // in this call; counted where nodes have heartbeats only
+	starts    map[NodeID]int // in this call; counted only where nodes report by heartbeats
+	offered   int            // nodes that Offers has yielded in this call
 	lastID    DecisionID
 	err       error
 }
@@ -26,7 +27,7 @@ func NewPlan(now timeline.Time, s *Snapshot, lastID DecisionID) Plan {
 
 // Reset begins the next plan on the same snapshot; it takes over room from the last one, whose decisions are gone.
 func (p *Plan) Reset(now timeline.Time) {
-	p.now, p.decisions, p.err = now, p.decisions[:0], nil
+	p.now, p.decisions, p.err, p.offered = now, p.decisions[:0], nil, 0
 	clear(p.starts)
 }
 
@@ -35,21 +36,6 @@ func (p *Plan) Reset(now timeline.Time) {
 func (p *Plan) Close() ([]Decision, error) {
 	p.Changes.reset()
 	return p.decisions, p.err
-}
-
-// FirstFit returns the first node that takes new work now, is not reserved, and has need free: by NodeID, or among the
-// nodes whose heartbeat it is.
-func (p *Plan) FirstFit(need resource.Vector) (*NodeState, bool) {
-	if p.Heartbeat == 0 {
-		return p.FirstOpen(need, 0)
-	}
-	for _, id := range p.Changes.Heartbeats {
-		spent := p.StartsPerHeartbeat > 0 && p.starts[id] >= p.StartsPerHeartbeat
-		if n := p.Nodes[id]; !spent && n.ReservedFor == nil && need.FitsIn(n.Free) {
-			return n, true
-		}
-	}
-	return nil, false
 }
 
 // NoRoom says what of need no node has free, if none that takes new work has all of it; ok is false if one has.
@@ -99,7 +85,7 @@ func (p *Plan) StartSized(j *JobState, stage int, n *NodeState, memory resource.
 		t := p.book(p.now, j, id, n, grant)
 		t.Decision = p.add(Decision{Kind: Start, Task: id, Node: n.ID, Grant: grant, Duration: t.Duration,
 			Envelope: j.Envelope(stage, memory, n.Capacity[resource.Memory]), Reason: why})
-		if p.Heartbeat > 0 {
+		if !p.AtOnce() {
 			if p.starts == nil {
 				p.starts = map[NodeID]int{}
 			}

@@ -59,7 +59,7 @@ type Changes struct {
 	Nodes      []NodeID    // joined, have more free or available than before, or are no longer reserved
 	Heartbeats []NodeID    // reported now
 	Jobs       []*JobState // new, ended, or with another consumption or other runnable tasks
-	Demand     bool        // some job has runnable tasks that it had not before
+	Demand     bool        // some job has runnable tasks that it had not before, and nodes that did not change may take them
 	Arrived    bool        // a job was submitted or cancelled
 	Tasks      bool        // a task was launched or ended
 	Woken      bool        // a Wake decision's time has come
@@ -192,7 +192,7 @@ func (s *Snapshot) Apply(now timeline.Time, e *Event) error {
 		return s.adopt(e)
 	case Synced:
 		s.Synced = true
-		s.Changes.Demand = true
+		s.demand()
 	case Woken:
 		s.Changes.Woken = true
 	case NodeMemory:
@@ -304,6 +304,10 @@ func (s *Snapshot) MostAvailable(need resource.Vector) (*NodeState, bool) {
 	return s.Nodes[n], true
 }
 
+// demand notes that a job has runnable tasks that it had not before. Where nodes report by heartbeats, those that did not
+// change are not asked.
+func (s *Snapshot) demand() { s.Changes.Demand = s.Heartbeat == 0 }
+
 // touch notes that n has more free or available than before or is no longer reserved, and names it among the changes.
 func (s *Snapshot) touch(n *NodeState) {
 	s.reindex(n)
@@ -358,7 +362,8 @@ func (s *Snapshot) submit(job *Job) error {
 	s.Jobs = slices.Insert(s.Jobs, at, j)
 	s.byJob[job.ID] = j
 	s.Changes.Jobs = append(s.Changes.Jobs, j)
-	s.Changes.Demand, s.Changes.Arrived = true, true
+	s.Changes.Arrived = true
+	s.demand()
 	return nil
 }
 
@@ -447,7 +452,7 @@ func (s *Snapshot) markRunning(t *TaskState, at timeline.Time) {
 	if t.Stage().Coordinator && !t.Job.Steered {
 		t.Job.Steered = true
 		s.Changes.Jobs = append(s.Changes.Jobs, t.Job)
-		s.Changes.Demand = true
+		s.demand()
 	}
 	s.Changes.Tasks, s.StaleSince = true, min(s.StaleSince, at)
 }
@@ -654,7 +659,9 @@ func (s *Snapshot) succeed(now timeline.Time, j *JobState, stage int32) {
 		for _, parent := range j.Stages[i].Parents {
 			if parent == int(stage) {
 				j.Progress[i].parentsLeft--
-				s.Changes.Demand = s.Changes.Demand || j.Ready(i)
+				if j.Ready(i) {
+					s.demand()
+				}
 			}
 		}
 		left = left || j.Progress[i].Ended < j.Stages[i].Tasks
@@ -681,7 +688,7 @@ func (s *Snapshot) fail(now timeline.Time, j *JobState, id TaskID, outcome Outco
 	}
 	p.Pending++
 	p.retry = append(p.retry, id.Index)
-	s.Changes.Demand = true
+	s.demand()
 }
 
 func (s *Snapshot) reserve(now timeline.Time, n *NodeState, j *JobState, stage int) {

@@ -32,14 +32,8 @@ func (c *capacity) settleReservations(p *cluster.Plan) {
 	if p.Running == 0 {
 		c.giveBackHopeless(p)
 	}
-	if p.Heartbeat > 0 {
-		for _, id := range p.Changes.Heartbeats {
-			c.settle(p, p.Nodes[id])
-		}
-		return
-	}
-	for i := 0; i < len(p.Changes.Nodes); i++ { // nodes that are given back become some of them
-		c.settle(p, p.Nodes[p.Changes.Nodes[i]])
+	for n := range p.Offers() {
+		c.settle(p, n)
 	}
 	for _, j := range p.Changes.Jobs {
 		if m := c.members[j]; m != nil {
@@ -73,10 +67,10 @@ func (c *capacity) giveBackHopeless(p *cluster.Plan) {
 	}
 }
 
-// giveBackExcess ends the reservations for which a job has no task any more. Where nodes have heartbeats each gives itself
-// back with its next one.
+// giveBackExcess ends the reservations for which a job has no task any more. Where nodes report, each is given back when it
+// does.
 func (c *capacity) giveBackExcess(p *cluster.Plan, m *capacityMember) {
-	if p.Heartbeat > 0 || len(m.kept) == 0 {
+	if !p.AtOnce() || len(m.kept) == 0 {
 		return
 	}
 	stage, more := m.job.NextStage()
@@ -108,12 +102,7 @@ func (c *capacity) reserve(p *cluster.Plan, m *capacityMember, stage int) {
 	}
 	m.looked = c.decisions
 	need := m.job.Stages[stage].Ideal
-	nodes := p.Changes.Nodes
-	if p.Heartbeat > 0 {
-		nodes = p.Changes.Heartbeats
-	}
-	for _, id := range nodes {
-		n := p.Nodes[id]
+	for n := range p.Offered() {
 		if n.Gone || n.ReservedFor != nil || !need.FitsIn(n.Capacity) || need.FitsIn(n.Free) || !someFree(n.Free, need) || !slices.ContainsFunc(n.Tasks, ends) {
 			continue
 		}

@@ -318,7 +318,7 @@ func (d *drf) start(p *cluster.Plan, j *cluster.JobState) {
 	p.Start(j, stage, n, memory, cluster.Because(cluster.Fits, int64(memory)))
 	d.update(p, j)
 	for _, other := range d.needs {
-		if other.node == n || p.Heartbeat > 0 { // with heartbeats, starts are limited too
+		if other.node == n {
 			other.known = false
 		}
 	}

@@ -70,32 +70,21 @@ func (f *fair) follow(p *cluster.Plan) {
 	}
 }
 
-// offerAll offers every node that may be able to start something: those whose heartbeat it is, or those that changed
-// and, if there are new runnable tasks, those with room for one of them.
+// offerAll offers every node that may be able to start something: those that changed and, if there are new runnable tasks,
+// those with room for one of them.
 func (f *fair) offerAll(now timeline.Time, p *cluster.Plan) {
 	if f.reservations && p.Running == 0 && slices.ContainsFunc(f.queue.jobs, func(e queued) bool { return e.job.Reservations > 0 }) {
 		giveBackHopeless(p)
 	}
-	if p.Heartbeat > 0 {
-		for _, id := range p.Changes.Heartbeats {
-			n := p.Nodes[id]
-			for i := 0; (i < p.StartsPerHeartbeat || p.StartsPerHeartbeat == 0) && f.offer(now, p, n); i++ {
-			}
-		}
-		return
-	}
 	f.demand = p.Changes.Demand
-	for i := 0; i < len(p.Changes.Nodes) || f.demand; { // an offer may add to both
-		if i == len(p.Changes.Nodes) {
+	for again := true; again; { // a start may change other nodes and make demand
+		for n := range p.Offers() {
+			f.offer(now, p, n)
+		}
+		if again = f.demand; again {
 			f.demand = false
 			f.offerRoom(now, p)
-			continue
 		}
-		if n := p.Nodes[p.Changes.Nodes[i]]; !n.Gone {
-			for f.offer(now, p, n) {
-			}
-		}
-		i++
 	}
 	if p.Changes.Demand {
 		f.explain(p)
@@ -105,14 +94,14 @@ func (f *fair) offerAll(now timeline.Time, p *cluster.Plan) {
 // offerRoom offers every node with room for a task of a job that changed.
 func (f *fair) offerRoom(now timeline.Time, p *cluster.Plan) {
 	least, any := f.leastNeed(p)
-	for n, ok := p.FirstOpen(least, 0); any && ok; n, ok = p.FirstOpen(least, n.ID+1) {
+	for n, ok := p.NextRoom(least, 0); any && ok; n, ok = p.NextRoom(least, n.ID+1) {
 		for f.offer(now, p, n) {
 		}
 	}
 	if !f.usesGaps(p) {
 		return
 	}
-	for n, ok := p.FirstReserved(least, 0); any && ok; n, ok = p.FirstReserved(least, n.ID+1) {
+	for n, ok := p.NextReservedRoom(least, 0); any && ok; n, ok = p.NextReservedRoom(least, n.ID+1) {
 		for f.offer(now, p, n) {
 		}
 	}
@@ -175,14 +164,14 @@ func (f *fair) offer(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) b
 		}
 		if f.reservations && p.Running > 0 {
 			p.Reserve(n, j, stage, reserved(j.Stages[stage].Ideal, n))
-			return p.Heartbeat == 0 && f.usesGaps(p) && f.offerGap(now, p, n)
+			return p.AtOnce() && f.usesGaps(p) && f.offerGap(now, p, n)
 		}
 	}
 	return false
 }
 
 func (f *fair) usesGaps(p *cluster.Plan) bool {
-	return f.gaps == "true" || f.gaps == "auto" && p.Heartbeat == 0
+	return f.gaps == "true" || f.gaps == "auto" && p.AtOnce()
 }
 
 func (f *fair) reservedNeedsIt(n *cluster.NodeState) bool {
@@ -202,7 +191,7 @@ func (f *fair) start(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, j
 	if n.ReservedFor == j {
 		p.Unreserve(n, cluster.Because(cluster.ReservationUsed))
 	}
-	if next, more := j.NextStage(); p.Heartbeat == 0 && (!more || next != stage) {
+	if next, more := j.NextStage(); p.AtOnce() && (!more || next != stage) {
 		giveBackUnneeded(p, j)
 		f.demand = f.demand || more // its next stage may fit on nodes that had no room for this one
 	}

@@ -33,36 +33,24 @@ func idealContainer(j *cluster.JobState, stage int) (resource.Vector, cluster.Re
 
 func (f *firstFit) decide(p *cluster.Plan) {
 	f.queue.follow(p)
-	switch {
-	case f.blocks:
+	if f.blocks {
 		f.serveFirst(p)
-	case p.Heartbeat > 0:
-		for _, id := range p.Changes.Heartbeats {
-			f.offer(p, p.Nodes[id], p.StartsPerHeartbeat)
-		}
-	default:
-		f.demand = p.Changes.Demand
-		for _, id := range p.Changes.Nodes {
-			f.offer(p, p.Nodes[id], 0)
-		}
-		if f.demand {
-			f.place(p)
-		}
+	} else {
+		f.serve(p)
 	}
 	f.explain(p)
 }
 
-// offer lets the queue start tasks on n, at most so many unless that is 0.
-func (f *firstFit) offer(p *cluster.Plan, n *cluster.NodeState, most int) {
-	if n.Gone || n.ReservedFor != nil {
-		return
-	}
-	for i := 0; i < most || most == 0; i++ {
-		j, ok := f.queue.firstFit(n.Free)
-		if !ok {
-			return
+// serve starts tasks of whoever fits: on nodes that changed and then, if there are new runnable tasks, on any node.
+func (f *firstFit) serve(p *cluster.Plan) {
+	f.demand = p.Changes.Demand
+	for n := range p.Offers() {
+		if j, ok := f.queue.firstFit(n.Free); ok {
+			f.start(p, j, n)
 		}
-		f.start(p, j, n)
+	}
+	if f.demand {
+		f.place(p)
 	}
 }
 

@@ -58,7 +58,7 @@ func (g *gap) sink(i int) {
 	}
 }
 
-// offerGap starts a task of another job on a reserved node if it ends, one heartbeat included, before the job that the
+// offerGap starts a task of another job on a reserved node if its end is known before the job that the
 // node is kept for can use it, whether with its ideal memory or under-sized, or no longer needs it because all its tasks
 // should have started by then. Coordinators have no known end and do not count as a use of a gap.
 func (f *fair) offerGap(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) bool {
@@ -87,7 +87,7 @@ func (f *fair) offerGap(now timeline.Time, p *cluster.Plan, n *cluster.NodeState
 		}
 		d, known := j.Stages[stage].DurationAt(memory)
 		end := now.Add(d)
-		if !known || end.Add(p.Heartbeat) > until {
+		if !known || p.HeardOf(end) > until {
 			continue
 		}
 		if why.Code == cluster.Fits {

@@ -130,33 +130,19 @@ func (f *pufferfish) Decide(_ timeline.Time, p *cluster.Plan) {
 	f.explain(p)
 }
 
-// sites are the nodes that may have room now for what had none: those that changed or, where nodes have heartbeats, those
-// that report.
+// sites are the nodes that may have room now for what had none.
 type sites struct {
 	nodes []*cluster.NodeState
-	// starts counts what was started on each in this step. Where nodes have no heartbeats nobody asks.
-	starts map[cluster.NodeID]int
 	// free and available are the most of each resource on any of them, for REGULAR and for FLEX containers: what does not
 	// fit in that fits nowhere.
 	free, available resource.Vector
 }
 
 func (f *pufferfish) open(p *cluster.Plan) {
-	ids := p.Changes.Nodes
-	if p.Heartbeat > 0 {
-		ids = p.Changes.Heartbeats
-		f.sites.starts = make(map[cluster.NodeID]int, len(ids))
-	}
 	f.sites.nodes = f.sites.nodes[:0]
-	for _, id := range ids {
-		f.sites.nodes = append(f.sites.nodes, p.Nodes[id])
+	for n := range p.Offered() {
+		f.sites.nodes = append(f.sites.nodes, n)
 	}
-}
-
-// mayStart reports whether another task may start on n in this step.
-func (s *sites) mayStart(p *cluster.Plan, n *cluster.NodeState) bool {
-	full := p.Heartbeat > 0 && p.StartsPerHeartbeat > 0 && s.starts[n.ID] >= p.StartsPerHeartbeat
-	return !n.Gone && n.ReservedFor == nil && !full
 }
 
 // look finds out what there is on the sites.
@@ -165,7 +151,7 @@ func (f *pufferfish) look(p *cluster.Plan) {
 	none := resource.Vector{-1, -1, -1, -1}
 	s.free, s.available = none, none
 	for _, n := range s.nodes {
-		if s.mayStart(p, n) {
+		if p.Takes(n) {
 			s.free = s.free.Max(n.Free)
 			s.available = s.available.Max(n.Free.With(resource.Memory, f.available(n)))
 		}
@@ -174,7 +160,7 @@ func (f *pufferfish) look(p *cluster.Plan) {
 
 // fresh returns the jobs that may start something on nodes that did not change, in the order of service.
 func (f *pufferfish) fresh(p *cluster.Plan) []queuedFit {
-	if !p.Changes.Demand || p.Heartbeat > 0 {
+	if !p.Changes.Demand {
 		return nil
 	}
 	var jobs []queuedFit
@@ -234,43 +220,40 @@ func (f *pufferfish) startNext(p *cluster.Plan, j *cluster.JobState) bool {
 	switch {
 	case left < memory:
 		code = cluster.FitsReclaimed
-	case p.Heartbeat > 0 && !j.Breathes(stage) || !math.IsNaN(f.quantile):
+	case !p.AtOnce() && !j.Breathes(stage) || !math.IsNaN(f.quantile):
 		code = cluster.FitsAvailable
 	case slices.Contains(j.Stages[stage].DataOn, n.Name):
 		code = cluster.FitsNearData
 	}
 	p.Start(j, stage, n, memory, cluster.Because(code, int64(memory), int64(left)))
-	if p.Heartbeat > 0 {
-		f.sites.starts[n.ID]++
-	}
 	f.flex.update(j)
 	f.regular.update(j)
 	return true
 }
 
-// choose returns the node for the next task of a stage. Where nodes have heartbeats, a FLEX container waits for that of the best
-// node, and a REGULAR one takes the best of those that report.
+// choose returns the node for the next task of a stage: the best of all, if it takes work now. Otherwise a FLEX container waits
+// for it, unless one that takes work now is as good, and a REGULAR one takes the best of those that take work now.
 func (f *pufferfish) choose(p *cluster.Plan, j *cluster.JobState, stage int) (*cluster.NodeState, bool) {
 	need, flex := j.Stages[stage].Ideal, j.Breathes(stage)
 	fits := func(n *cluster.NodeState) bool {
-		return !n.Gone && n.ReservedFor == nil && need.FitsIn(n.Free) && (!flex || f.available(n) >= f.mustHave(need))
+		return !n.Gone && need.FitsIn(n.Free) && (!flex || f.available(n) >= f.mustHave(need))
 	}
 	w := wish{few: math.MaxInt, data: j.Stages[stage].DataOn}
 	if flex && !math.IsNaN(f.quantile) {
 		w.few = f.usualCount(p)
 	}
 	var best *cluster.NodeState
-	if w.few == math.MaxInt && f.stop == 1 && (flex || p.Heartbeat == 0) {
+	if w.few == math.MaxInt && f.stop == 1 {
 		if n, ok := p.MostAvailable(need); ok && fits(n) {
 			best = w.nearData(p, n, fits)
 		}
-	} else if flex || p.Heartbeat == 0 {
+	} else {
 		best = w.bestOf(p.Nodes, fits)
 	}
-	if p.Heartbeat == 0 {
+	if best == nil || p.Takes(best) {
 		return best, best != nil
 	}
-	n := w.bestOf(f.sites.nodes, func(n *cluster.NodeState) bool { return f.sites.mayStart(p, n) && fits(n) })
+	n := w.bestOf(f.sites.nodes, func(n *cluster.NodeState) bool { return p.Takes(n) && fits(n) })
 	return n, n != nil && (!flex || !w.better(best, n))
 }
 

@@ -87,16 +87,10 @@ func (t *tetris) dropCaches() {
 
 func (t *tetris) Decide(_ timeline.Time, p *cluster.Plan) {
 	t.follow(p)
-	if p.Heartbeat > 0 {
-		for _, id := range p.Changes.Heartbeats {
-			t.offer(p, p.Nodes[id], p.StartsPerHeartbeat)
-		}
-	} else {
-		for _, id := range p.Changes.Nodes {
-			t.offer(p, p.Nodes[id], 0)
-		}
-		t.offerRoom(p)
+	for n := range p.Offers() {
+		t.offer(p, n)
 	}
+	t.offerRoom(p)
 	t.fresh = t.fresh[:0]
 	t.explain(p)
 }
@@ -261,19 +255,14 @@ func align(demand, free, capacity resource.Vector) float64 {
 	return score
 }
 
-// offer starts the best task on n again and again, at most so often unless that is 0.
-func (t *tetris) offer(p *cluster.Plan, n *cluster.NodeState, most int) {
-	if n.Gone || n.ReservedFor != nil {
-		return
+// offer starts the best task on n and reports whether any fits.
+func (t *tetris) offer(p *cluster.Plan, n *cluster.NodeState) bool {
+	t.gather(n)
+	if len(t.fit) == 0 {
+		return false
 	}
-	for i := 0; i < most || most == 0; i++ {
-		t.gather(n)
-		if len(t.fit) == 0 {
-			return
-		}
-		c := choose(t.fit, t.multiplier)
-		t.start(p, n, c)
-	}
+	t.start(p, n, choose(t.fit, t.multiplier))
+	return true
 }
 
 // gather finds the tasks that fit on n.
@@ -346,20 +335,29 @@ func (t *tetris) start(p *cluster.Plan, n *cluster.NodeState, c candidate) {
 func (t *tetris) offerRoom(p *cluster.Plan) {
 	fresh := t.fresh
 	t.fresh = nil
-	for from := cluster.NodeID(0); ; {
-		least, any := leastReady(fresh)
-		n, ok := p.FirstOpen(least, from)
-		if !any || !ok {
-			break
-		}
-		t.offer(p, n, 0)
-		from = n.ID + 1
-		if len(t.fresh) > 0 {
-			fresh, from = append(fresh, t.fresh...), 0
-			t.fresh = t.fresh[:0]
-		}
+	for t.offerRoomTo(p, fresh) {
+		fresh = append(fresh, t.fresh...)
+		t.fresh = t.fresh[:0]
 	}
 	t.fresh = fresh
+}
+
+// offerRoomTo offers nodes with room for a task of the given jobs, until others come to be considered, which it reports.
+func (t *tetris) offerRoomTo(p *cluster.Plan, fresh []*packedJob) bool {
+	least, any := leastReady(fresh)
+	for from := cluster.NodeID(0); any; least, any = leastReady(fresh) {
+		n, ok := p.NextRoom(least, from)
+		if !ok {
+			break
+		}
+		for t.offer(p, n) {
+		}
+		if len(t.fresh) > 0 {
+			return true
+		}
+		from = n.ID + 1
+	}
+	return false
 }
 
 // leastReady is the least of each resource with which one of the jobs could start a task.
