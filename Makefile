@@ -21,8 +21,8 @@ TESTRUN = go run ./internal/testrun
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## bin/bellows, one static file
-	CGO_ENABLED=0 go build -o bin/bellows ./cmd/bellows
+build: ## bin/bellows and, for studies, bin/bellows-lab: one static file each
+	CGO_ENABLED=0 go build -o bin/ ./cmd/bellows ./cmd/bellows-lab
 
 test: lint ## what to run before a commit, under 5 minutes: lint and all tests that are not long; installs nothing
 	$(TESTRUN) -- -short -count=1 -timeout=15m ./...
@@ -52,8 +52,8 @@ demo: build ## real programs share too little memory, under 5 minutes (as in REA
 	./bin/bellows demo --rounds $(ROUNDS) --repeats $(REPEATS) --svg bin/demo.svg --flex-svg bin/demo-flex.svg
 
 results: build ## papers' tables and figures again, with as many runs as are stored, and docs/results.md; half an hour
-	./bin/bellows experiment run ... --again --out docs/results --summary-only
-	./bin/bellows experiment report
+	./bin/bellows-lab experiment run ... --again --out docs/results --summary-only
+	./bin/bellows-lab experiment report
 
 results-check: ## stored results are what is made now, to the byte, of the experiments that take at most 15 s; under 3 minutes
 	$(TESTRUN) -- -count=1 -timeout=15m -run='TestStoredResults|TestReport' ./lab/experiments -results

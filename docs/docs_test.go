@@ -96,7 +96,7 @@ func blocksOf(t *testing.T, file string) []block {
 
 func TestCommands(t *testing.T) {
 	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(bin, "bellows"), "../cmd/bellows")
+	build := exec.Command("go", "build", "-o", bin+"/", "../cmd/bellows", "../cmd/bellows-lab")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}

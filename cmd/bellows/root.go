@@ -34,8 +34,9 @@ func newTree() *command.Tree {
 	t.Invalid = server.IsInvalid
 	t.Add("This machine:", upCommand(), statusCommand(), downCommand(), pruneCommand(), swapCommand())
 	t.Add("Jobs:", runCommand(), submitCommand(), psCommand(), logsCommand(), explainCommand(), waitCommand(), killCommand())
-	t.Add("Learn and compare:", demoCommand(), simulateCommand(), compareCommand(), traceCommand(), experimentCommand(), profileCommand(), policiesCommand())
+	t.Add("Learn and compare:", demoCommand(), simulateCommand(), compareCommand(), traceCommand(), profileCommand(), policiesCommand())
 	t.Add("", versionCommand(), superviseCommand())
+	t.Add("", command.Moved("experiment", "bellows-lab experiment"))
 	return t
 }
 

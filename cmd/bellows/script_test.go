@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +15,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/cmd/internal/command/commandtest"
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/policy"
@@ -76,29 +73,9 @@ func (s *spinning) spin() {
 
 // commands are what scripts know beside testscript's own.
 var commands = map[string]func(*testscript.TestScript, bool, []string){
-	"exits": exits,
+	"exits": commandtest.Exits,
 	"until": until,
-	"wide":  wide,
-}
-
-// exits is "exits CODE COMMAND...": the command must end with that code.
-func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits CODE COMMAND...")
-	}
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	code := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) {
-			ts.Fatalf("%v", err)
-		}
-		code = exit.ExitCode()
-	}
-	if code != want {
-		ts.Fatalf("exit code %d, want %d", code, want)
-	}
+	"wide":  commandtest.Wide,
 }
 
 // until is "until PATTERN COMMAND...": the command is run again and again until it prints what matches.
@@ -119,18 +96,6 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%v (%v) never printed what matches %q, but\n%s", args[1:], err, args[0], printed)
 		}
 		time.Sleep(20 * time.Millisecond)
-	}
-}
-
-// wide is "wide FILE": it must not have a line longer than a terminal; "! wide" is not for it.
-func wide(ts *testscript.TestScript, neg bool, args []string) {
-	if len(args) != 1 || neg {
-		ts.Fatalf("usage: wide FILE")
-	}
-	for i, line := range strings.Split(ts.ReadFile(args[0]), "\n") {
-		if n := len([]rune(line)); n > terminal.Width {
-			ts.Fatalf("line %d is %d characters long, more than %d: %s", i+1, n, terminal.Width, line)
-		}
 	}
 }
 

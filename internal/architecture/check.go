@@ -142,7 +142,7 @@ func (c *checker) imports(imported string, spec *ast.ImportSpec) {
 func (c *checker) ours(imported string, spec *ast.ImportSpec) {
 	switch {
 	case c.row == nil:
-	case below(imported, "guest") && !below(c.pkg.path, "guest"):
+	case below(imported, "guest") && !below(c.pkg.path, "guest"), path.Base(imported) == "commandtest":
 		c.failf("%s imports %s: only tests do", c.at(spec), imported)
 	case below(imported, "cmd") && !below(c.pkg.path, "cmd"):
 		c.failf("%s imports %s: a command is for people, not for packages", c.at(spec), imported)

@@ -188,7 +188,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Error("docs/results.md is not what its summaries render to; run `bellows experiment report`")
+		t.Error("docs/results.md is not what its summaries render to; run `bellows-lab experiment report`")
 	}
 	for _, m := range stored {
 		for _, p := range m.Pictures {

@@ -57,6 +57,18 @@ Flags:
 // RunsItself makes the help text of a command that has commands of its own show that it runs without them, too.
 func RunsItself(c *cobra.Command) { c.Annotations = map[string]string{"runs": "itself"} }
 
+// Moved returns a hidden command in the place of one that has another name now: it fails with a sentence that says so.
+func Moved(old, now string) *cobra.Command {
+	return &cobra.Command{
+		Use:                old,
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return Usagef("`%s` has moved: use `%s`", cmd.CommandPath(), now)
+		},
+	}
+}
+
 // NewTree returns a program that has no commands: its name, what it does in a line, and in a page.
 func NewTree(name, short, long string) *Tree {
 	t := &Tree{}

@@ -27,10 +27,10 @@ func experimentCommand() *cobra.Command {
 		Use:   "experiment",
 		Short: "Make papers' tables and figures again",
 		Long:  experimentLong,
-		Example: `  bellows experiment list
-  bellows experiment run yarn-me/fig6a
-  bellows experiment run 'yarn-me/*' --out results
-  bellows experiment show yarn-me/fig6a`,
+		Example: `  bellows-lab experiment list
+  bellows-lab experiment run yarn-me/fig6a
+  bellows-lab experiment run 'yarn-me/*' --out results
+  bellows-lab experiment show yarn-me/fig6a`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -84,9 +84,9 @@ func experimentRunCommand() *cobra.Command {
 		Use:   "run NAME...",
 		Short: "Run experiments",
 		Long:  experimentRunLong,
-		Example: `  bellows experiment run yarn-me/fig6a
-  bellows experiment run yarn-me/fig6c --runs 500 --out results
-  bellows experiment run 'yarn-me/*' --full`,
+		Example: `  bellows-lab experiment run yarn-me/fig6a
+  bellows-lab experiment run yarn-me/fig6c --runs 500 --out results
+  bellows-lab experiment run 'yarn-me/*' --full`,
 		Args:              someExperiments,
 		ValidArgsFunction: cobra.FixedCompletions(experiments.Names(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -283,7 +283,7 @@ func experimentShowCommand() *cobra.Command {
 		Use:               "show NAME...",
 		Short:             "Print results that were stored",
 		Long:              `Print the claims and tables of experiments that were run before.`,
-		Example:           `  bellows experiment show yarn-me/fig6a --from docs/results`,
+		Example:           `  bellows-lab experiment show yarn-me/fig6a --from docs/results`,
 		Args:              someExperiments,
 		ValidArgsFunction: cobra.FixedCompletions(experiments.Names(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -321,7 +321,7 @@ func showExperiments(w io.Writer, from string, names []string) error {
 		}
 	}
 	if shown == 0 {
-		return command.Usagef("from %q: has no results of %s; `bellows experiment run` makes some", from, strings.Join(names, ", "))
+		return command.Usagef("from %q: has no results of %s; `bellows-lab experiment run` makes some", from, strings.Join(names, ", "))
 	}
 	return nil
 }
@@ -331,10 +331,10 @@ func experimentReportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Write a document of all results that were stored",
-		Long: `Write a document, in Markdown, of all results in a folder: what each paper claims,
-what came of it here, and whether it holds.`,
-		Example: `  bellows experiment run 'yarn-me/*' --out docs/results --summary-only
-  bellows experiment report`,
+		Long: `Write a document, in Markdown, of all results in a folder: what each paper
+claims, what came of it here, and whether the claim holds.`,
+		Example: `  bellows-lab experiment run 'yarn-me/*' --out docs/results --summary-only
+  bellows-lab experiment report`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return writeReport(from, out) },
 	}
@@ -349,7 +349,7 @@ func writeReport(from, out string) error {
 		return err
 	}
 	if len(stored) == 0 {
-		return command.Usagef("from %q: has no results; `bellows experiment run` makes some", from)
+		return command.Usagef("from %q: has no results; `bellows-lab experiment run` makes some", from)
 	}
 	pictures, err := filepath.Rel(filepath.Dir(out), from)
 	if err != nil {

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/bellows-rm/bellows/cmd/internal/command/commandtest"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what is printed now into testdata")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"bellows-lab": main})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script", Cmds: commandtest.Commands, UpdateScripts: *rewrite, RequireUniqueNames: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("GORACE", os.Getenv("GORACE"))
+			return nil
+		},
+	})
+}
