@@ -7,7 +7,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,10 +22,10 @@ import (
 
 	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/daemon"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/store"
 )
 
 // TestMain lets this test program be a supervisor, and a daemon.
@@ -37,7 +36,7 @@ func TestMain(m *testing.M) {
 		syscall.Exit(agent.Supervise(os.Args[2:])) // os.Exit would sleep for a second with the race detector.
 	case len(os.Args) == 3 && os.Args[1] == "daemon":
 		doom("daemon", os.Args[2])
-		if err := daemon(os.Args[2]); err != nil {
+		if err := obey(os.Args[2]); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
@@ -68,28 +67,15 @@ type answer struct {
 	Error string        `json:",omitempty"`
 }
 
-// daemon does what it is asked until its input ends, or it is killed.
-func daemon(dir string) error {
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	lock, err := store.TakeLock(dir)
-	if err != nil {
-		return err
-	}
-	defer lock.Release()
-	s, err := store.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	a, err := agent.Open(agent.Config{Dir: dir, Node: "n1", Capacity: resource.Of(4000, 512*resource.MiB), Grace: 100 * time.Millisecond, Log: log})
-	if err != nil {
-		return err
-	}
+// obey opens a daemon and has it do what it is asked until its input ends, or it is killed.
+func obey(dir string) error {
 	p, err := policy.New("fair", nil)
 	if err != nil {
 		return err
 	}
-	d, err := live.Start(live.Config{Policy: p, Backend: a, Store: s, Dir: dir, UID: uint32(os.Getuid()), Log: log})
+	d, err := daemon.Open(daemon.Config{State: dir, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Agent:  agent.Config{Node: "n1", Capacity: resource.Of(4000, 512*resource.MiB), Grace: 100 * time.Millisecond},
+		Driver: live.Config{Policy: p, HasSwap: func() (bool, error) { return true, nil }}})
 	if err != nil {
 		return err
 	}
@@ -97,14 +83,13 @@ func daemon(dir string) error {
 	for {
 		var q ask
 		if err := in.Decode(&q); err != nil {
-			a.Close()
 			return d.Close()
 		}
-		reply, err := serve(d, &q)
+		reply, err := serve(d.Driver, &q)
 		if q.Tidy {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
-			err = errors.Join(d.Close(), a.Remove(ctx))
+			err = d.Remove(ctx)
 		}
 		if err != nil {
 			reply.Error = err.Error()

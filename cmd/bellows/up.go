@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,16 +23,13 @@ import (
 	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/daemon"
 	"github.com/bellows-rm/bellows/inherited"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/policy"
-	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/server"
 	"github.com/bellows-rm/bellows/statedir"
-	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/swap"
 )
 
 const upLong = `Start the daemon that runs jobs on this machine, and print one line that says
@@ -157,162 +153,37 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 		}
 		to = log
 	}
-	d := daemon{options: o, capacity: capacity, policy: p[0], memory: manager,
-		log: slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level}))}
-	if err := d.open(); err != nil {
-		d.close()
+	d, err := daemon.Open(o.daemon(p[0], capacity, manager, slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level}))))
+	if err != nil {
 		return err
 	}
 	if log != nil {
 		log.becomeStderr() // Whoever waits for the line does not listen afterwards.
 	}
-	if _, err := fmt.Fprintln(cmd.OutOrStdout(), d.line()); err != nil {
-		d.close()
-		return fmt.Errorf("say what is managed: %w", err)
+	if _, err := fmt.Fprintln(cmd.OutOrStdout(), o.line(d.Capacity())); err != nil {
+		return errors.Join(fmt.Errorf("say what is managed: %w", err), d.Close())
 	}
-	return d.serve(cmd.Context())
+	return d.Serve(cmd.Context())
 }
 
-// daemon is all that runs between up and down.
-type daemon struct {
-	options  *upOptions
-	capacity resource.Vector
-	policy   policy.Policy
-	memory   memory.Parameters
-	log      *slog.Logger
-
-	lock   *store.Lock
-	store  *store.Store
-	agent  *agent.Agent
-	driver *live.Driver
-	server *server.Server
-	served chan error
-}
-
-// open brings the parts up, each on those before it.
-func (d *daemon) open() error {
-	var err error
-	at := &d.options.place
-	if d.lock, err = store.TakeLock(at.state); err != nil {
-		return err
-	}
-	if d.store, err = store.Open(at.state); err != nil {
-		return err
-	}
-	d.findDisk()
-	// Before the agent, which takes control groups that nobody uses for left behind.
-	listener, err := server.Listen(at.socket)
-	if err != nil {
-		return err
-	}
-	if err := d.openOn(listener); err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	return nil
-}
-
-// openOn brings up what answers on a socket; until then whoever connects waits.
-func (d *daemon) openOn(listener net.Listener) error {
-	var err error
-	at := &d.options.place
+// daemon is the daemon that the flags ask for.
+func (o *upOptions) daemon(p policy.Policy, capacity resource.Vector, manager memory.Parameters, log *slog.Logger) daemon.Config {
 	// What the machine lacks memory for shall be ended before the daemon and supervisors, which inherit this.
 	score := inherited.Protect()
-	if d.agent, err = agent.Open(agent.Config{Dir: at.state, Capacity: d.capacity, OOMScore: score, OutputLimit: d.options.output, SwapBudget: d.options.swapping, Memory: d.memory, Log: d.log}); err != nil {
-		return err
-	}
-	if text := d.agent.Crowded(); text != "" {
-		d.log.Warn(text)
-	}
-	d.driver, err = live.Start(live.Config{Policy: d.policy, Settings: d.options.settings, Backend: d.agent, Store: d.store, HasSwap: swap.Machine{}.HasSwap, Keep: &d.options.keep,
-		Dir: at.state, Log: d.log, UID: uint32(os.Geteuid()), Patience: enginePatience})
-	if err != nil {
-		return err
-	}
-	about := server.Daemon{Version: versionText(), PID: os.Getpid(), UID: uint32(os.Geteuid()), State: at.state, Settings: d.options.settings}
-	d.server = server.New(d.driver, d.store, about, d.log)
-	d.served = make(chan error, 1)
-	go func() { d.served <- d.server.Serve(listener) }()
-	return nil
-}
-
-// findDisk measures the disk unless its speed was given. One that cannot be measured has no limit.
-func (d *daemon) findDisk() {
-	if d.options.diskSet {
-		return
-	}
-	var err error
-	if d.capacity[resource.Disk], err = speedOfDisk(d.options.place.state, profiler.MeasureDisk); err != nil {
-		d.log.Info("the speed of the disk is not known", "error", err)
-	}
+	return daemon.Config{State: o.place.state, Socket: o.place.socket, MeasureDisk: !o.diskSet, Version: versionText(), Log: log,
+		Agent:  agent.Config{Capacity: capacity, OOMScore: score, OutputLimit: o.output, SwapBudget: o.swapping, Memory: manager},
+		Driver: live.Config{Policy: p, Settings: o.settings, Keep: &o.keep, Patience: enginePatience}}
 }
 
 // line says what is managed.
-func (d *daemon) line() string {
+func (o *upOptions) line(capacity resource.Vector) string {
 	name, _ := os.Hostname()
 	return fmt.Sprintf("bellows manages %s and %s cores of %s under %s; socket %s",
-		resource.FormatMemory(d.capacity[resource.Memory]), resource.FormatCPU(d.capacity[resource.CPU]), name, d.policy.Name(), d.options.place.socket)
+		resource.FormatMemory(capacity[resource.Memory]), resource.FormatCPU(capacity[resource.CPU]), name, o.policy, o.place.socket)
 }
 
 // enginePatience is how long the engine may be at one step; a test has less.
 var enginePatience live.Patience
-
-// serve works until somebody ends the daemon: for good, by down, or for now, by a signal. An engine that hangs ends it,
-// too, without tidying up, for which the engine would be needed.
-func (d *daemon) serve(ctx context.Context) error {
-	var err error
-	forGood := false
-	select {
-	case <-ctx.Done():
-	case <-d.driver.Done():
-		forGood = true
-	case err = <-d.served:
-	case <-d.driver.Dead():
-		return errors.New("the engine hung and did not come back; what runs goes on: start bellows up again, which sets the job aside that it hung on")
-	}
-	d.hangUp()
-	if forGood {
-		// What is left of control groups hinders nobody: the next daemon finds them.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer cancel()
-		if err := d.agent.Remove(ctx); err != nil {
-			d.log.Warn("control groups are left behind", "error", err)
-		}
-		d.agent = nil
-	}
-	d.close()
-	return err
-}
-
-// hangUp lets requests under way end, and cuts those off that would wait for long.
-func (d *daemon) hangUp() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_ = d.server.Shutdown(ctx)
-	d.server = nil
-}
-
-// close takes down what is up and leaves every container as it is.
-func (d *daemon) close() {
-	if d.server != nil {
-		d.hangUp()
-	}
-	if d.driver != nil {
-		if err := d.driver.Close(); err != nil {
-			d.log.Error("end the driver", "error", err)
-		}
-	}
-	if d.agent != nil {
-		d.agent.Close()
-	}
-	if d.store != nil {
-		if err := d.store.Close(); err != nil {
-			d.log.Error("close the store", "error", err)
-		}
-	}
-	if d.lock != nil {
-		_ = d.lock.Release()
-	}
-}
 
 // leave starts the same daemon in a session of its own, and returns once it has said what it manages.
 func (o *upOptions) leave(ctx context.Context, out io.Writer) error {

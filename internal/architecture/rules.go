@@ -77,9 +77,11 @@ var folders = []folder{
 		"a program that is measured knows nothing of who measures it"},
 	{"profiler", []string{"resource", "timeline", "cluster", "profile", "cgroup", "swap"},
 		"measuring a program needs containers and models, but no scheduler"},
+	{"daemon", []string{"resource", "timeline", "cluster", "memory", "policy", "durable", "store", "live", "agent", "swap", "profiler", "server"},
+		"one place opens the parts of a daemon and closes them, in the right order, for the command, the demonstration and tests"},
 	{"cmd/bellows/internal/comparison", []string{"lab/chart"},
 		"a comparison sums up numbers and draws them, wherever they were measured"},
-	{"cmd/bellows/internal/demo", []string{"resource", "timeline", "cluster", "profile", "policy", "engine", "workload", "jobfile", "eventlog", "sim", "store", "live", "agent", "profiler", "swap", "lab/chart"},
+	{"cmd/bellows/internal/demo", []string{"resource", "timeline", "cluster", "profile", "policy", "engine", "workload", "jobfile", "eventlog", "sim", "store", "live", "agent", "daemon", "profiler", "swap", "lab/chart"},
 		"a demonstration shows the machine beside the simulator, and draws what came of it, so it wires both, as a part of the command that nobody else can import"},
 	{"cmd/internal/terminal", []string{"cluster"},
 		"every command prints tables and shows progress in the same way"},
@@ -92,7 +94,7 @@ var folders = []folder{
 	{"cmd/bellows-lab", []string{"..."},
 		"studies have a command of their own, so that the other one is the resource manager's alone"},
 	{"cmd/bellows", []string{"..."},
-		"only the command wires substrates together"},
+		"only the command wires the substrates that it shows side by side; a daemon is opened elsewhere"},
 	{"guest/internal/plan", nil,
 		"it is compiled into the first program of a guest, which must stay small"},
 	{"guest/init", []string{"guest/internal/plan"},
@@ -144,7 +146,7 @@ var seeded = []string{"New", "NewSource", "NewPCG", "NewChaCha8", "NewZipf", "Ra
 // durables are the packages whose files must survive, and changers the functions of package os that change files behind the
 // back of package durable.
 var (
-	durables = []string{"store", "live", "agent"}
+	durables = []string{"store", "live", "agent", "daemon"}
 	changers = []string{"Create", "CreateTemp", "Link", "Mkdir", "MkdirAll", "Remove", "RemoveAll", "Rename", "Symlink", "Truncate", "WriteFile"}
 )
 

@@ -260,16 +260,13 @@ func TestSweep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.driver.WaitTask(t.Context(), cluster.TaskID{Job: id}, false); err != nil {
+		if _, err := m.Driver.WaitTask(t.Context(), cluster.TaskID{Job: id}, false); err != nil {
 			t.Fatal(err)
 		}
 		// As if the process had been killed.
-		m.agent.Close()
-		if err := m.driver.Close(); err != nil {
+		if err := m.Close(); err != nil {
 			t.Fatal(err)
 		}
-		m.store.Close()
-		m.lock.Release()
 	}
 	dead.lock.Close()
 	swept, err := sweep(t.Context(), parent)

@@ -207,7 +207,7 @@ type flexInProgress struct {
 }
 
 func (f *flexInProgress) submit(ctx context.Context, j cluster.Job, args []string) (cluster.JobID, error) {
-	id, err := f.machine.driver.Submit(ctx, live.Submission{Job: j, Commands: []cluster.Command{{Args: args}}, Caller: caller(), Env: environment(), Dir: f.dir})
+	id, err := f.machine.Driver.Submit(ctx, live.Submission{Job: j, Commands: []cluster.Command{{Args: args}}, Caller: caller(), Env: environment(), Dir: f.dir})
 	if err != nil {
 		return 0, fmt.Errorf("submit job %q: %w", j.Name, err)
 	}
@@ -292,12 +292,12 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // await waits for the end of a job.
 func (f *flexInProgress) await(ctx context.Context, id cluster.JobID) (FlexJob, error) {
-	j, err := f.machine.driver.Wait(ctx, id)
+	j, err := f.machine.Driver.Wait(ctx, id)
 	if err != nil {
 		return FlexJob{}, fmt.Errorf("wait for job %d: %w", id, err)
 	}
 	out := FlexJob{Name: j.Name, Submitted: j.Submitted.Sub(f.begun), Ended: j.Finished.Sub(f.begun), Finished: j.Status == cluster.StatusSucceeded.String(), ID: id}
-	runs, err := f.machine.store.Tasks(ctx, id)
+	runs, err := f.machine.Store.Tasks(ctx, id)
 	if err != nil {
 		return FlexJob{}, fmt.Errorf("look up the attempts of job %d: %w", id, err)
 	}
@@ -352,7 +352,7 @@ func (f *flexInProgress) sample(ctx context.Context) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		s := sample{at: time.Since(f.begun), containers: hold(f.machine.agent.Readings())}
+		s := sample{at: time.Since(f.begun), containers: hold(f.machine.Agent.Readings())}
 		swapped := resource.Amount(0)
 		for _, h := range s.containers {
 			swapped += h.swap

@@ -14,23 +14,19 @@ import (
 
 	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/daemon"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/swap"
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// machine is this machine as `bellows up` would manage it, in this process and with a state directory of its own: the same
-// store, agent and driver. It serves one run.
+// machine is this machine as `bellows up` would manage it, in this process, with a state directory of its own and no socket. It
+// serves one run.
 type machine struct {
-	dir    string // of the state
-	lock   *store.Lock
-	store  *store.Store
-	agent  *agent.Agent
-	driver *live.Driver
+	*daemon.Daemon
+	dir string // of the state
 }
 
 // openMachine brings everything up, in a new directory below work.
@@ -39,59 +35,32 @@ func openMachine(work string, c *configuration, capacity resource.Vector) (*mach
 	if err != nil {
 		return nil, err
 	}
-	m := &machine{dir: dir}
-	if err := m.open(c, capacity); err != nil {
-		return nil, errors.Join(err, m.close(context.Background()))
+	m, err := reopenMachine(dir, c, capacity)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return m, nil
 }
 
-func (m *machine) open(c *configuration, capacity resource.Vector) error {
+// reopenMachine brings everything up, in a directory that may have been a machine's before.
+func reopenMachine(dir string, c *configuration, capacity resource.Vector) (*machine, error) {
 	p, err := policy.New(c.policy, c.settings)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if m.lock, err = store.TakeLock(m.dir); err != nil {
-		return err
+	d, err := daemon.Open(daemon.Config{State: dir, Log: slog.New(slog.DiscardHandler),
+		Agent: agent.Config{Capacity: capacity}, Driver: live.Config{Policy: p, Settings: c.settings}})
+	if err != nil {
+		return nil, err
 	}
-	if m.store, err = store.Open(m.dir); err != nil {
-		return err
-	}
-	log := slog.New(slog.DiscardHandler)
-	if m.agent, err = agent.Open(agent.Config{Dir: m.dir, Capacity: capacity, Log: log}); err != nil {
-		return err
-	}
-	m.driver, err = live.Start(m.config(p, c.settings, log))
-	return err
-}
-
-// config is that of `bellows up`.
-func (m *machine) config(p policy.Policy, settings map[string]string, log *slog.Logger) live.Config {
-	return live.Config{Policy: p, Settings: settings, Backend: m.agent, Store: m.store, HasSwap: swap.Machine{}.HasSwap, Dir: m.dir, Log: log,
-		UID: uint32(os.Geteuid())}
+	return &machine{d, dir}, nil
 }
 
 // close ends all jobs and takes everything away again, whatever has become of ctx.
 func (m *machine) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	var errs []error
-	if m.driver != nil {
-		errs = append(errs, m.driver.Shutdown(ctx, true))
-	}
-	if m.agent != nil {
-		errs = append(errs, m.agent.Remove(ctx))
-	}
-	if m.store != nil {
-		errs = append(errs, m.store.Close())
-	}
-	if m.lock != nil {
-		errs = append(errs, m.lock.Release())
-	}
-	if m.dir != "" {
-		errs = append(errs, os.RemoveAll(m.dir))
-	}
-	return errors.Join(errs...)
+	return errors.Join(m.Driver.Shutdown(ctx, true), m.Remove(ctx), os.RemoveAll(m.dir))
 }
 
 // runReal runs a workload on this machine under c, as work says. seen, if not nil, is told now and then how many tasks have
@@ -127,7 +96,7 @@ func runReal(ctx context.Context, work string, c *configuration, capacity resour
 		others := max(0, (busyAfter-busyBefore-ours).Seconds()/took.Seconds())
 		r.Others = &others
 	}
-	r.Replay, err = replay(func() (io.ReadCloser, error) { return os.Open(m.driver.EventLog()) })
+	r.Replay, err = replay(func() (io.ReadCloser, error) { return os.Open(m.Driver.EventLog()) })
 	return r, err
 }
 
@@ -141,7 +110,7 @@ func (m *machine) runJobs(ctx context.Context, dir string, begun time.Time, w *w
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		id, err := m.driver.Submit(ctx, live.Submission{Job: j.Job, Commands: j.Commands, Caller: caller(), Env: environment(), Dir: dir})
+		id, err := m.Driver.Submit(ctx, live.Submission{Job: j.Job, Commands: j.Commands, Caller: caller(), Env: environment(), Dir: dir})
 		if err != nil {
 			return nil, fmt.Errorf("submit job %q: %w", j.Name, err)
 		}
@@ -149,7 +118,7 @@ func (m *machine) runJobs(ctx context.Context, dir string, begun time.Time, w *w
 	}
 	var jobs []live.Job
 	for _, id := range ids {
-		j, err := m.driver.Wait(ctx, id)
+		j, err := m.Driver.Wait(ctx, id)
 		if err != nil {
 			return nil, fmt.Errorf("wait for job %d: %w", id, err)
 		}
@@ -209,7 +178,7 @@ func (s *sampler) run(ctx context.Context) {
 	defer tick.Stop()
 	for n := 0; ; n++ {
 		u := Usage{At: time.Since(s.begun)}
-		for _, r := range s.machine.agent.Readings() {
+		for _, r := range s.machine.Agent.Readings() {
 			if r.Anonymous != nil {
 				u.Anonymous += resource.Amount(*r.Anonymous)
 			}
@@ -230,7 +199,7 @@ func (s *sampler) run(ctx context.Context) {
 }
 
 func (s *sampler) tell(ctx context.Context) {
-	jobs, err := s.machine.driver.JobsAfter(ctx, 0, 1000)
+	jobs, err := s.machine.Driver.JobsAfter(ctx, 0, 1000)
 	if err != nil {
 		return
 	}

@@ -122,8 +122,11 @@ func (w *workplace) clear(ctx context.Context) error {
 		return err
 	}
 	for _, state := range states {
-		m := &machine{dir: state}
-		if err := errors.Join(m.open(&flexPolicy, whole), m.close(ctx)); err != nil {
+		m, err := reopenMachine(state, &flexPolicy, whole)
+		if err != nil {
+			return err
+		}
+		if err := m.close(ctx); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,113 @@
+package daemon_test
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/bellows-rm/bellows/agent"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/daemon"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/server"
+)
+
+// TestMain lets this test program be a supervisor.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand {
+		syscall.Exit(agent.Supervise(os.Args[2:])) // os.Exit would sleep for a second with the race detector.
+	}
+	os.Exit(m.Run())
+}
+
+func config(t *testing.T, state string) daemon.Config {
+	t.Helper()
+	p, err := policy.New("fifo", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return daemon.Config{State: state, Socket: filepath.Join(state, "socket"), Version: "test", Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Agent: agent.Config{Node: "n1", Capacity: resource.Of(2000, 512*resource.MiB)}, Driver: live.Config{Policy: p}}
+}
+
+// open opens a daemon, or skips the test where there can be no containers.
+func open(t *testing.T, c daemon.Config) *daemon.Daemon {
+	t.Helper()
+	d, err := daemon.Open(c)
+	if _, ok := errors.AsType[*agent.NoCgroupError](err); ok {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
+func submit(t *testing.T, d *daemon.Daemon, script string) cluster.JobID {
+	t.Helper()
+	id, err := d.Driver.Submit(t.Context(), live.Submission{
+		Job:      cluster.Job{Name: "job", Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(100, 16*resource.MiB)}}},
+		Commands: []cluster.Command{{Args: []string{"sh", "-c", script}}}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/",
+		Caller: cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// What runs outlives a daemon that is closed, the next one finds it, and one that is removed leaves nothing.
+func TestOpenCloseRemove(t *testing.T) {
+	c := config(t, t.TempDir())
+	d := open(t, c)
+	if _, err := daemon.Open(c); err == nil || !strings.Contains(err.Error(), "state") {
+		t.Errorf("a second daemon of a state directory: %v", err)
+	}
+	id := submit(t, d, "exec sleep 1000")
+	if _, err := d.Driver.WaitTask(t.Context(), cluster.TaskID{Job: id}, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d = open(t, c)
+	client := server.NewClient(c.Socket)
+	if s, err := client.Status(t.Context()); err != nil || s.Version != "test" || s.Running != 1 {
+		t.Errorf("status is %+v, %v", s, err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- d.Serve(t.Context()) }()
+	if err := client.Shutdown(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(c.Socket); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the socket is left: %v", err)
+	}
+}
+
+// A daemon that cannot be opened leaves nothing open.
+func TestOpenFails(t *testing.T) {
+	c := config(t, t.TempDir())
+	if err := os.Mkdir(c.Socket, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := daemon.Open(c); err == nil || !strings.Contains(err.Error(), "there is something else of that name") {
+		t.Fatalf("error is %v", err)
+	}
+	if err := os.Remove(c.Socket); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, c)
+	if err := d.Remove(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
