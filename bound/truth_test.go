@@ -36,7 +36,7 @@ func (a anySize) Decide(now timeline.Time, p *cluster.Plan) {
 			if !fits {
 				break
 			}
-			p.Start(j, stage, n, memory, cluster.Because(cluster.Fits))
+			p.Start(j, stage, n, memory, cluster.BecauseFits(0))
 		}
 	}
 }

@@ -117,7 +117,7 @@ func TestStartsPerHeartbeatCountForEachNode(t *testing.T) {
 	for step := range 2 {
 		var on []NodeID
 		for n, ok := p.FirstFit(resource.Of(1, 1)); ok; n, ok = p.FirstFit(resource.Of(1, 1)) {
-			p.Start(s.Jobs[0], 0, n, 1, Because(Fits, 1))
+			p.Start(s.Jobs[0], 0, n, 1, BecauseFits(1))
 			on = append(on, n.ID)
 		}
 		if !slices.Equal(on, []NodeID{0, 1}) {
@@ -125,16 +125,4 @@ func TestStartsPerHeartbeatCountForEachNode(t *testing.T) {
 		}
 		p.Reset(timeline.Time(step) + 1)
 	}
-}
-
-func TestReasonHasRoomForThreeOperands(t *testing.T) {
-	if r := Because(QueueFull, 1, 2, 3); r != (Reason{QueueFull, 1, 2, 3}) {
-		t.Errorf("reason is %+v", r)
-	}
-	defer func() {
-		if recover() == nil {
-			t.Error("a fourth operand is dropped")
-		}
-	}()
-	Because(QueueFull, 1, 2, 3, 4)
 }

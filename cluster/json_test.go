@@ -55,7 +55,7 @@ var fullEvents = []any{
 	Event{Kind: DecisionFailed, Decision: 4, Task: TaskID{1, 0, 0}},
 }
 
-var fullDecision = Decision{ID: 1, Kind: Start, Task: TaskID{1, 2, 3}, Node: 4, Grant: resource.Vector{1, 2, 3, 4}, Duration: 5, At: 6, Preempt: true, Reason: Because(FitsElastic, 7, 8, 9)}
+var fullDecision = Decision{ID: 1, Kind: Start, Task: TaskID{1, 2, 3}, Node: 4, Grant: resource.Vector{1, 2, 3, 4}, Duration: 5, At: 6, Preempt: true, Reason: BecauseFitsElastic(7, 8, 9)}
 
 // TestJSON checks that nothing is lost on the way through a file.
 func TestJSON(t *testing.T) {
@@ -123,7 +123,7 @@ func TestNames(t *testing.T) {
 func TestReasons(t *testing.T) {
 	seen := map[string]ReasonCode{}
 	for code := Fits; code < numReasons; code++ {
-		words := Because(code, 1, 2, 3).Words(nil)
+		words := (Reason{code, 1, 2, 3}).Words(nil)
 		if other, twice := seen[words]; twice || words == "no reason recorded" {
 			t.Errorf("reason %d reads %q, like %d", code, words, other)
 		}

@@ -41,16 +41,16 @@ func TestLack(t *testing.T) {
 			p := NewPlan(0, s, 0)
 			j := s.Jobs[0]
 			if c.keep {
-				p.Reserve(s.Nodes[0], j, 0, Because(NodeReserved, 1))
+				p.Reserve(s.Nodes[0], j, 0, BecauseNodeReserved(1))
 			}
-			p.Wait(j, 0, 0, Because(NoRoom, int64(c.need[resource.Memory]), int64(c.need[resource.CPU])))
+			p.Wait(j, 0, 0, BecauseNoRoom(c.need))
 			if got := j.Waiting.Words(nil); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
 	}
 	// What was recorded before this was told says both.
-	if got := Because(NoRoom, int64(gb), int64(core)).Words(nil); got != "no node has 1GB and 1 cores free" {
+	if got := BecauseNoRoom(resource.Of(core, gb)).Words(nil); got != "no node has 1GB and 1 cores free" {
 		t.Error(got)
 	}
 }

@@ -46,11 +46,11 @@ func (p *Plan) NoRoom(need resource.Vector) (why Reason, ok bool) {
 	if n, room := p.FirstOpen(resource.Of(need[resource.CPU], need[resource.Memory]), 0); room {
 		for _, k := range []resource.Kind{resource.Disk, resource.Network} {
 			if need[k] > n.Free[k] {
-				return Because(NoBandwidth, int64(k), int64(need[k])), true
+				return BecauseNoBandwidth(k, need[k]), true
 			}
 		}
 	}
-	return Because(NoRoom, int64(need[resource.Memory]), int64(need[resource.CPU])), true
+	return BecauseNoRoom(need), true
 }
 
 // Start runs the next task of a stage on n with the given memory, in bytes, and the stage's ideal need of everything
@@ -158,7 +158,7 @@ func (p *Plan) EndPreemption() { p.PreemptAt = 0 }
 // is not repeated.
 func (p *Plan) Wait(j *JobState, stage int, n NodeID, why Reason) {
 	if full, ok := p.fullNode(j, stage, why.Code); ok {
-		n, why = full.ID, Because(NodeFull, int64(len(full.Tasks)))
+		n, why = full.ID, BecauseNodeFull(len(full.Tasks))
 	}
 	if why.Code == NoRoom {
 		why.C = int64(p.lacking(resource.Of(resource.Amount(why.B), resource.Amount(why.A))))

@@ -27,8 +27,8 @@ func TestPreempt(t *testing.T) {
 			j, task := s.Jobs[0], TaskID{1, 0, 0}
 			p := NewPlan(5, s, 0)
 			p.Mark(s.byTask[task])
-			p.Preempt(s.byTask[task], Because(QueueOverShare, 1, 2, 3))
-			p.Preempt(s.byTask[task], Because(QueueOverShare, 1, 2, 3))
+			p.Preempt(s.byTask[task], BecauseQueueOverShare(1, 2, 3))
+			p.Preempt(s.byTask[task], BecauseQueueOverShare(1, 2, 3))
 			p.Kill(s.byTask[task], Because(CancelledByOwner))
 			decisions, err := p.Close()
 			if err != nil || len(decisions) != 1 || decisions[0].Kind != Kill || !decisions[0].Preempt || decisions[0].Task != task {
@@ -52,7 +52,7 @@ func TestPreempt(t *testing.T) {
 				return
 			}
 			p = NewPlan(8, s, 1)
-			if again := p.Start(j, 0, s.Nodes[0], j.Stages[0].Ideal[1], Because(Fits)); again == nil || again.Attempt != 1 || again.Preempting || again.Marked {
+			if again := p.Start(j, 0, s.Nodes[0], j.Stages[0].Ideal[1], BecauseFits(0)); again == nil || again.Attempt != 1 || again.Preempting || again.Marked {
 				t.Errorf("the next task is %+v", again)
 			}
 		})
@@ -76,7 +76,7 @@ func TestCoordinatorsAreNotPreempted(t *testing.T) {
 	s := example(t)
 	s.byTask[TaskID{1, 0, 0}].Steers = true
 	p := NewPlan(5, s, 0)
-	p.Preempt(s.byTask[TaskID{1, 0, 0}], Because(QueueOverShare))
+	p.Preempt(s.byTask[TaskID{1, 0, 0}], BecauseQueueOverShare(0, 0, 0))
 	if _, err := p.Close(); err == nil || !strings.Contains(err.Error(), "preempt task 1.0.0: it is the coordinator of its job") {
 		t.Errorf("error is %v", err)
 	}

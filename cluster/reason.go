@@ -69,25 +69,6 @@ const (
 	lacksCPU
 )
 
-// Because returns a Reason with its operands, at most three, each an integer in the unit its code asks for. It panics if there
-// are more.
-func Because(code ReasonCode, operands ...int64) Reason {
-	r := Reason{Code: code}
-	for i, v := range operands {
-		switch i {
-		case 0:
-			r.A = v
-		case 1:
-			r.B = v
-		case 2:
-			r.C = v
-		default:
-			panic(fmt.Sprintf("cluster: reason %d has operands %v, but there is room for three", code, operands))
-		}
-	}
-	return r
-}
-
 // Words puts r into one clause for people. Times are printed by at, so that each substrate shows its own clock; nil
 // prints them as time since the origin.
 func (r Reason) Words(at func(timeline.Time) string) string {

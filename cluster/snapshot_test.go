@@ -49,8 +49,8 @@ func example(t *testing.T) *Snapshot {
 	}
 	p := NewPlan(0, s, 0)
 	j := s.Jobs[0]
-	p.Start(j, 0, s.Nodes[0], resource.GB, Because(Fits, int64(resource.GB)))
-	p.Start(j, 0, s.Nodes[1], resource.GB, Because(Fits, int64(resource.GB)))
+	p.Start(j, 0, s.Nodes[0], resource.GB, BecauseFits(resource.GB))
+	p.Start(j, 0, s.Nodes[1], resource.GB, BecauseFits(resource.GB))
 	if _, err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -352,7 +352,7 @@ func TestNodeMemory(t *testing.T) {
 		p := NewPlan(2, s, 0)
 		version := n.Version
 		if c.e.Kind == 0 {
-			p.Start(s.Jobs[0], 0, n, resource.GB, Because(Fits))
+			p.Start(s.Jobs[0], 0, n, resource.GB, BecauseFits(0))
 		} else if err := s.Apply(2, &c.e); err != nil {
 			t.Fatal(err)
 		}
@@ -431,11 +431,11 @@ func decideAnything(t *rapid.T, p *Plan) {
 				if j.Stages[stage].Elastic() {
 					memory /= 2
 				}
-				p.Start(j, stage, n, memory, Because(Fits))
+				p.Start(j, stage, n, memory, BecauseFits(0))
 			}
 		case 1:
 			if ready && !n.Gone && n.ReservedFor == nil {
-				p.Reserve(n, j, stage, Because(ReservedForTask))
+				p.Reserve(n, j, stage, BecauseReserved(resource.Vector{}, resource.Vector{}))
 			}
 		case 2:
 			if n.ReservedFor != nil {
@@ -451,7 +451,7 @@ func decideAnything(t *rapid.T, p *Plan) {
 
 // TestImpossibleDecisions checks that a plan fails with the first decision that is impossible.
 func TestImpossibleDecisions(t *testing.T) {
-	why := Because(Fits)
+	why := BecauseFits(0)
 	for _, c := range []struct {
 		name   string
 		decide func(p *Plan, j *JobState)
@@ -484,14 +484,14 @@ func TestUnsyncedPlan(t *testing.T) {
 	s := example(t)
 	s.Synced = false
 	p := NewPlan(5, s, 0)
-	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, Because(Fits))
+	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, BecauseFits(0))
 	if _, err := p.Close(); err == nil || !strings.Contains(err.Error(), "before the inventory was complete") {
 		t.Errorf("error is %v", err)
 	}
 	s = example(t)
 	s.Nodes[0].Free = resource.Vector{}
 	p = NewPlan(5, s, 0)
-	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, Because(Fits))
+	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, BecauseFits(0))
 	if _, err := p.Close(); err == nil || !strings.Contains(err.Error(), "only 0 are free") {
 		t.Errorf("error is %v", err)
 	}
@@ -500,8 +500,8 @@ func TestUnsyncedPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	p = NewPlan(5, s, 0)
-	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, Because(Fits))
-	p.Reserve(s.Nodes[0], s.Jobs[0], 0, Because(ReservedForTask))
+	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, BecauseFits(0))
+	p.Reserve(s.Nodes[0], s.Jobs[0], 0, BecauseReserved(resource.Vector{}, resource.Vector{}))
 	if _, err := p.Close(); err == nil || !strings.Contains(err.Error(), "it left") {
 		t.Errorf("error is %v", err)
 	}

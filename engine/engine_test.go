@@ -79,7 +79,7 @@ func TestNothingIsDecidedBeforeTheInventoryIsComplete(t *testing.T) {
 func TestImpossibleDecisionIsAnError(t *testing.T) {
 	e := newEngine(func(_ timeline.Time, p *cluster.Plan) {
 		for _, j := range p.Jobs {
-			p.Start(j, 0, p.Nodes[0], 100*resource.GB, cluster.Because(cluster.Fits))
+			p.Start(j, 0, p.Nodes[0], 100*resource.GB, cluster.BecauseFits(0))
 		}
 	})
 	step(t, e, 0, node(), cluster.Event{Kind: cluster.Synced})

@@ -419,8 +419,8 @@ func (b *bug) Decide(now timeline.Time, p *cluster.Plan) {
 		panic("index out of range")
 	}
 	for _, j := range p.Jobs {
-		p.Start(j, 0, p.Nodes[0], 400*resource.MiB, cluster.Because(cluster.Fits))
-		p.Start(j, 0, p.Nodes[0], 400*resource.MiB, cluster.Because(cluster.Fits))
+		p.Start(j, 0, p.Nodes[0], 400*resource.MiB, cluster.BecauseFits(0))
+		p.Start(j, 0, p.Nodes[0], 400*resource.MiB, cluster.BecauseFits(0))
 	}
 }
 

@@ -19,7 +19,7 @@ func (p *preempter) Decide(now timeline.Time, plan *cluster.Plan) {
 	if len(plan.Jobs) == 2 && !p.done {
 		p.done = true
 		for _, t := range plan.Jobs[0].Tasks {
-			plan.Preempt(t, cluster.Because(cluster.QueueOverShare, 1, 2, 3))
+			plan.Preempt(t, cluster.BecauseQueueOverShare(1, 2, 3))
 		}
 	}
 	p.Policy.Decide(now, plan)

@@ -361,7 +361,7 @@ func (c *capacity) serveLeaf(p *cluster.Plan, leaf *queue) bool {
 		if c.reservations {
 			c.reserve(p, m, stage)
 		}
-		p.Wait(j, stage, 0, cluster.Because(cluster.NoRoom, int64(need[resource.Memory]), int64(need[resource.CPU])))
+		p.Wait(j, stage, 0, cluster.BecauseNoRoom(need))
 	}
 	return false
 }
@@ -373,7 +373,7 @@ func (c *capacity) overLimit(m *capacityMember, need, back resource.Vector) (clu
 		l := &c.limits[q.index]
 		for _, k := range c.measure.kinds() {
 			if would := q.used[k] + l.reserved[k] + need[k] - back[k]; would > l.most[k] {
-				return cluster.Because(cluster.QueueFull, int64(k), int64(would), int64(l.most[k])), true
+				return cluster.BecauseQueueFull(k, would, l.most[k]), true
 			}
 		}
 	}
@@ -401,7 +401,7 @@ func (c *capacity) start(p *cluster.Plan, m *capacityMember, stage int, n *clust
 	if n.ReservedFor == nil {
 		c.makeLimit(p, m, need)
 	}
-	p.Start(m.job, stage, n, memory, cluster.Because(cluster.Fits, int64(memory)))
+	p.Start(m.job, stage, n, memory, cluster.BecauseFits(memory))
 	if n.ReservedFor == m.job {
 		c.unreserve(p, m, n, cluster.ReservationUsed)
 	}
@@ -419,7 +419,7 @@ func (c *capacity) explain(p *cluster.Plan) {
 		stage, _ := j.NextStage()
 		for _, e := range m.leaf.jobs.jobs {
 			if code := e.job.Waiting.Code; code == cluster.QueueFull {
-				p.Wait(j, stage, 0, cluster.Because(cluster.BehindJob, int64(e.job.ID)))
+				p.Wait(j, stage, 0, cluster.BecauseBehindJob(e.job.ID))
 				break
 			}
 		}

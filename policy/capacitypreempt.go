@@ -323,7 +323,7 @@ func (c *capacity) offer(q *idealQueue, part resource.Vector) resource.Vector {
 // each job the newest first, and ends those that have been marked for long enough. A mark is forgotten that was not renewed in time.
 func (c *capacity) choose(now timeline.Time, p *cluster.Plan, queues []*idealQueue, q *idealQueue, obtain resource.Vector, allowed *resource.Vector) {
 	k := c.measure.largest(q.used)
-	why := cluster.Because(cluster.QueueOverShare, int64(k), int64(q.used[k]), int64(q.guaranteed[k]))
+	why := cluster.BecauseQueueOverShare(k, q.used[k], q.guaranteed[k])
 	wait := timeline.Time(c.preemption.wait)
 	forgotten := now - timeline.Time(c.preemption.interval) - 2*wait // what was marked before was so at the end of the last round
 	for _, j := range c.lastFirst(q.queue) {

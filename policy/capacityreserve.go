@@ -109,20 +109,9 @@ func (c *capacity) reserve(p *cluster.Plan, m *capacityMember, stage int) {
 		if _, over := c.overLimit(m, need, resource.Vector{}); over || len(m.kept) >= m.job.Progress[stage].Pending {
 			return
 		}
-		p.Reserve(n, m.job, stage, reserved(need, n))
+		p.Reserve(n, m.job, stage, cluster.BecauseReserved(need, n.Free))
 		c.noteReservation(m, n)
 	}
-}
-
-// reserved is why a node is kept: it is short of memory or, if it has enough, of something else.
-func reserved(need resource.Vector, n *cluster.NodeState) cluster.Reason {
-	short := resource.Memory
-	for k := range need {
-		if need[short] <= n.Free[short] && need[k] > n.Free[k] {
-			short = resource.Kind(k)
-		}
-	}
-	return cluster.Because(cluster.ReservedForTask, int64(short), int64(need[short]), int64(n.Free[short]))
 }
 
 // someFree reports whether there is something free of all that is needed: full nodes are not kept.

@@ -97,5 +97,5 @@ func (u *userLimits) over(c *capacity, m *capacityMember, need resource.Vector) 
 		return cluster.Reason{}, false
 	}
 	k := c.measure.largest(m.user.used)
-	return cluster.Because(cluster.UserLimit, int64(k), int64(m.user.used[k]), int64(limit*float64(c.measure.whole[k]))), true
+	return cluster.BecauseUserLimit(k, m.user.used[k], resource.Amount(limit*float64(c.measure.whole[k]))), true
 }

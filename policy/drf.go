@@ -124,7 +124,7 @@ func (d *drf) Decide(_ timeline.Time, p *cluster.Plan) {
 	for _, j := range p.Changes.Jobs {
 		if stage, ok := j.NextStage(); ok && j.Waiting.Code == 0 {
 			need := j.Stages[stage].Ideal
-			p.Wait(j, stage, 0, cluster.Because(cluster.NoRoom, int64(need[resource.Memory]), int64(need[resource.CPU])))
+			p.Wait(j, stage, 0, cluster.BecauseNoRoom(need))
 		}
 	}
 }
@@ -315,7 +315,7 @@ func (d *drf) start(p *cluster.Plan, j *cluster.JobState) {
 	n := need.node
 	stage, _ := j.NextStage()
 	memory := need.amount[resource.Memory]
-	p.Start(j, stage, n, memory, cluster.Because(cluster.Fits, int64(memory)))
+	p.Start(j, stage, n, memory, cluster.BecauseFits(memory))
 	d.update(p, j)
 	for _, other := range d.needs {
 		if other.node == n {

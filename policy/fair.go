@@ -47,11 +47,10 @@ func (f *fair) dropCaches() { f.queue = fairQueue{} }
 // idealSize starts tasks with their ideal memory or not at all.
 func idealSize(_ timeline.Time, _ *cluster.Plan, n *cluster.NodeState, j *cluster.JobState, stage int) (resource.Amount, cluster.Reason, bool) {
 	need := j.Stages[stage].Ideal
-	memory := int64(need[resource.Memory])
 	if need.FitsIn(n.Free) {
-		return need[resource.Memory], cluster.Because(cluster.Fits, memory), true
+		return need[resource.Memory], cluster.BecauseFits(need[resource.Memory]), true
 	}
-	return 0, cluster.Because(cluster.NoRoom, memory, int64(need[resource.CPU])), false
+	return 0, cluster.BecauseNoRoom(need), false
 }
 
 func (f *fair) Decide(now timeline.Time, p *cluster.Plan) {
@@ -115,11 +114,11 @@ func (f *fair) explain(p *cluster.Plan) {
 			continue
 		}
 		need := j.Stages[stage].Ideal
-		why := cluster.Because(cluster.NoRoom, int64(need[resource.Memory]), int64(need[resource.CPU]))
+		why := cluster.BecauseNoRoom(need)
 		if _, room := p.FirstOpen(need, 0); room {
-			why = cluster.Because(cluster.BehindJob, int64(f.queue.jobs[0].job.ID))
+			why = cluster.BecauseBehindJob(f.queue.jobs[0].job.ID)
 		} else if n, room := p.FirstReserved(need, 0); room {
-			why = cluster.Because(cluster.NodeReserved, int64(n.ReservedFor.ID))
+			why = cluster.BecauseNodeReserved(n.ReservedFor.ID)
 		}
 		p.Wait(j, stage, 0, why)
 	}
@@ -163,7 +162,7 @@ func (f *fair) offer(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) b
 			return true
 		}
 		if f.reservations && p.Running > 0 {
-			p.Reserve(n, j, stage, reserved(j.Stages[stage].Ideal, n))
+			p.Reserve(n, j, stage, cluster.BecauseReserved(j.Stages[stage].Ideal, n.Free))
 			return p.AtOnce() && f.usesGaps(p) && f.offerGap(now, p, n)
 		}
 	}

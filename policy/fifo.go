@@ -25,10 +25,10 @@ func (fifo) Decide(_ timeline.Time, p *cluster.Plan) {
 			need := j.Stages[stage].Ideal
 			n, ok := p.FirstFit(need)
 			if !ok {
-				p.Wait(j, stage, 0, cluster.Because(cluster.NoRoom, int64(need[resource.Memory]), int64(need[resource.CPU])))
+				p.Wait(j, stage, 0, cluster.BecauseNoRoom(need))
 				return
 			}
-			p.Start(j, stage, n, need[resource.Memory], cluster.Because(cluster.Fits, int64(need[resource.Memory])))
+			p.Start(j, stage, n, need[resource.Memory], cluster.BecauseFits(need[resource.Memory]))
 		}
 	}
 }

@@ -28,7 +28,7 @@ type container func(j *cluster.JobState, stage int) (need resource.Vector, why c
 // idealContainer gives tasks what they need to run unhindered.
 func idealContainer(j *cluster.JobState, stage int) (resource.Vector, cluster.Reason, bool) {
 	need := j.Stages[stage].Ideal
-	return need, cluster.Because(cluster.Fits, int64(need[resource.Memory])), true
+	return need, cluster.BecauseFits(need[resource.Memory]), true
 }
 
 func (f *firstFit) decide(p *cluster.Plan) {
@@ -115,7 +115,7 @@ func (f *firstFit) explain(p *cluster.Plan) {
 		need, why, ok := f.queue.container(j, stage)
 		if ok {
 			if first := f.queue.jobs[0].job; f.blocks && j != first {
-				why = cluster.Because(cluster.BehindJob, int64(first.ID))
+				why = cluster.BecauseBehindJob(first.ID)
 			} else if why, ok = p.NoRoom(need); !ok {
 				continue
 			}

@@ -91,7 +91,7 @@ func (f *fair) offerGap(now timeline.Time, p *cluster.Plan, n *cluster.NodeState
 			continue
 		}
 		if why.Code == cluster.Fits {
-			why = cluster.Because(cluster.FitsInGap, int64(memory), int64(end), int64(until))
+			why = cluster.BecauseFitsInGap(memory, end, until)
 		}
 		p.Start(j, stage, n, memory, why)
 		f.queue.update(j)

@@ -216,16 +216,16 @@ func (f *pufferfish) startNext(p *cluster.Plan, j *cluster.JobState) bool {
 		return false
 	}
 	memory, left := j.Stages[stage].Ideal[resource.Memory], n.Available()
-	code := cluster.FitsMostAvailable
+	why := cluster.BecauseFitsMostAvailable
 	switch {
 	case left < memory:
-		code = cluster.FitsReclaimed
+		why = cluster.BecauseFitsReclaimed
 	case !p.AtOnce() && !j.Breathes(stage) || !math.IsNaN(f.quantile):
-		code = cluster.FitsAvailable
+		why = cluster.BecauseFitsAvailable
 	case slices.Contains(j.Stages[stage].DataOn, n.Name):
-		code = cluster.FitsNearData
+		why = cluster.BecauseFitsNearData
 	}
-	p.Start(j, stage, n, memory, cluster.Because(code, int64(memory), int64(left)))
+	p.Start(j, stage, n, memory, why(memory, left))
 	f.flex.update(j)
 	f.regular.update(j)
 	return true
@@ -345,7 +345,7 @@ func (f *pufferfish) explainJob(p *cluster.Plan, j *cluster.JobState) {
 	}
 	if must := f.mustHave(need); j.Breathes(stage) && f.available(n) < must {
 		grown := n.Free[resource.Memory] - n.Available()
-		p.Wait(j, stage, n.ID, cluster.Because(cluster.NotAvailable, int64(must), int64(max(0, f.available(n))), int64(grown)))
+		p.Wait(j, stage, n.ID, cluster.BecauseNotAvailable(must, max(0, f.available(n)), grown))
 	}
 }
 

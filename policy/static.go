@@ -70,7 +70,7 @@ func (s *static) size(j *cluster.JobState, stage int) (resource.Vector, cluster.
 	case s.memory == 0 || j.Stages[stage].Coordinator:
 		return idealContainer(j, stage)
 	case s.refuses && memory > s.memory:
-		return need, cluster.Because(cluster.ContainerTooSmall, int64(memory), int64(s.memory)), false
+		return need, cluster.BecauseContainerTooSmall(memory, s.memory), false
 	}
-	return need.With(resource.Memory, s.memory), cluster.Because(cluster.FitsContainer, int64(s.memory), int64(memory)), true
+	return need.With(resource.Memory, s.memory), cluster.BecauseFitsContainer(s.memory, memory), true
 }

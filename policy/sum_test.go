@@ -30,7 +30,7 @@ func sumCase(t *testing.T) *cluster.Snapshot {
 	}
 	apply(cluster.Event{Kind: cluster.Synced})
 	p := cluster.NewPlan(0, s, 0)
-	p.Start(s.Jobs[0], 0, s.Nodes[0], 6*resource.GB, cluster.Because(cluster.Fits, int64(6*resource.GB)))
+	p.Start(s.Jobs[0], 0, s.Nodes[0], 6*resource.GB, cluster.BecauseFits(6*resource.GB))
 	if _, err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestSum(t *testing.T) {
 			s := sumCase(t)
 			p := cluster.NewPlan(at(c.now), s, 1)
 			if c.reserve {
-				p.Reserve(s.Nodes[0], s.Jobs[0], 0, cluster.Because(cluster.ReservedForTask))
+				p.Reserve(s.Nodes[0], s.Jobs[0], 0, cluster.BecauseReserved(resource.Vector{}, resource.Vector{}))
 			}
 			var by sum
 			by.estimate(at(40), &p) // It must not keep what is true no more.
@@ -95,7 +95,7 @@ func TestSumOfLittle(t *testing.T) {
 	if j := s.Jobs[0]; j.End != timeline.Time(107e9) || j.AllStarted != timeline.Time(7e9) || !j.AllStartedKnown {
 		t.Errorf("it should end at %v, with all started at %v", j.End, j.AllStarted)
 	}
-	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, cluster.Because(cluster.Fits, int64(resource.GB)))
+	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, cluster.BecauseFits(resource.GB))
 	by.estimate(timeline.Time(30e9), &p)
 	if j := s.Jobs[0]; j.End != timeline.Time(107e9) || j.AllStartedKnown {
 		t.Errorf("once it runs it should end at %v; more to start: %v", j.End, j.AllStartedKnown)

@@ -318,12 +318,12 @@ func choose(fit []candidate, multiplier float64) candidate {
 func (t *tetris) start(p *cluster.Plan, n *cluster.NodeState, c candidate) {
 	j, i := c.job.job, c.stage.stage
 	s, memory := &j.Stages[i], j.Stages[i].Ideal[resource.Memory]
-	why := cluster.Because(cluster.BestAligned, int64(memory), int64(math.Round(1000*c.score)), int64(len(t.fit)))
+	why := cluster.BecauseBestAligned(memory, int64(math.Round(1000*c.score)), len(t.fit))
 	switch {
 	case s.Coordinator:
-		why = cluster.Because(cluster.Fits, int64(memory))
+		why = cluster.BecauseFits(memory)
 	case c.stage.preferred:
-		why = cluster.Because(cluster.AlmostDone, int64(memory), int64(j.Progress[i].Ended), int64(s.Tasks))
+		why = cluster.BecauseAlmostDone(memory, j.Progress[i].Ended, s.Tasks)
 	}
 	p.Start(j, i, n, memory, why)
 	t.file(j)
@@ -386,7 +386,7 @@ func (t *tetris) explain(p *cluster.Plan) {
 		}
 		why, ok := p.NoRoom(j.Stages[stage].Ideal)
 		if !t.filed[j].considered {
-			why = cluster.Because(cluster.NearFairShare, int64(t.limit()), int64(len(t.jobs)))
+			why = cluster.BecauseNearFairShare(t.limit(), len(t.jobs))
 		} else if !ok {
 			continue
 		}

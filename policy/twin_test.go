@@ -59,7 +59,7 @@ func (s *slow) startOn(p *cluster.Plan, n *cluster.NodeState) bool {
 	if !ok || n.Gone {
 		return false
 	}
-	p.StartSized(j, stage, n, memory, cluster.Because(cluster.Fits, int64(memory)))
+	p.StartSized(j, stage, n, memory, cluster.BecauseFits(memory))
 	return true
 }
 
@@ -250,7 +250,7 @@ func (s *slowPufferfish) startOne(p *cluster.Plan, starts map[cluster.NodeID]int
 		}
 		n := nodes[best]
 		starts[n.ID]++
-		p.Start(j, stage, n, j.Stages[stage].Ideal[resource.Memory], cluster.Because(cluster.Fits))
+		p.Start(j, stage, n, j.Stages[stage].Ideal[resource.Memory], cluster.BecauseFits(0))
 		return true
 	}
 	return false

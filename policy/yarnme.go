@@ -97,19 +97,19 @@ func (y *yarnME) size(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, 
 	}
 	memory, d, ok := y.bestFor(stage, p.Largest()[resource.Memory]).within(n.Free[resource.Memory])
 	if !ok {
-		return 0, cluster.Because(cluster.TooCoarse, int64(stage.MinMemory), int64(wholeSteps(stage.MinMemory, y.granularity)), int64(n.Free[resource.Memory])), false
+		return 0, cluster.BecauseTooCoarse(stage.MinMemory, wholeSteps(stage.MinMemory, y.granularity), n.Free[resource.Memory]), false
 	}
 	if left, limited := y.diskLeft(n); limited && stage.Elasticity.DiskRate > left {
-		return 0, cluster.Because(cluster.DiskBudget, int64(stage.Elasticity.DiskRate), int64(left)), false
+		return 0, cluster.BecauseDiskBudget(stage.Elasticity.DiskRate, left), false
 	}
 	end := now.Add(d)
 	switch {
 	case !j.EndKnown:
-		return memory, cluster.Because(cluster.FitsElasticNoLimit, int64(memory), int64(end)), true
+		return memory, cluster.BecauseFitsElasticNoLimit(memory, end), true
 	case end <= j.End:
-		return memory, cluster.Because(cluster.FitsElastic, int64(memory), int64(end), int64(j.End)), true
+		return memory, cluster.BecauseFitsElastic(memory, end, j.End), true
 	}
-	return 0, cluster.Because(cluster.WouldEndAfterJob, int64(memory), int64(end), int64(j.End)), false
+	return 0, cluster.BecauseWouldEndAfterJob(memory, end, j.End), false
 }
 
 // wholeSteps is memory rounded up to a multiple of granularity.

@@ -128,7 +128,7 @@ func (least) Decide(_ timeline.Time, p *cluster.Plan) {
 			if !fits {
 				break
 			}
-			p.Start(j, stage, n, need[resource.Memory], cluster.Because(cluster.Fits))
+			p.Start(j, stage, n, need[resource.Memory], cluster.BecauseFits(0))
 		}
 	}
 }

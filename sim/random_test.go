@@ -40,10 +40,10 @@ func (h haphazard) Decide(now timeline.Time, p *cluster.Plan) {
 		for _, t := range n.Tasks {
 			switch h.draw("end", now, t.ID, t.Decision) % 40 {
 			case 0:
-				p.Kill(t, cluster.Because(cluster.Fits))
+				p.Kill(t, cluster.BecauseFits(0))
 			case 1, 2:
 				if !t.Job.Stages[t.ID.Stage].Coordinator {
-					p.Preempt(t, cluster.Because(cluster.Fits))
+					p.Preempt(t, cluster.BecauseFits(0))
 				}
 			}
 		}
@@ -60,7 +60,7 @@ func (h haphazard) Decide(now timeline.Time, p *cluster.Plan) {
 			if !fits {
 				break
 			}
-			p.Start(j, stage, n, need[resource.Memory], cluster.Because(cluster.Fits))
+			p.Start(j, stage, n, need[resource.Memory], cluster.BecauseFits(0))
 		}
 	}
 }

@@ -1,0 +1,151 @@
+package cluster
+
+import (
+	"fmt"
+
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// A reason is made by the function that is named after its code, which takes what the code's operands are. Because makes those
+// without operands.
+
+// Because returns the reason with a code that has no operands. It panics if the code has some.
+func Because(code ReasonCode) Reason {
+	switch code {
+	case ReservationUsed, ReservationNotNeeded, ReservationHopeless, EstimatesDue, CancelledByOwner, JobGaveUp, WaitsForCoordinator,
+		NoSuchQueue, PreemptionDue:
+		return Reason{Code: code}
+	}
+	panic(fmt.Sprintf("cluster: reason %d has operands: it is made by a function of its own", code))
+}
+
+// BecauseFits: a task gets its ideal memory.
+func BecauseFits(memory resource.Amount) Reason { return Reason{Code: Fits, A: int64(memory)} }
+
+// BecauseFitsElastic: an under-sized task ends no later than its job.
+func BecauseFitsElastic(memory resource.Amount, end, jobEnd timeline.Time) Reason {
+	return Reason{FitsElastic, int64(memory), int64(end), int64(jobEnd)}
+}
+
+// BecauseFitsElasticNoLimit: an under-sized task may end at any time, because the end of its job is not in sight.
+func BecauseFitsElasticNoLimit(memory resource.Amount, end timeline.Time) Reason {
+	return Reason{Code: FitsElasticNoLimit, A: int64(memory), B: int64(end)}
+}
+
+// BecauseFitsInGap: a task ends before the job that the node is reserved for gets the node.
+func BecauseFitsInGap(memory resource.Amount, end, until timeline.Time) Reason {
+	return Reason{FitsInGap, int64(memory), int64(end), int64(until)}
+}
+
+// BecauseFitsContainer: every task gets the same memory; needed is what this one needs.
+func BecauseFitsContainer(memory, needed resource.Amount) Reason {
+	return Reason{Code: FitsContainer, A: int64(memory), B: int64(needed)}
+}
+
+// BecauseBestAligned: of compared tasks that fit, this one suits the node best. Alignment is in thousandths.
+func BecauseBestAligned(memory resource.Amount, alignment int64, compared int) Reason {
+	return Reason{BestAligned, int64(memory), alignment, int64(compared)}
+}
+
+// BecauseAlmostDone: ended of the tasks of its stage have ended, so that the last come first.
+func BecauseAlmostDone(memory resource.Amount, ended, tasks int) Reason {
+	return Reason{AlmostDone, int64(memory), int64(ended), int64(tasks)}
+}
+
+// BecauseFitsMostAvailable: of all nodes with room this one has the most memory available.
+func BecauseFitsMostAvailable(memory, available resource.Amount) Reason {
+	return Reason{Code: FitsMostAvailable, A: int64(memory), B: int64(available)}
+}
+
+// BecauseFitsAvailable: of the nodes that the policy could choose from, this one has the most memory available.
+func BecauseFitsAvailable(memory, available resource.Amount) Reason {
+	return Reason{Code: FitsAvailable, A: int64(memory), B: int64(available)}
+}
+
+// BecauseFitsReclaimed: FLEX containers on the node give back what is not available.
+func BecauseFitsReclaimed(memory, available resource.Amount) Reason {
+	return Reason{Code: FitsReclaimed, A: int64(memory), B: int64(available)}
+}
+
+// BecauseFitsNearData: the node holds the data of the task, and none has more memory available.
+func BecauseFitsNearData(memory, available resource.Amount) Reason {
+	return Reason{Code: FitsNearData, A: int64(memory), B: int64(available)}
+}
+
+// BecauseNoRoom: no node has as much memory and CPU free as is needed.
+func BecauseNoRoom(need resource.Vector) Reason {
+	return Reason{Code: NoRoom, A: int64(need[resource.Memory]), B: int64(need[resource.CPU])}
+}
+
+// BecauseNoBandwidth: no node with enough memory and CPU has as much of another resource free.
+func BecauseNoBandwidth(k resource.Kind, need resource.Amount) Reason {
+	return Reason{Code: NoBandwidth, A: int64(k), B: int64(need)}
+}
+
+// BecauseNodeFull: the node holds as many containers as it may.
+func BecauseNodeFull(containers int) Reason { return Reason{Code: NodeFull, A: int64(containers)} }
+
+// BecauseNotAvailable: a FLEX container needs more memory to be available than there is on the best node, where FLEX
+// containers have grown.
+func BecauseNotAvailable(must, available, grown resource.Amount) Reason {
+	return Reason{NotAvailable, int64(must), int64(available), int64(grown)}
+}
+
+// BecauseWouldEndAfterJob: under-sized, the task would end later than its job.
+func BecauseWouldEndAfterJob(memory resource.Amount, end, jobEnd timeline.Time) Reason {
+	return Reason{WouldEndAfterJob, int64(memory), int64(end), int64(jobEnd)}
+}
+
+// BecauseDiskBudget: an under-sized task needs more disk bandwidth than is left for such tasks, both in bytes/s.
+func BecauseDiskBudget(need, left resource.Amount) Reason {
+	return Reason{Code: DiskBudget, A: int64(need), B: int64(left)}
+}
+
+// BecauseTooCoarse: the least memory of a stage, in whole steps of the policy, is more than is free.
+func BecauseTooCoarse(least, inSteps, free resource.Amount) Reason {
+	return Reason{TooCoarse, int64(least), int64(inSteps), int64(free)}
+}
+
+// BecauseContainerTooSmall: a task needs more memory than every container has.
+func BecauseContainerTooSmall(needed, memory resource.Amount) Reason {
+	return Reason{Code: ContainerTooSmall, A: int64(needed), B: int64(memory)}
+}
+
+// BecauseBehindJob: another job comes first.
+func BecauseBehindJob(first JobID) Reason { return Reason{Code: BehindJob, A: int64(first)} }
+
+// BecauseNearFairShare: only some of the jobs that wait, those furthest from their fair share, are considered.
+func BecauseNearFairShare(considered, waiting int) Reason {
+	return Reason{Code: NearFairShare, A: int64(considered), B: int64(waiting)}
+}
+
+// BecauseNodeReserved: a node has room and is reserved for another job.
+func BecauseNodeReserved(holder JobID) Reason { return Reason{Code: NodeReserved, A: int64(holder)} }
+
+// BecauseReserved: a node is kept until it has free what a task needs. The reason names memory if the node is short of it,
+// otherwise the last other resource that it is short of.
+func BecauseReserved(need, free resource.Vector) Reason {
+	short := resource.Memory
+	for k := range need {
+		if need[short] <= free[short] && need[k] > free[k] {
+			short = resource.Kind(k)
+		}
+	}
+	return Reason{ReservedForTask, int64(short), int64(need[short]), int64(free[short])}
+}
+
+// BecauseQueueFull: the queue of a job, or one above it, would hold more of a resource than it may.
+func BecauseQueueFull(k resource.Kind, would, most resource.Amount) Reason {
+	return Reason{QueueFull, int64(k), int64(would), int64(most)}
+}
+
+// BecauseUserLimit: the owner of a job holds more of a resource in the queue than a user may.
+func BecauseUserLimit(k resource.Kind, holds, limit resource.Amount) Reason {
+	return Reason{UserLimit, int64(k), int64(holds), int64(limit)}
+}
+
+// BecauseQueueOverShare: the queue of a task holds more of a resource than it is guaranteed.
+func BecauseQueueOverShare(k resource.Kind, holds, guaranteed resource.Amount) Reason {
+	return Reason{QueueOverShare, int64(k), int64(holds), int64(guaranteed)}
+}
