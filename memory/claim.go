@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -33,9 +34,10 @@ func (m *Manager) takeRequests(all []Request) {
 	}
 }
 
-// dropClaims forgets those that do not ask again.
-func (m *Manager) dropClaims() {
+// expireRequests drops the claims of containers that do not ask again, and forgets ends that no other news followed.
+func (m *Manager) expireRequests() {
 	m.requests = slices.DeleteFunc(m.requests, func(r request) bool { return r.claim && m.now.Sub(r.asked) >= m.p.ClaimFor })
+	maps.DeleteFunc(m.endedEarly, func(_ cluster.ContainerID, told timeline.Time) bool { return m.now.Sub(told) >= m.p.ActionTimeout })
 }
 
 // refuse answers a request, and notes whether it stays as a claim.
@@ -72,12 +74,12 @@ func (m *Manager) keptFrom(c *container) resource.Amount {
 		return 0
 	}
 	could := m.free() + m.comingFree()
-	if c.place.turn > 0 {
+	if c.place.standing == onTurn {
 		return metBy(m.requests, could)
 	}
 	var ends resource.Amount
 	for _, o := range m.ordered {
-		if o != c && (!o.suspended || !o.wants()) {
+		if o != c && (!o.state.suspended() || !o.wants()) {
 			ends += o.room()
 		}
 	}

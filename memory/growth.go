@@ -6,33 +6,33 @@ import (
 
 // growShort lets the strategy grow containers that are short, once Interval has passed since the last puff.
 func (m *Manager) growShort() {
-	if m.p.Interval > 0 && m.puffed && m.now.Sub(m.lastPuff) < m.p.Interval {
+	if m.lastPuff.within(m.now, m.p.Interval) {
 		return
 	}
 	m.strategy.grow(m)
 }
 
 // least is the least growth that is worth a call: a hundredth of the limit. Halves of what is left never come to nothing.
-func (c *container) least() resource.Amount { return c.limit / 100 }
+func (c *container) minGrowth() resource.Amount { return c.limit / 100 }
 
 // grow adds a share of its limit to c, but not more than half of what is left, and returns how much.
 func (m *Manager) grow(c *container, ratio float64, left resource.Amount, why Reason) resource.Amount {
 	more := min(resource.Amount(float64(c.limit)*ratio), left/2, c.Max-c.limit)
-	if more <= c.least() && (more <= 0 || c.limit+more != c.Max) {
+	if more <= c.minGrowth() && (more <= 0 || c.limit+more != c.Max) {
 		return 0
 	}
-	m.ask(Grow, c, c.limit+more, why)
+	m.order(Grow, c, c.limit+more, why)
 	return more
 }
 
-// puffAhead grows containers that will soon be out of memory, while there is plenty, and lends what nobody asks for.
-func (m *Manager) puffAhead() {
+// growAhead grows containers that will soon be out of memory, while there is plenty, and lends what nobody asks for.
+func (m *Manager) growAhead() {
 	if m.p.Ahead <= 0 && m.p.Lend <= 0 {
 		return
 	}
 	unkept, kept, short := m.unkept(), m.claimed(), m.firstShort() != nil
 	for _, c := range m.ordered {
-		if !c.flex() || !c.read || c.wants() || c.suspended || !c.idle(m.now) || c.limit >= c.Max || short && c.place.yields {
+		if !c.flex() || !c.known || c.wants() || c.state.suspended() || !c.ready(m.now) || c.limit >= c.Max || short && c.place.standing == yielding {
 			continue
 		}
 		left := unkept - kept
@@ -43,14 +43,14 @@ func (m *Manager) puffAhead() {
 		// What is left must be worth more than this one growth: others may be out of memory any moment.
 		if near && plenty > c.limit {
 			unkept -= m.grow(c, m.p.AheadRatio, plenty, Reason{Code: NearLimit, A: int64(c.anonymous + c.mapped), B: int64(c.limit)})
-			c.lastShort, c.everShort = m.now, true
+			c.lastShort = moment{m.now, true}
 		} else if c.thrashes && !short && left > 0 && m.p.Ahead > 0 {
 			unkept -= m.grow(c, m.p.AheadRatio, left, Reason{Code: FilesComeBack, A: int64(c.mapped), B: int64(c.limit)})
-		} else if spare := max(0, c.limit-c.demand()); m.p.Lend > 0 && !short && spare < m.lent(left+spare)/2 {
-			more := min(m.lent(left+spare)-spare, c.Max-c.limit)
-			if more > c.least() {
-				m.ask(Grow, c, c.limit+more, Reason{Code: RoomToSpare, A: int64(left)})
-				c.lastShort, c.everShort = m.now, true
+		} else if spare := max(0, c.limit-c.demand()); m.p.Lend > 0 && !short && spare < m.headroom(left+spare)/2 {
+			more := min(m.headroom(left+spare)-spare, c.Max-c.limit)
+			if more > c.minGrowth() {
+				m.order(Grow, c, c.limit+more, Reason{Code: RoomToSpare, A: int64(left)})
+				c.lastShort = moment{m.now, true}
 				unkept -= more
 			}
 		}
@@ -59,7 +59,7 @@ func (m *Manager) puffAhead() {
 
 // lent is what a container may have above what it holds, of what is left and what it has so already, while nobody is out of
 // memory.
-func (m *Manager) lent(left resource.Amount) resource.Amount {
+func (m *Manager) headroom(left resource.Amount) resource.Amount {
 	return max(0, resource.Amount(m.p.Lend*float64(left)))
 }
 
@@ -67,15 +67,15 @@ func (m *Manager) lent(left resource.Amount) resource.Amount {
 func (m *Manager) shrinkSlack() {
 	left := m.left()
 	for _, c := range m.ordered {
-		if !c.flex() || !c.lent || !c.read || !c.idle(m.now) || c.suspended || c.holding(m.now, m.p.Hold) {
+		if !c.flex() || !c.grown || !c.known || !c.ready(m.now) || c.state.suspended() || c.keeps(m.now, m.p.Hold) {
 			continue
 		}
 		// Mapped files cost nobody anything until somebody asks.
 		holds := c.demand() + c.mapped
 		fits := max(c.Min, m.fits(holds))
 		// What is not worth the trouble stays: a tenth of what it holds already.
-		if fits < c.limit-c.limit/10 && c.limit-holds > 2*m.lent(left+c.limit-holds) {
-			m.ask(Shrink, c, fits, Reason{Code: Slack, A: int64(c.demand()), B: int64(c.limit)})
+		if fits < c.limit-c.limit/10 && c.limit-holds > 2*m.headroom(left+c.limit-holds) {
+			m.order(Shrink, c, fits, Reason{Code: Slack, A: int64(c.demand()), B: int64(c.limit)})
 		}
 	}
 }

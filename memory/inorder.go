@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/resource"
@@ -33,7 +32,7 @@ const mostTries = 16
 // free, and what can be taken from others. Memory is not spread over containers of which none could run with it; nor is the
 // swap device: one at a time is brought back from it, so that the first runs as soon as it can.
 func (m *Manager) serveInOrder() {
-	m.sumBehind()
+	m.sumLater()
 	r := round{left: m.unkept(), kept: m.claimed(), coming: m.comingFree(), paging: m.paging()}
 	runs, wanted := false, false
 	for _, c := range m.ordered {
@@ -41,14 +40,14 @@ func (m *Manager) serveInOrder() {
 			continue
 		}
 		firstToRun, firstToWant := !runs, !wanted
-		runs = runs || !c.suspended
+		runs = runs || !c.state.suspended()
 		if !c.wants() {
 			r.before += m.spare(c)
 			r.growth += m.growth(c)
 			continue
 		}
-		wanted, c.pages = true, c.pages && c.place.yields
-		if !c.idle(m.now) || c.suspended && r.paging {
+		wanted, c.mayPage = true, c.mayPage && c.place.standing == yielding
+		if !c.ready(m.now) || c.state.suspended() && r.paging {
 			continue
 		}
 		kept := r.kept
@@ -59,10 +58,10 @@ func (m *Manager) serveInOrder() {
 		switch {
 		case served || !firstToWant:
 		// While something is kept from it for claims, it waits until those are met.
-		case kept == 0 && r.coming == 0 && (c.place.turn > 0 && firstToRun || !m.willEnd(c)):
+		case kept == 0 && r.coming == 0 && (c.place.standing == onTurn && firstToRun || !m.willEnd(c)):
 			m.makeDo(c, r.left, freed)
 			r.left = 0
-		case m.waitedAlone(c):
+		case m.waitedLong(c):
 			m.letPage(c)
 		}
 	}
@@ -71,14 +70,14 @@ func (m *Manager) serveInOrder() {
 // serve gives c all that it lacks, now or when it has come free, if that can be had beside what is kept from it. freed is
 // what others could give.
 func (m *Manager) serve(c *container, r *round, kept resource.Amount, firstToRun bool) (served bool, freed resource.Amount) {
-	if c.suspended {
+	if c.state.suspended() {
 		kept += r.growth // lest it is taken again
 	}
-	least := min(c.lacks()+c.least(), c.Max-c.limit)
+	least := min(c.lacks()+c.minGrowth(), c.Max-c.limit)
 	most := min(c.lacks()+resource.Amount(m.p.PuffRatio*float64(c.limit)), c.Max-c.limit)
 	if r.left >= least+kept {
 		more := min(most, r.left-kept)
-		m.ask(Grow, c, c.limit+more, Reason{Code: RoomToGrow, A: int64(r.left)})
+		m.order(Grow, c, c.limit+more, Reason{Code: RoomToGrow, A: int64(r.left)})
 		r.left, r.paging = r.left-more, r.paging || c.pagesIn()
 		return true, 0
 	}
@@ -94,7 +93,7 @@ func (m *Manager) serve(c *container, r *round, kept resource.Amount, firstToRun
 		far = runningToo
 	}
 	free := r.left + r.coming
-	if r.tries == mostTries || !firstToRun && free+r.before+c.behind < least+kept {
+	if r.tries == mostTries || !firstToRun && free+r.before+c.fromLater < least+kept {
 		return false, 0
 	}
 	r.tries++
@@ -109,10 +108,10 @@ func (m *Manager) serve(c *container, r *round, kept resource.Amount, firstToRun
 // makeDo gives the first that is out of memory what there is if it can never have all.
 func (m *Manager) makeDo(c *container, left, collected resource.Amount) {
 	switch {
-	case c.belowLeast() && c.limit+left < c.Min: // it is about to stand still
-	case left > c.least():
-		m.ask(Grow, c, c.limit+min(left, c.Max-c.limit), Reason{Code: RoomToGrow, A: int64(left)})
-	case collected > c.least():
+	case c.belowMin() && c.limit+left < c.Min: // it is about to stand still
+	case left > c.minGrowth():
+		m.order(Grow, c, c.limit+min(left, c.Max-c.limit), Reason{Code: RoomToGrow, A: int64(left)})
+	case collected > c.minGrowth():
 		m.accept(Reason{Code: NeededByFirst, A: int64(c.Rank)})
 	default:
 		m.killSparingly(c, m.lastFlex())
@@ -121,14 +120,14 @@ func (m *Manager) makeDo(c *container, left, collected resource.Amount) {
 
 // growth is what a container that runs is likely to need soon if it was out of memory lately.
 func (m *Manager) growth(c *container) resource.Amount {
-	if c.suspended || !c.holding(m.now, m.p.Hold) {
+	if c.state.suspended() || !c.keeps(m.now, m.p.Hold) {
 		return 0
 	}
 	return max(0, min(c.Max, m.fits(c.peak))-c.limit)
 }
 
 // pagesIn reports whether more memory lets c come back from swap.
-func (c *container) pagesIn() bool { return c.suspended && c.swap > 0 }
+func (c *container) pagesIn() bool { return c.state.suspended() && c.swap > 0 }
 
 // paging reports whether the swap device is bringing a container back or taking one in.
 func (m *Manager) paging() bool {
@@ -143,13 +142,13 @@ func (m *Manager) paging() bool {
 	return false
 }
 
-// sumBehind notes for each container what those behind it could give without being stopped, or are stopped already.
-func (m *Manager) sumBehind() {
+// sumLater notes for each container what those behind it could give without being stopped, or are stopped already.
+func (m *Manager) sumLater() {
 	var sum resource.Amount
 	for i := len(m.ordered) - 1; i >= 0; i-- {
 		c := m.ordered[i]
-		c.behind = sum
-		if c.still() {
+		c.fromLater = sum
+		if c.inactive() {
 			gives, _ := m.gives(c, 0, c.limit, true)
 			sum += gives
 		} else if c.flex() {
@@ -173,17 +172,17 @@ func (m *Manager) lastFlex() *container {
 func (m *Manager) killSparingly(first, last *container) {
 	switch patient := m.now.Sub(first.shortSince) < m.p.KillPatience; {
 	case m.comingFree() > 0:
-	case first == last || first.place.turn > 0 || m.willEnd(first) || last.place.yields || !m.wouldHelp(first) || patient:
+	case first == last || first.place.standing == onTurn || m.willEnd(first) || last.place.standing == yielding || !m.wouldHelp(first) || patient:
 		m.letPage(first)
-	case last.idle(m.now):
-		m.ask(Kill, last, 0, Reason{Code: Exhausted, A: int64(first.Rank)})
+	case last.ready(m.now):
+		m.order(Kill, last, 0, Reason{Code: Exhausted, A: int64(first.Rank)})
 	}
 }
 
 // letPage lets a container run, or go on, for which nothing more can come.
 func (m *Manager) letPage(c *container) {
-	if !c.suspended && m.mayPage(c) {
-		c.pages = true
+	if !c.state.suspended() && m.nothingToWaitFor(c) {
+		c.mayPage = true
 		return
 	}
 	m.resumeToPage(c)
@@ -193,7 +192,7 @@ func (m *Manager) letPage(c *container) {
 func (m *Manager) wouldHelp(first *container) bool {
 	could := m.unkept()
 	for _, c := range m.ordered {
-		if c.flex() && byRank(c, first) > 0 {
+		if c.flex() && byPlace(c, first) > 0 {
 			could += c.room()
 		}
 	}
@@ -202,33 +201,29 @@ func (m *Manager) wouldHelp(first *container) bool {
 
 // takeTurns gives containers their turn that have been suspended for longer than they may be.
 func (m *Manager) takeTurns() {
-	raised := false
 	for _, c := range m.ordered {
 		may := m.tolerance(c)
-		if !c.suspended || may <= 0 || m.now.Sub(c.since) < may || c.place.turn > 0 {
+		if !c.state.suspended() || may <= 0 || m.now.Sub(c.suspendedAt) < may || c.place.standing == onTurn {
 			continue
 		}
 		m.turns++
-		c.place.turn, c.place.yields, raised = m.turns, false, true
+		at := m.p.ranked(&c.Envelope)
+		at.standing, at.turn = onTurn, m.turns
+		m.move(c, at)
 	}
-	if raised {
-		slices.SortFunc(m.ordered, byRank)
-	}
+	m.sort()
 }
 
-// turn is how long c comes first when its turn has come: for as long as it may be suspended, and as it was, or what it takes to
-// swap others out for it and back would leave no time to get on.
-func (m *Manager) turn(c *container) time.Duration { return max(m.tolerance(c), c.stood) }
+// turn is how long the turn of c takes: as long as it may be suspended, and at least as long as it was, or what it takes to swap
+// others out for it and back would leave no time to get on.
+func (m *Manager) turn(c *container) time.Duration { return max(m.tolerance(c), c.lastSuspension) }
 
-// endTurns puts containers back in their place whose turn is over.
+// endTurns ranks containers again whose turn is over.
 func (m *Manager) endTurns() {
-	ended := false
 	for _, c := range m.ordered {
-		if c.place.turn > 0 && !c.suspended && m.now.Sub(c.turned) >= m.turn(c) {
-			c.place, ended = m.p.usual(&c.Envelope), true
+		if c.place.standing == onTurn && !c.state.suspended() && m.now.Sub(c.changedAt) >= m.turn(c) {
+			m.move(c, m.p.ranked(&c.Envelope))
 		}
 	}
-	if ended {
-		slices.SortFunc(m.ordered, byRank)
-	}
+	m.sort()
 }

@@ -112,8 +112,8 @@ func TestNewsInTheWrongOrder(t *testing.T) {
 	if held := m.Allocated(); held != 0 {
 		t.Errorf("%d bytes stay allocated", held)
 	}
-	if m.Step(at(100), Input{}); len(m.early) != 0 {
-		t.Errorf("%d ends are remembered for ever", len(m.early))
+	if m.Step(at(100), Input{}); len(m.endedEarly) != 0 {
+		t.Errorf("%d ends are remembered for ever", len(m.endedEarly))
 	}
 }
 

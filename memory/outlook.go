@@ -13,12 +13,12 @@ import (
 // they take, or if one of them is late already. Nothing is decided on this.
 func (m *Manager) Outlook(id cluster.ContainerID) (at timeline.Time, ok bool) {
 	c := m.containers[id]
-	if c == nil || !c.suspended || !c.read {
+	if c == nil || !c.state.suspended() || !c.known {
 		return 0, false
 	}
 	lacks := c.lacks()
 	for _, o := range m.ordered {
-		if o != c && o.wants() && byRank(o, c) < 0 {
+		if o != c && o.wants() && byPlace(o, c) < 0 {
 			lacks += o.lacks()
 		}
 	}
@@ -28,8 +28,8 @@ func (m *Manager) Outlook(id cluster.ContainerID) (at timeline.Time, ok bool) {
 	}
 	var ends []end
 	for _, o := range m.ordered {
-		if at := o.began.Add(o.Duration); o != c && o.Duration > 0 && !o.suspended && at > m.now {
-			ends = append(ends, end{at, o.room() + o.lacksIf(byRank(o, c) < 0)})
+		if at := o.firstSeen.Add(o.Duration); o != c && o.Duration > 0 && !o.state.suspended() && at > m.now {
+			ends = append(ends, end{at, o.room() + o.lacksIf(byPlace(o, c) < 0)})
 		}
 	}
 	slices.SortFunc(ends, func(a, b end) int { return int(max(-1, min(1, a.at-b.at))) })
@@ -43,11 +43,6 @@ func (m *Manager) Outlook(id cluster.ContainerID) (at timeline.Time, ok bool) {
 		}
 	}
 	return 0, false
-}
-
-// lacks is what c would need beside its limit to hold what it has.
-func (c *container) lacks() resource.Amount {
-	return max(0, max(c.Min, min(c.demand(), c.Max))-c.limit)
 }
 
 // lacksIf is what its end takes off the sum of what is lacked, if it was counted there.

@@ -12,7 +12,7 @@ import (
 // that do not fit (section 4.3.1, Reclaim; lazily: only now).
 func (m *Manager) serveRequests() {
 	short := m.firstShort()
-	if short != nil && short.place.yields { // only those that yield are: perhaps they wait for what is to start
+	if short != nil && short.place.standing == yielding { // only those that yield are: perhaps they wait for what is to start
 		short = nil
 	}
 	free := m.node.Memory - m.Allocated()
@@ -31,7 +31,7 @@ func (m *Manager) serveRequests() {
 			m.requests = slices.Delete(m.requests, i, i+1)
 		case Refuse:
 			if r.Class == cluster.Flex {
-				m.kept, m.keptAt = true, m.now
+				m.flexRefused = moment{m.now, true}
 			}
 			if m.refuse(i, why) {
 				i++
@@ -85,8 +85,8 @@ func (m *Manager) mayTake(r *request) reach {
 	return m.strategy.flexTakes
 }
 
-// fit takes back what the node no longer has.
-func (m *Manager) fit() {
+// fitNode takes back what the node no longer has.
+func (m *Manager) fitNode() {
 	if !m.strategy.reclaims {
 		return
 	}
@@ -131,7 +131,7 @@ func (m *Manager) couldGive(r *request, need resource.Amount) (why Reason, possi
 			gives, _ := m.gives(c, 0, c.limit, false)
 			most += gives
 		case untouchedOnly:
-			if gives := m.untouched(c); !c.place.yields {
+			if gives := m.untouched(c); c.place.standing != yielding {
 				most += gives
 			} else {
 				gives, _ = m.gives(c, 0, c.limit, false)
@@ -148,11 +148,11 @@ func (m *Manager) couldGive(r *request, need resource.Amount) (why Reason, possi
 // gives returns how much c could give beside what it gives already, and how much would then go to swap in all. It keeps its
 // least, unless it is squeezed: then it must stand still until it has that again.
 func (m *Manager) gives(c *container, already, need resource.Amount, squeeze bool) (gives, swapped resource.Amount) {
-	if !c.flex() || !c.idle(m.now) {
+	if !c.flex() || !c.ready(m.now) {
 		return 0, 0
 	}
 	least := c.Min
-	if squeeze && c.HeartbeatTimeout == 0 && !c.place.yields {
+	if squeeze && c.HeartbeatTimeout == 0 && c.place.standing != yielding {
 		least = resource.Amount(m.p.Squeeze * float64(c.Min))
 	}
 	least = max(least, c.fixed(m.now))
@@ -162,15 +162,15 @@ func (m *Manager) gives(c *container, already, need resource.Amount, squeeze boo
 
 // fixed is what cannot be taken from c, whatever is done.
 func (c *container) fixed(now timeline.Time) resource.Amount {
-	if now < c.stuckUntil {
-		return max(c.locked, c.stuck)
+	if now < c.floor.until {
+		return max(c.locked, c.floor.limit)
 	}
 	return c.locked
 }
 
 // slack is what c could give without swapping.
 func (c *container) slack() resource.Amount {
-	if !c.read {
+	if !c.known {
 		return 0
 	}
 	return max(0, c.limit-max(c.Min, c.anonymous))
@@ -179,7 +179,7 @@ func (c *container) slack() resource.Amount {
 // untouched is what c could give and most likely not miss: what is above the most that it needed within Hold, and a little more. While swap
 // is full who was out of memory lately keeps all: it must not come near its limit.
 func (m *Manager) untouched(c *container) resource.Amount {
-	if !c.flex() || !c.read || c.suspended || !c.idle(m.now) || m.node.SwapFull && c.holding(m.now, m.p.Hold) {
+	if !c.flex() || !c.known || c.state.suspended() || !c.ready(m.now) || m.node.SwapFull && c.keeps(m.now, m.p.Hold) {
 		return 0
 	}
 	return max(0, c.limit-max(c.Min, m.fits(c.peak)))
@@ -188,7 +188,7 @@ func (m *Manager) untouched(c *container) resource.Amount {
 // spare is what c, which comes first, could give to one that stands still: if it was not out of memory within Hold, all but a
 // fiftieth that it does not need. If swap is full it must not come near its limit.
 func (m *Manager) spare(c *container) resource.Amount {
-	if untouched := m.untouched(c); c.suspended || m.node.SwapFull || c.holding(m.now, m.p.Hold) || !c.flex() || !c.read || !c.idle(m.now) {
+	if untouched := m.untouched(c); c.state.suspended() || m.node.SwapFull || c.keeps(m.now, m.p.Hold) || !c.flex() || !c.known || !c.ready(m.now) {
 		return untouched
 	}
 	return max(0, c.limit-max(c.Min, c.peak+c.peak/50))
@@ -215,7 +215,7 @@ const (
 type gift struct {
 	from           *container
 	bytes, swapped resource.Amount
-	behind         bool // it comes after the one that it is for
+	later          bool // it comes after the one that it is for
 }
 
 // collect finds out who would give how much, until so much would come free: first what nobody uses; then the suspended, the
@@ -223,12 +223,12 @@ type gift struct {
 // nothing from REGULAR ones. For nil all come after it. It returns what would come free; accept takes it.
 func (m *Manager) collect(need resource.Amount, protect *container, far reach) (freed resource.Amount) {
 	m.gifts = m.gifts[:0]
-	behind := true
+	later := true
 	for i := len(m.ordered) - 1; i >= 0; i-- {
 		if c := m.ordered[i]; c == protect {
-			behind = false
+			later = false
 		} else {
-			m.gifts = append(m.gifts, gift{from: c, behind: behind})
+			m.gifts = append(m.gifts, gift{from: c, later: later})
 		}
 	}
 	swapLeft := m.node.SwapFree - m.promisedSwap()
@@ -252,22 +252,22 @@ func (m *Manager) collect(need resource.Amount, protect *container, far reach) (
 	if far >= untouchedOnly {
 		take(false, func(g *gift) resource.Amount {
 			switch {
-			case g.behind && far > untouchedOnly:
+			case g.later && far > untouchedOnly:
 				return g.from.slack()
-			case protect != nil && protect.suspended:
+			case protect != nil && protect.state.suspended():
 				return m.spare(g.from)
 			}
 			return m.untouched(g.from)
 		})
 	}
 	if far == untouchedOnly {
-		take(false, func(g *gift) resource.Amount { return g.allIf(g.from.place.yields) })
+		take(false, func(g *gift) resource.Amount { return g.allIf(g.from.place.standing == yielding) })
 	}
 	if far >= suspendedToo {
-		take(true, func(g *gift) resource.Amount { return g.allIf(g.behind && g.from.still()) })
+		take(true, func(g *gift) resource.Amount { return g.allIf(g.later && g.from.inactive()) })
 	}
 	if far >= runningToo {
-		take(true, func(g *gift) resource.Amount { return g.allIf(g.behind && !g.from.still()) })
+		take(true, func(g *gift) resource.Amount { return g.allIf(g.later && !g.from.inactive()) })
 	}
 	return freed
 }
@@ -286,11 +286,10 @@ func (m *Manager) accept(why Reason) {
 		if g.bytes == 0 {
 			continue
 		}
-		if !g.from.suspended && (g.swapped > 0 || g.from.limit-g.bytes < g.from.Min) {
-			g.from.why = why
-			g.from.suspend(m.now)
+		if !g.from.state.suspended() && (g.swapped > 0 || g.from.limit-g.bytes < g.from.Min) {
+			g.from.suspend(m.now, why)
 		}
-		m.ask(Shrink, g.from, g.from.limit-g.bytes, why)
+		m.order(Shrink, g.from, g.from.limit-g.bytes, why)
 	}
 }
 

@@ -4,20 +4,20 @@ import "github.com/bellows-rm/bellows/resource"
 
 // uncoordinated is the baseline KILL of section 5.3: each container puffs on its own, and is killed when the node has not enough
 // for one whole puff. Nothing is suspended, nothing reclaimed; slack is still taken back.
-var uncoordinated = strategy{limitSuspensions: (*Manager).killOverdue, grow: (*Manager).puffAlone}
+var uncoordinated = strategy{limitSuspensions: (*Manager).killOverdue, grow: (*Manager).growAlone}
 
-// puffAlone lets each container that is short grow by φ of its limit, or kills it.
-func (m *Manager) puffAlone() {
+// growAlone lets each container that is short grow by φ of its limit, or kills it.
+func (m *Manager) growAlone() {
 	for _, c := range m.ordered {
-		if !c.wants() || !c.idle(m.now) {
+		if !c.wants() || !c.ready(m.now) {
 			continue
 		}
-		m.lastPuff, m.puffed = m.now, true
+		m.lastPuff = moment{m.now, true}
 		more := min(resource.Amount(float64(c.limit)*m.p.PuffRatio), c.Max-c.limit)
 		if left := m.left(); more <= left {
-			m.ask(Grow, c, c.limit+more, Reason{Code: RoomToGrow, A: int64(left)})
+			m.order(Grow, c, c.limit+more, Reason{Code: RoomToGrow, A: int64(left)})
 		} else {
-			m.ask(Kill, c, 0, Reason{Code: NoRoomToGrow, A: int64(more), B: int64(left)})
+			m.order(Kill, c, 0, Reason{Code: NoRoomToGrow, A: int64(more), B: int64(left)})
 		}
 	}
 }

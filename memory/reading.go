@@ -1,0 +1,117 @@
+package memory
+
+import (
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Reading is what was seen of one container.
+type Reading struct {
+	Container cluster.ContainerID
+	// Anonymous is memory that only swap can take, and Swap what it has taken. Page cache does not count: the kernel gives
+	// it back without harm.
+	Anonymous, Swap resource.Amount
+	// SwapTraffic is how many bytes went to and came from swap since the container began, as far as the kernel tells.
+	SwapTraffic int64
+	// Locked is what of Anonymous cannot be swapped out, as its programs locked it.
+	Locked resource.Amount
+	// Mapped is what page cache holds of files that the programs have mapped, and Refaulted how many bytes of mapped files came back, since the container
+	// began, soon after the kernel had taken them away: they are used again and again, as a file that is read once is not.
+	Mapped    resource.Amount
+	Refaulted int64
+	// Worked is the CPU time that its programs have used since the container began; 0 is unknown.
+	Worked time.Duration
+	// Pressed says that the kernel gave notice, since the last reading, that the container waits for memory.
+	Pressed bool
+}
+
+// NodeReading is what was seen of the node.
+type NodeReading struct {
+	// Memory is what containers may have together, bytes.
+	Memory resource.Amount
+	// SwapFree is how many bytes of swap may still be used: the room that is left, or what the write budget allows if that
+	// is less.
+	SwapFree resource.Amount
+	// SwapFull says that the swap devices, whatever the budget, have so little room left that the kernel may kill for what
+	// programs touch next.
+	SwapFull bool
+}
+
+// SwapReserve is the room on swap devices below which they count as full on a node of so much memory, bytes: what programs can
+// swap out before anybody knows.
+func SwapReserve(node resource.Amount) resource.Amount { return max(64*resource.MiB, node/64) }
+
+// usage is what the readings of a container say: what it holds and what that shows.
+type usage struct {
+	known bool // it has been read
+
+	anonymous, swap resource.Amount // as in Reading, as are the next
+	locked, mapped  resource.Amount
+	traffic         int64
+	refaulted       int64
+
+	short    bool // out of memory at the last reading: see isShort
+	thrashes bool // more of what it has mapped came back between the last two readings than is worth waiting for
+	reuses   bool // it has thrashed: what it has mapped is used again and again
+
+	level   resource.Amount // what it held in memory when that last changed by more than a little
+	climbed moment          // it held more than level
+	peak    resource.Amount // the most that it needed within Hold
+	peakAt  timeline.Time
+}
+
+// demand is what the container would hold if it could.
+func (u *usage) demand() resource.Amount { return u.anonymous + u.swap }
+
+// needs is what it would hold if it could, with the files that it uses again and again.
+func (u *usage) needs() resource.Amount {
+	if u.reuses {
+		return u.demand() + u.mapped
+	}
+	return u.demand()
+}
+
+// isShort is the OCM heuristic (section 3.2) for a limit: memory and swap together exceed it, and there is swap activity. Memory is
+// anonymous memory only; a notice of the kernel counts as activity.
+func (u *usage) isShort(r *Reading, limit resource.Amount) bool {
+	if r.Swap == 0 && !r.Pressed {
+		return false
+	}
+	active := r.Pressed || u.known && (r.SwapTraffic > u.traffic || r.Swap > u.swap)
+	return active && r.Anonymous+r.Swap >= limit
+}
+
+// observe takes in a reading.
+func (c *container) observe(now timeline.Time, r *Reading, p *Parameters) {
+	u, was := &c.usage, c.short
+	c.noteProgress(now, r, p.Stall)
+	u.short = c.flex() && u.isShort(r, c.limit)
+	// A sixty-fourth of the limit came back since the last reading: it does not merely pass through its files.
+	u.thrashes = u.known && r.Refaulted-u.refaulted > int64(c.limit/64)
+	u.reuses = u.reuses || u.thrashes
+	u.known, u.anonymous, u.swap, u.traffic = true, r.Anonymous, r.Swap, r.SwapTraffic
+	u.climb(now, c.limit)
+	u.locked, u.mapped, u.refaulted = r.Locked, r.Mapped, r.Refaulted
+	if u.needs() >= u.peak || now.Sub(u.peakAt) >= p.Hold {
+		u.peak, u.peakAt = u.needs(), now
+	}
+	if u.short && !was && !c.state.suspended() && !c.mayPage {
+		c.shortSince = now
+	}
+	if c.wants() {
+		c.lastShort = moment{now, true}
+	}
+}
+
+// climb notes whether the container holds more than a little more in memory than it did.
+func (u *usage) climb(now timeline.Time, limit resource.Amount) {
+	if u.anonymous > u.level+limit/256 {
+		u.climbed = moment{now, true}
+	} else if u.anonymous >= u.level {
+		return
+	}
+	u.level = u.anonymous
+}

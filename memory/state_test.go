@@ -1,0 +1,48 @@
+package memory
+
+import (
+	"testing"
+	"time"
+)
+
+// TestTransitions enumerates the table: suspend and resume say whether the programs run and leave doubts; confirm and denied are
+// about doubts only.
+func TestTransitions(t *testing.T) {
+	for s := range state(len(transitions)) {
+		suspended, inDoubt := s.suspended(), s.inDoubt()
+		want := map[stimulus][2]bool{
+			suspend: {true, inDoubt},
+			resume:  {false, inDoubt},
+			confirm: {suspended, false},
+			denied:  {suspended, true},
+		}
+		for what := range stimulus(len(transitions[s])) {
+			if next := s.to(what); [2]bool{next.suspended(), next.inDoubt()} != want[what] {
+				t.Errorf("state %d goes to %d after stimulus %d: want suspended and in doubt %v", s, next, what, want[what])
+			}
+		}
+	}
+}
+
+// TestPlaces enumerates the order of containers: turns first, then by job, what yields last; promoted ones are right before the job
+// whose place they have.
+func TestPlaces(t *testing.T) {
+	inOrder := []place{
+		{standing: onTurn, turn: 1, rank: 9},
+		{standing: onTurn, turn: 2, rank: 1},
+		{standing: ranked, duration: time.Second, rank: 3},
+		{standing: promoted, duration: time.Minute, rank: 1},
+		{standing: ranked, duration: time.Minute, rank: 1},
+		{standing: promoted, duration: time.Minute, rank: 2},
+		{standing: ranked, duration: time.Minute, rank: 2},
+		{standing: yielding, duration: time.Second, rank: 1},
+		{standing: yielding, duration: time.Minute, rank: 0},
+	}
+	for i, a := range inOrder {
+		for k, b := range inOrder {
+			if got := comparePlaces(a, b); got < 0 != (i < k) || got > 0 != (i > k) {
+				t.Errorf("%+v against %+v: %d", a, b, got)
+			}
+		}
+	}
+}
