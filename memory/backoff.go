@@ -1,41 +1,42 @@
 package memory
 
 // backoff is Algorithm 1 of the paper (section 4.3.1), backoff-based puffing: the first container that is short grows by φ of its
-// limit, those of the next job by φ divided by the number of candidates, and so on; none by more than half of what is left.
-// If nothing is left the last is killed for the first.
+// limit, those of the next job by φ divided by the number of candidates, and so on; none by more than half of what is free.
+// If nothing is free the last candidate is killed for the first. Decision 10 says where the paper was read in one of several ways.
 var backoff = strategy{reclaims: true, limitSuspensions: (*Manager).killOverdue, grow: (*Manager).puff}
 
-// puff is lines 10 to 22 of Algorithm 1, below which killLast is lines 4 to 9.
+// puff is Algorithm 1. The numbers are the lines of the paper.
 func (m *Manager) puff() {
-	candidates := m.candidates()
+	candidates := m.candidates() // 1-3
 	if len(candidates) == 0 {
 		return
 	}
 	m.lastPuff = moment{m.now, true}
-	left := m.left()
-	if left/2 <= candidates[0].minGrowth() {
-		if first := candidates[0]; first.wants() {
-			m.killLast(first, candidates[len(candidates)-1])
+	l := m.ledger()
+	free := l.free()
+	if free/2 <= candidates[0].minGrowth() { // 4: A >= M
+		if first := candidates[0]; first.wants() { // 5
+			m.killLast(first, candidates[len(candidates)-1]) // 6
 		}
-		return
+		return // 7
 	}
 	ratio := m.p.PuffRatio
-	var before *container // the last that was out of memory
-	for _, c := range candidates {
-		if !c.wants() {
+	var before *container          // the last that was short
+	for _, c := range candidates { // 10
+		if !c.wants() { // 14
 			continue
 		}
 		if before != nil && before.place != c.place {
-			ratio /= float64(len(candidates))
+			ratio /= float64(len(candidates)) // 20, once for all containers of a job (section 4.3.3)
 		}
 		before = c
 		if c.ready(m.now) && c.state.suspended() {
-			left -= m.grow(c, ratio, left, Reason{Code: RoomToGrow, A: int64(left)})
+			free -= m.grow(c, ratio, free, Reason{Code: RoomToGrow, A: int64(free)}) // 11 and 17-19
 		}
 	}
 }
 
-// candidates are the containers that are out of memory or were not long ago, the first first.
+// candidates is the set C of Algorithm 1: the containers that are short, or were within Hold, in order.
 func (m *Manager) candidates() []*container {
 	m.short = m.short[:0]
 	for _, c := range m.ordered {
@@ -46,10 +47,11 @@ func (m *Manager) candidates() []*container {
 	return m.short
 }
 
-// killLast is lines 4 to 9 of Algorithm 1: if the first container is short and the node has no memory left, the last is killed.
+// killLast kills the last candidate for the first, which is short while nothing is free, once it has been short for KillPatience. One
+// that is alone runs with what it has.
 func (m *Manager) killLast(first, last *container) {
 	switch patient := m.now.Sub(first.shortSince) < m.p.KillPatience; {
-	case m.comingFree() > 0:
+	case m.coming() > 0:
 	case first == last:
 		m.resumeToPage(first)
 	case !patient && last.ready(m.now):

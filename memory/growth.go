@@ -12,12 +12,23 @@ func (m *Manager) growShort() {
 	m.strategy.grow(m)
 }
 
-// least is the least growth that is worth a call: a hundredth of the limit. Halves of what is left never come to nothing.
+// firstShort returns the first container that lacks memory; nil if none does.
+func (m *Manager) firstShort() *container {
+	for _, c := range m.ordered {
+		if c.wants() {
+			return c
+		}
+	}
+	return nil
+}
+
+// minGrowth is the least growth that is worth a call of the kernel: a hundredth of the limit. Half of what is free, and half of the
+// rest, and so on, never come to nothing.
 func (c *container) minGrowth() resource.Amount { return c.limit / 100 }
 
-// grow adds a share of its limit to c, but not more than half of what is left, and returns how much.
-func (m *Manager) grow(c *container, ratio float64, left resource.Amount, why Reason) resource.Amount {
-	more := min(resource.Amount(float64(c.limit)*ratio), left/2, c.Max-c.limit)
+// grow adds a share of its limit to c, but not more than half of what is free, and returns how much.
+func (m *Manager) grow(c *container, share float64, free resource.Amount, why Reason) resource.Amount {
+	more := min(resource.Amount(float64(c.limit)*share), free/2, c.Max-c.limit)
 	if more <= c.minGrowth() && (more <= 0 || c.limit+more != c.Max) {
 		return 0
 	}
@@ -25,56 +36,70 @@ func (m *Manager) grow(c *container, ratio float64, left resource.Amount, why Re
 	return more
 }
 
-// growAhead grows containers that will soon be out of memory, while there is plenty, and lends what nobody asks for.
+// growAhead grows running containers that are not short, while there is plenty.
 func (m *Manager) growAhead() {
 	if m.p.Ahead <= 0 && m.p.Lend <= 0 {
 		return
 	}
-	unkept, kept, short := m.unkept(), m.claimed(), m.firstShort() != nil
+	l, short := m.ledger(), m.firstShort() != nil
+	available := l.available()
 	for _, c := range m.ordered {
-		if !c.flex() || !c.known || c.wants() || c.state.suspended() || !c.ready(m.now) || c.limit >= c.Max || short && c.place.standing == yielding {
+		if !c.flex() || !c.known || c.wants() || c.state.suspended() || !c.ready(m.now) || c.limit >= c.Max {
 			continue
 		}
-		left := unkept - kept
-		near, plenty := m.p.Ahead > 0 && c.anonymous+c.mapped >= resource.Amount((1-m.p.Ahead)*float64(c.limit)), left
-		if near && !short {
-			plenty = unkept - m.keptFrom(c)
-		}
-		// What is left must be worth more than this one growth: others may be out of memory any moment.
-		if near && plenty > c.limit {
-			unkept -= m.grow(c, m.p.AheadRatio, plenty, Reason{Code: NearLimit, A: int64(c.anonymous + c.mapped), B: int64(c.limit)})
-			c.lastShort = moment{m.now, true}
-		} else if c.thrashes && !short && left > 0 && m.p.Ahead > 0 {
-			unkept -= m.grow(c, m.p.AheadRatio, left, Reason{Code: FilesComeBack, A: int64(c.mapped), B: int64(c.limit)})
-		} else if spare := max(0, c.limit-c.demand()); m.p.Lend > 0 && !short && spare < m.headroom(left+spare)/2 {
-			more := min(m.headroom(left+spare)-spare, c.Max-c.limit)
-			if more > c.minGrowth() {
-				m.order(Grow, c, c.limit+more, Reason{Code: RoomToSpare, A: int64(left)})
-				c.lastShort = moment{m.now, true}
-				unkept -= more
-			}
+		if !short || c.place.standing != yielding {
+			available -= m.growOneAhead(c, available, available-l.claimed, short)
 		}
 	}
 }
 
-// lent is what a container may have above what it holds, of what is left and what it has so already, while nobody is out of
-// memory.
-func (m *Manager) headroom(left resource.Amount) resource.Amount {
-	return max(0, resource.Amount(m.p.Lend*float64(left)))
+// growOneAhead grows c if it has nearly filled its limit, if the files that it has mapped do not fit, or if it has less headroom than
+// it may, and returns by how much. short says that a container lacks memory.
+func (m *Manager) growOneAhead(c *container, available, free resource.Amount, short bool) resource.Amount {
+	if m.p.Ahead > 0 && c.anonymous+c.mapped >= resource.Amount((1-m.p.Ahead)*float64(c.limit)) {
+		plenty := free
+		if !short {
+			plenty = available - m.withheldFrom(c)
+		}
+		// What is free must be worth more than this one growth: other containers may be short any moment.
+		if plenty > c.limit {
+			c.lastShort = moment{m.now, true}
+			return m.grow(c, m.p.AheadRatio, plenty, Reason{Code: NearLimit, A: int64(c.anonymous + c.mapped), B: int64(c.limit)})
+		}
+	}
+	if c.thrashes && !short && free > 0 && m.p.Ahead > 0 {
+		return m.grow(c, m.p.AheadRatio, free, Reason{Code: FilesComeBack, A: int64(c.mapped), B: int64(c.limit)})
+	}
+	unused := max(0, c.limit-c.demand())
+	if short || m.p.Lend <= 0 || unused >= m.headroom(free+unused)/2 {
+		return 0
+	}
+	more := min(m.headroom(free+unused)-unused, c.Max-c.limit)
+	if more <= c.minGrowth() {
+		return 0
+	}
+	c.lastShort = moment{m.now, true}
+	m.order(Grow, c, c.limit+more, Reason{Code: RoomToSpare, A: int64(free)})
+	return more
 }
 
-// shrinkSlack takes back what a puffed container does not use (section 4.3.1), once it has not needed more for a while.
+// headroom is what a container may have above what it holds while no container is short. free counts what it has so already.
+func (m *Manager) headroom(free resource.Amount) resource.Amount {
+	return max(0, resource.Amount(m.p.Lend*float64(free)))
+}
+
+// shrinkSlack takes back what a container does not use (section 4.3.1) once it has not been short for Hold.
 func (m *Manager) shrinkSlack() {
-	left := m.left()
+	l := m.ledger()
+	free := l.free()
 	for _, c := range m.ordered {
 		if !c.flex() || !c.grown || !c.known || !c.ready(m.now) || c.state.suspended() || c.keeps(m.now, m.p.Hold) {
 			continue
 		}
-		// Mapped files cost nobody anything until somebody asks.
-		holds := c.demand() + c.mapped
-		fits := max(c.Min, m.fits(holds))
-		// What is not worth the trouble stays: a tenth of what it holds already.
-		if fits < c.limit-c.limit/10 && c.limit-holds > 2*m.headroom(left+c.limit-holds) {
+		holds := c.demand() + c.mapped // mapped files cost nothing until another container needs memory
+		fits, unused := max(c.Min, m.fits(holds)), c.limit-holds
+		// A tenth of the limit is not worth a call.
+		if fits < c.limit-c.limit/10 && unused > 2*m.headroom(free+unused) {
 			m.order(Shrink, c, fits, Reason{Code: Slack, A: int64(c.demand()), B: int64(c.limit)})
 		}
 	}

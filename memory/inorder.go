@@ -6,119 +6,159 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// inOrder replaces the shares of Algorithm 1. A container that is short gets all that it lacks or nothing, in order: of what is
-// free, of what others never touched, of what those after it hold that are suspended already; the first that runs also of those
-// after it that run, which are suspended for it, the last first. One at a time is brought back from swap. Nobody is killed unless
-// the first could then have what it lacks, and nothing runs whose end it could wait for. Who was suspended for too long has its
-// turn: it comes before all others for a while.
+// inOrder is ours. A container that is short gets all that it lacks or nothing, in the order of places: of what is free, of what
+// other containers never touched, of what inactive containers hold that come later; the first that runs also of what running
+// containers hold that come later, which are suspended for it, the last first. Memory is not spread over containers of which none
+// could run with it; nor is the swap device: one container at a time is brought back from swap, so that the first runs as soon as
+// it can.
+//
+// A container is killed only if the first could then have what it lacks, and nothing runs whose end the first could wait for. A
+// container that was suspended for too long has its turn: it comes before all others for a while.
 var inOrder = strategy{reclaims: true, shortFirst: true, flexTakes: untouchedOnly, limitSuspensions: (*Manager).takeTurns,
 	grow: (*Manager).serveInOrder}
 
-// round is what is still to be given in one step.
+// round is what can still be given while containers are served in one step.
 type round struct {
-	left   resource.Amount // free now
-	kept   resource.Amount // of that and what comes free, for REGULAR containers that were refused
-	coming resource.Amount // about to be freed, and promised to nobody
-	before resource.Amount // what those that were passed could spare
-	growth resource.Amount // what those of them that run are likely to need next
-	paging bool            // the swap device is busy with one container
-	tries  int             // how often others were asked to give
+	available resource.Amount // now
+	claimed   resource.Amount // of available, or of what will be
+	coming    resource.Amount // and promised to nobody
+	swapBusy  bool            // the swap device is busy with one container
+
+	// Of the containers that were passed because they are not short:
+	spare  resource.Amount // what they could give
+	growth resource.Amount // what those that run are likely to need next
+
+	searches int // how often it was searched for memory of other containers
 }
 
-// mostTries bounds the work of one step: what is left over is done when these have given.
-const mostTries = 16
+// mostSearches bounds the work of one step. Containers that are not served are in a later one, when these searches have freed memory.
+const mostSearches = 16
 
-// serveInOrder gives containers that are out of memory all that they lack, or nothing: what is free, what is about to become
-// free, and what can be taken from others. Memory is not spread over containers of which none could run with it; nor is the
-// swap device: one at a time is brought back from it, so that the first runs as soon as it can.
+// serveInOrder gives containers that are short all that they lack, or nothing.
 func (m *Manager) serveInOrder() {
 	m.sumLater()
-	r := round{left: m.unkept(), kept: m.claimed(), coming: m.comingFree(), paging: m.paging()}
-	runs, wanted := false, false
+	l := m.ledger()
+	r := round{available: l.available(), claimed: l.claimed, coming: l.coming, swapBusy: m.swapBusy()}
+	anyRuns, anyShort := false, false
 	for _, c := range m.ordered {
 		if !c.flex() {
 			continue
 		}
-		firstToRun, firstToWant := !runs, !wanted
-		runs = runs || !c.state.suspended()
+		firstToRun, firstShort := !anyRuns, !anyShort
+		anyRuns = anyRuns || !c.state.suspended()
 		if !c.wants() {
-			r.before += m.spare(c)
+			r.spare += m.spare(c)
 			r.growth += m.growth(c)
 			continue
 		}
-		wanted, c.mayPage = true, c.mayPage && c.place.standing == yielding
-		if !c.ready(m.now) || c.state.suspended() && r.paging {
+		anyShort, c.mayPage = true, c.mayPage && c.place.standing == yielding
+		if !c.ready(m.now) || c.state.suspended() && r.swapBusy {
 			continue
 		}
-		kept := r.kept
-		if firstToWant {
-			kept = m.keptFrom(c)
+		withheld := r.claimed
+		if firstShort {
+			withheld = m.withheldFrom(c)
 		}
-		served, freed := m.serve(c, &r, kept, firstToRun)
+		served, found := m.serve(c, &r, withheld, firstToRun)
 		switch {
-		case served || !firstToWant:
-		// While something is kept from it for claims, it waits until those are met.
-		case kept == 0 && r.coming == 0 && (c.place.standing == onTurn && firstToRun || !m.willEnd(c)):
-			m.makeDo(c, r.left, freed)
-			r.left = 0
+		case served || !firstShort:
+		case withheld == 0 && r.coming == 0 && (c.place.standing == onTurn && firstToRun || !m.willEnd(c)):
+			m.makeDo(c, r.available, found)
+			r.available = 0
+		// What is withheld for claims is waited for, unless nothing gets on.
 		case m.waitedLong(c):
 			m.letPage(c)
 		}
 	}
 }
 
-// serve gives c all that it lacks, now or when it has come free, if that can be had beside what is kept from it. freed is
-// what others could give.
-func (m *Manager) serve(c *container, r *round, kept resource.Amount, firstToRun bool) (served bool, freed resource.Amount) {
+// serve gives c all that it lacks, now or when that has come, if there is as much beyond what is withheld from it. found is what a
+// search in other containers has found; it is not taken unless c is served.
+func (m *Manager) serve(c *container, r *round, withheld resource.Amount, firstToRun bool) (served bool, found resource.Amount) {
 	if c.state.suspended() {
-		kept += r.growth // lest it is taken again
+		withheld += r.growth // or it would soon be taken from c again
 	}
 	least := min(c.lacks()+c.minGrowth(), c.Max-c.limit)
 	most := min(c.lacks()+resource.Amount(m.p.PuffRatio*float64(c.limit)), c.Max-c.limit)
-	if r.left >= least+kept {
-		more := min(most, r.left-kept)
-		m.order(Grow, c, c.limit+more, Reason{Code: RoomToGrow, A: int64(r.left)})
-		r.left, r.paging = r.left-more, r.paging || c.pagesIn()
+	if r.available >= least+withheld {
+		more := min(most, r.available-withheld)
+		m.order(Grow, c, c.limit+more, Reason{Code: RoomToGrow, A: int64(r.available)})
+		r.available, r.swapBusy = r.available-more, r.swapBusy || c.pagesIn()
 		return true, 0
 	}
-	if r.left+r.coming >= least+kept {
-		r.coming -= max(0, least-max(0, r.left))
-		r.left = max(0, r.left-least)
+	if r.available+r.coming >= least+withheld { // promise it to c, which is served in a later step
+		r.coming -= max(0, least-max(0, r.available))
+		r.available = max(0, r.available-least)
 		return true, 0
 	}
-	// Programs are stopped only for the first that could run: that another runs instead of them gains nothing, and costs the
-	// way to swap and back.
+	// Running containers are suspended only for the first that could run: that another one runs instead of them gains nothing, and
+	// costs the way to swap and back.
 	far := suspendedToo
 	if firstToRun {
 		far = runningToo
 	}
-	free := r.left + r.coming
-	if r.tries == mostTries || !firstToRun && free+r.before+c.fromLater < least+kept {
+	soon := r.available + r.coming
+	if r.searches == mostSearches || !firstToRun && soon+r.spare+c.fromLater < least+withheld {
 		return false, 0
 	}
-	r.tries++
-	if freed = m.collect(most+kept-free, c, far); freed < least+kept-free {
-		return false, freed
+	r.searches++
+	if found = m.collect(most+withheld-soon, c, far); found < least+withheld-soon {
+		return false, found
 	}
 	m.accept(Reason{Code: NeededByFirst, A: int64(c.Rank)})
-	r.left, r.coming = 0, 0
-	return true, freed
+	r.available, r.coming = 0, 0
+	return true, found
 }
 
-// makeDo gives the first that is out of memory what there is if it can never have all.
-func (m *Manager) makeDo(c *container, left, collected resource.Amount) {
+// makeDo gives c, the first that is short, what there is, since it can never have all that it lacks. found is what collect has planned.
+func (m *Manager) makeDo(c *container, available, found resource.Amount) {
 	switch {
-	case c.belowMin() && c.limit+left < c.Min: // it is about to stand still
-	case left > c.minGrowth():
-		m.order(Grow, c, c.limit+min(left, c.Max-c.limit), Reason{Code: RoomToGrow, A: int64(left)})
-	case collected > c.minGrowth():
+	case c.belowMin() && c.limit+available < c.Min: // it is about to be suspended
+	case available > c.minGrowth():
+		m.order(Grow, c, c.limit+min(available, c.Max-c.limit), Reason{Code: RoomToGrow, A: int64(available)})
+	case found > c.minGrowth():
 		m.accept(Reason{Code: NeededByFirst, A: int64(c.Rank)})
 	default:
 		m.killSparingly(c, m.lastFlex())
 	}
 }
 
-// growth is what a container that runs is likely to need soon if it was out of memory lately.
+// killSparingly kills last for first if first could then have what it lacks, and nothing runs whose end it could wait for; otherwise
+// first runs with what it has. A container whose turn it is kills none: the two would kill each other for ever. None is killed for
+// having yielded.
+func (m *Manager) killSparingly(first, last *container) {
+	switch patient := m.now.Sub(first.shortSince) < m.p.KillPatience; {
+	case m.coming() > 0:
+	case first == last || first.place.standing == onTurn || m.willEnd(first) || last.place.standing == yielding || !m.wouldHelp(first) || patient:
+		m.letPage(first)
+	case last.ready(m.now):
+		m.order(Kill, last, 0, Reason{Code: Exhausted, A: int64(first.Rank)})
+	}
+}
+
+// wouldHelp reports whether first could get what it lacks from the FLEX containers that come after it, beyond the claims that their
+// rooms would meet.
+func (m *Manager) wouldHelp(first *container) bool {
+	l := m.ledger()
+	could := l.available()
+	for _, c := range m.ordered {
+		if c.flex() && byPlace(c, first) > 0 {
+			could += c.room()
+		}
+	}
+	return could-metBy(m.requests, could) >= first.lacks()
+}
+
+// letPage lets a container run, or go on, for which nothing more can come.
+func (m *Manager) letPage(c *container) {
+	if !c.state.suspended() && m.nothingToWaitFor(c) {
+		c.mayPage = true
+		return
+	}
+	m.resumeToPage(c)
+}
+
+// growth is what a container that runs is likely to need soon if it was short lately.
 func (m *Manager) growth(c *container) resource.Amount {
 	if c.state.suspended() || !c.keeps(m.now, m.p.Hold) {
 		return 0
@@ -129,20 +169,17 @@ func (m *Manager) growth(c *container) resource.Amount {
 // pagesIn reports whether more memory lets c come back from swap.
 func (c *container) pagesIn() bool { return c.state.suspended() && c.swap > 0 }
 
-// paging reports whether the swap device is bringing a container back or taking one in.
-func (m *Manager) paging() bool {
+// swapBusy reports whether the swap device is bringing a container back or taking one in.
+func (m *Manager) swapBusy() bool {
 	for _, c := range m.ordered {
-		if c.pending == nil {
-			continue
-		}
-		if c.pending.Kind == Grow && c.pagesIn() || c.pending.Kind == Shrink && c.anonymous > c.pending.Limit {
+		if c.doing(Grow) && c.pagesIn() || c.doing(Shrink) && c.anonymous > c.pending.Limit {
 			return true
 		}
 	}
 	return false
 }
 
-// sumLater notes for each container what those behind it could give without being stopped, or are stopped already.
+// sumLater notes for each container what those after it could give: inactive ones all, running ones what they do not use.
 func (m *Manager) sumLater() {
 	var sum resource.Amount
 	for i := len(m.ordered) - 1; i >= 0; i-- {
@@ -164,39 +201,6 @@ func (m *Manager) lastFlex() *container {
 			return m.ordered[i]
 		}
 	}
-}
-
-// killSparingly kills the last for the first if the first could then have what it lacks, and nothing runs whose end it could wait
-// for; meanwhile the first runs with what it has. Whose place or turn comes of a long suspension kills nobody: the two would kill
-// each other for ever. Nor is anybody killed for having yielded.
-func (m *Manager) killSparingly(first, last *container) {
-	switch patient := m.now.Sub(first.shortSince) < m.p.KillPatience; {
-	case m.comingFree() > 0:
-	case first == last || first.place.standing == onTurn || m.willEnd(first) || last.place.standing == yielding || !m.wouldHelp(first) || patient:
-		m.letPage(first)
-	case last.ready(m.now):
-		m.order(Kill, last, 0, Reason{Code: Exhausted, A: int64(first.Rank)})
-	}
-}
-
-// letPage lets a container run, or go on, for which nothing more can come.
-func (m *Manager) letPage(c *container) {
-	if !c.state.suspended() && m.nothingToWaitFor(c) {
-		c.mayPage = true
-		return
-	}
-	m.resumeToPage(c)
-}
-
-// wouldHelp reports whether first could get what it lacks from those that come after it, beside the claims that would be met.
-func (m *Manager) wouldHelp(first *container) bool {
-	could := m.unkept()
-	for _, c := range m.ordered {
-		if c.flex() && byPlace(c, first) > 0 {
-			could += c.room()
-		}
-	}
-	return could-metBy(m.requests, could) >= first.lacks()
 }
 
 // takeTurns gives containers their turn that have been suspended for longer than they may be.

@@ -216,24 +216,6 @@ func (m *Manager) answer(kind ActionKind, id cluster.ContainerID, why Reason) {
 // Containers returns the containers that count, in no order: the manager's books.
 func (m *Manager) Containers() iter.Seq[cluster.ContainerID] { return maps.Keys(m.containers) }
 
-// Allocated is A of Algorithm 1, bytes: what containers may hold together, and what they may still hold until the kernel has
-// finished.
-func (m *Manager) Allocated() resource.Amount {
-	var a resource.Amount
-	for _, c := range m.ordered {
-		a += c.room()
-	}
-	return a
-}
-
-// left is what may still be puffed: nothing of what containers that are to start wait for.
-func (m *Manager) left() resource.Amount { return m.unkept() - m.claimed() }
-
-// unkept is what is left with what is kept for claims.
-func (m *Manager) unkept() resource.Amount {
-	return resource.Amount(m.p.Stop*float64(m.node.Memory)) - m.node.Memory + m.free()
-}
-
 // Next returns when the manager must be stepped again even if nothing happens; Never if it need not. It is after the time of
 // the last step: what could not be done then waits for what happens.
 func (m *Manager) Next() timeline.Time {

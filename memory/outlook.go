@@ -8,9 +8,9 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Outlook returns when a suspended container is likely to be resumed: when the expected ends of others have freed what it
-// lacks, beside what those lack that come before it. ok is false if it is not suspended, if too few of the others tell how long
-// they take, or if one of them is late already. Nothing is decided on this.
+// Outlook returns when a suspended container is likely to be resumed: when the expected ends of other containers have freed what it
+// lacks and what the containers before it lack. ok is false if it is not suspended, or if the expected ends that are still to come
+// do not free enough. Nothing is decided on this.
 func (m *Manager) Outlook(id cluster.ContainerID) (at timeline.Time, ok bool) {
 	c := m.containers[id]
 	if c == nil || !c.state.suspended() || !c.known {
@@ -33,7 +33,8 @@ func (m *Manager) Outlook(id cluster.ContainerID) (at timeline.Time, ok bool) {
 		}
 	}
 	slices.SortFunc(ends, func(a, b end) int { return int(max(-1, min(1, a.at-b.at))) })
-	free := m.left()
+	l := m.ledger()
+	free := l.free()
 	if free >= lacks {
 		return m.now.Add(m.p.Interval), true
 	}
@@ -45,7 +46,7 @@ func (m *Manager) Outlook(id cluster.ContainerID) (at timeline.Time, ok bool) {
 	return 0, false
 }
 
-// lacksIf is what its end takes off the sum of what is lacked, if it was counted there.
+// lacksIf is what the end of c takes off the sum of what is lacked, if c was counted in it.
 func (c *container) lacksIf(counted bool) resource.Amount {
 	if counted && c.wants() {
 		return c.lacks()

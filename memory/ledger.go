@@ -1,0 +1,98 @@
+package memory
+
+import (
+	"slices"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// ledger says what the memory of the node is used for at one moment of a step, in the words of the package, bytes.
+type ledger struct {
+	memory    resource.Amount
+	allocated resource.Amount // the rooms of all containers: A of Algorithm 1
+	awaited   resource.Amount
+	reserve   resource.Amount
+	claimed   resource.Amount
+	coming    resource.Amount // of allocated
+}
+
+// free is what may be given to any container.
+func (l *ledger) free() resource.Amount { return l.available() - l.claimed }
+
+// available is what may be given to a container that no claim is kept from.
+func (l *ledger) available() resource.Amount { return l.memory - l.allocated - l.awaited - l.reserve }
+
+// ledger adds up the rooms of the present moment. What is ordered later in a step changes them.
+func (m *Manager) ledger() ledger {
+	l := ledger{memory: m.node.Memory, claimed: metBy(m.requests, m.node.Memory)}
+	l.reserve = l.memory - resource.Amount(m.p.Stop*float64(l.memory))
+	for _, c := range m.ordered {
+		l.allocated += c.room()
+		l.coming += c.coming()
+	}
+	if i := slices.IndexFunc(m.requests, func(r request) bool { return !r.claim }); i >= 0 {
+		l.awaited = m.requests[i].Min
+	}
+	return l
+}
+
+// coming is what the kernel is about to free of c's room.
+func (c *container) coming() resource.Amount {
+	switch {
+	case c.doing(Shrink):
+		return c.limit - c.target
+	case c.doing(Kill):
+		return c.limit
+	}
+	return 0
+}
+
+// Allocated is A of Algorithm 1, bytes: what containers may hold together, and what they may still hold until the kernel has
+// finished.
+func (m *Manager) Allocated() resource.Amount {
+	var a resource.Amount
+	for _, c := range m.ordered {
+		a += c.room()
+	}
+	return a
+}
+
+// coming is what the kernel is about to free.
+func (m *Manager) coming() resource.Amount {
+	var a resource.Amount
+	for _, c := range m.ordered {
+		a += c.coming()
+	}
+	return a
+}
+
+// metBy returns how much the given memory would meet of the claims, the oldest first.
+func metBy(claims []request, memory resource.Amount) (sum resource.Amount) {
+	for i := range claims {
+		if r := &claims[i]; r.claim && sum+r.Min <= memory {
+			sum += r.Min
+		}
+	}
+	return sum
+}
+
+// withheldFrom returns what of the claims is kept from c, which is short or nearly: only what can be met before c has ended, or c and
+// a claim would wait for each other. It can be met by what is free, what is coming, what can be reclaimed, and the rooms of other
+// containers that run, for those will end. If one does not, as a service, c waits until its turn has come.
+func (m *Manager) withheldFrom(c *container) resource.Amount {
+	if metBy(m.requests, m.node.Memory) == 0 {
+		return 0
+	}
+	l := m.ledger()
+	could := l.available() + l.reserve + l.coming
+	if c.place.standing == onTurn {
+		return metBy(m.requests, could)
+	}
+	var ends resource.Amount
+	for _, o := range m.ordered {
+		if o != c && (!o.state.suspended() || !o.wants()) {
+			ends += o.room()
+		}
+	}
+	return metBy(m.requests, could+max(ends, m.collect(l.claimed-could, nil, runningToo)))
+}
