@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -65,7 +66,7 @@ func doRuns() error {
 
 // doRun starts the program once and returns its exit code.
 func doRun(p plan.Plan, run plan.Run) (code int, err error) {
-	command := append([]string{p.Program}, p.Args...)
+	command := slices.Concat([]string{p.Program}, p.Args, run.Args)
 	if run.Scope {
 		scope := []string{"/usr/bin/systemd-run", "--quiet", "--scope", "-p", "Delegate=yes"}
 		if run.UID != 0 {

@@ -35,6 +35,8 @@ type Run struct {
 	// UID and GID are who it runs as.
 	UID uint32 `json:"uid"`
 	GID uint32 `json:"gid"`
+	// Args follow those of the plan.
+	Args []string `json:"args"`
 	// Scope puts it into a scope that systemd delegates, below the user's own manager unless the user is root.
 	Scope bool `json:"scope"`
 }
