@@ -22,7 +22,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## bin/bellows and, for studies, bin/bellows-lab: one static file each
-	CGO_ENABLED=0 go build -o bin/ ./cmd/bellows ./cmd/bellows-lab
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/bellows ./cmd/bellows-lab
 
 test: lint ## what to run before a commit, under 5 minutes: lint and all tests that are not long; installs nothing
 	$(TESTRUN) -- -short -count=1 -timeout=15m ./...
