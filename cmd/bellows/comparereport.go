@@ -222,5 +222,5 @@ func (c *compared) about(doc simulationJSON) []comparison.Setting {
 		{Name: "application masters", Value: fmt.Sprintf("heartbeat %gs, memory %s", nodes.AMHeartbeat, resource.FormatMemory(resource.Amount(nodes.AMMemory)))},
 		{Name: "launch delay", Value: fmt.Sprintf("%gs", nodes.LaunchDelay)},
 	}
-	return append(about, comparison.Setting{Name: "bellows", Value: versionText() + ", " + runtime.Version()})
+	return append(about, comparison.Setting{Name: "bellows", Value: command.VersionText() + ", " + runtime.Version()})
 }

@@ -35,7 +35,7 @@ func newTree() *command.Tree {
 	t.Add("This machine:", upCommand(), statusCommand(), downCommand(), pruneCommand(), swapCommand())
 	t.Add("Jobs:", runCommand(), submitCommand(), psCommand(), logsCommand(), explainCommand(), waitCommand(), killCommand())
 	t.Add("Learn and compare:", demoCommand(), simulateCommand(), compareCommand(), traceCommand(), profileCommand(), policiesCommand())
-	t.Add("", versionCommand(), superviseCommand())
+	t.Add("", command.NewVersionCommand(), superviseCommand())
 	t.Add("", command.Moved("experiment", "bellows-lab experiment"))
 	return t
 }

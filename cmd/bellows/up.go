@@ -170,7 +170,7 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 func (o *upOptions) daemon(p policy.Policy, capacity resource.Vector, manager memory.Parameters, log *slog.Logger) daemon.Config {
 	// What the machine lacks memory for shall be ended before the daemon and supervisors, which inherit this.
 	score := inherited.Protect()
-	return daemon.Config{State: o.place.state, Socket: o.place.socket, MeasureDisk: !o.diskSet, Version: versionText(), Log: log,
+	return daemon.Config{State: o.place.state, Socket: o.place.socket, MeasureDisk: !o.diskSet, Version: command.VersionText(), Log: log,
 		Agent:  agent.Config{Capacity: capacity, OOMScore: score, OutputLimit: o.output, SwapBudget: o.swapping, Memory: manager},
 		Driver: live.Config{Policy: p, Settings: o.settings, Keep: &o.keep, Patience: enginePatience}}
 }

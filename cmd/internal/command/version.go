@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"fmt"
@@ -10,14 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 )
 
-// version is set when a release is built.
-var version = ""
-
-// versionText returns the version, from the build if no release named it.
-func versionText() string {
-	if version != "" {
-		return version
-	}
+// VersionText returns the version that the go command recorded in the program: that of the module, else the commit.
+func VersionText() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
@@ -33,7 +27,8 @@ func versionText() string {
 	return "devel"
 }
 
-func versionCommand() *cobra.Command {
+// NewVersionCommand returns the command `version` of a tree.
+func NewVersionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
@@ -41,9 +36,9 @@ func versionCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {
-				return terminal.WriteJSON(cmd.OutOrStdout(), map[string]string{"version": versionText(), "go": runtime.Version()})
+				return terminal.WriteJSON(cmd.OutOrStdout(), map[string]string{"version": VersionText(), "go": runtime.Version()})
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "bellows %s (%s)\n", versionText(), runtime.Version())
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s (%s)\n", cmd.Root().Name(), VersionText(), runtime.Version())
 			return err
 		},
 	}
