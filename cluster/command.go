@@ -1,16 +1,46 @@
 package cluster
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Command is a program with its arguments. Placeholders such as {memory} are filled in when a task starts.
 type Command struct {
-	Args []string          `json:"args" yaml:"args"`
-	Env  map[string]string `json:"env,omitempty" yaml:"env,omitempty"` // added to the submitter's environment
-	Dir  string            `json:"dir,omitempty" yaml:"dir,omitempty"` // working directory; empty is the submitter's
+	Args []string          `json:"args,omitempty" doc:"program and arguments; {memory} and other placeholders are filled when a task starts. Here, in env, dir and stdin a byte that is not UTF-8 is written as U+0000 and two hexadecimal digits"`
+	Env  map[string]string `json:"env,omitempty" doc:"added to the environment"`                       // added to the submitter's environment
+	Dir  string            `json:"dir,omitempty" doc:"working directory, relative to that of the job"` // working directory; empty is the submitter's
 	// Stdin is the file that the command reads, relative to the working directory; empty is none.
-	Stdin string `json:"stdin,omitempty" yaml:"stdin,omitempty"`
+	Stdin string `json:"stdin,omitempty" doc:"file that the program reads, relative to the working directory; none if empty"`
 	// Timeout is how long the command may run, standing still included, before it is ended; 0 is for ever.
-	Timeout time.Duration `json:"timeout_ns,omitempty" yaml:"timeout,omitempty"`
+	Timeout time.Duration `json:"timeout_ns,omitempty" doc:"how long a task may run, standing still included, before it is ended; 0 is for ever"`
 	// Runtime is JVM if java is to be told about its memory before the job is submitted: see WithHeap. Empty is none.
-	Runtime string `json:"runtime,omitempty" yaml:"runtime,omitempty"`
+	Runtime string `json:"runtime,omitempty" doc:"what a client told about memory; a daemon takes no notice"`
+}
+
+// HasCommands reports whether the stages of j have commands, so that j can be run.
+func (j *Job) HasCommands() bool { return len(j.Stages) > 0 && len(j.Stages[0].Args) > 0 }
+
+// Estimates returns j without commands: what an engine needs to know of it. Commands can hold secrets, and events are recorded.
+func (j *Job) Estimates() Job {
+	out := *j
+	out.Stages = slices.Clone(j.Stages)
+	for i := range out.Stages {
+		out.Stages[i].Command = Command{}
+	}
+	return out
+}
+
+// Encoded returns c with what of it is not UTF-8 encoded, as EncodeText does.
+func (c Command) Encoded() Command {
+	c.Args, c.Dir, c.Stdin = EncodeTexts(c.Args), EncodeText(c.Dir), EncodeText(c.Stdin)
+	env := c.Env
+	c.Env = nil
+	for name, value := range env {
+		if c.Env == nil {
+			c.Env = make(map[string]string, len(env))
+		}
+		c.Env[EncodeText(name)] = EncodeText(value)
+	}
+	return c
 }

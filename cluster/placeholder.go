@@ -12,10 +12,11 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// FillCommand returns c as one task of j runs it with the given grant: {memory} and the other placeholders are replaced in
-// arguments, values of variables and directory; docs/formats.md lists them. c stays as it is. An error names the placeholder
-// that is unknown or cannot be filled with this grant.
-func FillCommand(c Command, grant resource.Vector, j *Job, task TaskID) (Command, error) {
+// FillCommand returns the command of a task of j as the task runs it with the given grant: {memory} and the other placeholders
+// are replaced in arguments, values of variables and directory; docs/formats.md lists them. j stays as it is. An error names
+// the placeholder that is unknown or cannot be filled with this grant.
+func (j *Job) FillCommand(task TaskID, grant resource.Vector) (Command, error) {
+	c := &j.Stages[task.Stage].Command
 	f := filler{grant: grant, job: j, task: task, left: mostFilled}
 	filled := Command{Args: make([]string, len(c.Args)), Dir: f.fill("dir", c.Dir), Stdin: f.fill("stdin", c.Stdin), Timeout: c.Timeout}
 	for i, arg := range c.Args {
@@ -33,27 +34,27 @@ func FillCommand(c Command, grant resource.Vector, j *Job, task TaskID) (Command
 	return filled, nil
 }
 
-// CheckCommand returns an error if c is no command, or if a placeholder in it is unknown or cannot be filled for a task of
-// the stage with its ideal or with its minimum memory.
-func CheckCommand(c Command, j *Job, stage int) error {
-	if len(c.Args) == 0 || c.Args[0] == "" {
+// CheckCommand returns an error if a stage of j has no command, or if a placeholder in it is unknown or cannot be filled for a
+// task of the stage with its ideal or with its minimum memory.
+func (j *Job) CheckCommand(stage int) error {
+	s := &j.Stages[stage]
+	if len(s.Args) == 0 || s.Args[0] == "" {
 		return errors.New("command: must begin with the name of a program")
 	}
-	for _, text := range slices.Concat(c.Args, []string{c.Dir, c.Stdin}, slices.Sorted(maps.Keys(c.Env)), slices.Sorted(maps.Values(c.Env))) {
+	for _, text := range slices.Concat(s.Args, []string{s.Dir, s.Stdin}, slices.Sorted(maps.Keys(s.Env)), slices.Sorted(maps.Values(s.Env))) {
 		if _, err := DecodeText(text); err != nil {
 			return fmt.Errorf("command %s: %w", ClipLine(text), err)
 		}
 	}
-	if c.Timeout < 0 || c.Timeout > LongestTime {
-		return fmt.Errorf("timeout %v: must be 0, which is none, or up to %v", c.Timeout, LongestTime)
+	if s.Timeout < 0 || s.Timeout > LongestTime {
+		return fmt.Errorf("timeout %v: must be 0, which is none, or up to %v", s.Timeout, LongestTime)
 	}
-	s := &j.Stages[stage]
 	sizes := []resource.Amount{s.Ideal[resource.Memory]}
 	if s.MinMemory > 0 {
 		sizes = append(sizes, s.MinMemory)
 	}
 	for _, memory := range sizes {
-		_, err := FillCommand(c, s.Ideal.With(resource.Memory, memory), j, TaskID{Job: j.ID, Stage: int32(stage)})
+		_, err := j.FillCommand(TaskID{Job: j.ID, Stage: int32(stage)}, s.Ideal.With(resource.Memory, memory))
 		if err != nil {
 			return err
 		}

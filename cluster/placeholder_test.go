@@ -15,6 +15,11 @@ func fillJob() (*Job, resource.Vector, TaskID) {
 	return j, resource.Of(1500, 100*resource.MiB), TaskID{Job: 7, Stage: 1, Index: 3}
 }
 
+func fill(c Command, grant resource.Vector, j *Job, id TaskID) (Command, error) {
+	j.Stages[id.Stage].Command = c
+	return j.FillCommand(id, grant)
+}
+
 func TestFillCommand(t *testing.T) {
 	j, grant, id := fillJob()
 	for text, want := range map[string]string{
@@ -44,7 +49,7 @@ func TestFillCommand(t *testing.T) {
 		"{name} {tasks}":         "logs 8",
 	} {
 		in := Command{Args: []string{"a", text}, Env: map[string]string{"E": text}, Dir: text}
-		got, err := FillCommand(in, grant, j, id)
+		got, err := fill(in, grant, j, id)
 		if err != nil || !reflect.DeepEqual(got, Command{Args: []string{"a", want}, Env: map[string]string{"E": want}, Dir: want}) {
 			t.Errorf("%s: got %q, %v; want %q", text, got, err, want)
 		}
@@ -73,7 +78,7 @@ func TestFillCommand(t *testing.T) {
 		"{memory+999999999PB}": "is more than",
 		"{memory+2000PB}":      "must be at most 1000PB",
 	} {
-		_, err := FillCommand(Command{Args: []string{text}}, grant, j, id)
+		_, err := fill(Command{Args: []string{text}}, grant, j, id)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "command: ") {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
@@ -85,7 +90,7 @@ func FuzzFillCommand(f *testing.F) {
 	f.Add("{memory/3+1GiB}")
 	f.Fuzz(func(t *testing.T, text string) {
 		j, grant, id := fillJob()
-		got, err := FillCommand(Command{Args: []string{text}}, grant, j, id)
+		got, err := fill(Command{Args: []string{text}}, grant, j, id)
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Fatalf("not one line: %v", err)
@@ -114,11 +119,11 @@ func TestFillCommandIsBounded(t *testing.T) {
 		{Command{Args: append([]string{"echo"}, slices.Repeat([]string{strings.Repeat("{name}", 600)}, 18)...)}, "together once"},
 		{Command{Args: append([]string{"echo"}, slices.Repeat([]string{strings.Repeat("{name}", 600)}, 17)...)}, ""},
 	} {
-		_, err := FillCommand(c.command, grant, j, id)
+		_, err := fill(c.command, grant, j, id)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("error is %v, want %q", err, c.want)
 		}
-		if checked := CheckCommand(c.command, j, 1); (checked == nil) != (err == nil) {
+		if checked := j.CheckCommand(1); (checked == nil) != (err == nil) {
 			t.Errorf("checked it is %v, filled %v", checked, err)
 		}
 	}

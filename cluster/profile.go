@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/resource"
@@ -27,4 +28,17 @@ func (p Profile) Fill(s *Stage) {
 	if s.Elasticity.Kind == NotElastic {
 		s.Elasticity = p.Elasticity
 	}
+}
+
+// AssumingProfiles returns j with as much ideal memory, where a profile is to say how much, as passes every check that does not
+// depend on how much it is.
+func (j *Job) AssumingProfiles() Job {
+	filled := *j
+	filled.Stages = slices.Clone(j.Stages)
+	for i := range filled.Stages {
+		if s := &filled.Stages[i]; s.Profile != "" && s.Ideal[resource.Memory] == 0 {
+			s.Ideal[resource.Memory] = MostMemory
+		}
+	}
+	return filled
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -27,6 +28,15 @@ func EncodeText(raw string) string {
 		i += n
 	}
 	return b.String()
+}
+
+// EncodeTexts encodes each of a list.
+func EncodeTexts(raw []string) []string {
+	all := slices.Clone(raw)
+	for i := range all {
+		all[i] = EncodeText(all[i])
+	}
+	return all
 }
 
 // errZero is what DecodeText returns: of zero bytes only those that EncodeText writes are allowed.

@@ -53,8 +53,9 @@ func open(t *testing.T, c daemon.Config) *daemon.Daemon {
 func submit(t *testing.T, d *daemon.Daemon, script string) cluster.JobID {
 	t.Helper()
 	id, err := d.Driver.Submit(t.Context(), live.Submission{
-		Job:      cluster.Job{Name: "job", Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(100, 16*resource.MiB)}}},
-		Commands: []cluster.Command{{Args: []string{"sh", "-c", script}}}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/",
+		Job: cluster.Job{Name: "job", Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(100, 16*resource.MiB),
+			Command: cluster.Command{Args: []string{"sh", "-c", script}}}}},
+		Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/",
 		Caller: cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}})
 	if err != nil {
 		t.Fatal(err)

@@ -125,8 +125,9 @@ func TestUpgradeUnderRunningJobs(t *testing.T) {
 	c.Driver.HasSwap = func() (bool, error) { return true, nil }
 	d := open(t, c)
 	flex := live.Submission{
-		Job:      cluster.Job{Name: "flex", Class: cluster.Flex, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(100, 16*resource.MiB), MaxMemory: 64 * resource.MiB}}},
-		Commands: []cluster.Command{{Args: []string{"sh", "-c", "echo begun; exec sleep 1000"}}}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/",
+		Job: cluster.Job{Name: "flex", Class: cluster.Flex, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(100, 16*resource.MiB), MaxMemory: 64 * resource.MiB,
+			Command: cluster.Command{Args: []string{"sh", "-c", "echo begun; exec sleep 1000"}}}}},
+		Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/",
 		Caller: cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}}
 	breathes, err := d.Driver.Submit(t.Context(), flex)
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -207,5 +209,32 @@ func TestDocumentedEventLog(t *testing.T) {
 		if _, records, err := readLog([]byte(text)); err != nil || len(records) != 3 {
 			t.Errorf("example %d: %d records, %v", i+1, len(records), err)
 		}
+	}
+}
+
+// A log that a program wrote when commands were no part of stages is read to its end.
+func TestRecordedEventLog(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "before-commands-in-stages.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, records, err := readLog(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := 0
+	for i := range records {
+		for _, e := range records[i].Events {
+			if e.Kind != cluster.JobSubmitted {
+				continue
+			}
+			jobs++
+			if s := e.NewJob.Stages[0]; s.Name != "split" || s.Ideal != resource.Of(resource.Core, 64*resource.MiB) || s.Duration != time.Second {
+				t.Errorf("stage %+v", s)
+			}
+		}
+	}
+	if _, torn := r.Torn(); torn || jobs != 1 || len(records) < 10 {
+		t.Errorf("%d records, %d jobs, torn %v", len(records), jobs, torn)
 	}
 }

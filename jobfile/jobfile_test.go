@@ -127,17 +127,20 @@ func TestReadJobs(t *testing.T) {
 	want := cluster.Stage{Name: "sort", Tasks: 4, Parents: []int{0}, MinMemory: 64 * resource.MiB, Duration: 30 * time.Second,
 		Ideal:      resource.Vector{500, 512 * resource.MiB, 10 * resource.MB, resource.MiB},
 		Elasticity: cluster.Elasticity{Kind: cluster.SawTooth, Factor: 3, DiskRate: 20 * resource.MB}}
+	want.Command = cluster.Command{Args: []string{"sort", "-S", "{memory-16MiB}", "part-{task}"}, Env: map[string]string{"LC_ALL": "C", "TMPDIR": "/tmp/{job}"}, Dir: "/data"}
 	if !reflect.DeepEqual(j.Stages[1], want) {
 		t.Errorf("stage sort:\ngot  %+v\nwant %+v", j.Stages[1], want)
 	}
 	commands := []cluster.Command{
 		{Args: []string{"sh", "-c", "split -n l/8 logs part-"}},
-		{Args: []string{"sort", "-S", "{memory-16MiB}", "part-{task}"}, Env: map[string]string{"LC_ALL": "C", "TMPDIR": "/tmp/{job}"}, Dir: "/data"},
+		want.Command,
 		{Args: []string{"sh", "-c", "sort -m part-* >all\nrm part-*\n"}},
 		{Args: []string{"/usr/bin/java", "Main"}, Runtime: cluster.JVM},
 	}
-	if !reflect.DeepEqual(j.Commands, commands) {
-		t.Errorf("commands:\ngot  %+v\nwant %+v", j.Commands, commands)
+	for i := range j.Stages {
+		if got := j.Stages[i].Command; !reflect.DeepEqual(got, commands[i]) {
+			t.Errorf("command of stage %d:\ngot  %+v\nwant %+v", i, got, commands[i])
+		}
 	}
 	truth := []workload.StageTruth{{},
 		{Durations: []time.Duration{31 * time.Second, 29 * time.Second, 30 * time.Second, time.Minute}, IdealMemory: 500 * resource.MiB, Elasticity: &cluster.Elasticity{}},
@@ -220,7 +223,7 @@ func TestReadJobsKeepsProfiles(t *testing.T) {
 	text := "bellows: 1\nname: j\nstages:\n  - {name: s, profile: sort, command: 'sort -S {memory-16MiB}'}\n" +
 		"  - {name: t, memory: 1MiB, command: true}\n"
 	w := readJobs(t, text)
-	if !reflect.DeepEqual(w.Jobs[0].Profiles, []string{"sort", ""}) || w.Jobs[0].Stages[0].Ideal[resource.Memory] != 0 {
+	if w.Jobs[0].Stages[0].Profile != "sort" || w.Jobs[0].Stages[1].Profile != "" || w.Jobs[0].Stages[0].Ideal[resource.Memory] != 0 {
 		t.Errorf("got %+v", w.Jobs[0])
 	}
 	if again := readJobs(t, string(writeJobs(t, w))); !reflect.DeepEqual(again, w) {

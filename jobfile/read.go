@@ -30,7 +30,7 @@ type Profiles func(name string) (p cluster.Profile, ok bool)
 
 // Read reads a file of jobs in the project's own format; see docs/formats.md. The jobs of the workload are in the
 // order of submission, those that wait for another job last and after it, and numbered from 1. If profiles is nil, the
-// profiles that stages name stay to be filled in: see workload.Job.Profiles. Name is used in errors, which are a *fault.Fault if the file
+// profiles that stages name stay to be filled in: see cluster.Stage.Profile. Name is used in errors, which are a *fault.Fault if the file
 // is wrong.
 func Read(r io.Reader, name string, profiles Profiles) (*workload.Workload, error) {
 	data, err := io.ReadAll(r)
@@ -152,7 +152,9 @@ func (f *jobFile) stages(m *mapping, j *workload.Job) {
 		index[s.stage.Name] = i
 		all = append(all, s)
 	}
+	commands := false // one stage at least has one
 	for _, s := range all {
+		commands = commands || len(s.stage.Args) > 0
 		for _, parent := range s.after {
 			at, known := index[parent]
 			if !known {
@@ -161,27 +163,15 @@ func (f *jobFile) stages(m *mapping, j *workload.Job) {
 			s.stage.Parents = append(s.stage.Parents, at)
 		}
 		j.Stages = append(j.Stages, s.stage)
-		if s.profile != "" && j.Profiles == nil {
-			j.Profiles = make([]string, len(all))
-		}
 		if s.truth != nil && j.Truth == nil {
 			j.Truth = make([]workload.StageTruth, len(all))
 		}
-		if s.command != nil && j.Commands == nil {
-			j.Commands = make([]cluster.Command, len(all))
-		}
 	}
 	for i, s := range all {
-		if s.profile != "" {
-			j.Profiles[i] = s.profile
-		}
 		if s.truth != nil {
 			j.Truth[i] = *s.truth
 		}
-		switch {
-		case s.command != nil:
-			j.Commands[i] = *s.command
-		case j.Commands != nil:
+		if (len(s.stage.Args) > 0) != commands {
 			s.fail("command", "must be given for every stage of a job or for none")
 		}
 	}
@@ -190,12 +180,12 @@ func (f *jobFile) stages(m *mapping, j *workload.Job) {
 			s.failAt(s.fields[field].Line, "%s%v", s.who, err)
 		}
 	}
-	if f.err != nil || j.Commands == nil {
+	if f.err != nil || !j.HasCommands() {
 		return
 	}
 	filled := j.AssumingProfiles()
 	for i, s := range all {
-		if err := cluster.CheckCommand(j.Commands[i], &filled, i); err != nil {
+		if err := filled.CheckCommand(i); err != nil {
 			s.failAt(s.fields["command"].Line, "%s%v", s.who, err)
 		}
 	}

@@ -15,11 +15,9 @@ import (
 // stageReader reads one stage of a job file.
 type stageReader struct {
 	*mapping
-	stage   cluster.Stage
-	after   []string
-	profile string // still to be filled in
-	truth   *workload.StageTruth
-	command *cluster.Command
+	stage cluster.Stage
+	after []string
+	truth *workload.StageTruth
 }
 
 func readStage(job *mapping, n *yaml.Node, profiles Profiles) *stageReader {
@@ -54,7 +52,7 @@ func (s *stageReader) readProfile(profiles Profiles) {
 	}
 	name := s.name("profile")
 	if profiles == nil {
-		s.profile = name
+		s.stage.Profile = name
 		return
 	}
 	p, known := profiles(name)
@@ -100,15 +98,15 @@ func (s *stageReader) needs() {
 func (s *stageReader) checkNeeds() {
 	memory := s.stage.Ideal[resource.Memory]
 	switch {
-	case memory == 0 && s.profile == "" && !s.stage.Coordinator:
+	case memory == 0 && s.stage.Profile == "" && !s.stage.Coordinator:
 		s.memory("memory")
-	case memory == 0 && s.profile != "":
+	case memory == 0 && s.stage.Profile != "":
 	case s.stage.MaxMemory != 0 && s.stage.MaxMemory < memory:
 		s.fail("max_memory", "must be at least memory, which is %s", resource.FormatMemoryExact(memory))
 	case s.stage.MinMemory > memory:
 		s.fail("min_memory", "must be at most memory, which is %s", resource.FormatMemoryExact(memory))
 	}
-	if s.stage.Elasticity.Kind != cluster.NotElastic && s.stage.MinMemory == 0 && s.profile == "" {
+	if s.stage.Elasticity.Kind != cluster.NotElastic && s.stage.MinMemory == 0 && s.stage.Profile == "" {
 		s.fail("min_memory", "must be given beside elasticity")
 	}
 }
@@ -320,7 +318,7 @@ func (s *stageReader) readCommand() {
 	if !s.has("command") {
 		return
 	}
-	c := &cluster.Command{}
+	c := &s.stage.Command
 	if text, ok := s.scalar("command"); ok {
 		c.Args = []string{"sh", "-c", text}
 	} else {
@@ -347,7 +345,6 @@ func (s *stageReader) readCommand() {
 	} else if s.has("runtime") {
 		s.fail("runtime", "must be %s", cluster.JVM)
 	}
-	s.command = c
 }
 
 func (s *stageReader) environment() map[string]string {

@@ -165,11 +165,8 @@ func stageDocs(j *workload.Job) []stageDoc {
 		if s.Elasticity.Kind != cluster.NotElastic {
 			docs[i].Elasticity = elasticityText(&s.Elasticity)
 		}
-		if i < len(j.Profiles) {
-			docs[i].Profile = j.Profiles[i]
-		}
-		if i < len(j.Commands) {
-			c := j.Commands[i]
+		docs[i].Profile = s.Profile
+		if c := &s.Command; len(c.Args) > 0 {
 			docs[i].Command, docs[i].Env, docs[i].Dir, docs[i].Runtime = words{c.Args}, c.Env, c.Dir, c.Runtime
 			docs[i].Stdin, docs[i].Timeout = c.Stdin, durationText(c.Timeout)
 			if len(c.Args) == 3 && c.Args[0] == "sh" && c.Args[1] == "-c" {

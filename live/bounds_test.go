@@ -63,7 +63,7 @@ func TestOldRecordsAreBroughtIntoBounds(t *testing.T) {
 		r := &rig{t: t, dir: t.TempDir(), fake: newFake()}
 		r.open()
 		s := submission(1)
-		request := store.Request{Job: s.Job, Commands: s.Commands, As: user, Dir: s.Dir}
+		request := store.Request{Job: s.Job, As: user, Dir: s.Dir}
 		huge := request
 		huge.Job.Stages = []cluster.Stage{{Name: "huge", Tasks: 1, Ideal: resource.Of(1000, math.MaxInt64)}}
 		request.Job.Class = cluster.Flex

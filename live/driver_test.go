@@ -240,13 +240,11 @@ func TestMistakes(t *testing.T) {
 				`job "sorts" stage "sort": ideal memory 0 bytes: must be positive`},
 			{"cycle", func(s *Submission) { s.Job.Stages[0].Parents = []int{0} },
 				`job "sorts" parents: must not form a cycle, but sort waits for sort`},
-			{"no command", func(s *Submission) { s.Commands = nil }, `job "sorts" commands 0: must be one for each of its 1 stages`},
-			{"empty command", func(s *Submission) { s.Commands[0].Args = nil }, `job "sorts" stage "sort" command: must begin with the name of a program`},
-			{"placeholder", func(s *Submission) { s.Commands[0].Args = []string{"a", "{no}"} }, "{no}"},
+			{"empty command", func(s *Submission) { s.Job.Stages[0].Args = nil }, `job "sorts" stage "sort" command: must begin with the name of a program`},
+			{"placeholder", func(s *Submission) { s.Job.Stages[0].Args = []string{"a", "{no}"} }, "{no}"},
 			{"relative", func(s *Submission) { s.Dir = "here" }, `job "sorts" working directory "here": must be an absolute path`},
-			{"profile", func(s *Submission) { s.Profiles = []string{"p"} },
+			{"profile", func(s *Submission) { s.Job.Stages[0].Profile = "p" },
 				`job "sorts" stage "sort" profile "p": there is none of that name; measure one with bellows profile`},
-			{"profiles", func(s *Submission) { s.Profiles = []string{"p", "q"} }, `job "sorts" profiles 2: must be one for each of its 1 stages, or none`},
 		} {
 			s := submission(1)
 			c.change(&s)
@@ -280,7 +278,7 @@ func TestProfileFillsWhatIsLeftOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := submission(4)
-		s.Profiles = []string{"sort"}
+		s.Job.Stages[0].Profile = "sort"
 		s.Job.Stages[0].Ideal[resource.Memory] = 0
 		id := r.submit(s)
 		r.fake.launched(r.order(cluster.Start))
@@ -484,8 +482,8 @@ func TestRestart(t *testing.T) {
 		defer r.end()
 		s := submission(2)
 		s.Job.MaxAttempts = 2
-		s.Job.Stages = append(s.Job.Stages, cluster.Stage{Name: "merge", Tasks: 1, Parents: []int{0}, Ideal: resource.Of(1000, 100*resource.MiB)})
-		s.Commands = append(s.Commands, cluster.Command{Args: []string{"merge"}})
+		s.Job.Stages = append(s.Job.Stages, cluster.Stage{Name: "merge", Tasks: 1, Parents: []int{0}, Ideal: resource.Of(1000, 100*resource.MiB),
+			Command: cluster.Command{Args: []string{"merge"}}})
 		dag := r.submit(s)
 		a, b := r.order(cluster.Start), r.order(cluster.Start)
 		r.fake.launched(a)

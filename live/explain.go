@@ -114,7 +114,7 @@ func (d *Driver) explainTask(j *job, t *cluster.TaskState, end timeline.Time, kn
 		Slowdown: stage.Elasticity.Slowdown(stage.Ideal[resource.Memory], t.Grant[resource.Memory])}
 	if r := j.newest(t.ID); r != nil {
 		out.Why = r.Why
-		if limit := j.timeout(int(t.ID.Stage)); limit > 0 && r.Started > 0 {
+		if limit := j.Request.Job.Stages[t.ID.Stage].Timeout; limit > 0 && r.Started > 0 {
 			out.Limited = instant(r.Started.Add(limit))
 		}
 	}

@@ -176,8 +176,8 @@ var user = cluster.Credentials{UID: 2000, GID: 2000, User: "ada"}
 // submission is a job of so many tasks of 400 MiB and one core: two run at a time.
 func submission(tasks int) Submission {
 	return Submission{
-		Job:      cluster.Job{Name: "sorts", Stages: []cluster.Stage{{Name: "sort", Tasks: tasks, Ideal: resource.Of(1000, 400*resource.MiB)}}},
-		Commands: []cluster.Command{{Args: []string{"sort", "-S", "{memory}", "part{task}"}, Env: map[string]string{"LC_ALL": "C"}}},
-		Caller:   user, Env: []string{"PATH=/bin", "LC_ALL=de_DE"}, Dir: "/work",
+		Job: cluster.Job{Name: "sorts", Stages: []cluster.Stage{{Name: "sort", Tasks: tasks, Ideal: resource.Of(1000, 400*resource.MiB),
+			Command: cluster.Command{Args: []string{"sort", "-S", "{memory}", "part{task}"}, Env: map[string]string{"LC_ALL": "C"}}}}},
+		Caller: user, Env: []string{"PATH=/bin", "LC_ALL=de_DE"}, Dir: "/work",
 	}
 }

@@ -17,8 +17,8 @@ func checkInput(s *Submission) error {
 		return fault(Mistake, "job %q input: must be that of a job of one task", s.Job.Name)
 	case s.Job.MaxAttempts > 1:
 		return fault(Mistake, "job %q max attempts %d: must be 1 for a program that reads input, which is gone once it was read", s.Job.Name, s.Job.MaxAttempts)
-	case len(s.Commands) > 0 && s.Commands[0].Stdin != "":
-		return fault(Mistake, "job %q input: must be sent or come from file %q, but not both", s.Job.Name, s.Commands[0].Stdin)
+	case s.Job.Stages[0].Stdin != "":
+		return fault(Mistake, "job %q input: must be sent or come from file %q, but not both", s.Job.Name, s.Job.Stages[0].Stdin)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func TestInputRefused(t *testing.T) {
 	for want, change := range map[string]func(*Submission){
 		"job of one task":   func(s *Submission) { s.Job.Stages[0].Tasks = 2 },
 		"max attempts 2":    func(s *Submission) { s.Job.MaxAttempts = 2 },
-		`or come from file`: func(s *Submission) { s.Commands[0].Stdin = "in" },
+		`or come from file`: func(s *Submission) { s.Job.Stages[0].Stdin = "in" },
 	} {
 		s := submission(1)
 		s.Input, s.Job.MaxAttempts = true, 1

@@ -3,7 +3,6 @@ package live
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/store"
@@ -115,14 +114,6 @@ func (j *job) tasks() []cluster.TaskID {
 
 func compareTasks(a, b cluster.TaskID) int {
 	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Index, b.Index))
-}
-
-// timeout is how long a task of a stage may run, 0 for ever.
-func (j *job) timeout(stage int) time.Duration {
-	if stage >= len(j.Request.Commands) {
-		return 0 // An old record may have none.
-	}
-	return j.Request.Commands[stage].Timeout
 }
 
 // alive returns the runs that have not ended.

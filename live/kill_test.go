@@ -96,9 +96,9 @@ const prologue = `echo start >>"$RAN/$BELLOWS_JOB-$BELLOWS_TASK"; exec 9>"$RAN/l
 func (a act) submission(name, ran string) *live.Submission {
 	return &live.Submission{
 		Job: cluster.Job{Name: name, Class: a.class, MaxAttempts: a.attempts,
-			Stages: []cluster.Stage{{Tasks: a.tasks, Ideal: resource.Of(100, 16*resource.MiB)}}},
-		Commands: []cluster.Command{{Args: []string{"sh", "-c", prologue + a.script}}},
-		Env:      []string{"PATH=/usr/bin:/bin", "RAN=" + ran}, Dir: "/",
+			Stages: []cluster.Stage{{Tasks: a.tasks, Ideal: resource.Of(100, 16*resource.MiB),
+				Command: cluster.Command{Args: []string{"sh", "-c", prologue + a.script}}}}},
+		Env: []string{"PATH=/usr/bin:/bin", "RAN=" + ran}, Dir: "/",
 	}
 }
 

@@ -22,7 +22,7 @@ func (r *rig) keepEnded(n int) {
 	for i := range 40 {
 		env = append(env, fmt.Sprintf("VARIABLE_NUMBER_%d=%032d", i, i))
 	}
-	request := store.Request{Job: s.Job, Commands: s.Commands, As: s.Caller, Env: env, Dir: s.Dir}
+	request := store.Request{Job: s.Job, As: s.Caller, Env: env, Dir: s.Dir}
 	b := store.Batch{Jobs: map[cluster.JobID]store.JobState{}}
 	for range n {
 		id, err := r.store.AddJob(context.Background(), store.Job{Submitted: 1, Request: request, State: store.JobState{Status: "pending"}})

@@ -303,10 +303,7 @@ func (j *job) view(state *cluster.JobState) Job {
 	out := Job{ID: j.ID, Name: j.Request.Job.Name, Owner: j.Request.Job.Owner, UID: j.Request.As.UID, Submitted: instant(j.Submitted), Input: j.Request.Input}
 	out.put(&j.State)
 	for i := range j.Request.Job.Stages {
-		s := &j.Request.Job.Stages[i]
-		out.Stages = append(out.Stages, Stage{Name: s.Name, Tasks: s.Tasks, Pending: s.Tasks, CPUMillicores: int64(s.Ideal[resource.CPU]),
-			IdealBytes: int64(s.Ideal[resource.Memory]), MinMemoryBytes: int64(s.MinMemory), MaxMemoryBytes: int64(s.MaxMemory), DurationSeconds: s.Duration.Seconds(), TimeoutSeconds: j.timeout(i).Seconds(),
-			Elasticity: s.Elasticity.String(), Class: j.Request.Job.Class, Parents: s.Parents})
+		out.Stages = append(out.Stages, stageOf(&j.Request.Job, i))
 	}
 	final := j.State.Ended || j.State.Cancelled || j.State.Status == cluster.StatusFailed.String()
 	for _, id := range j.tasks() {

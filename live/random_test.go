@@ -154,8 +154,8 @@ func randomSubmission(random *rand.Rand) Submission {
 		if i > 0 && random.IntN(3) > 0 {
 			stage.Parents = []int{random.IntN(i)}
 		}
+		stage.Args = []string{"true", "{memory}"}
 		s.Job.Stages = append(s.Job.Stages, stage)
-		s.Commands = append(s.Commands, cluster.Command{Args: []string{"true", "{memory}"}})
 	}
 	return s
 }

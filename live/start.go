@@ -67,7 +67,7 @@ func (d *Driver) nodeName(id cluster.NodeID) string {
 
 // launch fills in what runs in a container.
 func (d *Driver) launch(j *job, id cluster.ContainerID, start *cluster.Decision) (*cluster.Launch, error) {
-	command, err := cluster.FillCommand(j.Request.Commands[id.Task.Stage], start.Grant, &j.Request.Job, id.Task)
+	command, err := j.Request.Job.FillCommand(id.Task, start.Grant)
 	if err != nil {
 		return nil, err
 	}

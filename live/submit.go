@@ -14,13 +14,9 @@ import (
 
 // Submission is a job with what to run and for whom.
 type Submission struct {
-	// Job has estimates only. ID, Owner and Submitted are given by the Driver.
+	// Job has estimates and commands. ID, Owner and Submitted are given by the Driver. A stage can name a stored profile that
+	// fills in what it leaves out.
 	Job cluster.Job `json:"job"`
-	// Commands has one command per stage.
-	Commands []cluster.Command `json:"commands"`
-	// Profiles has, per stage, the name of a stored profile that fills in what the stage leaves out (ideal and minimum
-	// memory, duration, elasticity); "" or a nil slice is none.
-	Profiles []string `json:"profiles,omitempty"`
 	// Caller is the user that submits; tasks run with these rights.
 	Caller cluster.Credentials `json:"-"`
 	// Env is the environment of the submitter, "NAME=value"; Dir the working directory, an absolute path.
@@ -57,12 +53,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	if j.Owner == "" {
 		j.Owner = fmt.Sprint(s.Caller.UID)
 	}
-	switch {
-	case len(s.Commands) != len(j.Stages):
-		return store.Job{}, fault(Mistake, "job %q commands %d: must be one for each of its %d stages", j.Name, len(s.Commands), len(j.Stages))
-	case s.Profiles != nil && len(s.Profiles) != len(j.Stages):
-		return store.Job{}, fault(Mistake, "job %q profiles %d: must be one for each of its %d stages, or none", j.Name, len(s.Profiles), len(j.Stages))
-	case !filepath.IsAbs(s.Dir):
+	if !filepath.IsAbs(s.Dir) {
 		return store.Job{}, fault(Mistake, "job %q working directory %q: must be an absolute path", j.Name, s.Dir)
 	}
 	if err := s.Inherited.Check(); err != nil {
@@ -77,7 +68,8 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		}
 	}
 	known := map[int]cluster.Profile{}
-	for i, name := range s.Profiles {
+	for i := range j.Stages {
+		name := j.Stages[i].Profile
 		if name == "" {
 			continue
 		}
@@ -90,6 +82,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		}
 		known[i] = cluster.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.Duration, Elasticity: p.Elasticity}
 		known[i].Fill(&j.Stages[i])
+		j.Stages[i].Profile = ""
 	}
 	if err := d.needSwap(&j, known); err != nil {
 		return store.Job{}, err
@@ -97,13 +90,13 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	if err := j.CheckRuns(); err != nil {
 		return store.Job{}, &Error{Mistake, err}
 	}
-	for i := range s.Commands {
-		if err := cluster.CheckCommand(s.Commands[i], &j, i); err != nil {
+	for i := range j.Stages {
+		if err := j.CheckCommand(i); err != nil {
 			return store.Job{}, fault(Mistake, "job %q stage %q %w", j.Name, stageName(&j, i), err)
 		}
 	}
 	return store.Job{
-		Request: store.Request{Job: j, Commands: s.Commands, As: s.Caller, Env: s.Env, Dir: s.Dir, Inherited: s.Inherited, Input: s.Input},
+		Request: store.Request{Job: j, As: s.Caller, Env: s.Env, Dir: s.Dir, Inherited: s.Inherited, Input: s.Input},
 		State:   store.JobState{Status: cluster.StatusPending.String()},
 	}, nil
 }
@@ -176,7 +169,7 @@ func (d *Driver) submit(ctx context.Context, stored store.Job) (cluster.JobID, e
 
 // admit hands a job to the engine.
 func (d *Driver) admit(j *job) {
-	spec := j.Request.Job // The engine keeps it; it is never changed.
+	spec := j.Request.Job.Estimates() // The engine keeps it; it is never changed.
 	// The policy may act on the job in the very step that brings it, so it is looked up after it.
 	d.step(cluster.Event{Kind: cluster.JobSubmitted, Job: j.ID, NewJob: &spec})
 	j.state, _ = d.engine.Snapshot().Job(j.ID)

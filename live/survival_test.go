@@ -225,9 +225,9 @@ func (k *kind) submission(t *testing.T, name, ran string) *live.Submission {
 		t.Fatal(err)
 	}
 	return &live.Submission{
-		Job:      cluster.Job{Name: name, Stages: []cluster.Stage{{Tasks: k.tasks, Ideal: resource.Of(100, k.memory)}}},
-		Commands: []cluster.Command{{Args: []string{"sh", "-c", once + k.script}}},
-		Env:      []string{"PATH=/usr/bin:/bin", "RAN=" + ran, "SELF=" + self}, Dir: "/",
+		Job: cluster.Job{Name: name, Stages: []cluster.Stage{{Tasks: k.tasks, Ideal: resource.Of(100, k.memory),
+			Command: cluster.Command{Args: []string{"sh", "-c", once + k.script}}}}},
+		Env: []string{"PATH=/usr/bin:/bin", "RAN=" + ran, "SELF=" + self}, Dir: "/",
 	}
 }
 

@@ -42,23 +42,30 @@ type Job struct {
 	Earlier []Task `json:"earlier,omitempty"`
 }
 
-// Stage counts the tasks of a stage: Pending + Running + Succeeded + Failed = Tasks.
+// Stage is a stage with how far it has come: Pending + Running + Succeeded + Failed = Tasks. Of its command only Timeout is
+// told, since anybody may look.
 type Stage struct {
-	Name            string        `json:"name"`
-	Tasks           int           `json:"tasks"`
-	Pending         int           `json:"pending"`   // not started, or to run again
-	Running         int           `json:"running"`   // being started, or running
-	Succeeded       int           `json:"succeeded"` // ended well
-	Failed          int           `json:"failed"`    // ended for good without success
-	CPUMillicores   int64         `json:"cpu_millicores"`
-	IdealBytes      int64         `json:"ideal_memory_bytes"`
-	MinMemoryBytes  int64         `json:"min_memory_bytes,omitempty"` // 0: it cannot be under-sized
-	MaxMemoryBytes  int64         `json:"max_memory_bytes,omitempty"` // what a FLEX container may hold; 0: what its node has
-	DurationSeconds float64       `json:"duration_s,omitempty"`       // estimated, at ideal memory; 0 is unknown
-	TimeoutSeconds  float64       `json:"timeout_s,omitempty"`        // after which a task is ended; 0 is for ever
-	Elasticity      string        `json:"elasticity"`
-	Class           cluster.Class `json:"class"`
-	Parents         []int         `json:"parents,omitempty"`
+	cluster.Stage
+	Class     cluster.Class `json:"class"`
+	Pending   int           `json:"pending"`   // not started, or to run again
+	Running   int           `json:"running"`   // being started, or running
+	Succeeded int           `json:"succeeded"` // ended well
+	Failed    int           `json:"failed"`    // ended for good without success
+
+	// What follows is in the fields of the stage, too. It stays for clients that know no other fields.
+	Elasticity      string  `json:"elasticity"` // in words
+	CPUMillicores   int64   `json:"cpu_millicores"`
+	IdealBytes      int64   `json:"ideal_memory_bytes"`
+	DurationSeconds float64 `json:"duration_s,omitempty"` // estimated, at ideal memory; 0 is unknown
+	TimeoutSeconds  float64 `json:"timeout_s,omitempty"`  // after which a task is ended; 0 is for ever
+}
+
+// stageOf returns the view of a stage of which no task has started.
+func stageOf(j *cluster.Job, i int) Stage {
+	s := j.Stages[i]
+	s.Command = cluster.Command{Timeout: s.Timeout}
+	return Stage{Stage: s, Class: j.Class, Pending: s.Tasks, Elasticity: s.Elasticity.String(), CPUMillicores: int64(s.Ideal[resource.CPU]),
+		IdealBytes: int64(s.Ideal[resource.Memory]), DurationSeconds: s.Duration.Seconds(), TimeoutSeconds: s.Timeout.Seconds()}
 }
 
 // Task is one run of a task.

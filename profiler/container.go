@@ -62,8 +62,8 @@ func (c *Container) Run(ctx context.Context, memory resource.Amount) (m Measurem
 // run runs the command, which is told one size, in a container of another that may hold so much swap beside it.
 func (c *Container) run(ctx context.Context, told, memory, swap resource.Amount) (m Measurement, err error) {
 	grant := resource.Of(c.cpu, told)
-	job := cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{{Name: "profile", Tasks: 1, Ideal: grant}}}
-	filled, err := cluster.FillCommand(c.command, grant, &job, cluster.TaskID{Job: 1})
+	job := cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{{Name: "profile", Tasks: 1, Ideal: grant, Command: c.command}}}
+	filled, err := job.FillCommand(cluster.TaskID{Job: 1}, grant)
 	if err != nil {
 		return m, err
 	}

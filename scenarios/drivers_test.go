@@ -277,9 +277,10 @@ func hand(t *testing.T, d *live.Driver, b *backend, e cluster.Event, origin time
 	case cluster.JobSubmitted:
 		job := *e.NewJob
 		job.ID, job.Submitted = 0, 0
-		sub := live.Submission{Job: job, Caller: cluster.Credentials{User: job.Owner}, Dir: "/", Commands: make([]cluster.Command, len(job.Stages))}
-		for i := range sub.Commands {
-			sub.Commands[i].Args = []string{"true"}
+		sub := live.Submission{Job: job, Caller: cluster.Credentials{User: job.Owner}, Dir: "/"}
+		sub.Job.Stages = slices.Clone(job.Stages)
+		for i := range sub.Job.Stages {
+			sub.Job.Stages[i].Args = []string{"true"}
 		}
 		id, err := d.Submit(context.Background(), sub)
 		if err != nil || id != e.NewJob.ID {

@@ -148,11 +148,7 @@ func (s *Server) jobs(a *api) {
 			if err != nil {
 				return nil, err
 			}
-			job, err := in.Body.live(caller)
-			if err != nil {
-				return nil, err
-			}
-			id, err := s.driver.Submit(ctx, job)
+			id, err := s.driver.Submit(ctx, in.Body.live(caller))
 			return &body[Submitted]{Submitted{int64(id)}}, err
 		})
 	register(a, "GET", "/v1/jobs", "jobs", "List jobs", 200,

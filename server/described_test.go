@@ -194,7 +194,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 				set(reflect.ValueOf(v).Elem())
 			}
 			profile.Elasticity = cluster.Elasticity{Kind: cluster.Step, Factor: 2} // it is checked
-			job.Class = ""
+			job.Class = cluster.Regular
 			task := cluster.TaskID{Job: 1}
 			here, there := net.Pipe()
 			there.Close()

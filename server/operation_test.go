@@ -153,7 +153,7 @@ func TestBodies(t *testing.T) {
 		{"too large a number", "application/json", `{"stages": [{"tasks": 1e300}]}`, "request body, field stages.tasks: must be of type integer, but is a JSON number 1e300"},
 		{"a word that is none", "application/json", `{"stages": [{"elasticity": {"kind": "odd"}}]}`,
 			`request body: elasticity kind "odd": must be one of none, step, sawtooth, points, sawtooth-table`},
-		{"a class that is none", "application/json", `{"class": "loose"}`, `job "" class "loose": must be regular or flex`},
+		{"a class that is none", "application/json", `{"class": "loose"}`, `request body: class "loose": must be regular or flex`},
 	}
 	for _, tt := range tests {
 		r, err := http.NewRequest("POST", "http://bellows/v1/jobs", strings.NewReader(tt.body))

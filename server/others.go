@@ -25,10 +25,16 @@ func (s *Server) shown(ctx context.Context, j live.Job) live.Job {
 	j.Name, j.Detail = "", ""
 	j.Stages = slices.Clone(j.Stages)
 	for i := range j.Stages {
-		j.Stages[i].Name = ""
+		j.Stages[i].Stage = sizeOf(&j.Stages[i].Stage)
 	}
 	j.Tasks, j.Earlier = withoutDetail(j.Tasks), withoutDetail(j.Earlier)
 	return j
+}
+
+// sizeOf is what others may see of a stage: how large it is, and nothing that its owner wrote in words.
+func sizeOf(s *cluster.Stage) cluster.Stage {
+	return cluster.Stage{Tasks: s.Tasks, Parents: s.Parents, Ideal: s.Ideal, MinMemory: s.MinMemory, MaxMemory: s.MaxMemory, Duration: s.Duration,
+		Elasticity: s.Elasticity, Command: cluster.Command{Timeout: s.Timeout}}
 }
 
 func (s *Server) shownAll(ctx context.Context, jobs []live.Job) []live.Job {

@@ -19,25 +19,24 @@ import (
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/workload"
 )
 
 func TestSubmissionArrivesWithCaller(t *testing.T) {
 	d := newFake()
 	c, _ := start(t, d, fakeProfiles{})
-	job := workload.Job{Job: cluster.Job{Name: "sort", Class: cluster.Flex, MaxAttempts: 2, Stages: []cluster.Stage{
+	job := cluster.Job{Name: "sort", Class: cluster.Flex, MaxAttempts: 2, Stages: []cluster.Stage{
 		{Name: "a", Tasks: 3, Ideal: resource.Of(1500, 1<<30).With(resource.Disk, 7), MinMemory: 1 << 28, Duration: time.Minute,
-			Elasticity: cluster.Elasticity{Kind: cluster.SawTooth, Factor: 1.5}},
-		{Name: "b", Tasks: 1, Parents: []int{0}, Ideal: resource.Of(1000, 1<<20)},
-	}}, Commands: []cluster.Command{{Args: []string{"sort", "-S", "{memory}"}, Env: map[string]string{"A": "b"}}, {Args: []string{"true"}, Dir: "sub"}},
-		Profiles: []string{"", "p"}}
+			Elasticity: cluster.Elasticity{Kind: cluster.SawTooth, Factor: 1.5},
+			Command:    cluster.Command{Args: []string{"sort", "-S", "{memory}"}, Env: map[string]string{"A": "b"}}},
+		{Name: "b", Tasks: 1, Parents: []int{0}, Ideal: resource.Of(1000, 1<<20), Profile: "p", Command: cluster.Command{Args: []string{"true"}, Dir: "sub"}},
+	}}
 	own := cluster.Inherited{Umask: 0o027, Nice: 3, Limits: map[string]cluster.ResourceLimit{"nofile": {Soft: 10, Hard: -1}}}
 	id, err := c.Submit(context.Background(), SubmissionOf(&job, []string{"X=y"}, "/tmp", &own))
 	if err != nil || id != 1 {
 		t.Fatalf("Submit: id %d, %v", id, err)
 	}
 	got := d.submitted[0]
-	want := live.Submission{Job: job.Job, Commands: job.Commands, Profiles: job.Profiles, Env: []string{"X=y"}, Dir: "/tmp", Inherited: &own}
+	want := live.Submission{Job: job, Env: []string{"X=y"}, Dir: "/tmp", Inherited: &own}
 	if got.Caller.UID != uint32(os.Getuid()) || got.Caller.GID != uint32(os.Getgid()) {
 		t.Errorf("caller is %+v, but this is user %d of group %d", got.Caller, os.Getuid(), os.Getgid())
 	}

@@ -1,13 +1,9 @@
 package server
 
 import (
-	"slices"
-	"time"
-
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/workload"
 )
 
 // Daemon says what process answers, and with what.
@@ -51,7 +47,7 @@ type Submission struct {
 	Name        string             `json:"name,omitempty"`
 	Queue       string             `json:"queue,omitempty"`
 	Weight      float64            `json:"weight,omitempty" doc:"share of its queue relative to others; 0 is 1"`
-	Class       string             `json:"class,omitempty" doc:"regular or flex; regular if empty"`
+	Class       cluster.Class      `json:"class,omitempty" doc:"regular or flex; regular if left out"`
 	MaxAttempts int                `json:"max_attempts,omitempty" doc:"how often a task may run; 0 is once"`
 	AtMostOnce  bool               `json:"at_most_once,omitempty" doc:"no task runs again after it may have started"`
 	Stages      []StageSpec        `json:"stages"`
@@ -61,91 +57,47 @@ type Submission struct {
 	Input       bool               `json:"input,omitempty" doc:"its program reads what is sent to /v1/jobs/{job}/input; it has one task, which starts once"`
 }
 
-// StageSpec is a stage to run: the same command, Tasks times.
+// StageSpec is a stage to run: the same command, Tasks times. What Ideal holds may stand in it, or by itself.
 type StageSpec struct {
-	Name       string              `json:"name,omitempty"`
-	Tasks      int                 `json:"tasks" doc:"at least 1"`
-	Parents    []int               `json:"parents,omitempty" doc:"indexes of the stages that must end first"`
-	CPU        int64               `json:"cpu_millicores"`
-	Memory     int64               `json:"ideal_memory_bytes,omitempty" doc:"0 takes it from the profile"`
-	MinMemory  int64               `json:"min_memory_bytes,omitempty" doc:"0 takes it from the profile, else is the ideal memory"`
-	MaxMemory  int64               `json:"max_memory_bytes,omitempty" doc:"the most a container of class flex may hold; 0 is what its node has"`
-	Heartbeat  int64               `json:"heartbeat_timeout_ns,omitempty" doc:"how long programs of a flex container may be silent; 0 is for ever"`
-	DataOn     []string            `json:"data_on,omitempty" doc:"names of nodes that hold the stage's data, a wish"`
-	Disk       int64               `json:"disk_bytes_per_s,omitempty"`
-	Network    int64               `json:"network_bytes_per_s,omitempty"`
-	Duration   int64               `json:"duration_ns,omitempty" doc:"estimated run time at ideal memory; 0 is unknown"`
-	Elasticity *cluster.Elasticity `json:"elasticity,omitempty" doc:"what less memory costs"`
-	Profile    string              `json:"profile,omitempty" doc:"name of a stored profile for what is left out"`
-	Args       []string            `json:"args" doc:"program and arguments; {memory} and other placeholders are filled when a task starts. Here, in env, dir and stdin a byte that is not UTF-8 is written as U+0000 and two hexadecimal digits"`
-	Env        map[string]string   `json:"env,omitempty" doc:"added to the environment"`
-	Dir        string              `json:"dir,omitempty" doc:"working directory, relative to that of the job"`
-	Timeout    int64               `json:"timeout_ns,omitempty" doc:"how long a task may run, standing still included, before it is ended; 0 is for ever"`
-	Stdin      string              `json:"stdin,omitempty" doc:"file that the program reads, relative to the working directory; none if empty"`
+	cluster.Stage
+	Ideal   resource.Vector `json:"ideal,omitzero" doc:"what one task needs to run unhindered, as a list: the four fields cpu_millicores, ideal_memory_bytes, disk_bytes_per_s and network_bytes_per_s in one"`
+	CPU     resource.Amount `json:"cpu_millicores,omitempty"`
+	Memory  resource.Amount `json:"ideal_memory_bytes,omitempty" doc:"0 takes it from the profile"`
+	Disk    resource.Amount `json:"disk_bytes_per_s,omitempty"`
+	Network resource.Amount `json:"network_bytes_per_s,omitempty"`
 }
 
-// SubmissionOf describes a job to run, with what whoever submits it passes on. What of arguments, variables and paths is not
-// UTF-8 is encoded.
-func SubmissionOf(j *workload.Job, env []string, dir string, from *cluster.Inherited) Submission {
-	s := Submission{Name: j.Name, Queue: j.Queue, Weight: j.Weight, Class: j.Class.String(), MaxAttempts: j.MaxAttempts, AtMostOnce: j.AtMostOnce, Env: encodeAll(env), Dir: cluster.EncodeText(dir), Inherited: from}
+// specOf describes a stage. What of arguments, variables and paths is not UTF-8 is encoded.
+func specOf(s cluster.Stage) StageSpec {
+	s.Command = s.Encoded()
+	return StageSpec{Stage: s, CPU: s.Ideal[resource.CPU], Memory: s.Ideal[resource.Memory], Disk: s.Ideal[resource.Disk], Network: s.Ideal[resource.Network]}
+}
+
+// stage returns the stage as the driver takes it.
+func (s *StageSpec) stage() cluster.Stage {
+	out := s.Stage
+	out.Coordinator = false // there are none on a machine
+	out.Ideal = s.Ideal.Max(resource.Vector{resource.CPU: s.CPU, resource.Memory: s.Memory, resource.Disk: s.Disk, resource.Network: s.Network})
+	return out
+}
+
+// SubmissionOf describes a job to run, with what whoever submits it passes on. What of variables and paths is not UTF-8 is
+// encoded.
+func SubmissionOf(j *cluster.Job, env []string, dir string, from *cluster.Inherited) Submission {
+	s := Submission{Name: j.Name, Queue: j.Queue, Weight: j.Weight, Class: j.Class, MaxAttempts: j.MaxAttempts, AtMostOnce: j.AtMostOnce,
+		Env: cluster.EncodeTexts(env), Dir: cluster.EncodeText(dir), Inherited: from}
 	for i := range j.Stages {
-		from := &j.Stages[i]
-		to := StageSpec{
-			Name: from.Name, Tasks: from.Tasks, Parents: from.Parents,
-			CPU: int64(from.Ideal[resource.CPU]), Memory: int64(from.Ideal[resource.Memory]), MinMemory: int64(from.MinMemory),
-			MaxMemory: int64(from.MaxMemory), Heartbeat: int64(from.HeartbeatTimeout), DataOn: from.DataOn,
-			Disk: int64(from.Ideal[resource.Disk]), Network: int64(from.Ideal[resource.Network]), Duration: int64(from.Duration),
-		}
-		if from.Elasticity.Kind != cluster.NotElastic {
-			to.Elasticity = &from.Elasticity
-		}
-		if i < len(j.Commands) {
-			c := &j.Commands[i]
-			to.Args, to.Dir, to.Stdin, to.Timeout = encodeAll(c.Args), cluster.EncodeText(c.Dir), cluster.EncodeText(c.Stdin), int64(c.Timeout)
-			for name, value := range c.Env {
-				if to.Env == nil {
-					to.Env = map[string]string{}
-				}
-				to.Env[cluster.EncodeText(name)] = cluster.EncodeText(value)
-			}
-		}
-		if i < len(j.Profiles) {
-			to.Profile = j.Profiles[i]
-		}
-		s.Stages = append(s.Stages, to)
+		s.Stages = append(s.Stages, specOf(j.Stages[i]))
 	}
 	return s
 }
 
-func encodeAll(raw []string) []string {
-	all := slices.Clone(raw)
-	for i := range all {
-		all[i] = cluster.EncodeText(all[i])
-	}
-	return all
-}
-
 // live returns s as the driver takes it.
-func (s *Submission) live(caller cluster.Credentials) (live.Submission, error) {
-	out := live.Submission{Caller: caller, Env: s.Env, Dir: s.Dir, Inherited: s.Inherited, Input: s.Input, Profiles: make([]string, len(s.Stages))}
-	out.Job = cluster.Job{Name: s.Name, Queue: s.Queue, Weight: s.Weight, MaxAttempts: s.MaxAttempts, AtMostOnce: s.AtMostOnce}
-	if err := out.Job.Class.UnmarshalText([]byte(s.Class)); err != nil {
-		return out, Errorf(Invalid, "job %q %v", s.Name, err)
+func (s *Submission) live(caller cluster.Credentials) live.Submission {
+	out := live.Submission{Caller: caller, Env: s.Env, Dir: s.Dir, Inherited: s.Inherited, Input: s.Input}
+	out.Job = cluster.Job{Name: s.Name, Queue: s.Queue, Class: s.Class, Weight: s.Weight, MaxAttempts: s.MaxAttempts, AtMostOnce: s.AtMostOnce}
+	for i := range s.Stages {
+		out.Job.Stages = append(out.Job.Stages, s.Stages[i].stage())
 	}
-	for i, from := range s.Stages {
-		to := cluster.Stage{
-			Name: from.Name, Tasks: from.Tasks, Parents: from.Parents, MinMemory: resource.Amount(from.MinMemory),
-			MaxMemory: resource.Amount(from.MaxMemory), HeartbeatTimeout: time.Duration(from.Heartbeat), DataOn: from.DataOn,
-			Ideal: resource.Vector{resource.CPU: resource.Amount(from.CPU), resource.Memory: resource.Amount(from.Memory),
-				resource.Disk: resource.Amount(from.Disk), resource.Network: resource.Amount(from.Network)},
-			Duration: time.Duration(from.Duration),
-		}
-		if from.Elasticity != nil {
-			to.Elasticity = *from.Elasticity
-		}
-		out.Job.Stages = append(out.Job.Stages, to)
-		out.Commands = append(out.Commands, cluster.Command{Args: from.Args, Env: from.Env, Dir: from.Dir, Stdin: from.Stdin, Timeout: time.Duration(from.Timeout)})
-		out.Profiles[i] = from.Profile
-	}
-	return out, nil
+	return out
 }

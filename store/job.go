@@ -32,11 +32,10 @@ type Listed struct {
 
 // Request is what somebody submitted. It never changes, but for Env.
 type Request struct {
-	Job      cluster.Job         `json:"job"` // ID is that of the row
-	Commands []cluster.Command   `json:"commands"`
-	As       cluster.Credentials `json:"as"`
-	Env      []string            `json:"env,omitempty"` // dropped once the job has ended
-	Dir      string              `json:"dir"`
+	Job cluster.Job         `json:"job"` // ID is that of the row
+	As  cluster.Credentials `json:"as"`
+	Env []string            `json:"env,omitempty"` // dropped once the job has ended
+	Dir string              `json:"dir"`
 	// Inherited is what programs have from the submitter beside rights; nil if it was not told.
 	Inherited *cluster.Inherited `json:"inherited,omitempty"`
 	// Input says that the program reads what its submitter sends. What was read once is gone, so it never starts twice.
@@ -93,6 +92,21 @@ func (s *Store) AddJob(ctx context.Context, j Job) (cluster.JobID, error) {
 			j.Request.As.UID, j.Request.As.User, j.Request.Job.Name, j.State.Status, int64(j.Submitted), string(request), j.Request.Job.Tasks()).Scan(&id)
 	})
 	return cluster.JobID(id), err
+}
+
+// read reads what is stored of a request. Up to version 5 of the schema the commands stood beside the stages, one for each.
+func (r *Request) read(text []byte) error {
+	stored := struct {
+		*Request
+		Commands []cluster.Command `json:"commands"`
+	}{Request: r}
+	if err := json.Unmarshal(text, &stored); err != nil {
+		return err
+	}
+	for i := range min(len(stored.Commands), len(r.Job.Stages)) {
+		r.Job.Stages[i].Command = stored.Commands[i]
+	}
+	return nil
 }
 
 // Write stores a batch.
@@ -208,7 +222,7 @@ func (s *Store) jobs(ctx context.Context, query string, args ...any) ([]Job, err
 			&j.State.ExitCode, &j.State.Detail, &j.State.Succeeded, &request); err != nil {
 			return err
 		}
-		if err := json.Unmarshal([]byte(request), &j.Request); err != nil {
+		if err := j.Request.read([]byte(request)); err != nil {
 			return fmt.Errorf("job %d: %w", j.ID, err)
 		}
 		j.Submitted, j.State.Started, j.State.Finished = timeline.Time(submitted), timeline.Time(started), timeline.Time(finished)

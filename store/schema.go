@@ -90,6 +90,10 @@ UPDATE jobs SET request = json_remove(request, '$.env') WHERE ended = 1;
 `, `
 -- The records of containers, beside this file, hold envelopes: a program that does not know them must not manage the containers.
 SELECT 1;
+`, `
+-- From here on the command of a stage stands in the stage, in new requests. Those of before stay as they are, and are still
+-- read: an older program would start jobs without their commands, so that it must not open the store any more.
+SELECT 1;
 `}
 
 // migrate brings the schema up to date. Each step is one transaction together with its version number.

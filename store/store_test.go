@@ -51,10 +51,10 @@ func sample(name string) Job {
 		Submitted: 1234,
 		Request: Request{
 			Job: cluster.Job{Name: name, Owner: "ada", MaxAttempts: 2, Stages: []cluster.Stage{{Name: "sort", Tasks: 3, Ideal: resource.Of(1000, resource.GiB),
-				MinMemory: resource.MiB, Duration: time.Second, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 1.5}}}},
-			Commands: []cluster.Command{{Args: []string{"sort", "{memory}"}, Env: map[string]string{"A": "b"}}},
-			As:       cluster.Credentials{UID: 7, GID: 8, Groups: []uint32{9}, User: "ada"},
-			Env:      []string{"PATH=/bin"}, Dir: "/work",
+				MinMemory: resource.MiB, Duration: time.Second, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 1.5},
+				Command: cluster.Command{Args: []string{"sort", "{memory}"}, Env: map[string]string{"A": "b"}}}}},
+			As:  cluster.Credentials{UID: 7, GID: 8, Groups: []uint32{9}, User: "ada"},
+			Env: []string{"PATH=/bin"}, Dir: "/work",
 		},
 		State: JobState{Status: "pending"},
 	}
@@ -218,6 +218,46 @@ func TestFirstSchema(t *testing.T) {
 	want := Listed{ID: 1, UID: 7, User: "ada", Name: "old", Submitted: 5, State: JobState{Status: "failed", Ended: true, Succeeded: 1}, Tasks: 3}
 	if err != nil || !reflect.DeepEqual(jobs, []Listed{want}) {
 		t.Errorf("jobs %+v %v", jobs, err)
+	}
+}
+
+// A request that a program of the fourth version stored is read with the command of each stage in the stage.
+func TestRequestOfTheFourthSchema(t *testing.T) {
+	request, err := os.ReadFile(filepath.Join("testdata", "request-4.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	s := &Store{path: filepath.Join(dir, File)}
+	old, err := s.connect(1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := old.Exec(strings.Join(migrations[:4], "")+`;
+		PRAGMA user_version = 4;
+		INSERT INTO jobs (owner_uid, owner_name, name, status, submitted_ns, request) VALUES (7, 'ada', 'recorded', 'running', 5, ?)`,
+		string(request)); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j, err := open(t, dir).Job(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stages := j.Request.Job.Stages
+	want := []cluster.Command{
+		{Args: []string{"sh", "-c", "sleep 1; echo {task}"}, Env: map[string]string{"A": "b"}, Dir: "/tmp", Timeout: time.Minute},
+		{Args: []string{"sh", "-c", "cat part-*"}, Stdin: "/dev/null"},
+	}
+	for i := range want {
+		if !reflect.DeepEqual(stages[i].Command, want[i]) {
+			t.Errorf("the command of stage %d is\n%+v, want\n%+v", i, stages[i].Command, want[i])
+		}
+	}
+	if stages[0].Ideal != resource.Of(resource.Core, 64*resource.MiB) || stages[0].Elasticity.Factor != 1.5 || j.Request.Inherited == nil || j.Request.As.User != "ada" {
+		t.Errorf("the request is %+v", j.Request)
 	}
 }
 
@@ -497,7 +537,7 @@ func TestSecretsAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		stored, err := s.Job(ctx, id)
-		if err != nil || (stored.Request.Env == nil) != state.Ended || stored.Request.Dir != j.Request.Dir || len(stored.Request.Commands) != 1 {
+		if err != nil || (stored.Request.Env == nil) != state.Ended || stored.Request.Dir != j.Request.Dir || !stored.Request.Job.HasCommands() {
 			t.Errorf("%+v, %v", stored.Request, err)
 		}
 	}

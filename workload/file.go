@@ -173,13 +173,7 @@ func checkPlace(j *Job, before int, seen map[cluster.JobID]bool, last timeline.T
 
 // checkWritable checks what a job holds, whichever way it goes.
 func checkWritable(j *Job) error {
-	if j.Commands != nil && len(j.Commands) != len(j.Stages) || j.Profiles != nil && len(j.Profiles) != len(j.Stages) {
-		return fmt.Errorf("job %q commands, profiles: must be one for each stage", j.Name)
-	}
-	filled := j.Job
-	if j.Profiles != nil {
-		filled = j.AssumingProfiles()
-	}
+	filled := j.AssumingProfiles()
 	if err := filled.Check(); err != nil {
 		return err
 	}

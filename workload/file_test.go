@@ -58,12 +58,6 @@ func drawMemory(t *rapid.T, least resource.Amount) resource.Amount {
 func drawStages(t *rapid.T, j *Job, unit time.Duration) {
 	stages := rapid.IntRange(1, 3).Draw(t, "stages")
 	commands, profiles := rapid.Bool().Draw(t, "commands"), rapid.Bool().Draw(t, "profiles")
-	if commands {
-		j.Commands = make([]cluster.Command, stages)
-	}
-	if profiles {
-		j.Profiles = make([]string, stages)
-	}
 	truth := make([]StageTruth, stages)
 	said := false
 	for i := range stages {
@@ -82,19 +76,19 @@ func drawStages(t *rapid.T, j *Job, unit time.Duration) {
 		if i > 0 && rapid.Bool().Draw(t, "waits") {
 			s.Parents = []int{rapid.IntRange(0, i-1).Draw(t, "parent")}
 		}
+		if commands {
+			s.Command = cluster.Command{Args: []string{"sort", "<&>", "{memory}"}, Env: map[string]string{"A": "1", "B": ""}}
+			if breathes {
+				s.Args[0], s.Runtime = "/bin/java", cluster.JVM
+			}
+		}
+		if profiles {
+			s.Profile = "p"
+		}
 		j.Stages = append(j.Stages, s)
 		if rapid.Bool().Draw(t, "truth") {
 			truth[i] = drawTruth(t, s.Tasks, unit)
 			said = said || !truth[i].IsZero()
-		}
-		if commands {
-			j.Commands[i] = cluster.Command{Args: []string{"sort", "<&>", "{memory}"}, Env: map[string]string{"A": "1", "B": ""}}
-			if breathes {
-				j.Commands[i].Args[0], j.Commands[i].Runtime = "/bin/java", cluster.JVM
-			}
-		}
-		if profiles {
-			j.Profiles[i] = "p"
 		}
 	}
 	if said {

@@ -211,13 +211,11 @@ func (e *jobEncoder) stage(j *Job, i int) {
 	if i < len(j.Truth) && !j.Truth[i].IsZero() {
 		e.truth(&j.Truth[i])
 	}
-	if i < len(j.Profiles) {
-		e.text("profile", j.Profiles[i])
-	}
-	if i < len(j.Commands) {
+	e.text("profile", s.Profile)
+	if len(s.Args) > 0 {
 		e.key("command")
-		e.value(&j.Commands[i])
-		for _, a := range j.Commands[i].Args {
+		e.value(&s.Command)
+		for _, a := range s.Args {
 			if !utf8.ValidString(a) {
 				e.fail(fmt.Errorf("command %q: must be UTF-8", cluster.Clip(a)))
 			}
@@ -413,19 +411,11 @@ func (d *jobDecoder) stage(j *Job, i int, l *stageLine) {
 			j.Truth[i] = t
 		}
 	}
-	if l.Profile != "" {
-		if j.Profiles == nil {
-			j.Profiles = make([]string, len(j.Stages))
-		}
-		j.Profiles[i] = l.Profile
+	s.Profile = l.Profile
+	if l.Command != nil {
+		s.Command = *l.Command
 	}
-	switch {
-	case l.Command != nil && (i == 0 || j.Commands != nil):
-		if j.Commands == nil {
-			j.Commands = make([]cluster.Command, len(j.Stages))
-		}
-		j.Commands[i] = *l.Command
-	case (l.Command != nil) != (j.Commands != nil):
+	if i > 0 && (l.Command != nil) != j.HasCommands() {
 		d.failf("command: must be given for every stage of a job or for none")
 	}
 }

@@ -23,11 +23,6 @@ type Job struct {
 	// Truth holds, per stage, what its tasks really do. Only the simulator reads it. Missing or zero fields are as
 	// estimated.
 	Truth []StageTruth
-	// Commands holds, per stage, what a live machine runs; nil if the job can only be simulated.
-	Commands []cluster.Command
-	// Profiles holds, per stage, the name of a stored profile that is still to fill in what the stage leaves out; "" is
-	// none, and nil none for any stage.
-	Profiles []string
 }
 
 // StageTruth is what the tasks of a stage really do.

@@ -103,7 +103,7 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 		if t.Usage != nil {
 			most := int64(0)
 			if s := stageOf(&e.Job, t.Task); s != nil {
-				most = s.MaxMemoryBytes
+				most = int64(s.MaxMemory)
 			}
 			say(breathing(t.Usage, most, now))
 			if text := holders(t.Holders); text != "" {

@@ -30,7 +30,7 @@ func TestHeapWithoutMaximum(t *testing.T) {
 		}
 		fitStages(job, c.managed, &strings.Builder{})
 		want := []string{java, fmt.Sprintf("-Xmx%dk", resource.Amount(cluster.HeapShare*float64(c.heap))/resource.KiB), "Main"}
-		if got := job.Commands[0].Args; !slices.Equal(got, want) {
+		if got := job.Stages[0].Args; !slices.Equal(got, want) {
 			t.Errorf("with a maximum of %d and %d managed: %q, want %q", c.most, c.managed, got, want)
 		}
 	}

@@ -177,8 +177,8 @@ func (o *profileOptions) run(cmd *cobra.Command, args []string) error {
 // checkCommand returns an error if a placeholder of the command is unknown, or cannot be filled at some size.
 func checkCommand(c cluster.Command, p *profiler.Plan) error {
 	least, most := p.Fitted[0], p.Fitted[len(p.Fitted)-1]
-	stage := cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, most), MinMemory: least}
-	return cluster.CheckCommand(c, &cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{stage}}, 0)
+	stage := cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, most), MinMemory: least, Command: c}
+	return (&cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{stage}}).CheckCommand(0)
 }
 
 // mostRepeats is how many times as often a size is run where its repeats differ too much.
@@ -284,8 +284,8 @@ func (o *profileOptions) findLargest(cmd *cobra.Command, subject cluster.Command
 		return err
 	}
 	plenty := machine[resource.Memory] / 2
-	stage := cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, plenty)}
-	if err := cluster.CheckCommand(subject, &cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{stage}}, 0); err != nil {
+	stage := cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, plenty), Command: subject}
+	if err := (&cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{stage}}).CheckCommand(0); err != nil {
 		return command.Usage(err)
 	}
 	return o.inContainer(cmd, subject, dir, func(c *profiler.Container) error {

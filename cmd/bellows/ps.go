@@ -326,7 +326,7 @@ func printTasks(w io.Writer, j *live.Job, now time.Time) error {
 		k := &j.Tasks[i]
 		ideal, most := int64(0), int64(0)
 		if s := stageOf(j, k.Task); s != nil {
-			ideal, most = s.IdealBytes, s.MaxMemoryBytes
+			ideal, most = s.IdealBytes, int64(s.MaxMemory)
 		}
 		t.Add(columns([]string{k.Task.String(), strconv.Itoa(k.Run), taskState(k), memoryOrDash(limit(k)), memoryOrDash(ideal), memoryOrDash(used(k)),
 			memoryOrDash(swapped(k)), taskTime(k, now), terminal.OneLine(taskWhy(k, most))})...)

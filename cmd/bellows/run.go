@@ -162,7 +162,7 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	submission := server.SubmissionOf(job, os.Environ(), dir, &own)
+	submission := server.SubmissionOf(&job.Job, os.Environ(), dir, &own)
 	submission.Input = in != nil
 	if !signal.Ignored(syscall.SIGHUP) { // nohup
 		// A terminal that is closed is as an interrupt: nobody sees any more what the job prints.
@@ -215,15 +215,14 @@ func (o *runOptions) job(args []string, dir string) (*workload.Job, error) {
 		return nil, command.Usage(err)
 	}
 	stage := cluster.Stage{Name: name, Tasks: 1, Ideal: resource.Of(o.cpus, o.memory).With(resource.Disk, o.disk), MinMemory: o.min, Duration: o.duration,
-		MaxMemory: o.max, HeartbeatTimeout: o.heartbeat}
+		MaxMemory: o.max, HeartbeatTimeout: o.heartbeat, Profile: o.profile, Command: program}
 	if o.min > 0 && o.profile == "" {
 		var err error
 		if stage.Elasticity, err = workload.ParsePenalty(o.penalty); err != nil {
 			return nil, command.Usage(err)
 		}
 	}
-	job := &workload.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts, AtMostOnce: o.atMostOnce, Stages: []cluster.Stage{stage}},
-		Commands: []cluster.Command{program}, Profiles: []string{o.profile}}
+	job := &workload.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts, AtMostOnce: o.atMostOnce, Stages: []cluster.Stage{stage}}}
 	if err := job.Class.UnmarshalText([]byte(o.class)); err != nil {
 		return nil, command.Usage(err)
 	}

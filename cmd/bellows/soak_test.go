@@ -143,7 +143,7 @@ const (
 
 func soakJob(memory resource.Amount, args ...string) server.Submission {
 	return server.Submission{Dir: "/", Env: os.Environ(),
-		Stages: []server.StageSpec{{Tasks: 1, CPU: 100, Memory: int64(memory), Args: args}}}
+		Stages: []server.StageSpec{{Stage: cluster.Stage{Tasks: 1, Command: cluster.Command{Args: args}}, CPU: 100, Memory: memory}}}
 }
 
 // soak is a daemon in a process of its own, and clients of it.
@@ -282,7 +282,7 @@ func (s *soak) grows(ctx context.Context, c *server.Client) error {
 	gate := filepath.Join(s.gateDir, strconv.Itoa(s.gates))
 	s.mu.Unlock()
 	job := soakJob(8*resource.MiB, "bellows-grows", strconv.FormatInt(int64(growTo), 10), gate)
-	job.Class, job.Stages[0].MaxMemory = "flex", int64(64*resource.MiB)
+	job.Class, job.Stages[0].MaxMemory = cluster.Flex, 64*resource.MiB
 	id, err := c.Submit(ctx, job)
 	if err != nil {
 		return err

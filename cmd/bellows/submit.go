@@ -130,7 +130,7 @@ func readLiveJobs(ctx context.Context, client *server.Client, file string) (*wor
 		return nil, command.Usage(err)
 	}
 	for _, j := range w.Jobs {
-		if j.Commands == nil {
+		if !j.HasCommands() {
 			return nil, command.Usagef("%s: job %q command: must be given for a job that is to run", file, j.Name)
 		}
 	}
@@ -140,7 +140,8 @@ func readLiveJobs(ctx context.Context, client *server.Client, file string) (*wor
 // checkPrograms returns an error if a program of the job is missing. With a PATH or directory of its own that shows only
 // when it starts.
 func checkPrograms(j *workload.Job, dir string) error {
-	for i, c := range j.Commands {
+	for i := range j.Stages {
+		c := &j.Stages[i].Command
 		if _, own := c.Env["PATH"]; own || (c.Dir != "" && !filepath.IsAbs(c.Args[0])) {
 			continue
 		}
@@ -181,7 +182,7 @@ func fitStages(j *workload.Job, largest resource.Amount, to io.Writer) {
 		if most == 0 {
 			most = largest // which is what a container may come to hold then
 		}
-		j.Commands[i] = j.Commands[i].WithHeap(j.Class, most)
+		s.Command = s.WithHeap(j.Class, most)
 	}
 }
 
@@ -268,7 +269,7 @@ func (b *batch) rest(ctx context.Context, i int, wait bool) error {
 }
 
 func (b *batch) submit(ctx context.Context, i int) error {
-	id, err := b.client.Submit(ctx, server.SubmissionOf(&b.jobs[i], b.env, b.dir, &b.own))
+	id, err := b.client.Submit(ctx, server.SubmissionOf(&b.jobs[i].Job, b.env, b.dir, &b.own))
 	if err != nil {
 		return err
 	}

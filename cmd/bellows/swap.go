@@ -52,8 +52,8 @@ func withoutSwap(ctx context.Context, client *server.Client, j *workload.Job, to
 	known := storedProfiles{client: client, failed: &failed}
 	lookUp := known.lookUp(ctx)
 	words, err := live.SpillInstead(&j.Job, func(stage int) (p cluster.Profile, ok bool) {
-		if stage < len(j.Profiles) && j.Profiles[stage] != "" {
-			p, ok = lookUp(j.Profiles[stage])
+		if name := j.Stages[stage].Profile; name != "" {
+			p, ok = lookUp(name)
 		}
 		return p, ok
 	})

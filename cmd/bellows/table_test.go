@@ -14,6 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
 )
 
@@ -93,7 +94,7 @@ func pointer[T any](v T) *T { return &v }
 // canned is a machine with one job of each kind.
 func canned() (now time.Time, jobs []live.Job, tasks []live.Task) {
 	now = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	stage := live.Stage{Name: "a", Tasks: 300, Succeeded: 17, Running: 3, Pending: 280, IdealBytes: 4 << 30}
+	stage := live.Stage{Stage: cluster.Stage{Name: "a", Tasks: 300}, Succeeded: 17, Running: 3, Pending: 280, IdealBytes: 4 << 30}
 	jobs = []live.Job{
 		{ID: 1, Name: "sort", Owner: "ann", Status: "succeeded", Ended: true, Started: now.Add(-time.Hour), Finished: now.Add(-50 * time.Minute),
 			ExitCode: pointer(0), TaskCount: 1, SucceededCount: 1},
@@ -101,7 +102,7 @@ func canned() (now time.Time, jobs []live.Job, tasks []live.Task) {
 			Finished: now.Add(-59 * time.Minute), ExitCode: pointer(137), TaskCount: 1},
 		{ID: 12345, Name: "join", Owner: "bob", Status: "running", Started: now.Add(-90 * time.Second), Stages: []live.Stage{stage}, TaskCount: 300, SucceededCount: 17,
 			Waiting: "would fit under-sized (600MB), but end 03:05:00, after its job (03:04:30)"},
-		{ID: 12346, Name: "train", Owner: "bob", Status: "pending", Stages: []live.Stage{{Tasks: 2, Pending: 2}}, TaskCount: 2, Waiting: "no node has 8GiB and 4 cores free"},
+		{ID: 12346, Name: "train", Owner: "bob", Status: "pending", Stages: []live.Stage{{Stage: cluster.Stage{Tasks: 2}, Pending: 2}}, TaskCount: 2, Waiting: "no node has 8GiB and 4 cores free"},
 	}
 	id := cluster.TaskID{Job: 12345}
 	tasks = []live.Task{
@@ -121,7 +122,7 @@ func breathes(now time.Time) (jobs []live.Job, tasks []live.Task) {
 	const mib = 1 << 20
 	job := func(id cluster.JobID, name string, class cluster.Class, n int, most int64) live.Job {
 		return live.Job{ID: id, Name: name, Owner: "ann", Status: "running", Submitted: now.Add(-time.Minute), Started: now.Add(-40 * time.Second),
-			TaskCount: n, Stages: []live.Stage{{Tasks: n, Running: n, IdealBytes: 64 * mib, MaxMemoryBytes: most, Class: class}}}
+			TaskCount: n, Stages: []live.Stage{{Stage: cluster.Stage{Tasks: n, MaxMemory: resource.Amount(most)}, Running: n, IdealBytes: 64 * mib, Class: class}}}
 	}
 	task := func(id cluster.TaskID, state string, anonymous, swap, limit int64, why string) live.Task {
 		return live.Task{Task: id, Run: 1, State: "running", MemoryBytes: 64 * mib, Started: now.Add(-40 * time.Second), Why: "fits with its ideal memory, 64MiB",

@@ -71,7 +71,7 @@ var folders = []folder{
 		"one node carries out orders; it satisfies live.Backend without knowing it, and decides nothing but in the memory loop"},
 	{"kube", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "eventlog"},
 		"a substrate knows no other substrate; nobody else pays for its dependencies"},
-	{"server", []string{"resource", "timeline", "cluster", "profile", "policy", "workload", "store", "live", "input"},
+	{"server", []string{"resource", "timeline", "cluster", "profile", "policy", "store", "live", "input"},
 		"the API shows what live and store know; it runs nothing itself"},
 	{"profiler/pattern", []string{"resource"},
 		"a program that is measured knows nothing of who measures it"},

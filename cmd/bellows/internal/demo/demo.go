@@ -203,8 +203,8 @@ func (d *demonstration) profileAll(ctx context.Context, input string) error {
 // and fill the node.
 func (d *demonstration) measureLaunch(ctx context.Context) error {
 	const tasks = 16
-	idle := workload.Job{After: -1, Commands: []cluster.Command{{Args: []string{"true"}}}}
-	idle.Job = cluster.Job{Name: "nothing", Stages: []cluster.Stage{{Name: "nothing", Tasks: tasks, Ideal: node}}}
+	stage := cluster.Stage{Name: "nothing", Tasks: tasks, Ideal: node, Command: cluster.Command{Args: []string{"true"}}}
+	idle := workload.Job{Job: cluster.Job{Name: "nothing", Stages: []cluster.Stage{stage}}, After: -1}
 	c := &configurations[0]
 	r, err := runReal(ctx, d.work, c, node, &workload.Workload{Jobs: []workload.Job{idle}}, nil)
 	if err != nil {
@@ -255,9 +255,9 @@ func (d *demonstration) oneOfEach(tasks int) (*workload.Workload, error) {
 	known := d.models()
 	for _, p := range all {
 		model := known[p.name]
-		stage := cluster.Stage{Name: p.name, Tasks: tasks, Ideal: resource.Of(resource.Core, 0)}
+		stage := cluster.Stage{Name: p.name, Tasks: tasks, Ideal: resource.Of(resource.Core, 0), Command: p.command}
 		fix(&stage, &model, halfOf(&model))
-		w.Jobs = append(w.Jobs, workload.Job{Job: cluster.Job{Name: p.name, Stages: []cluster.Stage{stage}}, After: -1, Commands: []cluster.Command{p.command}})
+		w.Jobs = append(w.Jobs, workload.Job{Job: cluster.Job{Name: p.name, Stages: []cluster.Stage{stage}}, After: -1})
 	}
 	return w, nil
 }

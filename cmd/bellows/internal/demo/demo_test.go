@@ -119,7 +119,8 @@ func TestReal(t *testing.T) {
 	stage := cluster.Stage{Name: "sort", Tasks: 2}
 	got.Model.Apply(&stage)
 	stage.Ideal[resource.CPU] = resource.Core
-	job := workload.Job{Job: cluster.Job{Name: "tiny", Stages: []cluster.Stage{stage}}, After: -1, Commands: []cluster.Command{p.command}}
+	stage.Command = p.command
+	job := workload.Job{Job: cluster.Job{Name: "tiny", Stages: []cluster.Stage{stage}}, After: -1}
 	// Room for one task with its ideal memory, and for one with the least.
 	capacity := node.With(resource.Memory, got.Model.IdealMemory+got.Model.MinMemory+4*resource.MiB)
 	run, err := runReal(ctx, work, elastic, capacity, &workload.Workload{Jobs: []workload.Job{job}}, nil)

@@ -207,7 +207,9 @@ type flexInProgress struct {
 }
 
 func (f *flexInProgress) submit(ctx context.Context, j cluster.Job, args []string) (cluster.JobID, error) {
-	id, err := f.machine.Driver.Submit(ctx, live.Submission{Job: j, Commands: []cluster.Command{{Args: args}}, Caller: caller(), Env: environment(), Dir: f.dir})
+	j.Stages = slices.Clone(j.Stages)
+	j.Stages[0].Args = args
+	id, err := f.machine.Driver.Submit(ctx, live.Submission{Job: j, Caller: caller(), Env: environment(), Dir: f.dir})
 	if err != nil {
 		return 0, fmt.Errorf("submit job %q: %w", j.Name, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -110,7 +111,7 @@ func (m *machine) runJobs(ctx context.Context, dir string, begun time.Time, w *w
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		id, err := m.Driver.Submit(ctx, live.Submission{Job: j.Job, Commands: j.Commands, Caller: caller(), Env: environment(), Dir: dir})
+		id, err := m.Driver.Submit(ctx, live.Submission{Job: measured(j.Job), Caller: caller(), Env: environment(), Dir: dir})
 		if err != nil {
 			return nil, fmt.Errorf("submit job %q: %w", j.Name, err)
 		}
@@ -208,4 +209,13 @@ func (s *sampler) tell(ctx context.Context) {
 		ended += j.SucceededCount
 	}
 	s.seen(ended)
+}
+
+// measured returns j without the names of profiles, which have filled its stages in: the store has none of them.
+func measured(j cluster.Job) cluster.Job {
+	j.Stages = slices.Clone(j.Stages)
+	for i := range j.Stages {
+		j.Stages[i].Profile = ""
+	}
+	return j
 }

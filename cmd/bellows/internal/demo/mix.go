@@ -35,11 +35,12 @@ func programs() ([]program, error) {
 	var found []program
 	for i := range w.Jobs {
 		j := &w.Jobs[i]
-		for s, name := range j.Profiles {
+		for s := range j.Stages {
+			name := j.Stages[s].Profile
 			if slices.ContainsFunc(found, func(p program) bool { return p.name == name }) {
 				continue
 			}
-			p := program{name: name, command: j.Commands[s]}
+			p := program{name: name, command: j.Stages[s].Command}
 			for _, f := range inputs {
 				if strings.Contains(strings.Join(p.command.Args, " "), f.name) {
 					p.input = f
@@ -98,7 +99,8 @@ func (c *configuration) workload(m models) (*workload.Workload, error) {
 	}
 	for i := range w.Jobs {
 		j := &w.Jobs[i]
-		for s, name := range j.Profiles {
+		for s := range j.Stages {
+			name := j.Stages[s].Profile
 			known, ok := m.lookUp(name)
 			if !ok {
 				return nil, fmt.Errorf("profile %q: must be among those measured", name)

@@ -98,7 +98,7 @@ func simulateOnce(c *configuration, m models, launch time.Duration, slower float
 func idealDurations(w *workload.Workload, m models) []time.Duration {
 	out := make([]time.Duration, len(w.Jobs))
 	for i := range w.Jobs {
-		out[i] = m[w.Jobs[i].Profiles[0]].IdealDuration
+		out[i] = m[w.Jobs[i].Stages[0].Profile].IdealDuration
 	}
 	return out
 }

@@ -1,10 +1,9 @@
-package workload
+package cluster
 
 import (
 	"fmt"
 	"slices"
 
-	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -13,18 +12,15 @@ import (
 func (j *Job) CheckBreathing(stage int) (field string, err error) {
 	const needs = "needs class flex: a regular container keeps its memory and is never suspended"
 	s := &j.Stages[stage]
-	var c cluster.Command
-	if stage < len(j.Commands) {
-		c = j.Commands[stage]
-	}
-	fixed := j.Class != cluster.Flex
+	c := &s.Command
+	fixed := j.Class != Flex
 	switch {
 	case fixed && s.MaxMemory > 0:
 		return "max_memory", fmt.Errorf("max_memory %s: %s", resource.FormatMemoryExact(s.MaxMemory), needs)
 	case fixed && s.HeartbeatTimeout > 0:
 		return "heartbeat_timeout", fmt.Errorf("heartbeat_timeout %v: %s", s.HeartbeatTimeout, needs)
-	case s.HeartbeatTimeout > 0 && s.HeartbeatTimeout < cluster.LeastHeartbeatTimeout:
-		return "heartbeat_timeout", fmt.Errorf("heartbeat_timeout %v: must be at least %v, since what is suspended is silent for a while", s.HeartbeatTimeout, cluster.LeastHeartbeatTimeout)
+	case s.HeartbeatTimeout > 0 && s.HeartbeatTimeout < LeastHeartbeatTimeout:
+		return "heartbeat_timeout", fmt.Errorf("heartbeat_timeout %v: must be at least %v, since what is suspended is silent for a while", s.HeartbeatTimeout, LeastHeartbeatTimeout)
 	}
 	if err := c.CheckRuntime(); err != nil {
 		if slices.Equal(c.Args[:min(2, len(c.Args))], []string{"sh", "-c"}) {
