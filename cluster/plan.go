@@ -16,6 +16,7 @@ type Plan struct {
 	decisions []Decision
 	starts    map[NodeID]int // in this call; counted only where nodes report by heartbeats
 	offered   int            // nodes that Offers has yielded in this call
+	ahead     *JobState      // behind which everybody waits who was given no reason; nil if there is none
 	lastID    DecisionID
 	err       error
 }
@@ -27,30 +28,16 @@ func NewPlan(now timeline.Time, s *Snapshot, lastID DecisionID) Plan {
 
 // Reset begins the next plan on the same snapshot; it takes over room from the last one, whose decisions are gone.
 func (p *Plan) Reset(now timeline.Time) {
-	p.now, p.decisions, p.err, p.offered = now, p.decisions[:0], nil, 0
+	p.now, p.decisions, p.err, p.offered, p.ahead = now, p.decisions[:0], nil, 0, nil
 	clear(p.starts)
 }
 
-// Close ends the plan: Changes are forgotten and the decisions returned, in the order taken. The slice is valid until
-// Reset.
+// Close ends the plan: jobs that wait and were given no reason get one, Changes are forgotten and the decisions returned, in
+// the order taken. The slice is valid until Reset.
 func (p *Plan) Close() ([]Decision, error) {
+	p.explainRest()
 	p.Changes.reset()
 	return p.decisions, p.err
-}
-
-// NoRoom says what of need no node has free, if none that takes new work has all of it; ok is false if one has.
-func (p *Plan) NoRoom(need resource.Vector) (why Reason, ok bool) {
-	if _, room := p.FirstOpen(need, 0); room {
-		return Reason{}, false
-	}
-	if n, room := p.FirstOpen(resource.Of(need[resource.CPU], need[resource.Memory]), 0); room {
-		for _, k := range []resource.Kind{resource.Disk, resource.Network} {
-			if need[k] > n.Free[k] {
-				return BecauseNoBandwidth(k, need[k]), true
-			}
-		}
-	}
-	return BecauseNoRoom(need), true
 }
 
 // Start runs the next task of a stage on n with the given memory, in bytes, and the stage's ideal need of everything
@@ -153,48 +140,6 @@ func (p *Plan) PlanPreemption(at timeline.Time, why Reason) {
 
 // EndPreemption records that there is nothing to look for any more.
 func (p *Plan) EndPreemption() { p.PreemptAt = 0 }
-
-// Wait records why the next task of a stage of j does not start. A reason with the code that is already known for the job
-// is not repeated.
-func (p *Plan) Wait(j *JobState, stage int, n NodeID, why Reason) {
-	if full, ok := p.fullNode(j, stage, why.Code); ok {
-		n, why = full.ID, BecauseNodeFull(len(full.Tasks))
-	}
-	if why.Code == NoRoom {
-		why.C = int64(p.lacking(resource.Of(resource.Amount(why.B), resource.Amount(why.A))))
-	}
-	if j.Waiting.Code == why.Code {
-		j.Waiting = why
-		return
-	}
-	j.Waiting = why
-	p.add(Decision{Kind: Wait, Task: TaskID{j.ID, int32(stage), 0}, Node: n, Reason: why})
-}
-
-// lacking tells what of need no node has free, each resource taken by itself.
-func (p *Plan) lacking(need resource.Vector) (lacks lacking) {
-	most := p.mostFree()
-	if need[resource.Memory] > most[resource.Memory] {
-		lacks |= lacksMemory
-	}
-	if need[resource.CPU] > most[resource.CPU] {
-		lacks |= lacksCPU
-	}
-	return lacks
-}
-
-// fullNode returns a node on which a task finds no room only because there are as many as there may be.
-func (p *Plan) fullNode(j *JobState, stage int, code ReasonCode) (*NodeState, bool) {
-	if p.ContainersPerCore == 0 || code != NoRoom && code != NotAvailable {
-		return nil, false
-	}
-	for _, n := range p.Nodes {
-		if n.Full() && !n.Gone && j.Stages[stage].Ideal.FitsIn(n.Unused()) {
-			return n, true
-		}
-	}
-	return nil, false
-}
 
 // Wake asks for another call at the given time, which must lie ahead.
 func (p *Plan) Wake(at timeline.Time, why Reason) {

@@ -121,12 +121,6 @@ func (d *drf) Decide(_ timeline.Time, p *cluster.Plan) {
 		}
 		d.start(p, j)
 	}
-	for _, j := range p.Changes.Jobs {
-		if stage, ok := j.NextStage(); ok && j.Waiting.Code == 0 {
-			need := j.Stages[stage].Ideal
-			p.Wait(j, stage, 0, cluster.BecauseNoRoom(need))
-		}
-	}
 }
 
 // follow brings the queues up to date with what changed. When the cluster changes all shares do.

@@ -85,9 +85,6 @@ func (f *fair) offerAll(now timeline.Time, p *cluster.Plan) {
 			f.offerRoom(now, p)
 		}
 	}
-	if p.Changes.Demand {
-		f.explain(p)
-	}
 }
 
 // offerRoom offers every node with room for a task of a job that changed.
@@ -103,24 +100,6 @@ func (f *fair) offerRoom(now timeline.Time, p *cluster.Plan) {
 	for n, ok := p.NextReservedRoom(least, 0); any && ok; n, ok = p.NextReservedRoom(least, n.ID+1) {
 		for f.offer(now, p, n) {
 		}
-	}
-}
-
-// explain gives a reason to every job with new runnable tasks to which no node was offered.
-func (f *fair) explain(p *cluster.Plan) {
-	for _, j := range p.Changes.Jobs {
-		stage, ok := j.NextStage()
-		if !ok || j.Waiting.Code != 0 {
-			continue
-		}
-		need := j.Stages[stage].Ideal
-		why := cluster.BecauseNoRoom(need)
-		if _, room := p.FirstOpen(need, 0); room {
-			why = cluster.BecauseBehindJob(f.queue.jobs[0].job.ID)
-		} else if n, room := p.FirstReserved(need, 0); room {
-			why = cluster.BecauseNodeReserved(n.ReservedFor.ID)
-		}
-		p.Wait(j, stage, 0, why)
 	}
 }
 

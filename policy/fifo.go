@@ -25,7 +25,7 @@ func (fifo) Decide(_ timeline.Time, p *cluster.Plan) {
 			need := j.Stages[stage].Ideal
 			n, ok := p.FirstFit(need)
 			if !ok {
-				p.Wait(j, stage, 0, cluster.BecauseNoRoom(need))
+				p.WaitBehind(j)
 				return
 			}
 			p.Start(j, stage, n, need[resource.Memory], cluster.BecauseFits(need[resource.Memory]))

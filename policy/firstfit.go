@@ -38,7 +38,6 @@ func (f *firstFit) decide(p *cluster.Plan) {
 	} else {
 		f.serve(p)
 	}
-	f.explain(p)
 }
 
 // serve starts tasks of whoever fits: on nodes that changed and then, if there are new runnable tasks, on any node.
@@ -85,6 +84,7 @@ func (f *firstFit) serveFirst(p *cluster.Plan) {
 		e := f.queue.jobs[0]
 		n, ok := p.FirstFit(e.need)
 		if !ok {
+			p.WaitBehind(e.job)
 			return
 		}
 		f.start(p, e.job, n)
@@ -102,25 +102,6 @@ func (f *firstFit) start(p *cluster.Plan, j *cluster.JobState, n *cluster.NodeSt
 	f.queue.update(j)
 	if next, more := j.NextStage(); more && next != stage {
 		f.demand = true
-	}
-}
-
-// explain gives a reason to every job that changed and waits. Where nodes have heartbeats, a job may just wait for one.
-func (f *firstFit) explain(p *cluster.Plan) {
-	for _, j := range p.Changes.Jobs {
-		stage, ok := j.NextStage()
-		if !ok || j.Waiting.Code != 0 {
-			continue
-		}
-		need, why, ok := f.queue.container(j, stage)
-		if ok {
-			if first := f.queue.jobs[0].job; f.blocks && j != first {
-				why = cluster.BecauseBehindJob(first.ID)
-			} else if why, ok = p.NoRoom(need); !ok {
-				continue
-			}
-		}
-		p.Wait(j, stage, 0, why)
 	}
 }
 

@@ -43,7 +43,31 @@ func (s *static) Traits() Traits {
 	return Traits{Resizes: s.memory > 0 && !s.refuses, Admit: s.admit, DropCaches: s.queue.drop}
 }
 
-func (s *static) Decide(_ timeline.Time, p *cluster.Plan) { s.decide(p) }
+func (s *static) Decide(_ timeline.Time, p *cluster.Plan) {
+	s.decide(p)
+	s.explain(p)
+}
+
+// explain gives a reason to jobs that wait because of the size of containers, unless they wait behind the first.
+func (s *static) explain(p *cluster.Plan) {
+	for _, j := range p.Changes.Jobs {
+		stage, ok := j.NextStage()
+		if !ok || j.Waiting.Code != 0 {
+			continue
+		}
+		need, why, ok := s.size(j, stage)
+		refused := !ok
+		if behind := s.blocks && !refused && s.queue.jobs[0].job != j; behind {
+			continue
+		}
+		if !refused {
+			why, ok = p.NoRoom(need)
+		}
+		if refused || ok {
+			p.Wait(j, stage, 0, why)
+		}
+	}
+}
 
 // admit refuses jobs with tasks that need more than a container holds, and all if no node can hold a container.
 func (s *static) admit(c *cluster.Snapshot, j *cluster.Job) error {

@@ -377,19 +377,12 @@ func leastReady(jobs []*packedJob) (least resource.Vector, any bool) {
 	return least, any
 }
 
-// explain gives a reason to every job that changed and waits. Where nodes have heartbeats, a job may just wait for one.
+// explain says of every job that changed, waits and is not considered that it is not.
 func (t *tetris) explain(p *cluster.Plan) {
 	for _, j := range p.Changes.Jobs {
 		stage, ok := j.NextStage()
-		if !ok || j.Waiting.Code != 0 {
-			continue
+		if ok && j.Waiting.Code == 0 && !t.filed[j].considered {
+			p.Wait(j, stage, 0, cluster.BecauseNearFairShare(t.limit(), len(t.jobs)))
 		}
-		why, ok := p.NoRoom(j.Stages[stage].Ideal)
-		if !t.filed[j].considered {
-			why = cluster.BecauseNearFairShare(t.limit(), len(t.jobs))
-		} else if !ok {
-			continue
-		}
-		p.Wait(j, stage, 0, why)
 	}
 }

@@ -201,5 +201,10 @@ func (r *run) whyStuck(j *job) string {
 	case !state.Steered:
 		return cluster.Because(cluster.WaitsForCoordinator).Words(nil)
 	}
+	if stage, ok := state.NextStage(); ok {
+		if why, ok := r.engine.Snapshot().NoRoom(state.Stages[stage].Ideal); ok {
+			return why.Words(nil)
+		}
+	}
 	return "nothing more happens in the cluster"
 }
