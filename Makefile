@@ -1,6 +1,6 @@
 # "make help" lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help build test lint test-race test-guest test-faults test-soak demo results results-check bench fuzz clean
+.PHONY: help build test test-all lint test-race test-guest test-faults test-soak demo results results-check bench fuzz clean
 
 # How long test-faults takes: deaths of the daemon, deaths right before a change of a file, cuts of power, streaming, random nodes.
 DEATHS ?= 30
@@ -27,6 +27,8 @@ build: ## bin/bellows and, for studies, bin/bellows-lab: one static file each
 test: lint ## what to run before a commit, under 5 minutes: lint and all tests that are not long; installs nothing
 	$(TESTRUN) -- -short -count=1 -timeout=15m ./...
 
+test-all: test test-race test-guest test-faults test-soak results-check ## everything that can fail, one after the other, under 50 minutes, as root
+
 lint: ## gofmt, go vet and staticcheck
 	@unformatted=$$(gofmt -l .); \
 	if [ -n "$$unformatted" ]; then echo "gofmt: not formatted:"; echo "$$unformatted"; exit 1; fi
@@ -48,7 +50,7 @@ test-faults: ## faults at length, as root, under 10 minutes: DEATHS (30) of the 
 test-soak: ## SOAK (20000) jobs of every kind through one daemon, as root, under 12 minutes: nothing of them may stay
 	$(TESTRUN) -- -count=1 -timeout=30m -run='^TestSoak$$' ./cmd/bellows -soak=$(SOAK)
 
-demo: build ## real programs share too little memory, under 5 minutes (as in README, with ROUNDS=3 REPEATS=3: 11); installs nothing, and needs root for real containers
+demo: build ## real programs share too little memory, under 5 minutes (as in docs/demo.md, with ROUNDS=3 REPEATS=3: 11); installs nothing, and needs root for real containers
 	./bin/bellows demo --rounds $(ROUNDS) --repeats $(REPEATS) --svg bin/demo.svg --flex-svg bin/demo-flex.svg
 
 results: build ## papers' tables and figures again, with as many runs as are stored, and docs/results.md; half an hour
