@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -492,15 +493,34 @@ func (k *keeper) carryOut(a memory.Action) {
 	if !ok {
 		return
 	}
-	k.agent.log.Debug("memory", "container", a.Container, "action", a.Kind, "limit", a.Limit, "why", a.Reason.Words())
+	was := c.suspended
 	switch a.Kind {
 	case memory.Suspend, memory.Resume, memory.Grow, memory.Shrink:
 		// A resize leaves it as it is.
 		c.suspended = a.Kind == memory.Suspend || a.Kind != memory.Resume && a.Suspended
 		k.note(a.Container, c.suspended, a.Reason)
 	}
+	k.logAction(&a, was, c.suspended)
 	k.agent.headStart(c.container, c.envelope, a)
 	k.agent.begin(func() { k.perform(c.container, c.envelope, a) })
+}
+
+// logAction logs what is done to a container. What stops or ends its programs, or lets them go on, is for operators; sizes change
+// many times a second.
+func (k *keeper) logAction(a *memory.Action, was, suspended bool) {
+	level, message := slog.LevelInfo, "memory action"
+	switch {
+	case a.Kind == memory.Kill:
+		message = "killing container for memory"
+	case suspended && !was:
+		message = "suspending container"
+	case was && !suspended:
+		message = "resuming container"
+	default:
+		level = slog.LevelDebug
+	}
+	k.agent.log.Log(context.Background(), level, message, "job", a.Container.Task.Job, "container", a.Container, "action", a.Kind,
+		"limit", int64(a.Limit), "reason", a.Reason.Words())
 }
 
 // note keeps what people may ask for.
@@ -570,7 +590,7 @@ func (k *keeper) perform(c *container, e memory.Envelope, a memory.Action) {
 	defer cancel()
 	limit, err := k.agent.breathe(ctx, c, e, a)
 	if err != nil && !errors.Is(err, cgroup.ErrGone) && k.agent.closed.Err() == nil {
-		k.agent.log.Warn("memory", "container", c.id, "action", a.Kind.String(), "limit", int64(a.Limit), "error", err)
+		k.agent.log.Warn("memory action failed", "job", c.id.Task.Job, "container", c.id, "action", a.Kind.String(), "limit", int64(a.Limit), "error", err)
 	}
 	k.tell(news{of: c, outcome: &memory.Outcome{Action: a.ID, Limit: limit, Failed: err != nil}})
 	if limit > 0 {

@@ -44,19 +44,19 @@ func (o *outbox) dropRun(r *run) {
 // still the space that was set aside: then what ends is recorded, and nothing is begun.
 func (d *Driver) flush() {
 	if d.short != nil && !errors.Is(d.store.SetAside(), store.ErrFull) {
-		d.log.Info("there is space on the disk again")
+		d.log.Info("disk has space again: tasks are started again")
 		d.short = nil
 	}
 	if err := d.onReserve(d.recordAll); err != nil {
 		if d.trouble == nil {
-			d.log.Error("cannot record what happened; trying again until it succeeds", "error", err)
+			d.log.Error("cannot record events, trying again", "error", err)
 		}
 		d.trouble = err
 		d.out.orders = d.applyKills(d.out.orders)
 		return
 	}
 	if d.trouble != nil {
-		d.log.Info("everything is recorded again")
+		d.log.Info("events are recorded again")
 		d.trouble = nil
 	}
 	out := d.out
@@ -99,7 +99,7 @@ func (d *Driver) onReserve(record func() error) error {
 // runShort begins nothing more until there is space on the disk.
 func (d *Driver) runShort() {
 	d.short = fmt.Errorf("state directory %s: %w; until then nothing is begun, and what ends is recorded on space that was set aside", d.config.Dir, store.ErrFull)
-	d.log.Error("nothing is begun", "error", d.short)
+	d.log.Error("disk full: no task is started", "error", d.short)
 }
 
 func (d *Driver) recordAll() error {

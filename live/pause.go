@@ -40,7 +40,7 @@ func (d *Driver) pause(e *cluster.Event) {
 	}
 	p.wait = min(max(2*p.wait, firstPause), longestPause)
 	p.until = d.now().Add(p.wait)
-	d.log.Warn("a node cannot start anything, and is paused", "node", d.nodeName(e.Node), "for", p.wait, "why", p.why)
+	d.log.Warn("node paused: it can start nothing", "node", d.nodeName(e.Node), "for", p.wait, "reason", p.why)
 	d.step(cluster.Event{Kind: cluster.NodePaused, Node: e.Node, Detail: p.why})
 	d.held = append(d.held, heldEvent{p.until, cluster.Event{Kind: cluster.NodeResumed, Node: e.Node}})
 }
@@ -62,7 +62,7 @@ func (d *Driver) starts(id cluster.NodeID) {
 	case p == nil:
 	case p.until == 0:
 		delete(d.pauses, id)
-		d.log.Info("a node starts programs again", "node", d.nodeName(id))
+		d.log.Info("node resumed: it starts programs again", "node", d.nodeName(id))
 	default:
 		p.wait = 0
 	}

@@ -68,7 +68,7 @@ func (d *Driver) Prune(ctx context.Context, keep Retention, dry bool) (Pruned, e
 			return Pruned{}, err
 		}
 	}
-	d.log.Warn("jobs that had ended were removed", "jobs", cluster.JobRanges(p.Jobs), "output_bytes", p.OutputBytes)
+	d.log.Info("removed ended jobs", "jobs", cluster.JobRanges(p.Jobs), "output_bytes", p.OutputBytes)
 	return p, nil
 }
 
@@ -139,7 +139,7 @@ func (d *Driver) removeRuns(ctx context.Context, runs []store.Run) error {
 	if err := d.store.RemoveRuns(ctx, runs[0].ID); err != nil {
 		return err
 	}
-	d.log.Warn("event logs of earlier runs of the daemon were removed", "runs", len(runs), "newest", d.eventLogPath(runs[0].ID))
+	d.log.Info("removed event logs of earlier runs", "runs", len(runs), "newest", d.eventLogPath(runs[0].ID))
 	return nil
 }
 
@@ -202,7 +202,7 @@ func (d *Driver) prune(ctx context.Context) {
 			err = errors.Join(err, d.pruneEvents(ctx, keep))
 		}
 		if err != nil && ctx.Err() == nil {
-			d.log.Error("cannot remove what is old; it is tried again in an hour", "error", err)
+			d.log.Error("cannot remove what is old, trying again in an hour", "error", err)
 		}
 		err = nil
 		select {

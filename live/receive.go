@@ -1,11 +1,14 @@
 package live
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
 )
 
 // receive takes an event of the Backend in. What cannot be true of what we know (an end that was told before, a container
@@ -29,7 +32,7 @@ func (d *Driver) receive(e cluster.Event) {
 	case cluster.NodeJoined, cluster.Heartbeat, cluster.NodeMemory:
 		d.step(e)
 	default:
-		d.log.Warn("an event was not expected", "event", e.Kind, "task", e.Task)
+		d.log.Warn("ignored unexpected event", "event", e.Kind, "task", e.Task)
 	}
 }
 
@@ -45,7 +48,7 @@ func (d *Driver) lookUp(e *cluster.Event) (*job, *run) {
 func (d *Driver) launched(e cluster.Event) {
 	j, r := d.lookUp(&e)
 	if r == nil || r.ended() || r.launched {
-		d.log.Debug("a start was told that is none", "task", e.Task, "run", e.Run)
+		d.log.Debug("ignored launch report for an unknown run", "container", cluster.ContainerID{Task: e.Task, Run: e.Run})
 		return
 	}
 	d.starts(e.Node)
@@ -53,7 +56,9 @@ func (d *Driver) launched(e cluster.Event) {
 	if j.State.Started == 0 && r.Started != 0 {
 		j.State.Started = r.Started
 		d.out.putJob(j)
+		d.log.Info("job started", "job", j.ID, "container", r.Container, "memory", resource.FormatMemory(r.Grant[resource.Memory]), "reason", r.Why)
 	}
+	d.log.Debug("container started", "job", j.ID, "container", r.Container)
 	d.out.putRun(r)
 	d.step(e)
 	j.tell()
@@ -101,7 +106,7 @@ func (d *Driver) ended(e cluster.Event) {
 		d.step(e)
 		return
 	}
-	d.log.Warn("a task could not be started; it will be tried again", "task", e.Task, "run", e.Run, "why", e.Detail)
+	d.log.Warn("cannot start container, trying again", "job", j.ID, "container", r.Container, "reason", e.Detail)
 	d.close(j, r, &e)
 	if d.broken != nil || r.killing {
 		d.step(e)
@@ -125,6 +130,16 @@ func (d *Driver) close(j *job, r *run, e *cluster.Event) {
 	d.out.putRun(r)
 	d.out.forget = append(d.out.forget, r.Container)
 	d.touch(j.ID)
+	d.logEnd(j, r)
+}
+
+// logEnd logs how a container ended. That all went well is news of the job alone: it may have thousands of tasks.
+func (d *Driver) logEnd(j *job, r *run) {
+	level := slog.LevelInfo
+	if r.Outcome == cluster.Succeeded {
+		level = slog.LevelDebug
+	}
+	d.log.Log(context.Background(), level, "container ended", "job", j.ID, "container", r.Container, "outcome", r.Outcome, "reason", r.Detail)
 }
 
 // release hands the event that a task's end was held back with to the engine now: somebody is waiting for it.

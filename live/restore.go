@@ -15,7 +15,7 @@ func (d *Driver) load(ctx context.Context) error {
 	}
 	for _, stored := range jobs {
 		if stored.Request.Job.BringIntoBounds() {
-			d.log.Warn("a job that was stored asks for what is out of bounds by now; it counts as asking for the nearest that is not", "job", stored.ID)
+			d.log.Warn("stored job exceeds bounds of this release, its values are brought into them", "job", stored.ID)
 		}
 		j := newJob(stored)
 		tasks, err := d.store.Tasks(ctx, j.ID)
@@ -103,7 +103,7 @@ func (d *Driver) match() (adopted []cluster.Event) {
 		switch e.Kind {
 		case cluster.TaskAdopted:
 			if r == nil || r.ended() || r != j.newest(e.Task) {
-				d.log.Warn("a container that nobody knows is ended", "container", id)
+				d.log.Warn("killing unknown container", "container", id)
 				d.out.orders = append(d.out.orders, cluster.Order{Decision: cluster.Decision{Kind: cluster.Kill, Task: e.Task}, Container: id})
 				continue
 			}
@@ -171,7 +171,7 @@ func (d *Driver) makeRoom() {
 		}
 		node := *e.NewNode
 		node.Capacity = node.Capacity.Max(held[node.ID])
-		d.log.Warn("a node holds more than it should; until the next start it counts as larger", "node", node.Name,
+		d.log.Warn("node runs more than its capacity, which is raised until the next start", "node", node.Name,
 			"capacity", e.NewNode.Capacity, "held", held[node.ID])
 		d.inventory[i].NewNode = &node
 	}

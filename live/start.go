@@ -125,6 +125,7 @@ func (d *Driver) kill(j *job, decision *cluster.Decision) {
 		return
 	}
 	r.killing, r.preempts = true, decision.Preempt
+	d.log.Info("killing container", "job", j.ID, "container", r.Container, "preempt", decision.Preempt, "reason", decision.Reason.Words(clock))
 	if r.ended() {
 		d.release(decision.Task)
 		return

@@ -116,7 +116,7 @@ func (d *Driver) needSwap(j *cluster.Job, known map[int]cluster.Profile) error {
 		return p, ok
 	})
 	if err == nil {
-		d.log.Info("a FLEX job is REGULAR", "job", j.Name, "why", words)
+		d.log.Info("FLEX job runs as REGULAR", "name", j.Name, "reason", words)
 	}
 	return err
 }
@@ -163,6 +163,7 @@ func (d *Driver) submit(ctx context.Context, stored store.Job) (cluster.JobID, e
 	stored.Request.Job.ID, stored.Request.Job.Submitted = id, stored.Submitted
 	j := newJob(stored)
 	d.jobs[id] = j
+	d.log.Info("job submitted", "job", id, "name", j.Request.Job.Name, "owner", j.Request.Job.Owner, "tasks", j.Request.Job.Tasks())
 	d.admit(j)
 	return id, nil
 }
@@ -192,6 +193,7 @@ func (d *Driver) Cancel(ctx context.Context, by cluster.Credentials, id cluster.
 		}
 		found = true
 		if err = d.mayTouch(by, &j.Job); err == nil {
+			d.log.Info("job cancelled", "job", id, "by_uid", by.UID)
 			d.cancel(j)
 			d.catchUp()
 			d.flush()

@@ -47,6 +47,11 @@ What has ended is kept for 30 days, the newest 100,000 jobs and 10 GiB of output
 at most, unless the flags --keep-... say otherwise; the rest is removed every
 hour, as by "bellows prune", and the log says what.
 
+The log, on standard error or in daemon.log of the state directory, tells when
+each job is submitted, starts and ends, and which containers are killed,
+suspended and resumed, and why. --verbose adds every container and every change
+of a limit.
+
 The state directory is /var/lib/bellows for root, else ~/.local/state/bellows;
 the socket is /run/bellows/bellows.sock for root, else bellows/bellows.sock in
 $XDG_RUNTIME_DIR. With --state alone, the socket is bellows.sock in there. A
@@ -106,7 +111,7 @@ func upCommand() *cobra.Command {
 	f.Var(flags.Memory(&o.keep.Events), "keep-events", "how much is kept at most of event logs: half for this run, half for those before it")
 	o.place.flags(cmd, true)
 	f.BoolVarP(&o.detach, "detach", "d", false, "return once it answers; it logs to daemon.log in the state directory")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "log more")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "log what happens in detail, too, such as each change of a limit")
 	f.StringVar(&o.log, "log", "", "log to a `file`") // how --detach starts the daemon
 	_ = f.MarkHidden("log")
 	return cmd
@@ -141,7 +146,7 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 		o.warn(cmd.Context(), cmd.ErrOrStderr())
 		return nil
 	}
-	level := slog.LevelWarn
+	level := slog.LevelInfo
 	if o.verbose {
 		level = slog.LevelDebug
 	}

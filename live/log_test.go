@@ -1,0 +1,55 @@
+package live
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// An operator finds in the log, at its usual level, when a job was submitted, started and ended, what killed it, and why; and three
+// lines of a job whose tasks all did well, however many there are.
+func TestLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		var text bytes.Buffer
+		if err := r.do(t.Context(), func() { r.log = slog.New(slog.NewTextHandler(&text, nil)) }); err != nil {
+			t.Fatal(err)
+		}
+		r.submit(submission(2))
+		for range 2 {
+			o := r.order(cluster.Start)
+			r.fake.launched(o)
+			r.fake.ended(o.Container, cluster.Succeeded, 0)
+		}
+		id := r.submit(submission(1))
+		o := r.order(cluster.Start)
+		r.fake.launched(o)
+		synctest.Wait()
+		if err := r.Cancel(t.Context(), cluster.Credentials{UID: 1000}, id); err != nil {
+			t.Fatal(err)
+		}
+		r.fake.ended(r.order(cluster.Kill).Container, cluster.Killed, 143)
+		synctest.Wait()
+		var got []string
+		if err := r.do(t.Context(), func() { got = strings.Split(strings.TrimSpace(text.String()), "\n") }); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{`msg="job submitted" job=1`, `msg="job started" job=1 container=1-0-0-1`, `msg="job ended" job=1 name=sorts status=succeeded`,
+			`msg="job submitted" job=2`, `msg="job started" job=2 container=2-0-0-1`, `msg="job cancelled" job=2 by_uid=1000`,
+			`msg="killing container" job=2 container=2-0-0-1 preempt=false reason=`, `msg="container ended" job=2 container=2-0-0-1 outcome=killed`,
+			`msg="job ended" job=2 name=sorts status=cancelled`}
+		if len(got) != len(want) {
+			t.Fatalf("log is\n%s", strings.Join(got, "\n"))
+		}
+		for i := range want {
+			if !strings.Contains(got[i], "level=INFO "+want[i]) {
+				t.Errorf("line %d is %s, want %s", i, got[i], want[i])
+			}
+		}
+	})
+}
