@@ -76,7 +76,11 @@ func FuzzManager(f *testing.F) {
 				in.Node = &node
 			}
 			now = now.Add(50 * time.Millisecond)
-			for _, a := range m.Step(now, in) {
+			actions := m.Step(now, in)
+			if err := audit(m, actions); err != nil {
+				t.Fatal(err)
+			}
+			for _, a := range actions {
 				asked = a.ID
 				if gives := a.Kind == Grow || a.Kind == Admit; gives && m.Allocated() > node.Memory {
 					t.Fatalf("%v of %d: containers may hold %d of %d", a.Kind, a.Limit, m.Allocated(), node.Memory)

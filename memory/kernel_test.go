@@ -17,6 +17,7 @@ import (
 type kernel struct {
 	t        testing.TB
 	manager  *Manager
+	books    *books
 	p        Parameters
 	memory   resource.Amount
 	swap     resource.Amount
@@ -199,7 +200,9 @@ func (k *kernel) stepWith(happen func(in *Input)) {
 	if k.shuffle != nil {
 		k.shuffle.Shuffle(len(in.Readings), func(i, j int) { in.Readings[i], in.Readings[j] = in.Readings[j], in.Readings[i] })
 	}
-	for _, a := range k.manager.Step(k.now, in) {
+	actions := k.manager.Step(k.now, in)
+	k.audit(&in, actions)
+	for _, a := range actions {
 		k.carryOut(a)
 	}
 	if next := k.manager.Next(); next <= k.now {
@@ -244,7 +247,7 @@ func (k *kernel) restart(in *Input) {
 	if k.manager, err = New(k.p); err != nil {
 		k.t.Fatal(err)
 	}
-	in.Ended = nil
+	in.Ended, k.books = nil, newBooks()
 	for _, p := range k.programs {
 		switch p.state {
 		case "asked":
@@ -531,6 +534,18 @@ func (k *kernel) turn(p *program, stop bool) {
 	}
 }
 
+// audit holds that the books are right: what the manager counts as rooms covers all that may come into force, and is no more while
+// the kernel answers.
+func (k *kernel) audit(in *Input, actions []Action) {
+	if err := audit(k.manager, actions); err != nil {
+		k.fail("%v", err)
+	}
+	k.books.follow(in, actions, func(id cluster.ContainerID) resource.Amount { return k.byID[id].Min })
+	if rooms, allocated := k.books.rooms(), k.manager.Allocated(); rooms > allocated || rooms < allocated && k.faults == nil {
+		k.fail("rooms add up to %d, and %d are allocated", rooms, allocated)
+	}
+}
+
 // check holds after every step.
 func (k *kernel) check() {
 	var limits resource.Amount
@@ -584,7 +599,7 @@ func newKernel(t testing.TB, p Parameters, memory, swap, rate resource.Amount) *
 		t.Fatal(err)
 	}
 	return &kernel{t: t, manager: m, p: p, memory: memory, swap: swap, rate: rate, budget: swap, tick: 50 * time.Millisecond,
-		again: p.Strategy == InOrder, byID: map[cluster.ContainerID]*program{}}
+		books: newBooks(), again: p.Strategy == InOrder, byID: map[cluster.ContainerID]*program{}}
 }
 
 // add puts a program on the node.

@@ -21,7 +21,7 @@ type Manager struct {
 	ordered    []*container // by place, unless unsorted
 	unsorted   bool
 	acting     map[ActionID]*container // by actions under way, and overdue
-	// endedEarly are containers of which only the end is known yet, and when it was told: other news of them come late.
+	// endedEarly are containers whose end was reported before anything else, and when: other news of them is late.
 	endedEarly map[cluster.ContainerID]timeline.Time
 
 	lastPuff    moment
@@ -36,7 +36,7 @@ type Manager struct {
 	short   []*container
 }
 
-// Request asks for the memory of a container that is to start: all of it if it is REGULAR, its least if it is FLEX.
+// Request asks for the Min of a container that is to start.
 type Request struct {
 	Envelope
 }
@@ -48,17 +48,17 @@ type Input struct {
 	Outcomes []Outcome
 	// Started containers have been launched, or found running, with the given limit.
 	Started []Started
-	// Ended containers are gone for good, whatever else is told of them in this step or up to ActionTimeout later: a container
+	// Ended containers are gone for good, whatever other news of them comes in this step or up to ActionTimeout later: a container
 	// that is run again has another ID.
 	Ended []cluster.ContainerID
-	// Changed envelopes replace those of containers that are here.
+	// Changed envelopes replace those of containers that are known.
 	Changed []Envelope
-	// Requests for containers that are to start: each is answered by Admit or Refuse. An admitted one counts from then on
-	// as started with its least memory. One that is refused may ask again; see Parameters.ClaimFor.
+	// Requests for containers that are to start: each is answered by Admit or Refuse, in this step or a later one. An admitted
+	// container counts from then on as started with its Min. A refused one may ask again; see Parameters.ClaimFor.
 	Requests []Request
 }
 
-// Started is a container that runs.
+// Started is a container that was launched or found.
 type Started struct {
 	Envelope
 	Limit     resource.Amount // in force, bytes; 0 is Min
@@ -121,8 +121,8 @@ func (m *Manager) Step(now timeline.Time, in Input) []Action {
 	return m.actions
 }
 
-// takeIn takes in what happened. What has ended goes last: a short task asks, starts and ends within one step, and what came
-// in after its end would stay for ever.
+// takeIn takes in what happened. Ends are taken in last: a short task asks, starts and ends within one step, and what was taken in
+// after its end would stay for ever.
 func (m *Manager) takeIn(in Input) {
 	if in.Node != nil {
 		m.node = *in.Node
@@ -201,7 +201,7 @@ func (m *Manager) remove(ended []cluster.ContainerID) {
 	m.ordered = slices.DeleteFunc(m.ordered, func(c *container) bool { return m.containers[c.Container] != c })
 }
 
-// hasEnded reports whether the end of a container was told before anything else of it.
+// hasEnded reports whether the end of a container was reported before anything else of it.
 func (m *Manager) hasEnded(id cluster.ContainerID) bool {
 	_, ended := m.endedEarly[id]
 	return ended
@@ -213,7 +213,7 @@ func (m *Manager) answer(kind ActionKind, id cluster.ContainerID, why Reason) {
 	m.actions = append(m.actions, Action{ID: m.lastID, Kind: kind, Container: id, Reason: why})
 }
 
-// Containers returns the containers that count, in no order: the manager's books.
+// Containers returns the containers whose rooms are counted, in no order.
 func (m *Manager) Containers() iter.Seq[cluster.ContainerID] { return maps.Keys(m.containers) }
 
 // Next returns when the manager must be stepped again even if nothing happens; Never if it need not. It is after the time of

@@ -141,7 +141,7 @@ func (m *Manager) finish(c *container, failed bool) {
 		if c.state.inDoubt() {
 			c.changedAt = m.now // it changed now at the latest: even an action that failed may have changed it
 		}
-		c.state = c.state.to(answer(failed))
+		c.state = c.state.to(verdict(failed))
 	}
 	if failed {
 		c.retryAt = m.now.Add(m.p.RetryAfter << min(c.failures, 6))
@@ -154,7 +154,8 @@ func (m *Manager) finish(c *container, failed bool) {
 	}
 }
 
-func answer(failed bool) stimulus {
+// verdict is what an answer says of the state that an action was to bring about.
+func verdict(failed bool) stimulus {
 	if failed {
 		return denied
 	}

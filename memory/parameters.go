@@ -16,7 +16,7 @@ const (
 	ShortestFirst              // by Envelope.Duration, then rank; jobs of unknown duration come last
 )
 
-// Strategy says how containers that are short share the memory of a node. Each has a file of its own.
+// Strategy says how containers that are short share the memory of a node. Each strategy has a file of its own.
 type Strategy uint8
 
 const (
@@ -27,58 +27,63 @@ const (
 
 // Parameters are the constants of the memory manager. Paper gives Pufferfish's, Default ours.
 type Parameters struct {
+	// Order and Strategy say who is served first, and how.
 	Order    Order
 	Strategy Strategy
+
 	// PuffRatio is φ: in one puff a container grows by this share of its limit (section 4.3.1; 40 % in section 5.1).
 	PuffRatio float64
-	// Interval is the time between two puffs of a node (section 4.2: two seconds). 0: whenever something is known anew.
+	// Interval is the time between two puffs of a node (section 4.2: two seconds). 0: in every step.
 	Interval time.Duration
-	// Stop is the share of the node's memory above which nothing is puffed.
+	// Stop is the share of the node's memory that growing containers may use; the rest is the reserve.
 	Stop float64
-	// Hold is how long a container counts as one that runs out of memory after it last did (section 4.3.1: e.g. two
-	// minutes). Until then it is not shrunk.
+	// Hold is how long a container counts as short after it last was (section 4.3.1: e.g. two minutes). Until then it is not shrunk.
 	Hold time.Duration
 	// SlackShare is what a container keeps above its demand when it is shrunk, as a share of the demand, but not more than
 	// SlackBytes (section 4.3.1: 2 GB above 60; the authors' code: 10 %).
 	SlackShare float64
 	SlackBytes resource.Amount
 	// Tolerance is how long a container may be suspended, as a share of the expected duration of its job (section 4.3.3:
-	// half). Where it is 0 or the duration unknown, LongestSuspension holds; 0: for ever.
+	// half). If it is 0 or the duration is unknown, LongestSuspension holds; 0: for ever. A container that is suspended for
+	// longer is killed; under InOrder it has its turn, for as long as it may be suspended and at least as long as it was.
 	Tolerance         float64
 	LongestSuspension time.Duration
-	// KillPatience is how long the first container must have been out of memory, with nothing left to give, before the
-	// last is killed for it. The paper kills at once; in the authors' code it is ten rounds of two seconds.
+	// KillPatience is how long the first container must have been short, with nothing left to give, before the last is
+	// killed for it. The paper kills at once; in the authors' code it is ten rounds of two seconds.
 	KillPatience time.Duration
 
-	// Ahead puffs a container before it swaps, when less than this share of its limit is left. 0: never.
+	// Ahead is the share of a container's limit below which what is left of the limit is too little: the container grows
+	// before it swaps. 0: never.
 	Ahead float64
-	// AheadRatio is by what share of its limit it then grows; what turns out not to be needed is taken back.
+	// AheadRatio is by what share of its limit it then grows. What turns out not to be needed is taken back as slack.
 	AheadRatio float64
-	// Lend is what share of what is left a container that runs has above what it holds, while nobody is out of memory: it can
-	// grow into that before anybody must look. It is taken back when it is more than twice as much, or when others ask. 0: none.
+	// Lend is the fraction of free memory that each running container's limit exceeds its use by, while no container is short,
+	// so that it can grow before the next reading. It is taken back when it is more than twice as much, or when another
+	// container needs it. 0: none.
 	Lend float64
 	// Squeeze is what a suspended container without heartbeats keeps of its Min if the first needs its memory, as a share of
-	// it. 1: all.
+	// Min. 1: all.
 	Squeeze float64
-	// Settle is the shortest time between a suspension and the next resumption of a container, and back.
+	// Settle is the shortest time between a suspension and the next resumption of a container, and between a resumption and the
+	// next suspension for its own want.
 	Settle time.Duration
-	// Stall is after how long without progress a container that runs comes after those that lack memory; see yield. 0: never.
-	// Patience is how long it has then to have been awake until it has its place again, and how long the first container stands
-	// still at most while containers run whose end would help, if no other of class FLEX runs.
+	// Stall is after how long without progress a running container yields to those that lack memory: see yield.go. 0: never.
+	// Patience is how long it must then have been awake until it is ranked again. It is also how long the first container is
+	// suspended at most while no other FLEX container runs.
 	Stall, Patience time.Duration
 	// BreathEvery and Breath let a container whose programs send heartbeats run while it is suspended: for Breath, but at most
-	// half of Envelope.HeartbeatTimeout, whenever it stood still for Envelope.HeartbeatTimeout × BreathEvery. 0: never, as in
-	// the paper, which relies on 1 % of CPU. Breath is to be as long as a collection of garbage by a program that pages.
+	// half of Envelope.HeartbeatTimeout, whenever it was stopped for Envelope.HeartbeatTimeout × BreathEvery. 0: never, as in
+	// the paper, which relies on 1 % of CPU. Breath is to be as long as a garbage collection of a program that pages.
 	BreathEvery float64
 	Breath      time.Duration
-	// ActionTimeout is how long the kernel may take for one action before the next step is taken.
+	// ActionTimeout is how long the kernel may take for one action before the manager goes on without an answer.
 	ActionTimeout time.Duration
-	// ClaimFor is how long what is free, or comes free, is kept for a REGULAR container that was refused, if it does not ask
-	// again: neither growth nor containers of class FLEX get it, but see keptFrom. It must be longer than the time between two
-	// askings. 0: nothing is kept.
+	// ClaimFor is how long free and coming memory is kept for a REGULAR container that was refused, if it does not ask again. It
+	// is withheld from growth and from FLEX containers that are to start; withheldFrom says with which exception. It must be
+	// longer than the time between two requests of a container. 0: nothing is kept.
 	ClaimFor time.Duration
-	// RetryAfter is how long a container that could not be shrunk, suspended or resumed is left alone; twice as long each
-	// time, up to 64 times. Others give instead.
+	// RetryAfter is how long a container is left alone for which the kernel did not do an action; twice as long each time, up
+	// to 64 times. Other containers give memory instead.
 	RetryAfter time.Duration
 }
 
@@ -113,8 +118,8 @@ func Variants() map[string]Parameters {
 	return map[string]Parameters{"ejf": earliest, "ejf+s": tolerant, "sjf": shortest, "kill": kill}
 }
 
-// Default returns the constants that bellows uses: those of the paper, with reactions in milliseconds, growth ahead of
-// swapping, and memory in order: the first has what it lacks, and others are swapped out for it instead of killed.
+// Default returns the constants that bellows uses: those of the paper, with reactions in milliseconds, growth ahead of swapping,
+// and memory in order: the first container has what it lacks, and others are swapped out for it instead of killed.
 func Default() Parameters {
 	p := Paper()
 	p.Interval = 0
@@ -124,18 +129,18 @@ func Default() Parameters {
 	p.AheadRatio = 1
 	p.Lend = 0.25
 	p.Strategy = InOrder
-	p.Tolerance = 2 // of its job's duration; then it has time to end
+	p.Tolerance = 2 // a turn of this length lets the container end
 	p.Squeeze = 0.1
 	p.Settle = 500 * time.Millisecond
 	p.Stall = 3 * time.Second
 	p.Patience = 20 * time.Second
-	p.ClaimFor = 5 * time.Second // it asks again every second
+	p.ClaimFor = 5 * time.Second // a container that was refused asks again every second
 	p.BreathEvery = 0.25
 	p.Breath = 5 * time.Second
 	return p
 }
 
-// BreathOf is how long a suspended container whose programs may be silent for so long runs at a time.
+// BreathOf is how long a suspended container runs at a time whose programs may be silent for heartbeatTimeout.
 func (p *Parameters) BreathOf(heartbeatTimeout time.Duration) time.Duration {
 	return min(p.Breath, heartbeatTimeout/2)
 }

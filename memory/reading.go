@@ -8,40 +8,40 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Reading is what was seen of one container.
+// Reading is what was measured of one container.
 type Reading struct {
 	Container cluster.ContainerID
-	// Anonymous is memory that only swap can take, and Swap what it has taken. Page cache does not count: the kernel gives
-	// it back without harm.
+	// Anonymous is the memory that can only be freed by swapping it out, and Swap is what has been swapped out. Page cache does
+	// not count: the kernel frees it without harm.
 	Anonymous, Swap resource.Amount
-	// SwapTraffic is how many bytes went to and came from swap since the container began, as far as the kernel tells.
+	// SwapTraffic is how many bytes were swapped out and in since the container began, as far as the kernel tells.
 	SwapTraffic int64
-	// Locked is what of Anonymous cannot be swapped out, as its programs locked it.
+	// Locked is the part of Anonymous that cannot be swapped out, because its programs locked it.
 	Locked resource.Amount
-	// Mapped is what page cache holds of files that the programs have mapped, and Refaulted how many bytes of mapped files came back, since the container
-	// began, soon after the kernel had taken them away: they are used again and again, as a file that is read once is not.
+	// Mapped is the page cache of files that the programs have mapped. Refaulted is how many bytes of mapped files were read again,
+	// since the container began, soon after the kernel had dropped them: they are used again and again, as a file that is read
+	// once is not.
 	Mapped    resource.Amount
 	Refaulted int64
-	// Worked is the CPU time that its programs have used since the container began; 0 is unknown.
+	// Worked is the CPU time that the programs have used since the container began; 0 is unknown.
 	Worked time.Duration
-	// Pressed says that the kernel gave notice, since the last reading, that the container waits for memory.
+	// Pressed says that the kernel has notified, since the last reading, that the container waits for memory.
 	Pressed bool
 }
 
-// NodeReading is what was seen of the node.
+// NodeReading is what was measured of the node.
 type NodeReading struct {
-	// Memory is what containers may have together, bytes.
+	// Memory is what the limits of all containers may add up to, bytes.
 	Memory resource.Amount
-	// SwapFree is how many bytes of swap may still be used: the room that is left, or what the write budget allows if that
-	// is less.
+	// SwapFree is how many bytes of swap may still be used: what is unused, or what the write budget allows if that is less.
 	SwapFree resource.Amount
-	// SwapFull says that the swap devices, whatever the budget, have so little room left that the kernel may kill for what
-	// programs touch next.
+	// SwapFull says that the swap devices, whatever the budget, are so full that the kernel may kill a program for the next page
+	// that it touches.
 	SwapFull bool
 }
 
-// SwapReserve is the room on swap devices below which they count as full on a node of so much memory, bytes: what programs can
-// swap out before anybody knows.
+// SwapReserve is the unused swap space below which the swap devices of a node with the given memory count as full, bytes: what
+// programs can swap out between two readings.
 func SwapReserve(node resource.Amount) resource.Amount { return max(64*resource.MiB, node/64) }
 
 // usage is what the readings of a container say: what it holds and what that shows.

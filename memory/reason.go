@@ -7,6 +7,46 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
+// ReasonCode names why the manager acts. Each code says what its operands A and B are.
+type ReasonCode uint8
+
+const (
+	_                ReasonCode = iota
+	OutOfMemory                 // A: what it holds with swap, bytes; B: its limit, bytes
+	RoomToGrow                  // A: memory the node has left, bytes
+	NearLimit                   // A: what it holds, bytes; B: its limit, bytes
+	DemandMet                   // A: what it holds with swap, bytes; B: its limit, bytes
+	Slack                       // A: what it holds with swap, bytes; B: its limit, bytes
+	NothingToWaitFor            // A: what it holds with swap, bytes; B: its limit, bytes
+	NeededByOther               // A: memory asked for, bytes
+	NodeSmaller                 // A: memory that the node has now, bytes
+	NeededByFirst               // A: rank of the container that it is for
+	Exhausted                   // A: rank of the container that is out of memory
+	NoRoomToGrow                // A: memory that one puff would take, bytes; B: memory the node has left, bytes
+	TooLong                     // A: how long it was suspended, ns; B: how long it may be suspended, ns
+	Alive                       // A: the heartbeat time-out, ns
+	Free                        // A: memory asked for, bytes
+	NoSwapLeft                  // A: memory asked for, bytes; B: swap that may still be used, bytes
+	NoFlexLeft                  // A: memory asked for, bytes; B: memory that could be had, bytes
+	OthersWait                  // A: memory asked for, bytes; B: rank of a container that is short already
+	Found                       // the container was found in this state
+	RoomToSpare                 // A: memory the node has left, bytes
+	BelowLeast                  // A: its limit, bytes; B: the least that it may run with, bytes
+	RegularWaits                // A: memory asked for, bytes; B: memory kept for REGULAR containers that were refused, bytes
+	Yields                      // A: what it holds with swap, bytes; B: its limit, bytes
+	SwapFull                    // A: what it holds with swap, bytes; B: its limit, bytes
+	Locked                      // A: what its programs locked, bytes; B: its limit, bytes
+	FilesComeBack               // A: what it has mapped of files, bytes; B: its limit, bytes
+	numReasons
+)
+
+// Reason is why the manager acts: a code with operands, put into words only when somebody asks.
+type Reason struct {
+	Code ReasonCode `json:"code,omitempty"`
+	A    int64      `json:"a,omitempty"`
+	B    int64      `json:"b,omitempty"`
+}
+
 // Words puts r into one clause for people.
 func (r Reason) Words() string {
 	bytes := func(v int64) string { return resource.FormatMemory(resource.Amount(v)) }

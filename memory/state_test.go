@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 )
@@ -44,5 +45,36 @@ func TestPlaces(t *testing.T) {
 				t.Errorf("%+v against %+v: %d", a, b, got)
 			}
 		}
+	}
+}
+
+// TestStatesAreReached plays nodes on which things go wrong, and programs that wait for each other, and holds that every state and
+// every standing is reached: none of them is there for nothing.
+func TestStatesAreReached(t *testing.T) {
+	states, standings := map[state]bool{}, map[standing]bool{}
+	look := func(k *kernel) {
+		k.after = func() {
+			for _, c := range k.manager.ordered {
+				states[c.state], standings[c.place.standing] = true, true
+			}
+		}
+	}
+	for seed := range uint64(20) {
+		for _, p := range []Parameters{Default(), Paper()} {
+			p.ActionTimeout = 10 * time.Second
+			r := rand.New(rand.NewPCG(seed, 31))
+			k := randomKernel(t, r, p)
+			k.faults = &faults{r: r, until: k.now.Add(3 * time.Minute), fail: 0.2, silent: 0.1, from: k.memory * 3 / 4, most: k.memory}
+			look(k)
+			k.finish(seed)
+		}
+		r := rand.New(rand.NewPCG(seed, 32))
+		k := newKernel(t, Default(), 64<<20, 4<<30, 100<<20)
+		randomWaiters(k, r)
+		look(k)
+		k.finish(seed)
+	}
+	if len(states) != len(transitions) || len(standings) != int(yielding)+1 {
+		t.Errorf("only states %v and standings %v were reached", states, standings)
 	}
 }

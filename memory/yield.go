@@ -6,25 +6,26 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Programs wait for each other: for a lock, for the other end of a pipe. One that runs and waits for one that stands still, since
-// the first holds the memory that the other lacks, would wait for ever. From outside that cannot be told from sleep. So who runs and
-// makes no progress, while another stands still for want of memory, yields: it comes after all others, and the memory that is taken
-// from it goes to swap, but it is not kept still. A program that sleeps loses nothing by that until it wakes, and one that waits goes
-// on at the speed of swap as soon as it can: two that wait for each other in turns run side by side, since to swap them in and out in
-// turns would move more than they do in a turn. Once it has been awake for a while it has its place again.
+// Programs wait for each other: for a lock, for the other end of a pipe. A program that runs and waits for one that is suspended, while
+// the first holds the memory that the other lacks, would wait for ever. From outside that cannot be told from sleep. So a container
+// that runs and makes no progress, while another is suspended for want of memory, yields: it comes after all others, and the memory
+// that is taken from it goes to swap, but it is not kept suspended. A program that sleeps loses nothing by that until it wakes. A
+// program that waits goes on at the speed of swap as soon as it can: two that wait for each other in turns run side by side, since
+// swapping them out and in for each other would move more than they do in a turn. Once it has been awake for a while it is ranked
+// again.
 
 // leastWork is the share of the time that a program must compute, or the share of its limit that it must have swapped within
 // Parameters.Stall, to make progress.
 const leastWork = 0.01
 
-// progress is when a container last got on.
+// progress is when a container last made progress: computed, or swapped.
 type progress struct {
 	known   bool // its readings tell what it computes
 	at      timeline.Time
 	worked  time.Duration // at that time, as is traffic
 	traffic int64
-	awoke   moment // when it made progress again, of those that yield
-	yielded int    // how often it has yielded, in a row
+	awoke   moment // when it first made progress since it yields
+	yielded int    // how often it has yielded
 }
 
 // noteProgress notes whether c has made progress.
