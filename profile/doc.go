@@ -3,8 +3,7 @@
 // Evaluate says how well the chosen one does on sizes it has never seen, and Model.Apply hands it to the scheduler.
 // Everything is a pure function of its arguments.
 //
-// A Framework is a task of Hadoop, Spark or Tez, whose settings tell what it spills: two runs are enough to know its run
-// time at every size (FitFramework).
+// SparkSort is a task of Spark that sorts, whose settings tell what it spills.
 //
 // MeasuredPaging has what paging costs the same programs that can spill, measured on a real disk: a curve per way of using
 // memory, of points at shares of ideal memory with all repeats of both ways. PageSlowdown and SpillSlowdown draw lines

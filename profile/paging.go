@@ -12,7 +12,7 @@ import (
 
 // Paging is one campaign of measurements of what less memory costs a program that spills by itself, and what it costs the
 // same program if it is left to think that it has enough while the kernel pages (YARN-ME, Fig. 2b; Pufferfish, Fig. 13).
-// `bellows profile paging --json` prints one; MeasuredPaging returns the one that comes with bellows.
+// `bellows-lab paging --json` prints one; MeasuredPaging returns the one that comes with bellows.
 type Paging struct {
 	Date   string        `json:"date"`   // day it was measured, YYYY-MM-DD
 	Swap   string        `json:"swap"`   // kind of swap: "file"

@@ -1,13 +1,13 @@
 package profile
 
-import _ "embed" // the measurements are a file that `bellows profile paging --json` writes
+import _ "embed" // the measurements are a file that `bellows-lab paging --json` writes
 
 //go:embed paging.json
 var pagingJSON []byte
 
 // MeasuredPaging returns the measurements that come with bellows: merge, sort, hash and scan on one machine with a swap
 // file (docs/profiles.md). Ratios between ways and sizes carry over to machines with a similar disk and processor; run
-// `bellows profile paging` for others.
+// `bellows-lab paging` for others.
 //
 // For a curve of run time over memory under paging take Curve(pattern) and PageSlowdown(share), which never extrapolates;
 // Points has the raw repeats.

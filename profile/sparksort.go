@@ -32,21 +32,18 @@ func SparkSortPaper(input resource.Amount) SparkSort {
 	return SparkSort{Input: input, MemoryFraction: 1, Tasks: 1}
 }
 
-// Name implements Framework.
+// Name is what Spark's sort is called among frameworks.
 func (s SparkSort) Name() string { return "spark-sort" }
 
-// Check implements Framework.
+// Check returns an error that names the first setting that is out of range, with its value and its limit.
 func (s SparkSort) Check() error {
-	if err := checkBytes("input", s.Input); err != nil {
-		return err
-	}
-	if err := checkShare("memory-fraction", s.MemoryFraction, false); err != nil {
-		return err
-	}
-	if err := checkCount("reserved", s.Reserved); err != nil {
-		return err
-	}
 	switch {
+	case s.Input < 1 || s.Input > maxMemory:
+		return fmt.Errorf("input %d bytes: must be 1 to %d", s.Input, maxMemory)
+	case !(s.MemoryFraction > 0 && s.MemoryFraction <= 1):
+		return fmt.Errorf("memory-fraction %v: must be above 0 and at most 1", s.MemoryFraction)
+	case s.Reserved < 0 || s.Reserved > maxMemory:
+		return fmt.Errorf("reserved %d: must be 0 to %d", s.Reserved, maxMemory)
 	case s.Expansion != 0 && !(s.Expansion >= 1 && s.Expansion <= mostExpansion):
 		return fmt.Errorf("expansion %v: must be 1 to %d, or 0 if it is to be learned", s.Expansion, mostExpansion)
 	case s.Tasks < 1 || s.Tasks > mostTasks:
@@ -60,28 +57,33 @@ const (
 	mostTasks     = 10000
 )
 
-// Buffer implements Framework: the execution memory of one task.
+// Buffer returns the execution memory of one task, at least 1 byte, where the heap is memory.
 func (s SparkSort) Buffer(memory resource.Amount) resource.Amount {
-	return max(shareOf(s.MemoryFraction, max(memory-s.Reserved, 1))/resource.Amount(s.Tasks), 1)
+	execution := max(memory-s.Reserved, 1)
+	if s.MemoryFraction < 1 {
+		execution = resource.Amount(s.MemoryFraction * float64(execution))
+	}
+	return max(execution/resource.Amount(s.Tasks), 1)
 }
 
-// SpilledBytes implements Framework. Expansion must be known.
+// SpilledBytes returns what is written to disk for want of memory, where the heap is memory. Expansion must be known.
 func (s SparkSort) SpilledBytes(memory resource.Amount) resource.Amount {
 	inMemory := resource.Amount(s.Expansion * float64(s.Input))
 	return min(s.Input, resource.Amount(float64(SpilledWhole(inMemory, s.Buffer(memory)))/s.Expansion))
 }
 
-// learn returns s with the expansion that an under-sized run shows: it filled its memory so often, and wrote so much.
-func (s SparkSort) learn(under FrameworkRun) (Framework, error) {
+// Learn returns s with the expansion, unless that is known, that an under-sized run shows: with a heap of memory bytes it filled
+// its buffer spills times, and wrote spilled bytes.
+func (s SparkSort) Learn(memory, spilled resource.Amount, spills int) (SparkSort, error) {
 	if s.Expansion != 0 {
 		return s, nil
 	}
-	if under.Spills < 1 || under.Spilled < 1 {
-		return nil, errors.New("expansion: must be given, or the number of spills and the spilled bytes of the under-sized run, from which it is learned")
+	if spills < 1 || spilled < 1 {
+		return s, errors.New("expansion: must be given, or the number of spills and the spilled bytes of the under-sized run, from which it is learned")
 	}
-	s.Expansion = float64(under.Spills) * float64(s.Buffer(under.Memory)) / float64(under.Spilled)
+	s.Expansion = float64(spills) * float64(s.Buffer(memory)) / float64(spilled)
 	if err := s.Check(); err != nil {
-		return nil, fmt.Errorf("learned from the under-sized run: %w", err)
+		return s, fmt.Errorf("learned from the under-sized run: %w", err)
 	}
 	return s, nil
 }

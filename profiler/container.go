@@ -56,11 +56,11 @@ const enter = `while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; 
 
 // Run implements Runner. The program's memory is not swapped out.
 func (c *Container) Run(ctx context.Context, memory resource.Amount) (m Measurement, err error) {
-	return c.run(ctx, memory, memory, 0)
+	return c.RunTold(ctx, memory, memory, 0)
 }
 
-// run runs the command, which is told one size, in a container of another that may hold so much swap beside it.
-func (c *Container) run(ctx context.Context, told, memory, swap resource.Amount) (m Measurement, err error) {
+// RunTold runs the command, which is told one size, in a container of memory bytes that may hold swap bytes beside them.
+func (c *Container) RunTold(ctx context.Context, told, memory, swap resource.Amount) (m Measurement, err error) {
 	grant := resource.Of(c.cpu, told)
 	job := cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{{Name: "profile", Tasks: 1, Ideal: grant, Command: c.command}}}
 	filled, err := job.FillCommand(cluster.TaskID{Job: 1}, grant)

@@ -45,8 +45,8 @@ func (p *Plan) Check() error {
 	}
 	for _, list := range [][]resource.Amount{p.Fitted, p.HeldOut} {
 		for i, m := range list {
-			if m < leastMemory {
-				return fmt.Errorf("size %s: must be at least %s, which a program takes to start", resource.FormatMemory(m), resource.FormatMemory(leastMemory))
+			if m < LeastMemory {
+				return fmt.Errorf("size %s: must be at least %s, which a program takes to start", resource.FormatMemory(m), resource.FormatMemory(LeastMemory))
 			}
 			if i > 0 && m <= list[i-1] {
 				return fmt.Errorf("size %s: must be given once, and sizes in ascending order", resource.FormatMemory(m))
@@ -65,7 +65,8 @@ func (p *Plan) Check() error {
 	return nil
 }
 
-const leastMemory = 2 * resource.MiB
+// LeastMemory is the smallest container in which a program is run: a program takes as much to start.
+const LeastMemory = 2 * resource.MiB
 
 // Unhindered runs the program once with plenty of memory and returns from how much on it should run unhindered: what it
 // held itself then, a tenth more, and what {memory} leaves beside a buffer; in whole MiB, at most plenty.

@@ -49,18 +49,11 @@ paper's scale took on two cores of a small machine.`,
 			t := terminal.NewTable("EXPERIMENT", "WHAT", ">TAKES", ">IN FULL")
 			t.Shrinks = 1
 			for _, e := range experiments.All() {
-				t.Add(e.Name, e.Title, orDash(e.Takes), orDash(e.TakesFull))
+				t.Add(e.Name, e.Title, terminal.OrDash(e.Takes), terminal.OrDash(e.TakesFull))
 			}
 			return t.Write(cmd.OutOrStdout())
 		},
 	}
-}
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }
 
 // experimentOptions are the flags of experiment run.

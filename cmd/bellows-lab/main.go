@@ -20,7 +20,7 @@ Exit codes: 0 done, 1 the work failed, 2 the input or the usage was wrong.`
 // newTree returns the program.
 func newTree() *command.Tree {
 	t := command.NewTree("bellows-lab", "Study how bellows shares memory", rootLong)
-	t.Add("", experimentCommand(), command.NewVersionCommand())
+	t.Add("", experimentCommand(), modelCommand(), pagingCommand(), patternCommand(), command.NewVersionCommand())
 	return t
 }
 

@@ -103,8 +103,7 @@ func profileCommand() *cobra.Command {
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	o.place.flags(cmd, true)
-	command.RunsItself(cmd)
-	cmd.AddCommand(modelCommand(), pagingCommand(), patternCommand())
+	cmd.AddCommand(command.Moved("model", "bellows-lab model"), command.Moved("paging", "bellows-lab paging"))
 	return cmd
 }
 
@@ -113,7 +112,7 @@ func (o *profileOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return fmt.Errorf("find the working directory: %w", err)
 	}
-	if err := findProgram(args[0], dir); err != nil {
+	if err := command.FindProgram(args[0], dir); err != nil {
 		return err
 	}
 	subject := cluster.Command{Args: args}

@@ -169,7 +169,7 @@ func (r *profileReport) print(w io.Writer) error {
 			mark = "held out"
 		}
 		t.Add(resource.FormatMemory(resource.Amount(s.Memory)), fmt.Sprintf("%.2fs", s.Duration), shareText(s.Noise, false), fmt.Sprintf("%.2fs", s.CPU),
-			fmt.Sprintf("%.1f", s.Others), memoryOrDash(s.Spilled/1000000*1000000), mark, fmt.Sprintf("%.2fs", s.Predicted), shareText(&s.Model, true))
+			fmt.Sprintf("%.1f", s.Others), terminal.MemoryOrDash(s.Spilled/1000000*1000000), mark, fmt.Sprintf("%.2fs", s.Predicted), shareText(&s.Model, true))
 	}
 	fmt.Fprintln(w)
 	if err := t.Write(w); err != nil {

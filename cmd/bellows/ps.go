@@ -149,7 +149,7 @@ func printJobs(w io.Writer, pages iter.Seq2[[]live.Job, error], tasks []live.Tas
 			j := &page[i]
 			s := of[j.ID]
 			t.Add(strconv.FormatInt(int64(j.ID), 10), terminal.Cut(j.Name, 14), terminal.Cut(j.Owner, 8), s.status(j), fmt.Sprintf("%d/%d", j.SucceededCount, j.TaskCount),
-				memoryOrDash(s.limit), memoryOrDash(s.held), jobTime(j, now), terminal.OneLine(join(s.why(), s.suspended.holder(tasks), j.Waiting)))
+				terminal.MemoryOrDash(s.limit), terminal.MemoryOrDash(s.held), jobTime(j, now), terminal.OneLine(join(s.why(), s.suspended.holder(tasks), j.Waiting)))
 		}
 		if err := t.Write(w); err != nil {
 			return err
@@ -279,13 +279,6 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%dd%02dh", int(d.Hours())/24, int(d.Hours())%24)
 }
 
-func memoryOrDash(bytes int64) string {
-	if bytes == 0 {
-		return "-"
-	}
-	return resource.FormatMemory(resource.Amount(bytes))
-}
-
 func showJob(cmd *cobra.Command, client *server.Client, arg string, asJSON bool) error {
 	id, err := parseJob(arg)
 	if err != nil {
@@ -328,8 +321,8 @@ func printTasks(w io.Writer, j *live.Job, now time.Time) error {
 		if s := stageOf(j, k.Task); s != nil {
 			ideal, most = s.IdealBytes, int64(s.MaxMemory)
 		}
-		t.Add(columns([]string{k.Task.String(), strconv.Itoa(k.Run), taskState(k), memoryOrDash(limit(k)), memoryOrDash(ideal), memoryOrDash(used(k)),
-			memoryOrDash(swapped(k)), taskTime(k, now), terminal.OneLine(taskWhy(k, most))})...)
+		t.Add(columns([]string{k.Task.String(), strconv.Itoa(k.Run), taskState(k), terminal.MemoryOrDash(limit(k)), terminal.MemoryOrDash(ideal), terminal.MemoryOrDash(used(k)),
+			terminal.MemoryOrDash(swapped(k)), taskTime(k, now), terminal.OneLine(taskWhy(k, most))})...)
 	}
 	t.Notes = true
 	if err := t.Write(w); err != nil || len(j.Earlier) == 0 {
@@ -391,7 +384,7 @@ func taskWhy(t *live.Task, most int64) string {
 	case t.Detail != "" || u == nil || u.State == "":
 		return t.Detail
 	case atMaximum(u, most):
-		return "has its maximum, " + memoryOrDash(most)
+		return "has its maximum, " + terminal.MemoryOrDash(most)
 	default:
 		return u.Why
 	}

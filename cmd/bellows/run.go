@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -197,7 +195,7 @@ func (o *runOptions) job(args []string, dir string) (*workload.Job, error) {
 	if err := o.checkFlex(); err != nil {
 		return nil, err
 	}
-	if err := findProgram(args[0], dir); err != nil {
+	if err := command.FindProgram(args[0], dir); err != nil {
 		return nil, err
 	}
 	if err := checkStdin(o.stdin, dir); err != nil {
@@ -257,28 +255,6 @@ func (o *runOptions) checkFlex() error {
 		return command.Usagef("heartbeat-timeout %v: needs --class flex", o.heartbeat)
 	case o.runtime != "":
 		return command.Usagef("runtime %s: needs --class flex", o.runtime)
-	}
-	return nil
-}
-
-// findProgram returns an error if there is no such program. One whose name has placeholders cannot be looked up yet.
-func findProgram(program, dir string) error {
-	if strings.Contains(program, "{") {
-		return nil
-	}
-	path := program
-	if strings.Contains(program, "/") && !filepath.IsAbs(program) {
-		path = filepath.Join(dir, program)
-	}
-	if _, err := exec.LookPath(path); err != nil && !errors.Is(err, exec.ErrDot) {
-		why := "not found in any folder of PATH"
-		switch {
-		case errors.Is(err, os.ErrPermission):
-			why = "not executable"
-		case strings.Contains(program, "/"):
-			why = "no such file"
-		}
-		return command.Usagef("command %q: %s", program, why)
 	}
 	return nil
 }

@@ -145,7 +145,7 @@ func checkPrograms(j *workload.Job, dir string) error {
 		if _, own := c.Env["PATH"]; own || (c.Dir != "" && !filepath.IsAbs(c.Args[0])) {
 			continue
 		}
-		if err := findProgram(c.Args[0], dir); err != nil {
+		if err := command.FindProgram(c.Args[0], dir); err != nil {
 			return command.Usagef("job %q stage %q %w", j.Name, j.Stages[i].Name, err)
 		}
 	}

@@ -19,7 +19,7 @@ func pufferfishFig13() Experiment {
 		Paper: "Pufferfish section 5.4, Fig. 13",
 		Setup: append([]string{
 			"Two things that are kept apart. **Simulated**: the hot executor of Pagerank alone on a node, with a heap as large as its container (it spills and collects garbage), and with a heap of 64 GB in the same container (it pages). The simulator's curve for paging was itself taken from this figure's text, 10 times as long with 30 % resident, so that the simulated lines are no evidence for that number; what is computed is what the curve makes of a program whose need changes, and where heaps become too small.",
-			"**Measured**: small programs that were told how little they have, and that were told that they have enough, in containers of 10 to 100 % of their ideal memory (docs/profiles.md; `bellows profile paging` measures again). `scan` reads its data five times over, which is nearest to an iterative program; `merge` to one of few stages. Neither is a JVM. The load of the machine, which has two cores, rose from 1 to 11 meanwhile (profile/paging.json).",
+			"**Measured**: small programs that were told how little they have, and that were told that they have enough, in containers of 10 to 100 % of their ideal memory (docs/profiles.md; `bellows-lab paging` measures again). `scan` reads its data five times over, which is nearest to an iterative program; `merge` to one of few stages. Neither is a JVM. The load of the machine, which has two cores, rose from 1 to 11 meanwhile (profile/paging.json).",
 		}, pufferfishModelSetup...),
 		run: fig13Paging,
 	}

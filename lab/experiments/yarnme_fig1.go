@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/lab/chart"
+	"github.com/bellows-rm/bellows/lab/framework"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -16,7 +17,7 @@ func yarnMEFig1a() Experiment {
 		Takes: "1 s", TakesFull: "1 s",
 		Paper: "YARN-ME section 2.2, Fig. 1a",
 		Setup: []string{
-			"Computed, not measured: no Hadoop was run. A model of Hadoop's map side (profile.HadoopMapper) tells how much a mapper of 256 MB of output, in records of 100 bytes, spills at each size; one run at half of the ideal memory with the paper's penalty gives the rate.",
+			"Computed, not measured: no Hadoop was run. A model of Hadoop's map side (framework.HadoopMapper) tells how much a mapper of 256 MB of output, in records of 100 bytes, spills at each size; one run at half of the ideal memory with the paper's penalty gives the rate.",
 			"The paper's reading has all spills merged at once. Hadoop's defaults merge at most 10 at a time.",
 		},
 		run: fig1a,
@@ -29,7 +30,7 @@ func yarnMEFig1b() Experiment {
 		Takes: "1 s", TakesFull: "1 s",
 		Paper: "YARN-ME section 2.3, Fig. 1b",
 		Setup: []string{
-			"Computed, not measured: no Hadoop was run. The model is the paper's, with the settings under which its formula holds (profile.HadoopReducerPaper), for 10 GB of input in segments of 10 MB.",
+			"Computed, not measured: no Hadoop was run. The model is the paper's, with the settings under which its formula holds (framework.HadoopReducerPaper), for 10 GB of input in segments of 10 MB.",
 			"For the text's WordCount it is fitted to one of the paper's three measurements, at 83 %, and predicts the other two.",
 		},
 		run: fig1b,
@@ -50,14 +51,14 @@ func yarnMEFig1c() Experiment {
 }
 
 // fitted returns the model of a framework's task that takes the given times as long at a share of its ideal memory.
-func fitted(f profile.Framework, share, slowdown float64) (profile.FrameworkModel, resource.Amount, error) {
+func fitted(f framework.Task, share, slowdown float64) (framework.Model, resource.Amount, error) {
 	const well = 100 * time.Second
-	ideal, ok := profile.IdealMemory(f)
+	ideal, ok := framework.IdealMemory(f)
 	if !ok {
-		return profile.FrameworkModel{}, 0, fmt.Errorf("%s: spills at every size", f.Name())
+		return framework.Model{}, 0, fmt.Errorf("%s: spills at every size", f.Name())
 	}
-	m, err := profile.FitFramework(f, profile.FrameworkRun{Memory: ideal, Duration: well},
-		profile.FrameworkRun{Memory: at(share, ideal), Duration: time.Duration(slowdown * float64(well))})
+	m, err := framework.Fit(f, framework.Run{Memory: ideal, Duration: well},
+		framework.Run{Memory: at(share, ideal), Duration: time.Duration(slowdown * float64(well))})
 	return m, ideal, err
 }
 
@@ -67,7 +68,7 @@ func at(share float64, of resource.Amount) resource.Amount {
 }
 
 // profileSeries draws slowdown over memory, from 10 to 110 % of the ideal.
-func profileSeries(name string, m profile.FrameworkModel, ideal resource.Amount, data *Table) chart.Series {
+func profileSeries(name string, m framework.Model, ideal resource.Amount, data *Table) chart.Series {
 	s := chart.Series{Name: name}
 	for k := 100; k <= 1100; k += 5 {
 		share := float64(k) / 1000
@@ -89,13 +90,13 @@ func fig1a(*lab) (*Findings, error) {
 		name    string
 		penalty float64
 	}{{"WordCount with combiner", 1.15}, {"WordCount", 1.35}, {"largest", 1.5}} {
-		m, ideal, err := fitted(profile.HadoopMapperPaper(output, records), 0.5, c.penalty)
+		m, ideal, err := fitted(framework.HadoopMapperPaper(output, records), 0.5, c.penalty)
 		if err != nil {
 			return nil, err
 		}
 		plot.Series = append(plot.Series, profileSeries(c.name, m, ideal, &data))
 	}
-	m, ideal, err := fitted(profile.HadoopMapperDefaults(output, records), 0.5, 1.5)
+	m, ideal, err := fitted(framework.HadoopMapperDefaults(output, records), 0.5, 1.5)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +125,7 @@ func fig1a(*lab) (*Findings, error) {
 }
 
 func fig1b(*lab) (*Findings, error) {
-	reducer := profile.HadoopReducerPaper(10*resource.GB, 10*resource.MB)
+	reducer := framework.HadoopReducerPaper(10*resource.GB, 10*resource.MB)
 	plot, data := profilePlot("Reducers: slowdown with less memory"), newTable("profiles", "task", "memory_share", "slowdown")
 	for _, c := range []struct {
 		name    string
@@ -147,7 +148,7 @@ func fig1b(*lab) (*Findings, error) {
 		worst = math.Max(worst, math.Abs(says/p.slower-1))
 		table.add(percent(p.share), decimals(p.slower, 2), decimals(says, 2), decimals(100*(says/p.slower-1), 1)+" %")
 	}
-	example := profile.HadoopReducerPaper(2010*resource.MB, 10*resource.MB)
+	example := framework.HadoopReducerPaper(2010*resource.MB, 10*resource.MB)
 	spills := func(buffer resource.Amount) float64 {
 		return float64(example.SpilledBytes(at(1/example.InputBufferPercent, buffer)+1)) / 1e9
 	}

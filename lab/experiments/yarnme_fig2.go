@@ -8,6 +8,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/lab/chart"
+	"github.com/bellows-rm/bellows/lab/framework"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
@@ -21,7 +22,7 @@ func yarnMEFig2a() Experiment {
 		Takes: "1 s", TakesFull: "1 s",
 		Paper: "YARN-ME section 2.4, Fig. 2a",
 		Setup: []string{
-			"Computed, not measured: neither Spark nor Tez was run. Models of their spilling for 10 GB of input, each 1.9x slower just below its ideal memory, beside a Hadoop reducer: Spark with the settings that it comes with (profile.SparkSortDefaults), Tez and Hadoop in the paper's reading (profile.TezReducerPaper). Spark has an expansion of 2, Tez a tenth of its input on its own node: ours, the paper gives neither.",
+			"Computed, not measured: neither Spark nor Tez was run. Models of their spilling for 10 GB of input, each 1.9x slower just below its ideal memory, beside a Hadoop reducer: Spark with the settings that it comes with (profile.SparkSortDefaults), Tez and Hadoop in the paper's reading (framework.TezReducerPaper). Spark has an expansion of 2, Tez a tenth of its input on its own node: ours, the paper gives neither.",
 		},
 		run: fig2a,
 	}
@@ -33,11 +34,11 @@ func fig2a(*lab) (*Findings, error) {
 	plot, data := profilePlot("Three frameworks: slowdown with less memory"), newTable("profiles", "task", "memory_share", "slowdown")
 	for _, c := range []struct {
 		name string
-		f    profile.Framework
+		f    framework.Task
 	}{
-		{"Hadoop reducer", profile.HadoopReducerPaper(10*resource.GB, 10*resource.MB)},
+		{"Hadoop reducer", framework.HadoopReducerPaper(10*resource.GB, 10*resource.MB)},
 		{"Spark sortByKey", spark},
-		{"Tez reducer", profile.TezReducerPaper(10*resource.GB, 10*resource.MB, 0.1)},
+		{"Tez reducer", framework.TezReducerPaper(10*resource.GB, 10*resource.MB, 0.1)},
 	} {
 		m, ideal, err := fitted(c.f, 0.999, 1.9)
 		if err != nil {
@@ -74,7 +75,7 @@ func yarnMEFig2b() Experiment {
 		Paper: "YARN-ME section 2.5, Fig. 2b",
 		Setup: []string{
 			"Measured here, though not with Hadoop: four small programs in containers of 10 to 100 % of their ideal memory, told how little they have (so that they spill), and told that they have enough (so that the kernel pages to a swap file); medians of three. docs/profiles.md has the ranges, the machine, and what one must know to judge them. `merge` is the nearest to a reducer. The load of the machine, which has two cores, rose from 1 to 11 meanwhile (profile/paging.json).",
-			"These are stored measurements: `bellows profile paging` makes new ones.",
+			"These are stored measurements: `bellows-lab paging` makes new ones.",
 		},
 		run: fig2b,
 	}

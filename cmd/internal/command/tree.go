@@ -33,7 +33,7 @@ type Tree struct {
 }
 
 // usageTemplate is laid out for terminals of 80 columns, without what nobody needs to read twice.
-const usageTemplate = `Usage:{{if and .Runnable (or (not .HasAvailableSubCommands) .Annotations.runs)}}
+const usageTemplate = `Usage:{{if and .Runnable (not .HasAvailableSubCommands)}}
   {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
   {{.CommandPath}} COMMAND{{end}}{{if .HasExample}}
 
@@ -53,9 +53,6 @@ Flags:
 
 "{{.CommandPath}} COMMAND --help" says more about a command.{{end}}
 `
-
-// RunsItself makes the help text of a command that has commands of its own show that it runs without them, too.
-func RunsItself(c *cobra.Command) { c.Annotations = map[string]string{"runs": "itself"} }
 
 // Moved returns a hidden command in the place of one that has another name now: it fails with a sentence that says so.
 func Moved(old, now string) *cobra.Command {

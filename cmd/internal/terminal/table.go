@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
 )
 
 // Width is what help texts are laid out for, and tables that are not written to a wider terminal; in columns.
@@ -195,4 +196,20 @@ func Count(n int, thing string) string {
 		thing += "s"
 	}
 	return fmt.Sprintf("%d %s", n, thing)
+}
+
+// OrDash returns a text for a cell: "-" if it is empty.
+func OrDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// MemoryOrDash prints an amount of memory for a cell: "-" for none.
+func MemoryOrDash[T ~int64](bytes T) string {
+	if bytes == 0 {
+		return "-"
+	}
+	return resource.FormatMemory(resource.Amount(bytes))
 }

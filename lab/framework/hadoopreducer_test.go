@@ -1,4 +1,4 @@
-package profile
+package framework
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -64,7 +65,7 @@ func TestHadoopReducerPaperIsTheFormula(t *testing.T) {
 			if input == buffer {
 				continue
 			}
-			got, want := alone(HadoopReducerPaper(input, 1)).SpilledBytes(buffer), SpilledWhole(input, buffer)
+			got, want := alone(HadoopReducerPaper(input, 1)).SpilledBytes(buffer), profile.SpilledWhole(input, buffer)
 			if got != want {
 				t.Fatalf("input %d, buffer %d: spilled %d, formula says %d", input, buffer, got, want)
 			}

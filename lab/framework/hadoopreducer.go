@@ -1,4 +1,4 @@
-package profile
+package framework
 
 import (
 	"fmt"
@@ -42,10 +42,10 @@ func HadoopReducerPaper(input, segment resource.Amount) HadoopReducer {
 	return HadoopReducer{Input: input, Segment: segment, InputBufferPercent: 0.70, MergePercent: 1, MemoryLimitPercent: 0.25, ReduceInputBufferPercent: 1}
 }
 
-// Name implements Framework.
+// Name implements Task.
 func (r HadoopReducer) Name() string { return "hadoop-reducer" }
 
-// Check implements Framework.
+// Check implements Task.
 func (r HadoopReducer) Check() error {
 	if err := checkBytes("input", r.Input); err != nil {
 		return err
@@ -71,12 +71,12 @@ func (r HadoopReducer) Check() error {
 	return checkFactor(r.SortFactor)
 }
 
-// Buffer implements Framework: the shuffle buffer.
+// Buffer implements Task: the shuffle buffer.
 func (r HadoopReducer) Buffer(memory resource.Amount) resource.Amount {
 	return shareOf(r.InputBufferPercent, memory)
 }
 
-// SpilledBytes implements Framework.
+// SpilledBytes implements Task.
 func (r HadoopReducer) SpilledBytes(memory resource.Amount) resource.Amount {
 	buffer := r.Buffer(memory)
 	spilled, whole, rest := r.fetched(buffer)

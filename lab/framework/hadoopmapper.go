@@ -1,4 +1,4 @@
-package profile
+package framework
 
 import "github.com/bellows-rm/bellows/resource"
 
@@ -34,10 +34,10 @@ func HadoopMapperPaper(output, records resource.Amount) HadoopMapper {
 // mostSortBuffer is the largest mapreduce.task.io.sort.mb that Hadoop takes.
 const mostSortBuffer = 2047 * resource.MiB
 
-// Name implements Framework.
+// Name implements Task.
 func (m HadoopMapper) Name() string { return "hadoop-mapper" }
 
-// Check implements Framework.
+// Check implements Task.
 func (m HadoopMapper) Check() error {
 	if err := checkBytes("output", m.Output); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (m HadoopMapper) Check() error {
 	return checkFactor(m.SortFactor)
 }
 
-// Buffer implements Framework: the sort buffer.
+// Buffer implements Task: the sort buffer.
 func (m HadoopMapper) Buffer(memory resource.Amount) resource.Amount {
 	return min(shareOf(m.SortBufferPercent, memory), mostSortBuffer)
 }
@@ -68,7 +68,7 @@ func (m HadoopMapper) Spills(memory resource.Amount) resource.Amount {
 	return max((m.Output+m.RecordBytes*m.Records+soft-1)/soft, 1)
 }
 
-// SpilledBytes implements Framework. The output itself, which is written in any case, does not count.
+// SpilledBytes implements Task. The output itself, which is written in any case, does not count.
 func (m HadoopMapper) SpilledBytes(memory resource.Amount) resource.Amount {
 	n := m.Spills(memory)
 	if n == 1 {

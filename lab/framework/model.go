@@ -1,4 +1,4 @@
-package profile
+package framework
 
 import (
 	"errors"
@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Framework is a task of a data-parallel framework whose settings tell how much it spills at which size: HadoopMapper,
-// HadoopReducer, SparkSort or TezReducer (YARN-ME section 2). Memory is the heap of the task, in bytes, at least 1.
+// Task is a task of a data-parallel framework whose settings tell how much it spills at which size: HadoopMapper,
+// HadoopReducer, profile.SparkSort or TezReducer (YARN-ME section 2). Memory is the heap of the task, in bytes, at least 1.
 //
 // The more memory, the sooner nothing is spilled, but short of that spilled bytes may rise and fall with memory.
-type Framework interface {
+type Task interface {
 	Name() string
 	// Check returns an error that names the first setting that is out of range, with its value and its limit.
 	Check() error
@@ -26,74 +27,72 @@ type Framework interface {
 	SpilledBytes(memory resource.Amount) resource.Amount
 }
 
-// learner is a Framework with something that can be learned from an under-sized run.
-type learner interface {
-	learn(under FrameworkRun) (Framework, error)
-}
-
-// FrameworkRun is one profiling run.
-type FrameworkRun struct {
+// Run is one profiling run.
+type Run struct {
 	Memory   resource.Amount // heap of the task
 	Duration time.Duration
-	// Spilled and Spills are the bytes spilled and how often, where they are known; 0 is unknown. Only a SparkSort without
+	// Spilled and Spills are the bytes spilled and how often, where they are known; 0 is unknown. Only a profile.SparkSort without
 	// expansion needs them, of the under-sized run.
 	Spilled resource.Amount
 	Spills  int
 }
 
-// FrameworkModel is the run time of a task of a framework at every size:
+// Model is the run time of a task of a framework at every size:
 // T(memory) = Ideal + spilled(memory)/SpillRate (YARN-ME section 2.3).
-type FrameworkModel struct {
-	Framework
+type Model struct {
+	Task
 	Ideal time.Duration // of the well-sized task
 	// SpillRate is the paper's diskRate: spilled bytes per second by which the task takes longer, writing and reading back
 	// included.
 	SpillRate float64
 }
 
-// FitFramework fits a model to two runs, one well-sized, one under-sized, as the paper does. It is an error, of one sentence,
+// Fit fits a model to two runs, one well-sized, one under-sized, as the paper does. It is an error, of one sentence,
 // if by its settings the first spilled or the second did not, or if the second was not slower.
-func FitFramework(f Framework, well, under FrameworkRun) (FrameworkModel, error) {
+func Fit(f Task, well, under Run) (Model, error) {
 	if err := f.Check(); err != nil {
-		return FrameworkModel{}, err
+		return Model{}, err
 	}
 	for _, r := range []struct {
 		name string
-		FrameworkRun
+		Run
 	}{{"well-sized run", well}, {"under-sized run", under}} {
 		if err := r.check(); err != nil {
-			return FrameworkModel{}, fmt.Errorf("%s: %w", r.name, err)
+			return Model{}, fmt.Errorf("%s: %w", r.name, err)
 		}
 	}
-	if l, ok := f.(learner); ok {
+	if sort, ok := f.(profile.SparkSort); ok {
 		var err error
-		if f, err = l.learn(under); err != nil {
-			return FrameworkModel{}, err
+		if f, err = sort.Learn(under.Memory, under.Spilled, under.Spills); err != nil {
+			return Model{}, err
 		}
 	}
 	if n := f.SpilledBytes(well.Memory); n > 0 {
-		return FrameworkModel{}, fmt.Errorf("well-sized run: with %s it spills %s: %s", resource.FormatMemory(well.Memory), resource.FormatMemory(n), enough(f))
+		return Model{}, fmt.Errorf("well-sized run: with %s it spills %s: %s", resource.FormatMemory(well.Memory), resource.FormatMemory(n), enough(f))
 	}
 	spilled := f.SpilledBytes(under.Memory)
 	if spilled == 0 {
-		return FrameworkModel{}, fmt.Errorf("under-sized run: with %s it spills nothing: %s", resource.FormatMemory(under.Memory), enough(f))
+		return Model{}, fmt.Errorf("under-sized run: with %s it spills nothing: %s", resource.FormatMemory(under.Memory), enough(f))
 	}
 	lost := under.Duration - well.Duration
 	if lost <= 0 {
-		return FrameworkModel{}, fmt.Errorf("under-sized run: its duration %v must be longer than that of the well-sized one, %v, or spilling costs nothing", under.Duration, well.Duration)
+		return Model{}, fmt.Errorf("under-sized run: its duration %v must be longer than that of the well-sized one, %v, or spilling costs nothing", under.Duration, well.Duration)
 	}
-	return FrameworkModel{Framework: f, Ideal: well.Duration, SpillRate: float64(spilled) / lost.Seconds()}, nil
+	return Model{Task: f, Ideal: well.Duration, SpillRate: float64(spilled) / lost.Seconds()}, nil
 }
 
-func (r FrameworkRun) check() error {
+func (r Run) check() error {
 	if r.Memory <= 0 || r.Memory > maxMemory {
 		return fmt.Errorf("memory %d bytes: must be 1 to %d", r.Memory, maxMemory)
 	}
-	return checkDuration("duration", r.Duration)
+	if r.Duration <= 0 || r.Duration.Seconds() > maxSeconds {
+		return fmt.Errorf("duration %d: must be above 0 and at most %.0f s", r.Duration, maxSeconds)
+	}
+	return nil
 }
 
 // enough says from where on f is well-sized.
-func enough(f Framework) string {
+func enough(f Task) string {
 	if ideal, ok := IdealMemory(f); ok {
 		return "by its settings it is well-sized from " + resource.FormatMemory(ideal)
 	}
@@ -102,7 +101,7 @@ func enough(f Framework) string {
 
 // IdealMemory returns the smallest memory with which f spills nothing. ok is false if there is none: a Hadoop reducer with
 // default settings always writes all its input.
-func IdealMemory(f Framework) (memory resource.Amount, ok bool) {
+func IdealMemory(f Task) (memory resource.Amount, ok bool) {
 	if f.SpilledBytes(maxMemory) > 0 {
 		return 0, false
 	}
@@ -110,12 +109,16 @@ func IdealMemory(f Framework) (memory resource.Amount, ok bool) {
 }
 
 // Duration returns the predicted run time with memory bytes.
-func (m FrameworkModel) Duration(memory resource.Amount) time.Duration {
-	return duration(m.Ideal.Seconds() + float64(m.SpilledBytes(memory))/m.SpillRate)
+func (m Model) Duration(memory resource.Amount) time.Duration {
+	seconds := m.Ideal.Seconds() + float64(m.SpilledBytes(memory))/m.SpillRate
+	if seconds >= math.MaxInt64/1e9 {
+		return math.MaxInt64
+	}
+	return time.Duration(math.Round(seconds * 1e9))
 }
 
 // Slowdown returns the predicted run time over that of the well-sized task.
-func (m FrameworkModel) Slowdown(memory resource.Amount) float64 {
+func (m Model) Slowdown(memory resource.Amount) float64 {
 	return 1 + float64(m.SpilledBytes(memory))/m.SpillRate/m.Ideal.Seconds()
 }
 
@@ -128,11 +131,11 @@ const missedShare = 0.01
 // A task with one penalty whatever it lacks becomes cluster.Step. One whose spilled bytes are those of the paper's formula
 // with memory as the buffer and the ideal as the input becomes cluster.SawTooth. Any other becomes cluster.Points, with
 // corners wherever the penalty jumps by more than one percent of the largest.
-func (m FrameworkModel) Elasticity(least resource.Amount) (e cluster.Elasticity, ideal resource.Amount, err error) {
-	ideal, ok := IdealMemory(m.Framework)
+func (m Model) Elasticity(least resource.Amount) (e cluster.Elasticity, ideal resource.Amount, err error) {
+	ideal, ok := IdealMemory(m.Task)
 	switch {
 	case !ok:
-		return e, 0, errors.New("elasticity: " + enough(m.Framework))
+		return e, 0, errors.New("elasticity: " + enough(m.Task))
 	case least < 1 || least >= ideal:
 		return e, 0, fmt.Errorf("least memory %s: must be at least 1 byte and below the ideal, %s", resource.FormatMemory(least), resource.FormatMemoryExact(ideal))
 	}
@@ -157,13 +160,13 @@ func (m FrameworkModel) Elasticity(least resource.Amount) (e cluster.Elasticity,
 }
 
 // largest returns what is spilled if all is.
-func (m FrameworkModel) largest() resource.Amount {
-	switch f := m.Framework.(type) {
+func (m Model) largest() resource.Amount {
+	switch f := m.Task.(type) {
 	case HadoopReducer:
 		return f.Input
 	case TezReducer:
 		return f.Input - resource.Amount(f.LocalShare*float64(f.Input))
-	case SparkSort:
+	case profile.SparkSort:
 		return f.Input
 	case HadoopMapper:
 		return f.Output
@@ -173,7 +176,7 @@ func (m FrameworkModel) largest() resource.Amount {
 
 // DiskRate returns what the task asks of its disk with memory bytes: spilled bytes, each written once and read once, over
 // the run time, in bytes per second.
-func (m FrameworkModel) DiskRate(memory resource.Amount) resource.Amount {
+func (m Model) DiskRate(memory resource.Amount) resource.Amount {
 	return resource.Amount(2 * float64(m.SpilledBytes(memory)) / m.Duration(memory).Seconds())
 }
 
@@ -203,7 +206,7 @@ func agrees(e cluster.Elasticity, ideal resource.Amount, points []cluster.Elasti
 const grid = 256
 
 // corners returns points such that straight lines between them are the model, but for missedShare of the largest penalty.
-func (m FrameworkModel) corners(least, ideal resource.Amount) []cluster.ElasticityPoint {
+func (m Model) corners(least, ideal resource.Amount) []cluster.ElasticityPoint {
 	worst := 0.0
 	var at []resource.Amount
 	for i := range resource.Amount(grid + 1) {
@@ -222,7 +225,7 @@ func (m FrameworkModel) corners(least, ideal resource.Amount) []cluster.Elastici
 }
 
 // refine adds the points between from and to at which the model leaves the straight line between them.
-func (m FrameworkModel) refine(all []cluster.ElasticityPoint, from, to resource.Amount, near float64) []cluster.ElasticityPoint {
+func (m Model) refine(all []cluster.ElasticityPoint, from, to resource.Amount, near float64) []cluster.ElasticityPoint {
 	a, b := m.Slowdown(from), m.Slowdown(to)
 	if to-from <= 1 || math.Abs(b-a) <= near {
 		return all
@@ -263,47 +266,4 @@ func onLine(a, b cluster.ElasticityPoint, between []cluster.ElasticityPoint, nea
 		}
 	}
 	return true
-}
-
-// shareOf returns a share of an amount, at least 1 unless the share is 0.
-func shareOf(share float64, of resource.Amount) resource.Amount {
-	if share == 0 {
-		return 0
-	}
-	if share == 1 {
-		return max(of, 1)
-	}
-	return max(resource.Amount(share*float64(of)), 1)
-}
-
-func checkBytes(name string, n resource.Amount) error {
-	if n < 1 || n > maxMemory {
-		return fmt.Errorf("%s %d bytes: must be 1 to %d", name, n, maxMemory)
-	}
-	return nil
-}
-
-func checkCount(name string, n resource.Amount) error {
-	if n < 0 || n > maxMemory {
-		return fmt.Errorf("%s %d: must be 0 to %d", name, n, maxMemory)
-	}
-	return nil
-}
-
-func checkShare(name string, share float64, zero bool) error {
-	if !(share >= 0 && share <= 1) || (share == 0 && !zero) {
-		least := "above 0"
-		if zero {
-			least = "at least 0"
-		}
-		return fmt.Errorf("%s %v: must be %s and at most 1", name, share, least)
-	}
-	return nil
-}
-
-func checkFactor(factor int) error {
-	if factor != 0 && (factor < 2 || factor > 10000) {
-		return fmt.Errorf("sort-factor %d: must be 2 to 10000, or 0 for no bound", factor)
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package profile
+package framework
 
 import "github.com/bellows-rm/bellows/resource"
 
@@ -15,10 +15,10 @@ func TezReducerPaper(input, segment resource.Amount, local float64) TezReducer {
 	return TezReducer{HadoopReducerPaper(input, segment), local}
 }
 
-// Name implements Framework.
+// Name implements Task.
 func (t TezReducer) Name() string { return "tez-reducer" }
 
-// Check implements Framework.
+// Check implements Task.
 func (t TezReducer) Check() error {
 	if err := checkShare("local-share", t.LocalShare, true); err != nil {
 		return err
@@ -26,7 +26,7 @@ func (t TezReducer) Check() error {
 	return t.HadoopReducer.Check()
 }
 
-// SpilledBytes implements Framework.
+// SpilledBytes implements Task.
 func (t TezReducer) SpilledBytes(memory resource.Amount) resource.Amount {
 	remote := t.HadoopReducer
 	remote.Input -= resource.Amount(t.LocalShare * float64(t.Input))

@@ -19,6 +19,7 @@ import (
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/lab/chart"
+	"github.com/bellows-rm/bellows/lab/framework"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -30,11 +31,11 @@ in which it did. Without runs it prints what is spilled at which size.
 Sizes are heaps. Settings have the names and defaults of the framework; with
 "--preset paper" they are set as YARN-ME, section 2, reads them.`
 
-const modelExample = `  bellows profile model hadoop-reducer --input 10GB --preset paper \
+const modelExample = `  bellows-lab model hadoop-reducer --input 10GB --preset paper \
     --well 16GiB=120s --under 8GiB=190s --svg reducer.svg
-  bellows profile model hadoop-mapper --output 200MB --records 2000000 \
+  bellows-lab model hadoop-mapper --output 200MB --records 2000000 \
     --well 640MiB=50s --under 200MiB=65s
-  bellows profile model spark-sort --input 2010MB \
+  bellows-lab model spark-sort --input 2010MB \
     --well 16GiB=60s --under 4GiB=85s --spilled 2100MB --spills 2`
 
 // modelOptions are the flags of profile model that all frameworks have.
@@ -67,7 +68,7 @@ func modelCommand() *cobra.Command {
 
 // modelOf returns the command of one framework. task returns its settings as the flags left them; settings are the flags
 // that have another value in the paper's reading.
-func modelOf(name, short string, add func(*pflag.FlagSet, *modelOptions), task func() profile.Framework, paper map[string]string) *cobra.Command {
+func modelOf(name, short string, add func(*pflag.FlagSet, *modelOptions), task func() framework.Task, paper map[string]string) *cobra.Command {
 	o := modelOptions{preset: "framework"}
 	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -95,7 +96,7 @@ func modelOf(name, short string, add func(*pflag.FlagSet, *modelOptions), task f
 }
 
 func mapperModel() *cobra.Command {
-	m := profile.HadoopMapperDefaults(0, 0)
+	m := framework.HadoopMapperDefaults(0, 0)
 	return modelOf(m.Name(), "A Hadoop mapper: a step", func(f *pflag.FlagSet, _ *modelOptions) {
 		f.Var(flags.Memory(&m.Output), "output", "its output")
 		f.Int64Var((*int64)(&m.Records), "records", 0, "`number` of records in it")
@@ -103,13 +104,13 @@ func mapperModel() *cobra.Command {
 		f.Float64Var(&m.SpillPercent, "spill-percent", m.SpillPercent, "`share` of that at which it is spilled")
 		f.Int64Var((*int64)(&m.RecordBytes), "record-bytes", int64(m.RecordBytes), "`bytes` for each record beside its data")
 		f.IntVar(&m.SortFactor, "sort-factor", m.SortFactor, "`files` merged at once; 0 is no bound")
-	}, func() profile.Framework { return m }, map[string]string{"sort-factor": "0"})
+	}, func() framework.Task { return m }, map[string]string{"sort-factor": "0"})
 }
 
 // reducerPaper are the settings of the paper's reading of a Hadoop reducer.
 var reducerPaper = map[string]string{"merge-percent": "1", "reduce-input-buffer-percent": "1", "sort-factor": "0"}
 
-func reducerFlags(f *pflag.FlagSet, r *profile.HadoopReducer) {
+func reducerFlags(f *pflag.FlagSet, r *framework.HadoopReducer) {
 	f.Var(flags.Memory(&r.Input), "input", "all map outputs for it")
 	f.Var(flags.Memory(&r.Segment), "segment", "one map's output for it")
 	f.Float64Var(&r.InputBufferPercent, "input-buffer-percent", r.InputBufferPercent, "`share` of the heap that is shuffle buffer")
@@ -120,18 +121,18 @@ func reducerFlags(f *pflag.FlagSet, r *profile.HadoopReducer) {
 }
 
 func reducerModel() *cobra.Command {
-	r := profile.HadoopReducerDefaults(0, 10*resource.MB)
+	r := framework.HadoopReducerDefaults(0, 10*resource.MB)
 	return modelOf(r.Name(), "A Hadoop reducer: a saw-tooth, if its settings let it be one", func(f *pflag.FlagSet, _ *modelOptions) {
 		reducerFlags(f, &r)
-	}, func() profile.Framework { return r }, reducerPaper)
+	}, func() framework.Task { return r }, reducerPaper)
 }
 
 func tezModel() *cobra.Command {
-	t := profile.TezReducer{HadoopReducer: profile.HadoopReducerDefaults(0, 10*resource.MB)}
+	t := framework.TezReducer{HadoopReducer: framework.HadoopReducerDefaults(0, 10*resource.MB)}
 	return modelOf(t.Name(), "A Tez reducer: local input passes by its memory", func(f *pflag.FlagSet, _ *modelOptions) {
 		reducerFlags(f, &t.HadoopReducer)
 		f.Float64Var(&t.LocalShare, "local-share", 0, "`share` of the input on its own node")
-	}, func() profile.Framework { return t }, reducerPaper)
+	}, func() framework.Task { return t }, reducerPaper)
 }
 
 func sparkModel() *cobra.Command {
@@ -144,7 +145,7 @@ func sparkModel() *cobra.Command {
 		f.IntVar(&s.Tasks, "tasks", s.Tasks, "`number` of tasks that share the heap")
 		f.Var(flags.Memory(&o.spilled), "spilled", "what the run --under spilled")
 		f.Var(flags.Count(&o.spills, 1, 1<<30), "spills", "how often it did")
-	}, func() profile.Framework { return s }, map[string]string{"memory-fraction": "1", "reserved": "0"})
+	}, func() framework.Task { return s }, map[string]string{"memory-fraction": "1", "reserved": "0"})
 }
 
 // runValue is a flag for MEMORY=TIME.
@@ -173,7 +174,7 @@ func (v *runValue) Set(text string) error {
 	return flags.Duration(&v.time, 1).Set(took)
 }
 
-func (o *modelOptions) run(cmd *cobra.Command, f profile.Framework) error {
+func (o *modelOptions) run(cmd *cobra.Command, f framework.Task) error {
 	if err := f.Check(); err != nil {
 		return command.Usage(err)
 	}
@@ -182,12 +183,12 @@ func (o *modelOptions) run(cmd *cobra.Command, f profile.Framework) error {
 	}
 	r := modelReport{task: f}
 	if o.well.memory > 0 {
-		m, err := profile.FitFramework(f, profile.FrameworkRun{Memory: o.well.memory, Duration: o.well.time},
-			profile.FrameworkRun{Memory: o.under.memory, Duration: o.under.time, Spilled: o.spilled, Spills: o.spills})
+		m, err := framework.Fit(f, framework.Run{Memory: o.well.memory, Duration: o.well.time},
+			framework.Run{Memory: o.under.memory, Duration: o.under.time, Spilled: o.spilled, Spills: o.spills})
 		if err != nil {
 			return command.Usage(err)
 		}
-		r.model, r.task = &m, m.Framework
+		r.model, r.task = &m, m.Task
 	}
 	if err := r.span(o.least); err != nil {
 		return command.Usage(err)
@@ -200,8 +201,8 @@ func (o *modelOptions) run(cmd *cobra.Command, f profile.Framework) error {
 
 // modelReport is what profile model shows.
 type modelReport struct {
-	task         profile.Framework
-	model        *profile.FrameworkModel // nil if no runs were given
+	task         framework.Task
+	model        *framework.Model // nil if no runs were given
 	least, ideal resource.Amount
 	elasticity   cluster.Elasticity // if there is a model
 }
@@ -211,10 +212,10 @@ func (r *modelReport) span(least resource.Amount) error {
 	if s, ok := r.task.(profile.SparkSort); ok && s.Expansion == 0 {
 		return errors.New("expansion: must be given where no runs are")
 	}
-	ideal, ok := profile.IdealMemory(r.task)
+	ideal, ok := framework.IdealMemory(r.task)
 	if !ok {
 		why := "its output is too much for the largest sort buffer"
-		if _, mapper := r.task.(profile.HadoopMapper); !mapper {
+		if _, mapper := r.task.(framework.HadoopMapper); !mapper {
 			why = "nothing may stay in memory; --preset paper lets it"
 		}
 		return fmt.Errorf("%s: by these settings it spills at every size: %s", r.task.Name(), why)
@@ -238,7 +239,7 @@ func (r *modelReport) print(w io.Writer) error {
 	t := terminal.NewTable(">MEMORY", ">OF IDEAL", ">BUFFER", ">SPILLED", ">TIME", ">SLOWDOWN", ">DISK")
 	for _, memory := range r.sizes() {
 		row := []string{resource.FormatMemory(memory), fmt.Sprintf("%.0f%%", 100*float64(memory)/float64(r.ideal)),
-			resource.FormatMemory(r.task.Buffer(memory) / resource.MB * resource.MB), memoryOrDash(int64(r.task.SpilledBytes(memory) / resource.MB * resource.MB))}
+			resource.FormatMemory(r.task.Buffer(memory) / resource.MB * resource.MB), terminal.MemoryOrDash(r.task.SpilledBytes(memory) / resource.MB * resource.MB)}
 		if r.model == nil {
 			row = append(row, "-", "-", "-")
 		} else {

@@ -1,4 +1,4 @@
-package profiler
+package paging
 
 import (
 	"context"
@@ -9,9 +9,13 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/internal/testswap"
+	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/resource"
 )
+
+const mib = resource.MiB
 
 // pager is a program that takes a second, two where it spills; paging it takes forever below half of its ideal memory,
 // and at a quarter it is killed.
@@ -20,28 +24,28 @@ type pager struct {
 	runs  int
 }
 
-func (p *pager) RunWay(ctx context.Context, way Way, memory resource.Amount) (Measurement, error) {
+func (p *pager) RunWay(ctx context.Context, way Way, memory resource.Amount) (profiler.Measurement, error) {
 	p.runs++
 	switch {
 	case memory >= p.ideal:
-		return Measurement{Duration: time.Second}, nil
+		return profiler.Measurement{Duration: time.Second}, nil
 	case way == Spill:
-		return Measurement{Duration: 2 * time.Second, Written: 700}, nil
+		return profiler.Measurement{Duration: 2 * time.Second, Written: 700}, nil
 	case memory < p.ideal/4:
-		return Measurement{Failure: "killed"}, nil
+		return profiler.Measurement{Failure: "killed"}, nil
 	case memory < p.ideal/2:
 		ended, end := context.WithCancel(ctx)
 		end()
 		<-ended.Done()
-		return Measurement{}, context.DeadlineExceeded
+		return profiler.Measurement{}, context.DeadlineExceeded
 	}
-	return Measurement{Duration: 3 * time.Second, MajorFaults: 9}, nil
+	return profiler.Measurement{Duration: 3 * time.Second, MajorFaults: 9}, nil
 }
 
 func TestMeasurePaging(t *testing.T) {
-	p := PagingPlan{Ideal: 64 * mib, Shares: []float64{0.2, 0.75}, Repeats: 3, GiveUp: 10}
+	p := Plan{Ideal: 64 * mib, Shares: []float64{0.2, 0.75}, Repeats: 3, GiveUp: 10}
 	program := pager{ideal: p.Ideal}
-	c, err := MeasurePaging(context.Background(), &program, &p, nil)
+	c, err := Measure(context.Background(), &program, &p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,10 +74,10 @@ func TestMeasurePaging(t *testing.T) {
 // slow never ends by itself.
 type slow struct{ pager }
 
-func (s *slow) RunWay(ctx context.Context, way Way, memory resource.Amount) (Measurement, error) {
+func (s *slow) RunWay(ctx context.Context, way Way, memory resource.Amount) (profiler.Measurement, error) {
 	if way == Page && memory < s.ideal {
 		<-ctx.Done()
-		return Measurement{}, ctx.Err()
+		return profiler.Measurement{}, ctx.Err()
 	}
 	m, err := s.pager.RunWay(ctx, way, memory)
 	m.Duration = time.Millisecond
@@ -81,9 +85,9 @@ func (s *slow) RunWay(ctx context.Context, way Way, memory resource.Amount) (Mea
 }
 
 func TestPagingIsGivenUp(t *testing.T) {
-	p := PagingPlan{Ideal: 64 * mib, Shares: []float64{0.5}, Repeats: 2, GiveUp: 5}
+	p := Plan{Ideal: 64 * mib, Shares: []float64{0.5}, Repeats: 2, GiveUp: 5}
 	program := slow{pager{ideal: p.Ideal}}
-	c, err := MeasurePaging(context.Background(), &program, &p, nil)
+	c, err := Measure(context.Background(), &program, &p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,14 +98,14 @@ func TestPagingIsGivenUp(t *testing.T) {
 
 func TestPagingPlanRefuses(t *testing.T) {
 	for _, tt := range []struct {
-		p    PagingPlan
+		p    Plan
 		want string
 	}{
-		{PagingPlan{Ideal: 64 * mib, Shares: []float64{0.5}, GiveUp: 5}, "repeats 0: must be 1 to 100"},
-		{PagingPlan{Ideal: 64 * mib, Shares: []float64{0.5}, Repeats: 1, GiveUp: 1}, "give-up 1: must be a number above 1"},
-		{PagingPlan{Ideal: 64 * mib, Repeats: 1, GiveUp: 5}, "shares: at least one"},
-		{PagingPlan{Ideal: 64 * mib, Shares: []float64{0.5, 0.5}, Repeats: 1, GiveUp: 5}, "share 0.5: must be above 0, below 1, and above the one before"},
-		{PagingPlan{Ideal: 4 * mib, Shares: []float64{0.25}, Repeats: 1, GiveUp: 5}, "share 0.25: is 1MiB of memory, must be at least 2MiB"},
+		{Plan{Ideal: 64 * mib, Shares: []float64{0.5}, GiveUp: 5}, "repeats 0: must be 1 to 100"},
+		{Plan{Ideal: 64 * mib, Shares: []float64{0.5}, Repeats: 1, GiveUp: 1}, "give-up 1: must be a number above 1"},
+		{Plan{Ideal: 64 * mib, Repeats: 1, GiveUp: 5}, "shares: at least one"},
+		{Plan{Ideal: 64 * mib, Shares: []float64{0.5, 0.5}, Repeats: 1, GiveUp: 5}, "share 0.5: must be above 0, below 1, and above the one before"},
+		{Plan{Ideal: 4 * mib, Shares: []float64{0.25}, Repeats: 1, GiveUp: 5}, "share 0.25: is 1MiB of memory, must be at least 2MiB"},
 	} {
 		if err := tt.p.Check(); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v, want %q", err, tt.want)
@@ -111,9 +115,9 @@ func TestPagingPlanRefuses(t *testing.T) {
 
 // Both ways are run one right after the other at every size, in every round.
 func TestPagingRunsAreInterleaved(t *testing.T) {
-	p := PagingPlan{Ideal: 64 * mib, Shares: []float64{0.25, 0.5}, Repeats: 2, GiveUp: 5}
+	p := Plan{Ideal: 64 * mib, Shares: []float64{0.25, 0.5}, Repeats: 2, GiveUp: 5}
 	runs := p.Runs()[1:]
-	count := map[PagingRun]int{}
+	count := map[Run]int{}
 	for i := 0; i < len(runs); i += 2 {
 		a, b := runs[i], runs[i+1]
 		if a.Share != b.Share || a.Round != b.Round || a.Way == b.Way {
@@ -127,13 +131,28 @@ func TestPagingRunsAreInterleaved(t *testing.T) {
 	}
 }
 
+// shell returns a container for a shell script, or skips the test where there can be none.
+func shell(t *testing.T, dir, script string) *profiler.Container {
+	t.Helper()
+	c, err := profiler.NewContainer(cluster.Command{Args: []string{"sh", "-c", script}}, os.Environ(), dir, 1000)
+	if err != nil {
+		t.Skipf("needs control groups with a memory controller: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
 // A program really pages to a file that is gone afterwards.
 func TestSwapFile(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
 	dir := t.TempDir()
-	if !onDisk(dir) {
+	if DeviceOf(dir) == "unknown" {
 		t.Skip("needs a folder on a disk")
 	}
 	testswap.Lock(t)
@@ -152,10 +171,10 @@ func TestSwapFile(t *testing.T) {
 	}
 	if host, err := cgroup.Discover(""); err == nil {
 		if _, ok := host.Serves(cgroup.Memory); ok {
-			c := container(t, dir, "x=$(head -c 20000000 /dev/zero | tr '\\0' x); printf %s $x | wc -c > length")
-			var m Measurement
+			c := shell(t, dir, "x=$(head -c 20000000 /dev/zero | tr '\\0' x); printf %s $x | wc -c > length")
+			var m profiler.Measurement
 			for range 3 { // what pages without an anchor is killed now and then, with room in swap
-				m, err = c.Paging(64*mib).RunWay(context.Background(), Page, 16*mib)
+				m, err = InContainer(c, 64*mib).RunWay(context.Background(), Page, 16*mib)
 				if m.Failure != "the kernel killed it for memory" {
 					break
 				}
@@ -208,5 +227,3 @@ func TestDescribeDevice(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
-
-var _ PagingRunner = (*pagingContainer)(nil)

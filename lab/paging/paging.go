@@ -1,4 +1,4 @@
-package profiler
+package paging
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/profile"
+	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -22,13 +23,13 @@ const (
 
 func (w Way) String() string { return [...]string{"spill", "page"}[w] }
 
-// PagingRunner runs a program in a container of memory bytes, one way or the other.
-type PagingRunner interface {
-	RunWay(ctx context.Context, way Way, memory resource.Amount) (Measurement, error)
+// WayRunner runs a program in a container of memory bytes, one way or the other.
+type WayRunner interface {
+	RunWay(ctx context.Context, way Way, memory resource.Amount) (profiler.Measurement, error)
 }
 
-// PagingPlan is what is to be measured of one program.
-type PagingPlan struct {
+// Plan is what is to be measured of one program.
+type Plan struct {
 	Ideal   resource.Amount // size of the container in which it neither spills nor pages
 	Shares  []float64       // of Ideal, ascending, above 0 and below 1; the ideal itself is always measured
 	Repeats int             // at least 1
@@ -37,7 +38,7 @@ type PagingPlan struct {
 }
 
 // Check returns an error that names the first field out of range.
-func (p *PagingPlan) Check() error {
+func (p *Plan) Check() error {
 	switch {
 	case p.Repeats < 1 || p.Repeats > 100:
 		return fmt.Errorf("repeats %d: must be 1 to 100", p.Repeats)
@@ -51,20 +52,20 @@ func (p *PagingPlan) Check() error {
 			return fmt.Errorf("share %v: must be above 0, below 1, and above the one before", s)
 		}
 	}
-	if least := p.Memory(p.Shares[0]); least < leastMemory {
-		return fmt.Errorf("share %v: is %s of memory, must be at least %s", p.Shares[0], resource.FormatMemory(least), resource.FormatMemory(leastMemory))
+	if least := p.Memory(p.Shares[0]); least < profiler.LeastMemory {
+		return fmt.Errorf("share %v: is %s of memory, must be at least %s", p.Shares[0], resource.FormatMemory(least), resource.FormatMemory(profiler.LeastMemory))
 	}
 	return nil
 }
 
 // Memory returns the size of container that is a share of the ideal, in whole pages of 4 KiB.
-func (p *PagingPlan) Memory(share float64) resource.Amount {
+func (p *Plan) Memory(share float64) resource.Amount {
 	const page = 4 * resource.KiB
 	return resource.Amount(share*float64(p.Ideal)) / page * page
 }
 
-// PagingRun is one run.
-type PagingRun struct {
+// Run is one run.
+type Run struct {
 	Way   Way
 	Share float64
 	Round int // 0 is the run that warms up, at share 1
@@ -72,8 +73,8 @@ type PagingRun struct {
 
 // Runs returns all runs in order: one to warm up, then round after round, both ways at each share one right after the
 // other, so that a neighbour on the machine disturbs both alike, and every other round backwards.
-func (p *PagingPlan) Runs() []PagingRun {
-	runs := []PagingRun{{Page, 1, 0}}
+func (p *Plan) Runs() []Run {
+	runs := []Run{{Page, 1, 0}}
 	shares := append(slices.Clone(p.Shares), 1)
 	slices.Reverse(shares)
 	for round := 1; round <= p.Repeats; round++ {
@@ -82,20 +83,20 @@ func (p *PagingPlan) Runs() []PagingRun {
 			if round%2 == 0 {
 				first, second = Page, Spill
 			}
-			runs = append(runs, PagingRun{first, s, round}, PagingRun{second, s, round})
+			runs = append(runs, Run{first, s, round}, Run{second, s, round})
 		}
 		slices.Reverse(shares)
 	}
 	return runs
 }
 
-// MeasurePaging carries a plan out. What was given up once, or failed twice, is not run again. seen, if not nil, is told every
+// Measure carries a plan out. What was given up once, or failed twice, is not run again. seen, if not nil, is told every
 // run: done so far, of how many. The curve's pattern is left to the caller.
-func MeasurePaging(ctx context.Context, r PagingRunner, p *PagingPlan, seen func(done, all int, run PagingRun, m Measurement)) (profile.PagingCurve, error) {
+func Measure(ctx context.Context, r WayRunner, p *Plan, seen func(done, all int, run Run, m profiler.Measurement)) (profile.PagingCurve, error) {
 	if err := p.Check(); err != nil {
 		return profile.PagingCurve{}, err
 	}
-	book := pagingBook{}
+	book := book{}
 	var ideal time.Duration
 	runs := p.Runs()
 	for i, run := range runs {
@@ -130,22 +131,22 @@ func MeasurePaging(ctx context.Context, r PagingRunner, p *PagingPlan, seen func
 const givenUp = "given up"
 
 // runWithin runs the program and gives it up after limit.
-func runWithin(ctx context.Context, r PagingRunner, way Way, memory resource.Amount, limit time.Duration) (Measurement, error) {
+func runWithin(ctx context.Context, r WayRunner, way Way, memory resource.Amount, limit time.Duration) (profiler.Measurement, error) {
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	m, err := r.RunWay(bounded, way, memory)
 	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
-		return Measurement{Duration: limit, Failure: givenUp}, nil
+		return profiler.Measurement{Duration: limit, Failure: givenUp}, nil
 	}
 	return m, err
 }
 
-// pagingCell is what was measured one way at one share.
-type pagingCell struct{ runs []Measurement }
+// cell is what was measured one way at one share.
+type cell struct{ runs []profiler.Measurement }
 
 // hopeless reports whether another run would only cost time: one was given up, or all failed. A single failure may be
 // bad luck.
-func (c *pagingCell) hopeless() bool {
+func (c *cell) hopeless() bool {
 	failures := 0
 	for _, m := range c.runs {
 		if m.Failure == givenUp {
@@ -158,7 +159,7 @@ func (c *pagingCell) hopeless() bool {
 	return failures > 1 && failures == len(c.runs)
 }
 
-func (c *pagingCell) times() profile.Times {
+func (c *cell) times() profile.Times {
 	var t profile.Times
 	var written, faults []int64
 	for _, m := range c.runs {
@@ -185,23 +186,23 @@ func (c *pagingCell) times() profile.Times {
 // rounded returns seconds with milliseconds.
 func rounded(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
 
-type pagingBook map[PagingRun]*pagingCell
+type book map[Run]*cell
 
-func (b pagingBook) at(run PagingRun) *pagingCell {
+func (b book) at(run Run) *cell {
 	run.Round = 0
 	if b[run] == nil {
-		b[run] = &pagingCell{}
+		b[run] = &cell{}
 	}
 	return b[run]
 }
 
-func (b pagingBook) curve(p *PagingPlan) profile.PagingCurve {
+func (b book) curve(p *Plan) profile.PagingCurve {
 	c := profile.PagingCurve{Ideal: p.Ideal}
 	for _, share := range append(slices.Clone(p.Shares), 1) {
 		c.Points = append(c.Points, profile.PagingPoint{
 			Share: share,
-			Spill: b.at(PagingRun{Way: Spill, Share: share}).times(),
-			Page:  b.at(PagingRun{Way: Page, Share: share}).times(),
+			Spill: b.at(Run{Way: Spill, Share: share}).times(),
+			Page:  b.at(Run{Way: Page, Share: share}).times(),
 		})
 	}
 	// In the ideal container the two ways are one.
@@ -211,19 +212,19 @@ func (b pagingBook) curve(p *PagingPlan) profile.PagingCurve {
 	return c
 }
 
-// RunWay implements PagingRunner. ideal is what the program is told if the kernel pages.
-func (c *pagingContainer) RunWay(ctx context.Context, way Way, memory resource.Amount) (Measurement, error) {
-	if way == Page {
-		return c.run(ctx, c.ideal, memory, c.ideal)
-	}
-	return c.run(ctx, memory, memory, 0)
-}
-
-type pagingContainer struct {
-	*Container
+// container runs a command both ways.
+type container struct {
+	*profiler.Container
 	ideal resource.Amount
 }
 
-// Paging returns a PagingRunner for the container's command, which is told ideal bytes when the kernel pages. Swap must be
-// on.
-func (c *Container) Paging(ideal resource.Amount) PagingRunner { return &pagingContainer{c, ideal} }
+// InContainer returns a WayRunner for the command of c, which is told ideal bytes when the kernel pages. Swap must be on.
+func InContainer(c *profiler.Container, ideal resource.Amount) WayRunner { return &container{c, ideal} }
+
+// RunWay implements WayRunner.
+func (c *container) RunWay(ctx context.Context, way Way, memory resource.Amount) (profiler.Measurement, error) {
+	if way == Page {
+		return c.RunTold(ctx, c.ideal, memory, c.ideal)
+	}
+	return c.RunTold(ctx, memory, memory, 0)
+}

@@ -1,4 +1,4 @@
-package profile
+package framework
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -43,7 +44,7 @@ func TestSparkSortSpills(t *testing.T) {
 		{2, 500, 2000}, {2, 1500, 1500}, {2, 2000, 2000}, {2, 2500, 1250}, {2, 4500, 0},
 		{3, 500, 2000}, {3, 1500, 2000}, {3, 2000, 2000}, {3, 2500, 1667}, {3, 4500, 1500}, {3, 7000, 0},
 	} {
-		s := SparkSortPaper(2010 * mb)
+		s := profile.SparkSortPaper(2010 * mb)
 		s.Expansion = c.expansion
 		if got := s.SpilledBytes(c.memory * mb); (got+mb/2)/mb != c.want {
 			t.Errorf("expansion %g, memory %d MB: spilled %d bytes, want %d MB", c.expansion, c.memory, got, c.want)
@@ -79,7 +80,7 @@ func TestWordCountOfThePaper(t *testing.T) {
 		t.Fatal("no ideal memory")
 	}
 	at := func(percent resource.Amount) resource.Amount { return ideal / 100 * percent }
-	m, err := FitFramework(r, FrameworkRun{Memory: ideal, Duration: 100 * time.Second}, FrameworkRun{Memory: at(83), Duration: 184 * time.Second})
+	m, err := Fit(r, Run{Memory: ideal, Duration: 100 * time.Second}, Run{Memory: at(83), Duration: 184 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,11 +103,11 @@ func TestWordCountOfThePaper(t *testing.T) {
 }
 
 // The first data gives the second run; from it everything else.
-func TestFitFramework(t *testing.T) {
+func TestFit(t *testing.T) {
 	paper := HadoopReducerPaper(2010*mb, 10*mb)
 	paper.InputBufferPercent = 1
-	well, under := FrameworkRun{Memory: 2500 * mb, Duration: 100 * time.Second}, FrameworkRun{Memory: 1500 * mb, Duration: 130 * time.Second}
-	m, err := FitFramework(paper, well, under)
+	well, under := Run{Memory: 2500 * mb, Duration: 100 * time.Second}, Run{Memory: 1500 * mb, Duration: 130 * time.Second}
+	m, err := Fit(paper, well, under)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,31 +124,31 @@ func TestFitFramework(t *testing.T) {
 	}
 }
 
-func TestFitFrameworkLearnsExpansion(t *testing.T) {
-	truth := SparkSortPaper(2010 * mb)
+func TestFitLearnsExpansion(t *testing.T) {
+	truth := profile.SparkSortPaper(2010 * mb)
 	truth.Expansion = 2.5
 	memory := 1200 * mb
-	under := FrameworkRun{Memory: memory, Duration: 90 * time.Second, Spilled: truth.SpilledBytes(memory), Spills: 4} // 2.5*2010/1200
-	m, err := FitFramework(SparkSortPaper(2010*mb), FrameworkRun{Memory: 6000 * mb, Duration: time.Minute}, under)
+	under := Run{Memory: memory, Duration: 90 * time.Second, Spilled: truth.SpilledBytes(memory), Spills: 4} // 2.5*2010/1200
+	m, err := Fit(profile.SparkSortPaper(2010*mb), Run{Memory: 6000 * mb, Duration: time.Minute}, under)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := m.Framework.(SparkSort).Expansion; math.Abs(got-2.5) > 1e-6 {
+	if got := m.Task.(profile.SparkSort).Expansion; math.Abs(got-2.5) > 1e-6 {
 		t.Errorf("learned expansion %v, want 2.5", got)
 	}
 }
 
-func TestFitFrameworkRefuses(t *testing.T) {
+func TestFitRefuses(t *testing.T) {
 	paper := HadoopReducerPaper(2010*mb, 10*mb)
 	paper.InputBufferPercent = 1
-	run := func(memory resource.Amount, seconds int) FrameworkRun {
-		return FrameworkRun{Memory: memory * mb, Duration: time.Duration(seconds) * time.Second}
+	run := func(memory resource.Amount, seconds int) Run {
+		return Run{Memory: memory * mb, Duration: time.Duration(seconds) * time.Second}
 	}
 	broken := paper
 	broken.MergePercent = 0.2
 	for _, c := range []struct {
-		f           Framework
-		well, under FrameworkRun
+		f           Task
+		well, under Run
 		want        string
 	}{
 		{paper, run(2000, 10), run(1000, 20), "well-sized run: with 2GB it spills 2GB: by its settings it is well-sized from 1.87GiB"},
@@ -157,10 +158,10 @@ func TestFitFrameworkRefuses(t *testing.T) {
 		{paper, run(3000, 1), run(0, 20), "under-sized run: memory 0 bytes: must be 1 to"},
 		{HadoopReducerDefaults(2010*mb, 10*mb), run(9000, 1), run(1000, 20), "it is never well-sized, whatever its memory"},
 		{broken, run(3000, 1), run(1000, 20), "merge-percent 0.2: must be above memory-limit-percent, 0.25"},
-		{SparkSortPaper(2010 * mb), run(3000, 1), run(1000, 20), "expansion: must be given, or the number of spills"},
+		{profile.SparkSortPaper(2010 * mb), run(3000, 1), run(1000, 20), "expansion: must be given, or the number of spills"},
 		{TezReducerPaper(2010*mb, mb, 1.5), run(3000, 1), run(1000, 20), "local-share 1.5: must be at least 0 and at most 1"},
 	} {
-		_, err := FitFramework(c.f, c.well, c.under)
+		_, err := Fit(c.f, c.well, c.under)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v\nwant %q", err, c.want)
 		}
@@ -168,8 +169,8 @@ func TestFitFrameworkRefuses(t *testing.T) {
 }
 
 // frameworks draws any task, with room to be well-sized.
-func frameworks() *rapid.Generator[Framework] {
-	return rapid.Custom(func(t *rapid.T) Framework {
+func frameworks() *rapid.Generator[Task] {
+	return rapid.Custom(func(t *rapid.T) Task {
 		input := resource.Amount(rapid.IntRange(100, 1_000_000).Draw(t, "input"))
 		switch rapid.IntRange(0, 3).Draw(t, "framework") {
 		case 0:
@@ -183,7 +184,7 @@ func frameworks() *rapid.Generator[Framework] {
 			r.SortFactor = rapid.SampledFrom([]int{0, 10}).Draw(t, "factor")
 			return r
 		case 2:
-			s := SparkSortPaper(input)
+			s := profile.SparkSortPaper(input)
 			s.Expansion = rapid.Float64Range(1, 5).Draw(t, "expansion")
 			s.Tasks = rapid.IntRange(1, 4).Draw(t, "tasks")
 			return s
@@ -204,7 +205,7 @@ func TestFrameworkElasticityIsTheModel(t *testing.T) {
 		if f.SpilledBytes(ideal) != 0 || f.SpilledBytes(ideal-1) == 0 {
 			t.Fatalf("%d is not the smallest well-sized memory", ideal)
 		}
-		m := FrameworkModel{Framework: f, Ideal: time.Minute, SpillRate: float64(f.SpilledBytes(ideal-1)) / 60}
+		m := Model{Task: f, Ideal: time.Minute, SpillRate: float64(f.SpilledBytes(ideal-1)) / 60}
 		least := ideal / 20
 		e, got, err := m.Elasticity(least)
 		if err != nil || got != ideal {
@@ -240,7 +241,7 @@ func TestFrameworkElasticityIsTheModel(t *testing.T) {
 func TestPaperReducerIsASawTooth(t *testing.T) {
 	r := HadoopReducerPaper(2010*mb, mb/1000)
 	r.InputBufferPercent = 1
-	m := FrameworkModel{Framework: r, Ideal: time.Minute, SpillRate: 2010e6 / 60}
+	m := Model{Task: r, Ideal: time.Minute, SpillRate: 2010e6 / 60}
 	e, ideal, err := m.Elasticity(200 * mb)
 	if err != nil || e.Kind != cluster.SawTooth || math.Abs(e.Factor-2) > 1e-6 {
 		t.Errorf("%v, ideal %d, %v: want a saw-tooth of 2", e, ideal, err)

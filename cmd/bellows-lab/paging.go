@@ -17,9 +17,10 @@ import (
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/lab/chart"
+	"github.com/bellows-rm/bellows/lab/paging"
+	"github.com/bellows-rm/bellows/lab/pattern"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/profiler"
-	"github.com/bellows-rm/bellows/profiler/pattern"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -34,9 +35,9 @@ again, and all it runs is in control groups of its own. Nothing else on the
 machine may swap meanwhile. Other work on the machine disturbs it: both ways
 are run one right after the other, and medians are printed.`
 
-const pagingExample = `  bellows profile paging
-  bellows profile paging --patterns sort,hash --input 128MiB --repeats 5
-  bellows profile paging --ideal 300MiB -- sort -S {memory} -o /dev/null big`
+const pagingExample = `  bellows-lab paging
+  bellows-lab paging --patterns sort,hash --input 128MiB --repeats 5
+  bellows-lab paging --ideal 300MiB -- sort -S {memory} -o /dev/null big`
 
 // pagingOptions are the flags of profile paging.
 type pagingOptions struct {
@@ -154,14 +155,14 @@ func (o *pagingOptions) campaign(cmd *cobra.Command, args []string) (res profile
 		}
 	}
 	if os.Geteuid() != 0 {
-		return res, command.Usagef("this needs root, to make a swap file: run `sudo bellows profile paging`")
+		return res, command.Usagef("this needs root, to make a swap file: run `sudo bellows-lab paging`")
 	}
 	dir, err := filepath.Abs(o.dir)
 	if err != nil {
 		return res, fmt.Errorf("find the folder %s: %w", o.dir, err)
 	}
 	most := slices.MaxFunc(subjects, func(a, b pagingSubject) int { return int(a.ideal/resource.KiB) - int(b.ideal/resource.KiB) })
-	swap, err := profiler.NewSwapFile(dir, 2*most.ideal)
+	swap, err := paging.NewSwapFile(dir, 2*most.ideal)
 	if err != nil {
 		return res, err
 	}
@@ -171,8 +172,8 @@ func (o *pagingOptions) campaign(cmd *cobra.Command, args []string) (res profile
 			err = failure
 		}
 	}()
-	res = profile.Paging{Date: time.Now().UTC().Format(time.DateOnly), Swap: "file", Device: profiler.DeviceOf(dir),
-		Kernel: profiler.KernelRelease(), Note: o.note}
+	res = profile.Paging{Date: time.Now().UTC().Format(time.DateOnly), Swap: "file", Device: paging.DeviceOf(dir),
+		Kernel: paging.KernelRelease(), Note: o.note}
 	for _, s := range subjects {
 		curve, err := o.measure(cmd, s, dir)
 		if err != nil {
@@ -183,8 +184,8 @@ func (o *pagingOptions) campaign(cmd *cobra.Command, args []string) (res profile
 	return res, nil
 }
 
-func (o *pagingOptions) plan(s pagingSubject) profiler.PagingPlan {
-	return profiler.PagingPlan{Ideal: s.ideal, Shares: o.shares, Repeats: o.repeats, GiveUp: o.giveUp}
+func (o *pagingOptions) plan(s pagingSubject) paging.Plan {
+	return paging.Plan{Ideal: s.ideal, Shares: o.shares, Repeats: o.repeats, GiveUp: o.giveUp}
 }
 
 // beside is what the programs of its own take beside their data: 4 MiB was measured that cannot be dropped, 6 MiB of the
@@ -209,7 +210,7 @@ func (o *pagingOptions) subjects(args []string) ([]pagingSubject, error) {
 			return nil, command.Usagef("patterns: %q is unknown: must be some of %s", name, strings.Join(pattern.Names(), ", "))
 		}
 		expression := fmt.Sprintf("{memory-%dMiB:bytes}", int64(beside/resource.MiB))
-		args := []string{self, "profile", patternName, name, fmt.Sprint(int64(o.input)), expression}
+		args := []string{self, patternName, name, fmt.Sprint(int64(o.input)), expression}
 		all = append(all, pagingSubject{name, cluster.Command{Args: args}, o.input + beside})
 	}
 	return all, nil
@@ -237,7 +238,7 @@ func (o *pagingOptions) say(cmd *cobra.Command, format string, args ...any) {
 
 // measure measures one program.
 func (o *pagingOptions) measure(cmd *cobra.Command, s pagingSubject, dir string) (profile.PagingCurve, error) {
-	if err := findProgram(s.program.Args[0], dir); err != nil {
+	if err := command.FindProgram(s.program.Args[0], dir); err != nil {
 		return profile.PagingCurve{}, err
 	}
 	c, err := profiler.NewContainer(s.program, os.Environ(), dir, o.cpus)
@@ -250,7 +251,7 @@ func (o *pagingOptions) measure(cmd *cobra.Command, s pagingSubject, dir string)
 		}
 	}()
 	plan := o.plan(s)
-	curve, err := profiler.MeasurePaging(cmd.Context(), c.Paging(s.ideal), &plan, func(done, all int, run profiler.PagingRun, m profiler.Measurement) {
+	curve, err := paging.Measure(cmd.Context(), paging.InContainer(c, s.ideal), &plan, func(done, all int, run paging.Run, m profiler.Measurement) {
 		what := fmt.Sprintf("%.2fs", m.Duration.Seconds())
 		switch {
 		case m.Failure != "":
@@ -360,7 +361,7 @@ func cheaper(at profile.PagingPoint) string {
 // patternName is the command that is one of the measured programs.
 const patternName = "pattern"
 
-// patternCommand is one of the programs that `profile paging` measures.
+// patternCommand is one of the programs that `paging` measures.
 func patternCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    patternName + " PATTERN INPUT-BYTES BUFFER-BYTES",

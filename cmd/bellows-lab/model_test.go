@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/jobfile"
+	"github.com/bellows-rm/bellows/lab/framework"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -15,11 +16,11 @@ import (
 func TestModelSnippetIsReadBack(t *testing.T) {
 	spark := profile.SparkSortPaper(2010 * resource.MB)
 	spark.Expansion = 2
-	for _, f := range []profile.Framework{
-		profile.HadoopMapperPaper(200*resource.MB, 2_000_000), profile.HadoopMapperDefaults(1000*resource.MB, 2_000_000),
-		profile.HadoopReducerPaper(2010*resource.MB, 10*resource.MB), spark, profile.TezReducerPaper(2010*resource.MB, resource.MB, 0.2),
+	for _, f := range []framework.Task{
+		framework.HadoopMapperPaper(200*resource.MB, 2_000_000), framework.HadoopMapperDefaults(1000*resource.MB, 2_000_000),
+		framework.HadoopReducerPaper(2010*resource.MB, 10*resource.MB), spark, framework.TezReducerPaper(2010*resource.MB, resource.MB, 0.2),
 	} {
-		r := modelReport{task: f, model: &profile.FrameworkModel{Framework: f, Ideal: time.Minute, SpillRate: 30e6}}
+		r := modelReport{task: f, model: &framework.Model{Task: f, Ideal: time.Minute, SpillRate: 30e6}}
 		if err := r.span(0); err != nil {
 			t.Fatal(err)
 		}

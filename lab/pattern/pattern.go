@@ -1,5 +1,5 @@
 // Package pattern holds small real programs, one per way of using memory, that either keep all their data in memory or
-// spill what does not fit into a buffer. They are what `bellows profile paging` measures when it is given no command: the
+// spill what does not fit into a buffer. They are what `bellows-lab paging` measures when it is given no command: the
 // same program can spill by itself, or can be left to think it has enough while the kernel pages.
 //
 // They do little beside touching memory, so what they lose to either is more than what most programs lose.
