@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -130,37 +129,20 @@ type ends func(*cluster.TaskState) (at timeline.Time, ok bool)
 // earliestRoom returns when some node will have need free if nothing more is started. ok is false if that cannot be said,
 // because it depends on tasks of which ends does not tell the end.
 func earliestRoom(s *cluster.Snapshot, need resource.Vector, now timeline.Time, ends ends) (at timeline.Time, ok bool) {
+	var outlook cluster.Outlook
 	at = timeline.Never
 	for _, n := range s.Nodes {
 		if n.Gone || n.Paused || !need.FitsIn(n.Capacity) {
 			continue
 		}
-		if t, known := roomOn(n, need, now, ends); known {
+		outlook.Look(n, ends)
+		t, known := outlook.Room(now, need.FitsIn)
+		if n.Full() {
+			t, known = outlook.RoomAfterEnd(need.FitsIn)
+		}
+		if known {
 			at, ok = min(at, t), true
 		}
 	}
 	return at, ok
-}
-
-// roomOn frees a node task by task, in the order in which they should end, until need fits.
-func roomOn(n *cluster.NodeState, need resource.Vector, now timeline.Time, ends ends) (timeline.Time, bool) {
-	type end struct {
-		at    timeline.Time
-		grant resource.Vector
-	}
-	var order []end
-	for _, t := range n.Tasks {
-		if at, known := ends(t); known {
-			order = append(order, end{at, t.Grant})
-		}
-	}
-	slices.SortFunc(order, func(a, b end) int { return cmp.Compare(a.at, b.at) })
-	free, at := n.Unused(), now
-	for i, e := range order {
-		if need.FitsIn(free) && !(i == 0 && n.Full()) {
-			break
-		}
-		free, at = free.Add(e.grant), e.at
-	}
-	return at, need.FitsIn(free)
 }

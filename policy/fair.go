@@ -17,8 +17,8 @@ type fair struct {
 	gaps         string // "true", "false" or "auto": only where nodes have no heartbeats
 	queue        fairQueue
 	// size says with how much memory the next task of a stage may start on n, and why, or why it may not.
-	size func(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, j *cluster.JobState, stage int) (memory resource.Amount, why cluster.Reason, ok bool)
-	gap  gap
+	size    func(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, j *cluster.JobState, stage int) (memory resource.Amount, why cluster.Reason, ok bool)
+	outlook cluster.Outlook
 	// demand is set while a decision is made if there are runnable tasks that no node with room has been offered yet.
 	demand bool
 }
@@ -196,4 +196,47 @@ func giveBackHopeless(p *cluster.Plan) {
 		}
 		p.Unreserve(n, cluster.Because(cluster.ReservationHopeless))
 	}
+}
+
+// offerGap starts a task of another job on a reserved node if its end is known before the job that the
+// node is kept for can use it, whether with its ideal memory or under-sized, or no longer needs it because all its tasks
+// should have started by then. Coordinators have no known end and do not count as a use of a gap.
+func (f *fair) offerGap(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) bool {
+	holder, stage := n.ReservedFor, n.ReservedStage
+	then := *n
+	f.outlook.Look(n, func(t *cluster.TaskState) (timeline.Time, bool) { return p.EstimatedEnd(t, now) })
+	until, known := f.outlook.RoomAfterEnd(func(free resource.Vector) bool {
+		then.Free = free
+		_, _, ok := f.size(now, p, &then, holder, stage)
+		return ok
+	})
+	if holder.AllStartedKnown && holder.AllStarted < until {
+		until, known = holder.AllStarted, true
+	}
+	if !known {
+		return false
+	}
+	for i := range f.queue.jobs {
+		j := f.queue.jobs[i].job
+		stage, _ := j.NextStage()
+		if j == holder || j.Stages[stage].Coordinator {
+			continue
+		}
+		memory, why, ok := f.size(now, p, n, j, stage)
+		if !ok {
+			continue
+		}
+		d, known := j.Stages[stage].DurationAt(memory)
+		end := now.Add(d)
+		if !known || p.HeardOf(end) > until {
+			continue
+		}
+		if why.Code == cluster.Fits {
+			why = cluster.BecauseFitsInGap(memory, end, until)
+		}
+		p.Start(j, stage, n, memory, why)
+		f.queue.update(j)
+		return true
+	}
+	return false
 }

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"math/bits"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -18,11 +17,11 @@ import (
 // (a task of 6 GB on a node of 10 GB keeps the other 4 GB from its like). Under fair sharing, a job of work w shares the
 // cluster with every other job until either has no more queued, so that it waits for the sum of min(w, w of the other).
 type sum struct {
-	gap   gap
-	nodes []nodeWork                 // by NodeID
-	work  []jobWork                  // the least queued first
-	known map[*cluster.JobState]bool // the jobs in work
-	node  resource.Vector            // the largest node, which stands for all when tasks are cut to their part of a node
+	outlook cluster.Outlook
+	nodes   []nodeWork                 // by NodeID
+	work    []jobWork                  // the least queued first
+	known   map[*cluster.JobState]bool // the jobs in work
+	node    resource.Vector            // the largest node, which stands for all when tasks are cut to their part of a node
 }
 
 func (s *sum) estimate(now timeline.Time, p *cluster.Plan) {
@@ -55,40 +54,10 @@ type nodeWork struct {
 	version uint64
 	valid   bool
 	held    resource.Amount // memory of tasks with a known end, bytes
-	ends    byteTime        // the same memory × when it is freed, since the origin
+	ends    timeline.Area   // the same memory × when it is freed, since the origin
 	first   timeline.Time   // the earliest of those ends: later than it, some task is overdue
 	kept    resource.Amount // memory kept idle by a reservation, bytes
 	until   timeline.Time   // when the reservation should be used; meaningful if kept > 0
-}
-
-// byteTime is memory × time in byte-nanoseconds, a whole number of 128 bits: exact, so that neither the order of addition
-// nor the origin of time decides about anything.
-type byteTime struct{ high, low uint64 }
-
-// over returns memory × t. Memory is not negative.
-func over(memory resource.Amount, t timeline.Time) byteTime {
-	if t < 0 {
-		return byteTime{}.sub(over(memory, -t))
-	}
-	high, low := bits.Mul64(uint64(memory), uint64(t))
-	return byteTime{high, low}
-}
-
-func (a byteTime) add(b byteTime) byteTime {
-	low, carry := bits.Add64(a.low, b.low, 0)
-	high, _ := bits.Add64(a.high, b.high, carry)
-	return byteTime{high, low}
-}
-
-func (a byteTime) sub(b byteTime) byteTime {
-	low, borrow := bits.Sub64(a.low, b.low, 0)
-	high, _ := bits.Sub64(a.high, b.high, borrow)
-	return byteTime{high, low}
-}
-
-// seconds returns a in byte-seconds.
-func (a byteTime) seconds() float64 {
-	return (float64(int64(a.high))*(1<<64) + float64(a.low)) / 1e9
 }
 
 // committed adds up the memory × time, in byte-seconds, that no queued task can have.
@@ -96,18 +65,18 @@ func (s *sum) committed(now timeline.Time, p *cluster.Plan) float64 {
 	if len(s.nodes) != len(p.Nodes) {
 		s.nodes = make([]nodeWork, len(p.Nodes))
 	}
-	var total byteTime
+	var total timeline.Area
 	for i, n := range p.Nodes {
 		w := &s.nodes[i]
 		if !w.valid || w.version != n.Version || now > w.first {
 			*w = s.commit(now, p, n)
 		}
-		total = total.add(w.ends).sub(over(w.held, now))
+		total = total.Add(w.ends).Sub(timeline.AreaOf(w.held, now))
 		if w.until > now {
-			total = total.add(over(w.kept, w.until-now))
+			total = total.Add(timeline.AreaOf(w.kept, w.until-now))
 		}
 	}
-	return total.seconds()
+	return total.UnitSeconds()
 }
 
 func (s *sum) commit(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) nodeWork {
@@ -116,13 +85,14 @@ func (s *sum) commit(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) n
 		if end, ok := p.EstimatedEnd(t, now); ok && end > now {
 			memory := t.Grant[resource.Memory]
 			w.held += memory
-			w.ends = w.ends.add(over(memory, end))
+			w.ends = w.ends.Add(timeline.AreaOf(memory, end))
 			w.first = min(w.first, end)
 		}
 	}
 	if n.ReservedFor != nil {
 		need := n.ReservedFor.Stages[n.ReservedStage].Ideal
-		if until, ok := s.gap.until(now, p, n, need.FitsIn); ok {
+		s.outlook.Look(n, func(t *cluster.TaskState) (timeline.Time, bool) { return p.EstimatedEnd(t, now) })
+		if until, ok := s.outlook.RoomAfterEnd(need.FitsIn); ok {
 			w.kept, w.until = n.Free[resource.Memory], until
 		}
 	}

@@ -65,25 +65,3 @@ func TestTimeText(t *testing.T) {
 		t.Errorf("90 s are %v s", got)
 	}
 }
-
-func TestSpan(t *testing.T) {
-	s := Span{Seconds(10), Seconds(70)}
-	if s.String() != "[10s,1m10s)" || s.Length() != time.Minute || s.IsEmpty() || s != For(Seconds(10), time.Minute) {
-		t.Errorf("%v is %v long", s, s.Length())
-	}
-	if !s.Contains(s.From) || s.Contains(s.To) || s.Contains(s.From-1) || !s.Contains(s.To-1) {
-		t.Errorf("%v is not half-open", s)
-	}
-	if o := s.Intersect(Span{Seconds(60), Never}); o != (Span{Seconds(60), Seconds(70)}) {
-		t.Errorf("intersection is %v", o)
-	}
-	if o := s.Intersect(Span{Seconds(70), Never}); !o.IsEmpty() || o.Length() != 0 {
-		t.Errorf("neighbours intersect in %v", o)
-	}
-	if Always.Length() != math.MaxInt64 || Always.nanoseconds() != math.MaxUint64 {
-		t.Errorf("all of time is %v long", Always.Length())
-	}
-	if !For(3, 0).IsEmpty() || !For(3, -1).IsEmpty() || For(3, math.MaxInt64).To != Never {
-		t.Error("For")
-	}
-}

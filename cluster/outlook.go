@@ -1,0 +1,33 @@
+package cluster
+
+import (
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Outlook is what a node will have free if nothing more is started there. It keeps its room between uses.
+type Outlook struct {
+	free timeline.Timeline
+	ends []timeline.Step
+}
+
+// Look makes o the outlook of n. Ends tells when a task should end; what a task holds whose end is unknown stays taken.
+func (o *Outlook) Look(n *NodeState, ends func(*TaskState) (at timeline.Time, known bool)) {
+	o.ends = o.ends[:0]
+	for _, t := range n.Tasks {
+		if at, known := ends(t); known {
+			o.ends = append(o.ends, timeline.Step{At: at, Value: t.Grant})
+		}
+	}
+	o.free.Sum(n.Unused(), o.ends)
+}
+
+// Room returns the earliest time from now on at which what is free is usable. ok is false if that cannot be said.
+func (o *Outlook) Room(now timeline.Time, usable func(free resource.Vector) bool) (at timeline.Time, ok bool) {
+	return o.free.First(now, usable)
+}
+
+// RoomAfterEnd is Room from the first end of a task on.
+func (o *Outlook) RoomAfterEnd(usable func(free resource.Vector) bool) (at timeline.Time, ok bool) {
+	return o.free.First(o.free.FirstStep(), usable)
+}
