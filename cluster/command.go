@@ -7,15 +7,15 @@ import (
 
 // Command is a program with its arguments. Placeholders such as {memory} are filled in when a task starts.
 type Command struct {
-	Args []string          `json:"args,omitempty" doc:"program and arguments; {memory} and other placeholders are filled when a task starts. Here, in env, dir and stdin a byte that is not UTF-8 is written as U+0000 and two hexadecimal digits"`
-	Env  map[string]string `json:"env,omitempty" doc:"added to the environment"`                       // added to the submitter's environment
-	Dir  string            `json:"dir,omitempty" doc:"working directory, relative to that of the job"` // working directory; empty is the submitter's
+	Args []string          `json:"args,omitempty" yaml:"command" doc:"program and arguments; {memory} and other placeholders are filled when a task starts. Here, in env, dir and stdin a byte that is not UTF-8 is written as U+0000 and two hexadecimal digits"`
+	Env  map[string]string `json:"env,omitempty" yaml:"env" doc:"added to the environment"`                                          // added to the submitter's environment
+	Dir  string            `json:"dir,omitempty" yaml:"dir" form:"a directory" doc:"working directory, relative to that of the job"` // working directory; empty is the submitter's
 	// Stdin is the file that the command reads, relative to the working directory; empty is none.
-	Stdin string `json:"stdin,omitempty" doc:"file that the program reads, relative to the working directory; none if empty"`
+	Stdin string `json:"stdin,omitempty" yaml:"stdin" form:"a file" doc:"file that the program reads, relative to the working directory; none if empty"`
 	// Timeout is how long the command may run, standing still included, before it is ended; 0 is for ever.
-	Timeout time.Duration `json:"timeout_ns,omitempty" doc:"how long a task may run, standing still included, before it is ended; 0 is for ever"`
+	Timeout time.Duration `json:"timeout_ns,omitempty" yaml:"timeout" doc:"how long a task may run, standing still included, before it is ended; 0 is for ever"`
 	// Runtime is JVM if java is to be told about its memory before the job is submitted: see WithHeap. Empty is none.
-	Runtime string `json:"runtime,omitempty" doc:"what a client told about memory; a daemon takes no notice"`
+	Runtime string `json:"runtime,omitempty" yaml:"runtime" form:"jvm" doc:"what a client told about memory; a daemon takes no notice"`
 }
 
 // HasCommands reports whether the stages of j have commands, so that j can be run.

@@ -86,34 +86,34 @@ func (j *Job) Breathes(stage int) bool { return j.Class == Flex && !j.Stages[sta
 // Stage is a set of tasks that do the same work on different data. Everything in it is an estimate: what we were told or
 // have learned.
 type Stage struct {
-	Name string `json:"name,omitempty"`
+	Name string `json:"name,omitempty" yaml:"name" form:"name"`
 	// Tasks is how many there are, at least 1.
-	Tasks int `json:"tasks" doc:"at least 1"`
+	Tasks int `json:"tasks" yaml:"tasks" most:"1073741824" doc:"at least 1"`
 	// Parents are indexes of stages whose tasks must all have succeeded before one of this stage starts.
-	Parents []int `json:"parents,omitempty" doc:"indexes of the stages that must end first"`
+	Parents []int `json:"parents,omitempty" yaml:"after" doc:"indexes of the stages that must end first"`
 	// Coordinator marks a stage of one task that steers the job (a YARN application master): nothing else of the job
 	// starts before it runs, and it ends after everything else. Its end is not estimated.
-	Coordinator bool `json:"coordinator,omitempty"`
+	Coordinator bool `json:"coordinator,omitempty" yaml:"coordinator"`
 	// Ideal is what one task needs to run unhindered; Ideal[Memory] is YARN-ME's ideal memory.
-	Ideal resource.Vector `json:"ideal"`
+	Ideal resource.Vector `json:"ideal" yaml:",inline"`
 	// MinMemory is the least memory a task may be given, in bytes. 0 or Ideal[Memory]: it cannot be under-sized.
-	MinMemory resource.Amount `json:"min_memory_bytes,omitempty" doc:"0 takes it from the profile, else is the ideal memory"`
+	MinMemory resource.Amount `json:"min_memory_bytes,omitempty" yaml:"min_memory" form:"memory" doc:"0 takes it from the profile, else is the ideal memory"`
 	// MaxMemory is the most that a FLEX container of the stage may hold, in bytes; it starts with Ideal[Memory]. 0 is as
 	// much as its node has.
-	MaxMemory resource.Amount `json:"max_memory_bytes,omitempty" doc:"the most a container of class flex may hold; 0 is what its node has"`
+	MaxMemory resource.Amount `json:"max_memory_bytes,omitempty" yaml:"max_memory" form:"memory" doc:"the most a container of class flex may hold; 0 is what its node has"`
 	// HeartbeatTimeout is how long the programs of a FLEX container may be silent before somebody takes them for dead; 0
 	// is for ever.
-	HeartbeatTimeout time.Duration `json:"heartbeat_timeout_ns,omitempty" doc:"how long programs of a flex container may be silent; 0 is for ever"`
+	HeartbeatTimeout time.Duration `json:"heartbeat_timeout_ns,omitempty" yaml:"heartbeat_timeout" doc:"how long programs of a flex container may be silent; 0 is for ever"`
 	// DataOn names the nodes that hold the stage's data. It is a wish: names that no node has mean nothing.
-	DataOn []string `json:"data_on,omitempty" doc:"names of nodes that hold the stage's data, a wish"`
+	DataOn []string `json:"data_on,omitempty" yaml:"data_on" form:"node name" doc:"names of nodes that hold the stage's data, a wish"`
 	// Duration is the run time at ideal memory; 0 is unknown.
-	Duration time.Duration `json:"duration_ns,omitempty" doc:"estimated run time at ideal memory; 0 is unknown"`
+	Duration time.Duration `json:"duration_ns,omitempty" yaml:"duration" doc:"estimated run time at ideal memory; 0 is unknown"`
 	// Elasticity is what less memory costs.
-	Elasticity Elasticity `json:"elasticity" doc:"what less memory costs"`
+	Elasticity Elasticity `json:"elasticity,omitzero" yaml:"elasticity" doc:"what less memory costs"`
 	// Profile is the name of a stored profile that is still to fill in what the stage leaves out: see Profile.Fill. Empty is none.
-	Profile string `json:"profile,omitempty" doc:"name of a stored profile for what is left out"`
+	Profile string `json:"profile,omitempty" yaml:"profile" form:"name" doc:"name of a stored profile for what is left out"`
 	// Command is what a task runs; it has no Args if the stage can only be simulated. All stages of a job have one, or none has.
-	Command
+	Command `yaml:",inline"`
 }
 
 // Elastic reports whether a task of s may run with less than ideal memory.

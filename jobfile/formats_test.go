@@ -32,7 +32,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fields := slices.Concat([]string{"memory:FORM", "slowdown", "disk_rate", "durations"}, jobFields, stageFields, elasticityShapes, truthFields, phaseFields)
+	fields := slices.Concat([]string{"memory:FORM", "slowdown", "disk_rate", "durations"}, jobFields, names(stageFields), elasticityShapes, truthFields, names(phaseFields), names(heapFields))
 	for _, name := range fields {
 		if !strings.Contains(string(text), "`"+name+"`") && !strings.Contains(string(text), "`{"+name+"}`") {
 			t.Errorf("docs/formats.md does not mention %s", name)

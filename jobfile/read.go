@@ -74,12 +74,8 @@ func brokenYAML(file string, err error) error {
 	return f
 }
 
-// jobFields and stageFields are all that may stand in a job and in a stage.
-var (
-	jobFields   = []string{"bellows", "name", "queue", "weight", "class", "max_attempts", "at_most_once", "at", "after", "stages"}
-	stageFields = []string{"name", "tasks", "after", "coordinator", "cpus", "memory", "min_memory", "max_memory", "heartbeat_timeout", "disk", "network", "data_on", "duration",
-		"elasticity", "profile", "command", "env", "dir", "stdin", "timeout", "runtime", "truth"}
-)
+// jobFields are what may stand in a job.
+var jobFields = []string{"bellows", "name", "queue", "weight", "class", "max_attempts", "at_most_once", "at", "after", "stages"}
 
 // jobFile collects the jobs of one file.
 type jobFile struct {

@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -20,23 +21,32 @@ type stageReader struct {
 	truth *workload.StageTruth
 }
 
+// What may stand in a stage, in a phase of its truth and in a heap.
+var (
+	stageFields   = fieldsOf(reflect.TypeFor[cluster.Stage]())
+	phaseFields   = fieldsOf(reflect.TypeFor[workload.Phase]())
+	commandFields = fieldsOf(reflect.TypeFor[cluster.Command]())
+	heapFields    = fieldsOf(reflect.TypeFor[workload.Heap]())
+)
+
 func readStage(job *mapping, n *yaml.Node, profiles Profiles) *stageReader {
-	s := &stageReader{mapping: openMapping(job.file, job.who+"stage ", n, job.err, stageFields...)}
+	s := &stageReader{mapping: openMapping(job.file, job.who+"stage ", n, job.err, append(names(stageFields), "truth")...)}
 	s.stage.Name = s.name("name")
 	s.who = fmt.Sprintf("%sstage %q ", job.who, s.stage.Name)
-	s.stage.Tasks = s.whole("tasks", 1, cluster.MostTasks, 1)
-	s.stage.Coordinator = s.flag("coordinator")
+	s.stage.Tasks = 1
+	s.read(&s.stage, stageFields)
+	if !s.stage.Coordinator && !s.has("cpus") {
+		s.stage.Ideal[resource.CPU] = resource.Core
+	}
 	if s.has("after") {
 		s.after = s.texts("after", "stage name")
-	}
-	s.needs()
-	if s.has("data_on") {
-		s.stage.DataOn = s.texts("data_on", "node name")
 	}
 	if s.has("elasticity") {
 		s.stage.Elasticity = readElasticity(s.mapping, s.stage.Ideal[resource.Memory])
 	}
-	s.readProfile(profiles)
+	if s.stage.Profile != "" && profiles != nil {
+		s.fillIn(profiles)
+	}
 	s.checkNeeds()
 	if s.has("truth") {
 		s.readTruth()
@@ -45,53 +55,14 @@ func readStage(job *mapping, n *yaml.Node, profiles Profiles) *stageReader {
 	return s
 }
 
-// readProfile fills in what is known of the stage's program, or keeps the profile's name for later.
-func (s *stageReader) readProfile(profiles Profiles) {
-	if !s.has("profile") {
-		return
-	}
-	name := s.name("profile")
-	if profiles == nil {
-		s.stage.Profile = name
-		return
-	}
-	p, known := profiles(name)
+// fillIn fills in what is known of the stage's program.
+func (s *stageReader) fillIn(profiles Profiles) {
+	p, known := profiles(s.stage.Profile)
 	if !known {
 		s.fail("profile", "must be the name of a stored profile")
 	}
+	s.stage.Profile = ""
 	p.Fill(&s.stage)
-}
-
-// needs reads what one task needs.
-func (s *stageReader) needs() {
-	ideal := &s.stage.Ideal
-	if !s.stage.Coordinator {
-		ideal[resource.CPU] = resource.Core
-	}
-	if s.has("cpus") {
-		ideal[resource.CPU] = s.cpus("cpus")
-	}
-	if s.has("memory") {
-		ideal[resource.Memory] = s.memory("memory")
-	}
-	if s.has("min_memory") {
-		s.stage.MinMemory = s.memory("min_memory")
-	}
-	if s.has("max_memory") {
-		s.stage.MaxMemory = s.memory("max_memory")
-	}
-	if s.has("heartbeat_timeout") {
-		s.stage.HeartbeatTimeout = s.duration("heartbeat_timeout", 1)
-	}
-	if s.has("disk") {
-		ideal[resource.Disk] = s.rate("disk")
-	}
-	if s.has("network") {
-		ideal[resource.Network] = s.rate("network")
-	}
-	if s.has("duration") {
-		s.stage.Duration = s.duration("duration", 1)
-	}
 }
 
 // checkNeeds checks what neither the file nor a profile may leave out.
@@ -165,11 +136,8 @@ func readPoints(m *mapping, ideal resource.Amount) []cluster.ElasticityPoint {
 	return points
 }
 
-// truthFields are the fields of a stage's truth, phaseFields those of its phases.
-var (
-	truthFields = []string{"duration", "durations", "memory", "memories", "elasticity", "phases", "task_phases", "heap"}
-	phaseFields = []string{"name", "duration", "cpus", "memory", "disk", "network"}
-)
+// truthFields are the fields of a stage's truth.
+var truthFields = []string{"duration", "durations", "memory", "memories", "elasticity", "phases", "task_phases", "heap"}
 
 // readTruth reads what the tasks really do.
 func (s *stageReader) readTruth() {
@@ -256,26 +224,15 @@ func (s *stageReader) onePerTask(m *mapping, name string, given int) {
 func readPhases(m *mapping, who string, list []*yaml.Node) []workload.Phase {
 	var phases []workload.Phase
 	for i, n := range list {
-		p := openMapping(m.file, fmt.Sprintf("%sphase %d ", who, i+1), n, m.err, phaseFields...)
+		p := openMapping(m.file, fmt.Sprintf("%sphase %d ", who, i+1), n, m.err, names(phaseFields)...)
 		if *m.err != nil {
 			return nil
 		}
-		phase := workload.Phase{Duration: p.duration("duration", 0)}
-		if p.has("name") {
-			phase.Name = p.name("name")
+		if !p.has("duration") {
+			p.duration("duration", 0) // says so
 		}
-		if p.has("cpus") {
-			phase.Demand[resource.CPU] = p.cpus("cpus")
-		}
-		if p.has("memory") {
-			phase.Demand[resource.Memory] = p.memory("memory")
-		}
-		if p.has("disk") {
-			phase.Demand[resource.Disk] = p.rate("disk")
-		}
-		if p.has("network") {
-			phase.Demand[resource.Network] = p.rate("network")
-		}
+		var phase workload.Phase
+		p.read(&phase, phaseFields)
 		phases = append(phases, phase)
 	}
 	return phases
@@ -298,52 +255,28 @@ func (s *stageReader) readTaskPhases(m *mapping) [][]workload.Phase {
 }
 
 func readHeap(m *mapping) *workload.Heap {
-	h, in := &workload.Heap{}, m.open("heap", "live", "size")
-	if in.has("live") {
-		h.Live = in.memory("live")
-	}
-	if in.has("size") {
-		h.Size = in.memory("size")
-	}
+	h := &workload.Heap{}
+	m.open("heap", names(heapFields)...).read(h, heapFields)
 	return h
 }
 
-// readCommand reads what a live machine runs.
+// readCommand reads what a machine runs, and refuses what only a command can have.
 func (s *stageReader) readCommand() {
-	for _, name := range []string{"env", "dir", "stdin", "timeout", "runtime"} {
-		if s.has(name) && !s.has("command") {
-			s.fail(name, "must stand beside command only")
+	for _, f := range commandFields {
+		if s.has(f.name) && !s.has("command") {
+			s.fail(f.name, "must stand beside command only")
 		}
 	}
 	if !s.has("command") {
 		return
 	}
-	c := &s.stage.Command
 	if text, ok := s.scalar("command"); ok {
-		c.Args = []string{"sh", "-c", text}
+		s.stage.Args = []string{"sh", "-c", text}
 	} else {
-		c.Args = s.texts("command", "word")
-	}
-	if text, ok := s.scalar("dir"); ok && text != "" {
-		c.Dir = text
-	} else if s.has("dir") {
-		s.fail("dir", "must be a directory")
-	}
-	if text, ok := s.scalar("stdin"); ok && text != "" {
-		c.Stdin = text
-	} else if s.has("stdin") {
-		s.fail("stdin", "must be a file")
-	}
-	if s.has("timeout") {
-		c.Timeout = s.duration("timeout", 1)
+		s.stage.Args = s.texts("command", "word")
 	}
 	if s.has("env") {
-		c.Env = s.environment()
-	}
-	if text, _ := s.scalar("runtime"); text != "" {
-		c.Runtime = text
-	} else if s.has("runtime") {
-		s.fail("runtime", "must be %s", cluster.JVM)
+		s.stage.Env = s.environment()
 	}
 }
 

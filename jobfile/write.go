@@ -15,40 +15,16 @@ import (
 // The documents that Write writes; the fields stand in the order in which people read them.
 type (
 	jobDoc struct {
-		Bellows     int        `yaml:"bellows"`
-		Name        string     `yaml:"name"`
-		Queue       string     `yaml:"queue,omitempty"`
-		Weight      float64    `yaml:"weight,omitempty"`
-		Class       string     `yaml:"class,omitempty"`
-		MaxAttempts int        `yaml:"max_attempts,omitempty"`
-		AtMostOnce  bool       `yaml:"at_most_once,omitempty"`
-		At          string     `yaml:"at,omitempty"`
-		After       string     `yaml:"after,omitempty"`
-		Stages      []stageDoc `yaml:"stages"`
-	}
-	stageDoc struct {
-		Name        string            `yaml:"name"`
-		Coordinator bool              `yaml:"coordinator,omitempty"`
-		Tasks       int               `yaml:"tasks"`
-		After       []string          `yaml:"after,omitempty,flow"`
-		CPUs        string            `yaml:"cpus,omitempty"`
-		Memory      string            `yaml:"memory,omitempty"`
-		MinMemory   string            `yaml:"min_memory,omitempty"`
-		MaxMemory   string            `yaml:"max_memory,omitempty"`
-		Heartbeat   string            `yaml:"heartbeat_timeout,omitempty"`
-		Disk        string            `yaml:"disk,omitempty"`
-		Network     string            `yaml:"network,omitempty"`
-		DataOn      []string          `yaml:"data_on,omitempty,flow"`
-		Duration    string            `yaml:"duration,omitempty"`
-		Elasticity  *elasticityDoc    `yaml:"elasticity,omitempty,flow"`
-		Profile     string            `yaml:"profile,omitempty"`
-		Command     any               `yaml:"command,omitempty"`
-		Env         map[string]string `yaml:"env,omitempty"`
-		Dir         string            `yaml:"dir,omitempty"`
-		Stdin       string            `yaml:"stdin,omitempty"`
-		Timeout     string            `yaml:"timeout,omitempty"`
-		Runtime     string            `yaml:"runtime,omitempty"`
-		Truth       *truthDoc         `yaml:"truth,omitempty"`
+		Bellows     int          `yaml:"bellows"`
+		Name        string       `yaml:"name"`
+		Queue       string       `yaml:"queue,omitempty"`
+		Weight      float64      `yaml:"weight,omitempty"`
+		Class       string       `yaml:"class,omitempty"`
+		MaxAttempts int          `yaml:"max_attempts,omitempty"`
+		AtMostOnce  bool         `yaml:"at_most_once,omitempty"`
+		At          string       `yaml:"at,omitempty"`
+		After       string       `yaml:"after,omitempty"`
+		Stages      []*yaml.Node `yaml:"stages"`
 	}
 	elasticityDoc struct {
 		Step     float64    `yaml:"step,omitempty"`
@@ -68,42 +44,11 @@ type (
 		Memories   []string `yaml:"memories,omitempty,flow"`
 		Elasticity any      `yaml:"elasticity,omitempty"`
 
-		Phases     []phaseDoc   `yaml:"phases,omitempty"`
-		TaskPhases [][]phaseDoc `yaml:"task_phases,omitempty"`
-		Heap       *heapDoc     `yaml:"heap,omitempty,flow"`
+		Phases     []*yaml.Node   `yaml:"phases,omitempty"`
+		TaskPhases [][]*yaml.Node `yaml:"task_phases,omitempty"`
+		Heap       *yaml.Node     `yaml:"heap,omitempty"`
 	}
-	phaseDoc struct {
-		Name     string `yaml:"name,omitempty"`
-		Duration string `yaml:"duration"`
-		CPUs     string `yaml:"cpus,omitempty"`
-		Memory   string `yaml:"memory,omitempty"`
-		Disk     string `yaml:"disk,omitempty"`
-		Network  string `yaml:"network,omitempty"`
-	}
-	heapDoc struct {
-		Live string `yaml:"live,omitempty"`
-		Size string `yaml:"size,omitempty"`
-	}
-	// words is a list on one line.
-	words struct{ list []string }
 )
-
-// MarshalYAML implements yaml.Marshaler.
-func (w words) MarshalYAML() (any, error) {
-	var n yaml.Node
-	err := n.Encode(w.list)
-	n.Style = yaml.FlowStyle
-	return &n, err
-}
-
-// MarshalYAML implements yaml.Marshaler: a phase stands on one line.
-func (p phaseDoc) MarshalYAML() (any, error) {
-	type plain phaseDoc
-	var n yaml.Node
-	err := n.Encode(plain(p))
-	n.Style = yaml.FlowStyle
-	return &n, err
-}
 
 // Write writes w in the project's own format; Read reads the same workload back, except that it numbers the jobs
 // anew and that owners, which a live machine learns from the connection, are not in the format. Jobs must have different
@@ -118,8 +63,15 @@ func Write(out io.Writer, w *workload.Workload) error {
 			return fmt.Errorf("job name %q: must be printable and different from those of the other jobs", cluster.Clip(j.Name))
 		}
 		seen[j.Name] = true
-		doc := jobDoc{Bellows: jobFileVersion, Name: j.Name, Queue: j.Queue, Weight: j.Weight, MaxAttempts: j.MaxAttempts, AtMostOnce: j.AtMostOnce,
-			Stages: stageDocs(j)}
+		doc := jobDoc{Bellows: jobFileVersion, Name: j.Name, Queue: j.Queue, Weight: j.Weight, MaxAttempts: j.MaxAttempts, AtMostOnce: j.AtMostOnce}
+		names := stageNames(j)
+		for s := range j.Stages {
+			node, err := stageNode(j, s, names)
+			if err != nil {
+				return fmt.Errorf("write job %q: %w", j.Name, err)
+			}
+			doc.Stages = append(doc.Stages, node)
+		}
 		if j.Class != cluster.Regular {
 			doc.Class = j.Class.String()
 		}
@@ -138,46 +90,47 @@ func Write(out io.Writer, w *workload.Workload) error {
 	return nil
 }
 
-func stageDocs(j *workload.Job) []stageDoc {
-	names := make([]string, len(j.Stages))
+// stageNames returns a name for every stage of j, no two alike.
+func stageNames(j *workload.Job) []string {
+	all := make([]string, len(j.Stages))
 	seen := map[string]bool{}
 	for i := range j.Stages {
 		name := j.Stages[i].Name
 		if name == "" {
 			name = fmt.Sprintf("stage-%d", i+1)
 		}
-		names[i] = workload.UnusedName(name, seen)
+		all[i] = workload.UnusedName(name, seen)
 	}
-	docs := make([]stageDoc, len(j.Stages))
-	for i := range j.Stages {
-		s := &j.Stages[i]
-		docs[i] = stageDoc{Name: names[i], Coordinator: s.Coordinator, Tasks: s.Tasks,
-			Memory: memoryText(s.Ideal[resource.Memory]), MinMemory: memoryText(s.MinMemory),
-			MaxMemory: memoryText(s.MaxMemory), Heartbeat: durationText(s.HeartbeatTimeout),
-			Disk: rateText(s.Ideal[resource.Disk]), Network: rateText(s.Ideal[resource.Network]),
-			DataOn: s.DataOn, Duration: durationText(s.Duration)}
-		if s.Ideal[resource.CPU] > 0 {
-			docs[i].CPUs = resource.FormatCPU(s.Ideal[resource.CPU])
-		}
-		for _, parent := range s.Parents {
-			docs[i].After = append(docs[i].After, names[parent])
-		}
-		if s.Elasticity.Kind != cluster.NotElastic {
-			docs[i].Elasticity = elasticityText(&s.Elasticity)
-		}
-		docs[i].Profile = s.Profile
-		if c := &s.Command; len(c.Args) > 0 {
-			docs[i].Command, docs[i].Env, docs[i].Dir, docs[i].Runtime = words{c.Args}, c.Env, c.Dir, c.Runtime
-			docs[i].Stdin, docs[i].Timeout = c.Stdin, durationText(c.Timeout)
-			if len(c.Args) == 3 && c.Args[0] == "sh" && c.Args[1] == "-c" {
-				docs[i].Command = c.Args[2]
+	return all
+}
+
+// stageNode returns a stage as it stands in the file; names are those of all stages of the job.
+func stageNode(j *workload.Job, i int, names []string) (*yaml.Node, error) {
+	s := j.Stages[i]
+	s.Name = names[i]
+	w := newWriter(0)
+	w.write(&s, stageFields, func(field string) {
+		switch {
+		case field == "after" && len(s.Parents) > 0:
+			var after []string
+			for _, parent := range s.Parents {
+				after = append(after, names[parent])
 			}
+			w.put(field, after, yaml.FlowStyle)
+		case field == "elasticity" && s.Elasticity.Kind != cluster.NotElastic:
+			w.put(field, elasticityText(&s.Elasticity), yaml.FlowStyle)
+		case field == "env" && len(s.Env) > 0:
+			w.put(field, s.Env, 0)
+		case field == "command" && len(s.Args) == 3 && s.Args[0] == "sh" && s.Args[1] == "-c":
+			w.put(field, s.Args[2], 0)
+		case field == "command" && len(s.Args) > 0:
+			w.put(field, s.Args, yaml.FlowStyle)
 		}
-		if i < len(j.Truth) {
-			docs[i].Truth = truthText(&j.Truth[i])
-		}
+	})
+	if i < len(j.Truth) && !j.Truth[i].IsZero() {
+		w.put("truth", truthText(&j.Truth[i]), 0)
 	}
-	return docs
+	return w.node, w.err
 }
 
 func elasticityText(e *cluster.Elasticity) *elasticityDoc {
@@ -197,12 +150,8 @@ func elasticityText(e *cluster.Elasticity) *elasticityDoc {
 	return doc
 }
 
-// truthText returns nil if all is as estimated.
 func truthText(t *workload.StageTruth) *truthDoc {
-	if t.IsZero() {
-		return nil
-	}
-	doc := &truthDoc{Phases: phaseTexts(t.Phases)}
+	doc := &truthDoc{Phases: phaseNodes(t.Phases)}
 	if t.Durations == nil {
 		doc.Duration = durationText(t.Duration)
 	}
@@ -219,10 +168,12 @@ func truthText(t *workload.StageTruth) *truthDoc {
 		doc.Phases = nil
 	}
 	for _, phases := range t.TaskPhases {
-		doc.TaskPhases = append(doc.TaskPhases, phaseTexts(phases))
+		doc.TaskPhases = append(doc.TaskPhases, phaseNodes(phases))
 	}
 	if t.Heap != nil {
-		doc.Heap = &heapDoc{memoryText(t.Heap.Live), memoryText(t.Heap.Size)}
+		w := newWriter(yaml.FlowStyle)
+		w.write(t.Heap, heapFields, nil)
+		doc.Heap = w.node
 	}
 	switch {
 	case t.Elasticity == nil:
@@ -234,18 +185,18 @@ func truthText(t *workload.StageTruth) *truthDoc {
 	return doc
 }
 
-func phaseTexts(phases []workload.Phase) []phaseDoc {
-	var docs []phaseDoc
+// phaseNodes returns phases as they stand in the file, one on a line.
+func phaseNodes(phases []workload.Phase) []*yaml.Node {
+	var all []*yaml.Node
 	for i := range phases {
-		p := &phases[i]
-		doc := phaseDoc{Name: p.Name, Duration: p.Duration.String(), Memory: memoryText(p.Demand[resource.Memory]),
-			Disk: rateText(p.Demand[resource.Disk]), Network: rateText(p.Demand[resource.Network])}
-		if p.Demand[resource.CPU] > 0 {
-			doc.CPUs = resource.FormatCPU(p.Demand[resource.CPU])
+		w := newWriter(yaml.FlowStyle)
+		w.write(&phases[i], phaseFields, nil)
+		if phases[i].Duration == 0 { // which is required
+			w.put("duration", "0s", 0)
 		}
-		docs = append(docs, doc)
+		all = append(all, w.node)
 	}
-	return docs
+	return all
 }
 
 func durationText(d time.Duration) string {

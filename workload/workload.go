@@ -47,17 +47,17 @@ type StageTruth struct {
 
 // Phase is a span of a task with one demand.
 type Phase struct {
-	Name string
+	Name string `yaml:"name" form:"name"`
 	// Duration of the phase when it gets all that it demands.
-	Duration time.Duration
+	Duration time.Duration `yaml:"duration" least:"0"`
 	// Demand is CPU, working set (the memory in use), and disk and network bandwidth.
-	Demand resource.Vector
+	Demand resource.Vector `yaml:",inline"`
 }
 
 // Heap is the memory of a program that collects garbage, such as a JVM.
 type Heap struct {
 	// Live is the largest live set, bytes: with a smaller heap the program fails.
-	Live resource.Amount
+	Live resource.Amount `yaml:"live" form:"memory"`
 	// Size is the maximum heap, bytes; 0 is as much as was granted.
-	Size resource.Amount
+	Size resource.Amount `yaml:"size" form:"memory"`
 }

@@ -23,7 +23,8 @@ func TestHeapWithoutMaximum(t *testing.T) {
 		{resource.GiB, 2 * resource.GiB, resource.GiB},
 		{4 * resource.GiB, 2 * resource.GiB, 2 * resource.GiB},
 	} {
-		o := runOptions{class: "flex", memory: 256 * resource.MiB, max: c.most, runtime: cluster.JVM, cpus: resource.Core, maxAttempts: 1}
+		o := runOptions{class: "flex", maxAttempts: 1, stage: cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, 256*resource.MiB),
+			MaxMemory: c.most, Command: cluster.Command{Runtime: cluster.JVM}}}
 		job, err := o.job([]string{java, "Main"}, dir)
 		if err != nil {
 			t.Fatal(err)

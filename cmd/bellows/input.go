@@ -23,7 +23,7 @@ import (
 
 // input returns what an attached command shall read; nil if there is nothing. The input of one that may run again would be gone.
 func (o *runOptions) input(from io.Reader) (io.Reader, error) {
-	if o.detach || o.stdin != "" {
+	if o.detach || o.stage.Stdin != "" {
 		return nil, nil
 	}
 	file, ok := from.(*os.File)

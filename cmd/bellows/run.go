@@ -70,19 +70,10 @@ const runExample = `  bellows run --memory 1GiB -- python3 train.py
 // runOptions are the flags of run.
 type runOptions struct {
 	place       place
-	memory, min resource.Amount
-	max         resource.Amount
-	heartbeat   time.Duration
-	timeout     time.Duration
-	runtime     string
-	cpus        resource.Amount
-	disk        resource.Amount
-	duration    time.Duration
-	profile     string
+	stage       cluster.Stage // but for its name and its arguments
 	penalty     string
 	name, queue string
 	class       string
-	stdin       string
 	maxAttempts int
 	atMostOnce  bool
 	detach      bool
@@ -90,7 +81,7 @@ type runOptions struct {
 }
 
 func runCommand() *cobra.Command {
-	o := runOptions{cpus: resource.Core, class: "regular", maxAttempts: 1, penalty: "sawtooth:1.5"}
+	o := runOptions{stage: cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, 0)}, class: "regular", maxAttempts: 1, penalty: "sawtooth:1.5"}
 	cmd := &cobra.Command{
 		Use:     "run [flags] -- COMMAND [ARGUMENT...]",
 		Short:   "Run a command",
@@ -107,25 +98,25 @@ func runCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.SetInterspersed(false) // what follows the command belongs to it
-	f.Var(flags.Memory(&o.memory), "memory", "ideal memory: what it needs to run unhindered")
-	f.Var(flags.Memory(&o.min), "min-memory", "least memory; unless given, the ideal")
-	f.Var(flags.Memory(&o.max), "max-memory", "most memory of a flex container; unless given, what the machine manages")
-	f.Var(flags.CPU(&o.cpus), "cpus", "cores")
-	f.Var(flags.Rate(&o.disk).OrZero(), "disk", "disk bandwidth, such as 50MB/s")
-	f.Var(flags.Duration(&o.duration, time.Millisecond), "duration", "estimated run time with the ideal memory")
-	f.StringVar(&o.profile, "profile", "", "`name` of a stored profile to take memory, duration and elasticity from")
+	f.Var(flags.Memory(&o.stage.Ideal[resource.Memory]), "memory", "ideal memory: what it needs to run unhindered")
+	f.Var(flags.Memory(&o.stage.MinMemory), "min-memory", "least memory; unless given, the ideal")
+	f.Var(flags.Memory(&o.stage.MaxMemory), "max-memory", "most memory of a flex container; unless given, what the machine manages")
+	f.Var(flags.CPU(&o.stage.Ideal[resource.CPU]), "cpus", "cores")
+	f.Var(flags.Rate(&o.stage.Ideal[resource.Disk]).OrZero(), "disk", "disk bandwidth, such as 50MB/s")
+	f.Var(flags.Duration(&o.stage.Duration, time.Millisecond), "duration", "estimated run time with the ideal memory")
+	f.StringVar(&o.stage.Profile, "profile", "", "`name` of a stored profile to take memory, duration and elasticity from")
 	f.StringVar(&o.penalty, "penalty", o.penalty, "cost, as a `shape`, of less memory without a profile: none, step:FACTOR or sawtooth:FACTOR")
 	f.StringVar(&o.name, "name", "", "`name` of the job; unless given, that of the program")
 	f.StringVar(&o.queue, "queue", "", "`name` of the job's queue")
 	f.Var(flags.Choice(&o.class, "regular", "flex"), "class", "class of its container: regular or flex")
-	f.Var(flags.Duration(&o.heartbeat, cluster.LeastHeartbeatTimeout), "heartbeat-timeout",
+	f.Var(flags.Duration(&o.stage.HeartbeatTimeout, cluster.LeastHeartbeatTimeout), "heartbeat-timeout",
 		fmt.Sprintf("of a flex container: how long its programs may be silent, at least %v", cluster.LeastHeartbeatTimeout))
-	f.Var(flags.Choice(&o.runtime, cluster.JVM), "runtime",
+	f.Var(flags.Choice(&o.stage.Runtime, cluster.JVM), "runtime",
 		fmt.Sprintf("what runs in a flex container; jvm: java gets -Xmx of %v of --max-memory, or of what the machine manages if that is less or none is given, unless the command says how large its heap is", cluster.HeapShare))
 	f.Var(flags.Count(&o.maxAttempts, 1, 1000), "max-attempts", "how often to try before the job has failed")
-	f.Var(flags.Duration(&o.timeout, time.Millisecond), "timeout", "how long it may run, standing still included; then it is ended, with exit code 124")
+	f.Var(flags.Duration(&o.stage.Timeout, time.Millisecond), "timeout", "how long it may run, standing still included; then it is ended, with exit code 124")
 	f.BoolVar(&o.atMostOnce, "at-most-once", false, "never run the command again after it may have started, whatever became of it")
-	f.StringVar(&o.stdin, "stdin", "", "`file` that the command reads, instead of what bellows reads")
+	f.StringVar(&o.stage.Stdin, "stdin", "", "`file` that the command reads, instead of what bellows reads")
 	f.BoolVarP(&o.detach, "detach", "d", false, "print the job's id and leave it alone")
 	f.BoolVar(&o.asJSON, "json", false, "with -d: print JSON")
 	o.place.flags(cmd, false)
@@ -187,10 +178,10 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 // job describes the job; mistakes that can be seen from here are told at once.
 func (o *runOptions) job(args []string, dir string) (*workload.Job, error) {
 	switch {
-	case o.memory == 0 && o.profile == "":
+	case o.stage.Ideal[resource.Memory] == 0 && o.stage.Profile == "":
 		return nil, command.Usagef("memory: must be given, by --memory or --profile")
-	case o.min > o.memory && o.memory > 0:
-		return nil, command.Usagef("min-memory %s: must be at most the ideal memory, %s", resource.FormatMemory(o.min), resource.FormatMemory(o.memory))
+	case o.stage.MinMemory > o.stage.Ideal[resource.Memory] && o.stage.Ideal[resource.Memory] > 0:
+		return nil, command.Usagef("min-memory %s: must be at most the ideal memory, %s", resource.FormatMemory(o.stage.MinMemory), resource.FormatMemory(o.stage.Ideal[resource.Memory]))
 	}
 	if err := o.checkFlex(); err != nil {
 		return nil, err
@@ -198,11 +189,12 @@ func (o *runOptions) job(args []string, dir string) (*workload.Job, error) {
 	if err := command.FindProgram(args[0], dir); err != nil {
 		return nil, err
 	}
-	if err := checkStdin(o.stdin, dir); err != nil {
+	if err := checkStdin(o.stage.Stdin, dir); err != nil {
 		return nil, err
 	}
-	program := cluster.Command{Args: args, Stdin: o.stdin, Timeout: o.timeout, Runtime: o.runtime}
-	if err := program.CheckRuntime(); err != nil {
+	stage := o.stage
+	stage.Args = args
+	if err := stage.CheckRuntime(); err != nil {
 		return nil, command.Usage(err)
 	}
 	name := o.name
@@ -212,9 +204,8 @@ func (o *runOptions) job(args []string, dir string) (*workload.Job, error) {
 	if err := cluster.CheckName("name", name); err != nil {
 		return nil, command.Usage(err)
 	}
-	stage := cluster.Stage{Name: name, Tasks: 1, Ideal: resource.Of(o.cpus, o.memory).With(resource.Disk, o.disk), MinMemory: o.min, Duration: o.duration,
-		MaxMemory: o.max, HeartbeatTimeout: o.heartbeat, Profile: o.profile, Command: program}
-	if o.min > 0 && o.profile == "" {
+	stage.Name = name
+	if stage.MinMemory > 0 && stage.Profile == "" {
 		var err error
 		if stage.Elasticity, err = workload.ParsePenalty(o.penalty); err != nil {
 			return nil, command.Usage(err)
@@ -244,17 +235,17 @@ func nameOf(program string) string {
 // checkFlex refuses what means something for flex containers only.
 func (o *runOptions) checkFlex() error {
 	switch {
-	case o.class == "flex" && o.max > 0 && o.max < o.memory:
-		return command.Usagef("max-memory %s: must be at least the memory it starts with, %s", resource.FormatMemory(o.max), resource.FormatMemory(o.memory))
-	case o.class == "flex" && o.min > 0:
-		return command.Usagef("min-memory %s: is for regular containers; a flex one starts with --memory", resource.FormatMemory(o.min))
+	case o.class == "flex" && o.stage.MaxMemory > 0 && o.stage.MaxMemory < o.stage.Ideal[resource.Memory]:
+		return command.Usagef("max-memory %s: must be at least the memory it starts with, %s", resource.FormatMemory(o.stage.MaxMemory), resource.FormatMemory(o.stage.Ideal[resource.Memory]))
+	case o.class == "flex" && o.stage.MinMemory > 0:
+		return command.Usagef("min-memory %s: is for regular containers; a flex one starts with --memory", resource.FormatMemory(o.stage.MinMemory))
 	case o.class == "flex":
-	case o.max > 0:
-		return command.Usagef("max-memory %s: needs --class flex", resource.FormatMemory(o.max))
-	case o.heartbeat > 0:
-		return command.Usagef("heartbeat-timeout %v: needs --class flex", o.heartbeat)
-	case o.runtime != "":
-		return command.Usagef("runtime %s: needs --class flex", o.runtime)
+	case o.stage.MaxMemory > 0:
+		return command.Usagef("max-memory %s: needs --class flex", resource.FormatMemory(o.stage.MaxMemory))
+	case o.stage.HeartbeatTimeout > 0:
+		return command.Usagef("heartbeat-timeout %v: needs --class flex", o.stage.HeartbeatTimeout)
+	case o.stage.Runtime != "":
+		return command.Usagef("runtime %s: needs --class flex", o.stage.Runtime)
 	}
 	return nil
 }
