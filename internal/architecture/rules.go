@@ -45,6 +45,8 @@ var folders = []folder{
 		"what no schedule can beat is worked out from the truth alone, without knowing who schedules or simulates"},
 	{"sim", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "workload"},
 		"a substrate knows the engine and no other substrate; the truth of what tasks do lives here"},
+	{"sim/clusterfile", []string{"resource", "cluster", "memory", "fault", "workload", "sim"},
+		"people describe simulated clusters; nobody who reads a description learns what runs on it"},
 	{"lab/chart", nil,
 		"a picture shows numbers, whatever they are about"},
 	{"sweep", nil,

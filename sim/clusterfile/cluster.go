@@ -1,0 +1,170 @@
+// Package clusterfile reads descriptions of simulated clusters: nodes of several sizes, how they acquire work, what they make
+// of too much demand, when they fail, and how far off the truth estimates are. docs/formats.md describes the file.
+package clusterfile
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/memory"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/workload"
+)
+
+// Cluster is a cluster as it was asked for. A nil field was not given: whoever simulates decides what it is.
+type Cluster struct {
+	Groups []Group // of nodes, at least one if given
+
+	// Heartbeat to LaunchDelay are those of sim.Config. Acquire is the name of an acquisition (sim.Acquisitions), which gives
+	// those that are nil, and the start-up of containers.
+	Heartbeat            *time.Duration
+	StartsPerHeartbeat   *int
+	CoordinatorHeartbeat *time.Duration
+	Coordinator          resource.Vector // CPU and memory of an application master
+	LaunchDelay          time.Duration
+	Acquire              *string
+
+	// Machine is the name of what nodes make of too much demand (sim.Machines).
+	Machine *string
+	// Swap is how much a node has, bytes; SwapSpeed, in bytes per second, is that of the machine if it is nil.
+	Swap, SwapSpeed *resource.Amount
+
+	Failures Failures
+	Flex     Flex
+	Misjudge Misjudge
+}
+
+// Group is nodes of one size.
+type Group struct {
+	Names    []string // of the nodes, at least one
+	Capacity resource.Vector
+}
+
+// Failures are losses of nodes at random.
+type Failures struct {
+	Every  time.Duration // mean time between two; 0: none is lost
+	Repair time.Duration // until a node like the lost one joins; 0: none does
+	Seed   uint64
+}
+
+// Flex is how the memory of FLEX containers is managed.
+type Flex struct {
+	Manager      string          // a name of memory.Managers
+	PuffRatio    float64         // 0 is that of the manager
+	MinContainer resource.Amount // that containers start with, bytes; 0 is as the workload says
+	Look         *time.Duration  // sim.Flex.Look
+}
+
+// Misjudge is how far off the truth the workload's estimates are.
+type Misjudge struct {
+	Text string // as workload.ParseMisjudgement reads it
+	Seed uint64
+}
+
+// New returns a cluster of which nothing was given.
+func New() *Cluster {
+	return &Cluster{Failures: Failures{Seed: 1}, Flex: Flex{Manager: "default"}, Misjudge: Misjudge{Text: "none", Seed: 1}}
+}
+
+// paperLook is how often Pufferfish's nodes look at their containers.
+const paperLook = 2 * time.Second
+
+// mostFailures is how many losses are drawn at most, on average.
+const mostFailures = 10_000
+
+// Numbered returns n names: base1, base2, …
+func Numbered(base string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s%d", base, i+1)
+	}
+	return names
+}
+
+// Config returns the cluster for the simulator. What is nil is as in the zero value of sim.Config.
+func (c *Cluster) Config() (sim.Config, error) {
+	config := sim.Config{Coordinator: c.Coordinator, LaunchDelay: c.LaunchDelay}
+	for _, g := range c.Groups {
+		for _, name := range g.Names {
+			config.Nodes = append(config.Nodes, cluster.Node{ID: cluster.NodeID(len(config.Nodes)), Name: name, Capacity: g.Capacity})
+		}
+	}
+	set(&config.Heartbeat, c.Heartbeat)
+	set(&config.StartsPerHeartbeat, c.StartsPerHeartbeat)
+	set(&config.CoordinatorHeartbeat, c.CoordinatorHeartbeat)
+	if config.CoordinatorHeartbeat > 0 && config.Heartbeat == 0 {
+		return config, fmt.Errorf("application_master heartbeat %v: needs a heartbeat of nodes, but that is 0", config.CoordinatorHeartbeat)
+	}
+	if c.Acquire != nil {
+		a, err := sim.AcquisitionOf(*c.Acquire)
+		if err != nil {
+			return config, err
+		}
+		config.Startup = a.Startup
+	}
+	var err error
+	if config.Machine, err = c.machine(); err != nil {
+		return config, err
+	}
+	if config.Flex, err = c.Flex.config(); err != nil {
+		return config, err
+	}
+	if f := c.Failures; f.Every > 0 {
+		config.Incidents, err = sim.RandomFailures(sim.Failures{Every: f.Every, Until: mostFailures * f.Every, Repair: f.Repair}, config.Nodes, f.Seed)
+		if err != nil {
+			return config, err
+		}
+	}
+	return config, config.Check()
+}
+
+func set[T any](to *T, given *T) {
+	if given != nil {
+		*to = *given
+	}
+}
+
+func (c *Cluster) machine() (m sim.Machine, err error) {
+	if c.Machine != nil {
+		if m, err = sim.MachineOf(*c.Machine); err != nil {
+			return m, err
+		}
+	}
+	set(&m.Swap, c.Swap)
+	if m.Swap > 0 && len(m.Paging) == 0 {
+		return m, fmt.Errorf("swap size %s: needs machine hdd, ssd or measured, which say what paging costs", resource.FormatMemoryExact(m.Swap))
+	}
+	set(&m.SwapSpeed, c.SwapSpeed)
+	return m, nil
+}
+
+func (f *Flex) config() (sim.Flex, error) {
+	p, err := memory.ManagerOf(f.Manager, f.PuffRatio)
+	if err != nil {
+		return sim.Flex{}, fmt.Errorf("flex %w", err)
+	}
+	flex := sim.Flex{Manager: p}
+	if f.Manager != "default" {
+		flex.Look = paperLook
+	}
+	set(&flex.Look, f.Look)
+	return flex, nil
+}
+
+// Apply returns the workload with the estimates and the first containers that the cluster's description asks for, for the
+// k-th seed from its own on. It does not change w.
+func (c *Cluster) Apply(w *workload.Workload, k int) (*workload.Workload, error) {
+	m, err := workload.ParseMisjudgement(c.Misjudge.Text)
+	if err != nil {
+		return nil, err
+	}
+	if m != (workload.Misjudgement{}) {
+		w = workload.Misjudge(w, m, c.Misjudge.Seed+uint64(k))
+	}
+	if c.Flex.MinContainer > 0 {
+		w = workload.StartWith(w, c.Flex.MinContainer)
+	}
+	return w, nil
+}
