@@ -125,3 +125,15 @@ func (s *storedProfiles) close() {
 		_ = s.store.Close() // It was only read.
 	}
 }
+
+// storedFor finds the profiles that a job file names with the daemon, or in the state directory if no daemon runs.
+func storedFor(ctx context.Context) (lookUp jobfile.Profiles, done func() error, err error) {
+	var p place
+	client, err := p.client()
+	if err != nil {
+		return nil, nil, err
+	}
+	var failed error
+	known := storedProfiles{client: client, state: p.state, failed: &failed}
+	return known.lookUp(ctx), func() error { known.close(); return failed }, nil
+}

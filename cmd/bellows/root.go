@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/simulate"
 	"github.com/bellows-rm/bellows/server"
 
 	"github.com/spf13/cobra"
@@ -34,9 +35,9 @@ func newTree() *command.Tree {
 	t.Invalid = server.IsInvalid
 	t.Add("This machine:", upCommand(), statusCommand(), downCommand(), pruneCommand(), swapCommand())
 	t.Add("Jobs:", runCommand(), submitCommand(), psCommand(), logsCommand(), explainCommand(), waitCommand(), killCommand())
-	t.Add("Learn and compare:", demoCommand(), simulateCommand(), compareCommand(), traceCommand(), profileCommand(), policiesCommand())
+	t.Add("Learn and compare:", demoCommand(), simulate.Command(storedFor), traceCommand(), profileCommand(), policiesCommand())
 	t.Add("", command.NewVersionCommand(), superviseCommand())
-	t.Add("", command.Moved("experiment", "bellows-lab experiment"))
+	t.Add("", command.Moved("experiment", "bellows-lab experiment"), command.Moved("compare", "bellows simulate --seeds 10` or, for pictures, `bellows-lab compare"))
 	return t
 }
 

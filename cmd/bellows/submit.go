@@ -114,6 +114,14 @@ func (o *submitOptions) run(cmd *cobra.Command, file string) error {
 	return b.verdict(cmd.ErrOrStderr(), o.wait)
 }
 
+// readInput returns the content of a file, or of standard input.
+func readInput(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(os.Stdin)
+	}
+	return os.ReadFile(name)
+}
+
 // readLiveJobs reads a file of jobs that a machine can run.
 func readLiveJobs(ctx context.Context, client *server.Client, file string) (*workload.Workload, error) {
 	data, err := readInput(file)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/cmd/internal/workloadfile"
 	"github.com/bellows-rm/bellows/jobfile"
 	"github.com/bellows-rm/bellows/workload"
 )
@@ -22,7 +23,7 @@ type convertOptions struct {
 }
 
 func convertCommand() *cobra.Command {
-	o := convertOptions{from: formatAuto, to: formatAuto, penalty: "none"}
+	o := convertOptions{from: workloadfile.Auto, to: workloadfile.Auto, penalty: "none"}
 	cmd := &cobra.Command{
 		Use:   "convert FILE -o OUT",
 		Short: "Write a workload in another format",
@@ -43,8 +44,8 @@ be written cannot hold is refused, unless --lossy allows to leave it out.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVarP(&o.out, "out", "o", "", "`file` to write, packed if it ends in .gz or .zst")
-	f.Var(flags.Choice(&o.to, formatAuto, formatBellows, formatWorkload), "to", "format to write: bellows (a job file) or workload; auto goes by the name")
-	f.Var(flags.Choice(&o.from, workloadFormats...), "format", "format of FILE: bellows (a job file), workload or dss; auto looks at its content")
+	f.Var(flags.Choice(&o.to, workloadfile.Auto, workloadfile.Bellows, workloadfile.Compact), "to", "format to write: bellows (a job file) or workload; auto goes by the name")
+	f.Var(flags.Choice(&o.from, workloadfile.Formats...), "format", "format of FILE: bellows (a job file), workload or dss; auto looks at its content")
 	f.StringVar(&o.penalty, "penalty", o.penalty, "cost, as a `shape`, of less memory for tasks that say nothing: none, step:FACTOR or sawtooth:FACTOR")
 	f.BoolVar(&o.lossy, "lossy", false, "leave out what the format cannot hold")
 	return cmd
@@ -55,15 +56,15 @@ func (o *convertOptions) run(file string) error {
 	if err != nil {
 		return command.Usage(err)
 	}
-	f, err := openWorkload(file, o.from)
+	f, err := workloadfile.Open(file, o.from)
 	if err != nil {
 		return err
 	}
 	var h workload.Header
-	if f.jobs != nil {
-		h.Cluster = f.jobs.Header.Cluster
+	if f.Jobs != nil {
+		h.Cluster = f.Jobs.Header.Cluster
 	}
-	w, err := f.read(nil)
+	w, err := f.Read(nil)
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (o *convertOptions) run(file string) error {
 		w.SetPenalty(penalty, workload.DefaultMinShare, workload.DefaultGranularity)
 	}
 	plain := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(o.out, ".gz"), ".zst"), ".zstd")
-	if o.to == formatBellows || o.to == formatAuto && (strings.HasSuffix(plain, ".yaml") || strings.HasSuffix(plain, ".yml")) {
+	if o.to == workloadfile.Bellows || o.to == workloadfile.Auto && (strings.HasSuffix(plain, ".yaml") || strings.HasSuffix(plain, ".yml")) {
 		return o.writeJobs(w)
 	}
 	return workload.Save(o.out, w, h)

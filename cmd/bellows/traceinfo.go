@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/cmd/internal/workloadfile"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/workload"
 )
@@ -85,7 +86,7 @@ func workOf(w [resource.NumKinds]float64) workJSON {
 }
 
 func infoCommand() *cobra.Command {
-	format, asJSON := formatAuto, false
+	format, asJSON := workloadfile.Auto, false
 	cmd := &cobra.Command{
 		Use:   "info FILE",
 		Short: "Show what is in a workload",
@@ -96,11 +97,11 @@ input.`,
   bellows trace info u100.trace --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f, err := openWorkload(args[0], format)
+			f, err := workloadfile.Open(args[0], format)
 			if err != nil {
 				return err
 			}
-			w, err := f.read(nil)
+			w, err := f.Read(nil)
 			if err != nil {
 				return err
 			}
@@ -109,14 +110,14 @@ input.`,
 				return terminal.WriteJSON(cmd.OutOrStdout(), summaryOf(&s))
 			}
 			var c *workload.ClusterShape
-			if f.jobs != nil {
-				c = f.jobs.Header.Cluster
+			if f.Jobs != nil {
+				c = f.Jobs.Header.Cluster
 			}
 			return printSummary(cmd.OutOrStdout(), args[0], &s, c)
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().Var(flags.Choice(&format, workloadFormats...), "format", "format of the file: bellows (a job file), workload or dss; auto looks at its content")
+	cmd.Flags().Var(flags.Choice(&format, workloadfile.Formats...), "format", "format of the file: bellows (a job file), workload or dss; auto looks at its content")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

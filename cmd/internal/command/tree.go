@@ -132,7 +132,8 @@ func plainer(err error) error {
 		return err
 	}
 	name, cause := wrong.GetFlag().Name, wrong.Unwrap().Error()
-	if strings.Contains(cause, strconv.Quote(wrong.GetValue())) {
+	_, gone := wrong.GetFlag().Value.(movedFlag)
+	if gone || strings.Contains(cause, strconv.Quote(wrong.GetValue())) {
 		return fmt.Errorf("--%s: %s", name, cause)
 	}
 	return fmt.Errorf("--%s %q: %s", name, wrong.GetValue(), cause)

@@ -1,4 +1,5 @@
-package main
+// Package workloadfile opens files with workloads in any format that commands read, packed or not.
+package workloadfile
 
 import (
 	"bufio"
@@ -14,25 +15,27 @@ import (
 
 // Formats of a file with a workload.
 const (
-	formatAuto     = "auto"     // found in the content
-	formatBellows  = "bellows"  // job files
-	formatWorkload = "workload" // compact
-	formatDSS      = "dss"      // of the YARN-ME authors' simulator
+	Auto    = "auto"     // found in the content
+	Bellows = "bellows"  // job files
+	Compact = "workload" // compact
+	DSS     = "dss"      // of the YARN-ME authors' simulator
 )
 
-var workloadFormats = []string{formatAuto, formatBellows, formatWorkload, formatDSS}
+// Formats are the names of all formats.
+var Formats = []string{Auto, Bellows, Compact, DSS}
 
-// workloadFile is a file with a workload, whose format is known.
-type workloadFile struct {
-	name, format string
-	in           *bufio.Reader
-	close        func()
-	// jobs is set for the compact format, whose header has been read.
-	jobs *workload.Reader
+// File is a file with a workload, whose format is known.
+type File struct {
+	name   string
+	Format string // one of Formats but Auto
+	in     *bufio.Reader
+	Close  func()
+	// Jobs is set for the compact format, whose header has been read.
+	Jobs *workload.Reader
 }
 
-// openWorkload opens a file, - for standard input, packed or not, and finds out what it is if format is auto.
-func openWorkload(name, format string) (f *workloadFile, err error) {
+// Open opens a file, - for standard input, packed or not, and finds out what it is if format is auto.
+func Open(name, format string) (f *File, err error) {
 	file := os.Stdin
 	if name != "-" {
 		if file, err = os.Open(name); err != nil {
@@ -42,19 +45,19 @@ func openWorkload(name, format string) (f *workloadFile, err error) {
 	content, err := workload.Unpack(file, name)
 	if err != nil {
 		file.Close()
-		return nil, faultOf(err)
+		return nil, FaultOf(err)
 	}
-	f = &workloadFile{name: name, format: format, close: func() { content.Close(); file.Close() }}
+	f = &File{name: name, Format: format, Close: func() { content.Close(); file.Close() }}
 	f.in = bufio.NewReaderSize(content, 64<<10)
 	// An error of Peek comes again when the file is read.
 	start, _ := f.in.Peek(4 << 10)
-	if format == formatAuto {
-		f.format = formatOf(start)
+	if format == Auto {
+		f.Format = formatOf(start)
 	}
-	if f.format == formatWorkload {
-		if f.jobs, err = workload.NewReader(f.in, name); err != nil {
-			f.close()
-			return nil, faultOf(err)
+	if f.Format == Compact {
+		if f.Jobs, err = workload.NewReader(f.in, name); err != nil {
+			f.Close()
+			return nil, FaultOf(err)
 		}
 	}
 	return f, nil
@@ -65,43 +68,43 @@ func openWorkload(name, format string) (f *workloadFile, err error) {
 func formatOf(start []byte) string {
 	switch {
 	case workload.IsFile(start):
-		return formatWorkload
+		return Compact
 	case bytes.HasPrefix(bytes.TrimLeft(start, "\ufeff \t\r\n"), []byte("{")) &&
 		(bytes.Contains(start, []byte(`"job.`)) || bytes.Contains(start, []byte(`"am.type"`))):
-		return formatDSS
+		return DSS
 	}
-	return formatBellows
+	return Bellows
 }
 
-// faultOf marks what is wrong with a file as the user's mistake.
-func faultOf(err error) error {
+// FaultOf marks what is wrong with a file as the user's mistake.
+func FaultOf(err error) error {
 	if fault.Is(err) {
 		return command.Usage(err)
 	}
 	return err
 }
 
-// read reads the workload. Profiles that a job file names are looked up, unless that is nil.
-func (f *workloadFile) read(profiles jobfile.Profiles) (*workload.Workload, error) {
-	defer f.close()
+// Read reads the workload. Profiles that a job file names are looked up, unless that is nil.
+func (f *File) Read(profiles jobfile.Profiles) (*workload.Workload, error) {
+	defer f.Close()
 	var w *workload.Workload
 	var err error
-	switch f.format {
-	case formatWorkload:
+	switch f.Format {
+	case Compact:
 		w, err = f.rest()
-	case formatDSS:
+	case DSS:
 		w, err = workload.ReadDSS(f.in, f.name)
 	default:
 		w, err = jobfile.Read(f.in, f.name, profiles)
 	}
-	return w, faultOf(err)
+	return w, FaultOf(err)
 }
 
 // rest reads the jobs behind the header.
-func (f *workloadFile) rest() (*workload.Workload, error) {
+func (f *File) rest() (*workload.Workload, error) {
 	w := &workload.Workload{}
 	for {
-		j, err := f.jobs.Next()
+		j, err := f.Jobs.Next()
 		if err == io.EOF {
 			break
 		}

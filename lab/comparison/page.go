@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/bellows-rm/bellows/lab/chart"
+	"github.com/bellows-rm/bellows/trial"
 )
 
 //go:embed page.html
@@ -32,9 +33,9 @@ func (c *Comparison) WritePage(to io.Writer, title string, about []Setting, figu
 		Rows          [][]string
 		Figures       []figure
 		About         []Setting
-		Policies      []Policy
+		Policies      []trial.Contender
 		Notes, Errors []string
-	}{Title: title, Method: c.Method(), Style: template.CSS(chart.Style()), Rows: rows, About: about, Policies: c.Policies, Notes: c.Notes(), Errors: c.Errors()}
+	}{Title: title, Method: c.Method(), Style: template.CSS(chart.Style()), Rows: rows, About: about, Policies: c.Contenders, Notes: c.Notes(), Errors: c.Errors()}
 	for _, h := range heads {
 		if h[0] == '>' {
 			h = h[1:]

@@ -7,18 +7,19 @@ import (
 	"strings"
 
 	"github.com/bellows-rm/bellows/lab/chart"
+	"github.com/bellows-rm/bellows/trial"
 )
 
 // Figures returns the pictures that the runs allow, in the order in which they are shown.
 func (c *Comparison) Figures() []Figure {
 	figures := []Figure{{"bounds", c.overBounds()}, {"runtimes", c.distribution()}}
-	if len(c.Policies) > 1 {
+	if len(c.Contenders) > 1 {
 		figures = append(figures, Figure{"ratios", c.sortedRatios()})
 	}
 	figures = append(figures, c.utilisation()...)
 	for p, s := range c.pictures {
 		if s != nil {
-			figures = append(figures, Figure{"gantt-" + fileName(c.Policies[p].Label), gantt(c.Policies[p].Label, s, c.end())})
+			figures = append(figures, Figure{"gantt-" + fileName(c.Contenders[p].Label), gantt(c.Contenders[p].Label, s, c.end())})
 		}
 	}
 	return figures
@@ -34,29 +35,18 @@ func fileName(label string) string {
 	}, label)
 }
 
-func (c *Comparison) seeds() string {
-	seen := map[uint64]bool{}
-	for _, r := range c.Runs {
-		seen[r.Seed] = true
-	}
-	if len(seen) == 1 {
-		return "1 seed"
-	}
-	return fmt.Sprintf("%d seeds", len(seen))
-}
-
 func (c *Comparison) overBounds() chart.Picture {
-	b := &chart.Bars{Title: "How far from the best possible", Subtitle: "result over the bound for policies of its kind, elastic or not; 1 cannot be beaten; " + c.seeds(), Y: "result ÷ lower bound",
+	b := &chart.Bars{Title: "How far from the best possible", Subtitle: "result over the bound for policies of its kind, elastic or not; 1 cannot be beaten; " + c.Seeds(), Y: "result ÷ lower bound",
 		Groups: []string{"mean job runtime", "makespan"}, Lines: []chart.Rule{{At: 1, Label: ""}}}
-	for _, s := range c.Summaries() {
-		bars := chart.BarSeries{Name: s.Label}
-		for _, e := range []Estimate{s.AverageOver, s.MakespanOver} {
+	for p, s := range c.Summaries() {
+		bars := chart.BarSeries{Name: c.Contenders[p].Label}
+		for _, e := range []trial.Estimate{s.AverageOver, s.MakespanOver} {
 			bars.Values = append(bars.Values, e.Mean)
 			bars.Low, bars.High = append(bars.Low, e.Low), append(bars.High, e.High)
 		}
 		b.Series = append(b.Series, bars)
 	}
-	if len(c.Runs) > len(c.Policies) {
+	if len(c.Outcomes) > len(c.Contenders) {
 		b.Subtitle += ", bars: 95 % confidence"
 	}
 	return b
@@ -67,7 +57,7 @@ func (c *Comparison) pooled() string {
 	if c.dropped {
 		return "the jobs of the first seeds"
 	}
-	return "all jobs of " + c.seeds()
+	return "all jobs of " + c.Seeds()
 }
 
 // most is how many points a line has at most: more cannot be told apart.
@@ -77,7 +67,7 @@ func (c *Comparison) distribution() chart.Picture {
 	p := &chart.Plot{Title: "Job runtimes", Subtitle: c.pooled() + "; further left is better", X: "time from submission to end (s)", Y: "share of jobs"}
 	least, largest := math.Inf(1), 0.0
 	for i, values := range c.runtimes {
-		s := thin(chart.CDF(c.Policies[i].Label, values))
+		s := thin(chart.CDF(c.Contenders[i].Label, values))
 		p.Series = append(p.Series, s)
 		if len(s.X) > 0 {
 			least, largest = min(least, s.X[0]), max(largest, s.X[len(s.X)-1])
@@ -104,12 +94,12 @@ func thin(s chart.Series) chart.Series {
 
 // sortedRatios shows for each policy which share of jobs gains how much.
 func (c *Comparison) sortedRatios() chart.Picture {
-	p := &chart.Plot{Title: "Job by job against " + c.Policies[0].Label, Subtitle: c.pooled() + ", sorted; below 1 a job ends sooner",
-		X: "jobs (%)", Y: "runtime ÷ runtime under " + c.Policies[0].Label, LogY: true, Lines: []chart.Rule{{At: 1}}}
-	for i := 1; i < len(c.Policies); i++ {
+	p := &chart.Plot{Title: "Job by job against " + c.Contenders[0].Label, Subtitle: c.pooled() + ", sorted; below 1 a job ends sooner",
+		X: "jobs (%)", Y: "runtime ÷ runtime under " + c.Contenders[0].Label, LogY: true, Lines: []chart.Rule{{At: 1}}}
+	for i := 1; i < len(c.Contenders); i++ {
 		values := slices.Clone(c.ratios[i])
 		slices.Sort(values)
-		s := chart.Series{Name: c.Policies[i].Label, Color: i + 1}
+		s := chart.Series{Name: c.Contenders[i].Label, Color: i + 1}
 		for k, v := range values {
 			s.X, s.Y = append(s.X, 100*(float64(k)+0.5)/float64(len(values))), append(s.Y, v)
 		}
@@ -155,7 +145,7 @@ func (c *Comparison) utilisation() []Figure {
 			if s == nil {
 				continue
 			}
-			line := s.used(k, end, per, c.Policies[i].Label, i+1)
+			line := s.used(k, end, per, c.Contenders[i].Label, i+1)
 			demanded = demanded || slices.Max(line.Y) > 0
 			p.Series = append(p.Series, line)
 		}

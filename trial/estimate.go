@@ -1,4 +1,4 @@
-package comparison
+package trial
 
 import (
 	"encoding/json"
@@ -11,6 +11,9 @@ import (
 // Estimate is a mean with the ends of its 95 % confidence interval, by Student's t distribution. The ends are NaN if there
 // are fewer than two values; all are if there is none.
 type Estimate struct{ Mean, Low, High float64 }
+
+// Confidence is that of the intervals.
+const Confidence = 0.95
 
 // Known reports whether there is a mean.
 func (e Estimate) Known() bool { return !math.IsNaN(e.Mean) }
@@ -46,7 +49,7 @@ func Mean(values []float64) Estimate {
 		return Estimate{mean, math.NaN(), math.NaN()}
 	}
 	n := float64(len(values))
-	half := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.975) * stat.StdErr(stat.StdDev(values, nil), n)
+	half := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile((1+Confidence)/2) * stat.StdErr(stat.StdDev(values, nil), n)
 	return Estimate{mean, mean - half, mean + half}
 }
 

@@ -1,0 +1,138 @@
+package simulate
+
+import (
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/cmd/internal/workloadfile"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/sim/clusterfile"
+)
+
+// clusterOptions are the flags that say on which cluster it is simulated.
+type clusterOptions struct {
+	file      string
+	nodes     int
+	node      resource.Vector
+	heartbeat time.Duration
+}
+
+func (o *clusterOptions) flags(f *pflag.FlagSet) {
+	o.nodes, o.node, o.heartbeat = 100, resource.Of(16*resource.Core, 10*resource.GB), time.Second
+	f.StringVar(&o.file, "cluster", "", "`file` that describes the cluster, nodes of several sizes too (docs/formats.md)")
+	f.Var(flags.Count(&o.nodes, 1, 1<<20), "nodes", "nodes in the cluster (1 for bellows workloads)")
+	f.Var(flags.Memory(&o.node[resource.Memory]), "node-memory", "memory of a node")
+	f.Var(flags.CPU(&o.node[resource.CPU]), "node-cpus", "cores of a node")
+	f.Var(flags.Duration(&o.heartbeat, 0), "heartbeat", "between reports of a node; 0: at once")
+}
+
+// settle returns the cluster: what flags say, else the file, else the workload, else what is usual for such a workload.
+func (o *clusterOptions) settle(w *workloadOptions, changed func(string) bool) (*clusterfile.Cluster, error) {
+	c := clusterfile.New()
+	if o.file != "" {
+		file, err := os.Open(o.file)
+		if err != nil {
+			return nil, command.Usagef("cluster: %w", err)
+		}
+		defer file.Close()
+		if c, err = clusterfile.Read(file, o.file); err != nil {
+			return nil, workloadfile.FaultOf(err)
+		}
+	}
+	if err := o.settleNodes(c, w, changed); err != nil {
+		return nil, err
+	}
+	if changed("heartbeat") {
+		c.Heartbeat = &o.heartbeat
+	}
+	if w.breathes() {
+		settleFlex(c)
+	}
+	o.settleHeartbeats(c, w)
+	return c, nil
+}
+
+// settleNodes decides which nodes there are.
+func (o *clusterOptions) settleNodes(c *clusterfile.Cluster, w *workloadOptions, changed func(string) bool) error {
+	nodes, node := o.nodes, o.node
+	fromWorkload := func(n int, size resource.Vector) { // where no flag says otherwise
+		if !changed("nodes") {
+			nodes = n
+		}
+		for k, flag := range map[resource.Kind]string{resource.CPU: "node-cpus", resource.Memory: "node-memory"} {
+			if !changed(flag) {
+				node[k] = size[k]
+			}
+		}
+		node[resource.Disk], node[resource.Network] = size[resource.Disk], size[resource.Network]
+	}
+	suggested := w.cluster()
+	switch {
+	case len(c.Groups) > 1 && (changed("nodes") || changed("node-memory") || changed("node-cpus")):
+		return command.Usagef("nodes, node-memory, node-cpus: cannot be given beside %s, whose nodes have several sizes", o.file)
+	case len(c.Groups) > 1:
+		return nil
+	case len(c.Groups) == 1:
+		if names := c.Groups[0].Names; !changed("nodes") || o.nodes == len(names) {
+			fromWorkload(len(names), c.Groups[0].Capacity)
+			c.Groups[0].Capacity = node
+			return nil
+		}
+		fromWorkload(o.nodes, c.Groups[0].Capacity)
+	case suggested != nil:
+		fromWorkload(suggested.Nodes, suggested.Node)
+	case w.ours():
+		fromWorkload(1, node)
+	case w.breathes():
+		fromWorkload(4, resource.Of(8*resource.Core, 24*resource.GB))
+	}
+	c.Groups = []clusterfile.Group{{Names: clusterfile.Numbered("node", nodes), Capacity: node}}
+	return nil
+}
+
+// settleFlex takes machines that are short of memory for the generated FLEX jobs, and no heartbeats.
+func settleFlex(c *clusterfile.Cluster) {
+	if c.Machine == nil {
+		c.Machine = ref("ssd")
+	}
+	if c.Swap == nil && *c.Machine != "ideal" {
+		c.Swap = ref(64 * resource.GB)
+	}
+	if c.Heartbeat == nil && c.Acquire == nil {
+		c.Heartbeat = ref(time.Duration(0))
+	}
+}
+
+// settleHeartbeats takes those of an acquisition, else those that are usual for the workload.
+func (o *clusterOptions) settleHeartbeats(c *clusterfile.Cluster, w *workloadOptions) {
+	usual := sim.Acquisition{Heartbeat: o.heartbeat, StartsPerHeartbeat: 1, CoordinatorHeartbeat: time.Second}
+	if w.ours() {
+		usual.Heartbeat = 0
+	}
+	if c.Acquire != nil {
+		usual, _ = sim.AcquisitionOf(*c.Acquire) // it is one: the file was read
+	}
+	if c.Heartbeat == nil {
+		c.Heartbeat = &usual.Heartbeat
+	}
+	// Jobs of our own format bring the coordinators that they want along.
+	if *c.Heartbeat == 0 || w.ours() && c.Acquire == nil {
+		usual.CoordinatorHeartbeat = 0
+	}
+	if *c.Heartbeat == 0 {
+		usual.StartsPerHeartbeat = 0
+	}
+	if c.CoordinatorHeartbeat == nil {
+		c.CoordinatorHeartbeat = &usual.CoordinatorHeartbeat
+	}
+	if c.StartsPerHeartbeat == nil {
+		c.StartsPerHeartbeat = &usual.StartsPerHeartbeat
+	}
+}
+
+func ref[T any](v T) *T { return &v }

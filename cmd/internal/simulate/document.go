@@ -1,0 +1,302 @@
+package simulate
+
+import (
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trial"
+	"github.com/bellows-rm/bellows/workload"
+)
+
+// simulationJSON is what `bellows simulate --json` prints; docs/output.md describes it.
+type simulationJSON struct {
+	Workload workloadJSON `json:"workload"` // of the first seed
+	Cluster  clusterJSON  `json:"cluster"`
+	// With several seeds only.
+	Seeds      int     `json:"seeds,omitempty"`
+	Confidence float64 `json:"confidence,omitempty"`
+
+	Results []resultJSON `json:"results"`
+}
+
+type workloadJSON struct {
+	Name   string `json:"name"`
+	Format string `json:"format"`
+	Jobs   int    `json:"jobs"`
+	Tasks  int    `json:"tasks"`
+	// Generated workloads only.
+	Seed    *uint64 `json:"seed,omitempty"`
+	Penalty string  `json:"penalty,omitempty"`
+	// How far off the truth estimates are, and the seed of their errors; only if they are.
+	Misjudged    string  `json:"misjudged,omitempty"`
+	MisjudgeSeed *uint64 `json:"misjudge_seed,omitempty"`
+}
+
+type clusterJSON struct {
+	Nodes int `json:"nodes"`
+	// Of clusters whose nodes have one size.
+	NodeMemory int64   `json:"node_memory_bytes,omitempty"`
+	NodeCPU    float64 `json:"node_cpus,omitempty"`
+	// Of clusters whose nodes have several sizes.
+	Groups             []groupJSON `json:"groups,omitempty"`
+	Heartbeat          float64     `json:"heartbeat_s"`
+	StartsPerHeartbeat int         `json:"starts_per_heartbeat"`
+	AMHeartbeat        float64     `json:"am_heartbeat_s"`
+	AMMemory           int64       `json:"am_memory_bytes"`
+	LaunchDelay        float64     `json:"launch_delay_s"`
+	truthJSON
+	Flex *flexManagerJSON `json:"flex,omitempty"`
+}
+
+// groupJSON is nodes of one size.
+type groupJSON struct {
+	Nodes      int     `json:"nodes"`
+	NodeMemory int64   `json:"node_memory_bytes"`
+	NodeCPU    float64 `json:"node_cpus"`
+}
+
+// truthJSON repeats what differs from an ideal cluster.
+type truthJSON struct {
+	Acquire   string  `json:"acquire,omitempty"`
+	Machine   string  `json:"machine,omitempty"`
+	Swap      int64   `json:"swap_bytes,omitempty"`
+	FailEvery float64 `json:"fail_every_s,omitempty"`
+	Repair    float64 `json:"repair_after_s,omitempty"`
+	FailSeed  uint64  `json:"fail_seed,omitempty"`
+}
+
+// flexManagerJSON repeats how the memory of FLEX containers was managed.
+type flexManagerJSON struct {
+	Manager      string  `json:"manager"`
+	PuffRatio    float64 `json:"puff_ratio"`
+	MinContainer int64   `json:"min_container_bytes,omitempty"` // unless as the workload says
+	Look         float64 `json:"look_s"`
+	SwapSpeed    int64   `json:"swap_bytes_per_s"`
+}
+
+// resultJSON is what came of one policy; with several seeds, numbers are means over those with a result. Of a run that
+// failed only policy, pooled, settings, jobs, tasks, bounds and error are there.
+type resultJSON struct {
+	Policy string `json:"policy"`
+	Label  string `json:"label"` // as it was asked for
+	// Pooled tells that it ran on one node as large as all.
+	Pooled bool `json:"pooled,omitempty"`
+	// Box is the size of the containers that FLEX jobs were put in, or peak; empty if they breathed.
+	Box      string            `json:"box,omitempty"`
+	Settings map[string]string `json:"settings"`
+	// Timeline is how ends of jobs were estimated: sum or resimulate; empty for policies that do not.
+	Timeline    string              `json:"timeline,omitempty"`
+	Average     *float64            `json:"average_job_runtime_s,omitempty"`
+	Makespan    *float64            `json:"makespan_s,omitempty"`
+	Utilisation *float64            `json:"memory_utilisation,omitempty"`
+	Elastic     *float64            `json:"elastic_task_share,omitempty"`
+	Jobs        int                 `json:"jobs"`
+	Tasks       int                 `json:"tasks"`
+	Unfinished  []unfinishedJSON    `json:"unfinished_jobs,omitempty"`
+	Failed      []unfinishedJSON    `json:"failed_jobs,omitempty"`
+	Losses      *lossesJSON         `json:"task_losses,omitempty"`
+	Flex        *flexJSON           `json:"flex,omitempty"` // of workloads with FLEX jobs that breathe
+	Bounds      boundsJSON          `json:"lower_bounds"`
+	Simulation  *simulationCostJSON `json:"simulation,omitempty"` // with one seed
+	PerJob      []jobResultJSON     `json:"per_job,omitempty"`
+	Error       string              `json:"error,omitempty"`
+	// With several seeds only.
+	OverSeeds *trial.Summary  `json:"over_seeds,omitempty"`
+	PerSeed   []trial.Outcome `json:"per_seed,omitempty"`
+
+	underSizes bool // the policy may, so that its bounds are others
+}
+
+type boundsJSON struct {
+	Makespan   float64 `json:"makespan_s"`
+	Average    float64 `json:"average_job_runtime_s"`
+	MakespanBy string  `json:"makespan_by,omitempty"` // with one seed
+	AverageBy  string  `json:"average_job_runtime_by,omitempty"`
+}
+
+type simulationCostJSON struct {
+	CPU    float64 `json:"cpu_s"`
+	CPUOf  string  `json:"cpu_of"` // process or thread
+	Wall   float64 `json:"wall_s"`
+	Events int64   `json:"events"`
+	Steps  int64   `json:"steps"`
+}
+
+type unfinishedJSON struct {
+	Job  int64  `json:"job"`
+	Name string `json:"name"`
+	Why  string `json:"why"`
+}
+
+type jobResultJSON struct {
+	Job       int64    `json:"job"`
+	Name      string   `json:"name"`
+	Submitted float64  `json:"submitted_s"`
+	Started   *float64 `json:"started_s,omitempty"`
+	Ended     *float64 `json:"ended_s,omitempty"`
+	Runtime   *float64 `json:"runtime_s,omitempty"`
+	Tasks     int      `json:"tasks"`
+	Elastic   int      `json:"elastic_tasks"`
+}
+
+// lossesJSON is what was lost of one policy's run.
+type lossesJSON struct {
+	OutOfMemory int     `json:"out_of_memory"`
+	Killed      int     `json:"killed"`
+	Preempted   int     `json:"preempted"`
+	Lost        int     `json:"lost"`
+	Retries     int     `json:"retries"`
+	LostWork    float64 `json:"lost_work_s"`
+}
+
+// flexJSON is what managing the memory of FLEX containers cost.
+type flexJSON struct {
+	Suspended    float64 `json:"suspended_s"`
+	Waited       float64 `json:"waited_for_memory_s"`
+	Swapped      int64   `json:"swapped_bytes"`
+	ManagerKills int     `json:"manager_kills"`
+}
+
+// describe repeats what is simulated.
+func (s *Study) describe() simulationJSON {
+	c, config := s.cluster, &s.Config
+	doc := simulationJSON{Workload: s.options.workload.describe(s.Workload), Cluster: clusterJSON{
+		Nodes: len(config.Nodes), Heartbeat: config.Heartbeat.Seconds(), StartsPerHeartbeat: config.StartsPerHeartbeat,
+		AMHeartbeat: config.CoordinatorHeartbeat.Seconds(), AMMemory: int64(config.Coordinator[resource.Memory]), LaunchDelay: config.LaunchDelay.Seconds(),
+		truthJSON: truthJSON{Swap: int64(config.Machine.Swap), FailEvery: c.Failures.Every.Seconds(), Repair: c.Failures.Repair.Seconds()},
+	}}
+	if c.Misjudge.Text != "none" {
+		doc.Workload.Misjudged, doc.Workload.MisjudgeSeed = c.Misjudge.Text, &c.Misjudge.Seed
+	}
+	for _, g := range c.Groups {
+		doc.Cluster.Groups = append(doc.Cluster.Groups, groupJSON{len(g.Names), int64(g.Capacity[resource.Memory]), float64(g.Capacity[resource.CPU]) / float64(resource.Core)})
+	}
+	if g := doc.Cluster.Groups; len(g) == 1 {
+		doc.Cluster.NodeMemory, doc.Cluster.NodeCPU, doc.Cluster.Groups = g[0].NodeMemory, g[0].NodeCPU, nil
+	}
+	if c.Acquire != nil {
+		doc.Cluster.Acquire = *c.Acquire
+	}
+	if c.Machine != nil && *c.Machine != "ideal" {
+		doc.Cluster.Machine = *c.Machine
+	}
+	if c.Failures.Every > 0 {
+		doc.Cluster.FailSeed = c.Failures.Seed
+	}
+	if hasFlex(s.Workload) {
+		doc.Cluster.Flex = &flexManagerJSON{c.Flex.Manager, config.Flex.Manager.PuffRatio, int64(c.Flex.MinContainer), config.Flex.Look.Seconds(), int64(config.Machine.SwapSpeed)}
+	}
+	return doc
+}
+
+// hasFlex reports whether a workload has FLEX jobs.
+func hasFlex(w *workload.Workload) bool {
+	return slices.ContainsFunc(w.Jobs, func(j workload.Job) bool { return j.Class == cluster.Flex })
+}
+
+// head begins the result of contender p.
+func (s *Study) head(p int, w workloadJSON) resultJSON {
+	c := s.Contenders[p]
+	r := resultJSON{Policy: c.Policy, Pooled: c.Pooled, Box: c.Box.String(), Settings: c.AllSettings(), Jobs: w.Jobs, Tasks: w.Tasks, Label: c.Label}
+	r.Timeline = r.Settings[c.Policy+".timeline"]
+	return r
+}
+
+// result describes the run of contender p on the only seed.
+func (s *Study) result(p int, w workloadJSON, run *Run, perJobToo bool) resultJSON {
+	r := s.head(p, w)
+	r.Simulation = &simulationCostJSON{CPU: run.CPU.Seconds(), CPUOf: "thread", Wall: run.Wall.Seconds()}
+	if s.alone() {
+		r.Simulation.CPUOf = "process"
+	}
+	if run.Trial != nil {
+		r.Bounds, r.underSizes = s.bounds(run), run.Trial.UnderSizes()
+	}
+	if run.Err != nil {
+		r.Error = run.Err.Error()
+		return r
+	}
+	res := run.Result
+	r.Simulation.Events, r.Simulation.Steps = res.Events, res.Steps
+	share := res.ElasticShare()
+	r.Average, r.Makespan = seconds(res.AverageJobRuntime), seconds(res.Makespan)
+	r.Utilisation, r.Elastic = &res.MemoryUtilisation, &share
+	for _, j := range res.Unfinished() {
+		r.Unfinished = append(r.Unfinished, unfinishedJSON{int64(j.ID), j.Name, j.Stuck})
+	}
+	for _, j := range res.Failures() {
+		r.Failed = append(r.Failed, unfinishedJSON{int64(j.ID), j.Name, j.Failure})
+	}
+	r.Losses = lossesOf(res)
+	if r.Box == "" && hasFlex(s.Workload) {
+		r.Flex = &flexJSON{res.Suspended.Seconds(), res.WaitedForMemory.Seconds(), int64(res.SwappedBytes), res.ManagerKills}
+	}
+	if perJobToo {
+		r.PerJob = perJob(res)
+	}
+	return r
+}
+
+// overSeeds describes all runs of contender p.
+func (s *Study) overSeeds(p int, w workloadJSON, c *trial.Comparison) resultJSON {
+	r := s.head(p, w)
+	sum := c.Summaries()[p]
+	r.OverSeeds, r.PerSeed = &sum, c.PerSeed(p)
+	if sum.Runs == 0 {
+		r.Error = "no seed has a result"
+		return r
+	}
+	r.Average, r.Makespan, r.Utilisation, r.Elastic = &sum.Average.Mean, &sum.Makespan.Mean, &sum.Utilisation.Mean, &sum.Elastic.Mean
+	for _, o := range r.PerSeed {
+		r.Bounds.Average += o.BoundAverage / float64(sum.Runs)
+		r.Bounds.Makespan += o.BoundMakespan / float64(sum.Runs)
+	}
+	return r
+}
+
+// bounds returns what the policy of a run cannot beat. A makespan counts from the origin, not from the first submission.
+func (s *Study) bounds(run *Run) boundsJSON {
+	first := timeline.Never
+	for i := range s.Workload.Jobs {
+		if j := &s.Workload.Jobs[i]; j.After < 0 {
+			first = min(first, j.Submitted)
+		}
+	}
+	b := run.Bounds
+	return boundsJSON{Makespan: (b.Makespan + time.Duration(first)).Seconds(), Average: b.AverageJobRuntime.Seconds(),
+		MakespanBy: b.MakespanBy, AverageBy: b.AverageBy}
+}
+
+// lossesOf returns nil if nothing was lost.
+func lossesOf(r *sim.Result) *lossesJSON {
+	l := lossesJSON{r.OutOfMemory, r.Killed, r.Preempted, r.Lost, r.Retries, r.LostWork.Seconds()}
+	if l == (lossesJSON{}) {
+		return nil
+	}
+	return &l
+}
+
+func perJob(res *sim.Result) []jobResultJSON {
+	var list []jobResultJSON
+	for i := range res.Jobs {
+		j := &res.Jobs[i]
+		row := jobResultJSON{Job: int64(j.ID), Name: j.Name, Submitted: j.Submitted.Seconds(), Tasks: j.Tasks, Elastic: j.Elastic}
+		if j.Tasks > 0 {
+			row.Started = seconds(time.Duration(j.Started))
+		}
+		if j.Done {
+			row.Ended, row.Runtime = seconds(time.Duration(j.Ended)), seconds(j.Runtime())
+		}
+		list = append(list, row)
+	}
+	return list
+}
+
+func seconds(d time.Duration) *float64 {
+	s := d.Seconds()
+	return &s
+}

@@ -1,0 +1,182 @@
+// Package simulate has what commands that simulate have in common: the flags that say what is simulated, under which policies,
+// on which cluster, with how many seeds; the runs, on all cores; and `bellows simulate` itself.
+package simulate
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/bellows-rm/bellows/bound"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/sim/clusterfile"
+	"github.com/bellows-rm/bellows/trial"
+	"github.com/bellows-rm/bellows/workload"
+)
+
+// Options are the flags that say what is simulated.
+type Options struct {
+	workload  workloadOptions
+	cluster   clusterOptions
+	policies  []string // as trial.ParseContender reads them
+	settings  map[string]string
+	seeds     int
+	intervals bool // work out the interval bound too
+}
+
+// NewOptions returns options whose job files have their profiles from there.
+func NewOptions(profiles Profiles) *Options {
+	return &Options{workload: workloadOptions{profiles: profiles}, policies: []string{"fair", "yarn-me"}, settings: map[string]string{}}
+}
+
+// Flags adds the flags to a command, which has so many seeds by default if anything is random.
+func (o *Options) Flags(cmd *cobra.Command, seeds int) {
+	f := cmd.Flags()
+	f.SortFlags = false
+	o.workload.flags(f)
+	o.cluster.flags(f)
+	f.StringSliceVar(&o.policies, "policy", o.policies, "`names` of policies, with @pool on one node as large as all, with @SIZE or @peak FLEX jobs in fixed containers, with :SETTING=VALUE settings of its own: "+strings.Join(policy.Names(), ", "))
+	f.Var(flags.Settings(o.settings), "set", "a policy's setting; may be given again")
+	o.seeds = seeds
+	f.Var(flags.Count(&o.seeds, 1, 1_000_000), "seeds", "seeds to run each policy on, from --seed on")
+	f.BoolVar(&o.intervals, "bounds", false, "with the interval bound, a better least job runtime; takes seconds")
+	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(policy.Names(), cobra.ShellCompDirectiveNoFileComp))
+	movedFlags(f)
+}
+
+// movedFlags adds the flags that stand elsewhere now.
+func movedFlags(f *pflag.FlagSet) {
+	instead := map[string]string{
+		"pool":      "is now NAME@pool in --policy, for each policy",
+		"parallel":  "is now the environment variable GOMAXPROCS, such as GOMAXPROCS=1",
+		"quiet,q":   "is gone: progress is shown on a terminal only; 2>/dev/null hides it there",
+		"state":     "is now the environment variable BELLOWS_STATE",
+		"socket":    "is now the environment variable BELLOWS_SOCKET",
+		"jobs-json": "is now per_job in the results of --json --per-job",
+	}
+	for flag, setting := range map[string]string{"tasks": "tasks=1:300", "task-memory": "memory=1GB:10GB", "task-duration": "duration=1s:500s", "arrivals": "arrivals=0s:1000s"} {
+		instead[flag] = "is now a part of --workload, such as uniform:" + setting
+	}
+	for flag, field := range map[string]string{
+		"node-disk": "nodes: [{disk}]", "node-network": "nodes: [{network}]", "starts-per-heartbeat": "starts_per_heartbeat",
+		"am-heartbeat": "application_master: {heartbeat}", "am-memory": "application_master: {memory}", "am-cpus": "application_master: {cpus}",
+		"launch-delay": "launch_delay", "acquire": "acquire", "machine": "machine", "swap": "swap: {size}", "swap-speed": "swap: {speed}",
+		"fail-every": "failures: {every}", "repair-after": "failures: {repair_after}", "fail-seed": "failures: {seed}",
+		"flex": "flex: {manager}", "puff-ratio": "flex: {puff_ratio}", "min-container": "flex: {min_container}", "look": "flex: {look}",
+		"misjudge": "misjudge: {duration, memory, penalty}", "misjudge-seed": "misjudge: {seed}",
+	} {
+		instead[flag] = "is now " + field + " in the file of --cluster"
+	}
+	command.MovedFlags(f, instead)
+}
+
+// Study is what the options ask for: every contender on every seed.
+type Study struct {
+	Contenders []trial.Contender
+	Seeds      int
+	// Workload is that of the first seed, Config the cluster on which contenders that are not pooled run.
+	Workload *workload.Workload
+	Config   sim.Config
+
+	options *Options
+	cluster *clusterfile.Cluster
+	file    *workload.Workload // as it was read, with right estimates; nil if workloads are generated
+}
+
+// Open reads what the flags name, and refuses what no run could do: policies that do not exist, tasks that fit nowhere.
+func (o *Options) Open(cmd *cobra.Command) (*Study, error) {
+	s := &Study{Seeds: o.seeds, options: o}
+	changed := cmd.Flags().Changed
+	if err := o.workload.open(changed); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.cluster, err = o.cluster.settle(&o.workload, changed); err != nil {
+		return nil, err
+	}
+	if s.Config, err = s.cluster.Config(); err != nil {
+		if o.cluster.file != "" {
+			return nil, command.Usagef("%s: %w", o.cluster.file, err)
+		}
+		return nil, command.Usage(err)
+	}
+	if random := o.workload.generated() || s.cluster.Misjudge.Text != "none"; !random && !changed("seeds") {
+		s.Seeds = 1
+	} else if !random && s.Seeds > 1 {
+		return nil, command.Usagef("seeds %d: nothing is random about the file %s: give misjudge in the file of --cluster, or one seed", s.Seeds, o.workload.name)
+	}
+	for _, text := range o.policies {
+		c, err := trial.ParseContender(text, o.settings)
+		if err != nil {
+			return nil, command.Usage(err)
+		}
+		s.Contenders = append(s.Contenders, c)
+	}
+	if len(s.Contenders) == 0 {
+		return nil, command.Usagef("policy: must name at least one of %s", strings.Join(policy.Names(), ", "))
+	}
+	if !o.workload.generated() {
+		if s.file, err = o.workload.load(cmd.Context(), 0); err != nil {
+			return nil, err
+		}
+	}
+	if s.Workload, err = s.draw(cmd.Context(), 0); err != nil {
+		return nil, err
+	}
+	for _, c := range s.Contenders {
+		t, err := c.On(s.Config, s.Workload)
+		if err == nil {
+			err = t.Check()
+		}
+		if err != nil {
+			return nil, command.Usage(err)
+		}
+	}
+	return s, nil
+}
+
+// draw returns the workload of the k-th seed.
+func (s *Study) draw(ctx context.Context, k int) (*workload.Workload, error) {
+	w := s.file
+	if w == nil {
+		var err error
+		if w, err = s.options.workload.load(ctx, k); err != nil {
+			return nil, err
+		}
+	} else {
+		w = &workload.Workload{Jobs: slices.Clone(w.Jobs)}
+	}
+	w, err := s.cluster.Apply(w, k)
+	return w, command.Usage(err)
+}
+
+// Runs is how many runs there are. Run i is that of contender i modulo their number on seed i over it.
+func (s *Study) Runs() int { return s.Seeds * len(s.Contenders) }
+
+// Place returns the contender and the index of the seed of run i.
+func (s *Study) Place(i int) (contender, seed int) {
+	return i % len(s.Contenders), i / len(s.Contenders)
+}
+
+// SeedOf returns the seed of run i: that of the generator, or of wrong estimates if the workload is a file.
+func (s *Study) SeedOf(i int) uint64 {
+	_, k := s.Place(i)
+	if s.file != nil {
+		return s.cluster.Misjudge.Seed + uint64(k)
+	}
+	return s.options.workload.seed + uint64(k)
+}
+
+// iterations are those of the interval bound.
+func (s *Study) iterations() int {
+	if s.options.intervals {
+		return bound.DefaultIterations
+	}
+	return 0
+}

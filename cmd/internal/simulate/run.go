@@ -1,0 +1,123 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/bound"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/sweep"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trial"
+)
+
+// Run is what came of one trial.
+type Run struct {
+	Trial  *trial.Trial // nil if there is none, for want of a workload
+	Result *sim.Result  // nil if Err is not
+	Bounds bound.Bounds
+	Err    error
+	// CPU is the CPU time of the process if one run is under way at a time, else of the run's thread.
+	CPU, Wall time.Duration
+}
+
+// errInterrupted is the error of runs that were given up.
+var errInterrupted = errors.New("interrupted")
+
+// Interrupted reports whether a run was given up because the user interrupted the command.
+func (r *Run) Interrupted() bool { return errors.Is(r.Err, errInterrupted) }
+
+// Carry carries out all runs, several at a time, and then tells each of them in their order. A run can be prepared before
+// it begins, where prepare is not nil; it is called from several goroutines. After the end of ctx all runs that have not
+// ended are given up.
+func (s *Study) Carry(ctx context.Context, terminalOf io.Writer, prepare func(i int, t *trial.Trial), each func(i int, r Run)) {
+	title := "runs"
+	if s.Seeds == 1 {
+		title = "jobs ended"
+	}
+	show := terminal.NewProgress(terminalOf, title)
+	defer show.Clear()
+	// No error and no end of a context ends the sweep: each is a part of its run.
+	_ = sweep.Run(context.WithoutCancel(ctx), s.Runs(), 0, func(i int) (Run, error) {
+		done := make(chan Run, 1)
+		if ctx.Err() == nil {
+			go func() { done <- s.one(ctx, i, prepare, show) }()
+		}
+		select {
+		case r := <-done:
+			return r, nil
+		case <-ctx.Done(): // an interrupt ends the process where the simulation cannot be told
+			return Run{Err: errInterrupted}, nil
+		}
+	}, func(i int, r Run) {
+		each(i, r)
+		if s.Seeds > 1 {
+			show.Set("", i+1, s.Runs())
+		}
+	})
+}
+
+// alone reports whether one run is under way at a time.
+func (s *Study) alone() bool { return s.Runs() == 1 || sweep.Workers(0) == 1 }
+
+// one carries out run i.
+func (s *Study) one(ctx context.Context, i int, prepare func(int, *trial.Trial), show *terminal.Progress) (r Run) {
+	p, k := s.Place(i)
+	w := s.Workload
+	if k > 0 {
+		if w, r.Err = s.draw(ctx, k); r.Err != nil {
+			return r
+		}
+	}
+	if r.Trial, r.Err = s.Contenders[p].On(s.Config, w); r.Err != nil {
+		return r
+	}
+	r.Bounds = r.Trial.Bounds(s.iterations())
+	if s.Seeds == 1 {
+		r.Trial.Cluster.Progress = func(ended, jobs int, _ timeline.Time) { show.Set(r.Trial.Label, ended, jobs) }
+	}
+	if prepare != nil {
+		prepare(i, r.Trial)
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	clock := int32(unix.CLOCK_THREAD_CPUTIME_ID)
+	if s.alone() {
+		clock = unix.CLOCK_PROCESS_CPUTIME_ID
+	}
+	cpu, begin := cpuTime(clock), time.Now()
+	r.Result, r.Err = r.Trial.Run()
+	r.Wall, r.CPU = time.Since(begin), cpuTime(clock)-cpu
+	return r
+}
+
+// cpuTime returns the CPU time that a clock has counted so far.
+func cpuTime(clock int32) time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(clock, &t) != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}
+
+// Outcome returns the numbers of run i. A run of which jobs failed or did not end has none.
+func (s *Study) Outcome(i int, r *Run) trial.Outcome {
+	p, _ := s.Place(i)
+	o := trial.Outcome{Contender: p, Seed: s.SeedOf(i)}
+	err := r.Err
+	if err == nil {
+		err = trial.Finished(r.Result)
+	}
+	if err != nil {
+		o.Error = err.Error()
+		return o
+	}
+	o.Measure(r.Result, r.Bounds)
+	return o
+}

@@ -1,0 +1,228 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/trial"
+)
+
+// execute runs simulate and returns the exit code.
+func execute(out, errOut io.Writer, args ...string) int {
+	tree := command.NewTree("bellows", "", "")
+	tree.Add("", Command(nil))
+	return tree.Execute(append([]string{"simulate"}, args...), command.Streams{In: strings.NewReader(""), Out: out, Err: errOut})
+}
+
+// simulateJSON runs simulate --json and returns its document, of which every field must be known.
+func simulateJSON(t *testing.T, args ...string) simulationJSON {
+	t.Helper()
+	var out, err bytes.Buffer
+	code := execute(&out, &err, append([]string{"--json"}, args...)...)
+	if code != 0 || err.Len() > 0 {
+		t.Fatalf("simulate %v: exit code %d: %s", args, code, &err)
+	}
+	var doc simulationJSON
+	d := json.NewDecoder(&out)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&doc); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		t.Fatal("more than one JSON value")
+	}
+	return doc
+}
+
+func TestSimulateContract(t *testing.T) {
+	doc := simulateJSON(t, "--workload", "uniform:tasks=1:40,memory=1GB:9GB,duration=10s:100s,arrivals=0s:100s", "--jobs", "30", "--seed", "7", "--nodes", "10", "--node-memory", "10000MB", "--node-cpus", "16", "--heartbeat", "1s",
+		"--policy", "fair,yarn-me", "--policy", "fifo", "--penalty", "sawtooth:1.5",
+		"--set", "fair.reservations=true", "--set", "yarn-me.reservations=true", "--set", "yarn-me.timeline=resimulate")
+	var order []string
+	for _, r := range doc.Results {
+		order = append(order, r.Policy)
+		switch {
+		case r.Average == nil || r.Makespan == nil || r.Utilisation == nil || r.Elastic == nil:
+			t.Fatalf("%s: a result is missing: %+v", r.Policy, r)
+		case *r.Average < r.Bounds.Average || *r.Makespan < r.Bounds.Makespan:
+			t.Errorf("%s: better than its lower bound: %+v", r.Policy, r)
+		case r.Bounds.Average <= 0 || r.Bounds.Makespan <= 0:
+			t.Errorf("%s: lower bounds %+v", r.Policy, r.Bounds)
+		case *r.Utilisation <= 0 || *r.Utilisation > 1 || *r.Elastic < 0 || *r.Elastic > 1:
+			t.Errorf("%s: shares %v, %v are not from 0 to 1", r.Policy, *r.Utilisation, *r.Elastic)
+		case r.Jobs != 30 || r.Tasks != doc.Workload.Tasks || r.Simulation.Events == 0:
+			t.Errorf("%s: %d jobs, %d tasks, %d events", r.Policy, r.Jobs, r.Tasks, r.Simulation.Events)
+		case (*r.Elastic > 0) != (r.Policy == "yarn-me"):
+			t.Errorf("%s: elastic share %v", r.Policy, *r.Elastic)
+		}
+	}
+	if want := []string{"fair", "yarn-me", "fifo"}; !reflect.DeepEqual(order, want) {
+		t.Errorf("results of %v, want %v", order, want)
+	}
+	if y := doc.Results[1]; y.Timeline != "resimulate" || y.Settings["yarn-me.timeline"] != "resimulate" {
+		t.Errorf("yarn-me ran with timeline %q, settings %v", y.Timeline, y.Settings)
+	}
+}
+
+func TestSimulateDoesNotDependOnParallelism(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	args := []string{"--workload", "exponential", "--jobs", "40", "--nodes", "8", "--penalty", "step:2", "--policy", "yarn-me,fair,fifo,yarn-me", "--per-job"}
+	strip := func(doc simulationJSON) simulationJSON {
+		for i := range doc.Results {
+			r := &doc.Results[i]
+			r.Simulation = &simulationCostJSON{Events: r.Simulation.Events, Steps: r.Simulation.Steps}
+		}
+		return doc
+	}
+	runtime.GOMAXPROCS(1)
+	one := strip(simulateJSON(t, args...))
+	runtime.GOMAXPROCS(4)
+	four := strip(simulateJSON(t, args...))
+	if !reflect.DeepEqual(one, four) {
+		t.Errorf("one after the other %+v, all at once %+v", one, four)
+	}
+	if !reflect.DeepEqual(one.Results[0], one.Results[3]) {
+		t.Error("the same policy twice gives two results")
+	}
+	if len(one.Results[0].PerJob) != 40 {
+		t.Errorf("%d jobs in the result, want 40", len(one.Results[0].PerJob))
+	}
+}
+
+// A policy may run on one node as large as all, beside others on many; what is no larger than a node has more room there.
+func TestSimulatePooled(t *testing.T) {
+	args := []string{"--workload", "uniform", "--jobs", "30", "--nodes", "10", "--policy", "srjf,srjf@pool"}
+	doc := simulateJSON(t, args...)
+	many, one := doc.Results[0], doc.Results[1]
+	if many.Pooled || !one.Pooled || one.Policy != "srjf" {
+		t.Errorf("results are of %s (pooled %v) and %s (pooled %v)", many.Policy, many.Pooled, one.Policy, one.Pooled)
+	}
+	if *one.Utilisation <= *many.Utilisation || *one.Average >= *many.Average {
+		t.Errorf("pooled: %.1f s, %.3f of the memory; on ten nodes: %.1f s, %.3f", *one.Average, *one.Utilisation, *many.Average, *many.Utilisation)
+	}
+	if one.Bounds.Average > many.Bounds.Average || one.Bounds.Makespan > many.Bounds.Makespan {
+		t.Errorf("bounds are %v pooled and %v on ten nodes, want no more", one.Bounds, many.Bounds)
+	}
+}
+
+// TestSeedsOnAnyNumberOfCores: the same seeds give the same bytes, printed and in the CSV file, whatever runs at the same time.
+func TestSeedsOnAnyNumberOfCores(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	cluster := filepath.Join(t.TempDir(), "cluster.yaml")
+	if err := os.WriteFile(cluster, []byte("bellows_cluster: 1\nmisjudge: {duration: 0.2}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first := ""
+	for _, workers := range []int{1, 2, 7} {
+		runtime.GOMAXPROCS(workers)
+		csv := filepath.Join(t.TempDir(), "runs.csv")
+		var out, errOut bytes.Buffer
+		code := execute(&out, &errOut, "--policy", "fair,yarn-me,yarn-me:granularity=50MB,srjf@pool", "--workload", "uniform:tasks=1:20", "--jobs", "6", "--nodes", "3",
+			"--penalty", "sawtooth:1.5", "--cluster", cluster, "--seeds", "5", "--json", "--csv", csv)
+		if code != 0 || errOut.Len() > 0 {
+			t.Fatalf("exit code %d: %s", code, &errOut)
+		}
+		rows, err := os.ReadFile(csv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch text := out.String() + string(rows); {
+		case first == "":
+			first = text
+		case text != first:
+			t.Errorf("%d workers: differs from one worker's", workers)
+		}
+	}
+}
+
+// smallStudy is some seeds of a workload under one policy, of which nothing has run.
+func smallStudy(t *testing.T, seeds int) *Study {
+	t.Helper()
+	o := NewOptions(nil)
+	cmd := Command(nil)
+	cmd.ResetFlags()
+	o.Flags(cmd, 1)
+	cmd.SetContext(t.Context())
+	if err := cmd.ParseFlags([]string{"--workload", "uniform", "--policy", "fair", "--jobs", "3"}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := o.Open(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Seeds = seeds
+	return s
+}
+
+// TestInterrupted: what is done is printed, and the exit code is that of an interrupt.
+func TestInterrupted(t *testing.T) {
+	s := smallStudy(t, 2)
+	sum := &trial.Comparison{Contenders: s.Contenders}
+	sum.Add(trial.Outcome{Seed: 1, Average: 5, Makespan: 8, BoundAverage: 1, BoundMakespan: 1})
+	var out, errOut bytes.Buffer
+	if err := s.finish(&out, &errOut, &printing{}, s.describe(), sum); command.ExitCode(err) != command.Interrupted {
+		t.Errorf("%v", err)
+	}
+	if !strings.Contains(out.String(), "fair") || errOut.String() != "bellows: interrupted after 1 of 2 runs\n" {
+		t.Errorf("printed %q and %q", out.String(), errOut.String())
+	}
+}
+
+// TestInterruptedAtOnce: runs that have not ended are given up, and nothing is printed if none has.
+func TestInterruptedAtOnce(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	var out, errOut bytes.Buffer
+	if err := smallStudy(t, 1).run(ctx, &out, &errOut, &printing{}); command.ExitCode(err) != command.Interrupted {
+		t.Errorf("%v", err)
+	}
+	if out.Len() > 0 || errOut.String() != "bellows: interrupted after 0 of 1 run\n" {
+		t.Errorf("printed %q and %q", out.String(), errOut.String())
+	}
+}
+
+// TestFailedSeed: a run without a result is named with its seed, and the results of the others are printed.
+func TestFailedSeed(t *testing.T) {
+	s := smallStudy(t, 2)
+	sum := &trial.Comparison{Contenders: s.Contenders}
+	sum.Add(trial.Outcome{Seed: 1, Error: "2 of 3 jobs did not end"})
+	sum.Add(trial.Outcome{Seed: 2, Average: 5, Makespan: 8, BoundAverage: 1, BoundMakespan: 1})
+	var out, errOut bytes.Buffer
+	if err := s.finish(&out, &errOut, &printing{}, s.describe(), sum); command.ExitCode(err) != command.Failed {
+		t.Errorf("%v", err)
+	}
+	if !strings.Contains(out.String(), "5.0s") || errOut.String() != "bellows: policy fair, seed 1: 2 of 3 jobs did not end\n" {
+		t.Errorf("printed %q and %q", out.String(), errOut.String())
+	}
+}
+
+// TestOldFlags: each flag that is gone is a wrong usage, whose sentence names what stands for it now; help shows none.
+func TestOldFlags(t *testing.T) {
+	cmd := Command(nil)
+	gone := 0
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			return
+		}
+		gone++
+		var out, errOut bytes.Buffer
+		code := execute(&out, &errOut, "--workload", "uniform", "--"+f.Name, "1")
+		if code != command.WrongUsage || !strings.HasPrefix(errOut.String(), "bellows: --"+f.Name+": is ") {
+			t.Errorf("--%s: exit code %d: %s", f.Name, code, &errOut)
+		}
+	})
+	if gone < 30 {
+		t.Errorf("only %d flags are gone", gone)
+	}
+}

@@ -1,0 +1,96 @@
+package comparison
+
+import (
+	"math"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Schedule is what a run did when, for pictures.
+type Schedule struct {
+	End   float64 // seconds
+	Nodes []string
+	Tasks []Task
+	// Capacity is what all nodes have, per resource that the cluster bounds, in the order of Resources.
+	Resources []string
+	Capacity  []float64
+}
+
+// Task is what a task held on a node.
+type Task struct {
+	Node, Job int
+	From, To  float64   // seconds
+	Faint     bool      // under-sized
+	Held      []float64 // as Schedule.Capacity
+}
+
+// Grants is what every task of a run was granted.
+type Grants map[cluster.TaskID]resource.Vector
+
+// GrantsOf makes a simulation that is configured so tell what every task is granted.
+func GrantsOf(config *sim.Config) Grants {
+	grants := Grants{}
+	config.KeepTasks = true
+	config.Observe = func(_ timeline.Time, _ []cluster.Event, decisions []cluster.Decision) {
+		for i := range decisions {
+			if decisions[i].Kind == cluster.Start {
+				grants[decisions[i].Task] = decisions[i].Grant
+			}
+		}
+	}
+	return grants
+}
+
+// Schedule takes what pictures need: what every task held, of the resources that the cluster bounds.
+func (g Grants) Schedule(config sim.Config, res *sim.Result) *Schedule {
+	s := &Schedule{}
+	var total resource.Vector
+	for _, n := range config.Nodes {
+		s.Nodes = append(s.Nodes, n.Name)
+		total = total.Add(n.Capacity)
+	}
+	var kinds []resource.Kind
+	for _, k := range []resource.Kind{resource.Memory, resource.CPU, resource.Disk, resource.Network} {
+		if total[k] > 0 {
+			kinds = append(kinds, k)
+			s.Resources, s.Capacity = append(s.Resources, kindName(k)), append(s.Capacity, float64(total[k]))
+		}
+	}
+	index := make(map[cluster.JobID]int, len(res.Jobs))
+	for i := range res.Jobs {
+		index[res.Jobs[i].ID] = i
+	}
+	for _, t := range res.Tasks {
+		held := g[t.ID]
+		held[resource.Memory] = t.Memory // of this run of the task
+		task := Task{Node: int(t.Node), Job: index[t.ID.Job], From: t.Launched.Seconds(), To: t.Finished.Seconds(), Faint: t.Elastic}
+		for _, k := range kinds {
+			task.Held = append(task.Held, float64(held[k]))
+		}
+		s.Tasks = append(s.Tasks, task)
+		s.End = max(s.End, task.To)
+	}
+	return s
+}
+
+func kindName(k resource.Kind) string {
+	if k == resource.CPU {
+		return "CPU"
+	}
+	return k.String()
+}
+
+// Runtimes returns those of all jobs in seconds, in the order of the workload; NaN for a job that failed.
+func Runtimes(res *sim.Result) []float64 {
+	all := make([]float64, len(res.Jobs))
+	for i := range res.Jobs {
+		all[i] = math.NaN()
+		if res.Jobs[i].Done {
+			all[i] = res.Jobs[i].Runtime().Seconds()
+		}
+	}
+	return all
+}

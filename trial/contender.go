@@ -1,0 +1,115 @@
+package trial
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/workload"
+)
+
+// Contender is a scheduler as it enters trials. Values are independent: a contender can enter many trials at once.
+type Contender struct {
+	// Label is what tables call it, and what it was parsed from.
+	Label string
+	// Policy is the name of a policy, Settings are its settings by POLICY.NAME. What they leave out has its default.
+	Policy   string
+	Settings map[string]string
+	// Pooled runs it on one node as large as all nodes together, which starts any number of tasks per heartbeat: what
+	// the nodes would have started.
+	Pooled bool
+	// Box is what FLEX jobs run in.
+	Box Box
+}
+
+// poolSuffix marks a policy that runs on one node as large as all.
+const poolSuffix = "pool"
+
+// ParseContender reads NAME[@pool][@SIZE|@peak][:SETTING=VALUE...]. A part without = belongs to the value before it.
+// Settings hold for every policy whose name they begin with; those in the text go before them. The error names what is
+// wrong with the text; whether the policy and its settings exist is found out by On.
+func ParseContender(text string, settings map[string]string) (Contender, error) {
+	parts := strings.Split(text, ":")
+	suffixes := strings.Split(parts[0], "@")
+	c := Contender{Label: text, Policy: suffixes[0], Settings: maps.Clone(settings)}
+	if c.Settings == nil {
+		c.Settings = map[string]string{}
+	}
+	for _, suffix := range suffixes[1:] {
+		if suffix == poolSuffix {
+			c.Pooled = true
+			continue
+		}
+		var err error
+		if c.Box, err = parseBox(suffix); err != nil {
+			return c, fmt.Errorf("policy %q: what follows @ %w", parts[0], err)
+		}
+	}
+	last := ""
+	for _, part := range parts[1:] {
+		setting, value, ok := strings.Cut(part, "=")
+		switch {
+		case ok && setting != "":
+			last = c.Policy + "." + strings.TrimPrefix(setting, c.Policy+".")
+			c.Settings[last] = value
+		case !ok && last != "":
+			c.Settings[last] += ":" + part
+		default:
+			return c, fmt.Errorf("policy %q: %q must be SETTING=VALUE", text, part)
+		}
+	}
+	return c, nil
+}
+
+// AllSettings returns every setting of the policy with the value that is in force: as given, else its default.
+func (c Contender) AllSettings() map[string]string {
+	all := map[string]string{}
+	_, parameters := policy.About(c.Policy)
+	for _, p := range parameters {
+		all[p.Name] = p.Default
+		if v, ok := c.Settings[p.Name]; ok {
+			all[p.Name] = v
+		}
+	}
+	return all
+}
+
+// Box is the container that each task of a FLEX job runs in for life, instead of one that breathes. The zero value is
+// none: FLEX jobs breathe.
+type Box struct {
+	given bool
+	size  resource.Amount // bytes; 0 is the most that each task holds
+}
+
+// parseBox reads a size, or peak.
+func parseBox(text string) (Box, error) {
+	if text == "peak" {
+		return Box{given: true}, nil
+	}
+	size, err := resource.ParseMemory(text)
+	if err != nil || size <= 0 {
+		return Box{}, fmt.Errorf("must be pool, peak or a positive amount of memory")
+	}
+	return Box{true, size}, nil
+}
+
+// String returns the size, peak, or nothing if FLEX jobs breathe.
+func (b Box) String() string {
+	switch {
+	case !b.given:
+		return ""
+	case b.size == 0:
+		return "peak"
+	}
+	return resource.FormatMemoryExact(b.size)
+}
+
+// fill puts the FLEX jobs of w into boxes, if there are any.
+func (b Box) fill(w *workload.Workload) *workload.Workload {
+	if !b.given {
+		return w
+	}
+	return workload.Boxed(w, b.size)
+}
