@@ -7,23 +7,22 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// holding tells the engine how much memory the containers of this machine may hold together. Who places containers wants
-// to know what FLEX ones have left of it, at once if it is much; all that they do every few milliseconds would only fill the
-// event log.
+// holding reports to the engine how much memory the containers of this machine may hold together. A policy that places containers
+// wants to know at once when FLEX containers take much more or less; reports of every small change would only fill the event log.
 type holding struct {
 	told  resource.Amount
-	at    time.Time // when it was told
-	again time.Time // when it is to be told; zero: nothing is
+	at    time.Time // of the last report
+	again time.Time // of the next report; zero: there is nothing to report
 }
 
 const (
-	// A change by more than a hundredth of the machine is told at most so often,
+	// reportLarge is the shortest interval between reports of changes by more than 1 % of the machine's memory.
 	reportLarge = 100 * time.Millisecond
-	// and a smaller one so often.
+	// reportSmall is that for smaller changes.
 	reportSmall = 5 * time.Second
 )
 
-// wait returns how long to wait before held is told; changed is false if it has been.
+// wait returns how long to wait before held is reported; changed is false if it has been.
 func (h *holding) wait(held, node resource.Amount, now time.Time) (wait time.Duration, changed bool) {
 	pause := reportSmall
 	if max(held-h.told, h.told-held) > node/100 {

@@ -92,27 +92,28 @@ type news struct {
 	heard   *container // the kernel is asked for notice from now on
 }
 
-// Between two readings of a container half the time passes in which it would come near its limit at the rate at which it
-// grew, within these bounds; the kernel's notice comes in between. Without notice it is blindInterval at most.
+// When a container is read. Between two readings passes half of the time in which it would come near its limit at the rate at which
+// it grew, but at least soonest and at most latest, or blindInterval where the kernel sends no notices. A notice of the kernel has
+// the container read at once.
 const (
 	soonest       = 10 * time.Millisecond
 	latest        = 5 * time.Second
 	blindInterval = time.Second
-	// After a notice the next is asked for so soon; twice as late each time it led to nothing, as under page cache that comes
-	// and goes.
+	// shortDeaf is how long after a notice the next one is requested. The time doubles, up to longDeaf, for each notice that led to
+	// nothing, as under page cache that comes and goes.
 	shortDeaf = 20 * time.Millisecond
 	longDeaf  = time.Second
-	// After a notice the container is read so often for so long: it may be nearly full, and the kernel's counters of swap lag
-	// behind.
+	// eager is the interval between readings for the time alert after a notice: the container may be nearly full, and the kernel's
+	// counters of swap lag behind.
 	eager = 2 * time.Millisecond
 	alert = 50 * time.Millisecond
-	// What is due within so much time is done at once.
+	// together is how much earlier than due a container is read when another one is read anyway.
 	together = 25 * time.Millisecond
-	// A container is as good as full so much short of its limit.
+	// brim is how close to its limit a container counts as full.
 	brim = resource.MiB
-	// What fills its limit and reads what it has mapped of files is read so often.
+	// thrashing is the interval between readings of a container that fills its limit and reads its mapped files again.
 	thrashing = 50 * time.Millisecond
-	// What holds what it held is read in full so often at least.
+	// fullReading is the longest time between full readings of an idle container.
 	fullReading = 30 * time.Second
 )
 
@@ -446,8 +447,9 @@ func (k *keeper) read(id cluster.ContainerID, pressed bool, in *memory.Input) {
 	k.noteLocked(id, held.LockedBytes)
 }
 
-// glance reads a container, and does not if that is not worth what it costs: most rest, and while the kernel charges one for the
-// same and not up to its limit, where memory takes the place of page cache, it holds the same.
+// glance returns what the container holds. It reuses the last full reading while the charge is unchanged and below the limit, where
+// memory would take the place of page cache, and the container has nothing in swap: most idle containers are like that, and a full
+// reading is slow.
 func (c *kept) glance(now time.Time) (cgroup.Held, error) {
 	charged, err := c.gauge.Charged()
 	same := err == nil && charged == c.charged && charged.Bytes < int64(c.limit-brim) && c.held.SwapBytes == 0

@@ -30,7 +30,7 @@ func (m *Manager) puff() {
 			ratio /= float64(len(candidates)) // 20, once for all containers of a job (section 4.3.3)
 		}
 		before = c
-		if c.ready(m.now) && c.state.suspended() {
+		if c.ready(m.now) && c.state.suspended() { // one that runs is suspended first, in this step
 			free -= m.grow(c, ratio, free, Reason{Code: RoomToGrow, A: int64(free)}) // 11 and 17-19
 		}
 	}

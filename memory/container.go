@@ -33,7 +33,7 @@ type container struct {
 	limit, target resource.Amount // in force, as far as is known; of the resize under way, else limit
 	floor         floor
 	grown         bool            // the last resize left it above Min
-	mayPage       bool            // nothing can help it: it is not suspended for being short until its limit changes
+	mayPage       bool            // nothing can help it: until its limit changes it is not suspended for being short, only for being at risk
 	atRisk        bool            // the kernel would kill it for the next page: see findAtRisk
 	fromLater     resource.Amount // what containers after it could give without any being suspended, in the present step
 
@@ -72,7 +72,7 @@ func (c *container) wants() bool {
 // belowMin reports whether programs run with less than their Min, which is for suspended ones only.
 func (c *container) belowMin() bool { return c.flex() && !c.state.suspended() && c.limit < c.Min }
 
-// lacks is what c would need beside its limit to hold what it has.
+// lacks is how much higher the limit of c would have to be for all that it holds and has in swap.
 func (c *container) lacks() resource.Amount {
 	return max(0, max(c.Min, min(c.demand(), c.Max))-c.limit)
 }

@@ -1,6 +1,6 @@
 // Package memory is the memory manager of one node (Pufferfish, Chen et al., SoCC 2019): it sees how much memory containers hold
-// and swap, and grows, shrinks, suspends and resumes them within their envelopes, without asking. It is a pure function of what it
-// is told: it reads no clock and no file, and whoever drives it carries its actions out.
+// and swap, and grows, shrinks, suspends and resumes them within their envelopes, without asking. It is a pure function of its inputs:
+// it reads no clock and no file. Its driver, the agent or the simulator, carries its actions out.
 //
 // # Words
 //
@@ -9,7 +9,7 @@
 //	memory = the rooms of all containers + awaited + reserve + claimed + free
 //
 //	room      what one container takes: the largest of the limits that are or may come into force for it
-//	awaited   what the request needs that is being served: its answer waits for what is coming
+//	awaited   what the next container needs that is to start: its answer waits for what is coming
 //	reserve   what is never given to growing containers: the part of memory above Parameters.Stop
 //	claimed   what is kept for REGULAR containers that were refused, until they ask again
 //	free      what may be given to any container; negative while more is used than there should be
@@ -20,8 +20,9 @@
 //
 // # Reading
 //
-// Begin with Manager.Step, whose phases are numbered. What the manager keeps of a container is in container.go: its state, its
-// place in the order, the orders that the kernel has not confirmed, and its usage each have a type, a file and a diagram. How
-// memory is shared among containers that are short is a strategy: backoff.go is the paper's Algorithm 1, uncoordinated.go its
-// baseline KILL, inorder.go ours. All three keep the ledger of ledger.go, and take memory from containers as reclaim.go says.
+// Begin with Manager.Step, whose phases are numbered. What the manager knows of a container is in container.go: its state
+// (state.go), its place in the order (place.go) and the orders that the kernel has not confirmed (orders.go), each a small machine with
+// a diagram, and its usage as the readings tell it (reading.go). How memory is shared among containers that are short is a strategy:
+// backoff.go is the paper's Algorithm 1, uncoordinated.go its baseline KILL, inorder.go ours. All three keep the ledger of ledger.go.
+// Containers are suspended and resumed in suspension.go, and in yield.go if they yield; memory is taken from them in reclaim.go.
 package memory

@@ -32,8 +32,8 @@ type Manager struct {
 	// Of the present step:
 	now     timeline.Time
 	actions []Action
-	gifts   []gift
-	short   []*container
+	gifts   []gift       // see collect
+	short   []*container // see candidates
 }
 
 // Request asks for the Min of a container that is to start.
@@ -87,8 +87,8 @@ func (m *Manager) Step(now timeline.Time, in Input) []Action {
 	m.expireOrders()
 	m.expireRequests()
 
-	// 2. Put the containers in order, since all below serves the first first. A turn that is over ends before others begin, or its
-	// container would come before them; what yields is found last, since only those that are suspended still can be waited for.
+	// 2. Put the containers in order: all below serves the first first. Turns end before others begin, or a container whose turn is
+	// over would still come before them. Who yields is decided on the order that results.
 	m.endTurns()
 	m.strategy.limitSuspensions(m)
 	m.updateYielding()
@@ -150,6 +150,7 @@ func (m *Manager) takeIn(in Input) {
 	m.findAtRisk()
 }
 
+// add begins to manage a container.
 func (m *Manager) add(s *Started) {
 	if m.hasEnded(s.Container) {
 		return
@@ -179,6 +180,7 @@ func (m *Manager) add(s *Started) {
 	m.move(c, m.p.ranked(&c.Envelope))
 }
 
+// remove forgets containers that have ended, with all that the kernel was asked to do with them.
 func (m *Manager) remove(ended []cluster.ContainerID) {
 	if len(ended) == 0 {
 		return
@@ -225,15 +227,15 @@ func (m *Manager) Next() timeline.Time {
 			next = min(next, t)
 		}
 	}
-	lacking := m.firstShort() != nil
+	short := m.firstShort() != nil
 	for _, c := range m.ordered {
-		if lacking && c.progress.known && !c.state.suspended() {
+		if short && c.progress.known && !c.state.suspended() { // it yields
 			at(m.stallsAt(c))
 		}
-		if c.place.standing == yielding && c.progress.awoke.happened {
+		if c.place.standing == yielding && c.progress.awoke.happened { // it is ranked again
 			at(m.awakeUntil(c))
 		}
-		if c.pending != nil {
+		if c.pending != nil { // nothing else is ordered for it
 			at(c.pending.at.Add(m.p.ActionTimeout))
 			continue
 		}
@@ -242,18 +244,17 @@ func (m *Manager) Next() timeline.Time {
 		if due, ok := m.breathDue(c); ok {
 			at(due)
 		}
-		may := m.tolerance(c)
-		if c.state.suspended() && may > 0 {
+		if may := m.tolerance(c); c.state.suspended() && may > 0 { // it is killed or promoted, or has its turn
 			at(c.suspendedAt.Add(may))
 			at(c.suspendedAt.Add(may / 2))
 		}
 		if c.place.standing == onTurn && !c.state.suspended() {
 			at(c.changedAt.Add(m.turn(c)))
 		}
-		if c.grown && c.lastShort.happened {
+		if c.grown && c.lastShort.happened { // it gives slack back
 			at(c.lastShort.at.Add(m.p.Hold))
 		}
-		if c.wants() {
+		if c.wants() { // it grows, has another container killed, or pages
 			at(m.lastPuff.at.Add(m.p.Interval))
 			at(c.shortSince.Add(m.p.KillPatience))
 			at(c.shortSince.Add(m.p.Patience))

@@ -9,21 +9,16 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// standing says why a container has its place. Greater ones come later; between promoted and ranked the job decides first.
+// standing says why a container has its place. Greater ones come later, but between promoted and ranked the job decides first.
 //
-//	                  suspended for half its tolerance (backoff)
-//	      ┌───────▶ ranked ──────────────────────────────▶ promoted ──┐
-//	      │           ▲ ▲ └──────────────────────┐                    │
-//	      │           │ └────── resumed ─────────┼────────────────────┘
-//	turn over         │                          │
-//	      │   awake for long enough,      no progress while
-//	      │   or nobody lacks memory      others lack memory
-//	      │           │                          │
-//	   onTurn      yielding ◀────────────────────┘ (from any)
-//	      ▲           │
-//	      └───────────┴── suspended for its tolerance (inOrder, from any)
-//
-// A container whose envelope changes is ranked again.
+//	from        to         when
+//	ranked      promoted   it has been suspended for half of its tolerance (backoff)
+//	promoted    ranked     it is resumed
+//	any         onTurn     it has been suspended for its tolerance (inOrder)
+//	onTurn      ranked     its turn is over
+//	any         yielding   it makes no progress while others lack memory
+//	yielding    ranked     it has been awake for long enough, or none lacks memory
+//	any         ranked     its envelope changes
 type standing uint8
 
 const (

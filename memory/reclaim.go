@@ -22,12 +22,12 @@ func (m *Manager) gives(c *container, already, need resource.Amount, squeeze boo
 	if !c.flex() || !c.ready(m.now) {
 		return 0, 0
 	}
-	least := c.Min
+	keeps := c.Min
 	if squeeze && c.HeartbeatTimeout == 0 && c.place.standing != yielding {
-		least = resource.Amount(m.p.Squeeze * float64(c.Min))
+		keeps = resource.Amount(m.p.Squeeze * float64(c.Min))
 	}
-	least = max(least, c.fixed(m.now))
-	gives = max(0, min(need, c.limit-already-least))
+	keeps = max(keeps, c.fixed(m.now))
+	gives = max(0, min(need, c.limit-already-keeps))
 	return gives, max(0, c.anonymous-(c.limit-already-gives))
 }
 
@@ -77,22 +77,22 @@ type reach uint8
 
 const (
 	nobody        reach = iota
-	untouchedOnly       // what containers never touched, and what those hold that yield
-	suspendedToo        // also what inactive containers hold that come later
-	runningToo          // also what running containers hold that come later, which are suspended for it
+	untouchedOnly       // what containers never touched, and what yielding ones hold
+	suspendedToo        // what containers never touched, and what inactive ones hold that come later
+	runningToo          // the same, and what running containers hold that come later, which are suspended for it
 )
 
 // gift is what is to be taken from one container.
 type gift struct {
 	from           *container
-	bytes, swapped resource.Amount
-	later          bool // it comes after the container that the gift is for
+	bytes, swapped resource.Amount // in all, and how much of what it holds then goes to swap
+	later          bool            // it comes after the container that the gift is for
 }
 
-// collect plans from which containers memory is taken until need is met, the last container first: first what nobody uses, then from
-// inactive containers, then from running ones. From containers before the one that it is for it takes only what they never
-// touched, from REGULAR ones nothing. If protect is nil all containers count as later. collect returns what would come free; accept
-// takes what the last call has planned.
+// collect plans from which containers memory is taken until need is met, the last container first: first what is not used, then from
+// inactive containers, then from running ones. From containers that come before protect, the one that it is for, it takes only what
+// they never touched; from REGULAR ones nothing. If protect is nil all containers count as later. collect returns what would come
+// free; accept takes what the last call has planned.
 func (m *Manager) collect(need resource.Amount, protect *container, far reach) (freed resource.Amount) {
 	m.gifts = m.gifts[:0]
 	later := true
@@ -121,25 +121,25 @@ func (m *Manager) collect(need resource.Amount, protect *container, far reach) (
 			g.bytes, g.swapped = g.bytes+more, swapped
 		}
 	}
-	if far >= untouchedOnly {
-		take(false, func(g *gift) resource.Amount {
-			switch {
-			case g.later && far > untouchedOnly:
-				return g.from.slack()
-			case protect != nil && protect.state.suspended():
-				return m.spare(g.from)
-			}
-			return m.untouched(g.from)
-		})
+	unused := func(g *gift) resource.Amount {
+		switch {
+		case g.later && far > untouchedOnly:
+			return g.from.slack()
+		case protect != nil && protect.state.suspended():
+			return m.spare(g.from)
+		}
+		return m.untouched(g.from)
 	}
-	if far == untouchedOnly {
+	switch far {
+	case untouchedOnly:
+		take(false, unused)
 		take(false, func(g *gift) resource.Amount { return g.allIf(g.from.place.standing == yielding) })
-	}
-	if far >= suspendedToo {
+	case suspendedToo, runningToo:
+		take(false, unused)
 		take(true, func(g *gift) resource.Amount { return g.allIf(g.later && g.from.inactive()) })
-	}
-	if far >= runningToo {
-		take(true, func(g *gift) resource.Amount { return g.allIf(g.later && !g.from.inactive()) })
+		if far == runningToo {
+			take(true, func(g *gift) resource.Amount { return g.allIf(g.later && !g.from.inactive()) })
+		}
 	}
 	return freed
 }

@@ -15,7 +15,7 @@ import (
 type request struct {
 	Envelope
 	asked timeline.Time // the last time
-	claim bool          // it has been refused since, and is not being served
+	claim bool          // it was refused then
 }
 
 // takeRequests takes in requests. A container that asks again keeps its place.
@@ -56,7 +56,7 @@ func (m *Manager) refuse(i int, why Reason) (stays bool) {
 // does not fit (section 4.3.1, Reclaim; lazily: only now). The requests after that one wait with it for what is coming.
 func (m *Manager) serveRequests() {
 	short := m.firstShort()
-	if short != nil && short.place.standing == yielding { // perhaps it waits for what is to start
+	if short != nil && short.place.standing == yielding { // perhaps its programs wait for what is to start
 		short = nil
 	}
 	unallocated := m.node.Memory - m.Allocated()
@@ -80,7 +80,7 @@ func (m *Manager) serveRequests() {
 			if m.refuse(i, why) {
 				i++
 			}
-		default:
+		default: // it is awaited
 			i = len(m.requests)
 		}
 	}
@@ -152,17 +152,11 @@ func (m *Manager) couldGive(r *request, need resource.Amount) (why Reason, possi
 	}
 	var most resource.Amount
 	for _, c := range m.ordered {
-		switch far {
-		case runningToo:
+		if far == runningToo || far == untouchedOnly && c.place.standing == yielding {
 			gives, _ := m.gives(c, 0, c.limit, false)
 			most += gives
-		case untouchedOnly:
-			if gives := m.untouched(c); c.place.standing != yielding {
-				most += gives
-			} else {
-				gives, _ = m.gives(c, 0, c.limit, false)
-				most += gives
-			}
+		} else if far == untouchedOnly {
+			most += m.untouched(c)
 		}
 	}
 	if most < need {

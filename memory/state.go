@@ -14,8 +14,11 @@ package memory
 //	                    resume
 //
 // The state is what the manager has ordered: it changes when an action is ordered, not when the kernel has done it. An action
-// that failed, or was not answered, leaves a state in doubt, which Step orders again: a container that is believed to run must
-// not stay frozen.
+// that failed, or was not answered, leaves a state in doubt, which orderAgain orders again: a container that is believed to run
+// must not stay frozen.
+//
+// suspendShort suspends containers, and accept those from which memory is taken. resumeFitting, resumeYielding and resumeToPage
+// resume them.
 type state uint8
 
 const (
@@ -29,7 +32,7 @@ const (
 type stimulus uint8
 
 const (
-	suspend stimulus = iota // Suspend was ordered, or a Shrink for which the programs must stand still
+	suspend stimulus = iota // Suspend was ordered, or a Shrink for which the programs must be suspended
 	resume                  // Resume was ordered
 	confirm                 // the kernel did an action that sets whether the programs run: all but Grow and Kill
 	denied                  // the kernel did not do such an action, or did not answer
