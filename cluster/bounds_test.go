@@ -102,18 +102,18 @@ func TestBoundsOfRunnableJobs(t *testing.T) {
 
 // Each node that reports may start so many tasks, whatever the others that report in the same step do.
 func TestStartsPerHeartbeatCountForEachNode(t *testing.T) {
-	s := NewSnapshot()
+	s := newSnapshot()
 	s.Heartbeat, s.StartsPerHeartbeat = time.Second, 1
 	events := []Event{{Kind: Synced}, {Kind: JobSubmitted, NewJob: &Job{ID: 1, Name: "j", Stages: []Stage{{Tasks: 10, Ideal: resource.Of(1, 1)}}}}}
 	for i := range 2 {
 		events = append(events, Event{Kind: NodeJoined, NewNode: &Node{ID: NodeID(i), Capacity: resource.Of(100, 100)}}, Event{Kind: Heartbeat, Node: NodeID(i)})
 	}
 	for i := range events {
-		if err := s.Apply(0, &events[i]); err != nil {
+		if err := s.apply(0, &events[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p := NewPlan(0, s, 0)
+	p := newPlan(0, s, 0)
 	for step := range 2 {
 		var on []NodeID
 		for n, ok := p.FirstFit(resource.Of(1, 1)); ok; n, ok = p.FirstFit(resource.Of(1, 1)) {
@@ -123,6 +123,6 @@ func TestStartsPerHeartbeatCountForEachNode(t *testing.T) {
 		if !slices.Equal(on, []NodeID{0, 1}) {
 			t.Errorf("step %d: tasks started on %v", step, on)
 		}
-		p.Reset(timeline.Time(step) + 1)
+		p.reset(timeline.Time(step) + 1)
 	}
 }

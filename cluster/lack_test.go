@@ -24,10 +24,10 @@ func TestLack(t *testing.T) {
 		{"no node", nil, false, resource.Of(core, gb), "no node has 1GB and 1 cores free"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := NewSnapshot()
+			s := newSnapshot()
 			apply := func(e Event) {
 				t.Helper()
-				if err := s.Apply(0, &e); err != nil {
+				if err := s.apply(0, &e); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -38,7 +38,7 @@ func TestLack(t *testing.T) {
 			}
 			apply(Event{Kind: JobSubmitted, NewJob: twoStages(1)})
 			apply(Event{Kind: Synced})
-			p := NewPlan(0, s, 0)
+			p := newPlan(0, s, 0)
 			j := s.Jobs[0]
 			if c.keep {
 				p.Reserve(s.Nodes[0], j, 0, BecauseNodeReserved(1))

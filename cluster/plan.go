@@ -21,20 +21,20 @@ type Plan struct {
 	err       error
 }
 
-// NewPlan begins a plan at now. lastID is the newest DecisionID given so far.
-func NewPlan(now timeline.Time, s *Snapshot, lastID DecisionID) Plan {
+// newPlan begins a plan at now. lastID is the newest DecisionID given so far.
+func newPlan(now timeline.Time, s *Snapshot, lastID DecisionID) Plan {
 	return Plan{Snapshot: s, now: now, lastID: lastID}
 }
 
-// Reset begins the next plan on the same snapshot; it takes over room from the last one, whose decisions are gone.
-func (p *Plan) Reset(now timeline.Time) {
+// reset begins the next plan on the same snapshot; it takes over room from the last one, whose decisions are gone.
+func (p *Plan) reset(now timeline.Time) {
 	p.now, p.decisions, p.err, p.offered, p.ahead = now, p.decisions[:0], nil, 0, nil
 	clear(p.starts)
 }
 
-// Close ends the plan: jobs that wait and were given no reason get one, Changes are forgotten and the decisions returned, in
-// the order taken. The slice is valid until Reset.
-func (p *Plan) Close() ([]Decision, error) {
+// close ends the plan: jobs that wait and were given no reason get one, Changes are forgotten and the decisions returned, in
+// the order taken. The slice is valid until reset.
+func (p *Plan) close() ([]Decision, error) {
 	p.explainRest()
 	p.Changes.reset()
 	return p.decisions, p.err

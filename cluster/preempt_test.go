@@ -25,12 +25,12 @@ func TestPreempt(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := example(t)
 			j, task := s.Jobs[0], TaskID{1, 0, 0}
-			p := NewPlan(5, s, 0)
+			p := newPlan(5, s, 0)
 			p.Mark(s.byTask[task])
 			p.Preempt(s.byTask[task], BecauseQueueOverShare(1, 2, 3))
 			p.Preempt(s.byTask[task], BecauseQueueOverShare(1, 2, 3))
 			p.Kill(s.byTask[task], Because(CancelledByOwner))
-			decisions, err := p.Close()
+			decisions, err := p.close()
 			if err != nil || len(decisions) != 1 || decisions[0].Kind != Kill || !decisions[0].Preempt || decisions[0].Task != task {
 				t.Fatalf("decisions are %+v (%v)", decisions, err)
 			}
@@ -38,11 +38,11 @@ func TestPreempt(t *testing.T) {
 				t.Error("the mark is not kept")
 			}
 			if c.cancel {
-				if err := s.Apply(6, &Event{Kind: JobCancelled, Job: 1}); err != nil {
+				if err := s.apply(6, &Event{Kind: JobCancelled, Job: 1}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := s.Apply(7, &Event{Kind: TaskEnded, Task: task, Outcome: c.outcome}); err != nil {
+			if err := s.apply(7, &Event{Kind: TaskEnded, Task: task, Outcome: c.outcome}); err != nil {
 				t.Fatal(err)
 			}
 			if j.Status != c.status || j.Progress[0].Pending != c.pending {
@@ -51,7 +51,7 @@ func TestPreempt(t *testing.T) {
 			if c.status != StatusRunning {
 				return
 			}
-			p = NewPlan(8, s, 1)
+			p = newPlan(8, s, 1)
 			if again := p.Start(j, 0, s.Nodes[0], j.Stages[0].Ideal[1], BecauseFits(0)); again == nil || again.Attempt != 1 || again.Preempting || again.Marked {
 				t.Errorf("the next task is %+v", again)
 			}
@@ -61,9 +61,9 @@ func TestPreempt(t *testing.T) {
 
 // What was preempted while the engine was away is no attempt either.
 func TestPreemptedBeforeSync(t *testing.T) {
-	s := NewSnapshot()
+	s := newSnapshot()
 	for _, e := range []Event{joins(0), {Kind: JobSubmitted, NewJob: twoStages(1)}, {Kind: TaskEnded, Task: TaskID{1, 0, 0}, Outcome: Preempted}} {
-		if err := s.Apply(0, &e); err != nil {
+		if err := s.apply(0, &e); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,18 +75,18 @@ func TestPreemptedBeforeSync(t *testing.T) {
 func TestCoordinatorsAreNotPreempted(t *testing.T) {
 	s := example(t)
 	s.byTask[TaskID{1, 0, 0}].Steers = true
-	p := NewPlan(5, s, 0)
+	p := newPlan(5, s, 0)
 	p.Preempt(s.byTask[TaskID{1, 0, 0}], BecauseQueueOverShare(0, 0, 0))
-	if _, err := p.Close(); err == nil || !strings.Contains(err.Error(), "preempt task 1.0.0: it is the coordinator of its job") {
+	if _, err := p.close(); err == nil || !strings.Contains(err.Error(), "preempt task 1.0.0: it is the coordinator of its job") {
 		t.Errorf("error is %v", err)
 	}
 }
 
 func TestPreemptionIsPlanned(t *testing.T) {
 	s := example(t)
-	p := NewPlan(5, s, 0)
+	p := newPlan(5, s, 0)
 	p.PlanPreemption(8, Because(PreemptionDue))
-	decisions, err := p.Close()
+	decisions, err := p.close()
 	if err != nil || len(decisions) != 1 || decisions[0].Kind != Wake || decisions[0].At != 8 || s.PreemptAt != 8 {
 		t.Errorf("decisions are %+v (%v)", decisions, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Snapshot is the cluster as the engine knows it. There is one per engine; it is not copied for a decision. Policies
+// Snapshot is the cluster as the engine knows it. There is one per engine, in its Book; it is not copied for a decision. Policies
 // read it, through a Plan, and never write to it. All that lasts between two decisions is in it.
 type Snapshot struct {
 	// Heartbeat is how often nodes report where the substrate works by heartbeats; 0 means that a node takes new work at
@@ -69,8 +69,8 @@ func (c *Changes) reset() {
 	*c = Changes{Nodes: c.Nodes[:0], Heartbeats: c.Heartbeats[:0], Jobs: c.Jobs[:0]}
 }
 
-// NewSnapshot returns an empty cluster.
-func NewSnapshot() *Snapshot {
+// newSnapshot returns an empty cluster.
+func newSnapshot() *Snapshot {
 	return &Snapshot{StaleSince: timeline.Never, byJob: map[JobID]*JobState{}, byTask: map[TaskID]*TaskState{}, byName: map[string]*NodeState{}}
 }
 
@@ -164,8 +164,8 @@ func (s *Snapshot) fitsSomewhere(need resource.Vector) bool {
 	return false
 }
 
-// Apply records an event. An error means that the event cannot have happened to this cluster; the snapshot is unchanged.
-func (s *Snapshot) Apply(now timeline.Time, e *Event) error {
+// apply records an event. An error means that the event cannot have happened to this cluster; the snapshot is unchanged.
+func (s *Snapshot) apply(now timeline.Time, e *Event) error {
 	switch e.Kind {
 	case NodeJoined:
 		return s.join(e.NewNode)

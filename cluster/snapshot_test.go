@@ -41,20 +41,20 @@ func dump(s *Snapshot) string {
 // example is a synced cluster of two nodes with a running, a booked and a pending task of job 1, which has two stages.
 func example(t *testing.T) *Snapshot {
 	t.Helper()
-	s := NewSnapshot()
+	s := newSnapshot()
 	for _, e := range []Event{joins(0), joins(1), {Kind: JobSubmitted, NewJob: twoStages(1)}, {Kind: Synced}} {
-		if err := s.Apply(0, &e); err != nil {
+		if err := s.apply(0, &e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p := NewPlan(0, s, 0)
+	p := newPlan(0, s, 0)
 	j := s.Jobs[0]
 	p.Start(j, 0, s.Nodes[0], resource.GB, BecauseFits(resource.GB))
 	p.Start(j, 0, s.Nodes[1], resource.GB, BecauseFits(resource.GB))
-	if _, err := p.Close(); err != nil {
+	if _, err := p.close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Apply(1, &Event{Kind: DecisionDone, Task: TaskID{1, 0, 0}}); err != nil {
+	if err := s.apply(1, &Event{Kind: DecisionDone, Task: TaskID{1, 0, 0}}); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -105,7 +105,7 @@ func TestImpossibleEvents(t *testing.T) {
 	} {
 		s := example(t)
 		before := dump(s)
-		err := s.Apply(2, &c.e)
+		err := s.apply(2, &c.e)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error is %v, want one with %q", c.e, err, c.want)
 		}
@@ -118,9 +118,9 @@ func TestImpossibleEvents(t *testing.T) {
 // TestInventory takes over what was found before Synced.
 func TestInventory(t *testing.T) {
 	unsynced := func() *Snapshot {
-		s := NewSnapshot()
+		s := newSnapshot()
 		for _, e := range []Event{joins(0), {Kind: JobSubmitted, NewJob: twoStages(1)}} {
-			if err := s.Apply(0, &e); err != nil {
+			if err := s.apply(0, &e); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -155,12 +155,12 @@ func TestInventory(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := unsynced()
 			for _, e := range c.before {
-				if err := s.Apply(6, &e); err != nil {
+				if err := s.apply(6, &e); err != nil {
 					t.Fatal(err)
 				}
 			}
 			before := dump(s)
-			err := s.Apply(7, &c.e)
+			err := s.apply(7, &c.e)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Fatalf("error is %v, want %q", err, c.want)
 			}
@@ -174,13 +174,13 @@ func TestInventory(t *testing.T) {
 
 // TestEndsBeforeSynced follows a job whose every task ended while nobody looked.
 func TestEndsBeforeSynced(t *testing.T) {
-	s := NewSnapshot()
+	s := newSnapshot()
 	events := []Event{joins(0), {Kind: JobSubmitted, NewJob: twoStages(1)}}
 	for i := range int32(3) {
 		events = append(events, Event{Kind: TaskEnded, Task: TaskID{1, 0, 2 - i}, Outcome: Succeeded})
 	}
 	for _, e := range events {
-		if err := s.Apply(3, &e); err != nil {
+		if err := s.apply(3, &e); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -188,7 +188,7 @@ func TestEndsBeforeSynced(t *testing.T) {
 	if stage, ok := j.NextStage(); !ok || stage != 1 {
 		t.Errorf("stage %d (%v) is next, want 1", stage, ok)
 	}
-	if err := s.Apply(4, &Event{Kind: TaskEnded, Task: TaskID{1, 1, 0}, Outcome: Succeeded}); err != nil {
+	if err := s.apply(4, &Event{Kind: TaskEnded, Task: TaskID{1, 1, 0}, Outcome: Succeeded}); err != nil {
 		t.Fatal(err)
 	}
 	if _, here := s.Job(1); here || j.Status != StatusSucceeded || j.Finish != 4 {
@@ -349,11 +349,11 @@ func TestNodeMemory(t *testing.T) {
 		{"the end of a task gives nothing back that another holds", Event{Kind: TaskEnded, Task: TaskID{1, 0, 0}, Outcome: Succeeded}, 0, true, true},
 		{"until it is reported", Event{Kind: NodeMemory, Held: resource.GB}, 9, true, true},
 	} {
-		p := NewPlan(2, s, 0)
+		p := newPlan(2, s, 0)
 		version := n.Version
 		if c.e.Kind == 0 {
 			p.Start(s.Jobs[0], 0, n, resource.GB, BecauseFits(0))
-		} else if err := s.Apply(2, &c.e); err != nil {
+		} else if err := s.apply(2, &c.e); err != nil {
 			t.Fatal(err)
 		}
 		if got := n.Available(); got != c.available*resource.GB {
@@ -363,7 +363,7 @@ func TestNodeMemory(t *testing.T) {
 			t.Errorf("%s: named %v, version changed %v; want %v, %v", c.name, named, n.Version != version, c.named, c.reviewed)
 		}
 		coherent(t, s)
-		if _, err := p.Close(); err != nil {
+		if _, err := p.close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -372,13 +372,13 @@ func TestNodeMemory(t *testing.T) {
 // TestRandomHistory tells a snapshot anything at all, true or not, and decides anything that is possible.
 func TestRandomHistory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		s := NewSnapshot()
-		p := NewPlan(0, s, 0)
+		s := newSnapshot()
+		p := newPlan(0, s, 0)
 		for now := range timeline.Time(rapid.IntRange(1, 60).Draw(rt, "steps")) {
-			p.Reset(now)
+			p.reset(now)
 			e := anyEvent(rt, s)
 			before := dump(s)
-			if err := s.Apply(now, &e); err != nil && dump(s) != before {
+			if err := s.apply(now, &e); err != nil && dump(s) != before {
 				rt.Fatalf("%+v was refused, but changed\n%s\nto\n%s", e, before, dump(s))
 			}
 			coherent(rt, s)
@@ -386,7 +386,7 @@ func TestRandomHistory(t *testing.T) {
 				decideAnything(rt, &p)
 				coherent(rt, s)
 			}
-			if _, err := p.Close(); err != nil {
+			if _, err := p.close(); err != nil {
 				rt.Fatal(err)
 			}
 		}
@@ -470,9 +470,9 @@ func TestImpossibleDecisions(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := example(t)
-			p := NewPlan(5, s, 2)
+			p := newPlan(5, s, 2)
 			c.decide(&p, s.Jobs[0])
-			if _, err := p.Close(); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "policy at 5ns") {
+			if _, err := p.close(); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "policy at 5ns") {
 				t.Errorf("error is %v, want one with %q", err, c.want)
 			}
 		})
@@ -483,26 +483,26 @@ func TestImpossibleDecisions(t *testing.T) {
 func TestUnsyncedPlan(t *testing.T) {
 	s := example(t)
 	s.Synced = false
-	p := NewPlan(5, s, 0)
+	p := newPlan(5, s, 0)
 	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, BecauseFits(0))
-	if _, err := p.Close(); err == nil || !strings.Contains(err.Error(), "before the inventory was complete") {
+	if _, err := p.close(); err == nil || !strings.Contains(err.Error(), "before the inventory was complete") {
 		t.Errorf("error is %v", err)
 	}
 	s = example(t)
 	s.Nodes[0].Free = resource.Vector{}
-	p = NewPlan(5, s, 0)
+	p = newPlan(5, s, 0)
 	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, BecauseFits(0))
-	if _, err := p.Close(); err == nil || !strings.Contains(err.Error(), "only 0 are free") {
+	if _, err := p.close(); err == nil || !strings.Contains(err.Error(), "only 0 are free") {
 		t.Errorf("error is %v", err)
 	}
 	s = example(t)
-	if err := s.Apply(2, &Event{Kind: NodeLeft, Node: 0}); err != nil {
+	if err := s.apply(2, &Event{Kind: NodeLeft, Node: 0}); err != nil {
 		t.Fatal(err)
 	}
-	p = NewPlan(5, s, 0)
+	p = newPlan(5, s, 0)
 	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, BecauseFits(0))
 	p.Reserve(s.Nodes[0], s.Jobs[0], 0, BecauseReserved(resource.Vector{}, resource.Vector{}))
-	if _, err := p.Close(); err == nil || !strings.Contains(err.Error(), "it left") {
+	if _, err := p.close(); err == nil || !strings.Contains(err.Error(), "it left") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -11,27 +11,26 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Engine owns a Snapshot and asks a Policy what to do. It is not safe for concurrent use: one goroutine owns it.
+// Engine owns the book of a cluster and asks a Policy what to do. It is not safe for concurrent use: one goroutine owns it.
 type Engine struct {
-	policy   policy.Policy
-	snapshot *cluster.Snapshot
-	plan     cluster.Plan
-	now      timeline.Time
-	steps    int64
+	policy policy.Policy
+	book   *cluster.Book
+	now    timeline.Time
+	steps  int64
 }
 
 // New returns an engine for an empty cluster. Configure sets what the policy must know of the substrate; nil is one
 // without heartbeats. The engine decides nothing before a Synced event.
 func New(p policy.Policy, configure func(*cluster.Snapshot)) *Engine {
-	s := cluster.NewSnapshot()
+	b := cluster.NewBook()
 	if configure != nil {
-		configure(s)
+		configure(b.Snapshot())
 	}
-	return &Engine{policy: p, snapshot: s, plan: cluster.NewPlan(0, s, 0)}
+	return &Engine{policy: p, book: b}
 }
 
 // Snapshot returns the engine's view of the cluster, to be read between steps only.
-func (e *Engine) Snapshot() *cluster.Snapshot { return e.snapshot }
+func (e *Engine) Snapshot() *cluster.Snapshot { return e.book.Snapshot() }
 
 // Steps returns how many times Step was called.
 func (e *Engine) Steps() int64 { return e.steps }
@@ -47,25 +46,25 @@ func (e *Engine) Step(now timeline.Time, events ...cluster.Event) ([]cluster.Dec
 	e.now = now
 	e.steps++
 	// 2. What happened is recorded.
-	e.plan.Reset(now)
+	plan := e.book.Open(now)
 	for i := range events {
-		if err := e.snapshot.Apply(now, &events[i]); err != nil {
+		if err := e.book.Enter(now, &events[i]); err != nil {
 			return nil, fmt.Errorf("engine: event %s at %v: %w", events[i].Kind, now, err)
 		}
 	}
-	if !e.snapshot.Synced {
+	if !plan.Synced {
 		return nil, nil
 	}
 	// 3. Tasks of jobs that are to end are killed: no policy has a say in that.
-	e.killStopped()
+	killStopped(plan)
 	// 4. The policy decides; each decision is checked and booked as it is taken.
-	e.policy.Decide(now, &e.plan)
-	return e.plan.Close()
+	e.policy.Decide(now, plan)
+	return e.book.Close()
 }
 
 // killStopped kills what still runs of jobs that failed or were cancelled.
-func (e *Engine) killStopped() {
-	for _, j := range e.snapshot.Changes.Jobs {
+func killStopped(p *cluster.Plan) {
+	for _, j := range p.Changes.Jobs {
 		if j.Status != cluster.StatusCancelled && j.Status != cluster.StatusFailed {
 			continue
 		}
@@ -74,7 +73,7 @@ func (e *Engine) killStopped() {
 			why = cluster.Because(cluster.JobGaveUp)
 		}
 		for _, t := range j.Tasks {
-			e.plan.Kill(t, why)
+			p.Kill(t, why)
 		}
 	}
 }

@@ -23,18 +23,18 @@ func TestQueueIsSorted(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		s := cluster.NewSnapshot()
-		plan := cluster.NewPlan(0, s, 0)
+		b := cluster.NewBook()
+		s := b.Snapshot()
 		step := func(now timeline.Time, events ...cluster.Event) {
-			plan.Reset(now)
+			plan := b.Open(now)
 			for i := range events {
-				if err := s.Apply(now, &events[i]); err != nil {
+				if err := b.Enter(now, &events[i]); err != nil {
 					rt.Fatal(err)
 				}
 			}
-			p.Decide(now, &plan)
+			p.Decide(now, plan)
 			sorted(rt, p, s)
-			if _, err := plan.Close(); err != nil {
+			if _, err := b.Close(); err != nil {
 				rt.Fatal(err)
 			}
 		}

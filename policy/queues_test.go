@@ -45,8 +45,8 @@ func TestQueueSettings(t *testing.T) {
 
 // Jobs that no queue takes are refused at the door.
 func TestAdmission(t *testing.T) {
-	s := cluster.NewSnapshot()
-	if err := s.Apply(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(8*resource.Core, 10*resource.GB)}}); err != nil {
+	b := cluster.NewBook()
+	if err := b.Enter(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(8*resource.Core, 10*resource.GB)}}); err != nil {
 		t.Fatal(err)
 	}
 	const queues = "prod=60%..80%,prod.etl=50%..50%,adhoc=40%"
@@ -70,7 +70,7 @@ func TestAdmission(t *testing.T) {
 			t.Fatal(err)
 		}
 		j := &cluster.Job{Name: "J", Queue: c.queue, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, c.memory)}}}
-		switch err := policy.CheckRuns(p, s, j); {
+		switch err := policy.CheckRuns(p, b.Snapshot(), j); {
 		case c.want == "" && err != nil, c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s %s %q: error is %v, want %q", c.policy, c.queues, c.queue, err, c.want)
 		}

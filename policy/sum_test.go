@@ -11,16 +11,16 @@ import (
 
 // sumCase is a node of 10 cores and 10GB. On it one of three tasks of job 1, of 6GB, has run since 0s; job 2 has two tasks of 1GB
 // and two cores, job 3 one of 4GB, and none of them has started.
-func sumCase(t *testing.T) *cluster.Snapshot {
+func sumCase(t *testing.T) *cluster.Book {
 	t.Helper()
 	job := func(id cluster.JobID, tasks int, cores, gb resource.Amount, run time.Duration) *cluster.Job {
 		return &cluster.Job{ID: id, Name: "j", Weight: 1, MaxAttempts: 1,
 			Stages: []cluster.Stage{{Name: "s", Tasks: tasks, Ideal: resource.Of(cores*resource.Core, gb*resource.GB), Duration: run}}}
 	}
-	s := cluster.NewSnapshot()
+	b := cluster.NewBook()
 	apply := func(e cluster.Event) {
 		t.Helper()
-		if err := s.Apply(0, &e); err != nil {
+		if err := b.Enter(0, &e); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -29,13 +29,13 @@ func sumCase(t *testing.T) *cluster.Snapshot {
 		apply(cluster.Event{Kind: cluster.JobSubmitted, NewJob: j})
 	}
 	apply(cluster.Event{Kind: cluster.Synced})
-	p := cluster.NewPlan(0, s, 0)
+	p, s := b.Open(0), b.Snapshot()
 	p.Start(s.Jobs[0], 0, s.Nodes[0], 6*resource.GB, cluster.BecauseFits(6*resource.GB))
-	if _, err := p.Close(); err != nil {
+	if _, err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
 	apply(cluster.Event{Kind: cluster.DecisionDone, Task: cluster.TaskID{Job: 1}})
-	return s
+	return b
 }
 
 // TestSum compares what sum estimates with what was worked out by hand, at 40s. The task that runs holds 6GB for 60s more: 360GBs. Tasks
@@ -55,15 +55,15 @@ func TestSum(t *testing.T) {
 		"overdue": {false, 120, []times{{350, 250}, {170, 120}, {150, 130}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := sumCase(t)
-			p := cluster.NewPlan(at(c.now), s, 1)
+			b := sumCase(t)
+			p, s := b.Open(at(c.now)), b.Snapshot()
 			if c.reserve {
 				p.Reserve(s.Nodes[0], s.Jobs[0], 0, cluster.BecauseReserved(resource.Vector{}, resource.Vector{}))
 			}
 			var by sum
-			by.estimate(at(40), &p) // It must not keep what is true no more.
+			by.estimate(at(40), p) // It must not keep what is true no more.
 			for range 2 {
-				by.estimate(at(c.now), &p)
+				by.estimate(at(c.now), p)
 				for i, want := range c.want {
 					j := s.Jobs[i]
 					if !near(j.End, at(want.end)) || !near(j.AllStarted, at(want.started)) || !j.EndKnown || !j.AllStartedKnown {
@@ -78,25 +78,25 @@ func TestSum(t *testing.T) {
 // TestSumOfLittle: on an idle cluster a job takes as long as its longest task, however little it asks for, and one that has all of
 // its tasks running as long as they do.
 func TestSumOfLittle(t *testing.T) {
-	s := cluster.NewSnapshot()
+	b := cluster.NewBook()
 	for _, e := range []cluster.Event{
 		{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(10*resource.Core, 10*resource.GB)}},
 		{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 1, Name: "j", Weight: 1, MaxAttempts: 1,
 			Stages: []cluster.Stage{{Name: "s", Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB), Duration: 100 * time.Second}}}},
 		{Kind: cluster.Synced},
 	} {
-		if err := s.Apply(0, &e); err != nil {
+		if err := b.Enter(0, &e); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var by sum
-	p := cluster.NewPlan(timeline.Time(7e9), s, 0)
-	by.estimate(timeline.Time(7e9), &p)
+	p, s := b.Open(timeline.Time(7e9)), b.Snapshot()
+	by.estimate(timeline.Time(7e9), p)
 	if j := s.Jobs[0]; j.End != timeline.Time(107e9) || j.AllStarted != timeline.Time(7e9) || !j.AllStartedKnown {
 		t.Errorf("it should end at %v, with all started at %v", j.End, j.AllStarted)
 	}
 	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, cluster.BecauseFits(resource.GB))
-	by.estimate(timeline.Time(30e9), &p)
+	by.estimate(timeline.Time(30e9), p)
 	if j := s.Jobs[0]; j.End != timeline.Time(107e9) || j.AllStartedKnown {
 		t.Errorf("once it runs it should end at %v; more to start: %v", j.End, j.AllStartedKnown)
 	}

@@ -337,17 +337,18 @@ func TestFastAndSlowStartTheSame(t *testing.T) {
 
 // side is one of two clusters that live through the same.
 type side struct {
+	book     *cluster.Book
 	snapshot *cluster.Snapshot
-	plan     cluster.Plan
+	plan     *cluster.Plan
 }
 
 func newSide() *side {
-	s := cluster.NewSnapshot()
-	return &side{s, cluster.NewPlan(0, s, 0)}
+	b := cluster.NewBook()
+	return &side{b, b.Snapshot(), b.Open(0)}
 }
 
 func (s *side) starts(t *rapid.T) string {
-	decisions, err := s.plan.Close()
+	decisions, err := s.book.Close()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,12 +372,12 @@ func liveTogether(t *rapid.T, fast Policy, twin twin) {
 		}
 	}
 	begin := func(now timeline.Time) {
-		a.plan.Reset(now)
-		b.plan.Reset(now)
+		a.book.Open(now)
+		b.book.Open(now)
 	}
 	apply := func(now timeline.Time, e cluster.Event) {
 		for _, s := range []*side{a, b} {
-			if err := s.snapshot.Apply(now, &e); err != nil {
+			if err := s.book.Enter(now, &e); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -385,8 +386,8 @@ func liveTogether(t *rapid.T, fast Policy, twin twin) {
 		if drop := fast.Traits().DropCaches; drop != nil && number("drop", 0, 4) == 0 {
 			drop()
 		}
-		fast.Decide(now, &a.plan)
-		twin.decide(&b.plan)
+		fast.Decide(now, a.plan)
+		twin.decide(b.plan)
 		if got, want := a.starts(t), b.starts(t); got != want {
 			t.Fatalf("at %d the fast one starts\n%s\nthe slow one\n%s", now, got, want)
 		}
@@ -446,8 +447,8 @@ func vary(t *rapid.T, j *cluster.Job) {
 }
 
 func TestStaticRefusesWhatItsContainersCannotHold(t *testing.T) {
-	s := cluster.NewSnapshot()
-	if err := s.Apply(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n1", Capacity: resource.Of(8*resource.Core, 10*resource.GB)}}); err != nil {
+	b := cluster.NewBook()
+	if err := b.Enter(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n1", Capacity: resource.Of(8*resource.Core, 10*resource.GB)}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -465,7 +466,7 @@ func TestStaticRefusesWhatItsContainersCannotHold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = CheckRuns(p, s, &cluster.Job{Name: "J", Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, c.need)}}})
+		err = CheckRuns(p, b.Snapshot(), &cluster.Job{Name: "J", Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, c.need)}}})
 		if got := fmt.Sprint(err); got != c.want && (err != nil || c.want != "") {
 			t.Errorf("%+v: error is %v", c, err)
 		}
@@ -485,12 +486,12 @@ func TestStaticSaysWhatItRefuses(t *testing.T) {
 		{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 1, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, 6*resource.GB)}}}},
 		{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 2, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB)}}}},
 	} {
-		if err := s.snapshot.Apply(0, &e); err != nil {
+		if err := s.book.Enter(0, &e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p.Decide(0, &s.plan)
-	decisions, err := s.plan.Close()
+	p.Decide(0, s.plan)
+	decisions, err := s.book.Close()
 	if err != nil || len(decisions) != 2 {
 		t.Fatalf("decisions are %+v, %v", decisions, err)
 	}

@@ -364,9 +364,9 @@ func (f *forgetful) Decide(now timeline.Time, p *cluster.Plan) {
 
 // tooLarge says which job no node can hold, or the policy does not admit.
 func (s *scenario) tooLarge(p policy.Policy) error {
-	snapshot := cluster.NewSnapshot()
+	b := cluster.NewBook()
 	for i := range s.nodes {
-		if err := snapshot.Apply(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &s.nodes[i]}); err != nil {
+		if err := b.Enter(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &s.nodes[i]}); err != nil {
 			return err
 		}
 	}
@@ -375,7 +375,7 @@ func (s *scenario) tooLarge(p policy.Policy) error {
 		if s.coordinates > 0 {
 			j.Stages = append([]cluster.Stage{{Tasks: 1, Coordinator: true, Ideal: s.coordinator}}, j.Stages...)
 		}
-		if err := policy.CheckRuns(p, snapshot, &j); err != nil {
+		if err := policy.CheckRuns(p, b.Snapshot(), &j); err != nil {
 			return err
 		}
 	}

@@ -40,14 +40,14 @@ func (c Contender) On(config sim.Config, w *workload.Workload) (*Trial, error) {
 
 // Check returns an error if the policy could never start some task, before anything runs.
 func (t *Trial) Check() error {
-	s := cluster.NewSnapshot()
+	b := cluster.NewBook()
 	for i := range t.Cluster.Nodes {
-		if err := s.Apply(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &t.Cluster.Nodes[i]}); err != nil {
+		if err := b.Enter(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &t.Cluster.Nodes[i]}); err != nil {
 			return err
 		}
 	}
 	for i := range t.Workload.Jobs {
-		if err := policy.CheckRuns(t.policy, s, &t.Workload.Jobs[i].Job); err != nil {
+		if err := policy.CheckRuns(t.policy, b.Snapshot(), &t.Workload.Jobs[i].Job); err != nil {
 			return err
 		}
 	}
