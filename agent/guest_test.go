@@ -24,7 +24,7 @@ func TestGuest(t *testing.T) {
 		"TestSecondAgentOfTheSameGroups|TestOtherDaemonsAreCounted|TestLease)$"
 	// What depends on what memory is swapped to.
 	const swapping = "^(TestFlex|TestNothingStaysFrozen|TestRefusedContainerWaits|TestShrink|TestStreaming|TestFullSwap|TestNothingGivesWay|" +
-		"TestRestartWhileSuspended|TestSwap|TestWriteBudget|TestPromised|TestLockedMemory|TestAnchor|TestDaemonDies)"
+		"TestRestartWhileSuspended|TestSwap|TestWriteBudget|TestPromised|TestAnchor|TestDaemonDies)"
 	const swap, spare = 448 << 20, 2560 // MiB of memory: what zram may hold counts no further than what containers leave
 	for _, c := range []struct {
 		name       string
