@@ -57,7 +57,7 @@ var folders = []folder{
 		"what a framework spills follows from its settings, whoever schedules it"},
 	{"lab/pattern", []string{"resource"},
 		"a program that is measured knows nothing of who measures it"},
-	{"lab/experiments", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "workload", "bound", "sim", "sweep", "lab/chart", "lab/framework"},
+	{"lab/experiments", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "workload", "bound", "sim", "trial", "sweep", "lab/chart", "lab/framework"},
 		"an experiment compares policies in the simulator and draws what came of it; it touches no machine"},
 	{"lab/comparison", []string{"resource", "timeline", "cluster", "sim", "trial", "lab/chart"},
 		"what trials came to is drawn, whoever asked for them"},

@@ -8,7 +8,6 @@ import (
 	"github.com/bellows-rm/bellows/lab/chart"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/workload"
 )
 
@@ -30,15 +29,15 @@ func pufferfishFig13() Experiment {
 func pagesOrSpills(j pufferfishJob, container, heap resource.Amount) (float64, error) {
 	j.cold = nil
 	run := func(container, heap resource.Amount) (float64, error) {
-		p, err := yarnBoxes()
-		if err != nil {
-			return 0, err
-		}
 		t := j.inContainers(container, heap)
 		t.ID = 1
 		config := pufferfishCluster(1)
 		config.KeepTasks = true
-		r, err := sim.Run(config, &workload.Workload{Jobs: []workload.Job{t}}, p)
+		alone, err := yarnBoxes.On(config, &workload.Workload{Jobs: []workload.Job{t}})
+		if err != nil {
+			return 0, err
+		}
+		r, err := alone.Run()
 		if err != nil {
 			return 0, err
 		}

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/memory"
-	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/trial"
 	"github.com/bellows-rm/bellows/workload"
 )
 
 // yarnBoxes is YARN's capacity scheduler, which counts memory alone and is what the authors changed (YARN 2.7.3).
-func yarnBoxes() (policy.Policy, error) { return policy.New("capacity", nil) }
+var yarnBoxes = trial.Contender{Policy: "capacity"}
 
 // rival is a way to run a workload of Pufferfish's evaluation.
 type rival struct {
@@ -69,15 +69,16 @@ func (o rival) toTheEnd(c sim.Config, w *workload.Workload) (*sim.Result, error)
 }
 
 func (o rival) simulate(c sim.Config, w *workload.Workload) (*sim.Result, error) {
-	p, err := yarnBoxes()
+	entered := yarnBoxes
 	if o.box == 0 {
 		c.Flex = o.flex
-		p, err = policy.New("pufferfish", o.with)
+		entered.Policy, entered.Settings = "pufferfish", o.with
 	}
+	t, err := entered.On(c, w)
 	if err != nil {
 		return nil, err
 	}
-	r, err := sim.Run(c, w, p)
+	r, err := t.Run()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.name, err)
 	}

@@ -5,18 +5,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
+	"github.com/bellows-rm/bellows/trial"
 	"github.com/bellows-rm/bellows/workload"
 )
 
 // contender is a scheduler as an experiment compares it with others.
 type contender struct {
-	name     string // in tables
-	policy   string
-	settings map[string]string
-	pooled   bool // on one node as large as all, where any number of tasks start per heartbeat
+	trial.Contender // its label stands in tables
 	// prompt nodes report so often that the cluster as a whole reports as often when it is pooled.
 	prompt bool
 }
@@ -24,14 +21,14 @@ type contender struct {
 // The contenders of YARN-ME's evaluation. Heartbeats, and one start per node and heartbeat, are those of YARN and of the
 // authors' simulator.
 var (
-	yarn           = contender{name: "YARN", policy: "fair", settings: map[string]string{"fair.reservations": "true"}}
-	yarnUnreserved = contender{name: "YARN without reservations", policy: "fair", settings: map[string]string{"fair.reservations": "false"}}
-	yarnMESum      = contender{name: "YARN-ME (sum)", policy: "yarn-me", settings: map[string]string{"yarn-me.timeline": "sum"}}
-	yarnMEAgain    = contender{name: "YARN-ME (resimulate)", policy: "yarn-me", settings: map[string]string{"yarn-me.timeline": "resimulate"}}
+	yarn           = contender{Contender: trial.Contender{Label: "YARN", Policy: "fair", Settings: map[string]string{"fair.reservations": "true"}}}
+	yarnUnreserved = contender{Contender: trial.Contender{Label: "YARN without reservations", Policy: "fair", Settings: map[string]string{"fair.reservations": "false"}}}
+	yarnMESum      = contender{Contender: trial.Contender{Label: "YARN-ME (sum)", Policy: "yarn-me", Settings: map[string]string{"yarn-me.timeline": "sum"}}}
+	yarnMEAgain    = contender{Contender: trial.Contender{Label: "YARN-ME (resimulate)", Policy: "yarn-me", Settings: map[string]string{"yarn-me.timeline": "resimulate"}}}
 	// The Meganode reports once a second, as a node of the authors' simulator does; a prompt one as often as its nodes would
 	// have reported.
-	meganode       = contender{name: "Meganode", policy: "srjf", pooled: true}
-	meganodePrompt = contender{name: "prompt Meganode", policy: "srjf", pooled: true, prompt: true}
+	meganode       = contender{Contender: trial.Contender{Label: "Meganode", Policy: "srjf", Pooled: true}}
+	meganodePrompt = contender{Contender: trial.Contender{Label: "prompt Meganode", Policy: "srjf", Pooled: true}, prompt: true}
 )
 
 // outcome is what a contender made of a workload. Times are in seconds.
@@ -44,22 +41,19 @@ type outcome struct {
 
 // simulate runs the workload under c. The workload stays as it is, so that several can run at once.
 func (c contender) simulate(config sim.Config, w *workload.Workload) (*sim.Result, error) {
-	p, err := policy.New(c.policy, c.settings)
+	if c.prompt {
+		config.Heartbeat /= time.Duration(len(config.Nodes))
+	}
+	t, err := c.On(config, w)
 	if err != nil {
 		return nil, err
 	}
-	if c.pooled {
-		if c.prompt {
-			config.Heartbeat /= time.Duration(len(config.Nodes))
-		}
-		config.Nodes, config.StartsPerHeartbeat = sim.Pool(config.Nodes), 0
-	}
-	r, err := sim.Run(config, &workload.Workload{Jobs: slices.Clone(w.Jobs)}, p)
+	r, err := t.Run()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.name, err)
+		return nil, fmt.Errorf("%s: %w", c.Label, err)
 	}
 	for _, j := range slices.Concat(r.Unfinished(), r.Failures()) {
-		return nil, fmt.Errorf("%s: %s did not end: %s%s", c.name, j.Name, j.Stuck, j.Failure)
+		return nil, fmt.Errorf("%s: %s did not end: %s%s", c.Label, j.Name, j.Stuck, j.Failure)
 	}
 	return r, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/trial"
 	"github.com/bellows-rm/bellows/workload"
 )
 
@@ -175,7 +176,7 @@ func (s spiller) together(n int) (float64, error) {
 	}
 	node := resource.Of(16*resource.Core, 64*resource.GB)
 	node[resource.Disk] = s.diskRate
-	r, err := contender{name: s.name, policy: "fifo"}.simulate(sim.Config{Nodes: sim.Uniform(1, node), Machine: s.machine, KeepTasks: true}, w)
+	r, err := contender{Contender: trial.Contender{Label: s.name, Policy: "fifo"}}.simulate(sim.Config{Nodes: sim.Uniform(1, node), Machine: s.machine, KeepTasks: true}, w)
 	if err != nil {
 		return 0, err
 	}

@@ -50,7 +50,7 @@ func fig3(*lab) (*Findings, error) {
 		for i, t := range r.Tasks {
 			from, to := time.Duration(t.Launched).Seconds(), time.Duration(t.Finished).Seconds()
 			mine := t.ID.Job == 2
-			data.add(c.name, strconv.Itoa(int(t.ID.Job)), strconv.Itoa(i), strconv.FormatInt(int64(t.Memory), 10), exact(from), exact(to))
+			data.add(c.Label, strconv.Itoa(int(t.ID.Job)), strconv.Itoa(i), strconv.FormatInt(int64(t.Memory), 10), exact(from), exact(to))
 			span := chart.Span{Row: len(gantt.Rows), From: from, To: to, Label: resource.FormatMemory(t.Memory), Faint: t.Elastic}
 			row := "others"
 			if mine {
@@ -59,7 +59,7 @@ func fig3(*lab) (*Findings, error) {
 			}
 			gantt.Rows, gantt.Spans = append(gantt.Rows, c.policyName()+", "+row), append(gantt.Spans, span)
 		}
-		table.add(c.name, decimals(runtime[k], 0)+" s", ran[:len(ran)-2])
+		table.add(c.Label, decimals(runtime[k], 0)+" s", ran[:len(ran)-2])
 	}
 	share := runtime[1] / runtime[0]
 	return &Findings{
@@ -75,7 +75,7 @@ func fig3(*lab) (*Findings, error) {
 
 // policyName is the name without what it is by.
 func (c contender) policyName() string {
-	if c.policy == "yarn-me" {
+	if c.Policy == "yarn-me" {
 		return "YARN-ME"
 	}
 	return "YARN"

@@ -176,7 +176,7 @@ func fig4Timelines(l *lab, f *Findings, starts []start) error {
 			data.add(c.policyName(), exact(p.at), exact(p.memory), exact(p.elastic))
 		}
 		memory.Series = append(memory.Series, used)
-		if c.policy == "yarn-me" {
+		if c.Policy == "yarn-me" {
 			running.Series = append(running.Series, elastic)
 		}
 	}
