@@ -40,7 +40,7 @@ func TestWhatIsBeyondABoundIsNotStored(t *testing.T) {
 		} {
 			s := submission(1)
 			c.change(&s)
-			if _, err := r.Submit(t.Context(), s); KindOf(err) != Mistake || !strings.Contains(err.Error(), c.want) {
+			if _, err := r.Submit(t.Context(), s); KindOf(err) != Invalid || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %v: %v", c.want, KindOf(err), err)
 			}
 		}

@@ -308,7 +308,7 @@ func (d *Driver) decide(now timeline.Time, e cluster.Event) (decisions []cluster
 // and everything else goes on. Containers run, their ends are recorded, jobs can be looked at and killed. The next start
 // builds the engine anew.
 func (d *Driver) breakDown(err error) {
-	d.broken = fault(Bug, "policy %s took an impossible decision, so nothing more is decided until bellows is started again; what runs goes on: %w", d.config.Policy.Name(), err)
+	d.broken = Errorf(Internal, "policy %s took an impossible decision, so nothing more is decided until bellows is started again; what runs goes on: %w", d.config.Policy.Name(), err)
 	d.log.Error("nothing more is decided; what runs goes on", "policy", d.config.Policy.Name(), "error", err, "event_log", d.logPath)
 	d.wakes = nil
 	d.settleAlone()
@@ -335,7 +335,7 @@ func (d *Driver) finish() {
 }
 
 // errStopped is returned to whoever asks a Driver that has stopped.
-var errStopped = &Error{World, errors.New("bellows is going down")}
+var errStopped = Errorf(Internal, "bellows is going down")
 
 // do has the loop run f, between two steps. If the loop hangs it is an error; when it hangs in f itself, f may yet end.
 func (d *Driver) do(ctx context.Context, f func()) error {
@@ -369,7 +369,7 @@ func (d *Driver) awaitInventory(ctx context.Context) error {
 	}
 }
 
-// Shutdown ends the daemon's work for good. While jobs have not ended it is a Mistake unless kill is set: then they are
+// Shutdown ends the daemon's work for good. While jobs have not ended it is a Conflict unless kill is set: then they are
 // all cancelled, and Shutdown waits until the last has ended. Afterwards the Driver is closed.
 func (d *Driver) Shutdown(ctx context.Context, kill bool) error {
 	if err := d.awaitInventory(ctx); err != nil {
@@ -389,7 +389,7 @@ func (d *Driver) Shutdown(ctx context.Context, kill bool) error {
 		return err
 	}
 	if len(open) > 0 && !kill {
-		return fault(Mistake, "%s not ended: wait for the end, or have them killed", have(open))
+		return Errorf(Conflict, "%s not ended: wait for the end, or have them killed", have(open))
 	}
 	if err := d.awaitEnds(ctx, open); err != nil {
 		// It was not to be; the daemon lives on.

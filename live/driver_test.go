@@ -187,7 +187,7 @@ func TestCancel(t *testing.T) {
 		}
 		synctest.Wait()
 		r.noOrder()
-		if err := r.Cancel(t.Context(), user, id); KindOf(err) != Mistake || err.Error() != "job 1: cannot be ended, because it has ended already (cancelled)" {
+		if err := r.Cancel(t.Context(), user, id); KindOf(err) != Invalid || err.Error() != "job 1: cannot be ended, because it has ended already (cancelled)" {
 			t.Errorf("cancel what has ended: %v", err)
 		}
 		if err := r.Cancel(t.Context(), user, 99); KindOf(err) != NotFound {
@@ -248,7 +248,7 @@ func TestMistakes(t *testing.T) {
 		} {
 			s := submission(1)
 			c.change(&s)
-			if _, err := r.Submit(t.Context(), s); KindOf(err) != Mistake || !strings.Contains(err.Error(), c.want) {
+			if _, err := r.Submit(t.Context(), s); KindOf(err) != Invalid || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %v: %v", c.name, KindOf(err), err)
 			}
 		}
@@ -376,7 +376,7 @@ func TestShutdown(t *testing.T) {
 		id := r.submit(submission(1))
 		o := r.order(cluster.Start)
 		r.fake.launched(o)
-		if err := r.Shutdown(t.Context(), false); KindOf(err) != Mistake || !strings.HasPrefix(err.Error(), "job 1 has not ended") {
+		if err := r.Shutdown(t.Context(), false); KindOf(err) != Conflict || !strings.HasPrefix(err.Error(), "job 1 has not ended") {
 			t.Errorf("shut down with %v", err)
 		}
 		down := make(chan error)
@@ -441,10 +441,10 @@ func TestPolicyBugLosesNothing(t *testing.T) {
 			if err != nil || !strings.Contains(s.Trouble, "policy fifo took an impossible decision") {
 				t.Errorf("status %+v %v", s, err)
 			}
-			if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != Bug {
+			if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != Internal || !strings.Contains(err.Error(), "impossible decision") {
 				t.Errorf("submit: %v", err)
 			}
-			if _, err := r.Wait(t.Context(), second); KindOf(err) != Bug {
+			if _, err := r.Wait(t.Context(), second); KindOf(err) != Internal || !strings.Contains(err.Error(), "impossible decision") {
 				t.Errorf("wait for a job that cannot start: %v", err)
 			}
 			if err := r.Cancel(t.Context(), user, first); err != nil {
@@ -697,7 +697,7 @@ func TestEndsAreRecordedOnAFullDisk(t *testing.T) {
 			if s, err := r.Status(t.Context()); err != nil || !strings.Contains(s.Trouble, "free some space") {
 				t.Errorf("status %+v %v", s, err)
 			}
-			if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != World || !strings.Contains(err.Error(), "free some space") {
+			if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != Internal || !strings.Contains(err.Error(), "free some space") {
 				t.Errorf("submit: %v", err)
 			}
 		}
@@ -771,10 +771,10 @@ func TestFullDisk(t *testing.T) {
 		if err != nil || !strings.Contains(s.Trouble, "no space left on device") {
 			t.Errorf("status %+v %v", s, err)
 		}
-		if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != World || !strings.Contains(err.Error(), "no jobs are taken at the moment: write the event log") {
+		if _, err := r.Submit(t.Context(), submission(1)); KindOf(err) != Internal || !strings.Contains(err.Error(), "no jobs are taken at the moment: write the event log") {
 			t.Errorf("submit: %v", err)
 		}
-		if err := r.Cancel(t.Context(), user, first); KindOf(err) != World {
+		if err := r.Cancel(t.Context(), user, first); KindOf(err) != Internal {
 			t.Errorf("cancel: %v", err)
 		}
 		if k := r.order(cluster.Kill); k.Container != b.Container {

@@ -3,43 +3,94 @@ package live
 import (
 	"errors"
 	"fmt"
+	"net/http"
 )
 
-// Kind says whose fault an error is.
+// Kind says what kind of an error it is, for whoever acts on it. There are few, and they are the same everywhere: the API sends the
+// name with the HTTP status, and commands exit with the exit code. The zero Kind is none.
 type Kind uint8
 
 const (
-	World    Kind = iota // the machine: a full disk, a store that cannot be written, a time that ran out
-	Mistake              // the caller's: one sentence names field, value and limit
-	NotFound             // there is no such job or task
-	Denied               // the caller may not do that to what is somebody else's
-	Bug                  // ours: a policy took an impossible decision; nothing more is decided, containers go on
+	Invalid     Kind = iota + 1 // the request has a mistake; the text names field, value and limit
+	Denied                      // the caller may not do that to what is somebody else's
+	NotFound                    // there is no such job, task or profile
+	Conflict                    // not in the present state; the same request may succeed later
+	Unavailable                 // the daemon is starting, stopping or not there, or too busy for now
+	Internal                    // what was attempted failed: a full disk, a store that cannot be written, a bug of a policy
 )
 
-var kindNames = [...]string{"world", "mistake", "not-found", "denied", "bug"}
-
-// String returns its name for people. The error codes of the API are those of package server.
-func (k Kind) String() string { return kindNames[k] }
-
-// Error is an error with its kind. Its text is one sentence for people.
-type Error struct {
-	Kind Kind
-	Err  error
+// kinds has a row for every Kind.
+var kinds = [...]struct {
+	name         string
+	status, exit int
+}{
+	{},
+	Invalid:     {"invalid", http.StatusBadRequest, 2},
+	Denied:      {"denied", http.StatusForbidden, 1},
+	NotFound:    {"not-found", http.StatusNotFound, 2},
+	Conflict:    {"conflict", http.StatusConflict, 1},
+	Unavailable: {"unavailable", http.StatusServiceUnavailable, 1},
+	Internal:    {"internal", http.StatusInternalServerError, 1},
 }
 
-func (e *Error) Error() string { return e.Err.Error() }
+// String returns the name of k; empty if it is none.
+func (k Kind) String() string { return kinds[k].name }
 
-// Unwrap returns what is wrong.
-func (e *Error) Unwrap() error { return e.Err }
+// Status is the HTTP status that goes with k.
+func (k Kind) Status() int { return kinds[k].status }
 
-// KindOf returns the kind of err: that of the Error in its chain, World if there is none.
+// ExitCode is that of a command which ends with such an error: 2 if its input was wrong, else 1.
+func (k Kind) ExitCode() int { return kinds[k].exit }
+
+// MarshalText implements encoding.TextMarshaler.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. A name that a newer daemon may use is Internal.
+func (k *Kind) UnmarshalText(text []byte) error {
+	*k = Internal
+	for i := range kinds {
+		if kinds[i].name == string(text) {
+			*k = Kind(i)
+		}
+	}
+	return nil
+}
+
+// KindOfStatus returns the kind that goes with an HTTP status; Invalid for others of the caller's, Internal for the rest.
+func KindOfStatus(status int) Kind {
+	for i := range kinds {
+		if kinds[i].status == status {
+			return Kind(i)
+		}
+	}
+	if status >= 400 && status < 500 {
+		return Invalid
+	}
+	return Internal
+}
+
+// Error is an error with its kind, as the API sends it. Its text is one sentence for people.
+type Error struct {
+	Kind    Kind   `json:"code" enum:"invalid,denied,not-found,conflict,unavailable,internal" doc:"what kind of error"`
+	Message string `json:"message" doc:"one sentence"`
+	cause   error
+}
+
+// Errorf returns an Error. It wraps what fmt.Errorf would.
+func Errorf(kind Kind, format string, operands ...any) *Error {
+	err := fmt.Errorf(format, operands...)
+	return &Error{kind, err.Error(), errors.Unwrap(err)}
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns what was wrong; nil if the Error comes from a daemon.
+func (e *Error) Unwrap() error { return e.cause }
+
+// KindOf returns the kind of the Error in err's chain; 0 if there is none.
 func KindOf(err error) Kind {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
 	}
-	return World
-}
-
-func fault(kind Kind, format string, operands ...any) error {
-	return &Error{Kind: kind, Err: fmt.Errorf(format, operands...)}
+	return 0
 }

@@ -14,17 +14,17 @@ func checkInput(s *Submission) error {
 	case !s.Input:
 		return nil
 	case len(s.Job.Stages) != 1 || s.Job.Stages[0].Tasks != 1:
-		return fault(Mistake, "job %q input: must be that of a job of one task", s.Job.Name)
+		return Errorf(Invalid, "job %q input: must be that of a job of one task", s.Job.Name)
 	case s.Job.MaxAttempts > 1:
-		return fault(Mistake, "job %q max attempts %d: must be 1 for a program that reads input, which is gone once it was read", s.Job.Name, s.Job.MaxAttempts)
+		return Errorf(Invalid, "job %q max attempts %d: must be 1 for a program that reads input, which is gone once it was read", s.Job.Name, s.Job.MaxAttempts)
 	case s.Job.Stages[0].Stdin != "":
-		return fault(Mistake, "job %q input: must be sent or come from file %q, but not both", s.Job.Name, s.Job.Stages[0].Stdin)
+		return Errorf(Invalid, "job %q input: must be sent or come from file %q, but not both", s.Job.Name, s.Job.Stages[0].Stdin)
 	}
 	return nil
 }
 
 // Input connects to the input of the program of a job, once it runs. What goes over the connection is told in package input; the
-// caller closes it. A job that takes no input, or no more, is a Mistake.
+// caller closes it. A job that takes no input, or no more, is Invalid.
 func (d *Driver) Input(ctx context.Context, by cluster.Credentials, id cluster.JobID) (io.ReadWriteCloser, error) {
 	task := cluster.TaskID{Job: id}
 	var container cluster.ContainerID
@@ -38,7 +38,7 @@ func (d *Driver) Input(ctx context.Context, by cluster.Credentials, id cluster.J
 			return nil, err
 		}
 		if t.State == "ended" {
-			return nil, fault(Mistake, "job %d: takes no more input, because its program has ended", id)
+			return nil, Errorf(Invalid, "job %d: takes no more input, because its program has ended", id)
 		}
 		container = cluster.ContainerID{Task: task, Run: t.Run}
 		c, err := d.backend.Input(container)
@@ -62,7 +62,7 @@ func (d *Driver) mayFeed(ctx context.Context, by cluster.Credentials, id cluster
 	if e := d.do(ctx, func() {
 		if j, ok := d.jobs[id]; ok {
 			if err = d.mayTouch(by, &j.Job); err == nil && !j.Request.Input {
-				err = fault(Mistake, "job %d: was submitted without input", id)
+				err = Errorf(Invalid, "job %d: was submitted without input", id)
 			}
 		}
 	}); e != nil {

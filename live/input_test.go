@@ -48,7 +48,7 @@ func TestInputStartsOnce(t *testing.T) {
 			if err != nil || j.Status != "failed" || !strings.Contains(j.Detail, "does not start again, because its input was read once") {
 				t.Errorf("%s: %q, %v", j.Status, j.Detail, err)
 			}
-			if _, err := r.Input(context.Background(), s.Caller, id); KindOf(err) != Mistake {
+			if _, err := r.Input(context.Background(), s.Caller, id); KindOf(err) != Invalid {
 				t.Errorf("input of a job that has ended: %v", err)
 			}
 		})
@@ -67,7 +67,7 @@ func TestInputRefused(t *testing.T) {
 		s := submission(1)
 		s.Input, s.Job.MaxAttempts = true, 1
 		change(&s)
-		if _, err := r.Submit(context.Background(), s); KindOf(err) != Mistake || !strings.Contains(err.Error(), want) {
+		if _, err := r.Submit(context.Background(), s); KindOf(err) != Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
@@ -75,7 +75,7 @@ func TestInputRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Input(context.Background(), submission(1).Caller, id); KindOf(err) != Mistake {
+	if _, err := r.Input(context.Background(), submission(1).Caller, id); KindOf(err) != Invalid {
 		t.Errorf("input of a job without: %v", err)
 	}
 	if _, err := r.Input(context.Background(), cluster.Credentials{UID: 77}, id); KindOf(err) != Denied {

@@ -70,7 +70,7 @@ func TestFlexNeedsSwap(t *testing.T) {
 		s := submission(1)
 		s.Job.Class = cluster.Flex
 		_, err := r.Submit(t.Context(), s)
-		if err == nil || KindOf(err) != Mistake || !strings.HasPrefix(err.Error(), "class flex: needs swap, and this machine has none: run `bellows swap create") {
+		if err == nil || KindOf(err) != Conflict || !strings.HasPrefix(err.Error(), "class flex: needs swap, and this machine has none: run `bellows swap create") {
 			t.Errorf("error is %v", err)
 		}
 		s.Job.Stages[0].MinMemory, s.Job.Stages[0].Duration = 100*resource.MiB, time.Minute

@@ -216,7 +216,7 @@ func (d *Driver) prune(ctx context.Context) {
 // notFound says why there is no job of that number.
 func (d *Driver) notFound(ctx context.Context, id cluster.JobID) error {
 	if newest, err := d.store.Newest(ctx); err == nil && id > 0 && id <= newest {
-		return fault(NotFound, "job %d: was removed after its end; `bellows up --help` says how long jobs are kept", id)
+		return Errorf(NotFound, "job %d: was removed after its end; `bellows up --help` says how long jobs are kept", id)
 	}
-	return fault(NotFound, "job %d: there is none of that number", id)
+	return Errorf(NotFound, "job %d: there is none of that number", id)
 }

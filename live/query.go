@@ -231,11 +231,11 @@ func (d *Driver) measure(tasks []Task) {
 }
 
 // Wait returns the job once it has ended, or the error of ctx. If the job can no longer end, because nothing more is
-// decided, the error is a Bug.
+// decided, the error is Internal.
 func (d *Driver) Wait(ctx context.Context, id cluster.JobID) (Job, error) {
 	j, err := d.await(ctx, id, func(*job) bool { return false })
 	if err == nil && !j.Ended {
-		err = fault(Bug, "job %d: %s", id, j.Waiting)
+		err = Errorf(Internal, "job %d: %s", id, j.Waiting)
 	}
 	return j, err
 }
@@ -251,11 +251,11 @@ func (d *Driver) WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (T
 		return Task{}, err
 	}
 	if id.Stage < 0 || int(id.Stage) >= len(j.Stages) || id.Index < 0 || int(id.Index) >= j.Stages[id.Stage].Tasks {
-		return Task{}, fault(NotFound, "task %s: job %d has none of that number", id, id.Job)
+		return Task{}, Errorf(NotFound, "task %s: job %d has none of that number", id, id.Job)
 	}
 	at := slices.IndexFunc(j.Tasks, func(t Task) bool { return t.Task == id })
 	if at < 0 {
-		return Task{}, fault(NotFound, "task %s: it never started, and never will", id)
+		return Task{}, Errorf(NotFound, "task %s: it never started, and never will", id)
 	}
 	return j.Tasks[at], nil
 }

@@ -12,7 +12,7 @@ import (
 // SpillInstead turns a FLEX job into a REGULAR one that does the same work where there is no swap: with less than its ideal
 // memory its programs spill by themselves, and what that costs is known. measured returns the profile that a stage names, which
 // then says how large the stage is: the memory that a FLEX container starts with does not. words tells the owner what the job
-// runs as. A Mistake is returned, and j is left as it is, if some stage cannot spill: its container would start with little,
+// runs as. A Conflict is returned, and j is left as it is, if some stage cannot spill: its container would start with little,
 // and the kernel would kill it as soon as it outgrows that.
 func SpillInstead(j *cluster.Job, measured func(stage int) (cluster.Profile, bool)) (words string, err error) {
 	stages := slices.Clone(j.Stages)
@@ -24,7 +24,7 @@ func SpillInstead(j *cluster.Job, measured func(stage int) (cluster.Profile, boo
 		}
 		s.MaxMemory, s.HeartbeatTimeout = 0, 0
 		if !s.Elastic() {
-			return "", fault(Mistake, "class flex: needs swap, and this machine has none: run `bellows swap create --size 4GiB`, "+
+			return "", Errorf(Conflict, "class flex: needs swap, and this machine has none: run `bellows swap create --size 4GiB`, "+
 				"or use class regular, or name a profile by which the program can spill")
 		}
 		size := fmt.Sprintf("%s, or spilling with as little as %s, %.2gx as long by its profile", resource.FormatMemory(s.Ideal[resource.Memory]),

@@ -29,7 +29,7 @@ type Submission struct {
 }
 
 // Submit checks a job and takes it in; when it returns the job is stored and survives any crash. A job that cannot be run
-// is a Mistake.
+// is Invalid.
 func (d *Driver) Submit(ctx context.Context, s Submission) (cluster.JobID, error) {
 	if err := d.awaitInventory(ctx); err != nil {
 		return 0, err
@@ -54,17 +54,17 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		j.Owner = fmt.Sprint(s.Caller.UID)
 	}
 	if !filepath.IsAbs(s.Dir) {
-		return store.Job{}, fault(Mistake, "job %q working directory %q: must be an absolute path", j.Name, s.Dir)
+		return store.Job{}, Errorf(Invalid, "job %q working directory %q: must be an absolute path", j.Name, s.Dir)
 	}
 	if err := s.Inherited.Check(); err != nil {
-		return store.Job{}, fault(Mistake, "job %q %w", j.Name, err)
+		return store.Job{}, Errorf(Invalid, "job %q %w", j.Name, err)
 	}
 	if err := checkInput(s); err != nil {
 		return store.Job{}, err
 	}
 	for _, text := range append([]string{s.Dir}, s.Env...) {
 		if _, err := cluster.DecodeText(text); err != nil {
-			return store.Job{}, fault(Mistake, "job %q environment and working directory: %w", j.Name, err)
+			return store.Job{}, Errorf(Invalid, "job %q environment and working directory: %w", j.Name, err)
 		}
 	}
 	known := map[int]cluster.Profile{}
@@ -75,7 +75,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		}
 		p, err := d.store.Profile(ctx, s.Caller.UID, name)
 		if errors.Is(err, store.ErrNotFound) {
-			return store.Job{}, fault(Mistake, "job %q stage %q profile %q: there is none of that name; measure one with bellows profile", j.Name, stageName(&j, i), name)
+			return store.Job{}, Errorf(Invalid, "job %q stage %q profile %q: there is none of that name; measure one with bellows profile", j.Name, stageName(&j, i), name)
 		}
 		if err != nil {
 			return store.Job{}, err
@@ -88,11 +88,11 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		return store.Job{}, err
 	}
 	if err := j.CheckRuns(); err != nil {
-		return store.Job{}, &Error{Mistake, err}
+		return store.Job{}, Errorf(Invalid, "%w", err)
 	}
 	for i := range j.Stages {
 		if err := j.CheckCommand(i); err != nil {
-			return store.Job{}, fault(Mistake, "job %q stage %q %w", j.Name, stageName(&j, i), err)
+			return store.Job{}, Errorf(Invalid, "job %q stage %q %w", j.Name, stageName(&j, i), err)
 		}
 	}
 	return store.Job{
@@ -141,16 +141,16 @@ func (d *Driver) submit(ctx context.Context, stored store.Job) (cluster.JobID, e
 	case d.broken != nil:
 		return 0, d.broken
 	case d.short != nil:
-		return 0, fault(World, "no jobs are taken at the moment: %w", d.short)
+		return 0, Errorf(Internal, "no jobs are taken at the moment: %w", d.short)
 	case d.trouble != nil:
-		return 0, fault(World, "no jobs are taken at the moment: %w", d.trouble)
+		return 0, Errorf(Internal, "no jobs are taken at the moment: %w", d.trouble)
 	}
 	if err := d.events.there(); err != nil {
 		d.trouble = err
-		return 0, fault(World, "no jobs are taken: %w", err)
+		return 0, Errorf(Internal, "no jobs are taken: %w", err)
 	}
 	if err := policy.CheckRuns(d.config.Policy, d.engine.Snapshot(), &stored.Request.Job); err != nil {
-		return 0, &Error{Mistake, err}
+		return 0, Errorf(Invalid, "%w", err)
 	}
 	stored.Submitted = d.now()
 	atWork := d.rest()
@@ -179,7 +179,7 @@ func (d *Driver) admit(j *job) {
 }
 
 // Cancel ends a job: what runs of it is killed, what waits never starts. It returns once that is stored and under way; see
-// Wait for the end. Cancelling a job that has ended is a Mistake.
+// Wait for the end. Cancelling a job that has ended is Invalid.
 func (d *Driver) Cancel(ctx context.Context, by cluster.Credentials, id cluster.JobID) error {
 	if err := d.awaitInventory(ctx); err != nil {
 		return err
@@ -198,7 +198,7 @@ func (d *Driver) Cancel(ctx context.Context, by cluster.Credentials, id cluster.
 			d.catchUp()
 			d.flush()
 			if d.trouble != nil {
-				err = fault(World, "job %d: what runs of it is being ended, and nothing of it starts again, but that cannot be recorded at the moment: %w", id, d.trouble)
+				err = Errorf(Internal, "job %d: what runs of it is being ended, and nothing of it starts again, but that cannot be recorded at the moment: %w", id, d.trouble)
 			}
 		}
 	}); e != nil {
@@ -217,7 +217,7 @@ func (d *Driver) Cancel(ctx context.Context, by cluster.Credentials, id cluster.
 	if err := d.mayTouch(by, &stored); err != nil {
 		return err
 	}
-	return fault(Mistake, "job %d: cannot be ended, because it has ended already (%s)", id, stored.State.Status)
+	return Errorf(Invalid, "job %d: cannot be ended, because it has ended already (%s)", id, stored.State.Status)
 }
 
 // mayTouch tells whether a user may change a job.
@@ -225,7 +225,7 @@ func (d *Driver) mayTouch(by cluster.Credentials, j *store.Job) error {
 	if by.UID == j.Request.As.UID || by.UID == 0 || by.UID == d.config.UID {
 		return nil
 	}
-	return fault(Denied, "job %d: belongs to %s", j.ID, j.Request.Job.Owner)
+	return Errorf(Denied, "job %d: belongs to %s", j.ID, j.Request.Job.Owner)
 }
 
 // cancel ends a job that has not ended; once more does nothing.

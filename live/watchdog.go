@@ -76,7 +76,7 @@ func (d *Driver) hangs() (silent time.Duration, hangs bool) {
 // silent is what whoever asks an engine that hangs is told.
 func (d *Driver) silent() error {
 	silent, _ := d.hangs()
-	return fault(World, "the engine has not answered for %v; what runs goes on, and bellows status says more", silent.Round(time.Second))
+	return Errorf(Internal, "the engine has not answered for %v; what runs goes on, and bellows status says more", silent.Round(time.Second))
 }
 
 // Dead is closed when the engine has hung for so long that it will not come back. The process should then end, with no

@@ -139,7 +139,7 @@ func TestStatusAnswersWhileTheEngineHangs(t *testing.T) {
 		if said := r.log.String(); !strings.Contains(said, "(*hanging).Decide") || !strings.Contains(said, "taking in job 2") {
 			t.Errorf("the log does not say where it hangs: %s", said)
 		}
-		if _, err := r.Jobs(t.Context()); err == nil || KindOf(err) != World {
+		if _, err := r.Jobs(t.Context()); err == nil || KindOf(err) != Internal {
 			t.Errorf("ps: %v", err)
 		}
 		if err := r.Close(); err == nil {

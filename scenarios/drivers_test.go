@@ -287,7 +287,7 @@ func hand(t *testing.T, d *live.Driver, b *backend, e cluster.Event, origin time
 			t.Fatalf("submit job %s: id %d, %v", job.Name, id, err)
 		}
 	case cluster.JobCancelled:
-		if err := d.Cancel(context.Background(), cluster.Credentials{}, e.Job); err != nil && live.KindOf(err) != live.Mistake {
+		if err := d.Cancel(context.Background(), cluster.Credentials{}, e.Job); err != nil && live.KindOf(err) != live.Invalid {
 			t.Fatal(err)
 		}
 	default:

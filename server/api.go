@@ -39,7 +39,7 @@ type TaskPath struct {
 func (p TaskPath) id() (cluster.TaskID, error) {
 	id, err := ParseTask(p.Task)
 	if err != nil {
-		return id, Errorf(Invalid, "%v", err)
+		return id, live.Errorf(live.Invalid, "%v", err)
 	}
 	return id, nil
 }
@@ -79,7 +79,7 @@ func (s *Server) handler() http.Handler {
 		_, _ = w.Write(document)
 	})
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, Errorf(NotFound, "%s %s: no such address; GET /openapi.json lists them", r.Method, r.URL.Path))
+		writeError(w, live.Errorf(live.NotFound, "%s %s: no such address; GET /openapi.json lists them", r.Method, r.URL.Path))
 	})
 	return a.mux
 }
@@ -128,7 +128,7 @@ func (s *Server) mayManage(ctx context.Context, what string) error {
 		return err
 	}
 	if caller.UID != 0 && caller.UID != s.daemon.UID {
-		return Errorf(Denied, "only the daemon's user and root may %s", what)
+		return live.Errorf(live.Denied, "only the daemon's user and root may %s", what)
 	}
 	return nil
 }
@@ -296,7 +296,7 @@ func (s *Server) knowledge(a *api) {
 			}
 			stored, err := s.profiles.Profile(ctx, caller.UID, in.Name)
 			if errors.Is(err, store.ErrNotFound) {
-				return nil, Errorf(NotFound, "profile %q: there is none; `bellows profile` makes one", in.Name)
+				return nil, live.Errorf(live.NotFound, "profile %q: there is none; `bellows profile` makes one", in.Name)
 			}
 			return &body[NamedProfile]{profileOf(stored)}, err
 		})
@@ -311,12 +311,12 @@ func (s *Server) knowledge(a *api) {
 			}
 			p := in.Body
 			if !cluster.IsName(in.Name) {
-				return nil, Errorf(Invalid, "%v", cluster.CheckName("profile name", in.Name))
+				return nil, live.Errorf(live.Invalid, "%v", cluster.CheckName("profile name", in.Name))
 			}
 			p.Name, p.UID, p.User = in.Name, caller.UID, caller.User
 			p.Made = timeline.Time(time.Now().UnixNano())
 			if err := p.Elasticity.Check(); err != nil {
-				return nil, Errorf(Invalid, "profile %q: %v", p.Name, err)
+				return nil, live.Errorf(live.Invalid, "profile %q: %v", p.Name, err)
 			}
 			return nil, s.profiles.PutProfile(ctx, p)
 		})

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/bellows-rm/bellows/live"
 )
 
 // What the body of a request may take. A job with the environment of whoever submits it is some 10 KiB.
@@ -30,12 +32,12 @@ type bodyRoom chan struct{}
 func newBodyRoom() bodyRoom { return make(bodyRoom, 1) }
 
 // read reads the JSON of a request into a variable. Done, never nil, is to be called once that is not needed any more.
-func (b bodyRoom) read(w http.ResponseWriter, r *http.Request, into any) (done func(), e *Error) {
+func (b bodyRoom) read(w http.ResponseWriter, r *http.Request, into any) (done func(), e *live.Error) {
 	done = func() {}
 	if stated := r.Header.Get("Content-Type"); stated != "" {
 		kind, _, err := mime.ParseMediaType(stated)
 		if err != nil || kind != "application/json" && !strings.HasSuffix(kind, "+json") {
-			return done, Errorf(Invalid, "Content-Type %q: must be application/json", stated)
+			return done, live.Errorf(live.Invalid, "Content-Type %q: must be application/json", stated)
 		}
 	}
 	body := http.MaxBytesReader(w, r.Body, maxBody)
@@ -54,21 +56,21 @@ func (b bodyRoom) read(w http.ResponseWriter, r *http.Request, into any) (done f
 }
 
 // enter waits for the turn of a large body.
-func (b bodyRoom) enter(r *http.Request) *Error {
+func (b bodyRoom) enter(r *http.Request) *live.Error {
 	timer := time.NewTimer(bodyTurn)
 	defer timer.Stop()
 	select {
 	case b <- struct{}{}:
 		return nil
 	case <-r.Context().Done():
-		return Errorf(Unavailable, "request body: %v", r.Context().Err())
+		return live.Errorf(live.Unavailable, "request body: %v", r.Context().Err())
 	case <-timer.C:
-		return Errorf(Unavailable, "request body: others of more than %d bytes are at work for %v already; try again later", smallBody, bodyTurn)
+		return live.Errorf(live.Unavailable, "request body: others of more than %d bytes are at work for %v already; try again later", smallBody, bodyTurn)
 	}
 }
 
 // receive adds what arrives of a body to text.
-func receive(w http.ResponseWriter, body io.Reader, text []byte) ([]byte, *Error) {
+func receive(w http.ResponseWriter, body io.Reader, text []byte) ([]byte, *live.Error) {
 	// After an error the deadline stands: before it answers, package http reads on to where the next request may begin.
 	connection := http.NewResponseController(w)
 	_ = connection.SetReadDeadline(time.Now().Add(bodyTime)) // every connection can; the recorders of tests need not
@@ -77,23 +79,23 @@ func receive(w http.ResponseWriter, body io.Reader, text []byte) ([]byte, *Error
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, Errorf(Invalid, "request body: must be at most %d bytes", large.Limit)
+		return nil, live.Errorf(live.Invalid, "request body: must be at most %d bytes", large.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, Errorf(Invalid, "request body: must arrive within %v", bodyTime)
+		return nil, live.Errorf(live.Invalid, "request body: must arrive within %v", bodyTime)
 	case err != nil:
-		return nil, Errorf(Internal, "read the request body: %v", err)
+		return nil, live.Errorf(live.Internal, "read the request body: %v", err)
 	}
 	_ = connection.SetReadDeadline(time.Time{})
 	return into.Bytes(), nil
 }
 
 // decode turns JSON into a value.
-func decode(text []byte, into any) *Error {
+func decode(text []byte, into any) *live.Error {
 	if len(text) == 0 {
-		return Errorf(Invalid, "request body: must be JSON, but is empty")
+		return live.Errorf(live.Invalid, "request body: must be JSON, but is empty")
 	}
 	if n := countValues(text); n > mostValues {
-		return Errorf(Invalid, "request body: must hold at most %d values, but holds %d", mostValues, n)
+		return live.Errorf(live.Invalid, "request body: must hold at most %d values, but holds %d", mostValues, n)
 	}
 	var other *json.UnmarshalTypeError
 	switch err := json.Unmarshal(text, into); {
@@ -102,9 +104,9 @@ func decode(text []byte, into any) *Error {
 		if other.Field != "" {
 			where += ", field " + fieldOf(other.Field)
 		}
-		return Errorf(Invalid, "%s: must be of type %s, but is a JSON %s", where, jsonType(other.Type), clipped(other.Value))
+		return live.Errorf(live.Invalid, "%s: must be of type %s, but is a JSON %s", where, jsonType(other.Type), clipped(other.Value))
 	case err != nil:
-		return Errorf(Invalid, "request body: %s", clipped(err.Error()))
+		return live.Errorf(live.Invalid, "request body: %s", clipped(err.Error()))
 	}
 	return nil
 }

@@ -101,8 +101,8 @@ func TestBug(t *testing.T) {
 	s := New(d, fakeProfiles{}, Daemon{}, slog.New(slog.NewTextHandler(&log, nil)))
 	answer := httptest.NewRecorder()
 	s.http.Handler.ServeHTTP(answer, asCaller("GET", "/v1/status", nil))
-	var e Error
-	if err := json.Unmarshal(answer.Body.Bytes(), &e); err != nil || answer.Code != 500 || e.Code != Internal ||
+	var e live.Error
+	if err := json.Unmarshal(answer.Body.Bytes(), &e); err != nil || answer.Code != 500 || e.Kind != live.Internal ||
 		e.Message != "GET /v1/status: met a bug of bellows, which the daemon's log describes" {
 		t.Errorf("%d %s, %v", answer.Code, answer.Body, err)
 	}
@@ -144,7 +144,7 @@ func FuzzRequests(f *testing.F) {
 		if answer.Code < 400 {
 			return
 		}
-		var e Error
+		var e live.Error
 		if err := json.Unmarshal(answer.Body.Bytes(), &e); err != nil || e.Message == "" || strings.Contains(e.Message, "bug of bellows") || strings.Contains(e.Message, "\n") {
 			t.Errorf("%s %q %q: %d %s, %v", method, address, body, answer.Code, answer.Body, err)
 		}

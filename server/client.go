@@ -54,7 +54,7 @@ func trusted(c net.Conn, socket string) error {
 		return err
 	}
 	if cred.Uid != 0 && int(cred.Uid) != os.Geteuid() {
-		return Errorf(Denied, "socket %s: user %d listens there, who is neither root nor you; nothing was sent", socket, cred.Uid)
+		return live.Errorf(live.Denied, "socket %s: user %d listens there, who is neither root nor you; nothing was sent", socket, cred.Uid)
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (c *Client) Submit(ctx context.Context, s Submission) (cluster.JobID, error
 	defer cancel()
 	done, err := call[Submitted](bounded, c, "POST", "/v1/jobs", nil, s)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = Errorf(Unavailable, "the daemon on %s has not answered for %v; it may have taken the job all the same: `bellows ps` tells", c.socket, c.patience)
+		err = live.Errorf(live.Unavailable, "the daemon on %s has not answered for %v; it may have taken the job all the same: `bellows ps` tells", c.socket, c.patience)
 	}
 	return cluster.JobID(done.ID), err
 }
@@ -285,7 +285,7 @@ func (c *Client) do(request *http.Request) (*http.Response, error) {
 	}
 	if r.StatusCode >= 400 {
 		defer r.Body.Close()
-		e := &Error{Code: codeOf(r.StatusCode)}
+		e := &live.Error{Kind: live.KindOfStatus(r.StatusCode)}
 		if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(e); err != nil || e.Message == "" {
 			e.Message = "the daemon answered " + r.Status
 		}
@@ -299,7 +299,7 @@ const closedIdle = "http: server closed idle connection"
 
 // failed says in one sentence why the daemon could not be asked.
 func (c *Client) failed(err error, attempted string) error {
-	var own *Error
+	var own *live.Error
 	var broken *net.OpError
 	switch {
 	case errors.As(err, &own):
@@ -307,12 +307,12 @@ func (c *Client) failed(err error, attempted string) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return Errorf(Unavailable, "no daemon listens on %s: start one with `bellows up`, or name its socket with --socket", c.socket)
+		return live.Errorf(live.Unavailable, "no daemon listens on %s: start one with `bellows up`, or name its socket with --socket", c.socket)
 	case errors.Is(err, fs.ErrPermission):
-		return Errorf(Denied, "the daemon's socket %s belongs to another user: run this as that user or as root", c.socket)
+		return live.Errorf(live.Denied, "the daemon's socket %s belongs to another user: run this as that user or as root", c.socket)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.HasSuffix(err.Error(), closedIdle),
 		errors.As(err, &broken) && broken.Op != "dial": // reset, broken pipe, or closed by net/http at the first sign of that
-		return Errorf(Unavailable, "%s: the daemon on %s ended; what runs goes on, and `bellows up` finds it again", attempted, c.socket)
+		return live.Errorf(live.Unavailable, "%s: the daemon on %s ended; what runs goes on, and `bellows up` finds it again", attempted, c.socket)
 	}
 	return fmt.Errorf("%s on %s: %w", attempted, c.socket, err)
 }

@@ -70,7 +70,7 @@ func (f *fake) after(id cluster.JobID) []live.Job {
 func (f *fake) Job(_ context.Context, id cluster.JobID, _ bool) (live.Job, error) {
 	j, ok := f.jobs[id]
 	if !ok {
-		return j, &live.Error{Kind: live.NotFound, Err: Errorf(NotFound, "job %d: there is none", id)}
+		return j, live.Errorf(live.NotFound, "job %d: there is none", id)
 	}
 	return j, f.err
 }

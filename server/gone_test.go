@@ -5,6 +5,8 @@ import (
 	"net"
 	"path/filepath"
 	"testing"
+
+	"github.com/bellows-rm/bellows/live"
 )
 
 // A daemon may be killed at any moment of a request: before it is accepted, before it is sent, before it is answered.
@@ -25,8 +27,8 @@ func TestDaemonIsKilledMeanwhile(t *testing.T) {
 		}
 	}()
 	for range 2000 {
-		if _, err := NewClient(socket).Wait(context.Background(), 1); CodeOf(err) != Unavailable {
-			t.Fatalf("%v: %v", CodeOf(err), err)
+		if _, err := NewClient(socket).Wait(context.Background(), 1); live.KindOf(err) != live.Unavailable {
+			t.Fatalf("%v: %v", live.KindOf(err), err)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
 )
 
 // api is a set of operations and the document that describes them. Both come from the same types.
@@ -113,7 +114,7 @@ func parametersOf(t reflect.Type) []parameter {
 
 // bind fills in, a struct, from the address of a request. Parameters that nothing asks for are ignored, and one of the query without a
 // value is as one that is not there.
-func bind(r *http.Request, parameters []parameter, in reflect.Value) *Error {
+func bind(r *http.Request, parameters []parameter, in reflect.Value) *live.Error {
 	query := r.URL.Query()
 	for _, p := range parameters {
 		text := query.Get(p.name)
@@ -131,14 +132,14 @@ func bind(r *http.Request, parameters []parameter, in reflect.Value) *Error {
 }
 
 // set reads the value of a parameter into v, which has a kind that parametersOf lets pass.
-func (p *parameter) set(v reflect.Value, text string) *Error {
+func (p *parameter) set(v reflect.Value, text string) *live.Error {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(text)
 	case reflect.Bool:
 		on, err := strconv.ParseBool(text)
 		if err != nil {
-			return Errorf(Invalid, "%s %q: must be true or false", p.name, text)
+			return live.Errorf(live.Invalid, "%s %q: must be true or false", p.name, text)
 		}
 		v.SetBool(on)
 	case reflect.Int, reflect.Int64:
@@ -150,9 +151,9 @@ func (p *parameter) set(v reflect.Value, text string) *Error {
 		n, err := strconv.ParseInt(text, 10, v.Type().Bits())
 		switch {
 		case errors.Is(err, strconv.ErrSyntax):
-			return Errorf(Invalid, "%s %q: must be an integer", p.name, text)
+			return live.Errorf(live.Invalid, "%s %q: must be an integer", p.name, text)
 		case err != nil, n < least:
-			return Errorf(Invalid, "%s %s: must be from %d to %d", p.name, text, least, most)
+			return live.Errorf(live.Invalid, "%s %s: must be from %d to %d", p.name, text, least, most)
 		}
 		v.SetInt(n)
 	}
@@ -175,7 +176,7 @@ func writeBody(w http.ResponseWriter, status int, body any) {
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false) // no browser reads it, but people do
 	if err := e.Encode(body); err != nil {
-		writeError(w, Errorf(Internal, "write the answer as JSON: %v", err))
+		writeError(w, live.Errorf(live.Internal, "write the answer as JSON: %v", err))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -197,8 +198,8 @@ func switchOver(w http.ResponseWriter, take func(net.Conn)) {
 }
 
 // writeError answers with an Error, which is one line although it may quote what was sent.
-func writeError(w http.ResponseWriter, e *Error) {
-	writeBody(w, statusOf[e.Code], &Error{e.Code, cluster.Printable(e.Message)})
+func writeError(w http.ResponseWriter, e *live.Error) {
+	writeBody(w, e.Kind.Status(), &live.Error{Kind: e.Kind, Message: cluster.Printable(e.Message)})
 }
 
 // describe adds an operation to the document.
@@ -220,7 +221,7 @@ func (a *api) describe(method, path string, status int, in, out reflect.Type, o 
 			done.WithJSONSchemaRef(a.schemas.of(body.Type))
 		}
 	}
-	failed := openapi3.NewResponse().WithDescription("Error").WithJSONSchemaRef(a.schemas.of(reflect.TypeFor[Error]()))
+	failed := openapi3.NewResponse().WithDescription("Error").WithJSONSchemaRef(a.schemas.of(reflect.TypeFor[live.Error]()))
 	o.Responses = openapi3.NewResponses(
 		openapi3.WithStatus(status, &openapi3.ResponseRef{Value: done}), openapi3.WithName("default", failed))
 	a.doc.AddOperation(path, method, o)

@@ -16,6 +16,8 @@ import (
 	"testing/synctest"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/bellows-rm/bellows/live"
 )
 
 // asked is a request with one parameter of every kind.
@@ -28,7 +30,7 @@ type asked struct {
 }
 
 // ask sends a request to an operation that takes asked, and returns what it was given, or else the Error it answered.
-func ask(t testing.TB, address string) (*asked, *Error) {
+func ask(t testing.TB, address string) (*asked, *live.Error) {
 	t.Helper()
 	var given *asked
 	a := newAPI("test", "1", "")
@@ -45,8 +47,8 @@ func ask(t testing.TB, address string) (*asked, *Error) {
 	if given != nil {
 		return given, nil
 	}
-	e := new(Error)
-	if err := json.Unmarshal(w.Body.Bytes(), e); err != nil || w.Code != statusOf[e.Code] || e.Message == "" {
+	e := new(live.Error)
+	if err := json.Unmarshal(w.Body.Bytes(), e); err != nil || w.Code != e.Kind.Status() || e.Message == "" {
 		t.Fatalf("%s: status %d, %s: no error of ours", address, w.Code, w.Body)
 	}
 	return nil, e
@@ -91,7 +93,7 @@ func TestParametersThatAreWrong(t *testing.T) {
 		{"/jobs/x?kill=yes", `job "x": must be an integer`},
 	}
 	for _, tt := range tests {
-		if got, e := ask(t, tt.address); e == nil || e.Code != Invalid || e.Message != tt.want {
+		if got, e := ask(t, tt.address); e == nil || e.Kind != live.Invalid || e.Message != tt.want {
 			t.Errorf("%s: got %+v, %+v, want %s", tt.address, got, e, tt.want)
 		}
 	}
@@ -107,7 +109,7 @@ func FuzzParameters(f *testing.F) {
 		for _, p := range parameters {
 			v := reflect.New(p.field.Type).Elem()
 			if e := p.set(v, text); e != nil {
-				if e.Code != Invalid || !strings.HasPrefix(e.Message, p.name+" ") || strings.Contains(e.Message, "\n") {
+				if e.Kind != live.Invalid || !strings.HasPrefix(e.Message, p.name+" ") || strings.Contains(e.Message, "\n") {
 					t.Errorf("%s %q: %+v", p.name, text, e)
 				}
 				continue
@@ -168,7 +170,7 @@ func TestBodies(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		var e Error
+		var e live.Error
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		if err != nil || json.Unmarshal(text, &e) != nil || e.Message != tt.want || (answer.StatusCode == 201) != (tt.want == "") {

@@ -64,7 +64,7 @@ func (s *Server) mayRead(ctx context.Context, id cluster.JobID) error {
 		return err
 	}
 	if !s.seesAll(ctx, j.UID) {
-		return Errorf(Denied, "job %d: belongs to %s", id, j.Owner)
+		return live.Errorf(live.Denied, "job %d: belongs to %s", id, j.Owner)
 	}
 	return nil
 }

@@ -89,9 +89,9 @@ func pick(files []live.LogFile, id cluster.TaskID, run int) (live.LogFile, error
 	case found != nil:
 		return *found, nil
 	case run != 0:
-		return live.LogFile{}, Errorf(NotFound, "task %s run %d: there was none", id, run)
+		return live.LogFile{}, live.Errorf(live.NotFound, "task %s run %d: there was none", id, run)
 	}
-	return live.LogFile{}, Errorf(NotFound, "task %s: has printed nothing, because it has not started", id)
+	return live.LogFile{}, live.Errorf(live.NotFound, "task %s: has printed nothing, because it has not started", id)
 }
 
 // whenEnded returns a channel that is closed when that run of the task has ended, or nobody waits any more.

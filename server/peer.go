@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/live"
 )
 
 type peerKey struct{}
@@ -32,7 +33,7 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 func peer(ctx context.Context) (cluster.Credentials, error) {
 	p, ok := ctx.Value(peerKey{}).(cluster.Credentials)
 	if !ok {
-		return p, Errorf(Denied, "the kernel does not say who is calling")
+		return p, live.Errorf(live.Denied, "the kernel does not say who is calling")
 	}
 	p.User = users.name(p.UID)
 	return p, nil

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,7 @@ func (s *Server) survive(h http.Handler) http.Handler {
 				if answer.begun {
 					panic(http.ErrAbortHandler) // the connection is cut, so that half an answer is not taken for all of it
 				}
-				writeError(w, Errorf(Internal, "%s %s: met a bug of bellows, which the daemon's log describes", r.Method, r.URL.Path))
+				writeError(w, live.Errorf(live.Internal, "%s %s: met a bug of bellows, which the daemon's log describes", r.Method, r.URL.Path))
 			}
 		}()
 		h.ServeHTTP(answer, r)
@@ -179,23 +180,11 @@ func (l *listener) Close() error {
 	return err
 }
 
-// said turns an error of the driver into one of the API.
-func said(err error) *Error {
-	var own *Error
-	if errors.As(err, &own) {
-		return own
-	}
-	code := Internal
-	switch live.KindOf(err) {
-	case live.Mistake:
-		code = Invalid
-	case live.NotFound:
-		code = NotFound
-	case live.Denied:
-		code = Denied
-	}
+// said returns an error as the API sends it: one without a kind is Internal.
+func said(err error) *live.Error {
+	kind := cmp.Or(live.KindOf(err), live.Internal)
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		code = Unavailable
+		kind = live.Unavailable
 	}
-	return &Error{code, err.Error()}
+	return live.Errorf(kind, "%w", err)
 }

@@ -49,17 +49,17 @@ func TestSubmissionArrivesWithCaller(t *testing.T) {
 func TestErrorsKeepTheirKind(t *testing.T) {
 	tests := []struct {
 		kind live.Kind
-		want Code
+		want live.Kind
 	}{
-		{live.Mistake, Invalid}, {live.NotFound, NotFound}, {live.Denied, Denied}, {live.World, Internal}, {live.Bug, Internal},
+		{live.Invalid, live.Invalid}, {live.NotFound, live.NotFound}, {live.Denied, live.Denied}, {live.Conflict, live.Conflict}, {live.Internal, live.Internal}, {0, live.Internal},
 	}
 	for _, tt := range tests {
 		d := newFake()
-		d.err = &live.Error{Kind: tt.kind, Err: errors.New("memory 9GiB: must be at most 4GiB")}
+		d.err = live.Errorf(tt.kind, "memory 9GiB: must be at most 4GiB")
 		c, _ := start(t, d, fakeProfiles{})
 		err := c.Kill(context.Background(), 3)
-		if CodeOf(err) != tt.want || err.Error() != "memory 9GiB: must be at most 4GiB" {
-			t.Errorf("kind %v: code %q, %q", tt.kind, CodeOf(err), err)
+		if live.KindOf(err) != tt.want || err.Error() != "memory 9GiB: must be at most 4GiB" {
+			t.Errorf("kind %v: code %q, %q", tt.kind, live.KindOf(err), err)
 		}
 	}
 }
@@ -93,8 +93,8 @@ func TestMalformedRequestsAreInvalid(t *testing.T) {
 		if r.StatusCode != tt.status {
 			t.Errorf("%s %s %s: status %d, want %d: %s", tt.method, tt.path, tt.body, r.StatusCode, tt.status, text)
 		}
-		var e Error
-		if tt.status >= 400 && (json.Unmarshal(text, &e) != nil || e.Code == "" || e.Message == "") {
+		var e live.Error
+		if tt.status >= 400 && (json.Unmarshal(text, &e) != nil || e.Kind == 0 || e.Message == "") {
 			t.Errorf("%s %s %s: %s is no error of ours", tt.method, tt.path, tt.body, text)
 		}
 	}
@@ -149,7 +149,7 @@ func TestOutputFromTheMiddle(t *testing.T) {
 	if err != nil || n != 6 || b.String() != "456789" {
 		t.Errorf("got %d bytes %q, %v", n, &b, err)
 	}
-	if _, err := c.Output(context.Background(), &b, Output{Task: task, Run: 3}); CodeOf(err) != NotFound {
+	if _, err := c.Output(context.Background(), &b, Output{Task: task, Run: 3}); live.KindOf(err) != live.NotFound {
 		t.Errorf("a run that never was: %v", err)
 	}
 }
@@ -158,7 +158,7 @@ func TestProfilesBelongToTheCaller(t *testing.T) {
 	profiles := fakeProfiles{}
 	c, _ := start(t, newFake(), profiles)
 	ctx := context.Background()
-	if _, err := c.Profile(ctx, "a b/c"); CodeOf(err) != NotFound {
+	if _, err := c.Profile(ctx, "a b/c"); live.KindOf(err) != live.NotFound {
 		t.Errorf("before it is stored: %v", err)
 	}
 	p := store.Profile{IdealMemory: 5, MinMemory: 2, Duration: time.Second, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}, Args: []string{"x"}}
@@ -173,7 +173,7 @@ func TestProfilesBelongToTheCaller(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	p.Elasticity.Factor = 0.5
-	if err := c.PutProfile(ctx, "bad", p); CodeOf(err) != Invalid {
+	if err := c.PutProfile(ctx, "bad", p); live.KindOf(err) != live.Invalid {
 		t.Errorf("a profile that is faster when spilling: %v", err)
 	}
 }
@@ -213,7 +213,7 @@ func TestListenReplacesOnlyDeadSockets(t *testing.T) {
 func TestNoDaemonIsOneSentence(t *testing.T) {
 	c := NewClient(filepath.Join(t.TempDir(), "none"))
 	_, err := c.Status(context.Background())
-	if CodeOf(err) != Unavailable || !strings.Contains(err.Error(), "bellows up") {
+	if live.KindOf(err) != live.Unavailable || !strings.Contains(err.Error(), "bellows up") {
 		t.Errorf("%v", err)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/live"
 )
 
 // Nothing is sent to a socket on which somebody else listens, whatever its name promises.
@@ -60,8 +62,8 @@ func TestStrangerOnTheSocket(t *testing.T) {
 		}
 	}()
 	_, err = NewClient(socket).Submit(context.Background(), Submission{Env: []string{"TOKEN=secret"}, Dir: "/"})
-	if CodeOf(err) != Denied || !strings.HasSuffix(err.Error(), "user 12345 listens there, who is neither root nor you; nothing was sent") {
-		t.Errorf("%v: %v", CodeOf(err), err)
+	if live.KindOf(err) != live.Denied || !strings.HasSuffix(err.Error(), "user 12345 listens there, who is neither root nor you; nothing was sent") {
+		t.Errorf("%v: %v", live.KindOf(err), err)
 	}
 	if n := <-heard; n != 0 {
 		t.Errorf("the stranger heard %d bytes", n)
@@ -82,7 +84,7 @@ func TestSubmitToDaemonThatHangs(t *testing.T) {
 	}
 	c.patience = 50 * time.Millisecond
 	_, err = c.Submit(context.Background(), Submission{Dir: "/"})
-	if want := "has not answered for 50ms; it may have taken the job all the same: `bellows ps` tells"; CodeOf(err) != Unavailable || !strings.HasSuffix(err.Error(), want) {
-		t.Errorf("%v: %v", CodeOf(err), err)
+	if want := "has not answered for 50ms; it may have taken the job all the same: `bellows ps` tells"; live.KindOf(err) != live.Unavailable || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v: %v", live.KindOf(err), err)
 	}
 }

@@ -7,8 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
-
-	"github.com/bellows-rm/bellows/server"
 )
 
 func downCommand() *cobra.Command {
@@ -33,10 +31,6 @@ What was printed and recorded stays in the state directory.`,
 				return err
 			}
 			if err := client.Shutdown(cmd.Context(), force); err != nil {
-				// Refusing is no mistake in the input: the same command works later.
-				if server.CodeOf(err) == server.Invalid {
-					return server.Errorf(server.Conflict, "%s", err.Error())
-				}
 				return err
 			}
 			return waitGone(cmd.Context(), status.PID)

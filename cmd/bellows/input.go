@@ -18,7 +18,7 @@ import (
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/input"
-	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/live"
 )
 
 // input returns what an attached command shall read; nil if there is nothing. The input of one that may run again would be gone.
@@ -111,15 +111,15 @@ func (a *attached) feed(ctx context.Context, from io.Reader) {
 			err = source.Send(c)
 			stop()
 		}
-		switch code := server.CodeOf(err); {
-		case ctx.Err() != nil, code == server.Invalid, code == server.NotFound:
+		switch code := live.KindOf(err); {
+		case ctx.Err() != nil, code == live.Invalid, code == live.NotFound:
 			return // The job has ended.
 		case err == nil:
 			if err := source.Err(); err != nil {
 				fmt.Fprintf(a.err, "bellows: job %d: its input ends here: %v\n", a.id, err)
 			}
 			return
-		case input.Foreign(err), code != "" && code != server.Unavailable:
+		case input.Foreign(err), code != 0 && code != live.Unavailable:
 			fmt.Fprintf(a.err, "bellows: job %d: its input ends within %v: %v\n", a.id, time.Minute, err)
 			return
 		}

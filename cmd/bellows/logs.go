@@ -93,7 +93,7 @@ func (o *logsOptions) showAll(ctx context.Context, client *server.Client, w io.W
 	switch {
 	case len(tasks) == 1:
 		_, err := client.Output(ctx, w, o.output(tasks[0]))
-		if server.CodeOf(err) == server.NotFound && job.Ended && len(job.Tasks) == 0 {
+		if live.KindOf(err) == live.NotFound && job.Ended && len(job.Tasks) == 0 {
 			return nil // it never ran, so it printed nothing
 		}
 		return interrupted(ctx, err)
@@ -170,7 +170,7 @@ func (o *logsOptions) followAll(ctx context.Context, client *server.Client, w io
 			lines := &lineWriter{mu: &mu, w: w, before: id.String() + "  "}
 			_, err := client.Output(ctx, lines, o.output(id))
 			lines.rest()
-			if err != nil && server.CodeOf(err) != server.NotFound {
+			if err != nil && live.KindOf(err) != live.NotFound {
 				cancel(err)
 			}
 		})

@@ -18,10 +18,10 @@ import (
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/server"
 	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/timeline"
 )
@@ -345,7 +345,7 @@ func (o *profileOptions) store(ctx context.Context, r *profileReport) error {
 	p := store.Profile{IdealMemory: r.Model.IdealMemory, MinMemory: r.Model.MinMemory, Duration: r.Model.IdealDuration,
 		Elasticity: r.Model.Elasticity(), Args: r.Args, Evidence: evidence}
 	err = client.PutProfile(ctx, o.name, p)
-	if server.CodeOf(err) != server.Unavailable {
+	if live.KindOf(err) != live.Unavailable {
 		return err
 	}
 	lock, err := store.TakeLock(o.place.state)

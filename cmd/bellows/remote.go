@@ -13,6 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/jobfile"
+	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/server"
 	"github.com/bellows-rm/bellows/store"
 )
@@ -96,7 +97,7 @@ func (s *storedProfiles) lookUp(ctx context.Context) jobfile.Profiles {
 		switch {
 		case err == nil:
 			return cluster.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.Duration, Elasticity: p.Elasticity}, true
-		case server.CodeOf(err) != server.NotFound && !errors.Is(err, store.ErrNotFound) && *s.failed == nil:
+		case live.KindOf(err) != live.NotFound && !errors.Is(err, store.ErrNotFound) && *s.failed == nil:
 			*s.failed = err
 		}
 		return cluster.Profile{}, false
@@ -106,7 +107,7 @@ func (s *storedProfiles) lookUp(ctx context.Context) jobfile.Profiles {
 func (s *storedProfiles) get(ctx context.Context, name string) (store.Profile, error) {
 	if s.store == nil {
 		p, err := s.client.Profile(ctx, name)
-		if server.CodeOf(err) != server.Unavailable || s.state == "" {
+		if live.KindOf(err) != live.Unavailable || s.state == "" {
 			return p.Profile, err
 		}
 		// Looking must not make a store where there is none.

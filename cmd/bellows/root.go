@@ -5,11 +5,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
+
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/simulate"
-	"github.com/bellows-rm/bellows/server"
-
-	"github.com/spf13/cobra"
+	"github.com/bellows-rm/bellows/live"
 )
 
 const rootLong = `bellows runs memory-hungry batch work so that it shares memory instead of
@@ -32,7 +32,7 @@ an attached run returns the exit code of its command.`
 // newTree returns the program.
 func newTree() *command.Tree {
 	t := command.NewTree("bellows", "Run memory-hungry batch work so that it shares memory", rootLong)
-	t.Invalid = server.IsInvalid
+	t.Invalid = func(err error) bool { return live.KindOf(err).ExitCode() == command.WrongUsage }
 	t.Add("This machine:", upCommand(), statusCommand(), downCommand(), pruneCommand(), swapCommand())
 	t.Add("Jobs:", runCommand(), submitCommand(), psCommand(), logsCommand(), explainCommand(), waitCommand(), killCommand())
 	t.Add("Learn and compare:", demoCommand(), simulate.Command(storedFor), traceCommand(), profileCommand(), policiesCommand())

@@ -360,13 +360,13 @@ func (a *attached) copy(ctx context.Context, stderr bool) error {
 			if err == nil {
 				break
 			}
-			if server.CodeOf(err) == server.Unavailable {
+			if live.KindOf(err) == live.Unavailable {
 				if wait(ctx, time.Second/5) {
 					continue
 				}
 				return nil
 			}
-			if server.CodeOf(err) != "" || ctx.Err() != nil {
+			if live.KindOf(err) != 0 || ctx.Err() != nil {
 				return nil // there is no such run
 			}
 			return err
@@ -379,7 +379,7 @@ func (a *attached) copy(ctx context.Context, stderr bool) error {
 func (a *attached) wait(ctx context.Context) (live.Job, error) {
 	for told := false; ; {
 		job, err := a.client.Wait(ctx, a.id)
-		if server.CodeOf(err) != server.Unavailable {
+		if live.KindOf(err) != live.Unavailable {
 			return job, err
 		}
 		if !told {
@@ -396,7 +396,7 @@ func (a *attached) wait(ctx context.Context) (live.Job, error) {
 func (a *attached) kill(ctx context.Context) error {
 	for {
 		err := a.client.Kill(ctx, a.id)
-		if server.CodeOf(err) != server.Unavailable || !wait(ctx, time.Second/5) {
+		if live.KindOf(err) != live.Unavailable || !wait(ctx, time.Second/5) {
 			return err
 		}
 	}

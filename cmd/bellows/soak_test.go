@@ -355,7 +355,7 @@ func (s *soak) killed(ctx context.Context, c *server.Client, memory resource.Amo
 // refused submits a job that no node can have.
 func (s *soak) refused(ctx context.Context, c *server.Client) error {
 	id, err := c.Submit(ctx, soakJob(2*soakMemory, "true"))
-	if server.CodeOf(err) == server.Invalid {
+	if live.KindOf(err) == live.Invalid {
 		return nil
 	}
 	if err != nil {

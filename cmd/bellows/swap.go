@@ -411,7 +411,7 @@ func (o *swapRemoveOptions) checkJobs(cmd *cobra.Command) error {
 		return err
 	}
 	tasks, err := client.Tasks(cmd.Context(), true)
-	if server.CodeOf(err) == server.Unavailable {
+	if live.KindOf(err) == live.Unavailable {
 		return nil
 	}
 	if err != nil {
