@@ -57,10 +57,6 @@ func (g *Group) Dir(c Controller) (dir string, ok bool) {
 	return dir, ok
 }
 
-// UnifiedDir returns the group's directory in the version 2 hierarchy, where pressure is told even on hybrid hosts; ok is
-// false if that hierarchy is not mounted or not ours to use.
-func (g *Group) UnifiedDir() (dir string, ok bool) { return g.unified, g.unified != "" }
-
 // dir is the directory that stands for the group: it gives the identity and the list of children.
 func (g *Group) dir() string {
 	for _, c := range Controllers() {
@@ -258,8 +254,12 @@ func (g *Group) AccountIO(device string) error {
 	if g.version[IO] != V1 {
 		return nil
 	}
-	const neverBinds = 1_000_000_000_000
-	return g.Apply(context.Background(), Limits{IO: []IOLimit{{Device: device, ReadBPS: At(neverBinds), WriteBPS: At(neverBinds)}}})
+	for _, file := range []string{"blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device"} {
+		if err := writeFile(filepath.Join(g.dirs[IO], file), device+" 1000000000000"); err != nil {
+			return fmt.Errorf("group %s: %w", g.name, err)
+		}
+	}
+	return nil
 }
 
 // Procs returns the processes in the group itself, in every hierarchy, not in those below it.

@@ -34,9 +34,7 @@ func run(t *testing.T, init guest.Init, cgroups guest.Cgroups, binary string, as
 		Skips: func(as guest.As, test string) bool {
 			root := as == guest.Root || as == guest.RootScope
 			switch test {
-			case "TestKernelMemoryHigh", "TestKernelOOMGroup":
-				return cgroups != guest.Unified
-			case "TestKernelIO", "TestKernelCpuset":
+			case "TestKernelIO":
 				return as == guest.Narrow
 			case "TestKernelRefusesStrangers":
 				return !root

@@ -128,9 +128,6 @@ func TestKernelMemoryLimitKills(t *testing.T) {
 	if kills := known(t, "OOMKills", r.OOMKills); kills != 1 {
 		t.Errorf("%d kills counted, want 1", kills)
 	}
-	if hits := known(t, "LimitHits", r.LimitHits); hits < 1 && g.version[Memory] == V2 {
-		t.Errorf("the limit was hit %d times, want at least once", hits)
-	}
 }
 
 func TestKernelMemoryGrowsAndShrinks(t *testing.T) {
@@ -151,7 +148,7 @@ func TestKernelMemoryGrowsAndShrinks(t *testing.T) {
 		if got := known(t, "MemoryLimitBytes", r.MemoryLimitBytes); got != step.memory {
 			t.Errorf("after %+v memory is bounded to %d", step, got)
 		}
-		if got, ok := r.SwapLimitBytes.Get(); ok && got != step.swap {
+		if got, ok := swapLimit(g).Get(); ok && got != step.swap {
 			t.Errorf("after %+v swap is bounded to %d", step, got)
 		}
 	}
@@ -159,9 +156,26 @@ func TestKernelMemoryGrowsAndShrinks(t *testing.T) {
 	if err := g.Apply(ctx, Limits{MemoryBytes: At(48 * mib)}); err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := read(t, g).SwapLimitBytes.Get(); ok && got != 8*mib {
+	if got, ok := swapLimit(g).Get(); ok && got != 8*mib {
 		t.Errorf("swap is bounded to %d after only memory changed, want %d", got, 8*mib)
 	}
+}
+
+// swapLimit returns the bound on swap alone. Version 1 bounds memory and swap together.
+func swapLimit(g *Group) Maybe[int64] {
+	if g.version[Memory] == V2 {
+		return parseBound(slurp(g.dirs[Memory], "memory.swap.max"))
+	}
+	s := g.State()
+	memory, ok1 := s.MemoryBytes.Get()
+	sum, ok2 := s.MemoryAndSwapBytes.Get()
+	switch {
+	case !ok1 || !ok2:
+		return Maybe[int64]{}
+	case sum == NoLimit || memory == NoLimit:
+		return Known(NoLimit)
+	}
+	return Known(max(sum-memory, 0))
 }
 
 func TestKernelBusyKeepsTheOldLimit(t *testing.T) {
@@ -184,7 +198,7 @@ func TestKernelBusyKeepsTheOldLimit(t *testing.T) {
 	if got := known(t, "MemoryLimitBytes", r.MemoryLimitBytes); got != 256*mib {
 		t.Errorf("limit is %d afterwards, want the old one", got)
 	}
-	if got, ok := r.SwapLimitBytes.Get(); ok && got != 0 {
+	if got, ok := swapLimit(g).Get(); ok && got != 0 {
 		t.Errorf("swap is bounded to %d afterwards, want the old 0", got)
 	}
 	if kills := known(t, "OOMKills", r.OOMKills); kills != 0 {
@@ -418,21 +432,12 @@ func TestKernelCPUQuota(t *testing.T) {
 	if most := wall/2 + 60*time.Millisecond; used > most {
 		t.Errorf("used %v of CPU in %v at 200 millicores, want at most %v", used, wall, most)
 	}
-	if throttled := known(t, "ThrottledTime", read(t, g).ThrottledTime); throttled == 0 {
+	dir, _ := g.Dir(CPU)
+	if parseKeyed(slurp(dir, "cpu.stat"))["nr_throttled"] == 0 {
 		t.Error("two spinning processes were never throttled")
 	}
 	if err := g.Apply(ctx, Limits{CPUMillicores: Unlimited()}); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestKernelCpuset(t *testing.T) {
-	g := testGroup(t, Cpuset)
-	if err := g.Apply(testContext(t), Limits{Cpuset: "0"}); err != nil {
-		t.Fatal(err)
-	}
-	if line, _ := start(t, g, "cpus").line(t); line != "0" {
-		t.Errorf("allowed CPUs are %q, want 0", line)
 	}
 }
 
@@ -456,20 +461,7 @@ func TestKernelIO(t *testing.T) {
 	if err := g.AccountIO(device); err != nil {
 		t.Fatal(err)
 	}
-	const bps = 8 * mib
-	if err := g.Apply(testContext(t), Limits{IO: []IOLimit{{Device: device, WriteBPS: At(bps)}}}); err != nil {
-		t.Fatal(err)
-	}
-	c := start(t, g, fmt.Sprint("write ", 8*mib, " ", path))
-	line, _ := c.line(t)
-	took, err := time.ParseDuration(line)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if took < 700*time.Millisecond {
-		t.Errorf("8 MiB at 8 MiB/s took %v", took)
-	}
-	c.ready(t)
+	start(t, g, fmt.Sprint("write ", 8*mib, " ", path)).ready(t)
 	if written := known(t, "WrittenBytes", read(t, g).WrittenBytes); written < 8*mib || written > 10*mib {
 		t.Errorf("%d bytes counted, want about %d", written, 8*mib)
 	}
@@ -582,47 +574,6 @@ func TestKernelSwapAndReclaim(t *testing.T) {
 	}
 	if err := big.cmd.Process.Signal(syscall.Signal(0)); err != nil {
 		t.Errorf("the process is gone: %v", err)
-	}
-}
-
-func TestKernelMemoryHigh(t *testing.T) {
-	ctx := testContext(t)
-	g := testGroup(t)
-	if g.version[Memory] != V2 {
-		t.Skip("needs version 2 of the memory controller")
-	}
-	if err := g.Apply(ctx, Limits{MemoryBytes: At(128 * mib), MemoryHighBytes: At(32 * mib), SwapBytes: At(128 * mib)}); err != nil {
-		t.Fatal(err)
-	}
-	start(t, g, fmt.Sprint("hold ", 64*mib)).ready(t)
-	r := read(t, g)
-	if hits := known(t, "HighHits", r.HighHits); hits == 0 {
-		t.Error("64 MiB were held above a high mark of 32 MiB unnoticed")
-	}
-	if usage := known(t, "MemoryBytes", r.MemoryBytes); usage > 40*mib {
-		t.Errorf("usage is %d with a high mark of 32 MiB and swap to spare", usage)
-	}
-	if hits := known(t, "LimitHits", r.LimitHits); hits != 0 {
-		t.Errorf("the limit was hit %d times", hits)
-	}
-}
-
-func TestKernelOOMGroup(t *testing.T) {
-	ctx := testContext(t)
-	g := testGroup(t)
-	if g.version[Memory] != V2 {
-		t.Skip("needs version 2 of the memory controller")
-	}
-	l := noSwap(g, 64*mib)
-	l.OOMGroup = true
-	if err := g.Apply(ctx, l); err != nil {
-		t.Fatal(err)
-	}
-	bystander := start(t, g, "idle").ready(t)
-	start(t, g, fmt.Sprint("hold ", 128*mib)).killed(t)
-	bystander.killed(t)
-	if kills := known(t, "OOMKills", read(t, g).OOMKills); kills < 2 {
-		t.Errorf("%d kills counted, want 2 at least", kills)
 	}
 }
 

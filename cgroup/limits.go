@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 )
 
 // Limit is one wanted bound. The zero Limit leaves the kernel's value as it is.
@@ -39,8 +38,6 @@ func (l Limit) String() string {
 type Limits struct {
 	// MemoryBytes bounds anonymous memory and page cache together (memory.max, memory.limit_in_bytes).
 	MemoryBytes Limit
-	// MemoryHighBytes is where the kernel begins to reclaim and to slow the group down (memory.high). Version 2 only.
-	MemoryHighBytes Limit
 	// SwapBytes bounds swap alone, beside memory, in both versions. Version 1 bounds the sum of memory and swap; the sum
 	// is kept so that the swap part stays what it was when only MemoryBytes changes.
 	SwapBytes Limit
@@ -49,22 +46,8 @@ type Limits struct {
 	// CPUWeight is the share under contention, 1 to 10000, 100 by default, in both versions. Version 1 counts in steps of
 	// 1/1024, so weights come out within one part in 1024/100 of what was wanted, and 2 at least.
 	CPUWeight Limit
-	// Cpuset lists the CPUs that may be used, like "0-2,7"; empty leaves it as it is.
-	Cpuset string
 	// PIDsMax bounds the number of threads.
 	PIDsMax Limit
-	// IO bounds devices.
-	IO []IOLimit
-	// OOMGroup makes the kernel kill the whole group instead of one process when memory runs out. Version 2 only; in
-	// version 1 the kernel always picks one process.
-	OOMGroup bool
-}
-
-// IOLimit bounds one block device.
-type IOLimit struct {
-	Device   string // Major and minor number, like "254:0".
-	ReadBPS  Limit  // Bytes per second.
-	WriteBPS Limit  // Bytes per second. Writes that stay in the page cache are not bounded by version 1.
 }
 
 // The range of CFS quotas and periods that the kernel takes, and the period that groups have unless it is too short.
@@ -99,7 +82,7 @@ type Write struct {
 func Plan(have State, want Limits) ([]Write, error) {
 	var writes []Write
 	for _, step := range []func(State, Limits) ([]Write, error){
-		planCpuset, planCPU, planPIDs, planIO, planMemory,
+		planCPU, planPIDs, planMemory,
 	} {
 		more, err := step(have, want)
 		if err != nil {
@@ -114,12 +97,12 @@ func planMemory(have State, want Limits) ([]Write, error) {
 	for _, f := range []struct {
 		name  string
 		limit Limit
-	}{{"MemoryBytes", want.MemoryBytes}, {"MemoryHighBytes", want.MemoryHighBytes}, {"SwapBytes", want.SwapBytes}} {
+	}{{"MemoryBytes", want.MemoryBytes}, {"SwapBytes", want.SwapBytes}} {
 		if f.limit.wanted && f.limit.value < 0 {
 			return nil, fmt.Errorf("%s is %d, it must not be negative", f.name, f.limit.value)
 		}
 	}
-	if !want.MemoryBytes.wanted && !want.MemoryHighBytes.wanted && !want.SwapBytes.wanted && !want.OOMGroup {
+	if !want.MemoryBytes.wanted && !want.SwapBytes.wanted {
 		return nil, nil
 	}
 	switch have.Version[Memory] {
@@ -131,8 +114,6 @@ func planMemory(have State, want Limits) ([]Write, error) {
 	return nil, unsupported(Memory, "memory limits")
 }
 
-// planMemoryV2 lowers memory.high before memory.max is lowered, so that what can be reclaimed is reclaimed before the
-// kernel begins to kill.
 func planMemoryV2(want Limits) []Write {
 	var writes []Write
 	add := func(file string, l Limit) {
@@ -140,11 +121,7 @@ func planMemoryV2(want Limits) []Write {
 			writes = append(writes, Write{Memory, file, orMax(l.value)})
 		}
 	}
-	if want.OOMGroup {
-		writes = append(writes, Write{Memory, "memory.oom.group", "1"})
-	}
 	add("memory.swap.max", want.SwapBytes)
-	add("memory.high", want.MemoryHighBytes)
 	add("memory.max", want.MemoryBytes)
 	return writes
 }
@@ -157,9 +134,6 @@ const (
 
 // planMemoryV1 keeps memory <= memory+swap at every moment: the sum is raised before and lowered after memory.
 func planMemoryV1(have State, want Limits) ([]Write, error) {
-	if v, ok := want.MemoryHighBytes.Get(); ok && v != NoLimit {
-		return nil, unsupported(Memory, "memory.high")
-	}
 	memoryNow := have.MemoryBytes.Or(NoLimit)
 	sumNow, counted := have.MemoryAndSwapBytes.Get()
 	if v, ok := want.SwapBytes.Get(); ok && v != NoLimit && !counted {
@@ -247,19 +221,6 @@ func quotaMicros(millicores int64) (quota, period int64) {
 	return quota, period
 }
 
-func planCpuset(have State, want Limits) ([]Write, error) {
-	if want.Cpuset == "" {
-		return nil, nil
-	}
-	if strings.Trim(want.Cpuset, "0123456789-,") != "" {
-		return nil, fmt.Errorf("field Cpuset is %q, it must be a list like \"0-2,7\"", want.Cpuset)
-	}
-	if have.Version[Cpuset] == 0 {
-		return nil, unsupported(Cpuset, "CPU sets")
-	}
-	return []Write{{Cpuset, "cpuset.cpus", want.Cpuset}}, nil
-}
-
 func planPIDs(have State, want Limits) ([]Write, error) {
 	n, ok := want.PIDsMax.Get()
 	if !ok {
@@ -272,59 +233,6 @@ func planPIDs(have State, want Limits) ([]Write, error) {
 		return nil, unsupported(PIDs, "process limits")
 	}
 	return []Write{{PIDs, "pids.max", orMax(n)}}, nil
-}
-
-func planIO(have State, want Limits) ([]Write, error) {
-	var writes []Write
-	for _, l := range want.IO {
-		if !isDevice(l.Device) {
-			return nil, fmt.Errorf("IO device is %q, it must be major:minor like \"254:0\"", l.Device)
-		}
-		for _, bps := range []Limit{l.ReadBPS, l.WriteBPS} {
-			if bps.wanted && bps.value < 1 {
-				return nil, fmt.Errorf("IO limit of device %s is %d bytes per second, it must be 1 or more", l.Device, bps.value)
-			}
-		}
-		switch have.Version[IO] {
-		case V1:
-			writes = append(writes, throttle("blkio.throttle.read_bps_device", l.Device, l.ReadBPS)...)
-			writes = append(writes, throttle("blkio.throttle.write_bps_device", l.Device, l.WriteBPS)...)
-		case V2:
-			content := l.Device
-			if l.ReadBPS.wanted {
-				content += " rbps=" + orMax(l.ReadBPS.value)
-			}
-			if l.WriteBPS.wanted {
-				content += " wbps=" + orMax(l.WriteBPS.value)
-			}
-			writes = append(writes, Write{IO, "io.max", content})
-		default:
-			return nil, unsupported(IO, "disk limits")
-		}
-	}
-	return writes, nil
-}
-
-func throttle(file, device string, l Limit) []Write {
-	if !l.wanted {
-		return nil
-	}
-	value := l.value
-	if value == NoLimit {
-		value = 0 // Takes the rule away.
-	}
-	return []Write{{IO, file, device + " " + strconv.FormatInt(value, 10)}}
-}
-
-// isDevice tells whether s is major:minor.
-func isDevice(s string) bool {
-	major, minor, ok := strings.Cut(s, ":")
-	if !ok {
-		return false
-	}
-	_, err1 := strconv.ParseUint(major, 10, 32)
-	_, err2 := strconv.ParseUint(minor, 10, 32)
-	return err1 == nil && err2 == nil
 }
 
 func orMax(n int64) string {

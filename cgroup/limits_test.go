@@ -38,12 +38,11 @@ func TestPlan(t *testing.T) {
 		{"v1 quota", v1, Limits{CPUMillicores: At(1500), CPUWeight: At(100)}, "cpu.shares=1024 cpu.cfs_quota_us=150000"},
 		{"v1 small quota needs a longer period", v1, Limits{CPUMillicores: At(5)}, "cpu.cfs_quota_us=-1 cpu.cfs_period_us=200000 cpu.cfs_quota_us=1000"},
 		{"v1 no quota", v1, Limits{CPUMillicores: Unlimited()}, "cpu.cfs_quota_us=-1"},
-		{"v1 disk", v1, Limits{IO: []IOLimit{{"254:0", At(10), Unlimited()}}}, "blkio.throttle.read_bps_device=254:0 10 blkio.throttle.write_bps_device=254:0 0"},
-		{"v2 memory", v2, Limits{MemoryBytes: At(100), MemoryHighBytes: At(90), SwapBytes: Unlimited(), OOMGroup: true}, "memory.oom.group=1 memory.swap.max=max memory.high=90 memory.max=100"},
+		{"v2 memory", v2, Limits{MemoryBytes: At(100), SwapBytes: Unlimited()}, "memory.swap.max=max memory.max=100"},
 		{"v2 quota", v2, Limits{CPUMillicores: At(10), CPUWeight: At(1)}, "cpu.weight=1 cpu.max=1000 100000"},
 		{"v2 small quota", v2, Limits{CPUMillicores: At(1)}, "cpu.max=1000 1000000"},
 		{"v2 no quota", v2, Limits{CPUMillicores: Unlimited()}, "cpu.max=max 100000"},
-		{"v2 the rest", v2, Limits{Cpuset: "0-2,7", PIDsMax: At(0), IO: []IOLimit{{"8:16", At(1), Limit{}}, {"8:0", Limit{}, Unlimited()}}}, "cpuset.cpus=0-2,7 pids.max=0 io.max=8:16 rbps=1 io.max=8:0 wbps=max"},
+		{"v2 threads", v2, Limits{PIDsMax: At(0)}, "pids.max=0"},
 	} {
 		writes, err := Plan(c.have, c.want)
 		var got []string
@@ -67,18 +66,12 @@ func TestPlanRefuses(t *testing.T) {
 		{v2, Limits{MemoryBytes: At(-1)}, "MemoryBytes is -1", false},
 		{v2, Limits{CPUMillicores: At(0)}, "CPUMillicores is 0", false},
 		{v2, Limits{CPUWeight: At(10_001)}, "CPUWeight is 10001", false},
-		{v2, Limits{Cpuset: "zero"}, `Cpuset is "zero"`, false},
 		{v2, Limits{PIDsMax: At(-2)}, "PIDsMax is -2", false},
-		{v2, Limits{IO: []IOLimit{{Device: "sda"}}}, `IO device is "sda"`, false},
-		{v2, Limits{IO: []IOLimit{{Device: "8:0", ReadBPS: At(0)}}}, "IO limit of device 8:0 is 0", false},
-		{v1, Limits{MemoryHighBytes: At(1)}, "memory.high", true},
 		{v1, Limits{MemoryBytes: At(1), SwapBytes: At(0)}, "does not account swap", true},
 		{State{Version: versions(V1), MemoryBytes: Known(NoLimit), MemoryAndSwapBytes: Known(NoLimit)}, Limits{SwapBytes: At(5)}, "without a memory limit", false},
 		{State{}, Limits{MemoryBytes: At(1)}, "memory", true},
 		{State{}, Limits{CPUWeight: At(1)}, "cpu", true},
-		{State{}, Limits{Cpuset: "0"}, "cpuset", true},
 		{State{}, Limits{PIDsMax: At(1)}, "pids", true},
-		{State{}, Limits{IO: []IOLimit{{Device: "8:0"}}}, "io", true},
 	} {
 		_, err := Plan(c.have, c.want)
 		if err == nil || !strings.Contains(err.Error(), c.says) || errors.Is(err, ErrUnsupported) != c.unsupported {

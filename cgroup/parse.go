@@ -56,17 +56,27 @@ func parseBound(text string) Maybe[int64] {
 	return Maybe[int64]{n, ok}
 }
 
-// Transfer is what one block device has moved for a group, in bytes, in total since the group was made.
-type Transfer struct {
-	Device     string // Major and minor number.
-	ReadBytes  int64
-	WriteBytes int64
+// transfer is what one block device has moved for a group, in bytes, in total since the group was made.
+type transfer struct {
+	device                string // Major and minor number.
+	readBytes, writeBytes int64
+}
+
+// isDevice tells whether s is major:minor.
+func isDevice(s string) bool {
+	major, minor, ok := strings.Cut(s, ":")
+	if !ok {
+		return false
+	}
+	_, err1 := strconv.ParseUint(major, 10, 32)
+	_, err2 := strconv.ParseUint(minor, 10, 32)
+	return err1 == nil && err2 == nil
 }
 
 // parseIOStat parses io.stat of version 2: lines of a device and key=value pairs. Devices without rbytes and wbytes are
 // passed over.
-func parseIOStat(text string) []Transfer {
-	var out []Transfer
+func parseIOStat(text string) []transfer {
+	var out []transfer
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
 		if len(fields) == 0 || !isDevice(fields[0]) {
@@ -85,7 +95,7 @@ func parseIOStat(text string) []Transfer {
 		r, ok1 := read.Get()
 		w, ok2 := written.Get()
 		if ok1 && ok2 {
-			out = append(out, Transfer{fields[0], r, w})
+			out = append(out, transfer{fields[0], r, w})
 		}
 	}
 	return out
@@ -93,8 +103,8 @@ func parseIOStat(text string) []Transfer {
 
 // parseServiceBytes parses blkio.throttle.io_service_bytes of version 1: lines of device, kind and number. Read and Write
 // are taken, not Total, which counts discards as well.
-func parseServiceBytes(text string) []Transfer {
-	var out []Transfer
+func parseServiceBytes(text string) []transfer {
+	var out []transfer
 	at := map[string]int{}
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
@@ -109,12 +119,12 @@ func parseServiceBytes(text string) []Transfer {
 		if !seen {
 			i = len(out)
 			at[fields[0]] = i
-			out = append(out, Transfer{Device: fields[0]})
+			out = append(out, transfer{device: fields[0]})
 		}
 		if fields[1] == "Read" {
-			out[i].ReadBytes = n
+			out[i].readBytes = n
 		} else {
-			out[i].WriteBytes = n
+			out[i].writeBytes = n
 		}
 	}
 	return out

@@ -21,11 +21,11 @@ func TestParseBound(t *testing.T) {
 
 func TestParseTransfers(t *testing.T) {
 	v2 := "8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=4096 dios=1\n8:0 \n254:0 wbytes=2 rbytes=1\nother rbytes=1 wbytes=1\n9:0 rbytes=5\n"
-	if got, want := parseIOStat(v2), []Transfer{{"8:16", 1459200, 314773504}, {"254:0", 1, 2}}; !reflect.DeepEqual(got, want) {
+	if got, want := parseIOStat(v2), []transfer{{"8:16", 1459200, 314773504}, {"254:0", 1, 2}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("io.stat: %v, want %v", got, want)
 	}
 	v1 := "254:0 Read 12288\n254:0 Write 4096\n254:0 Sync 4096\n254:0 Discard 999\n254:0 Total 17383\n8:0 Write 1\nTotal 17383\n"
-	if got, want := parseServiceBytes(v1), []Transfer{{"254:0", 12288, 4096}, {"8:0", 0, 1}}; !reflect.DeepEqual(got, want) {
+	if got, want := parseServiceBytes(v1), []transfer{{"254:0", 12288, 4096}, {"8:0", 0, 1}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("io_service_bytes: %v, want %v", got, want)
 	}
 	if got := parseServiceBytes("Total 0\n"); got != nil {
@@ -118,18 +118,18 @@ func FuzzParseIOStat(f *testing.F) {
 	f.Add("8:0 rbytes=-1 wbytes=x\n:: rbytes=1 wbytes=1\n", uint32(0), uint32(0))
 	f.Add("254:0 Read 1\n254:0 Write 2\n254:0 Total 3\nTotal 3\n", uint32(7), uint32(9))
 	f.Fuzz(func(t *testing.T, text string, read, written uint32) {
-		want := Transfer{"4294967295:7", int64(read), int64(written)}
-		if strings.Contains(text, want.Device) {
+		want := transfer{"4294967295:7", int64(read), int64(written)}
+		if strings.Contains(text, want.device) {
 			return
 		}
-		v2 := parseIOStat(fmt.Sprintf("%s\n%s rios=1 rbytes=%d wbytes=%d\n", text, want.Device, read, written))
-		v1 := parseServiceBytes(fmt.Sprintf("%s\n%s Read %d\n%[2]s Write %[4]d\nTotal 1\n", text, want.Device, read, written))
-		for name, got := range map[string][]Transfer{"io.stat": v2, "io_service_bytes": v1} {
+		v2 := parseIOStat(fmt.Sprintf("%s\n%s rios=1 rbytes=%d wbytes=%d\n", text, want.device, read, written))
+		v1 := parseServiceBytes(fmt.Sprintf("%s\n%s Read %d\n%[2]s Write %[4]d\nTotal 1\n", text, want.device, read, written))
+		for name, got := range map[string][]transfer{"io.stat": v2, "io_service_bytes": v1} {
 			if len(got) == 0 || got[len(got)-1] != want {
 				t.Errorf("%s: got %v, want %v at its end", name, got, want)
 			}
 			for _, x := range got {
-				if x.ReadBytes < 0 || x.WriteBytes < 0 || !isDevice(x.Device) {
+				if x.readBytes < 0 || x.writeBytes < 0 || !isDevice(x.device) {
 					t.Errorf("%s: %+v", name, x)
 				}
 			}

@@ -20,31 +20,18 @@ type Reading struct {
 	AnonBytes   Maybe[int64]
 	FileBytes   Maybe[int64]
 	SwapBytes   Maybe[int64]
-	// MemoryLimitBytes and SwapLimitBytes are the bounds; NoLimit if there is none. In version 1 the swap bound is what
-	// the bound of the sum leaves beside the memory bound.
+	// MemoryLimitBytes bounds MemoryBytes; NoLimit if there is no bound.
 	MemoryLimitBytes Maybe[int64]
-	SwapLimitBytes   Maybe[int64]
-	// LimitHits counts how often usage ran against the memory bound (memory.failcnt; max in memory.events), HighHits the
-	// same for memory.high. Version 1 does not count hits against the bound of memory and swap together, which comes first
-	// when swap is bounded to nothing.
-	LimitHits Maybe[int64]
-	HighHits  Maybe[int64]
-	// OOMKills counts processes that the kernel killed for memory. In version 1 it counts this group only, not those below;
-	// with Limits.OOMGroup the kernel counts the process it began with twice.
+	// OOMKills counts processes that the kernel killed for memory. In version 1 it counts this group only, not those below.
 	OOMKills Maybe[int64]
-	// MajorFaults and AnonRefaults count faults that read from disk, and pages that came back from swap soon after.
-	MajorFaults  Maybe[int64]
-	AnonRefaults Maybe[int64]
 
-	// CPUTime is what was used, ThrottledTime how long the quota held the group back; both totals.
-	CPUTime       Maybe[time.Duration]
-	ThrottledTime Maybe[time.Duration]
+	// CPUTime is the CPU time used since the group was made.
+	CPUTime Maybe[time.Duration]
 
-	// ReadBytes and WrittenBytes are totals over all devices, Transfers the devices. Version 1 does not count before some
+	// ReadBytes and WrittenBytes are totals over all devices since the group was made. Version 1 does not count before some
 	// group has had a throttle rule on the device (AccountIO makes one); until then they are missing.
 	ReadBytes    Maybe[int64]
 	WrittenBytes Maybe[int64]
-	Transfers    []Transfer
 
 	// Procs counts the processes in the group itself.
 	Procs Maybe[int64]
@@ -87,26 +74,15 @@ func (g *Group) readMemory(r *Reading) {
 		r.AnonBytes, r.FileBytes = stat.parts(stat.first("total_rss", "rss"), stat.first("total_cache", "cache"), "total_shmem",
 			"total_inactive_anon", "total_active_anon")
 		r.SwapBytes = stat.first("total_swap", "swap")
-		r.MajorFaults = stat.first("total_pgmajfault", "pgmajfault")
-		r.AnonRefaults = stat.first("total_workingset_refault_anon", "workingset_refault_anon")
 		r.MemoryLimitBytes = g.MemoryLimit()
-		sum := parseBound(slurp(dir, memsw))
-		r.SwapLimitBytes = swapPart(r.MemoryLimitBytes, sum)
-		r.LimitHits = parseCount(slurp(dir, "memory.failcnt"))
 		r.OOMKills = parseKeyed(slurp(dir, "memory.oom_control")).first("oom_kill")
 	case V2:
 		stat := parseKeyed(slurp(dir, "memory.stat"))
-		events := parseKeyed(slurp(dir, "memory.events"))
 		r.MemoryBytes = parseCount(slurp(dir, "memory.current"))
 		r.AnonBytes, r.FileBytes = stat.parts(stat.first("anon"), stat.first("file"), "shmem")
 		r.SwapBytes = parseCount(slurp(dir, "memory.swap.current"))
-		r.MajorFaults = stat.first("pgmajfault")
-		r.AnonRefaults = stat.first("workingset_refault_anon")
 		r.MemoryLimitBytes = g.MemoryLimit()
-		r.SwapLimitBytes = parseBound(slurp(dir, "memory.swap.max"))
-		r.LimitHits = events.first("max")
-		r.HighHits = events.first("high")
-		r.OOMKills = events.first("oom_kill")
+		r.OOMKills = parseKeyed(slurp(dir, "memory.events")).first("oom_kill")
 	}
 }
 
@@ -128,48 +104,26 @@ func (k keyed) parts(anon, file Maybe[int64], shared string, lists ...string) (a
 	return Known(held + more), file
 }
 
-// swapPart is the swap that a bound on memory and swap together leaves beside a bound on memory.
-func swapPart(memory, sum Maybe[int64]) Maybe[int64] {
-	m, ok1 := memory.Get()
-	s, ok2 := sum.Get()
-	switch {
-	case !ok1 || !ok2:
-		return Maybe[int64]{}
-	case s == NoLimit || m == NoLimit:
-		return Known(NoLimit)
-	}
-	return Known(max(s-m, 0))
-}
-
 func (g *Group) readCPU(r *Reading) {
 	if g.version[CPUAcct] == V1 {
 		r.CPUTime = duration(parseCount(slurp(g.dirs[CPUAcct], "cpuacct.usage")), time.Nanosecond)
 	}
-	if g.version[CPU] == V1 {
-		r.ThrottledTime = duration(parseKeyed(slurp(g.dirs[CPU], "cpu.stat")).first("throttled_time"), time.Nanosecond)
-	}
-	if g.unified == "" {
-		return
-	}
-	stat := parseKeyed(slurp(g.unified, "cpu.stat"))
-	if !r.CPUTime.ok {
-		r.CPUTime = duration(stat.first("usage_usec"), time.Microsecond)
-	}
-	if !r.ThrottledTime.ok {
-		r.ThrottledTime = duration(stat.first("throttled_usec"), time.Microsecond)
+	if !r.CPUTime.ok && g.unified != "" {
+		r.CPUTime = duration(parseKeyed(slurp(g.unified, "cpu.stat")).first("usage_usec"), time.Microsecond)
 	}
 }
 
 func (g *Group) readIO(r *Reading) {
+	var transfers []transfer
 	dir := g.dirs[IO]
 	switch g.version[IO] {
 	case V1:
 		for _, file := range []string{"blkio.throttle.io_service_bytes_recursive", "blkio.throttle.io_service_bytes"} {
-			if r.Transfers = parseServiceBytes(slurp(dir, file)); len(r.Transfers) > 0 {
+			if transfers = parseServiceBytes(slurp(dir, file)); len(transfers) > 0 {
 				break
 			}
 		}
-		if len(r.Transfers) == 0 {
+		if len(transfers) == 0 {
 			return // Nothing done and nothing counted look the same.
 		}
 	case V2:
@@ -177,14 +131,14 @@ func (g *Group) readIO(r *Reading) {
 		if err != nil {
 			return
 		}
-		r.Transfers = parseIOStat(string(text))
+		transfers = parseIOStat(string(text))
 	default:
 		return
 	}
 	var read, written int64
-	for _, t := range r.Transfers {
-		read += t.ReadBytes
-		written += t.WriteBytes
+	for _, t := range transfers {
+		read += t.readBytes
+		written += t.writeBytes
 	}
 	r.ReadBytes, r.WrittenBytes = Known(read), Known(written)
 }
