@@ -15,6 +15,8 @@
 //	free      what may be given to any container; negative while more is used than there should be
 //	coming    the part of rooms that the kernel is about to free
 //
+// Together claimed and free are available: to a container from which no claim is withheld.
+//
 // A container is short when it is out of memory (the paper: OCM, out of container memory): what it holds and what it has in swap
 // together reach its limit, and it swaps. It lacks what its limit is below that.
 //

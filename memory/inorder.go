@@ -13,25 +13,25 @@ import (
 // it can.
 //
 // A container is killed only if the first could then have what it lacks, and nothing runs whose end the first could wait for. A
-// container that was suspended for too long has its turn: it comes before all others for a while.
+// container that was suspended for too long is not killed, but has its turn: it comes before all others for a while.
 var inOrder = strategy{reclaims: true, shortFirst: true, flexTakes: untouchedOnly, limitSuspensions: (*Manager).takeTurns,
 	grow: (*Manager).serveInOrder}
 
 // round is what can still be given while containers are served in one step.
 type round struct {
-	available resource.Amount // now
-	claimed   resource.Amount // of available, or of what will be
-	coming    resource.Amount // and promised to nobody
+	available resource.Amount // claimed + free, as in the ledger
+	claimed   resource.Amount
+	coming    resource.Amount // less what was promised to containers in this round
 	swapBusy  bool            // the swap device is busy with one container
 
 	// Of the containers that were passed because they are not short:
 	spare  resource.Amount // what they could give
 	growth resource.Amount // what those that run are likely to need next
 
-	searches int // how often it was searched for memory of other containers
+	searches int // for memory of other containers
 }
 
-// mostSearches bounds the work of one step. Containers that are not served are in a later one, when these searches have freed memory.
+// mostSearches bounds the work of one step. What is not served then is served in a later step, when these searches have freed memory.
 const mostSearches = 16
 
 // serveInOrder gives containers that are short all that they lack, or nothing.
@@ -63,16 +63,16 @@ func (m *Manager) serveInOrder() {
 		switch {
 		case served || !firstShort:
 		case withheld == 0 && r.coming == 0 && (c.place.standing == onTurn && firstToRun || !m.willEnd(c)):
+			// There is nothing that it could wait for, or it is its turn.
 			m.makeDo(c, r.available, found)
 			r.available = 0
-		// What is withheld for claims is waited for, unless nothing gets on.
 		case m.waitedLong(c):
 			m.letPage(c)
 		}
 	}
 }
 
-// serve gives c all that it lacks, now or when that has come, if there is as much beyond what is withheld from it. found is what a
+// serve gives c all that it lacks, from one of three sources, if that has as much beyond what is withheld from c. found is what a
 // search in other containers has found; it is not taken unless c is served.
 func (m *Manager) serve(c *container, r *round, withheld resource.Amount, firstToRun bool) (served bool, found resource.Amount) {
 	if c.state.suspended() {
@@ -80,19 +80,24 @@ func (m *Manager) serve(c *container, r *round, withheld resource.Amount, firstT
 	}
 	least := min(c.lacks()+c.minGrowth(), c.Max-c.limit)
 	most := min(c.lacks()+resource.Amount(m.p.PuffRatio*float64(c.limit)), c.Max-c.limit)
+
+	// 1. What is available.
 	if r.available >= least+withheld {
 		more := min(most, r.available-withheld)
 		m.order(Grow, c, c.limit+more, Reason{Code: RoomToGrow, A: int64(r.available)})
 		r.available, r.swapBusy = r.available-more, r.swapBusy || c.pagesIn()
 		return true, 0
 	}
-	if r.available+r.coming >= least+withheld { // promise it to c, which is served in a later step
+
+	// 2. What is coming: it is promised to c, which grows in a later step.
+	if r.available+r.coming >= least+withheld {
 		r.coming -= max(0, least-max(0, r.available))
 		r.available = max(0, r.available-least)
 		return true, 0
 	}
-	// Running containers are suspended only for the first that could run: that another one runs instead of them gains nothing, and
-	// costs the way to swap and back.
+
+	// 3. What other containers hold. Running ones are suspended only for the first that could run: that another one runs instead of
+	// them gains nothing, and costs the way to swap and back.
 	far := suspendedToo
 	if firstToRun {
 		far = runningToo
@@ -149,7 +154,7 @@ func (m *Manager) wouldHelp(first *container) bool {
 	return could-metBy(m.requests, could) >= first.lacks()
 }
 
-// letPage lets a container run, or go on, for which nothing more can come.
+// letPage lets a container that is short page, whether it runs or is suspended, if it has nothing to wait for.
 func (m *Manager) letPage(c *container) {
 	if !c.state.suspended() && m.nothingToWaitFor(c) {
 		c.mayPage = true

@@ -19,7 +19,7 @@ type ledger struct {
 // free is what may be given to any container.
 func (l *ledger) free() resource.Amount { return l.available() - l.claimed }
 
-// available is what may be given to a container that no claim is kept from.
+// available is claimed + free: what may be given to a container from which no claim is withheld.
 func (l *ledger) available() resource.Amount { return l.memory - l.allocated - l.awaited - l.reserve }
 
 // ledger adds up the rooms of the present moment. What is ordered later in a step changes them.
@@ -76,9 +76,9 @@ func metBy(claims []request, memory resource.Amount) (sum resource.Amount) {
 	return sum
 }
 
-// withheldFrom returns what of the claims is kept from c, which is short or nearly: only what can be met before c has ended, or c and
-// a claim would wait for each other. It can be met by what is free, what is coming, what can be reclaimed, and the rooms of other
-// containers that run, for those will end. If one does not, as a service, c waits until its turn has come.
+// withheldFrom returns how much of the claims is withheld from c, which is short or nearly: the claims that can be met before c has
+// ended, or c and a claim would wait for each other. They can be met from what is available, what is coming, what can be reclaimed,
+// and the rooms of other containers that run, for those will end. If one does not end, as a service, c waits until its turn comes.
 func (m *Manager) withheldFrom(c *container) resource.Amount {
 	if metBy(m.requests, m.node.Memory) == 0 {
 		return 0

@@ -39,11 +39,11 @@ func (o *orders) ready(now timeline.Time) bool { return o.pending == nil && now 
 // doing reports whether an action of that kind is under way.
 func (o *orders) doing(kind ActionKind) bool { return o.pending != nil && o.pending.Kind == kind }
 
-// floor is the limit below which the last attempts to shrink a container did not get.
+// floor is the limit below which the last attempts to shrink a container have failed.
 type floor struct {
 	limit resource.Amount
-	until timeline.Time // then it is tried again
-	wait  time.Duration // how long it was believed the last time; 0 after a success
+	until timeline.Time // when it is tried again
+	wait  time.Duration // from the last failure to until; 0 after a success
 }
 
 // order asks the kernel for an action and notes what will be so when it is done.

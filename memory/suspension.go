@@ -25,7 +25,7 @@ func (c *container) resume(now timeline.Time, why Reason) {
 // settled reports whether c may be suspended or resumed again.
 func (m *Manager) settled(c *container) bool { return m.now.Sub(c.changedAt) >= m.p.Settle }
 
-// tolerance is how long c may be suspended; 0: for ever.
+// tolerance is how long c may be suspended before limitSuspensions acts; 0: for ever.
 func (m *Manager) tolerance(c *container) time.Duration {
 	if m.p.Tolerance > 0 && c.Duration > 0 {
 		return time.Duration(m.p.Tolerance * float64(c.Duration))
@@ -99,8 +99,8 @@ func (m *Manager) resumeFitting() {
 	}
 }
 
-// resumeToPage lets a suspended container run for which nothing more can come, because nothing runs that could end or because it
-// was suspended for too long already: slow is better than not at all. It is not suspended for being short until its limit changes.
+// resumeToPage resumes a container that is short, if it has nothing to wait for: slow is better than not at all. It may page until its
+// limit changes.
 func (m *Manager) resumeToPage(c *container) {
 	if m.nothingToWaitFor(c) && c.state.suspended() && c.ready(m.now) && m.settled(c) && c.limit >= c.Min {
 		c.mayPage = true
