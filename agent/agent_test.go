@@ -670,13 +670,3 @@ func TestNoControlGroups(t *testing.T) {
 	}
 	t.Logf("%s", out)
 }
-
-func FuzzMemTotal(f *testing.F) {
-	f.Add("MemTotal:       24650128 kB\nMemFree: 1 kB\n")
-	f.Add("MemTotal: -1 kB\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		if total, err := memTotal(text); (err == nil) != (total > 0) {
-			t.Errorf("%q is read as %d, %v", text, total, err)
-		}
-	})
-}

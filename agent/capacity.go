@@ -12,6 +12,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/swap"
 )
 
 // Capacity returns how much of this machine containers may use together. memory (bytes) and cpu (millicores) are what
@@ -32,11 +33,7 @@ func Capacity(memory, cpu resource.Amount) (resource.Vector, error) {
 
 // machineMemory is how much memory this machine has for this process, bytes.
 func machineMemory() (resource.Amount, error) {
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0, fmt.Errorf("find out how much memory there is: %w", err)
-	}
-	total, err := memTotal(string(text))
+	total, _, err := swap.Machine{}.Memory()
 	if err != nil {
 		return 0, err
 	}
@@ -88,20 +85,6 @@ func usableCPUs() (resource.Amount, error) {
 		return 0, fmt.Errorf("find out how many CPUs there are: %w", err)
 	}
 	return resource.Amount(set.Count()) * resource.Core, nil
-}
-
-// memTotal reads the size of memory from the text of /proc/meminfo.
-func memTotal(text string) (resource.Amount, error) {
-	for line := range strings.Lines(text) {
-		words := strings.Fields(line)
-		if len(words) == 3 && words[0] == "MemTotal:" && words[2] == "kB" {
-			kib, err := strconv.ParseInt(words[1], 10, 48)
-			if err == nil && kib > 0 {
-				return resource.Amount(kib) * resource.KiB, nil
-			}
-		}
-	}
-	return 0, fmt.Errorf("find out how much memory there is: /proc/meminfo has no MemTotal")
 }
 
 // ownLimit is the tightest memory bound on this process's own control group and those above it.

@@ -155,12 +155,12 @@ func amount(n int64) *resource.Amount {
 func (m Machine) Memory() (total, available resource.Amount, err error) {
 	text, err := os.ReadFile(m.path("proc/meminfo"))
 	if err != nil {
-		return 0, 0, fmt.Errorf("find out how much memory is available: %w", err)
+		return 0, 0, fmt.Errorf("find out how much memory there is: %w", err)
 	}
 	info := parseKeyed(string(text))
 	total, available = resource.Amount(info["MemTotal:"]), resource.Amount(info["MemAvailable:"])
 	if total == 0 {
-		return 0, 0, errors.New("find out how much memory is available: /proc/meminfo has no MemTotal")
+		return 0, 0, errors.New("find out how much memory there is: /proc/meminfo has no MemTotal")
 	}
 	return total, available, nil
 }
