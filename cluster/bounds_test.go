@@ -103,7 +103,7 @@ func TestBoundsOfRunnableJobs(t *testing.T) {
 // Each node that reports may start so many tasks, whatever the others that report in the same step do.
 func TestStartsPerHeartbeatCountForEachNode(t *testing.T) {
 	s := newSnapshot()
-	s.Heartbeat, s.StartsPerHeartbeat = time.Second, 1
+	s.Heartbeats.Every, s.Heartbeats.Starts = time.Second, 1
 	events := []Event{{Kind: Synced}, {Kind: JobSubmitted, NewJob: &Job{ID: 1, Name: "j", Stages: []Stage{{Tasks: 10, Ideal: resource.Of(1, 1)}}}}}
 	for i := range 2 {
 		events = append(events, Event{Kind: NodeJoined, NewNode: &Node{ID: NodeID(i), Capacity: resource.Of(100, 100)}}, Event{Kind: Heartbeat, Node: NodeID(i)})

@@ -282,14 +282,10 @@ type JobState struct {
 	Reservations int
 	// Waiting is the newest reason why the job's next task did not start; Code 0 if there is none.
 	Waiting Reason
-	// End is when the job should end, as the policy last estimated; meaningful if EndKnown.
-	End      timeline.Time
-	EndKnown bool
-	// AllStarted is when the last of its tasks should have been started, likewise.
-	AllStarted      timeline.Time
-	AllStartedKnown bool
-	Started         timeline.Time // first launch; meaningful from StatusRunning on
-	Finish          timeline.Time // meaningful when Status.Ended()
+	// Estimate is what a policy that estimates ends last estimated of the job.
+	Estimate Estimate
+	Started  timeline.Time // first launch; meaningful from StatusRunning on
+	Finish   timeline.Time // meaningful when Status.Ended()
 
 	// Version changes whenever Tasks, a launch among them, or what is pending does: what a policy has worked out for a
 	// job holds until then.
@@ -354,9 +350,8 @@ type TaskState struct {
 	// Decision is the Start decision that booked it.
 	Decision DecisionID
 	Attempt  int // 1 for the first
-	// Marked is set once a policy has chosen the task to be preempted, at MarkedAt: see Plan.Mark.
-	Marked   bool
-	MarkedAt timeline.Time
+	// Mark is what a policy that preempts remembers of the task.
+	Mark Mark
 }
 
 // Stage returns the stage of the task.

@@ -13,7 +13,7 @@ import (
 // policies.
 
 // AtOnce reports whether nodes take new work at any time, rather than when they report.
-func (p *Plan) AtOnce() bool { return p.Heartbeat == 0 }
+func (p *Plan) AtOnce() bool { return p.Heartbeats.Every == 0 }
 
 // Takes reports whether n may be given another task in this step, as far as it has room.
 func (p *Plan) Takes(n *NodeState) bool {
@@ -22,7 +22,7 @@ func (p *Plan) Takes(n *NodeState) bool {
 		return false
 	case p.AtOnce():
 		return true
-	case p.StartsPerHeartbeat > 0 && p.starts[n.ID] >= p.StartsPerHeartbeat:
+	case p.Heartbeats.Starts > 0 && p.starts[n.ID] >= p.Heartbeats.Starts:
 		return false
 	}
 	return slices.Contains(p.Changes.Heartbeats, n.ID)
@@ -98,4 +98,4 @@ func (p *Plan) NextReservedRoom(need resource.Vector, from NodeID) (*NodeState, 
 }
 
 // HeardOf returns when the end of a task at the given time is known, at the latest.
-func (p *Plan) HeardOf(end timeline.Time) timeline.Time { return end.Add(p.Heartbeat) }
+func (p *Plan) HeardOf(end timeline.Time) timeline.Time { return end.Add(p.Heartbeats.Every) }

@@ -128,19 +128,6 @@ func (p *Plan) Preempt(t *TaskState, why Reason) {
 	}
 }
 
-// Mark records that t has been chosen now to be preempted, which policies do only if that lasts.
-func (p *Plan) Mark(t *TaskState) { t.Marked, t.MarkedAt = true, p.now }
-
-// PlanPreemption asks for another call at the given time, which must lie ahead, to look for tasks to preempt. It lasts,
-// as PreemptAt, until it is planned anew or EndPreemption is called.
-func (p *Plan) PlanPreemption(at timeline.Time, why Reason) {
-	p.PreemptAt = at
-	p.Wake(at, why)
-}
-
-// EndPreemption records that there is nothing to look for any more.
-func (p *Plan) EndPreemption() { p.PreemptAt = 0 }
-
 // Wake asks for another call at the given time, which must lie ahead.
 func (p *Plan) Wake(at timeline.Time, why Reason) {
 	if at <= p.now {
@@ -149,19 +136,6 @@ func (p *Plan) Wake(at timeline.Time, why Reason) {
 	}
 	p.add(Decision{Kind: Wake, At: at, Reason: why})
 }
-
-// EstimateEnd records when j should end; known is false if that cannot be said.
-func (p *Plan) EstimateEnd(j *JobState, end timeline.Time, known bool) {
-	j.End, j.EndKnown = end, known
-}
-
-// EstimateAllStarted records when the last task of j should have been started.
-func (p *Plan) EstimateAllStarted(j *JobState, at timeline.Time, known bool) {
-	j.AllStarted, j.AllStartedKnown = at, known
-}
-
-// Estimated records that the ends of all jobs have been estimated now.
-func (p *Plan) Estimated() { p.EstimatedAt, p.StaleSince = p.now, timeline.Never }
 
 func (p *Plan) add(d Decision) DecisionID {
 	p.lastID++

@@ -34,7 +34,7 @@ func TestPreempt(t *testing.T) {
 			if err != nil || len(decisions) != 1 || decisions[0].Kind != Kill || !decisions[0].Preempt || decisions[0].Task != task {
 				t.Fatalf("decisions are %+v (%v)", decisions, err)
 			}
-			if !s.byTask[task].Marked || s.byTask[task].MarkedAt != 5 {
+			if !s.byTask[task].Mark.Set || s.byTask[task].Mark.At != 5 {
 				t.Error("the mark is not kept")
 			}
 			if c.cancel {
@@ -52,7 +52,7 @@ func TestPreempt(t *testing.T) {
 				return
 			}
 			p = newPlan(8, s, 1)
-			if again := p.Start(j, 0, s.Nodes[0], j.Stages[0].Ideal[1], BecauseFits(0)); again == nil || again.Attempt != 1 || again.Preempting || again.Marked {
+			if again := p.Start(j, 0, s.Nodes[0], j.Stages[0].Ideal[1], BecauseFits(0)); again == nil || again.Attempt != 1 || again.Preempting || again.Mark.Set {
 				t.Errorf("the next task is %+v", again)
 			}
 		})
@@ -87,10 +87,10 @@ func TestPreemptionIsPlanned(t *testing.T) {
 	p := newPlan(5, s, 0)
 	p.PlanPreemption(8, Because(PreemptionDue))
 	decisions, err := p.close()
-	if err != nil || len(decisions) != 1 || decisions[0].Kind != Wake || decisions[0].At != 8 || s.PreemptAt != 8 {
+	if err != nil || len(decisions) != 1 || decisions[0].Kind != Wake || decisions[0].At != 8 || s.Preemption.At != 8 {
 		t.Errorf("decisions are %+v (%v)", decisions, err)
 	}
-	if p.EndPreemption(); s.PreemptAt != 0 {
+	if p.EndPreemption(); s.Preemption.At != 0 {
 		t.Error("the end is not kept")
 	}
 }

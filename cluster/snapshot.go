@@ -12,18 +12,14 @@ import (
 // Snapshot is the cluster as the engine knows it. There is one per engine, in its Book; it is not copied for a decision. Policies
 // read it, through a Plan, and never write to it. All that lasts between two decisions is in it.
 type Snapshot struct {
-	// Heartbeat is how often nodes report where the substrate works by heartbeats; 0 means that a node takes new work at
-	// any time. Heartbeats of a node on which nothing was started, launched or ended since its last may be left out.
-	Heartbeat time.Duration
-	// StartsPerHeartbeat is how many tasks may start on a node per heartbeat; 0 means any number.
-	StartsPerHeartbeat int
+	// Heartbeats are how nodes and jobs report; the zero Heartbeats are none.
+	Heartbeats Heartbeats
 	// ContainersPerCore is how many tasks a node may hold for each of its cores, and as many if it has less than one; 0
 	// means any number.
 	ContainersPerCore int
-	// LaunchDelay is what usually passes between a Start decision and the launch. Where jobs collect what they were
-	// given by heartbeats of their own, LaunchHeartbeat is the interval between those, which begin when the job is
-	// submitted, and LaunchDelay counts from the first one after the decision.
-	LaunchDelay, LaunchHeartbeat time.Duration
+	// LaunchDelay is what usually passes between a Start decision and the launch; where jobs report by heartbeats, it counts from the
+	// job's first one after the decision.
+	LaunchDelay time.Duration
 
 	// Nodes are indexed by NodeID. A node that left stays, with Gone set.
 	Nodes []*NodeState
@@ -35,11 +31,9 @@ type Snapshot struct {
 	Changes Changes
 	// Running counts booked and running tasks that are not coordinators.
 	Running int
-	// EstimatedAt is when the ends of jobs were last estimated. StaleSince is when the first thing happened since that
-	// may change them; Never if nothing did. A task that ended when it should have changes nothing.
-	EstimatedAt, StaleSince timeline.Time
-	// PreemptAt is when the policy looks next for tasks to preempt; 0 if it does not mean to. See Plan.PlanPreemption.
-	PreemptAt timeline.Time
+	// Estimates are for policies that estimate when jobs end, Preemption for those that preempt tasks.
+	Estimates  Estimates
+	Preemption Preemption
 	// Synced is false until the substrate has reported what it holds.
 	Synced bool
 
@@ -71,7 +65,7 @@ func (c *Changes) reset() {
 
 // newSnapshot returns an empty cluster.
 func newSnapshot() *Snapshot {
-	return &Snapshot{StaleSince: timeline.Never, byJob: map[JobID]*JobState{}, byTask: map[TaskID]*TaskState{}, byName: map[string]*NodeState{}}
+	return &Snapshot{Estimates: Estimates{StaleSince: timeline.Never}, byJob: map[JobID]*JobState{}, byTask: map[TaskID]*TaskState{}, byName: map[string]*NodeState{}}
 }
 
 // Job returns the job with the given id if it has not ended.
@@ -103,16 +97,6 @@ func (s *Snapshot) first(x *roomIndex, need resource.Vector, from NodeID) (*Node
 func (s *Snapshot) mostFree() resource.Vector {
 	s.file()
 	return s.open.top().free.Max(s.kept.top().free)
-}
-
-// LaunchTime returns when a task that is booked at the given time, of a job submitted at the given time, should begin to
-// run.
-func (s *Snapshot) LaunchTime(submitted, booked timeline.Time) timeline.Time {
-	if s.LaunchHeartbeat > 0 {
-		every := timeline.Time(s.LaunchHeartbeat)
-		booked = submitted + ((booked-submitted)/every+1)*every
-	}
-	return booked.Add(s.LaunchDelay)
 }
 
 // CheckFits returns an error that names the first stage of j that no node can ever hold, with nothing else running.
@@ -306,7 +290,7 @@ func (s *Snapshot) MostAvailable(need resource.Vector) (*NodeState, bool) {
 
 // demand notes that a job has runnable tasks that it had not before. Where nodes report by heartbeats, those that did not
 // change are not asked.
-func (s *Snapshot) demand() { s.Changes.Demand = s.Heartbeat == 0 }
+func (s *Snapshot) demand() { s.Changes.Demand = s.Heartbeats.Every == 0 }
 
 // touch notes that n has more free or available than before or is no longer reserved, and names it among the changes.
 func (s *Snapshot) touch(n *NodeState) {
@@ -454,19 +438,7 @@ func (s *Snapshot) markRunning(t *TaskState, at timeline.Time) {
 		s.Changes.Jobs = append(s.Changes.Jobs, t.Job)
 		s.demand()
 	}
-	s.Changes.Tasks, s.StaleSince = true, min(s.StaleSince, at)
-}
-
-// staleByEnd notes that a task ended, unless the last estimate already took it for ended. It counts from just before the
-// time when the task should have ended, since its node may report late.
-func (s *Snapshot) staleByEnd(now timeline.Time, t *TaskState) {
-	should, known := s.EstimatedEnd(t, 0)
-	switch {
-	case !known || should > now:
-		s.StaleSince = min(s.StaleSince, now)
-	case should > s.EstimatedAt:
-		s.StaleSince = min(s.StaleSince, should-1)
-	}
+	s.Changes.Tasks, s.Estimates.StaleSince = true, min(s.Estimates.StaleSince, at)
 }
 
 // adopt takes over a task that was found running. Before Synced only.

@@ -15,7 +15,7 @@ import (
 // dump prints all of a snapshot, also what only the package sees, so that two can be compared.
 func dump(s *Snapshot) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%v %d %d %v %v %v %v\n", s.Capacity, s.Running, s.EstimatedAt, s.StaleSince, s.Synced, s.Heartbeat, len(s.byTask))
+	fmt.Fprintf(&out, "%v %d %d %v %v %v %v\n", s.Capacity, s.Running, s.Estimates.At, s.Estimates.StaleSince, s.Synced, s.Heartbeats.Every, len(s.byTask))
 	fmt.Fprintf(&out, "changes %v %v %v %v %v %v", s.Changes.Nodes, s.Changes.Heartbeats, s.Changes.Demand, s.Changes.Arrived, s.Changes.Tasks, s.Changes.Woken)
 	for _, j := range s.Changes.Jobs {
 		fmt.Fprintf(&out, " job %d", j.ID)
@@ -26,7 +26,7 @@ func dump(s *Snapshot) string {
 			fmt.Fprintf(&out, " reserved for %d.%d", n.ReservedFor.ID, n.ReservedStage)
 		}
 		for _, t := range n.Tasks {
-			fmt.Fprintf(&out, "\n  task %v %v %v %v %v %v %v %v %v %v %d %d", t.ID, t.Grant, t.Elastic, t.Attempt, t.Booked, t.Launched, t.Running, t.Killing, t.Preempting, t.MarkedAt, t.inNode, t.inJob)
+			fmt.Fprintf(&out, "\n  task %v %v %v %v %v %v %v %v %v %v %d %d", t.ID, t.Grant, t.Elastic, t.Attempt, t.Booked, t.Launched, t.Running, t.Killing, t.Preempting, t.Mark.At, t.inNode, t.inJob)
 		}
 	}
 	for _, j := range s.Jobs {

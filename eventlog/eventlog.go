@@ -35,15 +35,15 @@ type Header struct {
 
 // NewHeader returns the header for an engine with the given policy, settings and snapshot.
 func NewHeader(policy string, settings map[string]string, s *cluster.Snapshot) Header {
-	return Header{Policy: policy, Settings: settings, Heartbeat: s.Heartbeat, StartsPerHeartbeat: s.StartsPerHeartbeat,
-		ContainersPerCore: s.ContainersPerCore, LaunchDelay: s.LaunchDelay, LaunchHeartbeat: s.LaunchHeartbeat}
+	return Header{Policy: policy, Settings: settings, Heartbeat: s.Heartbeats.Every, StartsPerHeartbeat: s.Heartbeats.Starts,
+		ContainersPerCore: s.ContainersPerCore, LaunchDelay: s.LaunchDelay, LaunchHeartbeat: s.Heartbeats.Launch}
 }
 
 // Configure sets in s what the header says of it.
 func (h *Header) Configure(s *cluster.Snapshot) {
-	s.Heartbeat, s.StartsPerHeartbeat = h.Heartbeat, h.StartsPerHeartbeat
+	s.Heartbeats.Every, s.Heartbeats.Starts = h.Heartbeat, h.StartsPerHeartbeat
 	s.ContainersPerCore = h.ContainersPerCore
-	s.LaunchDelay, s.LaunchHeartbeat = h.LaunchDelay, h.LaunchHeartbeat
+	s.LaunchDelay, s.Heartbeats.Launch = h.LaunchDelay, h.LaunchHeartbeat
 }
 
 // Record is one line of an event log after the first: the events handed to one step of the engine, or the decisions

@@ -21,7 +21,7 @@ import (
 // loggedRun is a header and a few records with every field set somewhere.
 func loggedRun() (Header, []Record) {
 	s := cluster.NewBook().Snapshot()
-	s.Heartbeat, s.StartsPerHeartbeat, s.LaunchDelay, s.LaunchHeartbeat = time.Second, 1, time.Millisecond, 2*time.Second
+	s.Heartbeats.Every, s.Heartbeats.Starts, s.LaunchDelay, s.Heartbeats.Launch = time.Second, 1, time.Millisecond, 2*time.Second
 	h := NewHeader("yarn-me", map[string]string{"yarn-me.timeline": "sum"}, s)
 	stage := cluster.Stage{Name: "map", Tasks: 2, Ideal: resource.Of(1000, resource.GiB), MinMemory: resource.MiB, Duration: time.Minute,
 		Elasticity: cluster.Elasticity{Kind: cluster.Points, Points: []cluster.ElasticityPoint{{Memory: resource.MiB, Slowdown: 1.1}}}}
@@ -90,7 +90,7 @@ func TestEventLog(t *testing.T) {
 	}
 	s := cluster.NewBook().Snapshot()
 	r.Header.Configure(s)
-	if s.Heartbeat != time.Second || s.StartsPerHeartbeat != 1 || s.LaunchDelay != time.Millisecond || s.LaunchHeartbeat != 2*time.Second {
+	if s.Heartbeats.Every != time.Second || s.Heartbeats.Starts != 1 || s.LaunchDelay != time.Millisecond || s.Heartbeats.Launch != 2*time.Second {
 		t.Errorf("configured: %+v", s)
 	}
 }

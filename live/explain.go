@@ -84,8 +84,8 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 	pending := state.Pending() > 0
 	switch {
 	case still != standstill{}:
-	case state.EndKnown:
-		e.EstimatedEnd = instant(max(now, state.End))
+	case state.Estimate.EndKnown:
+		e.EstimatedEnd = instant(max(now, state.Estimate.End))
 	case known && !pending && len(state.Tasks) > 0:
 		e.EstimatedEnd = instant(latest)
 	}

@@ -31,8 +31,8 @@ func newPreemption(s *settings) preemption {
 
 // preempt looks for tasks to preempt, once per interval while somebody misses what is guaranteed to them.
 func (c *capacity) preempt(now timeline.Time, p *cluster.Plan) {
-	due := p.PreemptAt != 0 && now >= p.PreemptAt
-	if p.PreemptAt != 0 && !due {
+	due := p.Preemption.At != 0 && now >= p.Preemption.At
+	if p.Preemption.At != 0 && !due {
 		return
 	}
 	if !c.imbalanced() {
@@ -340,9 +340,9 @@ func (c *capacity) choose(now timeline.Time, p *cluster.Plan, queues []*idealQue
 				queues[a.index].used = queues[a.index].used.Sub(c.measure.of(t.Grant))
 			}
 			switch {
-			case !t.Marked || t.MarkedAt < forgotten:
+			case !t.Mark.Set || t.Mark.At < forgotten:
 				p.Mark(t)
-			case t.MarkedAt+wait <= now:
+			case t.Mark.At+wait <= now:
 				p.Preempt(t, why)
 			}
 		}

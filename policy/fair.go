@@ -210,8 +210,8 @@ func (f *fair) offerGap(now timeline.Time, p *cluster.Plan, n *cluster.NodeState
 		_, _, ok := f.size(now, p, &then, holder, stage)
 		return ok
 	})
-	if holder.AllStartedKnown && holder.AllStarted < until {
-		until, known = holder.AllStarted, true
+	if holder.Estimate.AllStartedKnown && holder.Estimate.AllStarted < until {
+		until, known = holder.Estimate.AllStarted, true
 	}
 	if !known {
 		return false

@@ -97,12 +97,12 @@ func (r *resimulation) estimate(now timeline.Time, p *cluster.Plan) {
 	for i := range r.jobs {
 		j := &r.jobs[i]
 		end := p.LaunchTime(j.state.Submitted, j.end)
-		if p.LaunchHeartbeat == 0 {
+		if p.Heartbeats.Launch == 0 {
 			end = j.end
 		}
 		end = max(end, now) // of a job that waits for nothing but its coordinator
 		p.EstimateAllStarted(j.state, j.lastStart, j.pending == 0)
-		p.EstimateEnd(j.state, end, j.left == 0 && !j.lost && end.Add(p.LaunchHeartbeat) <= r.horizon)
+		p.EstimateEnd(j.state, end, j.left == 0 && !j.lost && end.Add(p.Heartbeats.Launch) <= r.horizon)
 	}
 }
 
@@ -131,7 +131,7 @@ func (r *resimulation) dropCaches() {} // it only keeps room
 
 // copyCluster takes over what is running, queued and reserved.
 func (r *resimulation) copyCluster(now timeline.Time, p *cluster.Plan) {
-	r.now, r.every = now, timeline.Time(p.Heartbeat)
+	r.now, r.every = now, timeline.Time(p.Heartbeats.Every)
 	r.nodes, r.jobs, r.stages = r.nodes[:0], r.jobs[:0], r.stages[:0]
 	r.tasks, r.queue, r.events = r.tasks[:0], r.queue[:0], r.events[:0]
 	r.running = p.Running
@@ -141,7 +141,7 @@ func (r *resimulation) copyCluster(now timeline.Time, p *cluster.Plan) {
 		reach = max(reach, r.copyJob(j, index))
 		index++
 	}
-	r.horizon = now.Add(reach + p.Heartbeat)
+	r.horizon = now.Add(reach + p.Heartbeats.Every)
 	r.step.reset()
 	r.open = len(r.jobs)
 	for _, n := range p.Nodes {
@@ -311,7 +311,7 @@ func (r *resimulation) offerAt(node int32, at timeline.Time) {
 
 func (r *resimulation) readyAt(p *cluster.Plan, job int32, booked timeline.Time) {
 	at := p.LaunchTime(r.jobs[job].state.Submitted, booked)
-	if p.LaunchHeartbeat > 0 {
+	if p.Heartbeats.Launch > 0 {
 		at -= timeline.Time(p.LaunchDelay) // a coordinator is launched by the heartbeat that finds it granted
 	}
 	r.push(simEvent{max(at, r.now), nowhere, readyEvents + uint32(job)})
@@ -376,8 +376,8 @@ func (r *resimulation) offerToAll() {
 // offerRepeatedly starts what the node takes now: one task per heartbeat, or without heartbeats until nothing fits.
 func (r *resimulation) offerRepeatedly(p *cluster.Plan, node int32) {
 	r.nodes[node].due = false
-	if r.every > 0 && p.StartsPerHeartbeat > 0 {
-		for range p.StartsPerHeartbeat {
+	if r.every > 0 && p.Heartbeats.Starts > 0 {
+		for range p.Heartbeats.Starts {
 			if !r.offer(p, node) {
 				return
 			}

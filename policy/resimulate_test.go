@@ -48,8 +48,8 @@ func (w *watched) Decide(now timeline.Time, p *cluster.Plan) {
 	note := estimated{now: now, horizon: now.Add(reach(p)), ends: map[cluster.JobID]timeline.Time{}}
 	for _, j := range p.Jobs {
 		note.open = append(note.open, j.ID)
-		if j.EndKnown {
-			note.ends[j.ID] = j.End
+		if j.Estimate.EndKnown {
+			note.ends[j.ID] = j.Estimate.End
 		}
 	}
 	w.notes = append(w.notes, note)
@@ -68,7 +68,7 @@ func reach(p *cluster.Plan) time.Duration {
 			}
 		}
 	}
-	return longest + p.Heartbeat
+	return longest + p.Heartbeats.Every
 }
 
 // play is a random cluster with its workload.

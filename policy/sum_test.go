@@ -66,8 +66,8 @@ func TestSum(t *testing.T) {
 				by.estimate(at(c.now), p)
 				for i, want := range c.want {
 					j := s.Jobs[i]
-					if !near(j.End, at(want.end)) || !near(j.AllStarted, at(want.started)) || !j.EndKnown || !j.AllStartedKnown {
-						t.Errorf("job %d should end at %v (%v) and have started all at %v (%v), want %vs and %vs", j.ID, j.End, j.EndKnown, j.AllStarted, j.AllStartedKnown, want.end, want.started)
+					if !near(j.Estimate.End, at(want.end)) || !near(j.Estimate.AllStarted, at(want.started)) || !j.Estimate.EndKnown || !j.Estimate.AllStartedKnown {
+						t.Errorf("job %d should end at %v (%v) and have started all at %v (%v), want %vs and %vs", j.ID, j.Estimate.End, j.Estimate.EndKnown, j.Estimate.AllStarted, j.Estimate.AllStartedKnown, want.end, want.started)
 					}
 				}
 			}
@@ -92,13 +92,13 @@ func TestSumOfLittle(t *testing.T) {
 	var by sum
 	p, s := b.Open(timeline.Time(7e9)), b.Snapshot()
 	by.estimate(timeline.Time(7e9), p)
-	if j := s.Jobs[0]; j.End != timeline.Time(107e9) || j.AllStarted != timeline.Time(7e9) || !j.AllStartedKnown {
-		t.Errorf("it should end at %v, with all started at %v", j.End, j.AllStarted)
+	if j := s.Jobs[0]; j.Estimate.End != timeline.Time(107e9) || j.Estimate.AllStarted != timeline.Time(7e9) || !j.Estimate.AllStartedKnown {
+		t.Errorf("it should end at %v, with all started at %v", j.Estimate.End, j.Estimate.AllStarted)
 	}
 	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, cluster.BecauseFits(resource.GB))
 	by.estimate(timeline.Time(30e9), p)
-	if j := s.Jobs[0]; j.End != timeline.Time(107e9) || j.AllStartedKnown {
-		t.Errorf("once it runs it should end at %v; more to start: %v", j.End, j.AllStartedKnown)
+	if j := s.Jobs[0]; j.Estimate.End != timeline.Time(107e9) || j.Estimate.AllStartedKnown {
+		t.Errorf("once it runs it should end at %v; more to start: %v", j.Estimate.End, j.Estimate.AllStartedKnown)
 	}
 }
 

@@ -205,7 +205,7 @@ func (s *slowPufferfish) startOne(p *cluster.Plan, starts map[cluster.NodeID]int
 		stage, _ := j.NextStage()
 		flex := flexible(j, stage)
 		reports := func(n *cluster.NodeState) bool {
-			return (p.Heartbeat == 0 || slices.Contains(p.Changes.Heartbeats, n.ID)) && (p.StartsPerHeartbeat == 0 || starts[n.ID] < p.StartsPerHeartbeat)
+			return (p.Heartbeats.Every == 0 || slices.Contains(p.Changes.Heartbeats, n.ID)) && (p.Heartbeats.Starts == 0 || starts[n.ID] < p.Heartbeats.Starts)
 		}
 		var nodes []*cluster.NodeState
 		for _, n := range p.Nodes {
@@ -368,7 +368,7 @@ func liveTogether(t *rapid.T, fast Policy, twin twin) {
 	if whole && number("heartbeats", 0, 1) == 1 {
 		starts := number("starts", 0, 2)
 		for _, s := range []*side{a, b} {
-			s.snapshot.Heartbeat, s.snapshot.StartsPerHeartbeat = 1, starts
+			s.snapshot.Heartbeats.Every, s.snapshot.Heartbeats.Starts = 1, starts
 		}
 	}
 	begin := func(now timeline.Time) {
@@ -420,7 +420,7 @@ func liveTogether(t *rapid.T, fast Policy, twin twin) {
 			apply(now, e)
 		}
 		for _, n := range a.snapshot.Nodes {
-			if a.snapshot.Heartbeat > 0 && !n.Gone && number("beat", 0, 1) == 1 {
+			if a.snapshot.Heartbeats.Every > 0 && !n.Gone && number("beat", 0, 1) == 1 {
 				apply(now, cluster.Event{Kind: cluster.Heartbeat, Node: n.ID})
 			}
 		}

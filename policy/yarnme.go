@@ -62,26 +62,13 @@ func (y *yarnME) dropCaches() {
 
 func (y *yarnME) Decide(now timeline.Time, p *cluster.Plan) {
 	y.follow(p)
-	if y.estimatesDue(now, p) {
+	// "The generator runs periodically, every heartbeat interval […]. It also runs when a new job arrives or an existing one is
+	// prematurely canceled" (section 3.2). An interval in which nothing happened changes nothing.
+	if p.Changes.Arrived || len(y.queue.jobs) > 0 && p.EstimatesStale(y.interval) {
 		y.timeline.estimate(now, p)
 		p.Estimated()
 	}
 	y.offerAll(now, p)
-}
-
-// estimatesDue: "The generator runs periodically, every heartbeat interval […]. It also runs when a new job arrives or an
-// existing one is prematurely canceled" (section 3.2). An interval in which nothing happened changes nothing.
-func (y *yarnME) estimatesDue(now timeline.Time, p *cluster.Plan) bool {
-	if p.Changes.Arrived {
-		return true
-	}
-	if p.StaleSince == timeline.Never || len(y.queue.jobs) == 0 {
-		return false
-	}
-	if every := timeline.Time(p.Heartbeat); every > 0 {
-		return now/every > p.StaleSince/every
-	}
-	return now.Sub(p.EstimatedAt) >= y.interval
 }
 
 // size implements lines 5 to 10 of Algorithm 1 for one task and one node.
@@ -104,12 +91,12 @@ func (y *yarnME) size(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, 
 	}
 	end := now.Add(d)
 	switch {
-	case !j.EndKnown:
+	case !j.Estimate.EndKnown:
 		return memory, cluster.BecauseFitsElasticNoLimit(memory, end), true
-	case end <= j.End:
-		return memory, cluster.BecauseFitsElastic(memory, end, j.End), true
+	case end <= j.Estimate.End:
+		return memory, cluster.BecauseFitsElastic(memory, end, j.Estimate.End), true
 	}
-	return 0, cluster.BecauseWouldEndAfterJob(memory, end, j.End), false
+	return 0, cluster.BecauseWouldEndAfterJob(memory, end, j.Estimate.End), false
 }
 
 // wholeSteps is memory rounded up to a multiple of granularity.

@@ -344,9 +344,9 @@ func replay(of driver) func(tester, *scenario, choice) history {
 
 // describe tells an engine how s launches tasks.
 func (s *scenario) describe(to *cluster.Snapshot) {
-	to.Heartbeat, to.StartsPerHeartbeat = s.heartbeat, s.starts
+	to.Heartbeats.Every, to.Heartbeats.Starts = s.heartbeat, s.starts
 	to.ContainersPerCore = s.containers
-	to.LaunchHeartbeat, to.LaunchDelay = s.coordinates, s.coordinates
+	to.Heartbeats.Launch, to.LaunchDelay = s.coordinates, s.coordinates
 }
 
 // forgetful drops the caches of a policy before some decisions.

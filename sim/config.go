@@ -129,10 +129,10 @@ func checkNode(n *cluster.Node) error {
 
 // describe tells the policy what it must know of how tasks are launched.
 func (c *Config) describe(s *cluster.Snapshot) {
-	s.Heartbeat, s.StartsPerHeartbeat = c.Heartbeat, c.StartsPerHeartbeat
+	s.Heartbeats.Every, s.Heartbeats.Starts = c.Heartbeat, c.StartsPerHeartbeat
 	if c.CoordinatorHeartbeat > 0 {
 		// What is granted before one heartbeat of the coordinator is launched by the next.
-		s.LaunchHeartbeat, s.LaunchDelay = c.CoordinatorHeartbeat, c.CoordinatorHeartbeat
+		s.Heartbeats.Launch, s.LaunchDelay = c.CoordinatorHeartbeat, c.CoordinatorHeartbeat
 	} else {
 		s.LaunchDelay = c.LaunchDelay
 	}
