@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -46,7 +45,7 @@ func Read(r io.Reader, name string, profiles Profiles) (*workload.Workload, erro
 			break
 		}
 		if err != nil {
-			return nil, brokenYAML(name, err)
+			return nil, fault.OfYAML(name, err)
 		}
 		if len(doc.Content) != 1 || (doc.Content[0].Kind == yaml.ScalarNode && doc.Content[0].Tag == "!!null") {
 			continue // nothing between two separators
@@ -60,18 +59,6 @@ func Read(r io.Reader, name string, profiles Profiles) (*workload.Workload, erro
 		return nil, fault.At(name, 0, "jobs: must be at least one, but the file holds none")
 	}
 	return f.workload()
-}
-
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?((?s:.*))$`)
-
-// brokenYAML puts an error of package yaml into one sentence.
-func brokenYAML(file string, err error) error {
-	f := &fault.Fault{File: file, What: "must be YAML: " + cluster.ClipLine(err.Error())}
-	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
-		f.Line, _ = strconv.Atoi(m[1])
-		f.What = "must be YAML: " + cluster.ClipLine(m[2])
-	}
-	return f
 }
 
 // jobFields are what may stand in a job.

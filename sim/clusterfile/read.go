@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,14 +36,14 @@ func Read(r io.Reader, name string) (*Cluster, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, more yaml.Node
 	if err := dec.Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
-		return nil, broken(name, err)
+		return nil, fault.OfYAML(name, err)
 	}
 	if len(doc.Content) == 0 {
 		return nil, &fault.Fault{File: name, What: "bellows_cluster is missing: must be " + version + ", the version of the format"}
 	}
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
 		if err != nil {
-			return nil, broken(name, err)
+			return nil, fault.OfYAML(name, err)
 		}
 		return nil, &fault.Fault{File: name, Line: more.Line, What: "must describe one cluster, but a second document begins"}
 	}
@@ -56,18 +55,6 @@ func Read(r io.Reader, name string) (*Cluster, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?((?s:.*))$`)
-
-// broken puts an error of package yaml into one sentence.
-func broken(file string, err error) error {
-	f := &fault.Fault{File: file, What: "must be YAML: " + err.Error()}
-	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
-		f.Line, _ = strconv.Atoi(m[1])
-		f.What = "must be YAML: " + m[2]
-	}
-	return f
 }
 
 // wrongValue is a mistake in a file, in a line.
@@ -128,7 +115,6 @@ func (f fields) names() []string {
 
 // shown is a value as an error of one line shows it.
 func shown(n *yaml.Node) string {
-	const longest = 60
 	switch {
 	case n.Kind == yaml.MappingNode:
 		return "{...}"
@@ -136,10 +122,8 @@ func shown(n *yaml.Node) string {
 		return "[...]"
 	case n.Kind == yaml.AliasNode:
 		return "*" + n.Value
-	case len(n.Value) > longest:
-		return n.Value[:longest] + "..."
 	}
-	return n.Value
+	return cluster.ClipLine(n.Value)
 }
 
 // text reads a scalar by parse, whose error says what the value must be.
