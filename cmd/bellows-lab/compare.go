@@ -60,7 +60,7 @@ func compareCommand() *cobra.Command {
 	return cmd
 }
 
-// compare carries out all runs, prints and draws what came of them, and returns the error that sets the exit code.
+// compare runs all trials, prints and draws what came of them, and returns the error that sets the exit code.
 func (to *pictures) compare(cmd *cobra.Command, s *simulate.Study) error {
 	for i, c := range s.Contenders { // files are named after them
 		if slices.ContainsFunc(s.Contenders[:i], func(other trial.Contender) bool { return other.Label == c.Label }) {
@@ -74,7 +74,7 @@ func (to *pictures) compare(cmd *cobra.Command, s *simulate.Study) error {
 			grants[c] = comparison.GrantsOf(&t.Cluster)
 		}
 	}
-	s.Carry(cmd.Context(), cmd.ErrOrStderr(), prepare, func(i int, r simulate.Run) {
+	s.RunAll(cmd.Context(), cmd.ErrOrStderr(), prepare, func(i int, r simulate.Run) {
 		if r.Interrupted() {
 			return
 		}

@@ -98,11 +98,11 @@ func Command(profiles Profiles) *cobra.Command {
 	return cmd
 }
 
-// run carries out all runs, prints what came of them, and returns the error that sets the exit code.
+// run runs all trials, prints what came of them, and returns the error that sets the exit code.
 func (s *Study) run(ctx context.Context, out, errOut io.Writer, p *printing) error {
 	doc := s.describe()
 	sum := &trial.Comparison{Contenders: s.Contenders}
-	s.Carry(ctx, errOut, nil, func(i int, r Run) {
+	s.RunAll(ctx, errOut, nil, func(i int, r Run) {
 		if r.Interrupted() {
 			return
 		}

@@ -4,6 +4,7 @@ package simulate
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -89,37 +90,27 @@ type Study struct {
 	file    *workload.Workload // as it was read, with right estimates; nil if workloads are generated
 }
 
-// Open reads what the flags name, and refuses what no run could do: policies that do not exist, tasks that fit nowhere.
-func (o *Options) Open(cmd *cobra.Command) (*Study, error) {
-	s := &Study{Seeds: o.seeds, options: o}
+// Open reads what the flags name, and refuses what no trial could do: policies that do not exist, tasks that fit on no node.
+func (o *Options) Open(cmd *cobra.Command) (s *Study, err error) {
+	s = &Study{options: o}
 	changed := cmd.Flags().Changed
 	if err := o.workload.open(changed); err != nil {
 		return nil, err
 	}
-	var err error
 	if s.cluster, err = o.cluster.settle(&o.workload, changed); err != nil {
 		return nil, err
 	}
 	if s.Config, err = s.cluster.Config(); err != nil {
 		if o.cluster.file != "" {
-			return nil, command.Usagef("%s: %w", o.cluster.file, err)
+			err = fmt.Errorf("%s: %w", o.cluster.file, err)
 		}
 		return nil, command.Usage(err)
 	}
-	if random := o.workload.generated() || s.cluster.Misjudge.Text != "none"; !random && !changed("seeds") {
-		s.Seeds = 1
-	} else if !random && s.Seeds > 1 {
-		return nil, command.Usagef("seeds %d: nothing is random about the file %s: give misjudge in the file of --cluster, or one seed", s.Seeds, o.workload.name)
+	if s.Seeds, err = o.settleSeeds(s.cluster, changed("seeds")); err != nil {
+		return nil, err
 	}
-	for _, text := range o.policies {
-		c, err := trial.ParseContender(text, o.settings)
-		if err != nil {
-			return nil, command.Usage(err)
-		}
-		s.Contenders = append(s.Contenders, c)
-	}
-	if len(s.Contenders) == 0 {
-		return nil, command.Usagef("policy: must name at least one of %s", strings.Join(policy.Names(), ", "))
+	if s.Contenders, err = o.contenders(); err != nil {
+		return nil, err
 	}
 	if !o.workload.generated() {
 		if s.file, err = o.workload.load(cmd.Context(), 0); err != nil {
@@ -129,16 +120,48 @@ func (o *Options) Open(cmd *cobra.Command) (*Study, error) {
 	if s.Workload, err = s.draw(cmd.Context(), 0); err != nil {
 		return nil, err
 	}
+	return s, command.Usage(s.check())
+}
+
+// settleSeeds returns how many seeds there are. Where nothing is random there can be only one.
+func (o *Options) settleSeeds(c *clusterfile.Cluster, given bool) (int, error) {
+	switch random := o.workload.generated() || c.Misjudge.Text != "none"; {
+	case random, o.seeds == 1:
+		return o.seeds, nil
+	case !given:
+		return 1, nil
+	}
+	return 0, command.Usagef("seeds %d: nothing is random about the file %s: give misjudge in the file of --cluster, or one seed", o.seeds, o.workload.name)
+}
+
+// contenders returns the policies that were asked for.
+func (o *Options) contenders() ([]trial.Contender, error) {
+	var all []trial.Contender
+	for _, text := range o.policies {
+		c, err := trial.ParseContender(text, o.settings)
+		if err != nil {
+			return nil, command.Usage(err)
+		}
+		all = append(all, c)
+	}
+	if len(all) == 0 {
+		return nil, command.Usagef("policy: must name at least one of %s", strings.Join(policy.Names(), ", "))
+	}
+	return all, nil
+}
+
+// check returns an error if a contender could never run the workload of the first seed.
+func (s *Study) check() error {
 	for _, c := range s.Contenders {
 		t, err := c.On(s.Config, s.Workload)
 		if err == nil {
 			err = t.Check()
 		}
 		if err != nil {
-			return nil, command.Usage(err)
+			return err
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // draw returns the workload of the k-th seed.

@@ -33,15 +33,15 @@ var errInterrupted = errors.New("interrupted")
 // Interrupted reports whether a run was given up because the user interrupted the command.
 func (r *Run) Interrupted() bool { return errors.Is(r.Err, errInterrupted) }
 
-// Carry carries out all runs, several at a time, and then tells each of them in their order. A run can be prepared before
-// it begins, where prepare is not nil; it is called from several goroutines. After the end of ctx all runs that have not
-// ended are given up.
-func (s *Study) Carry(ctx context.Context, terminalOf io.Writer, prepare func(i int, t *trial.Trial), each func(i int, r Run)) {
+// RunAll runs all trials, several at a time, and calls each with what came of them, in their order. Before a trial begins,
+// prepare is called with it, unless prepare is nil; several goroutines call it. When ctx ends, trials that have not ended are
+// given up. How far they are is shown on progress, if that is a terminal.
+func (s *Study) RunAll(ctx context.Context, progress io.Writer, prepare func(i int, t *trial.Trial), each func(i int, r Run)) {
 	title := "runs"
 	if s.Seeds == 1 {
 		title = "jobs ended"
 	}
-	show := terminal.NewProgress(terminalOf, title)
+	show := terminal.NewProgress(progress, title)
 	defer show.Clear()
 	// No error and no end of a context ends the sweep: each is a part of its run.
 	_ = sweep.Run(context.WithoutCancel(ctx), s.Runs(), 0, func(i int) (Run, error) {
@@ -66,7 +66,7 @@ func (s *Study) Carry(ctx context.Context, terminalOf io.Writer, prepare func(i 
 // alone reports whether one run is under way at a time.
 func (s *Study) alone() bool { return s.Runs() == 1 || sweep.Workers(0) == 1 }
 
-// one carries out run i.
+// one runs trial i.
 func (s *Study) one(ctx context.Context, i int, prepare func(int, *trial.Trial), show *terminal.Progress) (r Run) {
 	p, k := s.Place(i)
 	w := s.Workload
