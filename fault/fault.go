@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/bellows-rm/bellows/cluster"
 )
@@ -48,4 +50,10 @@ func DecodeLine(text []byte, into any) error {
 		return errors.New("must be one value in a line, but more follows")
 	}
 	return nil
+}
+
+// FieldPath returns the path of a field in an error of package json as the JSON has it, without the Go names of embedded structs.
+func FieldPath(path string) string {
+	parts := strings.Split(path, ".")
+	return strings.Join(slices.DeleteFunc(parts, func(name string) bool { return name != "" && 'A' <= name[0] && name[0] <= 'Z' }), ".")
 }

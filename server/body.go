@@ -9,10 +9,10 @@ import (
 	"mime"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/bellows-rm/bellows/fault"
 	"github.com/bellows-rm/bellows/live"
 )
 
@@ -102,19 +102,13 @@ func decode(text []byte, into any) *live.Error {
 	case errors.As(err, &other):
 		where := "request body"
 		if other.Field != "" {
-			where += ", field " + fieldOf(other.Field)
+			where += ", field " + fault.FieldPath(other.Field)
 		}
 		return live.Errorf(live.Invalid, "%s: must be of type %s, but is a JSON %s", where, jsonType(other.Type), clipped(other.Value))
 	case err != nil:
 		return live.Errorf(live.Invalid, "request body: %s", clipped(err.Error()))
 	}
 	return nil
-}
-
-// fieldOf returns the path of a field as the JSON has it: package json adds the Go names of embedded structs.
-func fieldOf(path string) string {
-	parts := strings.Split(path, ".")
-	return strings.Join(slices.DeleteFunc(parts, func(name string) bool { return name != "" && 'A' <= name[0] && name[0] <= 'Z' }), ".")
 }
 
 // countValues counts the values in a JSON text: one more than there are commas, and one for each list or object opened.

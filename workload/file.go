@@ -3,15 +3,18 @@ package workload
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/fault"
@@ -19,8 +22,8 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// workloadFileVersion is the version of the compact workload format that is read and written.
-const workloadFileVersion = 1
+// workloadFileVersion is the version of workload files that is written; version 1 is read, too.
+const workloadFileVersion = 2
 
 // longestLine is how long a line of a workload file may be, in bytes.
 const longestLine = 1 << 28
@@ -33,8 +36,6 @@ type ClusterShape struct {
 
 // Header is what a workload file says of itself.
 type Header struct {
-	// Unit is what times are written in: s, ms, us or ns. 0 is the largest in which all of them are whole numbers.
-	Unit time.Duration
 	// Cluster is one on which the workload makes sense; nil if nobody said.
 	Cluster *ClusterShape
 }
@@ -42,8 +43,22 @@ type Header struct {
 // headerLine is the first line of a workload file.
 type headerLine struct {
 	Version int               `json:"bellows_workload"`
-	Units   map[string]string `json:"units"`
+	Units   map[string]string `json:"units,omitempty"` // of version 1
 	Cluster *clusterLine      `json:"cluster,omitempty"`
+}
+
+// jobRecord is a job in a line of its own.
+type jobRecord struct {
+	*cluster.Job
+	After *int `json:"after,omitempty"` // index in the file, from 0; left out: submitted at its time
+	// Truth names, per stage, the truth of its tasks, which stands in a line above; "" is as estimated.
+	Truth []string `json:"truth,omitempty"`
+}
+
+// truthRecord is what is true of the tasks of stages, in a line of its own, under a name that any number of stages give.
+type truthRecord struct {
+	Name  string      `json:"truth_profile"`
+	Truth *StageTruth `json:"truth"`
 }
 
 type clusterLine struct {
@@ -51,51 +66,26 @@ type clusterLine struct {
 	Node  []resource.Amount `json:"node"`
 }
 
-// timeUnits are what times may be written in, the largest first.
-var timeUnits = []struct {
-	name string
-	unit time.Duration
-}{{"s", time.Second}, {"ms", time.Millisecond}, {"us", time.Microsecond}, {"ns", time.Nanosecond}}
-
-// fixedUnits are those of which a file has no choice.
-var fixedUnits = map[string]string{"cpu": "millicores", "memory": "bytes", "disk": "bytes/s", "network": "bytes/s"}
-
 // Writer writes a workload file, job by job.
 type Writer struct {
-	out  io.Writer
-	unit time.Duration
-	jobs int
-	seen map[cluster.JobID]bool
-	last timeline.Time
-	line []byte
+	out    io.Writer
+	jobs   int
+	seen   map[cluster.JobID]bool
+	last   timeline.Time
+	truths map[[sha256.Size]byte]string // names of those written, by what they say
 }
 
-// NewWriter writes the header. The unit of h must be given.
+// NewWriter writes the header.
 func NewWriter(out io.Writer, h Header) (*Writer, error) {
-	line := headerLine{Version: workloadFileVersion, Units: map[string]string{}}
-	for name, unit := range fixedUnits {
-		line.Units[name] = unit
-	}
-	for _, u := range timeUnits {
-		if u.unit == h.Unit {
-			line.Units["time"] = u.name
-		}
-	}
-	if line.Units["time"] == "" {
-		return nil, fmt.Errorf("workload file: unit %v: must be 1s, 1ms, 1µs or 1ns", h.Unit)
-	}
+	line := headerLine{Version: workloadFileVersion}
 	if h.Cluster != nil {
 		if err := h.Cluster.check(); err != nil {
 			return nil, fmt.Errorf("workload file: %w", err)
 		}
 		line.Cluster = &clusterLine{h.Cluster.Nodes, h.Cluster.Node[:]}
 	}
-	text, err := json.Marshal(line)
-	if err != nil {
-		return nil, fmt.Errorf("workload file: %w", err)
-	}
-	w := &Writer{out: out, unit: h.Unit, seen: map[cluster.JobID]bool{}, last: timeline.Earliest, line: append(text, '\n')}
-	return w, w.flush()
+	w := &Writer{out: out, seen: map[cluster.JobID]bool{}, last: timeline.Earliest, truths: map[[sha256.Size]byte]string{}}
+	return w, w.line(&line)
 }
 
 func (c *ClusterShape) check() error {
@@ -118,9 +108,17 @@ func checkVector(what string, v resource.Vector) error {
 	return nil
 }
 
-func (w *Writer) flush() error {
-	if _, err := w.out.Write(w.line); err != nil {
-		return fmt.Errorf("workload file: write %d bytes: %w", len(w.line), err)
+// line writes a value in a line of its own.
+func (w *Writer) line(v any) error {
+	text, err := json.Marshal(v)
+	switch {
+	case err != nil:
+		return fmt.Errorf("workload file: %w", err)
+	case len(text) >= longestLine:
+		return fmt.Errorf("workload file: a line takes %d bytes: must be less than %d", len(text), longestLine)
+	}
+	if _, err := w.out.Write(append(text, '\n')); err != nil {
+		return fmt.Errorf("workload file: write %d bytes: %w", len(text)+1, err)
 	}
 	return nil
 }
@@ -133,27 +131,58 @@ func (w *Writer) Write(j *Job) error {
 	if err := checkWritable(j); err != nil {
 		return fmt.Errorf("write job %d of the workload: %w", w.jobs+1, err)
 	}
-	e := jobEncoder{unit: w.unit, line: w.line[:0]}
-	e.job(j, w.jobs)
-	if e.err != nil {
-		return fmt.Errorf("write job %q: %w", j.Name, e.err)
+	for i := range j.Stages {
+		for _, a := range j.Stages[i].Args {
+			if !utf8.ValidString(a) { // which JSON would change
+				return fmt.Errorf("write job %q: command %q: must be UTF-8", j.Name, cluster.Clip(a))
+			}
+		}
+	}
+	record := jobRecord{Job: &j.Job}
+	if j.After >= 0 {
+		record.After = &j.After
+	} else {
+		w.last = j.Submitted
+	}
+	for i := range j.Truth {
+		name, err := w.truth(&j.Truth[i])
+		if err != nil {
+			return err
+		}
+		record.Truth = append(record.Truth, name)
+	}
+	if !slices.ContainsFunc(record.Truth, func(name string) bool { return name != "" }) {
+		record.Truth = nil
 	}
 	w.jobs++
 	w.seen[j.ID] = true
-	if j.After < 0 {
-		w.last = j.Submitted
+	return w.line(&record)
+}
+
+// truth returns the name of a truth; what is written for the first time gets one.
+func (w *Writer) truth(t *StageTruth) (name string, err error) {
+	if t.IsZero() {
+		return "", nil
 	}
-	w.line = append(e.line, '\n')
-	if len(w.line) > longestLine {
-		return fmt.Errorf("write job %q: it takes %d bytes, more than %d", j.Name, len(w.line), longestLine)
+	text, err := json.Marshal(t)
+	if err != nil {
+		return "", fmt.Errorf("workload file: %w", err)
 	}
-	return w.flush()
+	key := sha256.Sum256(text)
+	name, known := w.truths[key]
+	if known {
+		return name, nil
+	}
+	name = strconv.Itoa(len(w.truths) + 1)
+	w.truths[key] = name
+	return name, w.line(&truthRecord{Name: name, Truth: t})
 }
 
 // Close writes the last line, which tells a whole file from part of one. It does not close what is written to.
 func (w *Writer) Close() error {
-	w.line = fmt.Appendf(w.line[:0], "{\"jobs\":%d}\n", w.jobs)
-	return w.flush()
+	return w.line(struct {
+		Jobs int `json:"jobs"`
+	}{w.jobs})
 }
 
 // checkPlace checks a job against those before it.
@@ -199,9 +228,6 @@ func checkWritable(j *Job) error {
 
 // Write writes w as a workload file, without compression.
 func Write(out io.Writer, w *Workload, h Header) error {
-	if h.Unit == 0 {
-		h.Unit = w.timeUnit()
-	}
 	to, err := NewWriter(out, h)
 	if err != nil {
 		return err
@@ -212,40 +238,6 @@ func Write(out io.Writer, w *Workload, h Header) error {
 		}
 	}
 	return to.Close()
-}
-
-// timeUnit returns the largest unit in which all times are whole numbers.
-func (w *Workload) timeUnit() time.Duration {
-	at := 0
-	see := func(d time.Duration) {
-		for at < len(timeUnits)-1 && d%timeUnits[at].unit != 0 {
-			at++
-		}
-	}
-	phases := func(all []Phase) {
-		for i := range all {
-			see(all[i].Duration)
-		}
-	}
-	for i := range w.Jobs {
-		j := &w.Jobs[i]
-		see(time.Duration(j.Submitted))
-		for s := range j.Stages {
-			see(j.Stages[s].Duration)
-		}
-		for s := range j.Truth {
-			t := &j.Truth[s]
-			see(t.Duration)
-			for _, d := range t.Durations {
-				see(d)
-			}
-			phases(t.Phases)
-			for _, p := range t.TaskPhases {
-				phases(p)
-			}
-		}
-	}
-	return timeUnits[at].unit
 }
 
 // Save writes w into a file, whole or not at all: it is written beside its place and renamed. The file is packed
@@ -290,18 +282,20 @@ func IsFile(start []byte) bool { return bytes.HasPrefix(start, []byte(`{"bellows
 type Reader struct {
 	Header Header
 
-	file string
-	in   *bufio.Reader
-	line int
-	jobs int
-	seen map[cluster.JobID]bool
-	last timeline.Time
-	err  error
+	file   string
+	unit   time.Duration          // of times in version 1; 0 in a later one
+	truths map[string]*StageTruth // by name
+	in     *bufio.Reader
+	line   int
+	jobs   int
+	seen   map[cluster.JobID]bool
+	last   timeline.Time
+	err    error
 }
 
 // NewReader reads the header. Name is used in errors, which are a *fault.Fault if the file is wrong.
 func NewReader(in io.Reader, name string) (*Reader, error) {
-	r := &Reader{file: name, in: bufio.NewReaderSize(in, 64<<10), seen: map[cluster.JobID]bool{}, last: timeline.Earliest}
+	r := &Reader{file: name, truths: map[string]*StageTruth{}, in: bufio.NewReaderSize(in, 64<<10), seen: map[cluster.JobID]bool{}, last: timeline.Earliest}
 	text, err := r.next()
 	if err != nil {
 		return nil, err
@@ -313,12 +307,17 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 	if err := json.Unmarshal(text, &version); err != nil || version.Version == nil {
 		return nil, r.fault("must be a workload file, but its first line is no header with bellows_workload")
 	}
-	if *version.Version != workloadFileVersion {
-		return nil, r.fault("bellows_workload %d: must be %d, the version of the format", *version.Version, workloadFileVersion)
+	if *version.Version < 1 || *version.Version > workloadFileVersion {
+		return nil, r.fault("bellows_workload %d: must be 1 to %d, a version of the format", *version.Version, workloadFileVersion)
 	}
 	var h headerLine
 	if err := fault.DecodeLine(text, &h); err != nil {
 		return nil, r.fault("header %s", jsonFault(err))
+	}
+	if h.Version == 1 {
+		if r.unit, err = h.timeUnit(); err != nil {
+			return nil, r.fault("header %v", err)
+		}
 	}
 	if err := r.Header.read(&h); err != nil {
 		return nil, r.fault("header %v", err)
@@ -327,19 +326,6 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 }
 
 func (h *Header) read(line *headerLine) error {
-	for _, u := range timeUnits {
-		if u.name == line.Units["time"] {
-			h.Unit = u.unit
-		}
-	}
-	if h.Unit == 0 {
-		return fmt.Errorf("units time %q: must be s, ms, us or ns", cluster.Clip(line.Units["time"]))
-	}
-	for name, unit := range line.Units {
-		if name != "time" && fixedUnits[name] != unit {
-			return fmt.Errorf("units %q %q: must be %q", cluster.Clip(name), cluster.Clip(unit), fixedUnits[name])
-		}
-	}
 	if c := line.Cluster; c != nil {
 		h.Cluster = &ClusterShape{Nodes: c.Nodes}
 		if copy(h.Cluster.Node[:], c.Node) != len(c.Node) {
@@ -368,14 +354,15 @@ func (r *Reader) job() (*Job, error) {
 	if end := []byte(`{"jobs":`); bytes.HasPrefix(text, end) {
 		return nil, r.end(text)
 	}
-	var l jobLine
-	if err := fault.DecodeLine(text, &l); err != nil {
-		return nil, r.fault("job %s", jsonFault(err))
+	if r.unit == 0 && bytes.HasPrefix(text, []byte(`{"truth_profile":`)) {
+		if err := r.truth(text); err != nil {
+			return nil, err
+		}
+		return r.job()
 	}
-	d := jobDecoder{unit: r.Header.Unit}
-	j := d.job(&l, r.jobs)
-	if d.err != nil {
-		return nil, r.fault("%v", d.err)
+	j, err := r.decode(text)
+	if err != nil {
+		return nil, err
 	}
 	if err := checkPlace(j, r.jobs, r.seen, r.last); err != nil {
 		return nil, r.fault("job %q %v", j.Name, err)
@@ -387,6 +374,47 @@ func (r *Reader) job() (*Job, error) {
 	r.seen[j.ID] = true
 	if j.After < 0 {
 		r.last = j.Submitted
+	}
+	return j, nil
+}
+
+// truth keeps what a line says is true of stages to come.
+func (r *Reader) truth(text []byte) error {
+	var record truthRecord
+	if err := fault.DecodeLine(text, &record); err != nil {
+		return r.fault("truth profile %s", jsonFault(err))
+	}
+	if _, twice := r.truths[record.Name]; twice || record.Name == "" || record.Truth == nil {
+		return r.fault("truth_profile %q: must be a name of its own, beside the field truth", cluster.Clip(record.Name))
+	}
+	r.truths[record.Name] = record.Truth
+	return nil
+}
+
+// decode reads a job. Stages that name the same truth share what it holds.
+func (r *Reader) decode(text []byte) (*Job, error) {
+	if r.unit != 0 {
+		return r.decodeVersion1(text)
+	}
+	j := &Job{After: -1}
+	record := jobRecord{Job: &j.Job}
+	if err := fault.DecodeLine(text, &record); err != nil {
+		return nil, r.fault("job %s", jsonFault(err))
+	}
+	if record.After != nil {
+		if j.After = *record.After; j.After < 0 {
+			return nil, r.fault("job %q after %d: must be the index of a job", cluster.Clip(j.Name), j.After)
+		}
+	}
+	if record.Truth != nil {
+		j.Truth = make([]StageTruth, len(record.Truth))
+	}
+	for i, name := range record.Truth {
+		if t, known := r.truths[name]; known {
+			j.Truth[i] = *t
+		} else if name != "" {
+			return nil, r.fault("job %q truth %q: must be the name of a truth profile in a line above", cluster.Clip(j.Name), cluster.Clip(name))
+		}
 	}
 	return j, nil
 }
@@ -449,7 +477,7 @@ func (r *Reader) fault(format string, operands ...any) error {
 func jsonFault(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) && wrong.Field != "" {
-		return fmt.Sprintf("%s: must not be a %s", cluster.Clip(wrong.Field), wrong.Value)
+		return fmt.Sprintf("%s: must not be a %s", cluster.Clip(fault.FieldPath(wrong.Field)), wrong.Value)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return "must be a JSON object, but the line ends within it"
@@ -478,12 +506,4 @@ func Read(in io.Reader, name string) (*Workload, Header, error) {
 		return nil, r.Header, fault.At(name, 0, "jobs: must be at least one, but the file holds none")
 	}
 	return w, r.Header, nil
-}
-
-// inUnits returns n units, ok if that is in range.
-func inUnits(n int64, unit time.Duration) (time.Duration, bool) {
-	if n > math.MaxInt64/int64(unit) || n < math.MinInt64/int64(unit) {
-		return 0, false
-	}
-	return time.Duration(n) * unit, true
 }

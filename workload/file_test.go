@@ -3,6 +3,7 @@ package workload
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -135,7 +136,7 @@ func drawTruth(t *rapid.T, tasks int, unit time.Duration) StageTruth {
 func TestWorkloadFileRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorkload(t)
-		h := Header{Unit: w.timeUnit(), Cluster: &ClusterShape{Nodes: 3, Node: resource.Vector{16000, 1 << 36, 5, 0}}}
+		h := Header{Cluster: &ClusterShape{Nodes: 3, Node: resource.Vector{16000, 1 << 36, 5, 0}}}
 		for _, c := range []Compression{Plain, Gzip, Zstd} {
 			var file bytes.Buffer
 			to, err := pack(&file, c)
@@ -164,15 +165,22 @@ func TestWorkloadFileRoundTrip(t *testing.T) {
 	})
 }
 
-// A list reads back whatever its runs are.
+// A list of version 1 reads as what its runs say.
 func TestRuns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var want []int64
+		var parts []string
 		for range rapid.IntRange(0, 6).Draw(t, "runs") {
 			v := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-2, 2)).Draw(t, "value")
-			want = append(want, slices.Repeat([]int64{v}, rapid.IntRange(1, 12).Draw(t, "count"))...)
+			n := rapid.IntRange(1, 12).Draw(t, "count")
+			want = append(want, slices.Repeat([]int64{v}, n)...)
+			if n > 1 || rapid.Bool().Draw(t, "pair") {
+				parts = append(parts, fmt.Sprintf("[%d, %d]", v, n))
+			} else {
+				parts = append(parts, fmt.Sprint(v))
+			}
 		}
-		text := appendRuns(nil, len(want), func(i int) int64 { return want[i] })
+		text := []byte("[" + strings.Join(parts, ",") + "]")
 		var r runs
 		if err := r.UnmarshalJSON(text); err != nil {
 			t.Fatalf("%s: %v", text, err)
@@ -189,6 +197,81 @@ func TestRuns(t *testing.T) {
 	})
 }
 
+// A file that a program of the previous release wrote is read, and written in the version of this one.
+func TestVersion1(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "version-1.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, h, err := Read(bytes.NewReader(text), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := Write(&out, w, h); err != nil {
+		t.Fatal(err)
+	}
+	testfile.Golden(t, "version-2.jsonl", out.Bytes())
+	again, _, err := Read(&out, "x")
+	if err != nil || !reflect.DeepEqual(again, w) {
+		t.Errorf("read again: %v\n%+v, want\n%+v", err, again, w)
+	}
+}
+
+// Stages of which the same is true name it once.
+func TestTruthIsNamedOnce(t *testing.T) {
+	truth := StageTruth{Duration: time.Second, Phases: []Phase{{Duration: time.Second, Demand: resource.Of(1, 2)}}}
+	w := &Workload{}
+	for i := range 1000 {
+		stage := cluster.Stage{Tasks: 3, Ideal: resource.Of(1, 2)}
+		w.Jobs = append(w.Jobs, Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Stages: []cluster.Stage{stage, stage}}, Truth: []StageTruth{{}, truth}})
+	}
+	var out bytes.Buffer
+	if err := Write(&out, w, Header{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(out.Bytes(), []byte("truth_profile")); n != 1 {
+		t.Errorf("the truth is written %d times", n)
+	}
+	got, _, err := Read(&out, "x")
+	if err != nil || !reflect.DeepEqual(got, w) {
+		t.Fatal(err)
+	}
+	if &got.Jobs[0].Truth[1].Phases[0] != &got.Jobs[999].Truth[1].Phases[0] {
+		t.Error("stages that name the same truth do not share it")
+	}
+}
+
+const header2 = `{"bellows_workload":2}` + "\n"
+
+func TestReadWorkloadRefusesWhatIsWrongInVersion2(t *testing.T) {
+	job := func(text string) string { return header2 + text + "\n{\"jobs\":1}\n" }
+	stage := func(text string) string {
+		return job(`{"id":1,"name":"a","stages":[{"tasks":1,"ideal":[1000,5],` + text + `}]}`)
+	}
+	for _, c := range []struct{ text, want string }{
+		{`{"bellows_workload":3}` + "\n", "x:1: bellows_workload 3: must be 1 to 2"},
+		{header2, "x:2: the file is truncated after 0 jobs"},
+		{job(`{"id":1,"nme":"a"}`), `x:2: job unknown field "nme"`},
+		{job(`{"id":1,"stages":[{"tasks":"2"}]}`), "x:2: job stages.tasks: must not be a string"},
+		{stage(`"class":1`), `x:2: job unknown field "class"`},
+		{stage(`"duration_ns":-1`), "duration -1ns: must not be negative"},
+		{stage(`"needs":[1]`), `x:2: job unknown field "needs"`},
+		{job(`{"id":1,"after":-1,"stages":[]}`), "after -1: must be the index of a job"},
+		{job(`{"id":1,"truth":["t"],"stages":[{"tasks":1,"ideal":[0,1]}]}`), `x:2: job "" truth "t": must be the name of a truth profile in a line above`},
+		{job(`{"id":1,"truth":["",""],"stages":[{"tasks":1,"ideal":[0,1]}]}`), `truth: must be one for each stage, 1, but are 2`},
+		{job(`{"truth_profile":"t"}`), `x:2: truth_profile "t": must be a name of its own, beside the field truth`},
+		{job(`{"truth_profile":"t","truth":{}}` + "\n" + `{"truth_profile":"t","truth":{}}`), `x:3: truth_profile "t": must be a name of its own`},
+		{job(`{"truth_profile":"t","truth":{"durations":[1]}}`), `x:2: truth profile unknown field "durations"`},
+		{job(`{"truth_profile":"t","truth":{"durations_ns":[1,2]}}` + "\n" + `{"id":1,"truth":["t"],"stages":[{"tasks":1,"ideal":[0,1]}]}`), "durations: must be one for each task, 1, but are 2"},
+	} {
+		_, _, err := Read(strings.NewReader(c.text), "x")
+		if err == nil || !fault.Is(err) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s\ngives %v, want %s", c.text, err, c.want)
+		}
+	}
+}
+
 const workloadHeader = `{"bellows_workload":1,"units":{"time":"s"}}` + "\n"
 
 func TestReadWorkloadRefuses(t *testing.T) {
@@ -197,7 +280,6 @@ func TestReadWorkloadRefuses(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "x:1: the file is truncated after 0 jobs"},
 		{"{}\n", "x:1: must be a workload file"},
-		{`{"bellows_workload":2}` + "\n", "x:1: bellows_workload 2: must be 1"},
 		{`{"bellows_workload":1}` + "\n", `x:1: header units time "": must be s, ms, us or ns`},
 		{`{"bellows_workload":1,"units":{"time":"s","cpu":"cores"}}` + "\n", `x:1: header units "cpu" "cores": must be "millicores"`},
 		{`{"bellows_workload":1,"units":{"time":"s"},"cluster":{"nodes":0}}` + "\n", "x:1: header cluster nodes 0: must be 1 to"},
@@ -323,6 +405,8 @@ func FuzzReadWorkload(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(text.Bytes())
+	f.Add([]byte(header2 + `{"truth_profile":"t","truth":{"durations_ns":[3],"task_phases":[[{"duration_ns":1}]]}}` + "\n" +
+		`{"id":1,"class":"flex","stages":[{"tasks":1,"ideal":[1,5],"max_memory_bytes":7}],"truth":["t"]}` + "\n{\"jobs\":1}\n"))
 	f.Add([]byte(workloadHeader + `{"name":"a","stages":[{"needs":[1,5],"truth":{"durations":[[3,1]],"task_phases":[{"duration":[1,[2,2]]}]}}]}` + "\n{\"jobs\":1}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		in, err := Unpack(bytes.NewReader(data), "x")

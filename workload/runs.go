@@ -5,8 +5,7 @@ import (
 	"strconv"
 )
 
-// runs is a list of integers as it stands in a workload file: a value, or [value,count] for one that repeats where that is
-// shorter to write.
+// runs is a list of integers as it stands in a workload file of version 1: a value, or [value,count] for one that repeats.
 type runs struct {
 	values []run
 	total  int // of all counts
@@ -19,45 +18,6 @@ type run struct {
 
 // mostListed is how many integers one list may hold.
 const mostListed = 1 << 22
-
-// appendRuns writes the list of value(0) to value(n-1).
-func appendRuns(to []byte, n int, value func(i int) int64) []byte {
-	to = append(to, '[')
-	for i := 0; i < n; {
-		if i > 0 {
-			to = append(to, ',')
-		}
-		v, count := value(i), 1
-		for i+count < n && value(i+count) == v {
-			count++
-		}
-		i += count
-		start := len(to)
-		to = strconv.AppendInt(to, v, 10)
-		if digits := len(to) - start; count*(digits+1)-1 > digits+len("[,]")+decimals(count) {
-			to = append(to[:start], '[')
-			to = strconv.AppendInt(to, v, 10)
-			to = append(to, ',')
-			to = strconv.AppendInt(to, int64(count), 10)
-			to = append(to, ']')
-			continue
-		}
-		for range count - 1 {
-			to = append(to, ',')
-			to = strconv.AppendInt(to, v, 10)
-		}
-	}
-	return append(to, ']')
-}
-
-// decimals returns how many digits n, positive, has.
-func decimals(n int) int {
-	digits := 1
-	for ; n >= 10; n /= 10 {
-		digits++
-	}
-	return digits
-}
 
 // UnmarshalJSON implements json.Unmarshaler. Text is valid JSON without space around it.
 func (r *runs) UnmarshalJSON(text []byte) error {

@@ -28,36 +28,36 @@ type Job struct {
 // StageTruth is what the tasks of a stage really do.
 type StageTruth struct {
 	// Durations at ideal memory, one per task; nil if all are Duration, which is as estimated if 0.
-	Durations []time.Duration
-	Duration  time.Duration
+	Durations []time.Duration `json:"durations_ns,omitempty"`
+	Duration  time.Duration   `json:"duration_ns,omitempty"`
 	// IdealMemory is the memory, in bytes, from which tasks really run unhindered; 0 is as estimated.
-	IdealMemory resource.Amount
+	IdealMemory resource.Amount `json:"ideal_memory_bytes,omitempty"`
 	// Elasticity is the real profile; nil is as estimated.
-	Elasticity *cluster.Elasticity
+	Elasticity *cluster.Elasticity `json:"elasticity,omitempty"`
 	// IdealMemories is IdealMemory for each task where tasks differ, nil otherwise.
-	IdealMemories []resource.Amount
+	IdealMemories []resource.Amount `json:"ideal_memories_bytes,omitempty"`
 	// Phases are what a task passes through, in order; nil is one phase that needs what the stage's Ideal says. Their
 	// durations are stretched so that they add up to the real duration of the task, if that is given.
-	Phases []Phase
+	Phases []Phase `json:"phases,omitempty"`
 	// TaskPhases are Phases for each task where tasks differ, nil otherwise.
-	TaskPhases [][]Phase
+	TaskPhases [][]Phase `json:"task_phases,omitempty"`
 	// Heap is set for programs with a garbage-collected heap.
-	Heap *Heap
+	Heap *Heap `json:"heap,omitempty"`
 }
 
 // Phase is a span of a task with one demand.
 type Phase struct {
-	Name string `yaml:"name" form:"name"`
+	Name string `json:"name,omitempty" yaml:"name" form:"name"`
 	// Duration of the phase when it gets all that it demands.
-	Duration time.Duration `yaml:"duration" least:"0"`
+	Duration time.Duration `json:"duration_ns" yaml:"duration" least:"0"`
 	// Demand is CPU, working set (the memory in use), and disk and network bandwidth.
-	Demand resource.Vector `yaml:",inline"`
+	Demand resource.Vector `json:"demand,omitzero" yaml:",inline"`
 }
 
 // Heap is the memory of a program that collects garbage, such as a JVM.
 type Heap struct {
 	// Live is the largest live set, bytes: with a smaller heap the program fails.
-	Live resource.Amount `yaml:"live" form:"memory"`
+	Live resource.Amount `json:"live_bytes,omitempty" yaml:"live" form:"memory"`
 	// Size is the maximum heap, bytes; 0 is as much as was granted.
-	Size resource.Amount `yaml:"size" form:"memory"`
+	Size resource.Amount `json:"size_bytes,omitempty" yaml:"size" form:"memory"`
 }

@@ -81,7 +81,7 @@ var folders = []folder{
 		"one node carries out orders; it satisfies live.Backend without knowing it, and decides nothing but in the memory loop"},
 	{"kube", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "eventlog"},
 		"a substrate knows no other substrate; nobody else pays for its dependencies"},
-	{"server", []string{"resource", "timeline", "cluster", "profile", "policy", "store", "live", "input"},
+	{"server", []string{"resource", "timeline", "cluster", "fault", "profile", "policy", "store", "live", "input"},
 		"the API shows what live and store know; it runs nothing itself"},
 	{"profiler", []string{"resource", "timeline", "cluster", "profile", "cgroup", "swap"},
 		"measuring a program needs containers and models, but no scheduler"},

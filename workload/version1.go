@@ -3,16 +3,16 @@ package workload
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
+	"math"
 	"time"
-	"unicode/utf8"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/fault"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// A job in a workload file. What is left out is zero, apart from what is said here. Times are in the unit of the header.
+// A job in a workload file of version 1, which is read and no longer written. What is left out is zero, apart from what is said here. Times are in the unit of the header.
 type (
 	jobLine struct {
 		ID       *int64      `json:"id"` // left out: the number of the job in the file, from 1
@@ -71,269 +71,8 @@ type (
 	amounts []resource.Amount
 )
 
-// jobEncoder writes one job and keeps the first error.
-type jobEncoder struct {
-	unit time.Duration
-	line []byte
-	err  error
-}
-
-func (e *jobEncoder) fail(err error) {
-	if e.err == nil {
-		e.err = err
-	}
-}
-
-// key begins a field.
-func (e *jobEncoder) key(name string) {
-	if last := e.line[len(e.line)-1]; last != '{' {
-		e.line = append(e.line, ',')
-	}
-	e.line = append(e.line, '"')
-	e.line = append(e.line, name...)
-	e.line = append(e.line, '"', ':')
-}
-
-func (e *jobEncoder) open(c byte)  { e.line = append(e.line, c) }
-func (e *jobEncoder) close(c byte) { e.line = append(e.line, c) }
-
-func (e *jobEncoder) whole(name string, n int64) {
-	if n != 0 {
-		e.key(name)
-		e.line = strconv.AppendInt(e.line, n, 10)
-	}
-}
-
-func (e *jobEncoder) number(name string, f float64) {
-	if f != 0 {
-		e.key(name)
-		e.value(f)
-	}
-}
-
-// value writes anything that package json writes in its one canonical way.
-func (e *jobEncoder) value(v any) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		e.fail(err)
-		return
-	}
-	e.line = append(e.line, text...)
-}
-
-func (e *jobEncoder) text(name, s string) {
-	if s != "" {
-		e.key(name)
-		e.quoted(s)
-	}
-}
-
-func (e *jobEncoder) quoted(s string) {
-	if !utf8.ValidString(s) {
-		e.fail(fmt.Errorf("text %q: must be UTF-8", cluster.Clip(s)))
-	}
-	e.value(s)
-}
-
-// units returns a time in units.
-func (e *jobEncoder) units(d time.Duration) int64 {
-	if d%e.unit != 0 {
-		e.fail(fmt.Errorf("time %v: must be a whole number of the unit of the file, %v", d, e.unit))
-	}
-	return int64(d / e.unit)
-}
-
-func (e *jobEncoder) job(j *Job, index int) {
-	e.open('{')
-	if j.ID != cluster.JobID(index+1) {
-		e.key("id")
-		e.line = strconv.AppendInt(e.line, int64(j.ID), 10)
-	}
-	e.text("name", j.Name)
-	e.text("owner", j.Owner)
-	e.text("queue", j.Queue)
-	e.number("weight", j.Weight)
-	if j.Class != cluster.Regular {
-		e.text("class", j.Class.String())
-	}
-	e.whole("max_attempts", int64(j.MaxAttempts))
-	if j.AtMostOnce {
-		e.key("at_most_once")
-		e.line = append(e.line, "true"...)
-	}
-	e.whole("at", e.units(time.Duration(j.Submitted)))
-	if j.After >= 0 {
-		e.key("after")
-		e.line = strconv.AppendInt(e.line, int64(j.After), 10)
-	}
-	e.key("stages")
-	e.open('[')
-	for i := range j.Stages {
-		if i > 0 {
-			e.line = append(e.line, ',')
-		}
-		e.stage(j, i)
-	}
-	e.close(']')
-	e.close('}')
-}
-
-func (e *jobEncoder) stage(j *Job, i int) {
-	s := &j.Stages[i]
-	e.open('{')
-	e.text("name", s.Name)
-	if s.Tasks != 1 {
-		e.whole("tasks", int64(s.Tasks))
-	}
-	if len(s.Parents) > 0 {
-		e.key("parents")
-		e.value(s.Parents)
-	}
-	if s.Coordinator {
-		e.key("coordinator")
-		e.value(true)
-	}
-	if !s.Ideal.IsZero() {
-		e.key("needs")
-		e.needs(s.Ideal)
-	}
-	e.whole("min_memory", int64(s.MinMemory))
-	e.whole("max_memory", int64(s.MaxMemory))
-	e.whole("heartbeat_timeout", e.units(s.HeartbeatTimeout))
-	if len(s.DataOn) > 0 {
-		e.key("data_on")
-		e.value(s.DataOn)
-	}
-	e.whole("duration", e.units(s.Duration))
-	if y := &s.Elasticity; y.Kind != cluster.NotElastic || y.Factor != 0 || y.Points != nil || y.DiskRate != 0 {
-		e.elasticity(&s.Elasticity)
-	}
-	if i < len(j.Truth) && !j.Truth[i].IsZero() {
-		e.truth(&j.Truth[i])
-	}
-	e.text("profile", s.Profile)
-	if len(s.Args) > 0 {
-		e.key("command")
-		e.value(&s.Command)
-		for _, a := range s.Args {
-			if !utf8.ValidString(a) {
-				e.fail(fmt.Errorf("command %q: must be UTF-8", cluster.Clip(a)))
-			}
-		}
-	}
-	e.close('}')
-}
-
-func (e *jobEncoder) needs(v resource.Vector) {
-	n := len(v)
-	for n > 0 && v[n-1] == 0 {
-		n--
-	}
-	e.open('[')
-	for i := range n {
-		if i > 0 {
-			e.line = append(e.line, ',')
-		}
-		e.line = strconv.AppendInt(e.line, int64(v[i]), 10)
-	}
-	e.close(']')
-}
-
-func (e *jobEncoder) elasticity(y *cluster.Elasticity) {
-	e.key("elasticity")
-	e.open('{')
-	e.text("kind", y.Kind.String())
-	e.number("factor", y.Factor)
-	if len(y.Points) > 0 {
-		e.key("points")
-		e.open('[')
-		for i, p := range y.Points {
-			if i > 0 {
-				e.line = append(e.line, ',')
-			}
-			e.open('[')
-			e.line = strconv.AppendInt(e.line, int64(p.Memory), 10)
-			e.line = append(e.line, ',')
-			e.value(p.Slowdown)
-			e.close(']')
-		}
-		e.close(']')
-	}
-	e.whole("disk_rate", int64(y.DiskRate))
-	e.close('}')
-}
-
-func (e *jobEncoder) truth(t *StageTruth) {
-	e.key("truth")
-	e.open('{')
-	e.whole("duration", e.units(t.Duration))
-	if t.Durations != nil {
-		e.list("durations", len(t.Durations), func(i int) int64 { return e.units(t.Durations[i]) })
-	}
-	e.whole("memory", int64(t.IdealMemory))
-	if t.IdealMemories != nil {
-		e.list("memories", len(t.IdealMemories), func(i int) int64 { return int64(t.IdealMemories[i]) })
-	}
-	if t.Elasticity != nil {
-		e.elasticity(t.Elasticity)
-	}
-	if t.Phases != nil {
-		e.key("phases")
-		e.phases(t.Phases)
-	}
-	if t.TaskPhases != nil {
-		e.key("task_phases")
-		e.open('[')
-		for i, p := range t.TaskPhases {
-			if i > 0 {
-				e.line = append(e.line, ',')
-			}
-			e.phases(p)
-		}
-		e.close(']')
-	}
-	if t.Heap != nil {
-		e.key("heap")
-		e.value([]resource.Amount{t.Heap.Live, t.Heap.Size})
-	}
-	e.close('}')
-}
-
-func (e *jobEncoder) list(name string, n int, value func(int) int64) {
-	if n > mostListed {
-		e.fail(fmt.Errorf("%s: must hold at most %d numbers, not %d", name, mostListed, n))
-		return
-	}
-	e.key(name)
-	e.line = appendRuns(e.line, n, value)
-}
-
 // phaseColumns are the names of the columns, by resource.
 var phaseColumns = [...]string{"cpu", "memory", "disk", "network"}
-
-func (e *jobEncoder) phases(all []Phase) {
-	e.open('{')
-	named, demanded := false, resource.Vector{}
-	for i := range all {
-		named = named || all[i].Name != ""
-		demanded = demanded.Max(all[i].Demand)
-	}
-	if named {
-		names := make([]string, len(all))
-		for i := range all {
-			names[i] = all[i].Name
-		}
-		e.key("names")
-		e.value(names)
-	}
-	e.list("duration", len(all), func(i int) int64 { return e.units(all[i].Duration) })
-	for k, name := range phaseColumns {
-		if demanded[k] > 0 {
-			e.list(name, len(all), func(i int) int64 { return int64(all[i].Demand[k]) })
-		}
-	}
-	e.close('}')
-}
 
 // jobDecoder turns a line into a job and keeps the first error.
 type jobDecoder struct {
@@ -521,4 +260,46 @@ func (d *jobDecoder) phases(l *phasesLine) []Phase {
 		}
 	}
 	return all
+}
+
+// timeUnits are what times may be written in.
+var timeUnits = map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": time.Nanosecond}
+
+// fixedUnits are those of which a file has no choice.
+var fixedUnits = map[string]string{"cpu": "millicores", "memory": "bytes", "disk": "bytes/s", "network": "bytes/s"}
+
+// timeUnit returns the unit of all times in a file of version 1.
+func (h *headerLine) timeUnit() (time.Duration, error) {
+	unit, known := timeUnits[h.Units["time"]]
+	if !known {
+		return 0, fmt.Errorf("units time %q: must be s, ms, us or ns", cluster.Clip(h.Units["time"]))
+	}
+	for name, unit := range h.Units {
+		if name != "time" && fixedUnits[name] != unit {
+			return 0, fmt.Errorf("units %q %q: must be %q", cluster.Clip(name), cluster.Clip(unit), fixedUnits[name])
+		}
+	}
+	return unit, nil
+}
+
+// decodeVersion1 reads a job of a file of version 1.
+func (r *Reader) decodeVersion1(text []byte) (*Job, error) {
+	var l jobLine
+	if err := fault.DecodeLine(text, &l); err != nil {
+		return nil, r.fault("job %s", jsonFault(err))
+	}
+	d := jobDecoder{unit: r.unit}
+	j := d.job(&l, r.jobs)
+	if d.err != nil {
+		return nil, r.fault("%v", d.err)
+	}
+	return j, nil
+}
+
+// inUnits returns n units, ok if that is in range.
+func inUnits(n int64, unit time.Duration) (time.Duration, bool) {
+	if n > math.MaxInt64/int64(unit) || n < math.MinInt64/int64(unit) {
+		return 0, false
+	}
+	return time.Duration(n) * unit, true
 }
