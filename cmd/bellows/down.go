@@ -14,7 +14,7 @@ func downCommand() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "down",
-		Short: "End the daemon and give the machine back",
+		Short: "Stop the daemon and remove its control groups",
 		Long: `End the daemon once all jobs have ended, and take its groups of processes away.
 While jobs have not ended it is refused, unless --force kills them first.
 What was printed and recorded stays in the state directory.`,

@@ -20,7 +20,7 @@ func explainCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "explain JOB",
-		Short: "Say why a job waits, or has the memory it has",
+		Short: "Explain why a job waits, and the memory of its tasks",
 		Long: `Say where a job stands: why its next task has not started, why its running tasks
 have the memory they have or stand still, when they and the job should end, and
 what was last decided about it. No end is told of a task that is suspended or

@@ -22,7 +22,7 @@ func (o *managerOptions) flags(f *pflag.FlagSet) {
 	o.manager = "default"
 	f.Var(flags.Choice(&o.manager, memory.ManagerNames()...), "flex", "`how` memory of FLEX containers is managed: as bellows does, paper: as Pufferfish, or as is compared there: "+
 		strings.Join(slices.Sorted(maps.Keys(memory.Variants())), ", "))
-	f.Float64Var(&o.puffRatio, "puff-ratio", 0, "how much a FLEX container grows at a time, as a `share` of its limit; 0: as --flex says")
+	f.Float64Var(&o.puffRatio, "puff-ratio", 0, "growth of a FLEX container per puff, as a `share` of its limit; 0: as --flex says")
 }
 
 // parameters are those of the manager that was chosen.

@@ -46,7 +46,7 @@ printed stays.`,
 		ValidArgsFunction: completeJobs(&p),
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().BoolVar(&waits, "wait", false, "return once they have ended")
+	cmd.Flags().BoolVar(&waits, "wait", false, "wait until the jobs have ended")
 	p.flags(cmd, false)
 	return cmd
 }

@@ -55,9 +55,9 @@ is also left out while less than a tenth of the disk, or 256 MiB, is free.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.BoolVarP(&o.follow, "follow", "f", false, "go on until the job has ended")
-	f.BoolVar(&o.stderr, "stderr", false, "standard error instead of standard output")
-	f.Var(flags.Count(&o.run, 0, 1<<20), "run", "which run of the task; 0 is the newest")
+	f.BoolVarP(&o.follow, "follow", "f", false, "follow the output until the job has ended")
+	f.BoolVar(&o.stderr, "stderr", false, "show standard error instead of standard output")
+	f.Var(flags.Count(&o.run, 0, 1<<20), "run", "run of the task to show; 0: the newest")
 	o.place.flags(cmd, false)
 	return cmd
 }

@@ -74,7 +74,7 @@ func profileCommand() *cobra.Command {
 	o := profileOptions{count: 9, repeats: 3, cpus: resource.Core}
 	cmd := &cobra.Command{
 		Use:     "profile [flags] -- COMMAND [ARGUMENT...]",
-		Short:   "Learn what less memory costs a program",
+		Short:   "Measure what less memory costs a program",
 		Long:    profileLong,
 		Example: profileExample,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -88,18 +88,18 @@ func profileCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.SetInterspersed(false)
-	f.StringVar(&o.name, "name", "", "`name` to store it under; unless given, that of the program")
-	f.Var(flags.Memory(&o.max), "max-memory", "largest size: enough to run unhindered; unless given, one run finds out")
-	f.Var(flags.Memory(&o.least), "least", "smallest size to try; unless given, a tenth of the largest")
-	f.Var(flags.Count(&o.count, 2, 100), "count", "number of sizes, a third of them held out")
-	f.StringSliceVar(&o.sizes, "sizes", nil, "these `sizes`, instead")
-	f.StringSliceVar(&o.heldOut, "held-out", nil, "`sizes` to try the model on; unless given, of --sizes every second")
-	f.Var(flags.Count(&o.repeats, 1, 100), "repeats", "how often each size is run")
+	f.StringVar(&o.name, "name", "", "`name` of the stored profile; default: the program's name")
+	f.Var(flags.Memory(&o.max), "max-memory", "largest size, with which the program neither spills nor swaps; default: measured by one run")
+	f.Var(flags.Memory(&o.least), "least", "smallest size to measure; default: a tenth of the largest")
+	f.Var(flags.Count(&o.count, 2, 100), "count", "number of sizes; a third of the sizes is held out to test the model")
+	f.StringSliceVar(&o.sizes, "sizes", nil, "measure these `sizes` instead")
+	f.StringSliceVar(&o.heldOut, "held-out", nil, "`sizes` to test the model on; default: every second of --sizes")
+	f.Var(flags.Count(&o.repeats, 1, 100), "repeats", "number of runs at each size")
 	f.Var(flags.CPU(&o.cpus), "cpus", "cores for each run")
-	f.Var(flags.Memory(&o.overhead).OrZero(), "overhead", "part of the memory it is told in which the program holds no data; for the model: it is told the same")
-	f.Var(flags.Memory(&o.input).OrZero(), "input", "size of its data as they lie in memory, if known")
-	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be measured, and stop")
-	f.BoolVar(&o.noStore, "no-store", false, "print the profile but do not store it")
+	f.Var(flags.Memory(&o.overhead).OrZero(), "overhead", "part of the program's memory that holds no data; only the model uses it")
+	f.Var(flags.Memory(&o.input).OrZero(), "input", "size of the program's data in memory, if known")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be measured, and measure nothing")
+	f.BoolVar(&o.noStore, "no-store", false, "print the profile without storing it")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	o.place.flags(cmd, true)

@@ -61,9 +61,9 @@ not become smaller.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(flags.Duration(&olderThan, 0), "older-than", "how long ago they ended, at least")
-	f.Var(flags.Count(&keep, 0, 1<<30), "keep", "how many of those that ended last stay nevertheless")
-	f.BoolVar(&dry, "dry-run", false, "only say what would be removed")
+	f.Var(flags.Duration(&olderThan, 0), "older-than", "remove only jobs that ended at least this long ago")
+	f.Var(flags.Count(&keep, 0, 1<<30), "keep", "number of most recently ended jobs to keep nevertheless")
+	f.BoolVar(&dry, "dry-run", false, "print what would be removed, and remove nothing")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	p.flags(cmd, false)
 	return cmd

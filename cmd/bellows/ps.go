@@ -64,7 +64,7 @@ than once are listed with their newest run, and below with those before it.`,
 		ValidArgsFunction: completeJobs(&p),
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().BoolVarP(&all, "all", "a", false, "also jobs that have ended")
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "list ended jobs, too")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	p.flags(cmd, false)
 	return cmd

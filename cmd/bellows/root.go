@@ -47,7 +47,7 @@ type place struct{ state, socket string }
 // flags adds the flags that say where the daemon is.
 func (p *place) flags(cmd *cobra.Command, withState bool) {
 	if withState {
-		cmd.Flags().StringVar(&p.state, "state", "", "`directory` for what must survive (or $BELLOWS_STATE)")
+		cmd.Flags().StringVar(&p.state, "state", "", "state `directory` (or $BELLOWS_STATE)")
 	}
 	cmd.Flags().StringVar(&p.socket, "socket", "", "`file` where the daemon listens (or $BELLOWS_SOCKET)")
 }

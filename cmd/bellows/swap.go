@@ -27,7 +27,7 @@ import (
 func swapCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "swap",
-		Short: "Show, make and remove what memory is swapped to",
+		Short: "Manage swap devices",
 		Long: `Show, make and remove what memory is swapped to. FLEX containers give way to
 others by way of swap; without it they are refused. No daemon is needed: one
 that runs sees at once what changed.`,
@@ -82,7 +82,7 @@ func swapStatusCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show what memory is swapped to",
+		Short: "Show swap devices and their use",
 		Long: `Show what memory is swapped to. PRIORITY says what is filled first: the highest.
 WRITTEN is what swapping wrote there since the machine started, or the device
 was made; - if that is not known, as of files that others made. OURS is what
@@ -112,7 +112,7 @@ was made; - if that is not known, as of files that others made. OURS is what
 
 // stateFlag adds the flag that says where is written down what is ours.
 func stateFlag(cmd *cobra.Command, p *place) {
-	cmd.Flags().StringVar(&p.state, "state", "", "`directory` for what must survive (or $BELLOWS_STATE)")
+	cmd.Flags().StringVar(&p.state, "state", "", "state `directory` (or $BELLOWS_STATE)")
 }
 
 func readSwap(state string) (swapStatus, error) {
@@ -208,7 +208,7 @@ func swapCreateCommand() *cobra.Command {
 	var o swapCreateOptions
 	cmd := &cobra.Command{
 		Use:   "create --size SIZE | --zswap",
-		Short: "Make a swap file, or zram, and swap to it; or turn zswap on",
+		Short: "Create a swap file or zram device, or enable zswap",
 		Long: `Make a swap file, and swap to it after all that is swapped to already; or, with
 --zram, a device that compresses in memory, before all disks. It needs root.
 
@@ -230,11 +230,11 @@ way to a swap file or partition. It is a setting of the whole machine.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(flags.Memory(&o.size), "size", "how much has room there")
-	f.StringVar(&o.file, "file", "", "`path` of the file to make; unless given, swapfile in the state directory")
-	f.BoolVar(&o.zram, "zram", false, "make a zram device instead of a file")
-	f.BoolVar(&o.zswap, "zswap", false, "turn zswap on instead")
-	f.StringVar(&o.algorithm, "algorithm", "", "`name` of how zram or zswap compresses; unless given, what the kernel prefers")
+	f.Var(flags.Memory(&o.size), "size", "size of the swap device")
+	f.StringVar(&o.file, "file", "", "`path` of the swap file; default: swapfile in the state directory")
+	f.BoolVar(&o.zram, "zram", false, "create a zram device instead of a file")
+	f.BoolVar(&o.zswap, "zswap", false, "enable zswap instead")
+	f.StringVar(&o.algorithm, "algorithm", "", "`name` of the compression algorithm of zram or zswap; default: the kernel's")
 	stateFlag(cmd, &o.place)
 	return cmd
 }
@@ -242,7 +242,7 @@ way to a swap file or partition. It is a setting of the whole machine.`,
 func (o *swapCreateOptions) run(cmd *cobra.Command) error {
 	switch {
 	case o.zswap && (o.zram || o.size != 0 || o.file != ""):
-		return command.Usagef("zswap: takes no size, file or --zram: it stands before swap that there is")
+		return command.Usagef("zswap: cannot be combined with --size, --file or --zram: it compresses pages on their way to existing swap")
 	case o.size == 0 && !o.zswap:
 		return command.Usagef("size: must be given, as in `bellows swap create --size 4GiB`")
 	case o.zram && o.file != "":
@@ -293,7 +293,7 @@ func swapRemoveCommand() *cobra.Command {
 	var o swapRemoveOptions
 	cmd := &cobra.Command{
 		Use:   "remove [DEVICE|zswap...]",
-		Short: "Bring back what was swapped to a device of ours, and remove it",
+		Short: "Remove a swap device that bellows created; its pages are read back",
 		Long: `Bring back into memory what was swapped to a device that "bellows swap create"
 made, and remove it. What others made is never touched. It takes as long as
 reading what is in it, and is refused if memory has no room for that, or if jobs
@@ -306,8 +306,8 @@ that "bellows swap create --zswap" turned on.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().BoolVar(&o.all, "all", false, "remove all of ours; else the one there is, if none is named")
-	cmd.Flags().BoolVar(&o.force, "force", false, "also while jobs hold something in swap")
+	cmd.Flags().BoolVar(&o.all, "all", false, "remove all devices that bellows created; default: the only device, if none is named")
+	cmd.Flags().BoolVar(&o.force, "force", false, "remove the device even while jobs use swap")
 	o.place.flags(cmd, true)
 	return cmd
 }

@@ -47,7 +47,7 @@ be written cannot hold is refused, unless --lossy allows to leave it out.`,
 	f.Var(flags.Choice(&o.to, workloadfile.Auto, workloadfile.Bellows, workloadfile.Compact), "to", "format to write: bellows (a job file) or workload; auto goes by the name")
 	f.Var(flags.Choice(&o.from, workloadfile.Formats...), "format", "format of FILE: bellows (a job file), workload or dss; auto looks at its content")
 	f.StringVar(&o.penalty, "penalty", o.penalty, "cost, as a `shape`, of less memory for tasks that say nothing: none, step:FACTOR or sawtooth:FACTOR")
-	f.BoolVar(&o.lossy, "lossy", false, "leave out what the format cannot hold")
+	f.BoolVar(&o.lossy, "lossy", false, "leave out what the format cannot express")
 	return cmd
 }
 

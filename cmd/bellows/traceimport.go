@@ -160,8 +160,8 @@ in percent, every 300 s. Percent of what is not said.`,
 		example: `  bellows trace import google-vms vms-24h.csv.gz -o google.jsonl.zst --jobs 400`,
 		flags: func(f *pflag.FlagSet) {
 			f.Var(flags.Duration(&g.Interval, time.Second), "interval", "between samples")
-			f.Var(flags.CPU(&g.CPU), "vm-cpus", "what 100 % of the CPU is")
-			f.Var(flags.Memory(&g.Memory), "vm-memory", "what 100 % of the memory is")
+			f.Var(flags.CPU(&g.CPU), "vm-cpus", "cores that 100 % of the CPU stand for")
+			f.Var(flags.Memory(&g.Memory), "vm-memory", "memory that 100 % stand for")
 		}}
 }
 
@@ -191,7 +191,7 @@ type importOptions struct {
 func importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FORMAT FILE... -o OUT",
-		Short: "Make a workload of what other systems recorded",
+		Short: "Convert traces of other systems to a workload",
 		Long: `Make a workload of what other systems recorded, and suggest a cluster for it.
 Files may be packed by gzip or zstd. What a format does not say is assumed: each
 assumption is a flag of the format, and docs/workloads.md tells where its
@@ -243,18 +243,18 @@ func (f importFormat) command() *cobra.Command {
 
 func (o *importOptions) flags(f *pflag.FlagSet) {
 	f.StringVarP(&o.out, "out", "o", "", "workload `file` to write, packed if it ends in .gz or .zst; - for standard output")
-	f.Var(flags.Duration(&o.From, 0), "from", "leave out jobs submitted earlier than this after the first")
-	f.Var(flags.Duration(&o.To, 0), "to", "leave out jobs submitted that late or later")
-	f.Var(flags.Count(&o.Jobs, 0, 100_000_000), "jobs", "keep so many jobs, the first; 0: all")
-	f.BoolVar(&o.Sample, "sample", false, "draw those --jobs instead")
-	f.Var(flags.Number(&o.ArrivalsScale, 1e-6, 1e6), "arrivals-scale", "times of submission, times this")
-	f.Var(flags.Number(&o.TasksScale, 1e-6, 1e6), "tasks-scale", "tasks of each stage, times this")
-	f.Var(flags.Number(&o.MemoryScale, 1e-6, 1e6), "memory-scale", "memory of each task, times this")
+	f.Var(flags.Duration(&o.From, 0), "from", "leave out jobs submitted less than this after the first job")
+	f.Var(flags.Duration(&o.To, 0), "to", "leave out jobs submitted this long or longer after the first job")
+	f.Var(flags.Count(&o.Jobs, 0, 100_000_000), "jobs", "keep the first `n` jobs; 0: all")
+	f.BoolVar(&o.Sample, "sample", false, "draw --jobs at random instead of keeping the first")
+	f.Var(flags.Number(&o.ArrivalsScale, 1e-6, 1e6), "arrivals-scale", "factor for times of submission")
+	f.Var(flags.Number(&o.TasksScale, 1e-6, 1e6), "tasks-scale", "factor for the number of tasks of each stage")
+	f.Var(flags.Number(&o.MemoryScale, 1e-6, 1e6), "memory-scale", "factor for the memory of each task")
 	f.Var(flags.Choice(&o.bandwidth, "truth", "estimate", "none"), "bandwidth", "who knows of disk and network: truth alone, policies too (estimate), or none")
 	f.Var(flags.Number(&o.Load, 0, 1e6), "load", "of the suggested cluster: work over what it can do; unless given, as many nodes as the file tells of, else 0.8")
 	f.Var(flags.Memory(&o.Node[resource.Memory]), "node-memory", "memory of its nodes")
 	f.Var(flags.CPU(&o.Node[resource.CPU]), "node-cpus", "cores of its nodes")
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "a `number` to draw from")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "`seed` of the random generator")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 }
