@@ -1,6 +1,8 @@
 package cluster
 
-import "github.com/bellows-rm/bellows/resource"
+import (
+	"github.com/bellows-rm/bellows/resource"
+)
 
 // Wait records why the next task of a stage of j does not start; n is the node that the reason is about, if it is about one. A
 // reason with the code that is already known for the job is not repeated. A job for which a policy gives no reason gets one
@@ -40,47 +42,4 @@ func (p *Plan) explainRest() {
 			p.Wait(j, stage, 0, why)
 		}
 	}
-}
-
-// NoRoom says why need fits on no node that is not reserved; ok is false if it fits on one.
-func (s *Snapshot) NoRoom(need resource.Vector) (why Reason, ok bool) {
-	if _, room := s.FirstOpen(need, 0); room {
-		return Reason{}, false
-	}
-	if n, room := s.FirstReserved(need, 0); room {
-		return BecauseNodeReserved(n.ReservedFor.ID), true
-	}
-	if n, room := s.FirstOpen(resource.Of(need[resource.CPU], need[resource.Memory]), 0); room {
-		for _, k := range []resource.Kind{resource.Disk, resource.Network} {
-			if need[k] > n.Free[k] {
-				return BecauseNoBandwidth(k, need[k]), true
-			}
-		}
-	}
-	return BecauseNoRoom(need), true
-}
-
-// lacking tells what of need no node has free, each resource taken by itself.
-func (p *Plan) lacking(need resource.Vector) (lacks lacking) {
-	most := p.mostFree()
-	if need[resource.Memory] > most[resource.Memory] {
-		lacks |= lacksMemory
-	}
-	if need[resource.CPU] > most[resource.CPU] {
-		lacks |= lacksCPU
-	}
-	return lacks
-}
-
-// fullNode returns a node on which a task finds no room only because there are as many as there may be.
-func (p *Plan) fullNode(j *JobState, stage int, code ReasonCode) (*NodeState, bool) {
-	if p.ContainersPerCore == 0 || code != NoRoom && code != NotAvailable {
-		return nil, false
-	}
-	for _, n := range p.Nodes {
-		if n.Full() && !n.Gone && j.Stages[stage].Ideal.FitsIn(n.Unused()) {
-			return n, true
-		}
-	}
-	return nil, false
 }

@@ -47,10 +47,10 @@ func (f *fair) dropCaches() { f.queue = fairQueue{} }
 // idealSize starts tasks with their ideal memory or not at all.
 func idealSize(_ timeline.Time, _ *cluster.Plan, n *cluster.NodeState, j *cluster.JobState, stage int) (resource.Amount, cluster.Reason, bool) {
 	need := j.Stages[stage].Ideal
-	if need.FitsIn(n.Free) {
-		return need[resource.Memory], cluster.BecauseFits(need[resource.Memory]), true
+	if why, ok := n.Fits(need); !ok {
+		return 0, why, false
 	}
-	return 0, cluster.BecauseNoRoom(need), false
+	return need[resource.Memory], cluster.BecauseFits(need[resource.Memory]), true
 }
 
 func (f *fair) Decide(now timeline.Time, p *cluster.Plan) {

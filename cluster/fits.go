@@ -1,0 +1,110 @@
+package cluster
+
+import (
+	"fmt"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Whether what a task needs fits, and why not, is said here: on a node now (Fits), on any node now (NoRoom), and on any node ever
+// (CheckFits).
+
+// Fits reports whether n has free now what a task needs; if not, why says so. The plan's Wait works out what exactly is short.
+func (n *NodeState) Fits(need resource.Vector) (why Reason, ok bool) {
+	if need.FitsIn(n.Free) {
+		return Reason{}, true
+	}
+	return BecauseNoRoom(need), false
+}
+
+// NoRoom says why need fits on no node that is not reserved; ok is false if it fits on one.
+func (s *Snapshot) NoRoom(need resource.Vector) (why Reason, ok bool) {
+	if _, room := s.FirstOpen(need, 0); room {
+		return Reason{}, false
+	}
+	if n, room := s.FirstReserved(need, 0); room {
+		return BecauseNodeReserved(n.ReservedFor.ID), true
+	}
+	if n, room := s.FirstOpen(resource.Of(need[resource.CPU], need[resource.Memory]), 0); room {
+		for _, k := range []resource.Kind{resource.Disk, resource.Network} {
+			if need[k] > n.Free[k] {
+				return BecauseNoBandwidth(k, need[k]), true
+			}
+		}
+	}
+	return BecauseNoRoom(need), true
+}
+
+// lacking tells what of need no node has free, each resource taken by itself.
+func (p *Plan) lacking(need resource.Vector) (lacks lacking) {
+	most := p.mostFree()
+	if need[resource.Memory] > most[resource.Memory] {
+		lacks |= lacksMemory
+	}
+	if need[resource.CPU] > most[resource.CPU] {
+		lacks |= lacksCPU
+	}
+	return lacks
+}
+
+// fullNode returns a node on which a task finds no room only because there are as many as there may be.
+func (p *Plan) fullNode(j *JobState, stage int, code ReasonCode) (*NodeState, bool) {
+	if p.ContainersPerCore == 0 || code != NoRoom && code != NotAvailable {
+		return nil, false
+	}
+	for _, n := range p.Nodes {
+		if n.Full() && !n.Gone && j.Stages[stage].Ideal.FitsIn(n.Unused()) {
+			return n, true
+		}
+	}
+	return nil, false
+}
+
+// CheckFits returns an error that names the first stage of j that no node can ever hold, with nothing else running.
+// Elastic says whether the policy under-sizes tasks whose run time is known: those need their minimum memory only.
+func (s *Snapshot) CheckFits(j *Job, elastic bool) error {
+	largest := s.Largest()
+	for i := range j.Stages {
+		need, name := j.Stages[i].Ideal, "memory"
+		if elastic && j.Stages[i].Elastic() && j.Stages[i].Duration > 0 {
+			need[resource.Memory], name = j.Stages[i].MinMemory, "minimum memory"
+		}
+		if s.fitsSomewhere(need) {
+			continue
+		}
+		for k := range resource.NumKinds {
+			if need[k] <= largest[k] {
+				continue
+			}
+			if k != resource.Memory {
+				name = k.String()
+			}
+			return fmt.Errorf("job %q stage %q %s %s: must be at most what a node has, %s", j.Name, j.stageName(i), name,
+				k.Format(need[k]), k.Format(largest[k]))
+		}
+		return fmt.Errorf("job %q stage %q needs %v: must be at most what one node has", j.Name, j.stageName(i), need)
+	}
+	return nil
+}
+
+// Largest returns the most of each resource that any node has.
+func (s *Snapshot) Largest() resource.Vector { return s.largest }
+
+// findLargest looks at all nodes, which is needed only when one left.
+func (s *Snapshot) findLargest() {
+	s.largest = resource.Vector{}
+	for _, n := range s.Nodes {
+		if !n.Gone {
+			s.largest = s.largest.Max(n.Capacity)
+		}
+	}
+}
+
+func (s *Snapshot) fitsSomewhere(need resource.Vector) bool {
+	for _, n := range s.Nodes {
+		if !n.Gone && need.FitsIn(n.Capacity) {
+			return true
+		}
+	}
+	return false
+}

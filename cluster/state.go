@@ -1,0 +1,485 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// apply records an event. An error means that the event cannot have happened to this cluster; the snapshot is unchanged.
+func (s *Snapshot) apply(now timeline.Time, e *Event) error {
+	switch e.Kind {
+	case NodeJoined:
+		return s.join(e.NewNode)
+	case NodeLeft:
+		return s.leave(now, e.Node)
+	case JobSubmitted:
+		return s.submit(e.NewJob)
+	case JobCancelled:
+		return s.cancel(now, e.Job)
+	case Heartbeat:
+		n, err := s.node(e.Node)
+		if err != nil {
+			return err
+		}
+		n.LastHeartbeat = now
+		s.Changes.Heartbeats = append(s.Changes.Heartbeats, n.ID)
+	case DecisionDone:
+		return s.launch(now, e.Task)
+	case DecisionFailed:
+		return s.end(now, e.Task, Lost)
+	case TaskEnded:
+		return s.end(now, e.Task, e.Outcome)
+	case TaskAdopted:
+		return s.adopt(e)
+	case Synced:
+		s.Synced = true
+		s.demand()
+	case Woken:
+		s.Changes.Woken = true
+	case NodeMemory:
+		return s.hold(e.Node, e.Held)
+	case NodePaused, NodeResumed:
+		return s.pause(e.Node, e.Kind == NodePaused)
+	default:
+		return fmt.Errorf("event %s: unknown", e.Kind)
+	}
+	return nil
+}
+
+func (s *Snapshot) node(id NodeID) (*NodeState, error) {
+	if id < 0 || int(id) >= len(s.Nodes) || s.Nodes[id].Gone {
+		return nil, fmt.Errorf("node %d: not in the cluster", id)
+	}
+	return s.Nodes[id], nil
+}
+
+func (s *Snapshot) join(n *Node) error {
+	if n == nil || int(n.ID) != len(s.Nodes) {
+		return fmt.Errorf("node joined: its id must be %d, the number of nodes so far", len(s.Nodes))
+	}
+	if k, bad := n.Capacity.Negative(); bad {
+		return fmt.Errorf("node %q %s %d: must not be negative", n.Name, k, n.Capacity[k])
+	}
+	cores := max(1, int(n.Capacity[resource.CPU]/resource.Core))
+	s.Nodes = append(s.Nodes, &NodeState{Node: *n, Free: n.Capacity, most: s.ContainersPerCore * cores})
+	s.byName[n.Name] = s.Nodes[n.ID]
+	s.Capacity, s.largest = s.Capacity.Add(n.Capacity), s.largest.Max(n.Capacity)
+	s.touch(s.Nodes[n.ID])
+	return nil
+}
+
+func (s *Snapshot) leave(now timeline.Time, id NodeID) error {
+	n, err := s.node(id)
+	if err != nil {
+		return err
+	}
+	for len(n.Tasks) > 0 {
+		if err := s.end(now, n.Tasks[0].ID, Lost); err != nil {
+			return err
+		}
+	}
+	if n.ReservedFor != nil {
+		s.unreserve(n)
+	}
+	n.Gone = true
+	s.Capacity = s.Capacity.Sub(n.Capacity)
+	s.findLargest()
+	s.reindex(n)
+	return nil
+}
+
+// hold records how much memory the containers of a node may hold.
+func (s *Snapshot) hold(id NodeID, held resource.Amount) error {
+	n, err := s.node(id)
+	if err != nil {
+		return err
+	}
+	if held < 0 {
+		return fmt.Errorf("node %q holds %d bytes: must not be negative", n.Name, held)
+	}
+	heldBefore, before := n.Held, n.Available()
+	n.Held = held
+	switch {
+	case held < heldBefore || n.Available() > before:
+		s.touch(n)
+	case held > heldBefore || n.Available() < before:
+		s.reindex(n)
+	}
+	return nil
+}
+
+// pause has a node withhold what it has free, or give it again.
+func (s *Snapshot) pause(id NodeID, paused bool) error {
+	n, err := s.node(id)
+	if err != nil {
+		return err
+	}
+	if n.Paused == paused {
+		return fmt.Errorf("node %q: paused is %v already", n.Name, paused)
+	}
+	n.Paused, n.Doubtful = paused, true
+	n.setUnused(n.Unused())
+	if paused {
+		s.reindex(n)
+	} else {
+		s.touch(n)
+	}
+	return nil
+}
+
+// demand notes that a job has runnable tasks that it had not before. Where nodes report by heartbeats, those that did not
+// change are not asked.
+func (s *Snapshot) demand() { s.Changes.Demand = s.Heartbeats.Every == 0 }
+
+func (s *Snapshot) submit(job *Job) error {
+	if job == nil {
+		return fmt.Errorf("job submitted: the event holds no job")
+	}
+	if _, twice := s.byJob[job.ID]; twice {
+		return fmt.Errorf("job %d: submitted twice", job.ID)
+	}
+	if err := job.Check(); err != nil {
+		return err
+	}
+	j := &JobState{Job: job, Progress: make([]StageState, len(job.Stages)), Steered: true}
+	for i := range job.Stages {
+		j.Progress[i] = StageState{Pending: job.Stages[i].Tasks, parentsLeft: len(job.Stages[i].Parents)}
+		if job.Stages[i].Coordinator {
+			j.Steered = false
+		}
+	}
+	at, _ := slices.BinarySearchFunc(s.Jobs, job.ID, byID)
+	s.Jobs = slices.Insert(s.Jobs, at, j)
+	s.byJob[job.ID] = j
+	s.Changes.Jobs = append(s.Changes.Jobs, j)
+	s.Changes.Arrived = true
+	s.demand()
+	return nil
+}
+
+func byID(j *JobState, id JobID) int {
+	switch {
+	case j.ID < id:
+		return -1
+	case j.ID > id:
+		return 1
+	}
+	return 0
+}
+
+// cancel ends a job at once if nothing of it runs; otherwise it is marked, its pending tasks never start, and it ends
+// with its last task. The engine kills those.
+func (s *Snapshot) cancel(now timeline.Time, id JobID) error {
+	j, ok := s.byJob[id]
+	if !ok {
+		return fmt.Errorf("job %d: not here, or already ended", id)
+	}
+	s.Changes.Arrived = true
+	s.stop(now, j, StatusCancelled)
+	return nil
+}
+
+// stop makes sure that nothing more of j starts.
+func (s *Snapshot) stop(now timeline.Time, j *JobState, status JobStatus) {
+	if !j.Status.Ended() {
+		j.Status = status
+	}
+	s.giveBack(j)
+	s.Changes.Jobs = append(s.Changes.Jobs, j)
+	if len(j.Tasks) == 0 {
+		s.retire(now, j)
+	}
+}
+
+// giveBack ends all reservations of j.
+func (s *Snapshot) giveBack(j *JobState) {
+	for i := 0; j.Reservations > 0; i++ {
+		if n := s.Nodes[i]; n.ReservedFor == j {
+			s.unreserve(n)
+		}
+	}
+}
+
+// retire takes an ended job out of the snapshot.
+func (s *Snapshot) retire(now timeline.Time, j *JobState) {
+	j.Finish = now
+	s.giveBack(j)
+	if at, ok := slices.BinarySearchFunc(s.Jobs, j.ID, byID); ok {
+		s.Jobs = slices.Delete(s.Jobs, at, at+1)
+	}
+	delete(s.byJob, j.ID)
+}
+
+func (s *Snapshot) launch(now timeline.Time, id TaskID) error {
+	t, ok := s.byTask[id]
+	if !ok {
+		return fmt.Errorf("task %s: launched, but was never started", id)
+	}
+	if t.Running {
+		return fmt.Errorf("task %s: launched twice", id)
+	}
+	s.markRunning(t, now)
+	return nil
+}
+
+func (s *Snapshot) markRunning(t *TaskState, at timeline.Time) {
+	before := t.Node.Available()
+	t.Running, t.Launched = true, at
+	t.Node.Doubtful = false
+	t.Node.booked -= t.Grant[resource.Memory]
+	s.foreseeEnd(t)
+	t.Node.Version++
+	if t.Node.Available() > before {
+		s.touch(t.Node) // it counted twice
+	}
+	t.Job.Version++
+	p := &t.Job.Progress[t.ID.Stage]
+	p.Booked--
+	p.Running++
+	if t.Job.Status == StatusPending {
+		t.Job.Status, t.Job.Started = StatusRunning, at
+	}
+	if t.Stage().Coordinator && !t.Job.Steered {
+		t.Job.Steered = true
+		s.Changes.Jobs = append(s.Changes.Jobs, t.Job)
+		s.demand()
+	}
+	s.Changes.Tasks, s.Estimates.StaleSince = true, min(s.Estimates.StaleSince, at)
+}
+
+// adopt takes over a task that was found running. Before Synced only.
+func (s *Snapshot) adopt(e *Event) error {
+	j, ok := s.byJob[e.Task.Job]
+	if !ok {
+		return fmt.Errorf("task %s: adopted, but its job is not here", e.Task)
+	}
+	n, err := s.node(e.Node)
+	if err != nil {
+		return fmt.Errorf("task %s: adopted: %w", e.Task, err)
+	}
+	if s.Synced {
+		return fmt.Errorf("task %s: adopted, but the inventory is complete", e.Task)
+	}
+	if k, bad := e.Grant.Negative(); bad {
+		return fmt.Errorf("task %s: adopted with %s %d: must not be negative", e.Task, k, e.Grant[k])
+	}
+	if !e.Grant.FitsIn(n.Unused()) {
+		return fmt.Errorf("task %s: adopted with %v, but node %q has %v free", e.Task, e.Grant, n.Name, n.Unused())
+	}
+	if err := j.take(e.Task); err != nil {
+		return fmt.Errorf("task %s: adopted: %w", e.Task, err)
+	}
+	t := s.book(e.Launched, j, e.Task, n, e.Grant)
+	s.markRunning(t, e.Launched)
+	return nil
+}
+
+// take removes one particular task from those to be started.
+func (j *JobState) take(id TaskID) error {
+	if int(id.Stage) >= len(j.Progress) || id.Stage < 0 || id.Index < 0 || int(id.Index) >= j.Stages[id.Stage].Tasks {
+		return fmt.Errorf("the job has no such task")
+	}
+	p := &j.Progress[id.Stage]
+	if at := slices.Index(p.retry, id.Index); at >= 0 {
+		p.retry = slices.Delete(p.retry, at, at+1)
+		p.Pending--
+		return nil
+	}
+	if id.Index < p.next {
+		return fmt.Errorf("it is not pending")
+	}
+	for ; p.next < id.Index; p.next++ {
+		p.retry = append(p.retry, p.next)
+	}
+	p.next++
+	p.Pending--
+	return nil
+}
+
+// nextIndex returns the index of the task of a stage to start next and takes it.
+func (p *StageState) nextIndex() int32 {
+	p.Pending--
+	if len(p.retry) > 0 {
+		i := p.retry[0]
+		p.retry = p.retry[1:]
+		return i
+	}
+	p.next++
+	return p.next - 1
+}
+
+// book gives a task room on a node.
+func (s *Snapshot) book(at timeline.Time, j *JobState, id TaskID, n *NodeState, grant resource.Vector) *TaskState {
+	var t *TaskState
+	if last := len(s.spare) - 1; last >= 0 {
+		t, s.spare = s.spare[last], s.spare[:last]
+	} else {
+		t = new(TaskState)
+	}
+	stage := &j.Stages[id.Stage]
+	*t = TaskState{ID: id, Job: j, Node: n, Grant: grant, Attempt: j.Progress[id.Stage].attempts[id.Index] + 1, Booked: at,
+		Elastic: grant[resource.Memory] < stage.Ideal[resource.Memory], Steers: stage.Coordinator,
+		inNode: int32(len(n.Tasks)), inJob: int32(len(j.Tasks))}
+	t.Duration, _ = stage.DurationAt(grant[resource.Memory])
+	s.foreseeEnd(t)
+	unused := n.Unused().Sub(grant)
+	n.Tasks, j.Tasks = append(n.Tasks, t), append(j.Tasks, t)
+	n.setUnused(unused)
+	j.Used = j.Used.Add(grant)
+	n.booked += grant[resource.Memory]
+	if t.Elastic {
+		n.ElasticDisk += stage.Elasticity.DiskRate
+	}
+	j.Progress[id.Stage].Booked++
+	j.Version++
+	j.Waiting = Reason{}
+	s.byTask[id] = t
+	if !stage.Coordinator {
+		s.Running++
+	}
+	s.reindex(n)
+	s.Changes.Jobs = append(s.Changes.Jobs, j)
+	return t
+}
+
+// end releases what a task held and records how it ended.
+func (s *Snapshot) end(now timeline.Time, id TaskID, outcome Outcome) error {
+	if outcome < Succeeded || outcome > Preempted {
+		return fmt.Errorf("task %s: ended with outcome %d: unknown", id, outcome)
+	}
+	t, ok := s.byTask[id]
+	if !ok {
+		return s.endBeforeSync(now, id, outcome)
+	}
+	j, n, stage := t.Job, t.Node, t.Stage()
+	p := &j.Progress[id.Stage]
+	if t.Running {
+		p.Running--
+	} else {
+		p.Booked--
+	}
+	s.release(t)
+	j.Version++
+	s.Changes.Tasks = true
+	s.staleByEnd(now, t)
+	s.touch(n)
+	if !stage.Coordinator {
+		s.Running--
+	}
+	if outcome == Killed && t.Preempting {
+		outcome = Preempted
+	}
+	if j.AtMostOnce && t.Running && (outcome == Lost || outcome == Preempted) {
+		outcome = Failed
+	}
+	if outcome == Succeeded {
+		s.succeed(now, j, id.Stage)
+	} else {
+		s.fail(now, j, id, outcome)
+	}
+	s.Changes.Jobs = append(s.Changes.Jobs, j)
+	if j.Retired() {
+		s.retire(now, j)
+	}
+	// The caller may still look at t during this step; it is used again only after later bookings.
+	s.spare = append(s.spare, t)
+	return nil
+}
+
+// endBeforeSync records a task that ended while the engine was away.
+func (s *Snapshot) endBeforeSync(now timeline.Time, id TaskID, outcome Outcome) error {
+	j, ok := s.byJob[id.Job]
+	if !ok || s.Synced {
+		return fmt.Errorf("task %s: ended, but is not running", id)
+	}
+	if err := j.take(id); err != nil {
+		return fmt.Errorf("task %s: ended: %w", id, err)
+	}
+	j.Version++
+	if outcome == Succeeded {
+		s.succeed(now, j, id.Stage)
+	} else {
+		s.fail(now, j, id, outcome)
+	}
+	if j.Retired() {
+		s.retire(now, j)
+	}
+	return nil
+}
+
+func (s *Snapshot) release(t *TaskState) {
+	j, n := t.Job, t.Node
+	last := n.Tasks[len(n.Tasks)-1]
+	n.Tasks[t.inNode], last.inNode = last, t.inNode
+	n.Tasks = n.Tasks[:len(n.Tasks)-1]
+	last = j.Tasks[len(j.Tasks)-1]
+	j.Tasks[t.inJob], last.inJob = last, t.inJob
+	j.Tasks = j.Tasks[:len(j.Tasks)-1]
+	n.setUnused(n.Unused().Add(t.Grant))
+	j.Used = j.Used.Sub(t.Grant)
+	if !t.Running {
+		n.booked -= t.Grant[resource.Memory]
+	}
+	if t.Elastic {
+		n.ElasticDisk -= t.Stage().Elasticity.DiskRate
+	}
+	delete(s.byTask, t.ID)
+}
+
+func (s *Snapshot) succeed(now timeline.Time, j *JobState, stage int32) {
+	p := &j.Progress[stage]
+	p.Ended++
+	if p.Ended < j.Stages[stage].Tasks {
+		return
+	}
+	left := false
+	for i := range j.Stages {
+		for _, parent := range j.Stages[i].Parents {
+			if parent == int(stage) {
+				j.Progress[i].parentsLeft--
+				if j.Ready(i) {
+					s.demand()
+				}
+			}
+		}
+		left = left || j.Progress[i].Ended < j.Stages[i].Tasks
+	}
+	if !left && !j.Status.Ended() {
+		j.Status = StatusSucceeded
+	}
+}
+
+func (s *Snapshot) fail(now timeline.Time, j *JobState, id TaskID, outcome Outcome) {
+	if j.Status.Ended() {
+		return
+	}
+	p := &j.Progress[id.Stage]
+	if outcome != Lost && outcome != Preempted {
+		if p.attempts == nil {
+			p.attempts = map[int32]int{}
+		}
+		p.attempts[id.Index]++
+		if p.attempts[id.Index] >= max(1, j.MaxAttempts) {
+			s.stop(now, j, StatusFailed)
+			return
+		}
+	}
+	p.Pending++
+	p.retry = append(p.retry, id.Index)
+	s.demand()
+}
+
+func (s *Snapshot) reserve(now timeline.Time, n *NodeState, j *JobState, stage int) {
+	n.ReservedFor, n.ReservedStage, n.ReservedSince = j, stage, now
+	j.Reservations++
+	s.reindex(n)
+}
+
+func (s *Snapshot) unreserve(n *NodeState) {
+	n.ReservedFor.Reservations--
+	n.ReservedFor, n.ReservedStage, n.ReservedSince = nil, 0, 0
+	s.touch(n)
+}
