@@ -275,7 +275,7 @@ func (c *capacity) update(p *cluster.Plan, j *cluster.JobState) {
 			p.Wait(j, stage, 0, cluster.Because(cluster.NoSuchQueue))
 		}
 	} else {
-		m.leaf.jobs.file(j, c.key(j), runnable)
+		m.leaf.jobs.set(j, c.key(j), runnable)
 	}
 	c.users.leave(m)
 	m.count()

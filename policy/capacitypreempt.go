@@ -383,7 +383,7 @@ func (c *capacity) lastFirst(leaf *queue) []*cluster.JobState {
 	var jobs []queued
 	for j, m := range c.members {
 		if m.leaf == leaf && (len(j.Tasks) > 0 || len(m.kept) > 0) {
-			jobs = append(jobs, queued{j, c.key(j)})
+			jobs = append(jobs, queued{job: j, key: c.key(j)})
 		}
 	}
 	slices.SortFunc(jobs, func(a, b queued) int { return b.compare(a) })

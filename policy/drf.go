@@ -165,7 +165,7 @@ func (d *drf) update(p *cluster.Plan, j *cluster.JobState) {
 // regroup moves a job to the group of its next task. What m has counted is what its group has.
 func (d *drf) regroup(m *drfMember, stage int, runnable bool) {
 	if old := m.group; old != nil && (!runnable || old.need.amount != m.job.Stages[stage].Ideal) {
-		old.jobs.file(m.job, 0, false)
+		old.jobs.remove(m.job)
 		old.used, old.added = old.used.Sub(m.counted), false
 		m.group = nil
 		if len(old.jobs.jobs) == 0 {
@@ -179,7 +179,7 @@ func (d *drf) regroup(m *drfMember, stage int, runnable bool) {
 	if m.group == nil {
 		m.group, had = d.groupOf(m.leaf, m.job.Stages[stage].Ideal), resource.Vector{}
 	}
-	m.group.jobs.file(m.job, d.key(m.job), true)
+	m.group.jobs.set(m.job, d.key(m.job), true)
 	m.group.used, m.group.added = m.group.used.Add(m.job.Used.Sub(had)), false
 }
 

@@ -40,9 +40,7 @@ func makeFair(name string, s *settings) fair {
 }
 
 func (f *fair) Name() string   { return f.name }
-func (f *fair) Traits() Traits { return Traits{DropCaches: f.dropCaches} }
-
-func (f *fair) dropCaches() { f.queue = fairQueue{} }
+func (f *fair) Traits() Traits { return Traits{DropCaches: f.queue.drop} }
 
 // idealSize starts tasks with their ideal memory or not at all.
 func idealSize(_ timeline.Time, _ *cluster.Plan, n *cluster.NodeState, j *cluster.JobState, stage int) (resource.Amount, cluster.Reason, bool) {
@@ -54,19 +52,8 @@ func idealSize(_ timeline.Time, _ *cluster.Plan, n *cluster.NodeState, j *cluste
 }
 
 func (f *fair) Decide(now timeline.Time, p *cluster.Plan) {
-	f.follow(p)
+	f.queue.follow(p)
 	f.offerAll(now, p)
-}
-
-// follow brings the queue up to date with what changed.
-func (f *fair) follow(p *cluster.Plan) {
-	if f.queue.keys == nil {
-		f.queue.fill(p)
-		return
-	}
-	for _, j := range p.Changes.Jobs {
-		f.queue.update(j)
-	}
 }
 
 // offerAll offers every node that may be able to start something: those that changed and, if there are new runnable tasks,

@@ -118,7 +118,7 @@ func (f *pufferfish) Decide(_ timeline.Time, p *cluster.Plan) {
 	f.open(p)
 	f.look(p)
 	fresh := f.fresh(p)
-	for e, ok := f.next(queuedFit{}, &fresh); ok; e, ok = f.next(e, &fresh) {
+	for e, ok := f.next(fitEntry{}, &fresh); ok; e, ok = f.next(e, &fresh) {
 		started := false
 		for f.startNext(p, e.job) {
 			started = true
@@ -159,11 +159,11 @@ func (f *pufferfish) look(p *cluster.Plan) {
 }
 
 // fresh returns the jobs that may start something on nodes that did not change, in the order of service.
-func (f *pufferfish) fresh(p *cluster.Plan) []queuedFit {
+func (f *pufferfish) fresh(p *cluster.Plan) []fitEntry {
 	if !p.Changes.Demand {
 		return nil
 	}
-	var jobs []queuedFit
+	var jobs []fitEntry
 	for _, j := range p.Changes.Jobs {
 		for _, q := range []*fitQueue{&f.flex, &f.regular} {
 			if e, queued := q.filed[j]; queued {
@@ -171,13 +171,13 @@ func (f *pufferfish) fresh(p *cluster.Plan) []queuedFit {
 			}
 		}
 	}
-	slices.SortFunc(jobs, queuedFit.compare)
+	slices.SortFunc(jobs, fitEntry.compare)
 	return slices.Compact(jobs)
 }
 
 // next returns the first job after the last one that may start something.
-func (f *pufferfish) next(last queuedFit, fresh *[]queuedFit) (first queuedFit, ok bool) {
-	consider := func(e queuedFit, found bool) {
+func (f *pufferfish) next(last fitEntry, fresh *[]fitEntry) (first fitEntry, ok bool) {
+	consider := func(e fitEntry, found bool) {
 		if found && (!ok || e.compare(first) < 0) {
 			first, ok = e, true
 		}
@@ -194,7 +194,7 @@ func (f *pufferfish) next(last queuedFit, fresh *[]queuedFit) (first queuedFit, 
 }
 
 // fitAfter returns the first job after the last one whose next task needs no more than is free.
-func (q *fitQueue) fitAfter(last queuedFit, free resource.Vector) (queuedFit, bool) {
+func (q *fitQueue) fitAfter(last fitEntry, free resource.Vector) (fitEntry, bool) {
 	at := 0
 	if last.job != nil {
 		found := false

@@ -99,11 +99,11 @@ func sorted(t *rapid.T, p Policy, s *cluster.Snapshot) {
 	var want []queued
 	for _, j := range s.Jobs {
 		if _, runnable := j.NextStage(); runnable {
-			want = append(want, queued{j, fairKey(j)})
+			want = append(want, queued{job: j, key: fairKey(j)})
 		}
 	}
 	slices.SortFunc(want, queued.compare)
-	if !slices.Equal(queue.jobs, want) || len(queue.keys) != len(want) {
+	if !slices.Equal(queue.jobs, want) || len(queue.filed) != len(want) {
 		t.Fatalf("the queue is %v, want %v", queue.jobs, want)
 	}
 }

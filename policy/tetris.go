@@ -1,9 +1,7 @@
 package policy
 
 import (
-	"cmp"
 	"math"
-	"slices"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
@@ -22,9 +20,8 @@ type tetris struct {
 	barrier    float64 // b: once so large a share of a stage has ended, the rest is preferred
 	multiplier float64 // m: weight of remaining work
 
-	capacity resource.Vector // of the cluster, when jobs were filed
-	jobs     []*packedJob    // with a task to start, the one furthest from its fair share first
-	filed    map[*cluster.JobState]*packedJob
+	capacity resource.Vector    // of the cluster, when jobs were filed
+	queue    ranked[*packedJob] // with a task to start, the one furthest from its fair share first
 	// fresh are considered jobs whose tasks may fit on nodes that did not change.
 	fresh   []*packedJob
 	demands map[resource.Vector]int // to an index in scores
@@ -82,7 +79,8 @@ func (*tetris) Name() string     { return "tetris" }
 func (t *tetris) Traits() Traits { return Traits{DropCaches: t.dropCaches} }
 
 func (t *tetris) dropCaches() {
-	t.jobs, t.filed, t.fresh, t.demands, t.scores = nil, nil, nil, nil, nil
+	t.queue.drop()
+	t.fresh, t.demands, t.scores = nil, nil, nil
 }
 
 func (t *tetris) Decide(_ timeline.Time, p *cluster.Plan) {
@@ -98,11 +96,10 @@ func (t *tetris) Decide(_ timeline.Time, p *cluster.Plan) {
 // follow brings the queue up to date with what changed.
 func (t *tetris) follow(p *cluster.Plan) {
 	const gone = 1000 // demands that may be kept though no job has them any more
-	if t.filed == nil || t.capacity != p.Capacity || len(t.scores) > gone+2*t.live {
+	if t.queue.filed == nil || t.capacity != p.Capacity || len(t.scores) > gone+2*t.live {
 		t.dropCaches()
-		t.capacity = p.Capacity
-		t.filed, t.demands = map[*cluster.JobState]*packedJob{}, map[resource.Vector]int{}
-		for _, j := range p.Jobs {
+		t.capacity, t.demands = p.Capacity, map[resource.Vector]int{}
+		for _, j := range t.queue.changed(p) {
 			t.file(j)
 		}
 		t.live = len(t.scores)
@@ -110,7 +107,7 @@ func (t *tetris) follow(p *cluster.Plan) {
 	}
 	for _, j := range p.Changes.Jobs {
 		t.file(j)
-		if e := t.filed[j]; p.Changes.Demand && e != nil && e.considered {
+		if e := t.queue.filed[j].with; p.Changes.Demand && e != nil && e.considered {
 			t.fresh = append(t.fresh, e)
 		}
 	}
@@ -119,46 +116,28 @@ func (t *tetris) follow(p *cluster.Plan) {
 // file brings what is known of j up to date and moves it to where it belongs.
 func (t *tetris) file(j *cluster.JobState) {
 	_, runnable := j.NextStage()
-	e := t.filed[j]
+	e := t.queue.filed[j].with
 	switch {
 	case e == nil && !runnable:
 		return
-	case e == nil:
-		e = &packedJob{job: j}
-		t.measure(e)
-		t.filed[j] = e
-		t.jobs = slices.Insert(t.jobs, t.place(e), e)
 	case !runnable:
-		at := t.place(e)
-		t.jobs = slices.Delete(t.jobs, at, at+1)
-		delete(t.filed, j)
+		t.queue.remove(j)
 	default:
-		at := t.place(e)
-		t.measure(e)
-		if at > 0 && t.jobs[at-1].compare(e) > 0 || at+1 < len(t.jobs) && t.jobs[at+1].compare(e) < 0 {
-			t.jobs = slices.Delete(t.jobs, at, at+1)
-			t.jobs = slices.Insert(t.jobs, t.place(e), e)
+		if e == nil {
+			e = &packedJob{job: j}
 		}
+		t.measure(e)
+		t.queue.file(filing[*packedJob]{j, e.share, e})
 	}
 	t.reconsider(e)
 }
 
-func (t *tetris) place(e *packedJob) int {
-	at, _ := slices.BinarySearchFunc(t.jobs, e, (*packedJob).compare)
-	return at
-}
-
-// compare orders the queue. No two jobs are equal, because no two share an ID.
-func (a *packedJob) compare(b *packedJob) int {
-	return cmp.Or(cmp.Compare(a.share, b.share), cmp.Compare(a.job.Submitted, b.job.Submitted), cmp.Compare(a.job.ID, b.job.ID))
-}
-
 // limit is how many jobs are considered.
 func (t *tetris) limit() int {
-	return min(len(t.jobs), considered(t.fairness, len(t.jobs)))
+	return min(len(t.queue.jobs), considered(t.fairness, len(t.queue.jobs)))
 }
 
-// considered is how many of so many jobs are considered.
+// considered is how many of the given number of jobs are considered.
 func considered(fairness float64, jobs int) int {
 	return max(1, int(math.Ceil((1-fairness)*float64(jobs)-1e-9)))
 }
@@ -173,12 +152,13 @@ func (t *tetris) reconsider(e *packedJob) {
 		e.considered = now
 	}
 	if limit > 0 {
-		look(t.jobs[limit-1], true)
+		look(t.queue.jobs[limit-1].with, true)
 	}
-	if limit < len(t.jobs) {
-		look(t.jobs[limit], false)
+	if limit < len(t.queue.jobs) {
+		look(t.queue.jobs[limit].with, false)
 	}
-	look(e, t.filed[e.job] == e && limit > 0 && e.compare(t.jobs[limit-1]) <= 0)
+	filed, ok := t.queue.filed[e.job]
+	look(e, ok && limit > 0 && filed.compare(t.queue.jobs[limit-1]) <= 0)
 }
 
 // measure works out all that is known of a job.
@@ -269,7 +249,8 @@ func (t *tetris) offer(p *cluster.Plan, n *cluster.NodeState) bool {
 func (t *tetris) gather(n *cluster.NodeState) {
 	t.offers++
 	t.fit = t.fit[:0]
-	for _, e := range t.jobs[:t.limit()] {
+	for i := range t.queue.jobs[:t.limit()] {
+		e := t.queue.jobs[i].with
 		for _, s := range e.ready {
 			a := &t.scores[s.demand]
 			if a.offer != t.offers {
@@ -381,8 +362,8 @@ func leastReady(jobs []*packedJob) (least resource.Vector, any bool) {
 func (t *tetris) explain(p *cluster.Plan) {
 	for _, j := range p.Changes.Jobs {
 		stage, ok := j.NextStage()
-		if ok && j.Waiting.Code == 0 && !t.filed[j].considered {
-			p.Wait(j, stage, 0, cluster.BecauseNearFairShare(t.limit(), len(t.jobs)))
+		if ok && j.Waiting.Code == 0 && !t.queue.filed[j].with.considered {
+			p.Wait(j, stage, 0, cluster.BecauseNearFairShare(t.limit(), len(t.queue.jobs)))
 		}
 	}
 }

@@ -55,13 +55,13 @@ func newYarnME(s *settings) Policy {
 func (y *yarnME) Traits() Traits { return Traits{UnderSizes: true, DropCaches: y.dropCaches} }
 
 func (y *yarnME) dropCaches() {
-	y.fair.dropCaches()
+	y.queue.drop()
 	y.best = nil
 	y.timeline.dropCaches()
 }
 
 func (y *yarnME) Decide(now timeline.Time, p *cluster.Plan) {
-	y.follow(p)
+	y.queue.follow(p)
 	// "The generator runs periodically, every heartbeat interval […]. It also runs when a new job arrives or an existing one is
 	// prematurely canceled" (section 3.2). An interval in which nothing happened changes nothing.
 	if p.Changes.Arrived || len(y.queue.jobs) > 0 && p.EstimatesStale(y.interval) {

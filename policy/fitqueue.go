@@ -1,0 +1,96 @@
+package policy
+
+import (
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// fitQueue holds the jobs that have a runnable task, the one with the least key first; among equals the one submitted
+// first. It finds the first whose next task fits without looking at every job.
+type fitQueue struct {
+	ranked[resource.Vector] // with what the next task of each needs
+
+	key       func(*cluster.JobState) float64
+	container container
+
+	// least is the smallest need of each block of jobs: component by component, so that nothing in the block fits if that
+	// does not.
+	least []resource.Vector
+}
+
+const fitBlock = 32
+
+type fitEntry = filing[resource.Vector]
+
+func (q *fitQueue) drop() {
+	q.ranked.drop()
+	q.least = nil
+}
+
+// follow brings the queue up to date with what changed.
+func (q *fitQueue) follow(p *cluster.Plan) {
+	for _, j := range q.changed(p) {
+		q.update(j)
+	}
+}
+
+// update files j where it belongs now, or removes it if it has nothing to run.
+func (q *fitQueue) update(j *cluster.JobState) {
+	stage, runnable := j.NextStage()
+	var need resource.Vector
+	if runnable {
+		need, _, runnable = q.container(j, stage)
+	}
+	if !runnable {
+		if at, ok := q.remove(j); ok {
+			q.summarise(at, len(q.jobs))
+		}
+		return
+	}
+	old, present := q.filed[j]
+	from, to := q.file(fitEntry{j, q.key(j), need})
+	if from < to && (!present || need != old.with || from/fitBlock != (to-1)/fitBlock) {
+		q.summarise(from, to)
+	}
+}
+
+// summarise works out the blocks that hold the jobs in [from, to) anew.
+func (q *fitQueue) summarise(from, to int) {
+	blocks := (len(q.jobs) + fitBlock - 1) / fitBlock
+	for len(q.least) < blocks {
+		q.least = append(q.least, resource.Vector{})
+	}
+	q.least = q.least[:blocks]
+	for b := from / fitBlock; b < blocks && b*fitBlock < to; b++ {
+		block := q.block(b)
+		q.least[b] = block[0].with
+		for i := range block[1:] {
+			q.least[b] = q.least[b].Min(block[1+i].with)
+		}
+	}
+}
+
+func (q *fitQueue) block(b int) []fitEntry {
+	return q.jobs[b*fitBlock : min(len(q.jobs), (b+1)*fitBlock)]
+}
+
+// firstFit returns the first job whose next task needs no more than is free.
+func (q *fitQueue) firstFit(free resource.Vector) (*cluster.JobState, bool) {
+	e, ok := q.fitFrom(0, free)
+	return e.job, ok
+}
+
+// fitFrom is firstFit without the jobs before jobs[at].
+func (q *fitQueue) fitFrom(at int, free resource.Vector) (fitEntry, bool) {
+	for b := at / fitBlock; b < len(q.least); b++ {
+		if !q.least[b].FitsIn(free) {
+			continue
+		}
+		for i := max(at, b*fitBlock); i < min(len(q.jobs), (b+1)*fitBlock); i++ {
+			if q.jobs[i].with.FitsIn(free) {
+				return q.jobs[i], true
+			}
+		}
+	}
+	return fitEntry{}, false
+}
