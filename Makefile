@@ -10,9 +10,6 @@ KILLS ?= 60
 CUTS ?= 60
 # How many jobs test-soak runs.
 SOAK ?= 20000
-# How often the demo runs each mix, and measures each program at each size.
-ROUNDS ?= 1
-REPEATS ?= 2
 FUZZTIME ?= 10s
 # Packages with tests that run in guests.
 GUESTS = $(shell grep -rl --include='*_test.go' '^//go:build guest' . | xargs -n 1 dirname | sort -u)
@@ -50,8 +47,8 @@ test-faults: ## faults at length, as root, under 10 minutes: DEATHS (30) of the 
 test-soak: ## SOAK (20000) jobs of every kind through one daemon, as root, under 12 minutes: nothing of them may stay
 	$(TESTRUN) -- -count=1 -timeout=30m -run='^TestSoak$$' ./cmd/bellows -soak=$(SOAK)
 
-demo: build ## real programs share too little memory, under 5 minutes (as in docs/demo.md, with ROUNDS=3 REPEATS=3: 11); installs nothing, and needs root for real containers
-	./bin/bellows demo --rounds $(ROUNDS) --repeats $(REPEATS) --svg bin/demo.svg --flex-svg bin/demo-flex.svg
+demo: build ## real programs share too little memory, under 5 minutes; installs nothing, and needs root for real containers
+	./bin/bellows demo
 
 results: build ## papers' tables and figures again, with as many runs as are stored, and docs/results.md; half an hour
 	./bin/bellows-lab experiment run ... --again --out docs/results --summary-only

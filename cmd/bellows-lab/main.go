@@ -5,7 +5,9 @@ package main
 import (
 	"os"
 
+	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/internal/hungry"
 )
 
 const rootLong = `bellows-lab holds the studies of bellows: they make tables and figures of papers
@@ -21,10 +23,17 @@ Exit codes: 0 done, 1 the work failed, 2 the input or the usage was wrong.`
 // newTree returns the program.
 func newTree() *command.Tree {
 	t := command.NewTree("bellows-lab", "Study how bellows shares memory", rootLong)
-	t.Add("", experimentCommand(), compareCommand(), modelCommand(), pagingCommand(), patternCommand(), command.NewVersionCommand())
+	t.Add("", experimentCommand(), compareCommand(), demoCommand(), modelCommand(), pagingCommand(), patternCommand(), command.NewVersionCommand())
 	return t
 }
 
 func main() {
+	// Supervisors of containers are this program too, and so are the hungry programs of the demo.
+	if len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand {
+		os.Exit(agent.Supervise(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == hungry.Command {
+		os.Exit(hungry.Run(os.Args[2:]))
+	}
 	os.Exit(newTree().Execute(os.Args[1:], command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }

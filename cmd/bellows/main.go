@@ -6,9 +6,9 @@ import (
 	"os"
 
 	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/internal/hungry"
 
 	"github.com/bellows-rm/bellows/agent"
-	"github.com/bellows-rm/bellows/cmd/bellows/internal/demo"
 )
 
 func main() {
@@ -16,8 +16,8 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand {
 		os.Exit(agent.Supervise(os.Args[2:]))
 	}
-	if len(os.Args) > 1 && os.Args[1] == demo.WorkCommand {
-		os.Exit(demo.Work(os.Args[2:]))
+	if len(os.Args) > 1 && os.Args[1] == hungry.Command {
+		os.Exit(hungry.Run(os.Args[2:]))
 	}
 	os.Exit(newTree().Execute(os.Args[1:], command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }

@@ -144,6 +144,8 @@ func (c *checker) ours(imported string, spec *ast.ImportSpec) {
 	case c.row == nil:
 	case below(imported, "guest") && !below(c.pkg.path, "guest"), path.Base(imported) == "commandtest":
 		c.failf("%s imports %s: only tests do", c.at(spec), imported)
+	case below(imported, "lab") && !below(c.pkg.path, "lab") && c.pkg.path != "cmd/bellows-lab":
+		c.failf("%s imports %s: studies use the resource manager, which does without them", c.at(spec), imported)
 	case below(imported, "cmd") && !below(c.pkg.path, "cmd"):
 		c.failf("%s imports %s: a command is for people, not for packages", c.at(spec), imported)
 	case slices.Contains(c.row.may, "...") || slices.Contains(c.row.may, imported):

@@ -87,8 +87,12 @@ var folders = []folder{
 		"measuring a program needs containers and models, but no scheduler"},
 	{"daemon", []string{"resource", "timeline", "cluster", "memory", "policy", "durable", "store", "live", "agent", "swap", "profiler", "server"},
 		"one place opens the parts of a daemon and closes them, in the right order, for the command, the demonstration and tests"},
-	{"cmd/bellows/internal/demo", []string{"resource", "timeline", "cluster", "profile", "policy", "engine", "workload", "jobfile", "eventlog", "sim", "store", "live", "agent", "daemon", "profiler", "swap", "lab/chart"},
-		"a demonstration shows the machine beside the simulator, and draws what came of it, so it wires both, as a part of the command that nobody else can import"},
+	{"internal/hungry", nil,
+		"a program that runs in a container knows nothing of who runs it"},
+	{"internal/sandbox", []string{"resource", "cluster", "policy", "workload", "live", "agent", "daemon", "profiler", "swap"},
+		"demonstrations and studies of real programs need bellows in their own process, and must leave nothing behind"},
+	{"lab/demo", []string{"resource", "timeline", "cluster", "profile", "policy", "engine", "workload", "jobfile", "eventlog", "sim", "store", "live", "agent", "profiler", "lab/chart", "internal/hungry", "internal/sandbox"},
+		"real programs are repeated, judged and drawn beside what the simulator predicted of them"},
 	{"lab/paging", []string{"resource", "profile", "swap", "profiler"},
 		"what paging costs is measured in the containers in which programs are profiled"},
 	{"cmd/internal/terminal", []string{"resource", "cluster"},
@@ -97,6 +101,8 @@ var folders = []folder{
 		"every command reads sizes and times in the same way"},
 	{"cmd/internal/command", []string{"cmd/internal/terminal"},
 		"every command tells a wrong usage in the same way, and exits with the same codes"},
+	{"cmd/bellows/internal/demo", []string{"resource", "timeline", "cluster", "workload", "live", "agent", "profiler", "internal/hungry", "internal/sandbox", "cmd/internal/terminal"},
+		"a demonstration runs real programs, checks and explains them; who wants to repeat and judge them finds that in lab/demo"},
 	{"cmd/internal/command/commandtest", []string{"cmd/internal/terminal"},
 		"scripts that test commands know the same words"},
 	{"cmd/internal/workloadfile", []string{"fault", "jobfile", "workload", "cmd/internal/command"},
@@ -167,4 +173,4 @@ var vague = []string{"util", "utils", "common", "helper", "helpers", "types", "m
 
 // truthful are the packages in which the truth of tasks is handled: two work with it, two read it from files, and two tell
 // the simulator what policies do not know, because it was measured or is what an experiment is about.
-var truthful = []string{"sim", "bound", "workload", "jobfile", "importer", "lab/experiments", "cmd/bellows/internal/demo"}
+var truthful = []string{"sim", "bound", "workload", "jobfile", "importer", "lab/experiments", "lab/demo"}

@@ -3,141 +3,133 @@ package demo
 import (
 	"bytes"
 	"context"
-	"errors"
-	"io"
+	"flag"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/eventlog"
-	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/hungry"
+	"github.com/bellows-rm/bellows/internal/sandbox"
+	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/sim"
-	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// TestSimulateOnly goes the whole way that needs no machine.
-func TestSimulateOnly(t *testing.T) {
-	var said []string
-	res, err := Demonstrate(t.Context(), Options{Rounds: 1, Repeats: 1, Simulate: true, Say: func(line string) { said = append(said, line) }})
-	if err != nil {
-		t.Fatal(err)
+var rewrite = flag.Bool("rewrite", false, "write golden files instead of comparing")
+
+// TestMain lets the test program be the supervisor of containers that it starts, and what runs inside.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand {
+		os.Exit(agent.Supervise(os.Args[2:]))
 	}
-	if len(said) != 1 || !strings.Contains(said[0], "simulated") {
-		t.Errorf("it said %q, want one line that says that all is simulated", said)
+	if len(os.Args) > 1 && os.Args[1] == hungry.Command {
+		os.Exit(hungry.Run(os.Args[2:]))
 	}
-	if !res.Simulated || len(res.Runs) > 0 || len(res.Summaries) != len(configurations) {
-		t.Fatalf("simulated %t with %d real runs and %d summaries", res.Simulated, len(res.Runs), len(res.Summaries))
-	}
-	var report, picture bytes.Buffer
-	if err := errors.Join(Write(&report, res), WriteSVG(&picture, res)); err != nil {
-		t.Fatal(err)
-	}
-	wellFormed(t, picture.Bytes())
-	narrow(t, report.String())
-	for i, s := range res.Summaries {
-		if !s.Simulated || s.AverageJobRuntime.Median <= 0 || s.Kills.Most > 0 {
-			t.Errorf("%s: %+v", s.Configuration, s)
-		}
-		mark := configurations[i].name + " (simulated)"
-		if !strings.Contains(report.String(), mark) || !strings.Contains(picture.String(), mark) {
-			t.Errorf("%q is missing in the report or in the picture", mark)
-		}
-	}
+	os.Exit(m.Run())
 }
 
-// TestReplay records what an engine is told in a simulation; told again it decides the same, with one event changed not.
-func TestReplay(t *testing.T) {
-	w, err := elastic.workload(idealModels(t))
-	if err != nil {
+// canned is a demonstration in which sharing pays in one part, and in the other costs, and damages a result.
+func canned() *Result {
+	const s, mib = time.Second, resource.MiB
+	busy := 0.7
+	return &Result{Parts: []Part{
+		{Name: Elastic, About: "5 jobs of 3 sorts each; a sort wants 145MiB and can do with 48MiB", Node: resource.Of(2000, 208*mib),
+			Fixed:  Run{About: "fixed sizes", JobRuntime: 14 * s, Makespan: 24 * s, AtOnce: 1, Used: 100 * mib, Right: 15},
+			Shared: Run{About: "elastic sizes", JobRuntime: 7 * s, Makespan: 15 * s, AtOnce: 1.94, Used: 130 * mib, UnderSized: 7, Right: 15, Why: "job 1 (sort-1), task 1.0.1: under-sized to 48MiB: ends 10:00:02, no later than its job (10:00:04)"}},
+		{Name: Flex, About: "9 programs whose memory comes and goes", Node: resource.Of(2000, 640*mib),
+			Fixed:  Run{About: "REGULAR containers", JobRuntime: 10 * s, Makespan: 20 * s, AtOnce: 1.3, Used: 130 * mib, Right: 9},
+			Shared: Run{About: "FLEX containers", JobRuntime: 12 * s, Makespan: 21 * s, AtOnce: 3, Used: 320 * mib, Swapped: 81 * mib, Killed: 1, Right: 8, Wrong: []string{"job 3 (sort): task 3.0.0 ended as failed: exit code 4"}, Others: &busy}},
+		{Name: Flex, LeftOut: "there can be no swap"},
+	}}
+}
+
+func TestReport(t *testing.T) {
+	var out bytes.Buffer
+	if err := Write(&out, canned()); err != nil {
 		t.Fatal(err)
 	}
-	p, err := policy.New(elastic.policy, elastic.settings)
-	if err != nil {
-		t.Fatal(err)
+	for line := range strings.Lines(out.String()) {
+		if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > terminal.Width {
+			t.Errorf("%d columns: %s", n, line)
+		}
 	}
-	var log bytes.Buffer
-	writer, err := eventlog.NewWriter(&log, eventlog.Header{Policy: elastic.policy, Settings: elastic.settings})
-	if err != nil {
-		t.Fatal(err)
-	}
-	decisions := 0
-	_, err = sim.Run(sim.Config{Nodes: sim.Uniform(1, node), Observe: func(now timeline.Time, events []cluster.Event, taken []cluster.Decision) {
-		decisions += len(taken)
-		if err := errors.Join(writer.Events(now, events...), writer.Decisions(now, taken)); err != nil {
+	const file = "testdata/report.txt"
+	if *rewrite {
+		if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
-	}}, w, p)
-	if err != nil {
-		t.Fatal(err)
 	}
-	got, err := replay(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(log.Bytes())), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Decisions != decisions || got.Equal != decisions || got.Changed >= decisions {
-		t.Errorf("%+v, want all %d decisions equal, and fewer with one event changed", *got, decisions)
+	want, err := os.ReadFile(file)
+	if err != nil || out.String() != string(want) {
+		t.Errorf("%v\n%s\nwant\n%s", err, out.String(), want)
 	}
 }
 
-// TestReal measures one program quickly and runs a small mix in real containers.
-func TestReal(t *testing.T) {
-	place, err := makeWork(workParent(""), diskNeeded)
+// No container is too small for the largest job of its kind, and all peaks together are more than the node.
+func TestHungryJobs(t *testing.T) {
+	const memory = 384 * resource.MiB
+	for _, class := range []cluster.Class{cluster.Regular, cluster.Flex} {
+		w := hungryJobs(memory, class)
+		for i := range w.Jobs {
+			if err := w.Jobs[i].Check(); err != nil {
+				t.Errorf("%v: %v", class, err)
+			}
+		}
+		if len(w.Jobs) != 9 {
+			t.Errorf("%d jobs", len(w.Jobs))
+		}
+	}
+}
+
+// What went wrong is told: a task that failed, and results that differ.
+func TestTake(t *testing.T) {
+	begun := time.Now()
+	at := func(seconds int) time.Time { return begun.Add(time.Duration(seconds) * time.Second) }
+	var r Run
+	r.take([]live.Job{
+		{ID: 1, Name: "a", Submitted: at(0), Finished: at(4), Tasks: []live.Task{{Outcome: "succeeded", Elastic: true, Why: "fits", Started: at(1), Ended: at(4)}}},
+		{ID: 2, Name: "b", Submitted: at(1), Finished: at(3), Tasks: []live.Task{{Outcome: "out-of-memory", Detail: "too little"}}},
+	}, begun)
+	if r.JobRuntime != 3*time.Second || r.Makespan != 4*time.Second || r.UnderSized != 1 || r.Killed != 1 || len(r.Wrong) != 1 || r.Why == "" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestRealRun runs two small programs in real containers, of which one prints what the other does not.
+func TestRealRun(t *testing.T) {
+	place, err := sandbox.Make(sandbox.Parent(""), 0)
 	if err != nil {
 		t.Skipf("needs a disk to work on: %v", err)
 	}
-	t.Cleanup(func() { place.remove(context.Background()) })
-	work := place.dir
-	if why := unsuitable(t.Context(), work); why != "" {
+	t.Cleanup(func() {
+		if err := place.Remove(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	node := resource.Of(resource.Core, 128*resource.MiB)
+	d := demonstration{Options: Options{Say: func(line string) { t.Log(line) }, Show: func(string) {}}, work: place.Dir}
+	if why := d.unsuitable(t.Context(), node); why != "" {
 		t.Skipf("needs real containers: %s", why)
 	}
-	all, err := programs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tiny := input{"large.log", 900_000, 3}
-	dir := filepath.Join(work, inputDir)
-	if err := writeInput(filepath.Join(dir, tiny.name), tiny); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	p := all[0]
-	p.input = tiny
-	got, err := measure(ctx, p, dir, 1, func(int, int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Model.IdealMemory != tiny.ideal() || got.Sizes[0].Spilled < resource.Amount(tiny.size())/2 {
-		t.Errorf("ideal memory %s, want %s; with %s it spilled %s", resource.FormatMemory(got.Model.IdealMemory), resource.FormatMemory(tiny.ideal()),
-			resource.FormatMemory(got.Sizes[0].Memory), resource.FormatMemory(got.Sizes[0].Spilled))
-	}
-	stage := cluster.Stage{Name: "sort", Tasks: 2}
-	got.Model.Apply(&stage)
-	stage.Ideal[resource.CPU] = resource.Core
-	stage.Command = p.command
-	job := workload.Job{Job: cluster.Job{Name: "tiny", Stages: []cluster.Stage{stage}}, After: -1}
-	// Room for one task with its ideal memory, and for one with the least.
-	capacity := node.With(resource.Memory, got.Model.IdealMemory+got.Model.MinMemory+4*resource.MiB)
-	run, err := runReal(ctx, work, elastic, capacity, &workload.Workload{Jobs: []workload.Job{job}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(run.Tasks) != 2 || run.Kills() > 0 || run.Jobs[0].Failed != "" {
-		t.Errorf("tasks %+v, job %+v", run.Tasks, run.Jobs[0])
-	}
-	if used, ok := run.Used(); !ok || used <= 0 {
-		t.Errorf("used memory %v (known: %t), want some", used, ok)
-	}
-	if r := run.Replay; r == nil || r.Decisions < 2 || r.Equal != r.Decisions || r.Changed == r.Decisions {
-		t.Errorf("replay %+v", r)
-	}
-	left, err := os.ReadDir(work)
-	if err != nil || len(left) != 2 {
-		t.Errorf("in the working directory are left %v (%v), want the input and the lock alone", left, err)
+	for _, c := range []struct {
+		second       string
+		right, wrong int
+	}{{"echo same", 2, 0}, {"echo other", 0, 1}, {"exit 3", 1, 1}} {
+		w := &workload.Workload{}
+		for _, script := range []string{"echo same", c.second} {
+			stage := cluster.Stage{Name: "s", Tasks: 1, Ideal: resource.Of(100, 16*resource.MiB), Command: cluster.Command{Args: []string{"sh", "-c", script}}}
+			w.Jobs = append(w.Jobs, workload.Job{After: -1, Job: cluster.Job{Name: "j", Stages: []cluster.Stage{stage}}})
+		}
+		r, err := d.run(t.Context(), &under{about: "test", policy: "fair"}, node, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Right != c.right || len(r.Wrong) != c.wrong || r.Makespan <= 0 {
+			t.Errorf("%s: %+v", c.second, r)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bellows-rm/bellows/agent"
+	"github.com/bellows-rm/bellows/internal/hungry"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write golden files instead of comparing")
@@ -15,8 +16,8 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand {
 		os.Exit(agent.Supervise(os.Args[2:]))
 	}
-	if len(os.Args) > 1 && os.Args[1] == WorkCommand {
-		os.Exit(Work(os.Args[2:]))
+	if len(os.Args) > 1 && os.Args[1] == hungry.Command {
+		os.Exit(hungry.Run(os.Args[2:]))
 	}
 	flag.Parse()
 	os.Exit(m.Run())

@@ -4,15 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/sandbox"
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -178,14 +176,6 @@ func TestRealMix(t *testing.T) {
 	}
 }
 
-// TestNoRoom: without disk the part is left out.
-func TestNoRoom(t *testing.T) {
-	_, err := makeWork(t.TempDir(), 1<<62)
-	if _, ok := errors.AsType[noRoomError](err); !ok {
-		t.Errorf("%v", err)
-	}
-}
-
 // tinyMix is one program of each kind, on a node that is a little too small for all of them at once.
 func tinyMix() *flexMix {
 	m := ownMix(192 * resource.MiB)
@@ -210,75 +200,25 @@ func TestFlexReal(t *testing.T) {
 		t.Skip("long: run without -short")
 	}
 	testswap.Need(t, 512<<20)
-	place, err := makeWork(workParent(""), diskNeeded)
+	place, err := sandbox.Make(sandbox.Parent(""), diskNeeded)
 	if err != nil {
 		t.Skipf("needs a disk to work on: %v", err)
 	}
-	t.Cleanup(func() { place.remove(context.Background()) })
-	if why := containersImpossible(t.Context(), place.dir); why != "" {
+	t.Cleanup(func() { place.Remove(context.Background()) })
+	if why := sandbox.NoContainers(t.Context(), place.Dir); why != "" {
 		t.Skipf("needs real containers: %s", why)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	r, err := runFlex(ctx, place.dir, tinyMix(), breathing, func(int, int) {})
+	r, err := runFlex(ctx, place.Dir, tinyMix(), breathing, func(int, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Wrong(); err != nil || r.Finished() != 3 || len(r.Stream) == 0 || r.Used() <= 0 {
 		t.Errorf("%v: %+v, %d short jobs, used %v", err, r.Jobs, len(r.Stream), r.Used())
 	}
-	left, err := filepath.Glob(filepath.Join(place.dir, "state-*"))
+	left, err := filepath.Glob(filepath.Join(place.Dir, "state-*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left are %v (%v)", left, err)
 	}
-}
-
-// TestSweep removes what a killed demonstration has left, its containers too, and nothing of one that lives.
-func TestSweep(t *testing.T) {
-	parent := t.TempDir()
-	dead, err := makeWork(parent, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	alive, err := makeWork(parent, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	foreign := filepath.Join(parent, workPrefix+"foreign")
-	if err := os.Mkdir(foreign, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	running := false
-	if why := containersImpossible(t.Context(), alive.dir); why == "" {
-		running = true
-		m, err := openMachine(dead.dir, &flexPolicy, ownMix(384*resource.MiB).node)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f := &flexInProgress{machine: m, mix: tinyMix(), dir: parent}
-		id, err := f.submit(t.Context(), cluster.Job{Name: "left", Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(100, 32*resource.MiB)}}}, []string{"sleep", "100"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := m.Driver.WaitTask(t.Context(), cluster.TaskID{Job: id}, false); err != nil {
-			t.Fatal(err)
-		}
-		// As if the process had been killed.
-		if err := m.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	dead.lock.Close()
-	swept, err := sweep(t.Context(), parent)
-	if err != nil || swept != 1 {
-		t.Errorf("swept %d, %v; want 1", swept, err)
-	}
-	left, _ := filepath.Glob(filepath.Join(parent, "*"))
-	if want := strings.Join([]string{alive.dir, foreign}, " "); len(left) != 2 || !strings.Contains(want, left[0]) || !strings.Contains(want, left[1]) {
-		t.Errorf("left are %v, want %s", left, want)
-	}
-	if err := alive.remove(t.Context()); err != nil {
-		t.Error(err)
-	}
-	t.Logf("with a container that ran: %t", running)
 }

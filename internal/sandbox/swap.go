@@ -1,4 +1,4 @@
-package demo
+package sandbox
 
 import (
 	"context"
@@ -9,20 +9,20 @@ import (
 	"github.com/bellows-rm/bellows/swap"
 )
 
-// demoSwap is the swap that FLEX containers use: the machine's, or made for the demonstration.
-type demoSwap struct {
-	about string
+// Swap is the swap that FLEX containers use: the machine's, or made in a Place.
+type Swap struct {
+	About string
 	made  bool // in the working directory, and removed with it
 }
 
-// openSwap finds swap with so much room, or makes some in dir. why says in one clause why there is none.
-func openSwap(dir string, size resource.Amount) (s *demoSwap, why string, err error) {
+// OpenSwap finds swap with so much room, or makes some in dir. why says in one clause why there is none.
+func OpenSwap(dir string, size resource.Amount) (s *Swap, why string, err error) {
 	free, err := swapFree()
 	if err != nil {
 		return nil, "", err
 	}
 	if free >= size {
-		return &demoSwap{about: "FLEX uses the swap that the machine has"}, "", nil
+		return &Swap{About: "FLEX uses the swap that the machine has"}, "", nil
 	}
 	if os.Geteuid() != 0 {
 		return nil, fmt.Sprintf("%s of swap are needed, of which %s are free, and only root can make more", resource.FormatMemory(size), resource.FormatMemory(free)), nil
@@ -31,12 +31,12 @@ func openSwap(dir string, size resource.Amount) (s *demoSwap, why string, err er
 	if _, err := ledger.CreateFile("", size); err != nil {
 		return nil, fmt.Sprintf("there can be no swap: %v", err), nil
 	}
-	return &demoSwap{fmt.Sprintf("FLEX uses a swap file of %s, made for this", resource.FormatMemory(size)), true}, "", nil
+	return &Swap{fmt.Sprintf("FLEX uses a swap file of %s, made for this", resource.FormatMemory(size)), true}, "", nil
 }
 
-// suffices reports whether swap of the machine, which others may remove at any time, still has so much room. What was made
+// Suffices reports whether swap of the machine, which others may remove at any time, still has so much room. What was made
 // here stays.
-func (s *demoSwap) suffices(size resource.Amount) bool {
+func (s *Swap) Suffices(size resource.Amount) bool {
 	if s.made {
 		return true
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/hungry"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -14,17 +15,17 @@ type allocation struct {
 	name, about string
 	class       cluster.Class
 	// size is what a container of a program gets: for its life, or if it is FLEX to begin with.
-	size func(p *hungry) resource.Amount
+	size func(p *hungryProgram) resource.Amount
 }
 
 // allocations are all that are compared, FLEX last.
 var allocations = []allocation{
 	{"static peak", "REGULAR containers, each of the size that the largest job of its program needs", cluster.Regular,
-		func(p *hungry) resource.Amount { return p.peak }},
+		func(p *hungryProgram) resource.Amount { return p.peak }},
 	{"static half", "REGULAR containers of half that size", cluster.Regular,
-		func(p *hungry) resource.Amount { return p.peak / 2 }},
+		func(p *hungryProgram) resource.Amount { return p.peak / 2 }},
 	{"FLEX", "FLEX containers that begin with a little and breathe", cluster.Flex,
-		func(p *hungry) resource.Amount { return p.least }},
+		func(p *hungryProgram) resource.Amount { return p.least }},
 }
 
 // alone is the allocation of a mix without jobs: only the short ones run.
@@ -33,8 +34,8 @@ var alone = []allocation{{name: "none", about: "the short jobs alone"}}
 // breathing is the allocation that the others are compared with.
 var breathing = &allocations[len(allocations)-1]
 
-// hungry is a program whose memory comes and goes.
-type hungry struct {
+// hungryProgram is a program whose memory comes and goes.
+type hungryProgram struct {
 	name, about string
 	// peak is what a container needs for the largest job, least what a FLEX one begins with.
 	peak, least resource.Amount
@@ -49,7 +50,7 @@ type flexMix struct {
 	node     resource.Vector
 	swap     resource.Amount // that must be free
 	cpu      resource.Amount // of every container
-	programs []hungry
+	programs []hungryProgram
 	every    time.Duration // between jobs
 	attempts int           // of a job, the first included
 	// outOfMemory is the exit code of programs that find out themselves that they have too little memory; 0 is none.
@@ -76,7 +77,7 @@ func own(kind string, size resource.Amount, reads int) []string {
 	if err != nil {
 		self = "/proc/self/exe"
 	}
-	return []string{self, WorkCommand, kind, fmt.Sprint(int64(size / resource.MiB)), fmt.Sprint(reads)}
+	return []string{self, hungry.Command, kind, fmt.Sprint(int64(size / resource.MiB)), fmt.Sprint(reads)}
 }
 
 // beside is what a program of ours needs beside its working set: the Go runtime, stacks, page tables.
@@ -94,7 +95,7 @@ func ownMix(memory resource.Amount) *flexMix {
 	const small = 0.3
 	add := func(kind, about string, sixteenths resource.Amount, reads int, sizes ...float64) {
 		largest := memory / 16 * sixteenths
-		m.programs = append(m.programs, hungry{name: kind, about: about, peak: largest + beside, least: memory / 10, sizes: sizes,
+		m.programs = append(m.programs, hungryProgram{name: kind, about: about, peak: largest + beside, least: memory / 10, sizes: sizes,
 			command: func(share float64, _ resource.Amount) []string {
 				return own(kind, resource.Amount(share*float64(largest)), int(share*float64(reads)))
 			}})
@@ -113,7 +114,7 @@ func nodeMemory(machine resource.Amount) resource.Amount {
 
 // hungryJob is one job of a mix.
 type hungryJob struct {
-	program *hungry
+	program *hungryProgram
 	share   float64
 }
 

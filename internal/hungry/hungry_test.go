@@ -1,8 +1,8 @@
-package demo
+package hungry
 
 import "testing"
 
-func TestWork(t *testing.T) {
+func TestRun(t *testing.T) {
 	for _, test := range []struct {
 		args []string
 		want int
@@ -15,14 +15,14 @@ func TestWork(t *testing.T) {
 		{[]string{"grow", "8"}, workUsage},
 		{[]string{"shout", "8", "1"}, workUsage},
 	} {
-		if got := Work(test.args); got != test.want {
+		if got := Run(test.args); got != test.want {
 			t.Errorf("%v: %d, want %d", test.args, got, test.want)
 		}
 	}
 }
 
-// TestWorkSeesDamage: what was changed behind its back is found.
-func TestWorkSeesDamage(t *testing.T) {
+// TestRunSeesDamage: what was changed behind its back is found.
+func TestRunSeesDamage(t *testing.T) {
 	var s set
 	if err := s.grow(); err != nil {
 		t.Fatal(err)

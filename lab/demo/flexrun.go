@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/sandbox"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/resource"
@@ -172,18 +173,18 @@ func (r *FlexRun) Wrong() error {
 }
 
 // flexPolicy decides who starts in the FLEX part.
-var flexPolicy = configuration{policy: "fair"}
+const flexPolicy = "fair"
 
 // runFlex runs the mix on this machine under an allocation.
 func runFlex(ctx context.Context, work string, mix *flexMix, a *allocation, seen func(ended, all int)) (r *FlexRun, err error) {
-	m, err := openMachine(work, &flexPolicy, mix.node)
+	m, err := sandbox.Open(work, flexPolicy, nil, mix.node)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, m.close(ctx)) }()
+	defer func() { err = errors.Join(err, m.End(ctx)) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	f := &flexInProgress{machine: m, mix: mix, dir: filepath.Join(work, inputDir), begun: time.Now(), run: &FlexRun{Allocation: a.name}}
+	f := &flexInProgress{machine: m, mix: mix, dir: filepath.Join(work, sandbox.InputDir), begun: time.Now(), run: &FlexRun{Allocation: a.name}}
 	busyBefore, known := profiler.BusyTime()
 	var sampling sync.WaitGroup
 	sampling.Go(func() { f.sample(ctx) })
@@ -199,7 +200,7 @@ func runFlex(ctx context.Context, work string, mix *flexMix, a *allocation, seen
 
 // flexInProgress is a run that goes on.
 type flexInProgress struct {
-	machine *machine
+	machine *sandbox.Machine
 	mix     *flexMix
 	dir     string
 	begun   time.Time
@@ -209,7 +210,7 @@ type flexInProgress struct {
 func (f *flexInProgress) submit(ctx context.Context, j cluster.Job, args []string) (cluster.JobID, error) {
 	j.Stages = slices.Clone(j.Stages)
 	j.Stages[0].Args = args
-	id, err := f.machine.Driver.Submit(ctx, live.Submission{Job: j, Caller: caller(), Env: environment(), Dir: f.dir})
+	id, err := f.machine.Driver.Submit(ctx, live.Submission{Job: j, Caller: sandbox.Caller(), Env: sandbox.Environment(), Dir: f.dir})
 	if err != nil {
 		return 0, fmt.Errorf("submit job %q: %w", j.Name, err)
 	}

@@ -36,7 +36,7 @@ func realMix(ctx context.Context, dir string, jobs int) (m *flexMix, missing []s
 	}
 	files := filepath.Join(dir, "programs")
 	add := func(name, about string, command func(share float64, most resource.Amount) []string) {
-		m.programs = append(m.programs, hungry{name: name, about: about, peak: peak, least: 96 * mib, command: command})
+		m.programs = append(m.programs, hungryProgram{name: name, about: about, peak: peak, least: 96 * mib, command: command})
 	}
 	// scaled is a whole number that grows with the share of the largest job.
 	scaled := func(share, largest float64) string { return fmt.Sprint(int(share * largest)) }

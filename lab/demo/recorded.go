@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// recordedFile holds what another machine measured: part of what `bellows demo --json` printed there.
+// recordedFile holds what another machine measured: part of what `bellows-lab demo --part elastic --json` printed there.
 //
 //go:embed recorded.json
 var recordedFile []byte

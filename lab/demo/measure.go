@@ -3,9 +3,9 @@ package demo
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
+	"github.com/bellows-rm/bellows/internal/sandbox"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/resource"
@@ -41,7 +41,7 @@ func sizesOf(f input) []resource.Amount {
 func measure(ctx context.Context, p program, dir string, repeats int, seen func(done, all int)) (Profile, error) {
 	plan := &profiler.Plan{Fitted: sizesOf(p.input), Repeats: repeats}
 	most := plan.Fitted[len(plan.Fitted)-1]
-	c, err := profiler.NewContainer(p.command, environment(), dir, resource.Core)
+	c, err := profiler.NewContainer(p.command, sandbox.Environment(), dir, resource.Core)
 	if err != nil {
 		return Profile{}, err
 	}
@@ -74,13 +74,4 @@ func measure(ctx context.Context, p program, dir string, repeats int, seen func(
 		out.Sizes = append(out.Sizes, Size{s.Memory, s.Duration, spread, s.Spilled})
 	}
 	return out, nil
-}
-
-// environment is that of every program of the demonstration.
-func environment() []string {
-	path := os.Getenv("PATH")
-	if path == "" {
-		path = "/usr/bin:/bin"
-	}
-	return []string{"PATH=" + path, "LC_ALL=C"}
 }

@@ -1,4 +1,4 @@
-package demo
+package hungry
 
 import (
 	"encoding/binary"
@@ -11,21 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WorkCommand is the hidden command that makes this program one of those that the FLEX part runs: KIND, its memory in
-// MiB, and how many reads of one MiB it does.
-const WorkCommand = "demo-work"
+// Command is the hidden command that makes a program of this project a hungry one: KIND (grow, swell or sort), its memory in MiB,
+// and how many reads of one MiB it does.
+const Command = "demo-work"
 
-// What Work returns beside 0.
+// What Run returns beside 0.
 const (
 	workUsage = 2
 	workWrong = 4 // a result is wrong
 )
 
-// Work is one memory-hungry program. It checks all of its data, so that exit code 0 means that nothing was lost on the way
+// Run is one memory-hungry program, and returns its exit code. It checks all of its data, so that exit code 0 means that nothing was lost on the way
 // to swap and back.
-func Work(args []string) int {
+func Run(args []string) int {
 	if len(args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: bellows", WorkCommand, "KIND MIB READS")
+		fmt.Fprintln(os.Stderr, "usage: bellows", Command, "KIND MIB READS")
 		return workUsage
 	}
 	mib, err := strconv.Atoi(args[1])

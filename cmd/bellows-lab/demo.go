@@ -1,0 +1,239 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/lab/demo"
+)
+
+const demoLong = `Run real programs on a small part of this machine under fixed and under elastic
+allocations of memory, and say which is best and why. The parts are:
+
+elastic   sorts that can do with less memory at a price, under fixed sizes and
+          under yarn-me, beside what the simulator predicted from profiles and
+          the job file alone
+flex      programs whose memory comes and goes, in REGULAR containers of their
+          peak and of half of it, and in FLEX containers that breathe, beside a
+          stream of short jobs
+real      the same with larger programs on 3 GiB: a JVM, a sort, Python, and
+          memcached, as far as they are installed; one to eight jobs at a time.
+          It takes 25 minutes, and only when it is asked for
+
+It needs GNU sort, gzip, two cores, 640 MiB of memory, 2 GiB of disk, and the
+same rights as "bellows up"; nothing is installed and nothing is left behind but
+the pictures. Where there can be no containers, the first part is simulated,
+with profiles recorded elsewhere. The second needs swap: without any, root makes
+a swap file for it and removes it; else that part is left out. Other work on the
+machine disturbs both.`
+
+const demoExample = `  bellows-lab demo
+  bellows-lab demo --part flex --rounds 1
+  bellows-lab demo --part real --jobs 2,8 --rounds 1 --out results
+  bellows-lab demo --rounds 1 --svg picture.svg --flex-svg flex.svg
+  bellows-lab demo --simulate-only --json`
+
+// The parts of demo.
+const (
+	elasticPart = "elastic"
+	flexPart    = "flex"
+	realPart    = "real"
+	bothParts   = "both" // but not real
+)
+
+// flexLimit is how long the part flex takes at most, unless --limit says less.
+const flexLimit = 3 * time.Minute
+
+// flexEvery is the time from one job of the part flex to the next, unless --every says otherwise. All nine are there after
+// 2.4 s, and their peaks together are twice the node, so that FLEX has to suspend. With a job a second, most find memory that
+// others have given back already: on a quiet machine nobody was suspended. Every 500 and every 200 ms about as many were as
+// every 300 ms (docs/measured.md); but the faster the machine, the closer 500 ms come to a job a second, and with 200 ms nothing is
+// gained, since the cores let six run at a time.
+const flexEvery = 300 * time.Millisecond
+
+// demoOptions are the flags of demo.
+type demoOptions struct {
+	part            string
+	rounds, repeats int
+	limit, every    time.Duration
+	dir             string
+	svg, flexSVG    string
+	jobs            []int
+	out             string
+	simulate        bool
+	asJSON, quiet   bool
+}
+
+// demoResult is what --json prints; a part that was not asked for is nil.
+type demoResult struct {
+	Elastic *demo.Result     `json:"elastic,omitempty"`
+	Flex    *demo.FlexResult `json:"flex,omitempty"`
+	Real    *demo.RealResult `json:"real,omitempty"`
+}
+
+func demoCommand() *cobra.Command {
+	o := demoOptions{part: bothParts, rounds: 3, repeats: 3, limit: 7*time.Minute + 40*time.Second, every: flexEvery, jobs: []int{0, 1, 2, 4, 8}}
+	cmd := &cobra.Command{
+		Use:     "demo",
+		Short:   "Repeat, judge and draw how real programs share memory",
+		Long:    demoLong,
+		Example: demoExample,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Var(flags.Choice(&o.part, bothParts, elasticPart, flexPart, realPart), "part", "which part: elastic, flex, both of these, or real")
+	f.Var(flags.Count(&o.rounds, 1, 100), "rounds", "how often a mix runs under each allocation")
+	f.Var(flags.Count(&o.repeats, 1, 100), "repeats", "how often a program of the part elastic is measured at each size")
+	f.Var(flags.Duration(&o.limit, 0), "limit", "rounds of a part that would end later are left out, in the part flex those that would end after 3m, in the part real those for the same number of jobs, if it is given; 0: never")
+	f.Var(flags.Duration(&o.every, time.Millisecond), "every", "time from one job of the part flex to the next; the shorter, the more want the same memory at once")
+	f.Var(flags.Counts(&o.jobs, 0, 64), "jobs", "how many jobs the part real runs at a time; 0: the short ones alone, for a minute")
+	f.StringVar(&o.out, "out", "bellows-demo-real", "`directory` for what every run of the part real gave, and for its pictures; what it has already is not run again")
+	f.StringVar(&o.dir, "dir", "", "`directory` to work in, on a disk; unless given, that for temporary files")
+	f.StringVar(&o.svg, "svg", "bellows-demo.svg", "`file` for the picture of the part elastic: memory and tasks over time; empty: none")
+	f.StringVar(&o.flexSVG, "flex-svg", "bellows-demo-flex.svg", "`file` for the picture of the part flex: the memory of each container over time; empty: none")
+	f.BoolVar(&o.simulate, "simulate-only", false, "run nothing, but simulate the part elastic with profiles recorded elsewhere")
+	f.BoolVar(&o.asJSON, "json", false, "print JSON")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
+	return cmd
+}
+
+func (o *demoOptions) run(cmd *cobra.Command) error {
+	told := teller{to: cmd.ErrOrStderr(), transient: terminal.Is(cmd.ErrOrStderr())}
+	if o.quiet {
+		told.to, told.transient = io.Discard, false
+	}
+	with := demo.Options{Rounds: o.rounds, Repeats: o.repeats, Limit: o.limit, Dir: o.dir, Simulate: o.simulate, Say: told.say, Show: told.show}
+	var res demoResult
+	out := cmd.OutOrStdout()
+	if o.asJSON {
+		out = io.Discard
+	}
+	if o.part == realPart {
+		if !cmd.Flags().Changed("limit") {
+			with.Limit = 0
+		}
+		var err error
+		res.Real, err = demo.Real(cmd.Context(), with, o.jobs, o.out)
+		told.clear()
+		if err != nil {
+			return err
+		}
+		if err := o.showReal(out, res.Real); err != nil {
+			return err
+		}
+	}
+	if o.part == elasticPart || o.part == bothParts {
+		var err error
+		res.Elastic, err = demo.Demonstrate(cmd.Context(), with)
+		told.clear()
+		if err != nil {
+			return err
+		}
+		if err := o.showElastic(out, res.Elastic); err != nil {
+			return err
+		}
+	}
+	if o.part == flexPart || o.part == bothParts {
+		if o.limit > 0 {
+			with.Limit = min(o.limit, flexLimit)
+		}
+		var err error
+		res.Flex, err = demo.Flex(cmd.Context(), with, o.every)
+		told.clear()
+		if err != nil {
+			return err
+		}
+		if err := o.showFlex(out, res.Flex); err != nil {
+			return err
+		}
+	}
+	if o.asJSON {
+		return terminal.WriteJSON(cmd.OutOrStdout(), res)
+	}
+	return nil
+}
+
+func (o *demoOptions) showElastic(out io.Writer, r *demo.Result) error {
+	if err := drawTo(o.svg, func(w io.Writer) error { return demo.WriteSVG(w, r) }); err != nil {
+		return err
+	}
+	if err := demo.Write(out, r); err != nil || o.svg == "" {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "\nThe picture of memory and tasks over time is %s.\n", o.svg)
+	return err
+}
+
+func (o *demoOptions) showFlex(out io.Writer, r *demo.FlexResult) error {
+	if err := demo.WriteFlex(out, r); err != nil || o.flexSVG == "" || r.Why != "" {
+		return err
+	}
+	if err := drawTo(o.flexSVG, func(w io.Writer) error { return demo.WriteFlexSVG(w, r) }); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "\nThe picture of each container's memory over time is %s.\n", o.flexSVG)
+	return err
+}
+
+func (o *demoOptions) showReal(out io.Writer, r *demo.RealResult) error {
+	if err := demo.WriteReal(out, r); err != nil {
+		return err
+	}
+	drawn, err := demo.DrawReal(o.out, r)
+	if err != nil || len(drawn) == 0 {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "\nEvery run is in %s, and so are the pictures %s.\n", o.out, strings.Join(drawn, ", "))
+	return err
+}
+
+// drawTo writes a picture to a file, if it has a name.
+func drawTo(path string, draw func(io.Writer) error) error {
+	if path == "" {
+		return nil
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("write the picture: %w", err)
+	}
+	if err := draw(file); err != nil {
+		file.Close()
+		return fmt.Errorf("write the picture: %w", err)
+	}
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("write the picture: %w", err)
+	}
+	return nil
+}
+
+// teller prints lines that stay and, on a terminal, below them one that changes.
+type teller struct {
+	to        io.Writer
+	transient bool
+}
+
+func (t *teller) say(line string) {
+	t.clear()
+	fmt.Fprintln(t.to, line)
+}
+
+func (t *teller) show(line string) {
+	if t.transient {
+		fmt.Fprint(t.to, "\r\033[K"+terminal.Cut(line, terminal.Width-1))
+	}
+}
+
+func (t *teller) clear() {
+	if t.transient {
+		fmt.Fprint(t.to, "\r\033[K")
+	}
+}

@@ -1,0 +1,215 @@
+package demo
+
+import (
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Run is one run of the mix under one configuration, real or simulated. Times count from its beginning.
+type Run struct {
+	Configuration string    `json:"configuration"`
+	Round         int       `json:"round"` // from 1; 0 if simulated
+	Simulated     bool      `json:"simulated"`
+	Jobs          []JobRun  `json:"jobs"`  // in the order of the mix
+	Tasks         []TaskRun `json:"tasks"` // in the order in which they were started
+	Usage         []Usage   `json:"usage,omitempty"`
+	// Others is how many cores everything else on the machine kept busy, on average; nil is unknown.
+	Others *float64 `json:"other_cores,omitempty"`
+	Replay *Replay  `json:"replay,omitempty"`
+}
+
+// JobRun is a job in a Run.
+type JobRun struct {
+	Name      string        `json:"name"`
+	Submitted time.Duration `json:"submitted_ns"`
+	Ended     time.Duration `json:"ended_ns"`
+	Failed    string        `json:"failed,omitempty"` // why it did not succeed
+}
+
+// TaskRun is a task in a Run.
+type TaskRun struct {
+	Job     int             `json:"job"` // index in Jobs
+	Memory  resource.Amount `json:"memory_bytes"`
+	Booked  time.Duration   `json:"booked_ns"`  // the node's memory is taken from here
+	Started time.Duration   `json:"started_ns"` // the program runs from here
+	Ended   time.Duration   `json:"ended_ns"`
+	// Ideal is how long its program takes with ideal memory, as measured before.
+	Ideal  time.Duration `json:"ideal_duration_ns"`
+	CPU    time.Duration `json:"cpu_ns,omitempty"` // what its program used; 0 is unknown
+	Killed bool          `json:"killed,omitempty"` // by the kernel, for memory
+}
+
+// Usage is a sample of all containers together.
+type Usage struct {
+	At time.Duration `json:"at_ns"`
+	// Anonymous is what programs filled with data; Held counts the page cache that they are charged for too.
+	Anonymous resource.Amount `json:"anonymous_bytes"`
+	Held      resource.Amount `json:"held_bytes"`
+}
+
+// Makespan is the time until the last job ended.
+func (r *Run) Makespan() time.Duration {
+	var last time.Duration
+	for _, j := range r.Jobs {
+		last = max(last, j.Ended)
+	}
+	return last
+}
+
+// AverageJobRuntime is the mean time from submission to end.
+func (r *Run) AverageJobRuntime() time.Duration {
+	var total time.Duration
+	for _, j := range r.Jobs {
+		total += j.Ended - j.Submitted
+	}
+	return total / time.Duration(max(1, len(r.Jobs)))
+}
+
+// Granted is the memory that tasks held, on average over the makespan, bytes.
+func (r *Run) Granted() float64 {
+	total := 0.0
+	for _, t := range r.Tasks {
+		total += float64(t.Memory) * (t.Ended - t.Booked).Seconds()
+	}
+	return total / max(r.Makespan().Seconds(), 1e-9)
+}
+
+// Used is what programs filled with data, on average over the makespan, bytes; ok is false if that was not sampled.
+func (r *Run) Used() (bytes float64, ok bool) {
+	if len(r.Usage) == 0 {
+		return 0, false
+	}
+	total, end := 0.0, r.Makespan()
+	for i, u := range r.Usage {
+		until := end
+		if i+1 < len(r.Usage) {
+			until = min(end, r.Usage[i+1].At)
+		}
+		total += float64(u.Anonymous) * max(0, until-u.At).Seconds()
+	}
+	return total / max(end.Seconds(), 1e-9), true
+}
+
+// AtATime is how many programs ran, on average over the makespan.
+func (r *Run) AtATime() float64 {
+	var total time.Duration
+	for _, t := range r.Tasks {
+		total += t.Ended - t.Started
+	}
+	return total.Seconds() / max(r.Makespan().Seconds(), 1e-9)
+}
+
+// Slowdown is how long all programs ran over how long they take with ideal memory.
+func (r *Run) Slowdown() float64 {
+	var total, ideal time.Duration
+	for _, t := range r.Tasks {
+		total, ideal = total+t.Ended-t.Started, ideal+t.Ideal
+	}
+	return total.Seconds() / max(ideal.Seconds(), 1e-9)
+}
+
+// Kills counts tasks that the kernel killed for memory.
+func (r *Run) Kills() int {
+	kills := 0
+	for _, t := range r.Tasks {
+		if t.Killed {
+			kills++
+		}
+	}
+	return kills
+}
+
+// UnderSized counts tasks that ran with less than the ideal memory of their job.
+func (r *Run) UnderSized(ideals []resource.Amount) int {
+	n := 0
+	for _, t := range r.Tasks {
+		if t.Memory < ideals[t.Job] {
+			n++
+		}
+	}
+	return n
+}
+
+// sortTasks puts tasks in the order of their start.
+func (r *Run) sortTasks() {
+	slices.SortStableFunc(r.Tasks, func(a, b TaskRun) int { return int(min(1, max(-1, a.Booked-b.Booked))) })
+}
+
+// Figure is a number over several rounds.
+type Figure struct {
+	Median float64 `json:"median"`
+	Least  float64 `json:"least"`
+	Most   float64 `json:"most"`
+}
+
+// figure condenses values, of which there must be one at least.
+func figure(values []float64) Figure {
+	v := slices.Sorted(slices.Values(values))
+	n := len(v)
+	return Figure{Median: (v[(n-1)/2] + v[n/2]) / 2, Least: v[0], Most: v[n-1]}
+}
+
+// Clearly reports whether every round of f was below every round of g.
+func (f Figure) Clearly(g Figure) bool { return f.Most < g.Least }
+
+// Summary is what came of one configuration over all rounds.
+type Summary struct {
+	Configuration string `json:"configuration"`
+	Policy        string `json:"policy"`
+	About         string `json:"about"`
+	Simulated     bool   `json:"simulated"`
+	Rounds        int    `json:"rounds"`
+
+	AverageJobRuntime Figure  `json:"average_job_runtime_s"`
+	Makespan          Figure  `json:"makespan_s"`
+	Granted           Figure  `json:"granted_memory_bytes"`        // mean over the makespan
+	Used              *Figure `json:"used_memory_bytes,omitempty"` // the same; not known of a simulation
+	AtATime           Figure  `json:"tasks_at_a_time"`
+	Slowdown          Figure  `json:"slowdown"`
+	UnderSized        Figure  `json:"under_sized_tasks"`
+	Kills             Figure  `json:"kills"`
+	Others            *Figure `json:"other_cores,omitempty"` // cores that everything else kept busy, on average
+}
+
+// summarise condenses the runs of one configuration; ideals has the ideal memory of the tasks of each job.
+func summarise(c *configuration, runs []Run, ideals []resource.Amount) Summary {
+	over := func(of func(r *Run) float64) Figure {
+		var values []float64
+		for i := range runs {
+			values = append(values, of(&runs[i]))
+		}
+		return figure(values)
+	}
+	s := Summary{Configuration: c.name, Policy: c.policy, About: c.about, Simulated: runs[0].Simulated, Rounds: len(runs),
+		AverageJobRuntime: over(func(r *Run) float64 { return r.AverageJobRuntime().Seconds() }),
+		Makespan:          over(func(r *Run) float64 { return r.Makespan().Seconds() }),
+		Granted:           over((*Run).Granted),
+		AtATime:           over((*Run).AtATime),
+		Slowdown:          over((*Run).Slowdown),
+		UnderSized:        over(func(r *Run) float64 { return float64(r.UnderSized(ideals)) }),
+		Kills:             over(func(r *Run) float64 { return float64(r.Kills()) }),
+	}
+	if _, ok := runs[0].Used(); ok {
+		used := over(func(r *Run) float64 { u, _ := r.Used(); return u })
+		s.Used = &used
+	}
+	if runs[0].Others != nil {
+		others := over(func(r *Run) float64 { return *r.Others })
+		s.Others = &others
+	}
+	return s
+}
+
+// typical returns the run whose average job runtime is the median; of an even number, the faster of the middle two.
+func typical(runs []Run) *Run {
+	order := make([]int, len(runs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return int(min(1, max(-1, runs[a].AverageJobRuntime()-runs[b].AverageJobRuntime())))
+	})
+	return &runs[order[(len(order)-1)/2]]
+}
