@@ -10,5 +10,5 @@ func StopUnderSizing(p Policy) { p.(*yarnME).fair.size = idealSize }
 
 // Estimate has a yarn-me policy estimate the ends of all jobs.
 func Estimate(p Policy, now timeline.Time, plan *cluster.Plan) {
-	p.(*yarnME).timeline.estimate(now, plan)
+	p.(*yarnME).timeline.Estimate(now, plan)
 }

@@ -24,7 +24,8 @@ type sum struct {
 	node    resource.Vector            // the largest node, which stands for all when tasks are cut to their part of a node
 }
 
-func (s *sum) estimate(now timeline.Time, p *cluster.Plan) {
+// Estimate implements timelineGenerator.
+func (s *sum) Estimate(now timeline.Time, p *cluster.Plan) {
 	capacity := float64(p.Capacity[resource.Memory])
 	busy := s.committed(now, p)
 	s.measure(p)
@@ -45,7 +46,8 @@ func (s *sum) estimate(now timeline.Time, p *cluster.Plan) {
 	}
 }
 
-func (s *sum) dropCaches() { *s = sum{} }
+// DropCaches implements timelineGenerator.
+func (s *sum) DropCaches() { *s = sum{} }
 
 func seconds(s float64) time.Duration { return time.Duration(min(s, 1e9) * 1e9) }
 

@@ -61,9 +61,9 @@ func TestSum(t *testing.T) {
 				p.Reserve(s.Nodes[0], s.Jobs[0], 0, cluster.BecauseReserved(resource.Vector{}, resource.Vector{}))
 			}
 			var by sum
-			by.estimate(at(40), p) // It must not keep what is true no more.
+			by.Estimate(at(40), p) // It must not keep what is true no more.
 			for range 2 {
-				by.estimate(at(c.now), p)
+				by.Estimate(at(c.now), p)
 				for i, want := range c.want {
 					j := s.Jobs[i]
 					if !near(j.Estimate.End, at(want.end)) || !near(j.Estimate.AllStarted, at(want.started)) || !j.Estimate.EndKnown || !j.Estimate.AllStartedKnown {
@@ -91,12 +91,12 @@ func TestSumOfLittle(t *testing.T) {
 	}
 	var by sum
 	p, s := b.Open(timeline.Time(7e9)), b.Snapshot()
-	by.estimate(timeline.Time(7e9), p)
+	by.Estimate(timeline.Time(7e9), p)
 	if j := s.Jobs[0]; j.Estimate.End != timeline.Time(107e9) || j.Estimate.AllStarted != timeline.Time(7e9) || !j.Estimate.AllStartedKnown {
 		t.Errorf("it should end at %v, with all started at %v", j.Estimate.End, j.Estimate.AllStarted)
 	}
 	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, cluster.BecauseFits(resource.GB))
-	by.estimate(timeline.Time(30e9), p)
+	by.Estimate(timeline.Time(30e9), p)
 	if j := s.Jobs[0]; j.Estimate.End != timeline.Time(107e9) || j.Estimate.AllStartedKnown {
 		t.Errorf("once it runs it should end at %v; more to start: %v", j.Estimate.End, j.Estimate.AllStartedKnown)
 	}

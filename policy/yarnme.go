@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy/resimulate"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 )
@@ -24,8 +25,8 @@ type yarnME struct {
 
 // timelineGenerator estimates when jobs end (YARN-ME section 3.2). It calls p.EstimateEnd for every job of p.
 type timelineGenerator interface {
-	estimate(now timeline.Time, p *cluster.Plan)
-	dropCaches()
+	Estimate(now timeline.Time, p *cluster.Plan)
+	DropCaches()
 }
 
 func yarnMEParameters() []Parameter {
@@ -46,7 +47,7 @@ func newYarnME(s *settings) Policy {
 	}
 	y.timeline = &sum{}
 	if s.oneOf("yarn-me.timeline", "sum", "resimulate") == "resimulate" {
-		y.timeline = &resimulation{reservations: y.reservations}
+		y.timeline = resimulate.New(y.reservations)
 	}
 	y.fair.size = y.size
 	return y
@@ -57,7 +58,7 @@ func (y *yarnME) Traits() Traits { return Traits{UnderSizes: true, DropCaches: y
 func (y *yarnME) dropCaches() {
 	y.queue.drop()
 	y.best = nil
-	y.timeline.dropCaches()
+	y.timeline.DropCaches()
 }
 
 func (y *yarnME) Decide(now timeline.Time, p *cluster.Plan) {
@@ -65,7 +66,7 @@ func (y *yarnME) Decide(now timeline.Time, p *cluster.Plan) {
 	// "The generator runs periodically, every heartbeat interval […]. It also runs when a new job arrives or an existing one is
 	// prematurely canceled" (section 3.2). An interval in which nothing happened changes nothing.
 	if p.Changes.Arrived || len(y.queue.jobs) > 0 && p.EstimatesStale(y.interval) {
-		y.timeline.estimate(now, p)
+		y.timeline.Estimate(now, p)
 		p.Estimated()
 	}
 	y.offerAll(now, p)

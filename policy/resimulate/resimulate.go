@@ -1,4 +1,10 @@
-package policy
+// Package resimulate estimates ends of jobs as the YARN-ME authors' simulator does: it plays the cluster forward under fair
+// sharing (with reservations if the policy has them) but without elasticity and without new jobs. Jobs that do not
+// end within the horizon have no estimate. The horizon is the longest time that a task started now could take, and the
+// task's ideal duration on top: what ends later cannot matter to a task that starts now.
+//
+// It works on flat copies that it keeps between calls, because it runs once per heartbeat.
+package resimulate
 
 import (
 	"slices"
@@ -9,14 +15,9 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// resimulation estimates ends of jobs as the YARN-ME authors' simulator does: it plays the cluster forward under fair
-// sharing (with reservations if the policy has them) but without elasticity and without new jobs. Jobs that do not
-// end within the horizon have no estimate. The horizon is the longest time that a task started now could take, and the
-// task's ideal duration on top: what ends later cannot matter to a task that starts now.
-//
-// It works on flat copies that it keeps between calls, because it runs once per heartbeat.
-type resimulation struct {
-	reservations bool
+// Estimator plays the cluster forward. It keeps its copies of the cluster between calls.
+type Estimator struct {
+	reservations bool // fair sharing keeps nodes for the head of its queue
 
 	now, horizon timeline.Time
 	every        timeline.Time // nodes' heartbeat
@@ -87,7 +88,11 @@ const (
 	nowhere     int32  = 1<<31 - 1 // node of events that belong to none
 )
 
-func (r *resimulation) estimate(now timeline.Time, p *cluster.Plan) {
+// New returns an estimator for fair sharing with or without reservations.
+func New(reservations bool) *Estimator { return &Estimator{reservations: reservations} }
+
+// Estimate estimates the ends of all jobs of p.
+func (r *Estimator) Estimate(now timeline.Time, p *cluster.Plan) {
 	r.copyCluster(now, p)
 	if r.every > 0 {
 		r.playHeartbeats(p)
@@ -106,7 +111,7 @@ func (r *resimulation) estimate(now timeline.Time, p *cluster.Plan) {
 	}
 }
 
-func (r *resimulation) playHeartbeats(p *cluster.Plan) {
+func (r *Estimator) playHeartbeats(p *cluster.Plan) {
 	for len(r.events) > 0 && r.open > 0 {
 		e := r.pop()
 		if e.at > r.horizon {
@@ -127,10 +132,11 @@ func (r *resimulation) playHeartbeats(p *cluster.Plan) {
 	}
 }
 
-func (r *resimulation) dropCaches() {} // it only keeps room
+// DropCaches does nothing: what is kept between calls is room alone.
+func (r *Estimator) DropCaches() {}
 
 // copyCluster takes over what is running, queued and reserved.
-func (r *resimulation) copyCluster(now timeline.Time, p *cluster.Plan) {
+func (r *Estimator) copyCluster(now timeline.Time, p *cluster.Plan) {
 	r.now, r.every = now, timeline.Time(p.Heartbeats.Every)
 	r.nodes, r.jobs, r.stages = r.nodes[:0], r.jobs[:0], r.stages[:0]
 	r.tasks, r.queue, r.events = r.tasks[:0], r.queue[:0], r.events[:0]
@@ -165,7 +171,7 @@ func (r *resimulation) copyCluster(now timeline.Time, p *cluster.Plan) {
 }
 
 // copyJob returns how far ahead one has to look for the job's sake.
-func (r *resimulation) copyJob(s *cluster.JobState, index int32) (reach time.Duration) {
+func (r *Estimator) copyJob(s *cluster.JobState, index int32) (reach time.Duration) {
 	j := simJob{state: s, used: float64(s.Used[resource.Memory]), weight: s.Weight, first: int32(len(r.stages)), place: -1, steered: s.Steered}
 	if j.weight <= 0 {
 		j.weight = 1
@@ -198,7 +204,7 @@ func (r *resimulation) copyJob(s *cluster.JobState, index int32) (reach time.Dur
 	return reach
 }
 
-func (r *resimulation) copyNode(p *cluster.Plan, n *cluster.NodeState) {
+func (r *Estimator) copyNode(p *cluster.Plan, n *cluster.NodeState) {
 	index := int32(len(r.nodes))
 	c := simNode{cpu: n.Unused()[resource.CPU], memory: n.Unused()[resource.Memory], gone: n.Gone, holder: -1, nextOffer: -1}
 	if r.every > 0 {
@@ -243,7 +249,7 @@ func (r *resimulation) copyNode(p *cluster.Plan, n *cluster.NodeState) {
 // booked tells nodes whose next heartbeat is due although nothing ends there: heartbeats that tell nothing are left out.
 func booked(t *cluster.TaskState) bool { return !t.Running }
 
-func (r *resimulation) indexOf(p *cluster.Plan, j *cluster.JobState) int32 {
+func (r *Estimator) indexOf(p *cluster.Plan, j *cluster.JobState) int32 {
 	at, ok := slices.BinarySearchFunc(p.Jobs, j.ID, func(a *cluster.JobState, id cluster.JobID) int {
 		return int(min(1, max(-1, a.ID-id)))
 	})
@@ -259,13 +265,13 @@ type foundTask struct {
 	node, stage int32
 }
 
-func (r *resimulation) addFound(p *cluster.Plan, f foundTask) {
+func (r *Estimator) addFound(p *cluster.Plan, f foundTask) {
 	end, ok := p.EstimatedEnd(f.task, r.now)
 	r.addTask(simTask{f.task.Grant[resource.CPU], f.task.Grant[resource.Memory], f.stage, f.node}, end, ok)
 }
 
 // addTask has a task end at the given time. The node reports that with its next heartbeat.
-func (r *resimulation) addTask(t simTask, end timeline.Time, known bool) {
+func (r *Estimator) addTask(t simTask, end timeline.Time, known bool) {
 	j := &r.jobs[r.stages[t.stage].job]
 	if !known || end > r.horizon {
 		r.lose(j)
@@ -282,7 +288,7 @@ func (r *resimulation) addTask(t simTask, end timeline.Time, known bool) {
 }
 
 // lose gives up on a job: it will not end within the horizon.
-func (r *resimulation) lose(j *simJob) {
+func (r *Estimator) lose(j *simJob) {
 	if !j.lost && j.left > 0 {
 		r.open--
 	}
@@ -290,7 +296,7 @@ func (r *resimulation) lose(j *simJob) {
 }
 
 // nextReport returns when the node's first heartbeat after the given time is.
-func (r *resimulation) nextReport(node int32, after timeline.Time) timeline.Time {
+func (r *Estimator) nextReport(node int32, after timeline.Time) timeline.Time {
 	if r.every == 0 {
 		return after
 	}
@@ -302,14 +308,14 @@ func (r *resimulation) nextReport(node int32, after timeline.Time) timeline.Time
 	return at
 }
 
-func (r *resimulation) offerAt(node int32, at timeline.Time) {
+func (r *Estimator) offerAt(node int32, at timeline.Time) {
 	if n := &r.nodes[node]; n.nextOffer < at {
 		n.nextOffer = at
 		r.push(simEvent{at, node, offerEvent})
 	}
 }
 
-func (r *resimulation) readyAt(p *cluster.Plan, job int32, booked timeline.Time) {
+func (r *Estimator) readyAt(p *cluster.Plan, job int32, booked timeline.Time) {
 	at := p.LaunchTime(r.jobs[job].state.Submitted, booked)
 	if p.Heartbeats.Launch > 0 {
 		at -= timeline.Time(p.LaunchDelay) // a coordinator is launched by the heartbeat that finds it granted
@@ -318,14 +324,14 @@ func (r *resimulation) readyAt(p *cluster.Plan, job int32, booked timeline.Time)
 }
 
 // steer makes the tasks of a job runnable; every node hears of it with its next heartbeat.
-func (r *resimulation) steer(job int32) {
+func (r *Estimator) steer(job int32) {
 	r.jobs[job].steered = true
 	r.requeue(job)
 	r.offerToAll()
 }
 
 // settle finds the stage that the job starts from next.
-func (r *resimulation) settle(job int32) {
+func (r *Estimator) settle(job int32) {
 	j := &r.jobs[job]
 	j.next = -1
 	for i := j.first; i < j.last; i++ {
@@ -336,7 +342,7 @@ func (r *resimulation) settle(job int32) {
 	}
 }
 
-func (r *resimulation) endTask(task uint32) {
+func (r *Estimator) endTask(task uint32) {
 	t := &r.tasks[task]
 	n, s := &r.nodes[t.node], &r.stages[t.stage]
 	j := &r.jobs[s.job]
@@ -360,7 +366,7 @@ func (r *resimulation) endTask(task uint32) {
 	r.requeue(s.job)
 }
 
-func (r *resimulation) offerToAll() {
+func (r *Estimator) offerToAll() {
 	if r.every == 0 {
 		r.step.demand = true
 		return
@@ -374,7 +380,7 @@ func (r *resimulation) offerToAll() {
 }
 
 // offerRepeatedly starts what the node takes now: one task per heartbeat, or without heartbeats until nothing fits.
-func (r *resimulation) offerRepeatedly(p *cluster.Plan, node int32) {
+func (r *Estimator) offerRepeatedly(p *cluster.Plan, node int32) {
 	r.nodes[node].due = false
 	if r.every > 0 && p.Heartbeats.Starts > 0 {
 		for range p.Heartbeats.Starts {
@@ -390,7 +396,7 @@ func (r *resimulation) offerRepeatedly(p *cluster.Plan, node int32) {
 }
 
 // offer is fair.offer on the copy.
-func (r *resimulation) offer(p *cluster.Plan, node int32) bool {
+func (r *Estimator) offer(p *cluster.Plan, node int32) bool {
 	n := &r.nodes[node]
 	if n.holder >= 0 {
 		if r.jobs[n.holder].next == n.heldFor {
@@ -412,7 +418,7 @@ func (r *resimulation) offer(p *cluster.Plan, node int32) bool {
 }
 
 // giveBack ends the reservation of a node, if there is one.
-func (r *resimulation) giveBack(node int32) {
+func (r *Estimator) giveBack(node int32) {
 	if n := &r.nodes[node]; n.holder >= 0 {
 		r.jobs[n.holder].held--
 		n.holder = -1
@@ -422,7 +428,7 @@ func (r *resimulation) giveBack(node int32) {
 	}
 }
 
-func (r *resimulation) start(p *cluster.Plan, node, job int32) bool {
+func (r *Estimator) start(p *cluster.Plan, node, job int32) bool {
 	n, j := &r.nodes[node], &r.jobs[job]
 	stage := j.next
 	s := &r.stages[stage]
@@ -451,8 +457,8 @@ func (r *resimulation) start(p *cluster.Plan, node, job int32) bool {
 	return true
 }
 
-// before is queued.before on the copy.
-func (r *resimulation) before(a, b int32) bool {
+// before orders jobs as fair does.
+func (r *Estimator) before(a, b int32) bool {
 	x, y := &r.jobs[a], &r.jobs[b]
 	if kx, ky := x.used*y.weight, y.used*x.weight; kx != ky {
 		return kx < ky
@@ -464,7 +470,7 @@ func (r *resimulation) before(a, b int32) bool {
 }
 
 // requeue files a job where it belongs after its consumption or its runnable tasks changed.
-func (r *resimulation) requeue(job int32) {
+func (r *Estimator) requeue(job int32) {
 	r.settle(job)
 	if r.every == 0 {
 		r.step.jobs = append(r.step.jobs, job)
@@ -495,7 +501,7 @@ func (r *resimulation) requeue(job int32) {
 	r.put(at, job)
 }
 
-func (r *resimulation) put(at, job int32) {
+func (r *Estimator) put(at, job int32) {
 	r.queue[at] = job
 	r.jobs[job].place = at
 }
@@ -513,7 +519,7 @@ func (e simEvent) before(f simEvent) bool {
 }
 
 // push adds an event if it lies within the horizon.
-func (r *resimulation) push(e simEvent) {
+func (r *Estimator) push(e simEvent) {
 	if e.at > r.horizon {
 		return
 	}
@@ -530,7 +536,7 @@ func (r *resimulation) push(e simEvent) {
 	r.events[i] = e
 }
 
-func (r *resimulation) pop() simEvent {
+func (r *Estimator) pop() simEvent {
 	top := r.events[0]
 	last := len(r.events) - 1
 	e := r.events[last]
@@ -541,7 +547,7 @@ func (r *resimulation) pop() simEvent {
 	return top
 }
 
-func (r *resimulation) sink(i int, e simEvent) {
+func (r *Estimator) sink(i int, e simEvent) {
 	for {
 		down := 2*i + 1
 		if down >= len(r.events) {

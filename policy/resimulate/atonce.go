@@ -1,4 +1,4 @@
-package policy
+package resimulate
 
 import (
 	"cmp"
@@ -23,7 +23,7 @@ func (s *atOnce) reset() {
 
 // playAtOnce plays a cluster without heartbeats forward: every end is a step of its own, and of those at the same time the
 // task that was started first ends first.
-func (r *resimulation) playAtOnce(p *cluster.Plan) {
+func (r *Estimator) playAtOnce(p *cluster.Plan) {
 	slices.SortFunc(r.step.found, func(a, b foundTask) int {
 		return cmp.Or(cmp.Compare(a.task.Decision, b.task.Decision), cmp.Compare(a.task.Launched, b.task.Launched))
 	})
@@ -56,7 +56,7 @@ func (r *resimulation) playAtOnce(p *cluster.Plan) {
 }
 
 // offerChanged is fair.offerAll on the copy.
-func (r *resimulation) offerChanged(p *cluster.Plan) {
+func (r *Estimator) offerChanged(p *cluster.Plan) {
 	if r.reservations && r.running == 0 {
 		r.giveBackHopeless()
 	}
@@ -74,7 +74,7 @@ func (r *resimulation) offerChanged(p *cluster.Plan) {
 }
 
 // offerRoom is fair.offerRoom on the copy.
-func (r *resimulation) offerRoom(p *cluster.Plan) {
+func (r *Estimator) offerRoom(p *cluster.Plan) {
 	var cpu, memory resource.Amount
 	any := false
 	for _, job := range r.step.jobs {
@@ -96,7 +96,7 @@ func (r *resimulation) offerRoom(p *cluster.Plan) {
 }
 
 // moveOn follows a job to its next stage, as fair.start does.
-func (r *resimulation) moveOn(job int32) {
+func (r *Estimator) moveOn(job int32) {
 	j := &r.jobs[job]
 	for i := 0; i < len(r.nodes) && j.held > 0; i++ {
 		if n := &r.nodes[i]; n.holder == job && n.heldFor != j.next {
@@ -107,7 +107,7 @@ func (r *resimulation) moveOn(job int32) {
 }
 
 // giveBackHopeless is the function of that name on the copy.
-func (r *resimulation) giveBackHopeless() {
+func (r *Estimator) giveBackHopeless() {
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		if n.holder < 0 || n.gone {
