@@ -107,7 +107,7 @@ func TestFlexGivesWay(t *testing.T) {
 	b.Apply([]cluster.Order{regular})
 	b.next(cluster.DecisionDone)
 	t.Logf("reclaimed and started after %v", time.Since(began).Round(time.Millisecond))
-	r := b.until("a suspension", flex.Container, func(r cluster.Reading) bool { return r.State == "suspended" })
+	r := b.until("a suspension", flex.Container, func(r cluster.Reading) bool { return r.State == cluster.ContainerSuspended })
 	if *r.Limit > 124<<20 || !strings.Contains(r.Why, "is to start needs 924MiB") {
 		t.Errorf("beside it: %s", show(r))
 	}
@@ -195,7 +195,7 @@ func TestRefusedContainerWaits(t *testing.T) {
 		b.Apply([]cluster.Order{regular})
 		ids = append(ids, regular.Container)
 	}
-	for end := time.Now().Add(20 * time.Second); b.Readings()[ids[0]].State != "waiting" || b.Readings()[ids[1]].State != "waiting"; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); b.Readings()[ids[0]].State != cluster.ContainerWaiting || b.Readings()[ids[1]].State != cluster.ContainerWaiting; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("no reading with waiting: %+v", b.Readings())
 		}

@@ -49,10 +49,10 @@ func TestHeartbeats(t *testing.T) {
 	b.Apply([]cluster.Order{regular})
 	b.next(cluster.DecisionDone)
 	began := time.Now()
-	r := b.until("a suspension", o.Container, func(r cluster.Reading) bool { return r.State == "suspended" })
+	r := b.until("a suspension", o.Container, func(r cluster.Reading) bool { return r.State == cluster.ContainerSuspended })
 	t.Logf("%s", show(r))
 	for time.Since(began) < suspension {
-		if r := b.reading(o.Container); r.State != "suspended" {
+		if r := b.reading(o.Container); r.State != cluster.ContainerSuspended {
 			t.Fatalf("it runs after %v: %s", time.Since(began), show(r))
 		}
 		time.Sleep(200 * time.Millisecond)
@@ -60,7 +60,7 @@ func TestHeartbeats(t *testing.T) {
 	ended := time.Now()
 	b.Apply(kill(regular.Container))
 	b.next(cluster.TaskEnded)
-	b.until("growth", o.Container, func(r cluster.Reading) bool { return r.State == "running" })
+	b.until("growth", o.Container, func(r cluster.Reading) bool { return r.State == cluster.ContainerRunning })
 	b.openGate(gate, 2)
 
 	var gap time.Duration

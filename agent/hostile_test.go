@@ -132,7 +132,7 @@ func TestStreamingSuspendsNobody(t *testing.T) {
 			t.Fatal("it does not end")
 		case <-time.After(50 * time.Millisecond):
 			// Room to spare it may have.
-			if r := b.reading(o.Container); r.State == "suspended" || strings.HasPrefix(r.Why, "was out of memory") || strings.Contains(r.Why, "plenty left") {
+			if r := b.reading(o.Container); r.State == cluster.ContainerSuspended || strings.HasPrefix(r.Why, "was out of memory") || strings.Contains(r.Why, "plenty left") {
 				t.Fatalf("page cache is taken for need: %s", show(r))
 			}
 		}
@@ -315,17 +315,17 @@ func TestRestartWhileSuspended(t *testing.T) {
 		defer c.acting.Unlock()
 		r, err := c.group.Read()
 		frozen, _ := r.Frozen.Get()
-		return err == nil && frozen && b.reading(flex.Container).State == "suspended"
+		return err == nil && frozen && b.reading(flex.Container).State == cluster.ContainerSuspended
 	})
 	b.reopen()
 	for range 3 {
 		b.next(cluster.TaskAdopted)
 	}
-	if r := b.until("a state", flex.Container, func(r cluster.Reading) bool { return r.State != "" }); r.State != "suspended" || *r.Limit > 124<<20 {
+	if r := b.until("a state", flex.Container, func(r cluster.Reading) bool { return r.State != 0 }); r.State != cluster.ContainerSuspended || *r.Limit > 124<<20 {
 		t.Fatalf("after the restart: %s", show(r))
 	}
 	b.Apply(kill(regular.Container))
 	b.next(cluster.TaskEnded)
-	b.until("growth", flex.Container, func(r cluster.Reading) bool { return r.State == "running" && *r.Limit >= 160<<20 })
+	b.until("growth", flex.Container, func(r cluster.Reading) bool { return r.State == cluster.ContainerRunning && *r.Limit >= 160<<20 })
 	b.openGate(gate, 2)
 }

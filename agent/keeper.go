@@ -207,7 +207,7 @@ func (k *keeper) waiting(readings map[cluster.ContainerID]cluster.Reading) {
 	defer k.mu.Unlock()
 	for id, s := range k.state {
 		if _, runs := readings[id]; s.waiting && !runs {
-			readings[id] = cluster.Reading{State: "waiting", Why: s.why, Since: s.since}
+			readings[id] = cluster.Reading{State: cluster.ContainerWaiting, Why: s.why, Since: s.since}
 		}
 	}
 }
@@ -573,11 +573,11 @@ func (k *keeper) describe(id cluster.ContainerID, r *cluster.Reading) {
 	if !ok || s.waiting {
 		return
 	}
-	r.State, r.Why, r.Since = "running", s.why, s.since
+	r.State, r.Why, r.Since = cluster.ContainerRunning, s.why, s.since
 	if !s.suspended {
 		return
 	}
-	r.State = "suspended"
+	r.State = cluster.ContainerSuspended
 	k.deciding.Lock()
 	at, likely := k.manager.Outlook(id)
 	k.deciding.Unlock()

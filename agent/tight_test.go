@@ -122,7 +122,7 @@ func TestLockedMemory(t *testing.T) {
 			return true
 		default:
 		}
-		return r.State == "suspended" && strings.Contains(r.Why, "locked")
+		return r.State == cluster.ContainerSuspended && strings.Contains(r.Why, "locked")
 	})
 	if killed != "" {
 		t.Logf("the kernel's notice came too late on this machine: %s", killed)
@@ -138,8 +138,8 @@ func TestLockedMemory(t *testing.T) {
 	waits := b.order("true")
 	waits.Grant[resource.Memory] = 128 * resource.MiB
 	b.Apply([]cluster.Order{waits})
-	b.awaitState(waits.Container, "waiting")
-	if r := b.reading(locks.Container); r.State != "running" || c.group.MemoryLimit().Or(0) < 180<<20 || before == cgroup.NoLimit {
+	b.awaitState(waits.Container, cluster.ContainerWaiting)
+	if r := b.reading(locks.Container); r.State != cluster.ContainerRunning || c.group.MemoryLimit().Or(0) < 180<<20 || before == cgroup.NoLimit {
 		t.Errorf("asked for what it has locked: %s", show(r))
 	}
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
@@ -149,9 +149,9 @@ func TestLockedMemory(t *testing.T) {
 }
 
 // awaitState waits until a container is said to be in a state.
-func (b *bench) awaitState(id cluster.ContainerID, state string) {
+func (b *bench) awaitState(id cluster.ContainerID, state cluster.ContainerState) {
 	b.t.Helper()
-	await(b.t, state, func() bool { return b.reading(id).State == state })
+	await(b.t, state.String(), func() bool { return b.reading(id).State == state })
 }
 
 // TestSwapRunsFull: four programs want more than memory and swap together. Who would be killed by the kernel is suspended before, and
@@ -182,7 +182,7 @@ func TestSwapRunsFull(t *testing.T) {
 	}
 	await(t, "one that says that swap is full", func() bool {
 		for _, o := range orders {
-			if r := b.reading(o.Container); r.State == "suspended" && strings.Contains(r.Why, "swap is full") {
+			if r := b.reading(o.Container); r.State == cluster.ContainerSuspended && strings.Contains(r.Why, "swap is full") {
 				return true
 			}
 		}

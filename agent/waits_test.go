@@ -234,7 +234,7 @@ func TestAsleep(t *testing.T) {
 	lacks := b.waiterOrder("sleep", 400, gate)
 	b.Apply([]cluster.Order{lacks})
 	b.awaitOutput(lacks, "full\n")
-	b.until("it runs on", asleep.Container, func(r cluster.Reading) bool { return r.State == "running" })
+	b.until("it runs on", asleep.Container, func(r cluster.Reading) bool { return r.State == cluster.ContainerRunning })
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/resource"
@@ -100,9 +101,35 @@ type Reading struct {
 	Written *int64 `json:"written_bytes,omitempty"`
 	// Processes counts the processes inside.
 	Processes *int64 `json:"processes,omitempty"`
-	// State of a FLEX container is running or suspended, that of any container which has not started for want of memory
-	// waiting; empty for others. Why is one clause on why the memory manager last acted, Since when that was.
-	State string    `json:"state,omitempty"`
-	Why   string    `json:"why,omitempty"`
-	Since time.Time `json:"since,omitzero"`
+	// State is what the memory manager lets the container do; 0 for a REGULAR container that runs, with which it does nothing.
+	// Why is one clause on why the memory manager last acted, Since when that was.
+	State ContainerState `json:"state,omitempty"`
+	Why   string         `json:"why,omitempty"`
+	Since time.Time      `json:"since,omitzero"`
+}
+
+// ContainerState is what a memory manager lets a container do.
+type ContainerState uint8
+
+const (
+	ContainerRunning   ContainerState = iota + 1 // FLEX: its programs run
+	ContainerSuspended                           // FLEX: its programs stand still, but for breaths to send heartbeats
+	ContainerWaiting                             // it has not started, for want of memory
+)
+
+var containerStateNames = [...]string{"", "running", "suspended", "waiting"}
+
+func (s ContainerState) String() string { return containerStateNames[s] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (s ContainerState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *ContainerState) UnmarshalText(text []byte) error {
+	i := slices.Index(containerStateNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("container state %q: unknown", text)
+	}
+	*s = ContainerState(i)
+	return nil
 }

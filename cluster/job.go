@@ -241,14 +241,28 @@ type JobStatus uint8
 const (
 	StatusPending JobStatus = iota // nothing of it has started
 	StatusRunning
+	StatusSetAside // the engine hung when it took the job in; it is kept, and the engine does not have it
 	StatusSucceeded
 	StatusFailed    // a task failed as often as it may
 	StatusCancelled // by its owner
 )
 
-var jobStatusNames = [...]string{"pending", "running", "succeeded", "failed", "cancelled"}
+var jobStatusNames = [...]string{"pending", "running", "set-aside", "succeeded", "failed", "cancelled"}
 
 func (s JobStatus) String() string { return jobStatusNames[s] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (s JobStatus) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *JobStatus) UnmarshalText(text []byte) error {
+	i := slices.Index(jobStatusNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("job status %q: unknown", text)
+	}
+	*s = JobStatus(i)
+	return nil
+}
 
 // Ended reports whether nothing more will happen to the job.
 func (s JobStatus) Ended() bool { return s >= StatusSucceeded }

@@ -54,12 +54,12 @@ func TestUpgrade(t *testing.T) {
 	}
 	for _, id := range []cluster.JobID{4, 5} {
 		j := ended(id)
-		if j.Status != cluster.StatusFailed.String() || len(j.Tasks) != 1 || j.Tasks[0].Run != 1 || j.Tasks[0].Outcome != cluster.Lost.String() {
+		if j.Status != cluster.StatusFailed || len(j.Tasks) != 1 || j.Tasks[0].Run != 1 || j.Tasks[0].Outcome != cluster.Lost {
 			t.Errorf("job %d, which ran, is %s with tasks %+v", id, j.Status, j.Tasks)
 		}
 	}
 	for _, id := range []cluster.JobID{6, 7} {
-		if j := ended(id); j.Status != cluster.StatusSucceeded.String() {
+		if j := ended(id); j.Status != cluster.StatusSucceeded {
 			t.Errorf("job %d, which was queued, is %s: %s", id, j.Status, j.Detail)
 		}
 	}
@@ -149,12 +149,12 @@ func TestUpgradeUnderRunningJobs(t *testing.T) {
 	d = open(t, c)
 	for _, id := range ids {
 		task, err := d.Driver.WaitTask(t.Context(), cluster.TaskID{Job: id}, false)
-		if err != nil || task.Run != 1 || task.State != "running" {
+		if err != nil || task.Run != 1 || task.State != live.TaskRunning {
 			t.Errorf("the task of job %d is %+v, %v", id, task, err)
 		}
 	}
 	j, err := d.Driver.Job(t.Context(), breathes, true)
-	if err != nil || j.Tasks[0].Usage == nil || j.Tasks[0].Usage.State != "running" {
+	if err != nil || j.Tasks[0].Usage == nil || j.Tasks[0].Usage.State != cluster.ContainerRunning {
 		t.Errorf("nobody manages the memory of the FLEX container: %+v, %v", j.Tasks, err)
 	}
 	if err := d.Driver.Shutdown(t.Context(), true); err != nil {

@@ -129,12 +129,9 @@ func (d *Driver) noteOf(e *cluster.Event) stepNote {
 }
 
 // A job that is set aside is kept, and not brought to the engine.
-const (
-	setAside      = "set-aside" // its status
-	setAsideWords = "the engine hung when it took the job in, so the job is set aside: kill it"
-)
+const setAsideWords = "the engine hung when it took the job in, so the job is set aside: kill it"
 
-func (j *job) isAside() bool { return j.State.Status == setAside }
+func (j *job) isAside() bool { return j.State.Status == cluster.StatusSetAside }
 
 // answer draws the consequence from the note that the last process left.
 //
@@ -152,7 +149,7 @@ func (d *Driver) answer(left stepNote) {
 	j, here := d.jobs[left.Job]
 	switch {
 	case left.Admits && here && len(j.runs) == 0:
-		j.State.Status = setAside
+		j.State.Status = cluster.StatusSetAside
 		d.out.putJob(j)
 		d.log.Warn("a job is set aside: it stays, and does not start", "job", left.Job)
 	case left.Careful:

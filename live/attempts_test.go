@@ -27,7 +27,7 @@ func TestLostRunIsAnAttempt(t *testing.T) {
 				r.fake.launched(o)
 				r.fake.lost(o.Container)
 			}
-			if j := r.wait(id); j.Status != "failed" || j.ExitCode != nil || j.Detail != "task 1.0.0: its supervisor ended without a record" {
+			if j := r.wait(id); j.Status != cluster.StatusFailed || j.ExitCode != nil || j.Detail != "task 1.0.0: its supervisor ended without a record" {
 				t.Errorf("job %+v", j)
 			}
 			synctest.Wait()
@@ -80,7 +80,7 @@ func TestRebootIsAnAttempt(t *testing.T) {
 					return
 				}
 				r.noOrder()
-				if j := r.wait(id); j.Status != "failed" || j.Detail == "" {
+				if j := r.wait(id); j.Status != cluster.StatusFailed || j.Detail == "" {
 					t.Errorf("%s: job %+v", c.name, j)
 				}
 			}
@@ -102,7 +102,7 @@ func TestAtMostOnce(t *testing.T) {
 			o := r.order(cluster.Start)
 			r.fake.launched(o)
 			r.fake.ended(o.Container, end, 0)
-			if j := r.wait(id); j.Status != "failed" || !strings.HasSuffix(j.Detail, "; it does not start again, because its job runs at most once") {
+			if j := r.wait(id); j.Status != cluster.StatusFailed || !strings.HasSuffix(j.Detail, "; it does not start again, because its job runs at most once") {
 				t.Errorf("%s: job %+v", end, j)
 			}
 			synctest.Wait()

@@ -69,7 +69,7 @@ func TestOldRecordsAreBroughtIntoBounds(t *testing.T) {
 		request.Job.Class = cluster.Flex
 		request.Job.Stages[0].HeartbeatTimeout = 1
 		for _, q := range []store.Request{huge, request} {
-			if _, err := r.store.AddJob(t.Context(), store.Job{Request: q, State: store.JobState{Status: "pending"}}); err != nil {
+			if _, err := r.store.AddJob(t.Context(), store.Job{Request: q, State: store.JobState{Status: cluster.StatusPending}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -39,7 +39,7 @@ func TestJobRuns(t *testing.T) {
 		r.fake.launched(a)
 		r.fake.launched(b)
 		synctest.Wait()
-		if j := r.job(id); j.Status != "running" || j.Stages[0].Running != 2 || j.Stages[0].Pending != 1 || j.Waiting == "" || j.Owner != "ada" {
+		if j := r.job(id); j.Status != cluster.StatusRunning || j.Stages[0].Running != 2 || j.Stages[0].Pending != 1 || j.Waiting == "" || j.Owner != "ada" {
 			t.Errorf("job %+v", j)
 		}
 		r.fake.ended(a.Container, cluster.Succeeded, 0)
@@ -48,7 +48,7 @@ func TestJobRuns(t *testing.T) {
 		r.fake.ended(c.Container, cluster.Succeeded, 0)
 		r.fake.ended(b.Container, cluster.Succeeded, 0)
 		j := r.wait(id)
-		if j.Status != "succeeded" || j.ExitCode == nil || *j.ExitCode != 0 || j.Stages[0].Succeeded != 3 || len(j.Tasks) != 3 {
+		if j.Status != cluster.StatusSucceeded || j.ExitCode == nil || *j.ExitCode != 0 || j.Stages[0].Succeeded != 3 || len(j.Tasks) != 3 {
 			t.Errorf("job %+v", j)
 		}
 		synctest.Wait()
@@ -58,7 +58,7 @@ func TestJobRuns(t *testing.T) {
 			}
 		}
 		// What has ended is read from the store.
-		if again := r.job(id); again.Status != "succeeded" || len(again.Tasks) != 3 || !again.Ended {
+		if again := r.job(id); again.Status != cluster.StatusSucceeded || len(again.Tasks) != 3 || !again.Ended {
 			t.Errorf("job %+v", again)
 		}
 		if jobs, err := r.Jobs(t.Context()); err != nil || len(jobs) != 0 {
@@ -86,12 +86,12 @@ func TestFailureEndsTheJob(t *testing.T) {
 			t.Errorf("killed %s", k.Container)
 		}
 		synctest.Wait()
-		if j := r.job(id); j.Ended || j.Status != "failed" || j.Tasks[0].State != "ending" {
+		if j := r.job(id); j.Ended || j.Status != cluster.StatusFailed || j.Tasks[0].State != TaskEnding {
 			t.Errorf("job %+v", j)
 		}
 		r.fake.ended(a.Container, cluster.Killed, 143)
 		j := r.wait(id)
-		if j.Status != "failed" || *j.ExitCode != 137 || j.Detail != "task 1.0.1: out-of-memory" || j.Stages[0].Failed != 2 || j.Stages[0].Pending != 1 {
+		if j.Status != cluster.StatusFailed || *j.ExitCode != 137 || j.Detail != "task 1.0.1: out-of-memory" || j.Stages[0].Failed != 2 || j.Stages[0].Pending != 1 {
 			t.Errorf("job %+v", j)
 		}
 	})
@@ -112,7 +112,7 @@ func TestRetries(t *testing.T) {
 			r.fake.launched(o)
 			r.fake.ended(o.Container, cluster.Failed, run)
 		}
-		if j := r.wait(id); j.Status != "failed" || *j.ExitCode != 2 {
+		if j := r.wait(id); j.Status != cluster.StatusFailed || *j.ExitCode != 2 {
 			t.Errorf("job %+v", j)
 		}
 		if logs, err := r.Logs(t.Context(), id); err != nil || len(logs) != 2 {
@@ -136,7 +136,7 @@ func TestStartsThatFailAreTriedAgainLater(t *testing.T) {
 		if passed := time.Since(begun); passed != 3*time.Second {
 			t.Errorf("it took %v", passed)
 		}
-		if j.Status != "failed" || j.ExitCode != nil || j.Detail != "task 1.0.0: could not be started, 3 times in a row: no room for a cgroup" {
+		if j.Status != cluster.StatusFailed || j.ExitCode != nil || j.Detail != "task 1.0.0: could not be started, 3 times in a row: no room for a cgroup" {
 			t.Errorf("job %+v", j)
 		}
 	})
@@ -155,7 +155,7 @@ func TestCancelDoesNotWaitForWhatIsHeld(t *testing.T) {
 		if err := r.Cancel(t.Context(), user, id); err != nil {
 			t.Fatal(err)
 		}
-		if j := r.wait(id); j.Status != "cancelled" || time.Since(begun) != 0 {
+		if j := r.wait(id); j.Status != cluster.StatusCancelled || time.Since(begun) != 0 {
 			t.Errorf("job %+v after %v", j, time.Since(begun))
 		}
 	})
@@ -182,7 +182,7 @@ func TestCancel(t *testing.T) {
 		r.fake.ended(a.Container, cluster.Killed, 143)
 		r.fake.launched(b)
 		r.fake.ended(b.Container, cluster.Killed, 143)
-		if j := r.wait(id); j.Status != "cancelled" || *j.ExitCode != 143 {
+		if j := r.wait(id); j.Status != cluster.StatusCancelled || *j.ExitCode != 143 {
 			t.Errorf("job %+v", j)
 		}
 		synctest.Wait()
@@ -213,7 +213,7 @@ func TestOddEvents(t *testing.T) {
 		r.fake.launched(b)
 		r.fake.ended(cluster.ContainerID{Task: b.Task, Run: 9}, cluster.Failed, 1)
 		r.fake.ended(b.Container, cluster.Succeeded, 0)
-		if j := r.wait(id); j.Status != "succeeded" {
+		if j := r.wait(id); j.Status != cluster.StatusSucceeded {
 			t.Errorf("job %+v", j)
 		}
 		synctest.Wait()
@@ -347,7 +347,7 @@ func TestWaitTask(t *testing.T) {
 		default:
 		}
 		r.fake.launched(a)
-		if task := <-started; task.State != "running" {
+		if task := <-started; task.State != TaskRunning {
 			t.Errorf("task %+v", task)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -391,7 +391,7 @@ func TestShutdown(t *testing.T) {
 		}
 		<-r.Done()
 		j, err := r.store.Job(t.Context(), id)
-		if err != nil || !j.State.Ended || j.State.Status != "cancelled" {
+		if err != nil || !j.State.Ended || j.State.Status != cluster.StatusCancelled {
 			t.Errorf("job %+v %v", j.State, err)
 		}
 		if _, err := r.Job(t.Context(), id, false); err == nil {
@@ -454,7 +454,7 @@ func TestPolicyBugLosesNothing(t *testing.T) {
 				t.Errorf("killed %s", k.Container)
 			}
 			r.fake.ended(b.Container, cluster.Killed, 143)
-			if j := r.wait(first); j.Status != "cancelled" || *j.ExitCode != 3 {
+			if j := r.wait(first); j.Status != cluster.StatusCancelled || *j.ExitCode != 3 {
 				t.Errorf("job %+v", j)
 			}
 			synctest.Wait()
@@ -467,7 +467,7 @@ func TestPolicyBugLosesNothing(t *testing.T) {
 			o := r.order(cluster.Start)
 			r.fake.launched(o)
 			r.fake.ended(o.Container, cluster.Succeeded, 0)
-			if j := r.wait(second); j.Status != "succeeded" {
+			if j := r.wait(second); j.Status != cluster.StatusSucceeded {
 				t.Errorf("job %+v", j)
 			}
 		})
@@ -513,16 +513,16 @@ func TestRestart(t *testing.T) {
 		if o.Task.Job != other {
 			t.Errorf("started %s", o.Container)
 		}
-		if j := r.job(cancelled); j.Status != "cancelled" || !j.Ended {
+		if j := r.job(cancelled); j.Status != cluster.StatusCancelled || !j.Ended {
 			t.Errorf("job %+v", j)
 		}
 		j := r.job(dag)
-		if j.Status != "running" || j.Stages[0].Succeeded != 1 || j.Stages[0].Running != 1 || j.Stages[1].Pending != 1 {
+		if j.Status != cluster.StatusRunning || j.Stages[0].Succeeded != 1 || j.Stages[0].Running != 1 || j.Stages[1].Pending != 1 {
 			t.Errorf("job %+v", j)
 		}
 		// It has failed once before; once more is too often.
 		r.fake.ended(a.Container, cluster.Failed, 8)
-		if j := r.wait(dag); j.Status != "failed" || *j.ExitCode != 8 {
+		if j := r.wait(dag); j.Status != cluster.StatusFailed || *j.ExitCode != 8 {
 			t.Errorf("job %+v", j)
 		}
 	})
@@ -546,7 +546,7 @@ func TestOrderThatNeverArrived(t *testing.T) {
 		}
 		r.fake.launched(o)
 		r.fake.ended(o.Container, cluster.Succeeded, 0)
-		if j := r.wait(id); j.Status != "succeeded" {
+		if j := r.wait(id); j.Status != cluster.StatusSucceeded {
 			t.Errorf("job %+v", j)
 		}
 	})
@@ -708,7 +708,7 @@ func TestEndsAreRecordedOnAFullDisk(t *testing.T) {
 		r.start(fifo(t))
 		full()
 		r.fake.ended(b.Container, cluster.Failed, 1) // and with it the first job
-		if j := r.wait(first); j.Status != "failed" {
+		if j := r.wait(first); j.Status != cluster.StatusFailed {
 			t.Errorf("job %+v", j)
 		}
 		synctest.Wait()
@@ -720,7 +720,7 @@ func TestEndsAreRecordedOnAFullDisk(t *testing.T) {
 		o := r.order(cluster.Start)
 		r.fake.launched(o)
 		r.fake.ended(o.Container, cluster.Succeeded, 0)
-		if j := r.wait(second); j.Status != "succeeded" {
+		if j := r.wait(second); j.Status != cluster.StatusSucceeded {
 			t.Errorf("job %+v", j)
 		}
 		if s, err := r.Status(t.Context()); err != nil || s.Trouble != "" {
@@ -798,10 +798,10 @@ func TestFullDisk(t *testing.T) {
 		o = r.order(cluster.Start)
 		r.fake.launched(o)
 		r.fake.ended(o.Container, cluster.Succeeded, 0)
-		if j := r.wait(first); j.Status != "cancelled" {
+		if j := r.wait(first); j.Status != cluster.StatusCancelled {
 			t.Errorf("job %+v", j)
 		}
-		if j := r.wait(second); j.Status != "succeeded" {
+		if j := r.wait(second); j.Status != cluster.StatusSucceeded {
 			t.Errorf("job %+v", j)
 		}
 		if _, log := readLog(t, r.EventLog()); len(log) < 10 {

@@ -46,7 +46,7 @@ func whyEnded(j *Job) string {
 // explain fills in what only the engine knows.
 func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerID]cluster.Reading) {
 	for _, n := range j.notes {
-		e.Decisions = append(e.Decisions, DecisionNote{At: instant(n.at), Kind: n.kind.String(), Task: n.task, Why: n.reason.Words(clock)})
+		e.Decisions = append(e.Decisions, DecisionNote{At: instant(n.at), Kind: n.kind, Task: n.task, Why: n.reason.Words(clock)})
 	}
 	state := d.engineJob(j)
 	switch {
@@ -61,7 +61,7 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 	}
 	snapshot, now := d.engine.Snapshot(), d.now()
 	ends := func(t *cluster.TaskState) (timeline.Time, bool) {
-		if r := d.breath(t, readings); r != nil && r.State != "running" {
+		if r := d.breath(t, readings); r != nil && r.State != cluster.ContainerRunning {
 			return timeline.Never, false // Nobody knows how long it stands still.
 		}
 		return snapshot.EstimatedEnd(t, now)
@@ -75,7 +75,7 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 		out := d.explainTask(j, t, end, ok)
 		out.Usage = d.breath(t, readings)
 		still.note(out.Usage)
-		if u := out.Usage; u != nil && (u.State == "suspended" || u.State == "waiting") {
+		if u := out.Usage; u != nil && (u.State == cluster.ContainerSuspended || u.State == cluster.ContainerWaiting) {
 			out.Holders = holders(t, func(t *cluster.TaskState) *cluster.Reading { return d.breath(t, readings) })
 		}
 		e.Tasks = append(e.Tasks, out)

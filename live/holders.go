@@ -24,7 +24,7 @@ func holders(t *cluster.TaskState, reading func(*cluster.TaskState) *cluster.Rea
 	for _, other := range t.Node.Tasks {
 		h := Holder{other.ID, int64(other.Grant[resource.Memory])}
 		if r := reading(other); r != nil {
-			if r.State == "waiting" {
+			if r.State == cluster.ContainerWaiting {
 				continue // It has not begun.
 			}
 			if r.Limit != nil {

@@ -15,24 +15,24 @@ func TestHolders(t *testing.T) {
 		r := newRig(t, fifo(t))
 		defer r.end()
 		r.fake.readings = map[cluster.ContainerID]cluster.Reading{}
-		start := func(class cluster.Class, state string, limit int64) cluster.JobID {
+		start := func(class cluster.Class, state cluster.ContainerState, limit int64) cluster.JobID {
 			s := submission(1)
 			s.Job.Class = class
 			s.Job.Stages[0].Ideal = resource.Of(100, 50*resource.MiB)
 			id := r.submit(s)
 			o := r.order(cluster.Start)
-			if state != "waiting" {
+			if state != cluster.ContainerWaiting {
 				r.fake.launched(o)
 			}
-			if state != "" {
+			if state != 0 {
 				r.fake.readings[o.Container] = cluster.Reading{State: state, Limit: &limit}
 			}
 			return id
 		}
-		waits := start(cluster.Flex, "suspended", 10<<20)
-		regular := start(cluster.Regular, "", 0)
-		grown := start(cluster.Flex, "running", 300<<20)
-		start(cluster.Flex, "waiting", 0)
+		waits := start(cluster.Flex, cluster.ContainerSuspended, 10<<20)
+		regular := start(cluster.Regular, 0, 0)
+		grown := start(cluster.Flex, cluster.ContainerRunning, 300<<20)
+		start(cluster.Flex, cluster.ContainerWaiting, 0)
 		synctest.Wait()
 		e, err := r.Explain(t.Context(), waits)
 		if err != nil {

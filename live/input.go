@@ -37,7 +37,7 @@ func (d *Driver) Input(ctx context.Context, by cluster.Credentials, id cluster.J
 		if err != nil {
 			return nil, err
 		}
-		if t.State == "ended" {
+		if t.State == TaskEnded {
 			return nil, Errorf(Invalid, "job %d: takes no more input, because its program has ended", id)
 		}
 		container = cluster.ContainerID{Task: task, Run: t.Run}

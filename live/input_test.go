@@ -45,7 +45,7 @@ func TestInputStartsOnce(t *testing.T) {
 				return
 			}
 			j, err := r.Wait(context.Background(), id)
-			if err != nil || j.Status != "failed" || !strings.Contains(j.Detail, "does not start again, because its input was read once") {
+			if err != nil || j.Status != cluster.StatusFailed || !strings.Contains(j.Detail, "does not start again, because its input was read once") {
 				t.Errorf("%s: %q, %v", j.Status, j.Detail, err)
 			}
 			if _, err := r.Input(context.Background(), s.Caller, id); KindOf(err) != Invalid {

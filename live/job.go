@@ -176,10 +176,10 @@ func (d *Driver) harvest(now timeline.Time) {
 			continue
 		}
 		was := j.State
-		j.State.Status = j.state.Status.String()
+		j.State.Status = j.state.Status
 		if j.state.Status == cluster.StatusPending && j.State.Started != 0 {
 			// The engine of an earlier run knew what this one cannot: something of it has run.
-			j.State.Status = cluster.StatusRunning.String()
+			j.State.Status = cluster.StatusRunning
 		}
 		if j.state.Status.Ended() {
 			d.settle(j, len(j.state.Tasks) == 0, now)
@@ -195,14 +195,14 @@ func (d *Driver) harvest(now timeline.Time) {
 func (d *Driver) settle(j *job, ended bool, now timeline.Time) {
 	if j.State.ExitCode == nil {
 		switch bad := j.culprit(); {
-		case j.State.Status == cluster.StatusSucceeded.String():
+		case j.State.Status == cluster.StatusSucceeded:
 			j.State.ExitCode = new(int)
 		case bad != nil && bad.Exit != nil:
 			code := bad.Exit.Code
 			j.State.ExitCode = &code
 		}
 	}
-	if bad := j.culprit(); j.State.Detail == "" && bad != nil && j.State.Status == cluster.StatusFailed.String() {
+	if bad := j.culprit(); j.State.Detail == "" && bad != nil && j.State.Status == cluster.StatusFailed {
 		j.State.Detail = "task " + bad.Container.Task.String() + ": " + bad.Detail
 	}
 	if ended {
@@ -223,11 +223,11 @@ func (d *Driver) settleAlone() {
 		succeeded, failed := j.count()
 		switch {
 		case succeeded == j.Request.Job.Tasks():
-			j.State.Status = cluster.StatusSucceeded.String()
+			j.State.Status = cluster.StatusSucceeded
 		case j.State.Cancelled:
-			j.State.Status = cluster.StatusCancelled.String()
+			j.State.Status = cluster.StatusCancelled
 		case failed > 0 && j.Request.Job.MaxAttempts <= 1:
-			j.State.Status = cluster.StatusFailed.String()
+			j.State.Status = cluster.StatusFailed
 		default:
 			j.tell() // It waits for the next start, and so do those who wait for it.
 			continue

@@ -253,7 +253,7 @@ func (h *theatre) checkJob(j *live.Job, dead string) {
 			h.t.Errorf("job %s task %d started %d times, want %d", j.Name, task, starts, a.starts)
 		}
 	}
-	if j.Status != a.status && !(victim && failedByLoss(j)) {
+	if j.Status.String() != a.status && !(victim && failedByLoss(j)) {
 		h.t.Errorf("job %s is %s, want %s: %s", j.Name, j.Status, a.status, j.Detail)
 	}
 }
@@ -295,7 +295,7 @@ func stage(t *testing.T) (state string) {
 
 // failedByLoss tells whether a job failed, and a run of it was lost: that counts as an attempt.
 func failedByLoss(j *live.Job) bool {
-	return j.Status == "failed" && slices.ContainsFunc(slices.Concat(j.Tasks, j.Earlier), func(t live.Task) bool { return t.Outcome == cluster.Lost.String() })
+	return j.Status == cluster.StatusFailed && slices.ContainsFunc(slices.Concat(j.Tasks, j.Earlier), func(t live.Task) bool { return t.Outcome == cluster.Lost })
 }
 
 // performance performs the play with a death at a change (none: 0), and returns the changes.

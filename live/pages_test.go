@@ -25,12 +25,12 @@ func (r *rig) keepEnded(n int) {
 	request := store.Request{Job: s.Job, As: s.Caller, Env: env, Dir: s.Dir}
 	b := store.Batch{Jobs: map[cluster.JobID]store.JobState{}}
 	for range n {
-		id, err := r.store.AddJob(context.Background(), store.Job{Submitted: 1, Request: request, State: store.JobState{Status: "pending"}})
+		id, err := r.store.AddJob(context.Background(), store.Job{Submitted: 1, Request: request, State: store.JobState{Status: cluster.StatusPending}})
 		if err != nil {
 			r.t.Fatal(err)
 		}
 		code := 1
-		b.Jobs[id] = store.JobState{Status: "failed", Ended: true, Started: 1, Finished: 2, ExitCode: &code, Detail: "why", Succeeded: 2}
+		b.Jobs[id] = store.JobState{Status: cluster.StatusFailed, Ended: true, Started: 1, Finished: 2, ExitCode: &code, Detail: "why", Succeeded: 2}
 		for i := range int32(3) {
 			t := store.Task{Container: cluster.ContainerID{Task: cluster.TaskID{Job: id, Index: i}, Run: 1}, Node: "n1", Grant: resource.Of(1000, resource.GiB),
 				Why: "fits", Booked: 1, Started: 1, Ended: 2, Outcome: cluster.Succeeded, Exit: &cluster.Exit{Started: 1, Ended: 2}}

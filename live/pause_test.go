@@ -43,7 +43,7 @@ func TestNoJobFailsForTheMachine(t *testing.T) {
 			t.Errorf("it was asked again after %v", waits)
 		}
 		words := "node n1 can start nothing, and it is tried again at " + time.Now().Add(longestPause).Format(time.TimeOnly) + ": start the supervisor: too many open files"
-		if j := r.job(id); j.Status != "pending" || j.Waiting != words || j.Stages[0].Pending != 1 {
+		if j := r.job(id); j.Status != cluster.StatusPending || j.Waiting != words || j.Stages[0].Pending != 1 {
 			t.Errorf("job %+v", j)
 		}
 		if e, err := r.Explain(t.Context(), id); err != nil || e.Why != "The next task of the job has not started: "+words+"." || !e.EarliestStart.IsZero() {
@@ -59,7 +59,7 @@ func TestNoJobFailsForTheMachine(t *testing.T) {
 		r.fake.ended(b.Container, cluster.Succeeded, 0)
 		for _, id := range []cluster.JobID{id, other} {
 			j := r.wait(id)
-			if runs, err := r.store.Tasks(t.Context(), id); j.Status != "succeeded" || err != nil || len(runs) != 1 || runs[0].Container.Run < 100 {
+			if runs, err := r.store.Tasks(t.Context(), id); j.Status != cluster.StatusSucceeded || err != nil || len(runs) != 1 || runs[0].Container.Run < 100 {
 				t.Errorf("job %+v, runs %+v, %v", j, runs, err)
 			}
 		}
@@ -92,7 +92,7 @@ func TestPausedNode(t *testing.T) {
 		if err := r.Cancel(t.Context(), user, waits); err != nil {
 			t.Fatal(err)
 		}
-		if j := r.wait(waits); j.Status != "cancelled" || j.ExitCode != nil {
+		if j := r.wait(waits); j.Status != cluster.StatusCancelled || j.ExitCode != nil {
 			t.Errorf("job %+v", j)
 		}
 		r.fake.ended(a.Container, cluster.Succeeded, 0)
@@ -123,7 +123,7 @@ func TestJobThatCannotBeStarted(t *testing.T) {
 				t.Errorf("job %+v", j)
 			}
 		}
-		if j := r.wait(id); j.Status != "failed" || !strings.Contains(j.Detail, "could not be started, 3 times in a row: run as user 7") {
+		if j := r.wait(id); j.Status != cluster.StatusFailed || !strings.Contains(j.Detail, "could not be started, 3 times in a row: run as user 7") {
 			t.Errorf("job %+v", j)
 		}
 	})

@@ -131,7 +131,7 @@ func (b *blackout) restart(at int) (wrong []string, up time.Duration) {
 			wrong = append(wrong, fmt.Sprintf("job %s is lost", w.name))
 		case j.ID != w.id:
 			wrong = append(wrong, fmt.Sprintf("job %s was said to be %d, but is %d", w.name, w.id, j.ID))
-		case j.Status != kindOf(w.name).status && (w.ended || !failedByLoss(&j)):
+		case j.Status.String() != kindOf(w.name).status && (w.ended || !failedByLoss(&j)):
 			wrong = append(wrong, fmt.Sprintf("job %s is %s: %s", w.name, j.Status, j.Detail))
 		case w.ended && again > 0:
 			wrong = append(wrong, fmt.Sprintf("job %s had ended, and %d tasks ran again", w.name, again))

@@ -61,12 +61,12 @@ func TestPreemptedTaskRunsAgain(t *testing.T) {
 			r.fake.launched(again)
 			synctest.Wait()
 			j, err := r.Job(t.Context(), first, false)
-			if err != nil || j.Status != "running" || j.ExitCode != nil {
+			if err != nil || j.Status != cluster.StatusRunning || j.ExitCode != nil {
 				t.Errorf("job %+v %v", j, err)
 			}
 			r.fake.ended(again.Container, cluster.Succeeded, 0)
 			r.fake.ended(other.Container, cluster.Succeeded, 0)
-			if j := r.wait(first); j.Status != "succeeded" || *j.ExitCode != 0 {
+			if j := r.wait(first); j.Status != cluster.StatusSucceeded || *j.ExitCode != 0 {
 				t.Errorf("job %+v", j)
 			}
 			r.wait(second)
@@ -91,7 +91,7 @@ func TestCancelWhilePreempted(t *testing.T) {
 		}
 		r.noOrder()
 		r.fake.ended(o.Container, cluster.Killed, 143)
-		if j := r.wait(first); j.Status != "cancelled" {
+		if j := r.wait(first); j.Status != cluster.StatusCancelled {
 			t.Errorf("job %+v", j)
 		}
 		r.noOrder()

@@ -219,12 +219,12 @@ func (d *Driver) Tasks(ctx context.Context, usage bool) ([]Task, error) {
 
 // measure fills in what the running containers among tasks use.
 func (d *Driver) measure(tasks []Task) {
-	if !slices.ContainsFunc(tasks, func(t Task) bool { return t.State != "ended" }) {
+	if !slices.ContainsFunc(tasks, func(t Task) bool { return t.State != TaskEnded }) {
 		return
 	}
 	readings := d.readings()
 	for i := range tasks {
-		if r, ok := readings[cluster.ContainerID{Task: tasks[i].Task, Run: tasks[i].Run}]; ok && tasks[i].State != "ended" {
+		if r, ok := readings[cluster.ContainerID{Task: tasks[i].Task, Run: tasks[i].Run}]; ok && tasks[i].State != TaskEnded {
 			tasks[i].Usage = &r
 		}
 	}
@@ -245,7 +245,7 @@ func (d *Driver) Wait(ctx context.Context, id cluster.JobID) (Job, error) {
 func (d *Driver) WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (Task, error) {
 	j, err := d.await(ctx, id.Job, func(j *job) bool {
 		r := j.newest(id)
-		return !j.has(id) || r != nil && (r.ended() || !ended && r.state() != "starting")
+		return !j.has(id) || r != nil && (r.ended() || !ended && r.state() != TaskStarting)
 	})
 	if err != nil {
 		return Task{}, err
@@ -305,7 +305,7 @@ func (j *job) view(state *cluster.JobState) Job {
 	for i := range j.Request.Job.Stages {
 		out.Stages = append(out.Stages, stageOf(&j.Request.Job, i))
 	}
-	final := j.State.Ended || j.State.Cancelled || j.State.Status == cluster.StatusFailed.String()
+	final := j.State.Ended || j.State.Cancelled || j.State.Status == cluster.StatusFailed
 	for _, id := range j.tasks() {
 		r := j.newest(id)
 		count(&out.Stages[id.Stage], r, final)
@@ -367,20 +367,20 @@ func (r *run) view(s *cluster.Stage) Task {
 		MemoryBytes: int64(r.Grant[resource.Memory]), Elastic: r.Grant[resource.Memory] < s.Ideal[resource.Memory], Why: r.Why,
 		Booked: instant(r.Booked), Started: instant(r.Started), Ended: instant(r.Ended), Exit: r.Exit, Detail: r.Detail}
 	if r.ended() {
-		out.Outcome = r.Outcome.String()
+		out.Outcome = r.Outcome
 	}
 	return out
 }
 
-// state is where a run is in its life, in the words of Task.State.
-func (r *run) state() string {
+// state is where a run is in its life.
+func (r *run) state() TaskState {
 	switch {
 	case r.ended():
-		return "ended"
+		return TaskEnded
 	case r.killing:
-		return "ending"
+		return TaskEnding
 	case r.Started == 0:
-		return "starting"
+		return TaskStarting
 	}
-	return "running"
+	return TaskRunning
 }

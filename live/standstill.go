@@ -18,7 +18,7 @@ func (d *Driver) breath(t *cluster.TaskState, readings map[cluster.ContainerID]c
 	if run == nil {
 		return nil
 	}
-	if r, ok := readings[run.Container]; ok && r.State != "" {
+	if r, ok := readings[run.Container]; ok && r.State != 0 {
 		return &r
 	}
 	return nil
@@ -30,9 +30,9 @@ type standstill struct{ suspended, waiting int }
 func (s *standstill) note(r *cluster.Reading) {
 	switch {
 	case r == nil:
-	case r.State == "suspended":
+	case r.State == cluster.ContainerSuspended:
 		s.suspended++
-	case r.State == "waiting":
+	case r.State == cluster.ContainerWaiting:
 		s.waiting++
 	}
 }

@@ -12,19 +12,20 @@ import (
 // Nobody is promised an end, nor room after one, while the program in question is suspended or waits for memory; and who waits
 // for cores is told that suspended containers keep theirs.
 func TestExplainStandstill(t *testing.T) {
+	const running, suspended, waiting = cluster.ContainerRunning, cluster.ContainerSuspended, cluster.ContainerWaiting
 	const left = "All tasks of the job that are left are "
 	const next = "The next task of the job has not started: no node has 1 cores free."
 	for name, c := range map[string]struct {
-		states    [2]string // of the containers, as Readings tells
+		states    [2]cluster.ContainerState // of the containers, as Readings tells
 		why, wait string
 		ends      [2]bool // whether the end of a task is told
 		room      bool    // whether it is told when there will be some for the job that waits
 	}{
-		"running":   {[2]string{"running", ""}, left + "running.", next, [2]bool{true, true}, true},
-		"one":       {[2]string{"running", "suspended"}, "Of the 2 tasks of the job that are left 1 is running, 1 is suspended.", next + " One task that is suspended keeps its cores.", [2]bool{true, false}, true},
-		"all":       {[2]string{"suspended", "suspended"}, left + "suspended.", next + " 2 tasks that are suspended keep their cores.", [2]bool{}, false},
-		"waiting":   {[2]string{"waiting", "waiting"}, left + "waiting for memory.", next, [2]bool{}, false},
-		"of either": {[2]string{"suspended", "waiting"}, "Of the 2 tasks of the job that are left 1 is suspended, 1 is waiting for memory.", next + " One task that is suspended keeps its cores.", [2]bool{}, false},
+		"running":   {[2]cluster.ContainerState{running, 0}, left + "running.", next, [2]bool{true, true}, true},
+		"one":       {[2]cluster.ContainerState{running, suspended}, "Of the 2 tasks of the job that are left 1 is running, 1 is suspended.", next + " One task that is suspended keeps its cores.", [2]bool{true, false}, true},
+		"all":       {[2]cluster.ContainerState{suspended, suspended}, left + "suspended.", next + " 2 tasks that are suspended keep their cores.", [2]bool{}, false},
+		"waiting":   {[2]cluster.ContainerState{waiting, waiting}, left + "waiting for memory.", next, [2]bool{}, false},
+		"of either": {[2]cluster.ContainerState{suspended, waiting}, "Of the 2 tasks of the job that are left 1 is suspended, 1 is waiting for memory.", next + " One task that is suspended keeps its cores.", [2]bool{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -39,7 +40,7 @@ func TestExplainStandstill(t *testing.T) {
 				r.fake.readings = map[cluster.ContainerID]cluster.Reading{}
 				for _, state := range c.states {
 					o := r.order(cluster.Start)
-					if state != "waiting" {
+					if state != waiting {
 						r.fake.launched(o)
 					}
 					r.fake.readings[o.Container] = cluster.Reading{State: state}
@@ -56,7 +57,7 @@ func TestExplainStandstill(t *testing.T) {
 					if task.EstimatedEnd.IsZero() == c.ends[i] {
 						t.Errorf("task %d ends %v", i, task.EstimatedEnd)
 					}
-					if got := task.Usage; (got == nil) != (c.states[i] == "") || got != nil && got.State != c.states[i] {
+					if got := task.Usage; (got == nil) != (c.states[i] == 0) || got != nil && got.State != c.states[i] {
 						t.Errorf("task %d is told to be %+v", i, got)
 					}
 				}

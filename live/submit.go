@@ -97,7 +97,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	}
 	return store.Job{
 		Request: store.Request{Job: j, As: s.Caller, Env: s.Env, Dir: s.Dir, Inherited: s.Inherited, Input: s.Input},
-		State:   store.JobState{Status: cluster.StatusPending.String()},
+		State:   store.JobState{Status: cluster.StatusPending},
 	}, nil
 }
 
@@ -236,7 +236,7 @@ func (d *Driver) cancel(j *job) {
 	j.State.Cancelled = true
 	d.out.putJob(j)
 	if j.isAside() {
-		j.State.Status = cluster.StatusCancelled.String()
+		j.State.Status = cluster.StatusCancelled
 		d.settle(j, true, d.now())
 		d.out.putJob(j)
 		j.tell()

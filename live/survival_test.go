@@ -346,10 +346,10 @@ func replayAll(t *testing.T, dir string) {
 
 func verify(t *testing.T, dir string, j *live.Job, k *kind) {
 	t.Helper()
-	if strings.HasPrefix(j.Name, "long") && len(j.Tasks) == 0 && j.Status == "cancelled" {
+	if strings.HasPrefix(j.Name, "long") && len(j.Tasks) == 0 && j.Status == cluster.StatusCancelled {
 		return // It never came to start.
 	}
-	if j.Status != k.status || len(j.Tasks) != k.tasks {
+	if j.Status.String() != k.status || len(j.Tasks) != k.tasks {
 		t.Errorf("job %s: %s with %d tasks, want %s with %d; %s", j.Name, j.Status, len(j.Tasks), k.status, k.tasks, j.Detail)
 		return
 	}
@@ -357,7 +357,7 @@ func verify(t *testing.T, dir string, j *live.Job, k *kind) {
 		if k.status == "cancelled" && (task.Exit == nil || task.Exit.Started == 0) {
 			continue // It was ended before it began.
 		}
-		if task.Outcome != k.outcome || task.Exit == nil || (task.Exit.Code != k.code && k.status != "cancelled") {
+		if task.Outcome.String() != k.outcome || task.Exit == nil || (task.Exit.Code != k.code && k.status != "cancelled") {
 			t.Errorf("job %s task %s run %d: %s %+v, want %s %d; %s", j.Name, task.Task, task.Run, task.Outcome, task.Exit, k.outcome, k.code, task.Detail)
 			continue
 		}

@@ -1,6 +1,8 @@
 package live
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -13,9 +15,9 @@ type Job struct {
 	Name  string        `json:"name"`
 	Owner string        `json:"owner"` // user name, or the number of the user if it has none
 	UID   uint32        `json:"uid"`
-	// Status is pending, running, succeeded, failed, cancelled, or set-aside, if the engine hung on the job. A failed or
+	// A failed or
 	// cancelled job may still have tasks that are being ended: see Ended.
-	Status string `json:"status"`
+	Status cluster.JobStatus `json:"status"`
 	// Ended says that nothing more will happen to the job.
 	Ended     bool      `json:"ended"`
 	Submitted time.Time `json:"submitted"`
@@ -70,27 +72,53 @@ func stageOf(j *cluster.Job, i int) Stage {
 
 // Task is one run of a task.
 type Task struct {
-	Task cluster.TaskID `json:"task"`
-	Run  int            `json:"run"` // 1 for the first
-	// State is starting, running, ending (it has been told to end) or ended.
-	State         string `json:"state"`
-	Node          string `json:"node"`
-	CPUMillicores int64  `json:"cpu_millicores"`
-	MemoryBytes   int64  `json:"memory_bytes"` // granted
-	Elastic       bool   `json:"elastic"`      // granted less than its ideal memory
+	Task          cluster.TaskID `json:"task"`
+	Run           int            `json:"run"` // 1 for the first
+	State         TaskState      `json:"state"`
+	Node          string         `json:"node"`
+	CPUMillicores int64          `json:"cpu_millicores"`
+	MemoryBytes   int64          `json:"memory_bytes"` // granted
+	Elastic       bool           `json:"elastic"`      // granted less than its ideal memory
 	// Why is one clause on why it was started with this much.
 	Why     string    `json:"why,omitempty"`
 	Booked  time.Time `json:"booked"`
 	Started time.Time `json:"started,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
-	// Outcome is succeeded, failed, out-of-memory, killed, lost or preempted; empty as long as it runs.
-	Outcome string `json:"outcome,omitempty"`
+	// Outcome is 0 as long as it runs.
+	Outcome cluster.Outcome `json:"outcome,omitempty"`
 	// Exit is how its program ended; nil as long as it runs, and if nobody saw it end.
 	Exit *cluster.Exit `json:"exit,omitempty"`
 	// Detail is one sentence on what went wrong; empty if nothing did.
 	Detail string `json:"detail,omitempty"`
 	// Usage is what its container uses now; nil unless it runs, and where jobs are listed without usage.
 	Usage *cluster.Reading `json:"usage,omitempty"`
+}
+
+// TaskState is where a run of a task is in its life; the order is the order of progress.
+type TaskState uint8
+
+const (
+	TaskStarting TaskState = iota // ordered; its program does not run yet
+	TaskRunning
+	TaskEnding // it has been told to end
+	TaskEnded
+)
+
+var taskStateNames = [...]string{"starting", "running", "ending", "ended"}
+
+func (s TaskState) String() string { return taskStateNames[s] }
+
+// MarshalText implements encoding.TextMarshaler.
+func (s TaskState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *TaskState) UnmarshalText(text []byte) error {
+	i := slices.Index(taskStateNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("task state %q: unknown", text)
+	}
+	*s = TaskState(i)
+	return nil
 }
 
 // Node is a machine as people see it.
@@ -160,10 +188,10 @@ type TaskExplanation struct {
 
 // DecisionNote is a decision in words.
 type DecisionNote struct {
-	At   time.Time      `json:"at"`
-	Kind string         `json:"kind"` // start, kill, reserve, unreserve, wait
-	Task cluster.TaskID `json:"task"`
-	Why  string         `json:"why"`
+	At   time.Time            `json:"at"`
+	Kind cluster.DecisionKind `json:"kind"` // never Wake
+	Task cluster.TaskID       `json:"task"`
+	Why  string               `json:"why"`
 }
 
 // LogFile is where the output of one run of a task goes. The files may not exist yet while it is being started.

@@ -195,7 +195,7 @@ func TestJobThatHangsTheEngineIsSetAside(t *testing.T) {
 			r.fake.launched(o)
 			r.fake.ended(o.Container, cluster.Succeeded, 0)
 			r.wait(o.Task.Job)
-			if j := r.job(1); j.Status != "set-aside" || j.Ended || !strings.Contains(j.Waiting, "the engine hung when it took the job in") {
+			if j := r.job(1); j.Status != cluster.StatusSetAside || j.Ended || !strings.Contains(j.Waiting, "the engine hung when it took the job in") {
 				t.Errorf("job %+v", j)
 			}
 			if e, err := r.Explain(t.Context(), 1); err != nil || !strings.Contains(e.Why, "set aside") {
@@ -211,7 +211,7 @@ func TestJobThatHangsTheEngineIsSetAside(t *testing.T) {
 		if err := r.Cancel(t.Context(), user, 1); err != nil {
 			t.Fatal(err)
 		}
-		if j := r.wait(1); j.Status != "cancelled" {
+		if j := r.wait(1); j.Status != cluster.StatusCancelled {
 			t.Errorf("job %+v", j)
 		}
 		synctest.Wait()
@@ -243,7 +243,7 @@ func TestCarefulStartFindsTheJob(t *testing.T) {
 		if o := r.order(cluster.Start); o.Task.Job != waits {
 			t.Errorf("order %+v", o)
 		}
-		for id, want := range map[cluster.JobID]string{a: "succeeded", b: "running", guilty: "set-aside", waits: "pending"} {
+		for id, want := range map[cluster.JobID]cluster.JobStatus{a: cluster.StatusSucceeded, b: cluster.StatusRunning, guilty: cluster.StatusSetAside, waits: cluster.StatusPending} {
 			if j := r.job(id); j.Status != want {
 				t.Errorf("job %d is %s, want %s", id, j.Status, want)
 			}
@@ -280,7 +280,7 @@ func TestNothingIsDecidedIfThatHangs(t *testing.T) {
 		}
 		r.order(cluster.Kill)
 		r.fake.ended(second.Container, cluster.Killed, 143)
-		if j := r.wait(id); j.Status != "cancelled" {
+		if j := r.wait(id); j.Status != cluster.StatusCancelled {
 			t.Errorf("job %+v", j)
 		}
 	})
@@ -300,7 +300,7 @@ func TestDeathsWithinAStep(t *testing.T) {
 			}
 		}
 		r.restart(nil)
-		if j := r.job(1); j.Status != "set-aside" {
+		if j := r.job(1); j.Status != cluster.StatusSetAside {
 			t.Errorf("job %+v", j)
 		}
 	})

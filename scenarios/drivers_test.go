@@ -263,7 +263,7 @@ func runLive(tb tester, s *scenario, c choice) (h history) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			h.jobs = append(h.jobs, ending{j.Ended, j.Status, timeline.Time(j.Finished.UnixNano()) - origin})
+			h.jobs = append(h.jobs, ending{j.Ended, j.Status.String(), timeline.Time(j.Finished.UnixNano()) - origin})
 		}
 		h.tasks = w.lives
 	})

@@ -96,7 +96,7 @@ func (f *fake) WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (liv
 	}
 	select {
 	case <-f.ended:
-		return live.Task{Task: id, Run: 1, State: "ended"}, nil
+		return live.Task{Task: id, Run: 1, State: live.TaskEnded}, nil
 	case <-ctx.Done():
 		return live.Task{}, ctx.Err()
 	}

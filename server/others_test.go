@@ -15,7 +15,7 @@ import (
 // wrote or its programs said.
 func TestOthersSeeNoNames(t *testing.T) {
 	d := newFake()
-	d.jobs[1] = live.Job{ID: 1, Name: "secret", Owner: "ada", UID: 1000, Status: "failed", Ended: true, Detail: "secret failed",
+	d.jobs[1] = live.Job{ID: 1, Name: "secret", Owner: "ada", UID: 1000, Status: cluster.StatusFailed, Ended: true, Detail: "secret failed",
 		Stages: []live.Stage{{Stage: cluster.Stage{Name: "secret stage", Tasks: 1, DataOn: []string{"secret node"}, Profile: "secret"}}}, Tasks: []live.Task{{Task: cluster.TaskID{Job: 1}, Run: 1, Detail: "secret"}},
 		Earlier: []live.Task{{Detail: "secret"}}}
 	close(d.ended)

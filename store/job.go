@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding"
 	"encoding/json"
 	"fmt"
 
@@ -44,9 +45,9 @@ type Request struct {
 
 // JobState is how far a job has come.
 type JobState struct {
-	Status    string // as cluster.JobStatus prints
-	Ended     bool   // nothing more will happen to it
-	Cancelled bool   // its owner wants it to end
+	Status    cluster.JobStatus
+	Ended     bool // nothing more will happen to it
+	Cancelled bool // its owner wants it to end
 	Started   timeline.Time
 	Finished  timeline.Time
 	ExitCode  *int
@@ -89,7 +90,7 @@ func (s *Store) AddJob(ctx context.Context, j Job) (cluster.JobID, error) {
 	err = s.write(ctx, "add a job to", func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, `INSERT INTO jobs (owner_uid, owner_name, name, status, submitted_ns, request, task_count)
 			VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-			j.Request.As.UID, j.Request.As.User, j.Request.Job.Name, j.State.Status, int64(j.Submitted), string(request), j.Request.Job.Tasks()).Scan(&id)
+			j.Request.As.UID, j.Request.As.User, j.Request.Job.Name, j.State.Status.String(), int64(j.Submitted), string(request), j.Request.Job.Tasks()).Scan(&id)
 	})
 	return cluster.JobID(id), err
 }
@@ -140,7 +141,7 @@ func putJobState(ctx context.Context, tx *sql.Tx, id cluster.JobID, s JobState) 
 	// Environments hold secrets. Once the job has ended nobody needs its own any more.
 	_, err := tx.ExecContext(ctx, `UPDATE jobs SET status = ?, ended = ?, cancelled = ?, started_ns = ?, finished_ns = ?,
 		exit_code = ?, detail = ?, succeeded_count = ?, request = iif(?, json_remove(request, '$.env'), request) WHERE id = ?`,
-		s.Status, s.Ended, s.Cancelled, int64(s.Started), int64(s.Finished), s.ExitCode, s.Detail, s.Succeeded, s.Ended, int64(id))
+		s.Status.String(), s.Ended, s.Cancelled, int64(s.Started), int64(s.Finished), s.ExitCode, s.Detail, s.Succeeded, s.Ended, int64(id))
 	if err != nil {
 		return fmt.Errorf("job %d: %w", id, err)
 	}
@@ -192,7 +193,7 @@ func (s *Store) List(ctx context.Context, after cluster.JobID, most int) ([]List
 		detail, succeeded_count, task_count FROM jobs WHERE id > ? ORDER BY id LIMIT ?`
 	err := s.read(ctx, query, []any{int64(after), most}, func(scan func(...any) error) error {
 		var j Listed
-		err := scan(&j.ID, &j.UID, &j.User, &j.Name, &j.Submitted, &j.State.Status, &j.State.Ended, &j.State.Cancelled,
+		err := scan(&j.ID, &j.UID, &j.User, &j.Name, &j.Submitted, scanned{&j.State.Status}, &j.State.Ended, &j.State.Cancelled,
 			&j.State.Started, &j.State.Finished, &j.State.ExitCode, &j.State.Detail, &j.State.Succeeded, &j.Tasks)
 		jobs = append(jobs, j)
 		return err
@@ -218,7 +219,7 @@ func (s *Store) jobs(ctx context.Context, query string, args ...any) ([]Job, err
 		var j Job
 		var submitted, started, finished int64
 		var request string
-		if err := scan(&j.ID, &j.State.Status, &j.State.Ended, &j.State.Cancelled, &submitted, &started, &finished,
+		if err := scan(&j.ID, scanned{&j.State.Status}, &j.State.Ended, &j.State.Cancelled, &submitted, &started, &finished,
 			&j.State.ExitCode, &j.State.Detail, &j.State.Succeeded, &request); err != nil {
 			return err
 		}
@@ -265,6 +266,18 @@ func (s *Store) Tasks(ctx context.Context, id cluster.JobID) ([]Task, error) {
 		return nil
 	})
 	return tasks, err
+}
+
+// scanned lets a column of text be scanned into what a text stands for.
+type scanned struct{ into encoding.TextUnmarshaler }
+
+// Scan implements sql.Scanner.
+func (s scanned) Scan(value any) error {
+	text, ok := value.(string)
+	if !ok {
+		return fmt.Errorf("scan %T: must be text", value)
+	}
+	return s.into.UnmarshalText([]byte(text))
 }
 
 // read runs a query on a connection of its own and hands every row's scan to f.

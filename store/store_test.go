@@ -56,7 +56,7 @@ func sample(name string) Job {
 			As:  cluster.Credentials{UID: 7, GID: 8, Groups: []uint32{9}, User: "ada"},
 			Env: []string{"PATH=/bin"}, Dir: "/work",
 		},
-		State: JobState{Status: "pending"},
+		State: JobState{Status: cluster.StatusPending},
 	}
 }
 
@@ -75,7 +75,7 @@ func TestJobsAndTasks(t *testing.T) {
 		t.Fatal(id, err)
 	}
 	code := 137
-	want.State = JobState{Status: "failed", Ended: true, Cancelled: true, Started: 1, Finished: 2, ExitCode: &code, Detail: "why", Succeeded: 2}
+	want.State = JobState{Status: cluster.StatusFailed, Ended: true, Cancelled: true, Started: 1, Finished: 2, ExitCode: &code, Detail: "why", Succeeded: 2}
 	tasks := []Task{
 		{Container: cluster.ContainerID{Task: cluster.TaskID{Job: 1, Index: 0}, Run: 1}, UID: 7, Node: "n", Grant: resource.Of(1, 2), Why: "fits", Booked: 3, Started: 4, Ended: 5,
 			Outcome: cluster.OutOfMemory, Exit: &cluster.Exit{Code: 137, Signal: 9, Peak: 77, OOMKills: 1}, Detail: "d"},
@@ -215,7 +215,7 @@ func TestFirstSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	jobs, err := open(t, dir).List(t.Context(), 0, 9)
-	want := Listed{ID: 1, UID: 7, User: "ada", Name: "old", Submitted: 5, State: JobState{Status: "failed", Ended: true, Succeeded: 1}, Tasks: 3}
+	want := Listed{ID: 1, UID: 7, User: "ada", Name: "old", Submitted: 5, State: JobState{Status: cluster.StatusFailed, Ended: true, Succeeded: 1}, Tasks: 3}
 	if err != nil || !reflect.DeepEqual(jobs, []Listed{want}) {
 		t.Errorf("jobs %+v %v", jobs, err)
 	}
@@ -352,11 +352,11 @@ func TestFullDisk(t *testing.T) {
 	if want := "add a job to the store " + filepath.Join(dir, File) + ": its disk is full: free some space"; err == nil || err.Error() != want || !errors.Is(err, ErrFull) {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	write := Batch{Jobs: map[cluster.JobID]JobState{id: {Status: "failed", Detail: strings.Repeat("y", 20_000)}}}
+	write := Batch{Jobs: map[cluster.JobID]JobState{id: {Status: cluster.StatusFailed, Detail: strings.Repeat("y", 20_000)}}}
 	if err := s.Write(ctx, write); !errors.Is(err, ErrFull) {
 		t.Errorf("write: %v", err)
 	}
-	if j, err := s.Job(ctx, id); err != nil || j.State.Status != "pending" {
+	if j, err := s.Job(ctx, id); err != nil || j.State.Status != cluster.StatusPending {
 		t.Errorf("job %+v %v", j.State, err)
 	}
 	if err := os.Remove(ballast); err != nil {
@@ -365,7 +365,7 @@ func TestFullDisk(t *testing.T) {
 	if err := s.Write(ctx, write); err != nil {
 		t.Error(err)
 	}
-	if j, err := s.Job(ctx, id); err != nil || j.State.Status != "failed" {
+	if j, err := s.Job(ctx, id); err != nil || j.State.Status != cluster.StatusFailed {
 		t.Errorf("job %+v %v", j.State, err)
 	}
 	if id, err := s.AddJob(ctx, big); err != nil || id != 2 {
@@ -434,7 +434,7 @@ func writeUntilKilled(dir string) {
 			os.Exit(1)
 		}
 		fmt.Println("job", id)
-		b := Batch{Jobs: map[cluster.JobID]JobState{id: {Status: "running", Started: timeline.Time(id)}}}
+		b := Batch{Jobs: map[cluster.JobID]JobState{id: {Status: cluster.StatusRunning, Started: timeline.Time(id)}}}
 		for run := 1; run <= 5; run++ {
 			b.Tasks = append(b.Tasks, Task{Container: cluster.ContainerID{Task: cluster.TaskID{Job: id}, Run: run}, Node: "n"})
 		}
@@ -498,8 +498,8 @@ func check(t *testing.T, dir string, round int, reported map[string]map[cluster.
 	for _, j := range jobs {
 		stored[j.ID] = true
 		tasks, err := s.Tasks(t.Context(), j.ID)
-		whole := len(tasks) == 5 && j.State.Status == "running"
-		none := len(tasks) == 0 && j.State.Status == "pending"
+		whole := len(tasks) == 5 && j.State.Status == cluster.StatusRunning
+		none := len(tasks) == 0 && j.State.Status == cluster.StatusPending
 		if err != nil || !whole && (!none || reported["tasks"][j.ID]) {
 			t.Fatalf("round %d: job %d has %d tasks and is %s: %v", round, j.ID, len(tasks), j.State.Status, err)
 		}
@@ -529,9 +529,9 @@ func TestSecretsAreForgotten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		state := JobState{Status: "running"}
+		state := JobState{Status: cluster.StatusRunning}
 		if secret == "of-one-that-ended" {
-			state = JobState{Status: "succeeded", Ended: true}
+			state = JobState{Status: cluster.StatusSucceeded, Ended: true}
 		}
 		if err := s.Write(ctx, Batch{Jobs: map[cluster.JobID]JobState{id: state}}); err != nil {
 			t.Fatal(err)

@@ -125,7 +125,7 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 
 // breathing says what the memory manager does with a container. Most is the maximum of the container, 0 if it has none.
 func breathing(r *cluster.Reading, most int64, now time.Time) string {
-	if r.State == "waiting" {
+	if r.State == cluster.ContainerWaiting {
 		return fmt.Sprintf("it has waited for %s to start: %s", age(now.Sub(r.Since)), r.Why)
 	}
 	text := fmt.Sprintf("it holds %s in memory, of %s that it may", bytesOf(r.Anonymous), bytesOf(r.Limit))
@@ -135,7 +135,7 @@ func breathing(r *cluster.Reading, most int64, now time.Time) string {
 	if r.Swap == nil || *r.Swap > 0 {
 		text += fmt.Sprintf(", and %s in swap", bytesOf(r.Swap))
 	}
-	if r.State == "suspended" {
+	if r.State == cluster.ContainerSuspended {
 		text += fmt.Sprintf("; suspended for %s, until it may have all of that in memory", age(now.Sub(r.Since)))
 	}
 	if r.Why == "" || atMaximum(r, most) {

@@ -83,7 +83,7 @@ func (o *logsOptions) show(cmd *cobra.Command, arg string) error {
 	if err := o.showAll(ctx, client, cmd.OutOrStdout(), &job, tasks); err != nil {
 		return err
 	}
-	if !o.stderr && job.Status == "failed" {
+	if !o.stderr && job.Status == cluster.StatusFailed {
 		fmt.Fprintf(cmd.ErrOrStderr(), "bellows: job %d: failed; `bellows logs --stderr %s` shows its standard error\n", job.ID, arg)
 	}
 	return nil

@@ -181,16 +181,16 @@ func startedOf(tasks []live.Task) started {
 }
 
 func (s started) with(t *live.Task) started {
-	if t.State == "ended" {
+	if t.State == live.TaskEnded {
 		return s
 	}
 	s.tasks++
 	s.limit += limit(t)
 	s.held += held(t)
-	switch taskState(t) {
-	case "suspended":
+	switch still(t) {
+	case cluster.ContainerSuspended:
 		s.suspended = s.suspended.with(t)
-	case "waiting":
+	case cluster.ContainerWaiting:
 		s.waiting = s.waiting.with(t)
 	}
 	return s
@@ -211,8 +211,8 @@ func (s standing) holder(tasks []live.Task) string {
 	var most *live.Task
 	for i := range tasks {
 		t := &tasks[i]
-		switch state := taskState(t); {
-		case t.State == "ended" || state == "waiting" || t.Node != s.first.Node || t.Task == s.first.Task:
+		switch {
+		case t.State == live.TaskEnded || still(t) == cluster.ContainerWaiting || t.Node != s.first.Node || t.Task == s.first.Task:
 		case most == nil || limit(t) > limit(most):
 			most = t
 		}
@@ -225,13 +225,13 @@ func (s standing) holder(tasks []live.Task) string {
 
 // status is that of the job, unless all that has started stands still.
 func (s started) status(j *live.Job) string {
-	switch still := s.suspended.tasks + s.waiting.tasks; {
-	case still == 0 || still < s.tasks || j.Status != "running" && j.Status != "pending":
+	switch standing := s.suspended.tasks + s.waiting.tasks; {
+	case standing == 0 || standing < s.tasks || j.Status != cluster.StatusRunning && j.Status != cluster.StatusPending:
 		return jobStatus(j)
 	case s.suspended.tasks > 0:
-		return "suspended"
+		return cluster.ContainerSuspended.String()
 	}
-	return "waiting"
+	return cluster.ContainerWaiting.String()
 }
 
 func (s started) why() string {
@@ -249,7 +249,7 @@ func jobStatus(j *live.Job) string {
 	if j.Ended && j.ExitCode != nil && *j.ExitCode != 0 {
 		return fmt.Sprintf("%s (%d)", j.Status, *j.ExitCode)
 	}
-	return j.Status
+	return j.Status.String()
 }
 
 func jobTime(j *live.Job, now time.Time) string {
@@ -357,22 +357,31 @@ func stageOf(j *live.Job, id cluster.TaskID) *live.Stage {
 
 func flex(s *live.Stage) bool { return s != nil && s.Class == cluster.Flex }
 
-func taskState(t *live.Task) string {
-	switch {
-	case t.Usage != nil && (t.Usage.State == "suspended" && t.State == "running" || t.Usage.State == "waiting" && t.State == "starting"):
-		return t.Usage.State
-	case t.State != "ended":
-		return t.State
+// still is how the container of a task stands still: suspended, or waiting; 0 if it does not.
+func still(t *live.Task) cluster.ContainerState {
+	u := t.Usage
+	if u != nil && (u.State == cluster.ContainerSuspended && t.State == live.TaskRunning || u.State == cluster.ContainerWaiting && t.State == live.TaskStarting) {
+		return u.State
 	}
-	if t.Exit != nil && t.Exit.Code != 0 && t.Outcome == "failed" {
+	return 0
+}
+
+func taskState(t *live.Task) string {
+	if state := still(t); state != 0 {
+		return state.String()
+	}
+	if t.State != live.TaskEnded {
+		return t.State.String()
+	}
+	if t.Exit != nil && t.Exit.Code != 0 && t.Outcome == cluster.Failed {
 		return fmt.Sprintf("%s (%d)", t.Outcome, t.Exit.Code)
 	}
-	return t.Outcome
+	return t.Outcome.String()
 }
 
 // limit is what a task may hold: what it was granted, unless its container breathes.
 func limit(t *live.Task) int64 {
-	if u := t.Usage; u != nil && u.State != "" && u.Limit != nil {
+	if u := t.Usage; u != nil && u.State != 0 && u.Limit != nil {
 		return *u.Limit
 	}
 	return t.MemoryBytes
@@ -381,7 +390,7 @@ func limit(t *live.Task) int64 {
 // taskWhy is what went wrong, or why the memory manager did what it did last. Most is the maximum of the task, 0 if it has none.
 func taskWhy(t *live.Task, most int64) string {
 	switch u := t.Usage; {
-	case t.Detail != "" || u == nil || u.State == "":
+	case t.Detail != "" || u == nil || u.State == 0:
 		return t.Detail
 	case atMaximum(u, most):
 		return "has its maximum, " + terminal.MemoryOrDash(most)
@@ -392,7 +401,7 @@ func taskWhy(t *live.Task, most int64) string {
 
 // atMaximum reports whether a container that runs can get no more, however much its node has.
 func atMaximum(r *cluster.Reading, most int64) bool {
-	return r.State == "running" && most > 0 && r.Limit != nil && *r.Limit >= most
+	return r.State == cluster.ContainerRunning && most > 0 && r.Limit != nil && *r.Limit >= most
 }
 
 func join(clauses ...string) string {

@@ -320,13 +320,13 @@ func (a *attached) result(job *live.Job, interrupted bool) error {
 	if job.ExitCode != nil {
 		code = *job.ExitCode
 	}
-	if job.Status == "succeeded" {
+	if job.Status == cluster.StatusSucceeded {
 		code = 0
 	}
 	switch {
-	case job.Status == "cancelled" && !interrupted:
+	case job.Status == cluster.StatusCancelled && !interrupted:
 		fmt.Fprintf(a.err, "bellows: job %d: was killed\n", a.id)
-	case job.Status == "succeeded" && len(job.Tasks) == 1 && job.Tasks[0].Exit != nil && job.Tasks[0].Exit.Left > 0:
+	case job.Status == cluster.StatusSucceeded && len(job.Tasks) == 1 && job.Tasks[0].Exit != nil && job.Tasks[0].Exit.Left > 0:
 		fmt.Fprintf(a.err, "bellows: job %d: %s\n", a.id, job.Tasks[0].Detail)
 	case job.Detail != "" && !plainFailure(job):
 		fmt.Fprintf(a.err, "bellows: job %d: %s\n", a.id, cluster.Printable(job.Detail))
@@ -339,11 +339,11 @@ func (a *attached) result(job *live.Job, interrupted bool) error {
 
 // plainFailure reports whether a job failed because its program ended with an exit code: the code says it all.
 func plainFailure(job *live.Job) bool {
-	if job.Status != "failed" || len(job.Tasks) != 1 {
+	if job.Status != cluster.StatusFailed || len(job.Tasks) != 1 {
 		return false
 	}
 	t := &job.Tasks[0]
-	return t.Outcome == "failed" && t.Exit != nil && t.Exit.Signal == 0 && t.Exit.TimeLimit == 0 && t.Exit.Left == 0 && t.Exit.Code < 126
+	return t.Outcome == cluster.Failed && t.Exit != nil && t.Exit.Signal == 0 && t.Exit.TimeLimit == 0 && t.Exit.Left == 0 && t.Exit.Code < 126
 }
 
 // copy copies one stream of every attempt. An error means that what was read could not be written.
@@ -407,7 +407,7 @@ func (a *attached) sayWhyItWaits(ctx context.Context) {
 	if !terminal.Is(a.err) || !wait(ctx, time.Second) {
 		return
 	}
-	if job, err := a.client.Job(ctx, a.id, false); err == nil && job.Status == "pending" && job.Waiting != "" {
+	if job, err := a.client.Job(ctx, a.id, false); err == nil && job.Status == cluster.StatusPending && job.Waiting != "" {
 		fmt.Fprintf(a.err, "bellows: job %d waits: %s\n", a.id, job.Waiting)
 	}
 }

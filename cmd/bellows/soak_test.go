@@ -238,11 +238,11 @@ func (s *soak) run(c *server.Client, kind soakKind) error {
 	defer cancel()
 	switch kind {
 	case succeeds:
-		return s.ends(ctx, c, soakJob(8*resource.MiB, "true"), "succeeded")
+		return s.ends(ctx, c, soakJob(8*resource.MiB, "true"), cluster.StatusSucceeded)
 	case fails:
-		return s.ends(ctx, c, soakJob(8*resource.MiB, "sh", "-c", "exit 1"), "failed")
+		return s.ends(ctx, c, soakJob(8*resource.MiB, "sh", "-c", "exit 1"), cluster.StatusFailed)
 	case prints:
-		return s.ends(ctx, c, soakJob(8*resource.MiB, "sh", "-c", "seq 1000; seq 1000 >&2"), "succeeded")
+		return s.ends(ctx, c, soakJob(8*resource.MiB, "sh", "-c", "seq 1000; seq 1000 >&2"), cluster.StatusSucceeded)
 	case grows:
 		return s.grows(ctx, c)
 	case killQueued:
@@ -256,7 +256,7 @@ func (s *soak) run(c *server.Client, kind soakKind) error {
 	}
 }
 
-func (s *soak) ends(ctx context.Context, c *server.Client, job server.Submission, want string) error {
+func (s *soak) ends(ctx context.Context, c *server.Client, job server.Submission, want cluster.JobStatus) error {
 	id, err := c.Submit(ctx, job)
 	if err != nil {
 		return err
@@ -264,7 +264,7 @@ func (s *soak) ends(ctx context.Context, c *server.Client, job server.Submission
 	return s.endsAs(ctx, c, id, want)
 }
 
-func (s *soak) endsAs(ctx context.Context, c *server.Client, id cluster.JobID, want string) error {
+func (s *soak) endsAs(ctx context.Context, c *server.Client, id cluster.JobID, want cluster.JobStatus) error {
 	j, err := c.Wait(ctx, id)
 	if err != nil {
 		return fmt.Errorf("wait for job %d: %w", id, err)
@@ -297,7 +297,7 @@ func (s *soak) grows(ctx context.Context, c *server.Client) error {
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		return err
 	}
-	return s.endsAs(ctx, c, id, "succeeded")
+	return s.endsAs(ctx, c, id, cluster.StatusSucceeded)
 }
 
 // until asks for a job until its first task is as it should be.
@@ -326,7 +326,7 @@ func (s *soak) killed(ctx context.Context, c *server.Client, memory resource.Amo
 		seen := ""
 		if state != "" {
 			err = s.until(ctx, c, id, func(j live.Job) bool {
-				seen = j.Tasks[0].State
+				seen = j.Tasks[0].State.String()
 				return seen == state || seen == "running"
 			})
 			if err != nil {
@@ -336,7 +336,7 @@ func (s *soak) killed(ctx context.Context, c *server.Client, memory resource.Amo
 		if err := c.Kill(ctx, id); err != nil {
 			return err
 		}
-		if err := s.endsAs(ctx, c, id, "cancelled"); err != nil {
+		if err := s.endsAs(ctx, c, id, cluster.StatusCancelled); err != nil {
 			return err
 		}
 		j, err := c.Job(ctx, id, false)
@@ -361,7 +361,7 @@ func (s *soak) refused(ctx context.Context, c *server.Client) error {
 	if err != nil {
 		return err
 	}
-	return s.endsAs(ctx, c, id, "failed")
+	return s.endsAs(ctx, c, id, cluster.StatusFailed)
 }
 
 // holdings is what a daemon holds while one job runs.

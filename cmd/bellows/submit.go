@@ -309,11 +309,11 @@ func (b *batch) json(w io.Writer, wait bool) error {
 func (b *batch) verdict(w io.Writer, wait bool) error {
 	failed := false
 	for _, j := range b.results {
-		if wait && j.Status != "succeeded" {
+		if wait && j.Status != cluster.StatusSucceeded {
 			failed = true
 			why := j.Detail
 			if why == "" {
-				why = j.Status
+				why = j.Status.String()
 			}
 			fmt.Fprintf(w, "bellows: job %d (%s): %s\n", j.ID, cluster.Printable(j.Name), why)
 		}

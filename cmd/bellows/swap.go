@@ -418,7 +418,7 @@ func (o *swapRemoveOptions) checkJobs(cmd *cobra.Command) error {
 		return err
 	}
 	for i := range tasks {
-		if u := tasks[i].Usage; tasks[i].State != "ended" && u != nil && u.Swap != nil && *u.Swap >= int64(resource.MiB) {
+		if u := tasks[i].Usage; tasks[i].State != live.TaskEnded && u != nil && u.Swap != nil && *u.Swap >= int64(resource.MiB) {
 			return fmt.Errorf("task %s of a job holds %s in swap: wait until it has ended, or --force", tasks[i].Task, bytesOf(u.Swap))
 		}
 	}

@@ -96,23 +96,23 @@ func canned() (now time.Time, jobs []live.Job, tasks []live.Task) {
 	now = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	stage := live.Stage{Stage: cluster.Stage{Name: "a", Tasks: 300}, Succeeded: 17, Running: 3, Pending: 280, IdealBytes: 4 << 30}
 	jobs = []live.Job{
-		{ID: 1, Name: "sort", Owner: "ann", Status: "succeeded", Ended: true, Started: now.Add(-time.Hour), Finished: now.Add(-50 * time.Minute),
+		{ID: 1, Name: "sort", Owner: "ann", Status: cluster.StatusSucceeded, Ended: true, Started: now.Add(-time.Hour), Finished: now.Add(-50 * time.Minute),
 			ExitCode: pointer(0), TaskCount: 1, SucceededCount: 1},
-		{ID: 2, Name: "a name that is far too long to be shown", Owner: "somebody-with-a-long-name", Status: "failed", Ended: true, Started: now.Add(-time.Hour),
+		{ID: 2, Name: "a name that is far too long to be shown", Owner: "somebody-with-a-long-name", Status: cluster.StatusFailed, Ended: true, Started: now.Add(-time.Hour),
 			Finished: now.Add(-59 * time.Minute), ExitCode: pointer(137), TaskCount: 1},
-		{ID: 12345, Name: "join", Owner: "bob", Status: "running", Started: now.Add(-90 * time.Second), Stages: []live.Stage{stage}, TaskCount: 300, SucceededCount: 17,
+		{ID: 12345, Name: "join", Owner: "bob", Status: cluster.StatusRunning, Started: now.Add(-90 * time.Second), Stages: []live.Stage{stage}, TaskCount: 300, SucceededCount: 17,
 			Waiting: "would fit under-sized (600MB), but end 03:05:00, after its job (03:04:30)"},
-		{ID: 12346, Name: "train", Owner: "bob", Status: "pending", Stages: []live.Stage{{Stage: cluster.Stage{Tasks: 2}, Pending: 2}}, TaskCount: 2, Waiting: "no node has 8GiB and 4 cores free"},
+		{ID: 12346, Name: "train", Owner: "bob", Status: cluster.StatusPending, Stages: []live.Stage{{Stage: cluster.Stage{Tasks: 2}, Pending: 2}}, TaskCount: 2, Waiting: "no node has 8GiB and 4 cores free"},
 	}
 	id := cluster.TaskID{Job: 12345}
 	tasks = []live.Task{
-		{Task: id, Run: 2, State: "running", MemoryBytes: 2 << 30, Elastic: true, Started: now.Add(-30 * time.Second),
+		{Task: id, Run: 2, State: live.TaskRunning, MemoryBytes: 2 << 30, Elastic: true, Started: now.Add(-30 * time.Second),
 			Usage: &cluster.Reading{Memory: pointer[int64](1700 << 20), Anonymous: pointer[int64](1500 << 20)}},
-		{Task: cluster.TaskID{Job: 12345, Index: 1}, Run: 1, State: "ended", Outcome: "failed", MemoryBytes: 4 << 30, Started: now.Add(-80 * time.Second),
+		{Task: cluster.TaskID{Job: 12345, Index: 1}, Run: 1, State: live.TaskEnded, Outcome: cluster.Failed, MemoryBytes: 4 << 30, Started: now.Add(-80 * time.Second),
 			Ended: now.Add(-20 * time.Second), Exit: &cluster.Exit{Code: 3, Peak: 3 << 30}, Detail: "ended with exit code 3"},
-		{Task: cluster.TaskID{Job: 12345, Index: 12}, Run: 1, State: "ended", Outcome: "out-of-memory", MemoryBytes: 4 << 30, Started: now.Add(-80 * time.Second),
+		{Task: cluster.TaskID{Job: 12345, Index: 12}, Run: 1, State: live.TaskEnded, Outcome: cluster.OutOfMemory, MemoryBytes: 4 << 30, Started: now.Add(-80 * time.Second),
 			Ended: now.Add(-20 * time.Second), Exit: &cluster.Exit{Code: 137}, Detail: "the kernel killed a process of it for memory"},
-		{Task: cluster.TaskID{Job: 12345, Index: 13}, Run: 1, State: "starting", MemoryBytes: 4 << 30},
+		{Task: cluster.TaskID{Job: 12345, Index: 13}, Run: 1, State: live.TaskStarting, MemoryBytes: 4 << 30},
 	}
 	return now, jobs, tasks
 }
@@ -121,24 +121,24 @@ func canned() (now time.Time, jobs []live.Job, tasks []live.Task) {
 func breathes(now time.Time) (jobs []live.Job, tasks []live.Task) {
 	const mib = 1 << 20
 	job := func(id cluster.JobID, name string, class cluster.Class, n int, most int64) live.Job {
-		return live.Job{ID: id, Name: name, Owner: "ann", Status: "running", Submitted: now.Add(-time.Minute), Started: now.Add(-40 * time.Second),
+		return live.Job{ID: id, Name: name, Owner: "ann", Status: cluster.StatusRunning, Submitted: now.Add(-time.Minute), Started: now.Add(-40 * time.Second),
 			TaskCount: n, Stages: []live.Stage{{Stage: cluster.Stage{Tasks: n, MaxMemory: resource.Amount(most)}, Running: n, IdealBytes: 64 * mib, Class: class}}}
 	}
-	task := func(id cluster.TaskID, state string, anonymous, swap, limit int64, why string) live.Task {
-		return live.Task{Task: id, Run: 1, State: "running", MemoryBytes: 64 * mib, Started: now.Add(-40 * time.Second), Why: "fits with its ideal memory, 64MiB",
+	task := func(id cluster.TaskID, state cluster.ContainerState, anonymous, swap, limit int64, why string) live.Task {
+		return live.Task{Task: id, Run: 1, State: live.TaskRunning, MemoryBytes: 64 * mib, Started: now.Add(-40 * time.Second), Why: "fits with its ideal memory, 64MiB",
 			Usage: &cluster.Reading{State: state, Memory: pointer(anonymous + 10*mib), Anonymous: &anonymous, Swap: &swap, Limit: &limit, Why: why, Since: now.Add(-12 * time.Second)}}
 	}
 	jobs = []live.Job{job(7, "stands", cluster.Flex, 1, 0), job(8, "pages", cluster.Flex, 1, 96*mib), job(9, "waits", cluster.Regular, 1, 0), job(10, "some", cluster.Flex, 3, 0)}
-	jobs[2].Status, jobs[2].Started = "pending", time.Time{}
+	jobs[2].Status, jobs[2].Started = cluster.StatusPending, time.Time{}
 	jobs[3].Waiting = "no node has 64MiB and 1 cores free"
 	tasks = []live.Task{
-		task(cluster.TaskID{Job: 7}, "suspended", 188<<10, 79024<<10, 10268<<10, "out of memory: held 99.7MiB with what was in swap, and could hold 93.9MiB; likely to go on in 26s"),
-		task(cluster.TaskID{Job: 8}, "running", 90*mib, 30*mib, 96*mib, "held 60MiB of 64MiB, and the node had plenty left"),
-		{Task: cluster.TaskID{Job: 9}, Run: 1, State: "starting", MemoryBytes: 64 * mib, Why: "fits with its ideal memory, 64MiB",
-			Usage: &cluster.Reading{State: "waiting", Why: "needs 64MiB, and job 7 is out of memory already", Since: now.Add(-3 * time.Second)}},
-		task(cluster.TaskID{Job: 10}, "running", 40*mib, 0, 64*mib, "nobody was out of memory, and the node had 30MiB left"),
-		task(cluster.TaskID{Job: 10, Index: 1}, "suspended", 188<<10, 95092<<10, 10268<<10, "job 7 comes first and is out of memory"),
-		{Task: cluster.TaskID{Job: 10, Index: 2}, Run: 1, State: "ended", Outcome: "out-of-memory", MemoryBytes: 64 * mib, Started: now.Add(-80 * time.Second),
+		task(cluster.TaskID{Job: 7}, cluster.ContainerSuspended, 188<<10, 79024<<10, 10268<<10, "out of memory: held 99.7MiB with what was in swap, and could hold 93.9MiB; likely to go on in 26s"),
+		task(cluster.TaskID{Job: 8}, cluster.ContainerRunning, 90*mib, 30*mib, 96*mib, "held 60MiB of 64MiB, and the node had plenty left"),
+		{Task: cluster.TaskID{Job: 9}, Run: 1, State: live.TaskStarting, MemoryBytes: 64 * mib, Why: "fits with its ideal memory, 64MiB",
+			Usage: &cluster.Reading{State: cluster.ContainerWaiting, Why: "needs 64MiB, and job 7 is out of memory already", Since: now.Add(-3 * time.Second)}},
+		task(cluster.TaskID{Job: 10}, cluster.ContainerRunning, 40*mib, 0, 64*mib, "nobody was out of memory, and the node had 30MiB left"),
+		task(cluster.TaskID{Job: 10, Index: 1}, cluster.ContainerSuspended, 188<<10, 95092<<10, 10268<<10, "job 7 comes first and is out of memory"),
+		{Task: cluster.TaskID{Job: 10, Index: 2}, Run: 1, State: live.TaskEnded, Outcome: cluster.OutOfMemory, MemoryBytes: 64 * mib, Started: now.Add(-80 * time.Second),
 			Ended: now.Add(-20 * time.Second), Exit: &cluster.Exit{Code: 137, Peak: 64 * mib}, Detail: "the kernel killed a process of it for memory"},
 	}
 	return jobs, tasks
@@ -159,7 +159,7 @@ func TestViewsOfBreathing(t *testing.T) {
 				continue
 			}
 			j.Tasks = append(j.Tasks, k)
-			if k.State != "ended" {
+			if k.State != live.TaskEnded {
 				e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, MemoryBytes: k.MemoryBytes, IdealBytes: 64 << 20, Why: k.Why, Usage: k.Usage})
 			}
 		}
@@ -199,8 +199,8 @@ func TestViews(t *testing.T) {
 					Why: "under-sized to 2GiB: ends 03:04:45, no later than its job (03:05:05)"},
 			},
 			Decisions: []live.DecisionNote{
-				{At: now.Add(-30 * time.Second), Kind: "start", Task: tasks[0].Task, Why: "under-sized to 2GiB: ends 03:04:45, no later than its job (03:05:05)"},
-				{At: now.Add(-30 * time.Second), Kind: "unreserve", Task: tasks[0].Task, Why: "its task started"},
+				{At: now.Add(-30 * time.Second), Kind: cluster.Start, Task: tasks[0].Task, Why: "under-sized to 2GiB: ends 03:04:45, no later than its job (03:05:05)"},
+				{At: now.Add(-30 * time.Second), Kind: cluster.Unreserve, Task: tasks[0].Task, Why: "its task started"},
 			},
 		}, now)
 	})

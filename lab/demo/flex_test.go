@@ -106,9 +106,9 @@ func TestFlexRunFigures(t *testing.T) {
 func TestHold(t *testing.T) {
 	bytes := int64(resource.MiB)
 	got := hold(map[cluster.ContainerID]cluster.Reading{
-		container(1): {State: "running", Anonymous: &bytes, Limit: &bytes},
-		container(2): {State: "suspended", Swap: &bytes},
-		container(3): {State: "waiting"},
+		container(1): {State: cluster.ContainerRunning, Anonymous: &bytes, Limit: &bytes},
+		container(2): {State: cluster.ContainerSuspended, Swap: &bytes},
+		container(3): {State: cluster.ContainerWaiting},
 	})
 	slices.SortFunc(got, func(a, b held) int { return cmp.Compare(a.id.Task.Job, b.id.Task.Job) })
 	want := []held{{id: container(1), anonymous: resource.MiB, limit: resource.MiB}, {id: container(2), swap: resource.MiB, suspended: true}}

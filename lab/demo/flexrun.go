@@ -299,7 +299,7 @@ func (f *flexInProgress) await(ctx context.Context, id cluster.JobID) (FlexJob, 
 	if err != nil {
 		return FlexJob{}, fmt.Errorf("wait for job %d: %w", id, err)
 	}
-	out := FlexJob{Name: j.Name, Submitted: j.Submitted.Sub(f.begun), Ended: j.Finished.Sub(f.begun), Finished: j.Status == cluster.StatusSucceeded.String(), ID: id}
+	out := FlexJob{Name: j.Name, Submitted: j.Submitted.Sub(f.begun), Ended: j.Finished.Sub(f.begun), Finished: j.Status == cluster.StatusSucceeded, ID: id}
 	runs, err := f.machine.Store.Tasks(ctx, id)
 	if err != nil {
 		return FlexJob{}, fmt.Errorf("look up the attempts of job %d: %w", id, err)
@@ -308,7 +308,7 @@ func (f *flexInProgress) await(ctx context.Context, id cluster.JobID) (FlexJob, 
 		out.take(&runs[i], f)
 	}
 	if !out.Finished && out.Kills == 0 && out.Refused == 0 && out.Wrong == "" {
-		out.Wrong = "ended as " + j.Status + ": " + j.Detail
+		out.Wrong = "ended as " + j.Status.String() + ": " + j.Detail
 	}
 	return out, nil
 }
@@ -373,10 +373,10 @@ func (f *flexInProgress) sample(ctx context.Context) {
 // hold is what containers hold. Those whose programs have not begun, for want of memory, are none yet.
 func hold(readings map[cluster.ContainerID]cluster.Reading) (all []held) {
 	for id, r := range readings {
-		if r.State == "waiting" {
+		if r.State == cluster.ContainerWaiting {
 			continue
 		}
-		h := held{id: id, suspended: r.State == "suspended"}
+		h := held{id: id, suspended: r.State == cluster.ContainerSuspended}
 		for to, from := range map[*resource.Amount]*int64{&h.anonymous: r.Anonymous, &h.swap: r.Swap, &h.limit: r.Limit} {
 			if from != nil {
 				*to = resource.Amount(*from)

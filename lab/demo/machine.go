@@ -59,13 +59,13 @@ func record(jobs []live.Job, begun time.Time) *Run {
 	r := &Run{}
 	for i, j := range jobs {
 		job := JobRun{Name: j.Name, Submitted: j.Submitted.Sub(begun), Ended: j.Finished.Sub(begun)}
-		if j.Status != cluster.StatusSucceeded.String() {
-			job.Failed = j.Status + ": " + j.Detail
+		if j.Status != cluster.StatusSucceeded {
+			job.Failed = j.Status.String() + ": " + j.Detail
 		}
 		r.Jobs = append(r.Jobs, job)
 		for _, t := range j.Tasks {
 			task := TaskRun{Job: i, Memory: resource.Amount(t.MemoryBytes), Booked: t.Booked.Sub(begun), Started: t.Started.Sub(begun), Ended: t.Ended.Sub(begun)}
-			task.Killed = t.Outcome == cluster.OutOfMemory.String() || t.Exit != nil && t.Exit.OOMKills > 0
+			task.Killed = t.Outcome == cluster.OutOfMemory || t.Exit != nil && t.Exit.OOMKills > 0
 			if t.Exit != nil {
 				task.CPU = t.Exit.CPUTime
 			}

@@ -102,14 +102,14 @@ func (r *Run) take(jobs []live.Job, begun time.Time) {
 		r.JobRuntime += j.Finished.Sub(j.Submitted) / time.Duration(len(jobs))
 		r.Makespan = max(r.Makespan, j.Finished.Sub(begun))
 		for _, t := range slices.Concat(j.Earlier, j.Tasks) {
-			if t.Outcome == cluster.OutOfMemory.String() || t.Exit != nil && t.Exit.OOMKills > 0 {
+			if t.Outcome == cluster.OutOfMemory || t.Exit != nil && t.Exit.OOMKills > 0 {
 				r.Killed++
 			}
 		}
 		for _, t := range j.Tasks {
 			r.taskTime = t.Ended.Sub(t.Started)
 			switch {
-			case t.Outcome != cluster.Succeeded.String():
+			case t.Outcome != cluster.Succeeded:
 				r.Wrong = append(r.Wrong, fmt.Sprintf("job %d (%s): task %s ended as %s: %s", j.ID, j.Name, t.Task, t.Outcome, t.Detail))
 			case t.Elastic:
 				r.UnderSized++
@@ -181,9 +181,9 @@ func (l *lookout) look(seconds float64) {
 	var swapped resource.Amount
 	for id, r := range l.machine.Agent.Readings() {
 		switch r.State {
-		case "waiting":
+		case cluster.ContainerWaiting:
 			continue
-		case "suspended":
+		case cluster.ContainerSuspended:
 			if l.why == "" && r.Why != "" {
 				l.why = fmt.Sprintf("job %d was suspended: %s", id.Task.Job, r.Why)
 			}
