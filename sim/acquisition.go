@@ -9,23 +9,25 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Startup is what passes on a node between the order to run a task and its run. The zero value is nothing.
+// Startup is the delay on a node between the order to run a task and the task's run. The zero value means no delay.
 type Startup struct {
-	// Container and Executor are the starts of the container and of the executor inside it, where both must be started: cold.
+	// Container and Executor are the times to start the container and the executor inside it, for a cold start.
 	Container, Executor time.Duration
-	// Warm is what it takes instead to take over an executor that idles on the node.
+	// Warm is the time to take over an executor that idles on the node, instead of Container and Executor.
 	Warm time.Duration
-	// Keep is how long an executor idles after its task; 0: it ends with it. What it holds while it idles is not counted.
+	// Keep is how long an executor idles after its task; 0: the executor ends with the task. The resources of an idle
+	// executor are not counted.
 	Keep time.Duration
-	// Shared says that executors serve any job, not only the one for which they were started.
+	// Shared says that an executor may serve any job, not only the job that started it.
 	Shared bool
-	// Ramp is how long an application waits until it doubles what it asks for: its second cold executor comes after one Ramp
-	// at the earliest, the fourth after two, and so on, counted from the first after it had none running. 0: it asks for all
-	// at once. The node is held meanwhile, which it would not be.
+	// Ramp is how long an application waits until it doubles its request for executors: its second cold executor comes
+	// after one Ramp at the earliest, the fourth after two, and so on, counted from the first one after it had none
+	// running. 0: it requests all executors at once. The model keeps the task's grant booked during the wait; a real
+	// cluster would not.
 	Ramp time.Duration
 }
 
-// Acquisition is how a cluster acquires what its tasks run in, from the decision on.
+// Acquisition describes how a cluster acquires the containers and executors of its tasks, from the decision on.
 type Acquisition struct {
 	Heartbeat            time.Duration
 	StartsPerHeartbeat   int
@@ -33,18 +35,18 @@ type Acquisition struct {
 	Startup              Startup
 }
 
-// Apply makes c acquire work that way.
+// Apply sets the fields of c that describe acquisition.
 func (a Acquisition) Apply(c *Config) {
 	c.Heartbeat, c.StartsPerHeartbeat, c.CoordinatorHeartbeat, c.Startup = a.Heartbeat, a.StartsPerHeartbeat, a.CoordinatorHeartbeat, a.Startup
 	c.LaunchDelay = 0
 }
 
-// The measurements behind the presets are those of Mira, section II.A and IV.B: Spark 2.2 on 14 nodes, from a task that is
-// ready to its executor. docs/truth.md sets the presets beside them.
+// The presets follow the measurements of Mira, sections II.A and IV.B: Spark 2.2 on 14 nodes, from the time when a task
+// is ready until it has its executor. docs/truth.md compares the presets with the measurements.
 
-// YARN is Spark on YARN: nodes report every second and are given one container each time (YARN's defaults), an
-// application asks every 200 ms (Spark's default while it waits). Mira measured 3.2 s for the first executor, of
-// which 1.9 s are the executor; of the rest the heartbeats make 0.4 s on 14 idle nodes here, which leaves 0.9 s for the
+// YARN is Spark on YARN. Nodes report every second and are assigned one container per heartbeat (YARN's defaults). An
+// application sends requests every 200 ms (Spark's default while it waits). Mira measured 3.2 s for the first executor:
+// 1.9 s start the executor, the heartbeats account for 0.4 s on 14 idle nodes in this model, which leaves 0.9 s for the
 // container.
 func YARN() Acquisition {
 	return Acquisition{Heartbeat: time.Second, StartsPerHeartbeat: 1, CoordinatorHeartbeat: 200 * time.Millisecond,
@@ -52,23 +54,24 @@ func YARN() Acquisition {
 			Keep: time.Minute, Ramp: time.Second}}
 }
 
-// SparkStandalone is Spark's own resource manager, which Mira measured to be 23 % faster than YARN: 2.46 s for the first
-// executor, 1.9 s of it the executor. It works without heartbeats; an application asks for executors as on YARN.
+// SparkStandalone is Spark's own resource manager, which Mira measured to be 23 % faster than YARN: 2.46 s for the
+// first executor, 1.9 s of it to start the executor. It works without heartbeats; an application requests executors as
+// on YARN.
 func SparkStandalone() Acquisition {
 	return Acquisition{Startup: Startup{Container: 560 * time.Millisecond, Executor: 1900 * time.Millisecond, Warm: 10 * time.Millisecond,
 		Keep: time.Minute, Ramp: time.Second}}
 }
 
-// Bellows is long-lived executors that all jobs share, which Mira introduced: 36 ms until a warm one is
-// taken over (75th percentile), 1.1 s for a cold one.
+// Bellows has long-lived executors that all jobs share, as Mira introduced them: a warm executor is taken over within
+// 36 ms (75th percentile), a cold one takes 1.1 s.
 func Bellows() Acquisition {
 	return Acquisition{Startup: Startup{Executor: 1100 * time.Millisecond, Warm: 36 * time.Millisecond, Keep: time.Hour, Shared: true}}
 }
 
-// Acquisitions returns the names that AcquisitionOf knows.
+// Acquisitions returns the names that AcquisitionOf accepts.
 func Acquisitions() []string { return []string{"yarn", "spark-standalone", "bellows"} }
 
-// AcquisitionOf returns a preset by its name.
+// AcquisitionOf returns the preset with the given name.
 func AcquisitionOf(name string) (Acquisition, error) {
 	switch name {
 	case "yarn":
@@ -93,20 +96,20 @@ func (s *Startup) check() error {
 	return nil
 }
 
-// executor idles on a node.
+// executor is an idle executor on a node.
 type executor struct {
 	job   *job
 	until timeline.Time
 }
 
-// acquiring is how far an application is in asking for executors.
+// acquiring is the state of an application's requests for executors.
 type acquiring struct {
-	since timeline.Time // of the first cold one, after it had none
-	cold  int           // asked for since
+	since timeline.Time // of the first cold executor since the application had none
+	cold  int           // executors requested since then
 	held  int           // tasks that were ordered and have not ended
 }
 
-// order returns how long it takes from now, when a task is ordered to run, until it does.
+// order returns the delay from now, when a task is ordered to run, until it runs.
 func (r *run) order(t *task) time.Duration {
 	s := &r.config.Startup
 	if *s == (Startup{}) {
@@ -130,7 +133,7 @@ func (r *run) order(t *task) time.Duration {
 	return asked.Sub(r.now) + s.Container + s.Executor
 }
 
-// takeOver takes an idle executor from the task's node, if there is one for it.
+// takeOver takes an idle executor of the task's node that may serve the task, if there is one.
 func (r *run) takeOver(t *task) bool {
 	idle := r.idle[t.node]
 	alive := idle[:0]
@@ -148,7 +151,7 @@ func (r *run) takeOver(t *task) bool {
 	return found
 }
 
-// giveUp ends what a task runs in, or lets it idle if the task succeeded.
+// giveUp ends the executor of a task, or lets it idle if the task succeeded.
 func (r *run) giveUp(t *task, how cluster.Outcome) {
 	t.job.acquiring.held--
 	if s := &r.config.Startup; s.Keep > 0 && how == cluster.Succeeded {

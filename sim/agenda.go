@@ -7,22 +7,23 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// agenda holds what will happen, by time; what is entered first comes first among equals. It is a calendar queue (Brown,
-// CACM 31(10), 1988): what lies less than two seconds ahead is thrown into the slot of its millisecond, which is put in
-// order only when its time has come; the rest waits in a heap. Heartbeats, which are most of all, cost the same however
-// many there are. Polls are entered in the order of their times, each a fixed delay ahead, so that a plain queue holds them.
+// agenda holds future happenings, ordered by time and then by order of entry. It is a calendar queue (Brown, CACM
+// 31(10), 1988): an item less than two seconds ahead goes into the slot of its millisecond, and a slot is sorted only
+// when its time has come; later items wait in a heap. Heartbeats, the most frequent items, therefore cost the same at
+// any number of nodes. Polls are entered in the order of their times, each a fixed delay ahead, so a plain queue holds
+// them.
 type agenda struct {
-	slots [numSlots][]item // ring; slot i holds what belongs to a millisecond that is i modulo numSlots
+	slots [numSlots][]item // ring; slot i holds the items of milliseconds that are i modulo numSlots
 	full  [numSlots / 64]uint64
-	now   int64 // millisecond whose slot is open: in order, and taken from
-	taken int   // of the open slot
-	near  int   // items in slots, not taken
+	now   int64 // millisecond of the open slot, which is sorted and consumed
+	taken int   // items consumed from the open slot
+	near  int   // items in slots, not consumed
 	far   []item
-	due   []item // room for those of far whose time has come
+	due   []item // buffer for items of far whose time has come
 	polls []item // in order, from first on
 	first int
 	seq   uint64
-	wakes int // items that make nothing happen by themselves, as polls do not either
+	wakes int // items of the policy's wakes: like polls, they make nothing happen by themselves
 }
 
 const (
@@ -30,34 +31,34 @@ const (
 	numSlots  = 2048
 )
 
-// item holds no pointer, because the garbage collector would look at every move of one.
+// item contains no pointers, so that the garbage collector need not track its moves.
 type item struct {
 	at   timeline.Time
 	seq  uint64
-	who  int32 // node, job or task, by what
+	who  int32 // node, job or task, depending on what
 	what happening
 }
 
-// happening says what an item of the agenda is.
+// happening is the kind of an item.
 type happening uint8
 
 const (
 	arrival       happening = iota // of a job
 	nodeHeartbeat                  // of a node
 	jobHeartbeat                   // of a job's coordinator
-	jobPoll                        // of a coordinator that waits to be granted itself
-	jobFound                       // a poll will find that it has been: polls alone make nothing happen
-	launched                       // a task
-	ended                          // a task
-	jobEnded                       // as its coordinator sees it
-	woken                          // the policy
-	phaseEnded                     // of the task of a node that is next to end one
-	dying                          // a task, of what its fate says
-	killed                         // a task
-	struck                         // the cluster, by an incident
-	kept                           // containers' memory, by the manager of a node
-	moved                          // the first pages in the queue of a node's swap device
-	ordered                        // what a memory manager wants of the container of a task
+	jobPoll                        // of a coordinator that waits for its own grant
+	jobFound                       // a coordinator's next poll will find its grant; polls alone make nothing happen
+	launched                       // of a task
+	ended                          // of a task
+	jobEnded                       // from the view of its coordinator
+	woken                          // of the policy
+	phaseEnded                     // the earliest end of a phase on a node
+	dying                          // a task ends with its fate
+	killed                         // of a task
+	struck                         // an incident of the cluster
+	kept                           // a node's memory manager has something to do
+	moved                          // the end of the first transfer in the queue of a node's swap device
+	ordered                        // the next step of a memory manager's order for the container of a task
 )
 
 func (e *item) before(f *item) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }
@@ -66,13 +67,13 @@ func (a *agenda) push(at timeline.Time, what happening, who int32) {
 	a.pushAt(at, a.turn(), what, who)
 }
 
-// turn returns the place among equals of what is entered now.
+// turn returns the rank, among items of the same time, of an item entered now.
 func (a *agenda) turn() uint64 {
 	a.seq++
 	return a.seq
 }
 
-// pushAt enters something in the place among equals that turn once returned.
+// pushAt enters an item with a rank that turn returned before.
 func (a *agenda) pushAt(at timeline.Time, turn uint64, what happening, who int32) {
 	e := item{at, turn, who, what}
 	switch what {
@@ -100,7 +101,7 @@ func (a *agenda) throw(slot int64, e item) {
 	a.full[i/64] |= 1 << (i % 64)
 }
 
-// insert puts e into the open slot.
+// insert puts e into the open slot, in order.
 func (a *agenda) insert(e item) {
 	open := append(a.slots[a.now%numSlots], e)
 	i := len(open) - 1
@@ -111,7 +112,7 @@ func (a *agenda) insert(e item) {
 	a.slots[a.now%numSlots] = open
 }
 
-// pushPoll drops those that are over before the queue would grow.
+// pushPoll drops consumed polls before the queue would grow.
 func (a *agenda) pushPoll(e item) {
 	if len(a.polls) == cap(a.polls) && a.first > 0 {
 		a.polls = a.polls[:copy(a.polls, a.polls[a.first:])]
@@ -120,7 +121,7 @@ func (a *agenda) pushPoll(e item) {
 	a.polls = append(a.polls, e)
 }
 
-// pop returns what happens next; ok is false if nothing more will happen by itself.
+// pop returns the next happening; ok is false if nothing more will happen by itself.
 func (a *agenda) pop() (next item, ok bool) {
 	if a.near+len(a.far) == a.wakes {
 		return item{}, false
@@ -150,7 +151,7 @@ func (a *agenda) takePoll() item {
 	return a.polls[a.first-1]
 }
 
-// nextSlot returns the next millisecond that has something in its slot, or in the heap.
+// nextSlot returns the next millisecond that has an item in its slot or in the heap.
 func (a *agenda) nextSlot() int64 {
 	next := int64(timeline.Never)
 	if a.near > 0 {
@@ -162,7 +163,7 @@ func (a *agenda) nextSlot() int64 {
 	return next
 }
 
-// open opens a slot in place of the one that is used up.
+// open opens a slot in place of the slot that is used up.
 func (a *agenda) open(slot int64) {
 	i := a.now % numSlots
 	a.slots[i], a.taken = a.slots[i][:0], 0
@@ -173,7 +174,7 @@ func (a *agenda) open(slot int64) {
 		a.due = append(a.due, a.popFar())
 	}
 	if len(a.due) > 0 {
-		// They were entered before what was thrown here, and so come first among equals.
+		// Items of the heap were entered before the items of this slot, and so come first among items of the same time.
 		a.near += len(a.due)
 		a.due = append(a.due, a.slots[i]...)
 		a.slots[i], a.due = a.due, a.slots[i]
@@ -194,7 +195,7 @@ func compareItems(e, f item) int {
 	return 0 // one of them is void: see place.file
 }
 
-// nextFull returns the next millisecond after now whose slot is not empty. There is one.
+// nextFull returns the next millisecond after now whose slot is not empty. There must be one.
 func (a *agenda) nextFull() int64 {
 	from := (a.now + 1) % numSlots
 	for steps := int64(0); ; {
@@ -206,7 +207,7 @@ func (a *agenda) nextFull() int64 {
 	}
 }
 
-// pushFar and popFar work on a heap in which each item has up to four below it.
+// pushFar and popFar work on a heap in which each item has up to four children.
 func (a *agenda) pushFar(e item) {
 	a.far = append(a.far, e)
 	i := len(a.far) - 1
@@ -231,7 +232,7 @@ func (a *agenda) popFar() item {
 	return first
 }
 
-// sink puts e, which the top must make room for, where it belongs.
+// sink replaces the top with e and moves e down to where it belongs.
 func (a *agenda) sink(e item) {
 	items := a.far
 	i := 0

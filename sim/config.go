@@ -14,26 +14,28 @@ import (
 type Config struct {
 	Nodes []cluster.Node
 
-	// Heartbeat is how often a node reports what ended and takes new work, as in YARN; the first heartbeats are spread
-	// evenly over one second. 0: nodes report at once and take work at any time, as bellows does on one machine.
+	// Heartbeat is the interval at which a node reports ended tasks and takes new work, as in YARN; the first
+	// heartbeats are spread evenly over one second. 0: nodes report at once and take work at any time, as bellows does
+	// on one machine.
 	Heartbeat time.Duration
-	// StartsPerHeartbeat is how many tasks may start on a node per heartbeat; 0: any number. YARN's default is 1.
+	// StartsPerHeartbeat is the largest number of tasks that may start on a node per heartbeat; 0: no limit. YARN's
+	// default is 1.
 	StartsPerHeartbeat int
-	// CoordinatorHeartbeat is how often a job's coordinator (YARN's application master) collects what its job was
-	// granted. 0: jobs have no coordinator. It needs Heartbeat.
+	// CoordinatorHeartbeat is the interval at which a job's coordinator (YARN's application master) collects the job's
+	// grants. 0: jobs have no coordinator. It needs Heartbeat.
 	CoordinatorHeartbeat time.Duration
-	// Coordinator is what a coordinator holds while its job lasts.
+	// Coordinator is the grant of a coordinator for as long as its job lasts.
 	Coordinator resource.Vector
-	// LaunchDelay is how long a task takes from its start decision to its launch where there is no coordinator.
+	// LaunchDelay is the time from a task's start decision to its launch in a cluster without coordinators.
 	LaunchDelay time.Duration
 
-	// Startup is what passes on a node between the order to run a task, which LaunchDelay or heartbeats come before, and its
-	// run.
+	// Startup is the delay on a node between the order to run a task and its run. It follows LaunchDelay or the
+	// heartbeats.
 	Startup Startup
 
-	// Flex is how the memory of FLEX containers is managed, in workloads that have such.
+	// Flex says how the memory of FLEX containers is managed, in workloads with FLEX jobs.
 	Flex Flex
-	// Machine is what the nodes make of too much demand.
+	// Machine says how a node behaves when more is demanded than it has.
 	Machine Machine
 	// KillDelay is how long a task lives on after a kill decision.
 	KillDelay time.Duration
@@ -42,15 +44,15 @@ type Config struct {
 
 	// KeepTasks keeps every task in the result.
 	KeepTasks bool
-	// Series says how finely what is granted and used is recorded.
+	// Series says at what resolution grants and use are recorded.
 	Series SeriesOptions
-	// Observe, if not nil, is told every step. The slices are valid during the call.
+	// Observe, if not nil, is called with every step. The slices are valid during the call.
 	Observe func(now timeline.Time, events []cluster.Event, decisions []cluster.Decision)
-	// ObserveMemory, if not nil, is told what the memory managers want, ObserveContainers every change of what a container
-	// on a node with one may hold and holds.
+	// ObserveMemory, if not nil, is called with every action of the memory managers. ObserveContainers, if not nil, is
+	// called with every change of the limit or use of a container on a node with a memory manager.
 	ObserveMemory     func(now timeline.Time, node cluster.NodeID, a memory.Action)
 	ObserveContainers func(ContainerMemory)
-	// Progress, if not nil, is told now and then how many jobs have ended.
+	// Progress, if not nil, is called now and then with the number of jobs that have ended.
 	Progress func(ended, jobs int, now timeline.Time)
 }
 
@@ -127,11 +129,11 @@ func checkNode(n *cluster.Node) error {
 	return nil
 }
 
-// describe tells the policy what it must know of how tasks are launched.
+// describe fills in what the policy must know about how tasks are launched.
 func (c *Config) describe(s *cluster.Snapshot) {
 	s.Heartbeats.Every, s.Heartbeats.Starts = c.Heartbeat, c.StartsPerHeartbeat
 	if c.CoordinatorHeartbeat > 0 {
-		// What is granted before one heartbeat of the coordinator is launched by the next.
+		// A task granted before one heartbeat of the coordinator is launched by the next.
 		s.Heartbeats.Launch, s.LaunchDelay = c.CoordinatorHeartbeat, c.CoordinatorHeartbeat
 	} else {
 		s.LaunchDelay = c.LaunchDelay

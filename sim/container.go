@@ -11,29 +11,29 @@ import (
 type container struct {
 	task     *task
 	envelope memory.Envelope
-	asked    timeline.Time // for its memory, first
-	again    timeline.Time // when it may ask again; meaningful while it waits
+	asked    timeline.Time // for its memory, the first time
+	again    timeline.Time // earliest time of its next request; meaningful while it waits
 	worth    bool          // something has changed since it was refused
 	admitted bool
 
 	limit    resource.Amount // in force
 	set      resource.Amount // working set of the present phase
-	resident resource.Amount // of that, in memory
-	swapped  resource.Amount // of that, on the swap device; what is left its programs have not been given yet
-	traffic  int64           // bytes that went to the swap device and came back
-	stopped  bool            // its programs stand still
-	since    timeline.Time   // when they stopped
+	resident resource.Amount // part of the working set in memory
+	swapped  resource.Amount // part of the working set on the swap device; the rest has not been allocated yet
+	traffic  int64           // bytes moved to the swap device and back
+	stopped  bool            // its programs are suspended
+	since    timeline.Time   // when they were suspended
 
-	order  *order    // that is being carried out, nil if none is
-	moving *transfer // pages that its programs have moved: overflow or fault; nil if they have none
+	order  *order    // in progress; nil if there is none
+	moving *transfer // pages moved by its programs: overflow or fault; nil if there are none
 }
 
-// order is an action of the memory manager that the kernel is about to do.
+// order is an action of the memory manager that is being carried out.
 type order struct {
 	memory.Action
 	asked    timeline.Time
-	turn     uint64 // of the item of the agenda with which it goes on
-	breathed bool   // Breathe: its programs run already
+	turn     uint64 // of the order's next item on the agenda
+	breathed bool   // Breathe: its programs already run
 	full     bool   // Shrink: swap is full
 }
 
@@ -41,13 +41,14 @@ func (c *container) id() cluster.ContainerID { return c.envelope.Container }
 
 func (c *container) flex() bool { return c.envelope.Class == cluster.Flex }
 
-// wanting is what its programs ask for and have not been given.
+// wanting is the memory that its programs have asked for and not been given, bytes.
 func (c *container) wanting() resource.Amount { return c.set - c.resident - c.swapped }
 
 // short reports whether its programs run and wait for memory.
 func (c *container) short() bool { return !c.stopped && c.set > c.limit }
 
-// hold changes the working set of a container. What a program gives back is what it has not used lately: of that swap is full.
+// hold changes the working set of a container. A program frees the memory that it has not used lately, so swapped pages
+// are freed first.
 func (r *run) hold(c *container, set resource.Amount) {
 	k := r.keepers[c.task.node]
 	r.callOff(k, c, fault, overflow)
@@ -60,8 +61,8 @@ func (r *run) hold(c *container, set resource.Amount) {
 	r.refresh(c)
 }
 
-// refresh lets a container whose memory has changed go on: its programs take what they may, at the pace that it allows, and it
-// is looked at.
+// refresh updates a container whose memory has changed: its programs allocate memory within the limit, their pace is
+// computed again, and the memory manager is to sample the container.
 func (r *run) refresh(c *container) {
 	t := c.task
 	if !c.flex() || t.flow == nil || t.ended() {
@@ -76,9 +77,9 @@ func (r *run) refresh(c *container) {
 	r.stir(r.keepers[t.node], c)
 }
 
-// allocate gives running programs the memory that they want: what is free below the limit at once, the rest as fast as other
-// pages of theirs can be swapped out for it. Then what was swapped out comes back, as far as it fits. A program that wants
-// more when swap is full is killed.
+// allocate gives running programs the memory that they ask for: memory below the limit at once, and the rest at the
+// speed at which other pages of the container are swapped out. Then swapped pages come back, as far as they fit. A
+// program that asks for more memory when swap is full is killed.
 func (r *run) allocate(c *container) {
 	k, p := r.keepers[c.task.node], &r.places[c.task.node]
 	c.resident += min(c.wanting(), c.limit-c.resident)
@@ -104,7 +105,7 @@ func (r *run) reserveSwap(k *keeper, bytes resource.Amount) {
 	k.promised += bytes
 }
 
-// repace finds the pace and the demand that a container's memory allows.
+// repace computes the pace and the demand that a container's memory allows.
 func (r *run) repace(c *container) {
 	p, f := &r.places[c.task.node], c.task.flow
 	p.demand = p.demand.Sub(f.demand)
@@ -121,7 +122,7 @@ func (r *run) repace(c *container) {
 	r.unsettle(c.task.node)
 }
 
-// setLimit changes what a container may hold.
+// setLimit changes the limit of a container.
 func (r *run) setLimit(c *container, limit resource.Amount) {
 	k, change := r.keepers[c.task.node], limit-c.limit
 	if change == 0 {
@@ -134,7 +135,7 @@ func (r *run) setLimit(c *container, limit resource.Amount) {
 	k.held += change
 }
 
-// stand has a container's programs stand still, or run.
+// stand suspends or resumes a container's programs.
 func (r *run) stand(c *container, still bool) {
 	if c.stopped == still {
 		return
@@ -159,17 +160,17 @@ func (r *run) take(c *container, a memory.Action) {
 	r.goOn(c, r.now.Add(orderTime))
 }
 
-// goOn has the order of a container go on at a later time.
+// goOn enters the next step of a container's order in the agenda.
 func (r *run) goOn(c *container, at timeline.Time) {
 	c.order.turn = r.agenda.turn()
 	r.agenda.pushAt(at, c.order.turn, ordered, c.task.index)
 }
 
-// carryOn does what the order of a container has come to.
+// carryOn carries out the next step of a container's order.
 func (r *run) carryOn(t *task, i item) {
 	c := t.container
 	if c == nil || c.order == nil || c.order.turn != i.seq {
-		return // it was given up, or the container has ended
+		return // the order was given up, or the container has ended
 	}
 	switch o := c.order; o.Kind {
 	case memory.Grow:
@@ -197,8 +198,8 @@ func (r *run) carryOn(t *task, i item) {
 	}
 }
 
-// lower pushes out what a container holds above the limit that it is to have, while its programs stand still, and lowers the
-// limit. If swap is full, as much as can be is won.
+// lower swaps out the memory of a suspended container that exceeds the order's limit, and then lowers the limit. If
+// swap is full, it lowers the limit as far as it can.
 func (r *run) lower(c *container) {
 	k, p, o := r.keepers[c.task.node], &r.places[c.task.node], c.order
 	r.callOff(k, c, fault, overflow)
@@ -223,7 +224,7 @@ func (r *run) lowered(c *container) {
 	r.orderDone(c, c.limit > o.Limit)
 }
 
-// orderDone tells the manager what came of its order.
+// orderDone reports the outcome of a container's order to the manager.
 func (r *run) orderDone(c *container, failed bool) {
 	k := r.keepers[c.task.node]
 	k.input.Outcomes = append(k.input.Outcomes, memory.Outcome{Action: c.order.ID, Limit: c.limit, Failed: failed})
@@ -232,7 +233,7 @@ func (r *run) orderDone(c *container, failed bool) {
 	k.see(c)
 }
 
-// giveUpOrder ends an order that takes too long: what has been won so far counts.
+// giveUpOrder ends an order that takes too long; memory reclaimed so far counts.
 func (r *run) giveUpOrder(c *container) {
 	k := r.keepers[c.task.node]
 	r.callOff(k, c, pageOut, prefetch)

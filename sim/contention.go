@@ -7,29 +7,31 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Loss says how much of a resource's capacity is left when more is demanded than there is: seeks between streams on a disk,
-// incast on a network. With demands of r times the capacity (r > 1), the efficiency is
+// Loss says how much of a resource's capacity is lost when demand exceeds it: seeks between streams on a disk, incast
+// on a network. With a demand of r times the capacity (r > 1), the efficiency is
 //
 //	max(Floor, 1 / (1 + Slope × (r - 1)))
 //
 // and 1 otherwise. The zero value loses nothing.
 type Loss struct {
-	Slope float64 // at least 0; the larger, the faster it falls
-	Floor float64 // what is left at least, above 0 if Slope is
+	Slope float64 // at least 0; the larger, the faster efficiency falls
+	Floor float64 // least efficiency; above 0 if Slope is
 }
 
-// What the presets are taken from is in docs/truth.md. YARN-ME section 2.6 (Fig. 2c) has the one measurement: eight
+// docs/truth.md has the sources of the presets. YARN-ME section 2.6 (Fig. 2c) has the one measurement: eight
 // under-sized WordCount reducers at a time take 70 % longer on a hard disk and 15 % longer on a solid-state disk.
 var (
 	// HDDLoss makes eight tasks that spill 20.7 MB/s each to a disk of 110 MB/s take 1.7 times as long.
 	HDDLoss = Loss{Slope: 0.25, Floor: 0.3}
-	// SSDLoss makes them take 1.15 times as long on a solid-state disk of 145 MB/s, reads and writes mixed.
+	// SSDLoss makes the same eight tasks take 1.15 times as long on a solid-state disk of 145 MB/s, reads and writes
+	// mixed.
 	SSDLoss = Loss{Slope: 0.05, Floor: 0.8}
-	// IncastLoss is assumed: Prophet (sections I and III.B) names incast as a cause of lost bandwidth and measures none.
+	// IncastLoss is assumed: Prophet (sections I and III.B) names incast as a cause of lost bandwidth without a
+	// measurement.
 	IncastLoss = Loss{Slope: 0.1, Floor: 0.5}
 )
 
-// Efficiency returns the share of the capacity, 0 to 1, that is left when demand over capacity is ratio.
+// Efficiency returns the fraction of the capacity, 0 to 1, that remains usable when demand over capacity is ratio.
 func (l Loss) Efficiency(ratio float64) float64 {
 	if ratio <= 1 || l.Slope == 0 {
 		return 1
@@ -47,12 +49,12 @@ func (l Loss) check(of string) error {
 	return nil
 }
 
-// contended are the resources that tasks of a node take from each other while they run. Memory is not among them: a
-// grant of memory holds.
+// contended are the resources for which the running tasks of a node compete. Memory is not among them: a grant of
+// memory is exclusive.
 var contended = [...]resource.Kind{resource.CPU, resource.Disk, resource.Network}
 
-// fairLevel returns the level up to which demands are met when they are shared max-min: the sum of min(demand, level) is
-// capacity. There must be more demand than capacity. It sorts demands.
+// fairLevel returns the level up to which demands are met when capacity is shared max-min: the sum of min(demand,
+// level) is capacity. The sum of the demands must exceed capacity. It sorts demands.
 func fairLevel(demands []float64, capacity float64) float64 {
 	slices.Sort(demands)
 	left := capacity

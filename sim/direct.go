@@ -2,8 +2,8 @@ package sim
 
 import "github.com/bellows-rm/bellows/cluster"
 
-// direct is a cluster without heartbeats: every end is known at once, and tasks are launched as they are started, after
-// Config.LaunchDelay.
+// direct is a cluster without heartbeats: every end is reported at once, and tasks are launched Config.LaunchDelay
+// after their start decisions.
 type direct struct{ *run }
 
 func (d *direct) begin() {}

@@ -7,7 +7,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// remember notes the newest run of a task.
+// remember records the newest run of a task.
 func (j *job) remember(id cluster.TaskID, run int32) {
 	runs := &j.latest[id.Stage]
 	for int(id.Index) >= len(*runs) {
@@ -25,7 +25,7 @@ func (r *run) latest(id cluster.TaskID) *task {
 	return r.tasks[runs[id.Index]]
 }
 
-// end ends the process of a task, or what was to become one.
+// end ends the process of a task, or the launch that was to become one.
 func (r *run) end(t *task, how cluster.Outcome) {
 	r.stop(t, how)
 	r.protocol.finished(t)
@@ -83,7 +83,7 @@ func (r *run) countLoss(t *task, how cluster.Outcome) {
 	}
 }
 
-// forfeit undoes the end of a task that succeeded on a node that left before it could report.
+// forfeit revokes the success of a task whose node left before it could report the task's end.
 func (r *run) forfeit(t *task) {
 	t.result.Outcome = cluster.Lost
 	if !t.result.Coordinator {
@@ -92,8 +92,8 @@ func (r *run) forfeit(t *task) {
 	r.countLoss(t, cluster.Lost)
 }
 
-// afterLoss finds out what the engine, which has been told, makes of a task that ended without success, or whose job is to
-// end: it runs again, or its job is to end, or has ended with it.
+// afterLoss applies the engine's judgement of a task that ended without success, or whose job is failing. The engine
+// has already been notified of the end. The task runs again, its job starts to fail, or its job has ended with it.
 func (r *run) afterLoss(t *task, how cluster.Outcome) {
 	j := t.job
 	state, here := r.engine.Snapshot().Job(j.ID)
@@ -116,7 +116,7 @@ func (r *run) afterLoss(t *task, how cluster.Outcome) {
 	}
 }
 
-// whyFailed says why a job failed whose task t was its last chance.
+// whyFailed says why the job of t failed after the last attempt of t.
 func (r *run) whyFailed(t *task, how cluster.Outcome) string {
 	j := t.job
 	runs := max(1, j.MaxAttempts)

@@ -10,26 +10,27 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Flex says how the memory of FLEX containers is managed (Pufferfish). A job of class FLEX starts its tasks with what they
-// are granted, and each may grow to its stage's MaxMemory; how much it holds is the truth of its phases. Every node of a
-// workload with such jobs has a memory manager, which all containers there must ask before they start.
+// Flex says how the memory of FLEX containers is managed (Pufferfish). A job of class FLEX starts its tasks with their
+// grants, and each task may grow to its stage's MaxMemory; how much it uses is the truth of its phases. Every node of a
+// workload with FLEX jobs has a memory manager, and every container on the node requests its memory from the manager
+// before it starts.
 type Flex struct {
 	// Manager is the parameters of the memory managers; the zero value (PuffRatio 0) is memory.Default().
 	Manager memory.Parameters
-	// Look is how often a node looks at its containers (Pufferfish: 2 s), all at the same times, from 0 on; 0: what changes
-	// is known at once. An order that is done, and a container that is to start, have the node look at once.
+	// Look is the interval at which a node samples its containers (Pufferfish: 2 s), all at the same times, from 0 on;
+	// 0: the manager sees changes at once. When an order is done or a container is to start, the node samples at once.
 	Look time.Duration
 }
 
-// What the kernel takes, and how long what cannot start or pages is left alone.
+// Times of the kernel's actions, and intervals at which waiting and paging containers are looked at again.
 const (
-	// orderTime is what an order takes that moves no pages: a limit, a quota or the freezer is a write of 0.2 to 0.4 ms, and
-	// programs that were busy stand still a few ms later (measured on Linux 6.18).
+	// orderTime is the duration of an order that moves no pages: a write of a limit, a quota or the freezer takes 0.2
+	// to 0.4 ms, and busy programs stand still a few ms later (measured on Linux 6.18).
 	orderTime = time.Millisecond
-	// askAgain is how long a container that could not have its memory waits at least until it asks again. It does when
-	// something has changed on its node, and before its claim to what comes free would end.
+	// askAgain is how long a refused container waits at least until it requests its memory again. It does so when
+	// something has changed on its node, and before its claim to memory that becomes free would end.
 	askAgain = time.Second
-	// pagingLook is how often a container that runs and swaps is looked at, whatever Flex.Look.
+	// pagingLook is the interval at which a container that runs and swaps is sampled if Flex.Look is 0.
 	pagingLook = time.Second
 	page       = 4096
 )
@@ -52,15 +53,15 @@ func (f *Flex) parameters() memory.Parameters {
 	return f.Manager
 }
 
-// ContainerMemory is what a container on a node with a memory manager may hold and holds, from At on.
+// ContainerMemory is the limit and use of a container on a node with a memory manager, from At on.
 type ContainerMemory struct {
 	At        timeline.Time
 	Node      cluster.NodeID
 	Container cluster.ContainerID
 	Class     cluster.Class
-	// Limit is what it may hold, bytes. Of the WorkingSet of its present phase Resident is in memory, Swapped on the swap
-	// device, and what is left its programs have not been given yet; of a REGULAR container they are 0. All are 0 once it has
-	// ended.
+	// Limit is in bytes, as are the others. Of the WorkingSet of the present phase, Resident is in memory, Swapped is
+	// on the swap device, and the rest has not been allocated yet; for a REGULAR container these three are 0. All four
+	// are 0 once the container has ended.
 	Limit, WorkingSet, Resident, Swapped resource.Amount
-	Suspended                            bool // its programs stand still
+	Suspended                            bool // its programs are suspended
 }

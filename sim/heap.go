@@ -5,25 +5,28 @@ import (
 	"math"
 )
 
-// Collection is what garbage collection costs a program, by its heap over its live set, r > 1. Its run time is
+// Collection is the cost of garbage collection for a program, by the ratio r > 1 of its heap to its live set. Its run
+// time is
 //
 //	1 + Cost / (r - 1)²
 //
-// times that without collection: each collection works in proportion to the live set and is due when the rest of the
-// heap has been filled; that generations make the rest matter more than in proportion is the square. When collection
-// takes more than the share GiveUp of the run time, the program fails for lack of memory. The zero value costs nothing.
+// times the run time without collection. Each collection takes time in proportion to the live set and is due when the
+// rest of the heap has been filled; the square says that generations make the rest of the heap matter more than in
+// proportion. When collection takes more than the share GiveUp of the run time, the program fails for lack of memory.
+// The zero value costs nothing.
 type Collection struct {
 	Cost   float64 // at least 0
-	GiveUp float64 // share of the run time, above 0 and at most 1; 0 is 1: it never gives up while the live set fits
+	GiveUp float64 // share of the run time, above 0 and at most 1; 0 means 1: the program never gives up while the live set fits
 }
 
-// JVMCollection is fitted to Hertz and Berger (OOPSLA 2005): on average 17 % slower than explicit memory management with
-// three times the memory, 70 % with twice as much and nothing with five times. HotSpot gives up when 98 % of the time
-// goes into collection (quoted in Pufferfish section 5.2); that is a heap below 1.12 times the live set.
+// JVMCollection is fitted to Hertz and Berger (OOPSLA 2005): on average 17 % slower than explicit memory management
+// with a heap of three times the live set, 70 % with twice and nothing with five times the live set. HotSpot gives up
+// when collection takes 98 % of the time (quoted in Pufferfish section 5.2), which is a heap below 1.12 times the live
+// set.
 var JVMCollection = Collection{Cost: 0.7, GiveUp: 0.98}
 
-// Slowdown returns how many times as long a program runs with a heap of the given size, in bytes; ok is false if it fails.
-// A live set of 0 costs nothing.
+// Slowdown returns the factor by which a program's run time grows with a heap of the given size; ok is false if the
+// program fails. Both sizes are in bytes. A live set of 0 costs nothing.
 func (c Collection) Slowdown(heap, live float64) (slower float64, ok bool) {
 	switch {
 	case live <= 0:

@@ -9,27 +9,27 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// heartbeats is a cluster that works as YARN does, in the reading of the YARN-ME authors' simulator:
+// heartbeats is a cluster that works as YARN does, as the YARN-ME authors' simulator models it:
 //
-//   - A node reports what ended, and takes new work, with its heartbeats. They are left out while nothing happens.
-//   - A job's coordinator asks for tasks, and hears of those granted, with heartbeats of its own: what is granted before
-//     one of them is launched by the next, and what ended is counted likewise.
-//   - The coordinator itself is granted like a task. It ends when all else has been counted, and one of its heartbeats
-//     later the job has ended.
+//   - A node reports ended tasks, and takes new work, with its heartbeats. Heartbeats are left out while nothing happens.
+//   - A job's coordinator requests tasks, and is notified of grants, with heartbeats of its own: a task granted before
+//     one heartbeat is launched by the next, and ended tasks are counted likewise.
+//   - The coordinator itself is granted like a task. It ends when all other tasks have been counted, and the job ends one
+//     coordinator heartbeat later.
 type heartbeats struct {
 	*run
 	nodes []beatingNode
-	// quotas says that an end on one node, or what its containers may hold, can let a task start on any other.
+	// quotas says that an end, or a change of limits, on one node can let a task start on any other node.
 	quotas bool
-	// after are launches and ends that a coordinator's heartbeat causes; they happen right after it.
+	// after are launches and ends that a coordinator's heartbeat causes; they happen right after the heartbeat.
 	after []item
 }
 
 type beatingNode struct {
 	gone      bool
 	phase     timeline.Time // of its heartbeats
-	scheduled bool          // the next one is on the agenda
-	ended     []*task       // to be reported with it
+	scheduled bool          // the next heartbeat is on the agenda
+	ended     []*task       // to be reported with the next heartbeat
 	booked    int           // started, not launched
 	started   int           // by the heartbeat in progress
 }
@@ -37,10 +37,10 @@ type beatingNode struct {
 // master is the coordinator's side of a job.
 type master struct {
 	phase     timeline.Time // of its heartbeats
-	scheduled bool          // the next one is on the agenda
-	polls     timeline.Time // when it looks next whether it has been granted
+	scheduled bool          // the next heartbeat is on the agenda
+	polls     timeline.Time // time of the next poll for its own grant
 	launched  bool
-	dead      bool    // it ended before its job did, which has not been reported yet
+	dead      bool    // it ended before its job did, and the end has not been reported yet
 	last      bool    // its next heartbeat ends the job
 	granted   []*task // since its last heartbeat
 	acquired  []*task // to be launched by its next heartbeat
@@ -50,7 +50,7 @@ type master struct {
 	self      *task
 }
 
-// pollDelay is how long a coordinator waits before it looks, again, whether it has been granted.
+// pollDelay is the interval at which a coordinator polls for its own grant.
 const pollDelay = time.Second
 
 func newHeartbeats(r *run) *heartbeats {
@@ -77,7 +77,7 @@ func (h *heartbeats) next(every time.Duration, phase timeline.Time) timeline.Tim
 	return at
 }
 
-// wakeNode makes sure that the node's next heartbeat is on the agenda.
+// wakeNode ensures that the node's next heartbeat is on the agenda.
 func (h *heartbeats) wakeNode(n cluster.NodeID) {
 	if node := &h.nodes[n]; !node.scheduled && !node.gone {
 		node.scheduled = true
@@ -107,7 +107,7 @@ func (h *heartbeats) arrive(j *job) {
 	h.wakeAllNodes()
 }
 
-// poll lets a coordinator look later whether it has been granted.
+// poll schedules a coordinator's next poll for its own grant.
 func (h *heartbeats) poll(j *job) {
 	j.master.scheduled, j.master.polls = true, h.now.Add(pollDelay)
 	h.agenda.push(j.master.polls, jobPoll, j.index)
@@ -160,7 +160,7 @@ func (h *heartbeats) beat(id cluster.NodeID) {
 	if h.waiting > 0 && (n.started > 0 || n.booked > 0) {
 		h.wakeNode(id)
 	}
-	// Where memory is managed, what starts or grows here can make another node the best.
+	// With memory managers, a task that starts or grows here can make another node the best choice.
 	changed := len(ended) > 0 || grew || h.keepers != nil && n.started > 0
 	if h.quotas && h.waiting > 0 && changed || slices.ContainsFunc(ended, h.opensBarrier) {
 		h.wakeAllNodes()
@@ -170,7 +170,7 @@ func (h *heartbeats) beat(id cluster.NodeID) {
 	}
 }
 
-// afterLosses handles what the engine made of tasks that have been reported as ended.
+// afterLosses applies the engine's judgement of tasks that have been reported as ended.
 func (h *heartbeats) afterLosses(ended []*task) {
 	var orphans []*master
 	for _, t := range ended {
@@ -181,14 +181,14 @@ func (h *heartbeats) afterLosses(ended []*task) {
 			orphans = append(orphans, &t.job.master)
 		}
 	}
-	for _, m := range orphans { // only now, because it enters what ended where those are that have been reported
+	for _, m := range orphans { // after the loop, since giveBackGrants appends to the nodes' lists of ended tasks, which the loop reads
 		h.giveBackGrants(m)
 	}
 	h.wakeAllNodes()
 }
 
-// release lets the job's coordinator hear, by its next heartbeat, of a task that ended. If it is the coordinator itself
-// that ended before its job did, another is waited for.
+// release notes the end of a task for the job's coordinator, which learns of it with its next heartbeat. If the task is
+// the coordinator itself, and its job goes on, the job waits for another coordinator.
 func (h *heartbeats) release(t *task) {
 	m := &t.job.master
 	switch {
@@ -203,7 +203,8 @@ func (h *heartbeats) release(t *task) {
 	}
 }
 
-// giveBackGrants ends what a coordinator was granted and has not launched, since nobody else can.
+// giveBackGrants ends the tasks that a coordinator was granted and has not launched: no other coordinator can launch
+// them.
 func (h *heartbeats) giveBackGrants(m *master) {
 	for _, granted := range [][]*task{m.granted, m.acquired} {
 		for _, t := range granted {
@@ -231,7 +232,7 @@ func (h *heartbeats) joined(id cluster.NodeID) {
 
 func (h *heartbeats) freed() { h.wakeAllNodes() }
 
-// opensBarrier reports whether other stages waited for t, which has been reported as ended, and wait no more.
+// opensBarrier reports whether the end of t, which has been reported, ends its stage, and other stages waited for that.
 func (h *heartbeats) opensBarrier(t *task) bool {
 	j, here := h.engine.Snapshot().Job(t.id.Job)
 	if !here || j.Progress[t.id.Stage].Ended < j.Stages[t.id.Stage].Tasks {
@@ -263,12 +264,12 @@ func (h *heartbeats) memory(n cluster.NodeID) { h.wakeNode(n) }
 
 func (h *heartbeats) gaveBack(n cluster.NodeID) { h.wakeNode(n) }
 
-// soon enters something that happens right after the heartbeat in progress.
+// soon enters a happening right after the heartbeat in progress.
 func (h *heartbeats) soon(what happening, t *task) {
 	h.after = append(h.after, item{at: h.now, what: what, who: t.index})
 }
 
-// launchSoon has a task launched right after the heartbeat in progress, or when it has been started up.
+// launchSoon launches a task right after the heartbeat in progress, or after its startup delay.
 func (h *heartbeats) launchSoon(t *task) {
 	if delay := h.order(t); delay > 0 {
 		h.agenda.push(h.now.Add(delay), launched, t.index)
@@ -282,7 +283,7 @@ func (h *heartbeats) masterBeat(j *job) {
 	m := &j.master
 	m.scheduled = false
 	if j.done || j.failing != "" || m.dead {
-		return // there is none
+		return // there is no coordinator
 	}
 	if !m.launched {
 		if m.self == nil {

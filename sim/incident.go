@@ -10,17 +10,16 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// IncidentKind says what happens to a cluster from outside.
+// IncidentKind is the kind of an incident.
 type IncidentKind uint8
 
 const (
-	NodeLoss  IncidentKind = iota + 1 // Node leaves, with what runs on it
-	NodeJoin                          // New comes; it gets the next NodeID
-	JobCancel                         // Job is cancelled by its owner, unless it has ended
+	NodeLoss  IncidentKind = iota + 1 // Node leaves, with the tasks that run on it
+	NodeJoin                          // New joins; it gets the next NodeID
+	JobCancel                         // the owner cancels Job, unless it has ended
 )
 
-// Incident is something that happens to a cluster from outside, at a time. Which fields mean something is said at each
-// IncidentKind.
+// Incident is an event from outside the cluster at a given time. Each IncidentKind names the fields that it uses.
 type Incident struct {
 	At   time.Duration // from the origin of the workload
 	Kind IncidentKind
@@ -29,7 +28,7 @@ type Incident struct {
 	Job  cluster.JobID
 }
 
-// strike carries an incident out. What has happened already by itself is left out.
+// strike carries out an incident. An incident that has become void has no effect.
 func (r *run) strike(i *Incident) {
 	switch i.Kind {
 	case NodeLoss:
@@ -52,7 +51,7 @@ func (r *run) loseNode(id cluster.NodeID) {
 	var lost []*task
 	events := r.events[:0]
 	for _, t := range nodes[id].Tasks {
-		if t := r.latest(t.ID); t.ended() && t.job.done { // with which its job has ended: that was seen
+		if t := r.latest(t.ID); t.ended() && t.job.done { // its job has ended with it, and the end was reported
 			events = append(events, cluster.Event{Kind: cluster.TaskEnded, Task: t.id, Node: id, Outcome: t.result.Outcome})
 		} else {
 			lost = append(lost, t)
@@ -108,7 +107,7 @@ func (r *run) cancel(id cluster.JobID) {
 		return
 	}
 	if state, here := r.engine.Snapshot().Job(id); !here || state.Status.Ended() {
-		return // it is only its coordinator that has not noticed yet
+		return // the job has ended, and only its coordinator has not noticed yet
 	}
 	j.failing = why
 	r.stepOne(cluster.Event{Kind: cluster.JobCancelled, Job: id})
@@ -139,16 +138,17 @@ func checkIncidents(incidents []Incident) error {
 
 // Failures says how nodes are lost at random.
 type Failures struct {
-	// Every is the mean time between two losses in the whole cluster, above 0; the times between are exponential.
+	// Every is the mean time between two losses in the whole cluster, above 0; the times between losses are
+	// exponential.
 	Every time.Duration
-	// Until is when the last can happen.
+	// Until is the latest time of a loss.
 	Until time.Duration
-	// Repair is how long after its loss a node like it joins; 0: none does.
+	// Repair is the time from a loss until an equal node joins; 0: no node joins.
 	Repair time.Duration
 }
 
-// RandomFailures draws losses of nodes; the same arguments give the same incidents. Any node that is there may be lost,
-// each as likely; the last one never is.
+// RandomFailures draws losses of nodes; the same arguments give the same incidents. All nodes present are equally
+// likely to be lost, except that the last node is never lost.
 func RandomFailures(f Failures, nodes []cluster.Node, seed uint64) ([]Incident, error) {
 	switch {
 	case f.Every <= 0:

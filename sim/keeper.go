@@ -9,28 +9,28 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// keeper drives the memory manager of a node, as the agent's does on a real one: it tells it what was seen and hands what it
-// wants to the kernel.
+// keeper drives the memory manager of a node, as the agent does on a real machine: it passes readings to the manager
+// and carries out the manager's actions.
 type keeper struct {
 	node       cluster.NodeID
 	memory     resource.Amount // of the node
 	manager    *memory.Manager
-	containers []*container // in the order in which they first asked for their memory
+	containers []*container // in the order of their first requests for memory
 	device     swapDevice
 
 	input    memory.Input    // since the last step
-	changed  []*container    // since they were last looked at
-	seen     []*container    // to be looked at with the next step, whenever that is
-	refused  []*container    // that are to ask again
+	changed  []*container    // since they were last sampled
+	seen     []*container    // to be sampled with the next step, whenever that is
+	refused  []*container    // to repeat their requests
 	stirred  bool            // it is to be stepped now
 	due      timeline.Time   // when it has something to do next
-	dueTurn  uint64          // of the item of the agenda for due
-	next     timeline.Time   // when the manager wants to be stepped
-	look     timeline.Time   // when its containers are to be looked at; Never if nothing has changed
+	dueTurn  uint64          // of the agenda item for due
+	next     timeline.Time   // when the manager is to be stepped next
+	look     timeline.Time   // when its containers are to be sampled; Never if nothing has changed
 	gone     bool            // its node has left
-	promised resource.Amount // swap set aside for pages on their way there, bytes
-	held     resource.Amount // what its containers may hold, bytes
-	reported resource.Amount // of that, as the engine knows it
+	promised resource.Amount // swap reserved for pages on their way there, bytes
+	held     resource.Amount // sum of its containers' limits, bytes
+	reported resource.Amount // value of held last reported to the engine
 }
 
 // keep gives every node a memory manager.
@@ -51,7 +51,7 @@ func (r *run) addKeeper(n *cluster.Node) error {
 	return err
 }
 
-// mayLaunch reports whether there is memory for a task. If not, it is launched when there is.
+// mayLaunch reports whether there is memory for a task. If not, the task is launched once there is.
 func (r *run) mayLaunch(t *task) bool {
 	if r.keepers == nil || t.container != nil && t.container.admitted {
 		return true
@@ -64,15 +64,15 @@ func (r *run) mayLaunch(t *task) bool {
 	return false
 }
 
-// request asks the manager for the memory of a container that is to start. What is reclaimed for it must be judged by what
-// is held now.
+// request requests from the manager the memory of a container that is to start. The manager must know the present use
+// of the other containers, to judge what to reclaim.
 func (r *run) request(k *keeper, c *container) {
 	k.input.Requests = append(k.input.Requests, memory.Request{Envelope: c.envelope})
 	k.seeChanged()
 	r.wake(k)
 }
 
-// wake has a manager stepped when what is being handled is over.
+// wake steps a manager as soon as the present happening has been handled.
 func (r *run) wake(k *keeper) {
 	if !k.stirred && !k.gone {
 		k.stirred = true
@@ -80,7 +80,7 @@ func (r *run) wake(k *keeper) {
 	}
 }
 
-// stir has a container looked at that has changed: now, or with the next look.
+// stir has a changed container sampled: now, or with the next look.
 func (r *run) stir(k *keeper, c *container) {
 	if r.config.ObserveContainers != nil {
 		r.show(c)
@@ -103,14 +103,14 @@ func (r *run) lookLater(k *keeper, c *container, at timeline.Time) {
 	}
 }
 
-// see has a container looked at with the next step.
+// see has a container sampled with the next step.
 func (k *keeper) see(c *container) {
 	if !slices.Contains(k.seen, c) {
 		k.seen = append(k.seen, c)
 	}
 }
 
-// seeChanged has those looked at that have changed, with the next step.
+// seeChanged has the changed containers sampled with the next step.
 func (k *keeper) seeChanged() {
 	for _, c := range k.changed {
 		k.see(c)
@@ -118,7 +118,7 @@ func (k *keeper) seeChanged() {
 	k.changed = k.changed[:0]
 }
 
-// roundUp is the time of the next look.
+// roundUp is the first time of a look at or after t.
 func (r *run) roundUp(t timeline.Time) timeline.Time {
 	every := timeline.Time(r.config.Flex.Look)
 	return (t + every - 1) / every * every
@@ -136,7 +136,7 @@ func (r *run) decideAll() {
 	}
 }
 
-// decide steps a manager and takes what it wants.
+// decide steps a manager and carries out its actions.
 func (r *run) decide(k *keeper) {
 	if k.gone || r.err != nil {
 		return
@@ -170,7 +170,7 @@ func (r *run) decide(k *keeper) {
 	}
 }
 
-// askAgain lets those ask again that were refused, once something has changed and they have waited long enough.
+// askAgain repeats the requests of refused containers, once something has changed and they have waited long enough.
 func (r *run) askAgain(k *keeper, news bool) {
 	waiting := k.refused[:0]
 	for _, c := range k.refused {
@@ -184,7 +184,7 @@ func (r *run) askAgain(k *keeper, news bool) {
 	k.refused = waiting
 }
 
-// schedule enters when the keeper has something to do next.
+// schedule puts the next time at which the keeper has something to do on the agenda.
 func (r *run) schedule(k *keeper) {
 	due := min(k.next, k.look)
 	for _, c := range k.refused {
@@ -210,19 +210,19 @@ func (r *run) tick(id cluster.NodeID, i item) {
 	}
 }
 
-// read tells what a container holds.
+// read samples a container.
 func (r *run) read(k *keeper, c *container) {
 	if !c.admitted || !c.flex() || c.task.flow == nil || c.task.ended() {
 		return
 	}
 	swapped := c.swapped
 	if c.wanting() > 0 {
-		swapped += page // that is on its way
+		swapped += page // a page that is on its way out
 	}
 	k.input.Readings = append(k.input.Readings, memory.Reading{Container: c.id(), Anonymous: c.resident, Swap: swapped,
 		SwapTraffic: c.traffic, Pressed: c.short()})
 	if c.short() {
-		// It goes on swapping, which the next look will find.
+		// The container goes on swapping, and the next look is to notice that.
 		next := r.now.Add(pagingLook)
 		if r.config.Flex.Look > 0 {
 			next = r.roundUp(r.now + 1)
@@ -231,7 +231,7 @@ func (r *run) read(k *keeper, c *container) {
 	}
 }
 
-// carryOut does what a manager wants, or begins to.
+// carryOut carries out an action of the manager, or begins to.
 func (r *run) carryOut(k *keeper, a *memory.Action) {
 	if r.config.ObserveMemory != nil {
 		r.config.ObserveMemory(r.now, k.node, *a)
@@ -255,7 +255,7 @@ func (r *run) admit(c *container) {
 	c.admitted = true
 	r.setLimit(c, c.envelope.Min)
 	if r.config.ObserveContainers != nil {
-		r.show(c) // a REGULAR one changes no more
+		r.show(c) // the only change of a REGULAR container
 	}
 	r.agenda.push(r.now, launched, c.task.index)
 }
@@ -267,7 +267,8 @@ func (r *run) waited(c *container) {
 	r.result.WaitedForMemory += long
 }
 
-// killForMemory ends a task to give its room to others, as the agent does: it runs again, and the run is no attempt.
+// killForMemory kills a task to give its memory to others, as the agent does: it runs again, and the killed run is no
+// attempt.
 func (r *run) killForMemory(t *task) {
 	r.result.Jobs[t.job.index].ManagerKills++
 	r.result.ManagerKills++
@@ -277,7 +278,7 @@ func (r *run) killForMemory(t *task) {
 	r.agenda.push(r.now.Add(orderTime+r.config.KillDelay), killed, t.index)
 }
 
-// giveUpOrders ends what the manager does not wait for any longer.
+// giveUpOrders ends orders that have reached their timeout.
 func (r *run) giveUpOrders(k *keeper) {
 	for _, c := range k.containers {
 		if c.order != nil && r.now.Sub(c.order.asked) >= r.parameters.ActionTimeout {
@@ -286,7 +287,7 @@ func (r *run) giveUpOrders(k *keeper) {
 	}
 }
 
-// letGo takes a task that ends off its node's memory manager.
+// letGo removes an ending task from its node's memory manager.
 func (r *run) letGo(t *task) {
 	c := t.container
 	if c == nil {
@@ -318,7 +319,7 @@ func (r *run) show(c *container) {
 		Limit: c.limit, WorkingSet: c.set, Resident: c.resident, Swapped: c.swapped, Suspended: c.stopped})
 }
 
-// held is the report of what the containers of a node may hold.
+// held is the report of the sum of the limits of a node's containers.
 func (r *run) held(id cluster.NodeID) cluster.Event {
 	k := r.keepers[id]
 	k.reported = k.held

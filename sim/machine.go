@@ -7,25 +7,25 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Machine is what the hardware of a node, and a program's run time system, make of too much demand. The zero value is
-// ideal: what is demanded too much is shared without loss, there is no swap, and collecting garbage is free. The curves,
-// their sources and pictures are in docs/truth.md.
+// Machine says how the hardware of a node, and a program's run time system, behave under too much demand. The zero
+// value is ideal: contended resources are shared without loss, there is no swap, and garbage collection is free. The
+// curves, their sources and pictures are in docs/truth.md.
 type Machine struct {
 	Disk, Network Loss
-	// Swap is how much of its containers' memory a node can hold on its swap device, bytes. Without, or when it is full, a
-	// working set above the grant is an out-of-memory kill.
+	// Swap is how much of its containers' memory a node can keep on its swap device, bytes. Without swap, or when swap
+	// is full, a working set above the grant ends in an out-of-memory kill.
 	Swap resource.Amount
-	// SwapSpeed is how fast pages of FLEX containers go to the swap device and come back, bytes per second, one transfer
-	// after the other; 0: at once.
+	// SwapSpeed is the speed at which pages of FLEX containers go to the swap device and come back, bytes per second,
+	// one transfer after the other; 0: at once.
 	SwapSpeed resource.Amount
-	// FaultShare is how fast pages come back that the programs themselves touch, one by one, as a share of SwapSpeed, 0 to 1; 0
+	// FaultShare is the speed at which pages come back by page faults, one by one, as a share of SwapSpeed, 0 to 1; 0
 	// counts as 1.
 	FaultShare float64
 	Paging     Paging
 	Collection Collection
 }
 
-// machines are the kinds of nodes that can be had by name.
+// machines are the kinds of nodes that MachineOf knows by name.
 var machines = map[string]Machine{
 	"ideal":    {},
 	"hdd":      {Disk: HDDLoss, Network: IncastLoss, SwapSpeed: HDDSwapSpeed, FaultShare: MeasuredFaultShare, Paging: HDDPaging, Collection: JVMCollection},
@@ -33,15 +33,16 @@ var machines = map[string]Machine{
 	"measured": {Disk: SSDLoss, Network: IncastLoss, SwapSpeed: MeasuredSwapSpeed, FaultShare: MeasuredFaultShare, Paging: must(MeasuredPaging("merge")), Collection: JVMCollection},
 }
 
-// How fast pages go to a swap device and come back, in large pieces, bytes per second.
+// Speeds of swap devices, out and in, for large transfers, bytes per second.
 const (
 	HDDSwapSpeed = 110 * resource.MB // assumed: as fast as the 7200 rpm disks of Prophet section IV
 	SSDSwapSpeed = 2 * resource.GB   // Pufferfish section 5.4: 1 GB is reclaimed in 0.5 s
-	// MeasuredSwapSpeed is what a swap file on the machine of MeasuredPaging did: 1.4 to 1.5 GB a second out, 1.5 to 2.2 back.
+	// MeasuredSwapSpeed is that of a swap file on the machine of MeasuredPaging: 1.4 to 1.5 GB/s out, 1.5 to 2.2 GB/s
+	// back.
 	MeasuredSwapSpeed = 1500 * resource.MB
 )
 
-// MeasuredFaultShare is how fast 320 MiB came back from a swap file by faults, beside prefetching (docs/measured.md).
+// MeasuredFaultShare compares page faults with prefetching, for 320 MiB in a swap file (docs/measured.md).
 const MeasuredFaultShare = 1 / 2.3
 
 func must(p Paging, err error) Paging {
@@ -54,8 +55,8 @@ func must(p Paging, err error) Paging {
 // Machines returns the names that MachineOf knows.
 func Machines() []string { return []string{"ideal", "hdd", "ssd", "measured"} }
 
-// MachineOf returns a machine by the kind of its disk, "hdd" or "ssd"; "measured" is ssd with the paging that was measured
-// on a real machine for a program that merges; "ideal" loses nothing. All are without swap.
+// MachineOf returns a machine by the kind of its disk, "hdd" or "ssd"; "measured" is ssd with the measured paging of a
+// real machine, for a program that merges; "ideal" loses nothing. None of them has swap.
 func MachineOf(kind string) (Machine, error) {
 	m, known := machines[kind]
 	if !known {
@@ -90,7 +91,7 @@ func (m *Machine) check() error {
 	return m.Collection.check()
 }
 
-// transferSpeed is how fast pages are moved for a reason, bytes per second; 0: at once.
+// transferSpeed is the speed of a transfer, given its reason, bytes per second; 0: at once.
 func (m *Machine) transferSpeed(why transferReason) float64 {
 	if why == fault && m.FaultShare > 0 {
 		return float64(m.SwapSpeed) * m.FaultShare
@@ -98,7 +99,7 @@ func (m *Machine) transferSpeed(why transferReason) float64 {
 	return float64(m.SwapSpeed)
 }
 
-// loss returns what is lost of a contended resource.
+// loss returns the Loss of a contended resource.
 func (m *Machine) loss(k resource.Kind) Loss {
 	switch k {
 	case resource.Disk:

@@ -13,26 +13,27 @@ import (
 // PagingPoint is a point of a paging curve.
 type PagingPoint struct {
 	Resident float64 // grant over working set, 0 to 1
-	Slowdown float64 // run time over that with the whole working set in memory, at least 1
+	Slowdown float64 // run time over the run time with the whole working set in memory, at least 1
 }
 
-// Paging is what it costs a program that its working set exceeds its grant and the rest lies on a swap device: points with
-// Resident ascending, straight lines between them. Below the first the first holds; all of the working set in memory
-// costs nothing.
+// Paging is the slowdown of a program whose working set exceeds its grant, with the rest on a swap device: points with
+// Resident ascending, connected by straight lines. Below the first point, the first point's slowdown applies; a working
+// set that is entirely in memory costs nothing.
 type Paging []PagingPoint
 
-// The presets hold what the papers' text says of Fig. 2b of YARN-ME and Fig. 13 of Pufferfish; the points between are
-// assumed, as docs/truth.md says of each. They are data: measured ones can stand in their place.
+// The presets follow the text of the papers on Fig. 2b of YARN-ME and Fig. 13 of Pufferfish; the points between are
+// assumed, as docs/truth.md says of each point. They are data: measurements can replace them.
 var (
-	// SSDPaging: 10 times as long below 0.3 (Pufferfish), and cheaper than spilling at 0.7 or more (YARN-ME).
+	// SSDPaging: 10 times the run time below 0.3 (Pufferfish), and cheaper than spilling at 0.7 or more (YARN-ME).
 	SSDPaging = Paging{{0.1, 20}, {0.3, 10}, {0.5, 3}, {0.7, 1.5}, {0.9, 1.1}, {1, 1}}
-	// HDDPaging: at 0.7 as long as WordCount with spilling, 1.9 times; a solid-state disk "significantly outperforms" it.
+	// HDDPaging: at 0.7 the run time of WordCount with spilling, 1.9 times; a solid-state disk "significantly
+	// outperforms" it.
 	HDDPaging = Paging{{0.1, 50}, {0.3, 20}, {0.5, 5}, {0.7, 1.9}, {0.9, 1.3}, {1, 1}}
 )
 
-// MeasuredPaging returns the curve of a program that was measured on a real machine, whose swap was a file (package
-// profile, docs/profiles.md). Patterns are merge, sort, hash and scan. Sizes at which runs were given up count as the time
-// after which they were.
+// MeasuredPaging returns the measured curve of a program on a real machine that swapped to a file (package profile,
+// docs/profiles.md). Patterns are merge, sort, hash and scan. A size at which runs were stopped counts with the time
+// after which they were stopped.
 func MeasuredPaging(pattern string) (Paging, error) {
 	measured := profile.MeasuredPaging()
 	curve, known := measured.Curve(pattern)
@@ -48,7 +49,7 @@ func MeasuredPaging(pattern string) (Paging, error) {
 	return c, nil
 }
 
-// Slowdown returns run time over that with the whole working set in memory. Both amounts are in bytes.
+// Slowdown returns the run time over the run time with the whole working set in memory. Both amounts are in bytes.
 func (c Paging) Slowdown(grant, workingSet resource.Amount) float64 {
 	if grant >= workingSet || len(c) == 0 {
 		return 1
@@ -58,7 +59,7 @@ func (c Paging) Slowdown(grant, workingSet resource.Amount) float64 {
 	switch i {
 	case 0:
 		return c[0].Slowdown
-	case len(c): // towards all of it, which costs nothing
+	case len(c): // towards the whole working set in memory, which costs nothing
 		return between(c[i-1], PagingPoint{1, 1}, resident)
 	}
 	return between(c[i-1], c[i], resident)

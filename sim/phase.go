@@ -10,30 +10,30 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// flow is how a task goes on whose pace may change while it runs. It passes through its phases; of the present one a
-// length is left, which is the time that it takes as long as its demands are met.
+// flow is the progress of a task whose pace may change while it runs. The task passes through its phases; left is the
+// rest of the present phase, as the time that it takes while the phase's demands are met.
 type flow struct {
 	phases   []workload.Phase
-	at       int     // the present phase
-	stretch  float64 // of all phases, so that they take as long together as the task does
-	slower   float64 // by spilling, of all phases: an elasticity profile speaks of whole tasks
+	at       int     // index of the present phase
+	stretch  float64 // factor for all phases, so that together they take as long as the task
+	slower   float64 // factor by spilling, for all phases: an elasticity profile describes whole tasks
 	spilling resource.Amount
-	largest  resource.Amount // working set over all phases
+	largest  resource.Amount // largest working set of all phases
 	grant    resource.Amount
-	elastic  bool // what the grant does not hold is spilled, not paged
-	flexible bool // what it holds at present is its container's affair
+	elastic  bool // memory above the grant is spilled, not paged
+	flexible bool // its container decides how much is in memory
 	heap     *workload.Heap
-	most     resource.Amount // a heap of no size grows up to it
+	most     resource.Amount // a heap without a size grows up to it
 
-	left  float64         // of the present phase, nanoseconds at full pace
+	left  float64         // rest of the present phase, nanoseconds at full pace
 	pace  float64         // 0 to 1: progress per time
-	since timeline.Time   // when left was right
-	due   timeline.Time   // when the present phase ends if the pace stays
+	since timeline.Time   // time at which left was brought up to date
+	due   timeline.Time   // end of the present phase at the present pace
 	speed float64         // 0 to 1: the pace that its container's memory allows; 1 unless flexible
-	whole resource.Vector // demand if speed were 1; meaningful if flexible
+	whole resource.Vector // demand at speed 1; meaningful if flexible
 
-	demand resource.Vector // in this phase, at full pace; of memory, what is resident
-	swap   resource.Amount // held on the swap device
+	demand resource.Vector // in this phase, at full pace; its memory component is resident memory
+	swap   resource.Amount // on the swap device
 }
 
 // newFlow returns the flow of a task before its first phase.
@@ -62,15 +62,15 @@ func newFlow(r *real, alone resource.Vector, grant resource.Amount) *flow {
 	return f
 }
 
-// need is what the next phase asks of its node.
+// need is the demand of the next phase on its node.
 type need struct {
 	length float64 // nanoseconds at full pace
 	demand resource.Vector
 	swap   resource.Amount
 }
 
-// needOf works out what a phase needs. ok is false if the task cannot live in it: its live set does not fit into its heap,
-// or its working set fits neither into its grant nor into the swap that is left.
+// needOf computes the need of a phase. ok is false if the task cannot survive the phase: its live set does not fit into
+// its heap, or its working set fits neither into its grant nor into the remaining swap.
 func (f *flow) needOf(p *workload.Phase, m *Machine, swapLeft resource.Amount) (n need, ok bool) {
 	slower := f.slower
 	resident := p.Demand[resource.Memory]
@@ -84,7 +84,7 @@ func (f *flow) needOf(p *workload.Phase, m *Machine, swapLeft resource.Amount) (
 			return need{}, false
 		}
 		slower *= cost
-		resident = min(resident, size) // the heap is all that there can be
+		resident = min(resident, size) // no more than the heap
 	}
 	if resident > f.grant && !f.flexible {
 		switch n.swap = resident - f.grant; {
@@ -98,14 +98,14 @@ func (f *flow) needOf(p *workload.Phase, m *Machine, swapLeft resource.Amount) (
 		resident = f.grant
 	}
 	n.length = math.Round(float64(p.Duration) * f.stretch * slower)
-	// What is read and written for the work itself is the same, over a longer time; spilling comes on top.
+	// The phase's own reads and writes stay the same, spread over a longer time; spilling is added.
 	n.demand = resource.Vector{resource.CPU: p.Demand[resource.CPU], resource.Memory: resident,
 		resource.Disk:    resource.Amount(float64(p.Demand[resource.Disk])/slower) + f.spilling,
 		resource.Network: resource.Amount(float64(p.Demand[resource.Network]) / slower)}
 	return n, true
 }
 
-// liveIn is the live set in a phase: it grows and shrinks with the working set.
+// liveIn is the live set in a phase, bytes: it grows and shrinks with the working set.
 func (f *flow) liveIn(p *workload.Phase) float64 {
 	live := float64(f.heap.Live)
 	if f.largest == 0 {
@@ -114,20 +114,20 @@ func (f *flow) liveIn(p *workload.Phase) float64 {
 	return live * (float64(p.Demand[resource.Memory]) / float64(f.largest))
 }
 
-// advance brings what is left up to date.
+// advance brings left up to date.
 func (f *flow) advance(now timeline.Time) {
 	f.left = max(0, f.left-float64(now-f.since)*f.pace)
 	f.since = now
 }
 
-// setPace goes on at another pace from now on.
+// setPace changes the pace from now on.
 func (f *flow) setPace(now timeline.Time, pace float64) {
 	f.advance(now)
 	f.pace = pace
 	f.due = f.ends(now)
 }
 
-// ends returns when the present phase ends if the pace stays.
+// ends returns when the present phase ends at the present pace.
 func (f *flow) ends(now timeline.Time) timeline.Time {
 	if f.pace == 0 {
 		return timeline.Never
@@ -138,7 +138,7 @@ func (f *flow) ends(now timeline.Time) timeline.Time {
 	return timeline.Never - 1
 }
 
-// after is a time that lies d ahead, before Never however long that is.
+// after returns a time d after now that is before Never, however long d is.
 func after(now timeline.Time, d time.Duration) timeline.Time {
 	return now + min(timeline.Time(d), max(0, timeline.Never-1-now))
 }

@@ -6,30 +6,30 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// place is a node as it really is. Tasks are plain there as long as they can be: their end is entered once, at their
-// launch. A task that passes through phases is a flow from the start, and all tasks of a place become flows when more is
-// demanded there than there is.
+// place is the true state of a node. Its tasks are plain as long as possible: the end of a plain task is entered once,
+// at the task's launch. A task with phases is a flow from the start, and all tasks of a place become flows when more is
+// demanded there than the node has.
 type place struct {
 	capacity resource.Vector
-	swap     resource.Amount // left
-	demand   resource.Vector // of all tasks; memory is not looked at
+	swap     resource.Amount // free swap, bytes
+	demand   resource.Vector // of all tasks; its memory component is not used
 	tasks    []*task
 	flows    int
-	crowded  bool          // more was demanded than there is
-	due      timeline.Time // of the item that the agenda holds for the earliest end of a phase; Never if none
-	turn     uint64        // of that item: the turn of the task whose phase it is
-	unsure   bool          // it is among those to be settled
+	crowded  bool          // demand exceeded capacity
+	due      timeline.Time // time of the agenda item for the earliest end of a phase; Never if there is none
+	turn     uint64        // of the agenda item: the turn of the task whose phase ends
+	unsure   bool          // it is among the places to be settled
 }
 
-// spreads reports whether the demands of an under-sized task differ from those of its stage: it spills, or what it reads and
-// writes is spread over a longer time.
+// spreads reports whether the demands of an under-sized task differ from those of its stage: the task spills, or its
+// reads and writes are spread over a longer time.
 func (r *run) spreads(t *task, p *place) bool {
 	ideal := &t.job.Stages[t.id.Stage].Ideal
 	return p.capacity[resource.Disk] > 0 && (t.job.natures[t.id.Stage]&spills != 0 || ideal[resource.Disk] > 0) ||
 		p.capacity[resource.Network] > 0 && ideal[resource.Network] > 0
 }
 
-// plainUse is what a task without phases takes with a grant that makes it neither spill nor page.
+// plainUse is the resource use of a task without phases whose grant makes it neither spill nor page.
 func (r *run) plainUse(t *task) resource.Vector {
 	return t.job.Stages[t.id.Stage].Ideal.With(resource.Memory, t.grant[resource.Memory])
 }
@@ -56,7 +56,7 @@ func (r *run) occupy(t *task) {
 	r.nextPhase(t)
 }
 
-// nextPhase lets a flow enter its next phase, or notes that it is over, or that it cannot live on.
+// nextPhase lets a flow enter its next phase, or gives it its fate: it is over, or cannot survive the phase.
 func (r *run) nextPhase(t *task) {
 	p, f := &r.places[t.node], t.flow
 	p.demand = p.demand.Sub(f.demand)
@@ -81,7 +81,7 @@ func (r *run) nextPhase(t *task) {
 	r.hold(t.container, f.whole[resource.Memory])
 }
 
-// fate makes a task end now: right after what is being handled, as its launch may not have been reported yet.
+// fate ends a task now, but after the present happening, as its launch may not have been reported yet.
 func (r *run) fate(t *task, how cluster.Outcome) {
 	t.fate = how
 	t.flow.due, t.flow.pace, t.flow.speed = timeline.Never, 1, 1
@@ -111,7 +111,7 @@ func (r *run) unsettle(n cluster.NodeID) {
 	}
 }
 
-// settleAll finds the pace of the tasks on all places where something has changed.
+// settleAll computes the pace of the tasks on all places where something has changed.
 func (r *run) settleAll() {
 	for _, n := range r.unsure {
 		r.places[n].unsure = false
@@ -149,8 +149,8 @@ func (r *run) settle(id cluster.NodeID) {
 	r.file(id)
 }
 
-// file enters the earliest end of a phase in the agenda, in the turn of its task: tasks that end at the same time end in the
-// order of their launches, whatever happened to them in between.
+// file enters the earliest end of a phase in the agenda, with the turn of its task: tasks that end at the same time end
+// in the order of their launches, regardless of events in between.
 func (r *run) file(id cluster.NodeID) {
 	p := &r.places[id]
 	due, turn := timeline.Never, uint64(0)
@@ -177,7 +177,7 @@ func (p *place) overcommitted() bool {
 	return false
 }
 
-// becomeFlows turns the plain tasks of a place into flows; their entries in the agenda are void from now on.
+// becomeFlows turns the plain tasks of a place into flows; the agenda items of the plain tasks become void.
 func (r *run) becomeFlows(p *place) {
 	if p.flows == len(p.tasks) {
 		return
@@ -192,8 +192,8 @@ func (r *run) becomeFlows(p *place) {
 	p.flows = len(p.tasks)
 }
 
-// crowd shares what is demanded too much: each resource max-min among the tasks, and each task goes on at the pace of what
-// it gets least of.
+// crowd shares the resources for which demand exceeds capacity: each resource max-min among the tasks. A task's pace is
+// that of the resource of which it gets the smallest share of its demand.
 func (r *run) crowd(p *place) {
 	var level [resource.NumKinds]float64 // 0: no limit
 	for _, k := range contended {
@@ -221,7 +221,7 @@ func (r *run) crowd(p *place) {
 	}
 }
 
-// effective is what a place can give of a resource at its present demand.
+// effective is the usable capacity of a resource at the present demand, in its base unit.
 func (p *place) effective(k resource.Kind, m *Machine) float64 {
 	capacity := float64(p.capacity[k])
 	return capacity * m.loss(k).Efficiency(float64(p.demand[k])/capacity)
@@ -231,7 +231,7 @@ func (p *place) effective(k resource.Kind, m *Machine) float64 {
 func (r *run) endPhase(id cluster.NodeID, i item) {
 	p := &r.places[id]
 	if p.due != i.at || p.turn != i.seq {
-		return // things have changed since it was entered
+		return // the item is void: a later change has replaced it
 	}
 	p.due, p.turn = timeline.Never, 0
 	r.still = 0

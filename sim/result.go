@@ -11,7 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Result is what came of a run.
+// Result is the outcome of a simulation.
 type Result struct {
 	Policy string
 	Jobs   []JobResult  // in the order of the workload
@@ -21,13 +21,14 @@ type Result struct {
 	Makespan time.Duration
 	// AverageJobRuntime is the mean time from submission to end over the jobs that succeeded.
 	AverageJobRuntime time.Duration
-	// MemoryUtilisation is granted memory (as in Sample) × time over the cluster's memory × makespan, 0 to 1. If jobs did not
-	// end, it is over the time from the first submission on in which anything happened.
+	// MemoryUtilisation is granted memory (as in Sample) × time over the cluster's memory × makespan, 0 to 1. If some
+	// jobs did not end, the time from the first submission to the last event replaces the makespan.
 	MemoryUtilisation float64
-	// Started counts launched tasks, coordinators aside; Elastic those of them that were under-sized.
+	// Started counts launched tasks without coordinators; Elastic counts the under-sized ones among them.
 	Started, Elastic int
-	// OutOfMemory, Killed, Preempted and Lost count runs of tasks that ended so; coordinators count. Retries counts tasks that were
-	// to run again because of that, and LostWork is how long those runs took.
+	// OutOfMemory, Killed, Preempted and Lost count runs of tasks by their outcome, coordinators included. Retries
+	// counts tasks that were to run again because of such an outcome, and LostWork is the sum of the run times of the
+	// runs that were lost.
 	OutOfMemory, Killed, Preempted, Lost, Retries int
 	LostWork                                      time.Duration
 	// Sums over the jobs: see JobResult.
@@ -41,26 +42,26 @@ type Result struct {
 	Steps, Events int64
 }
 
-// JobResult is what came of one job.
+// JobResult is the outcome of one job.
 type JobResult struct {
 	ID        cluster.JobID
 	Name      string
 	Submitted timeline.Time
-	Started   timeline.Time // first launch, coordinator aside; meaningful if Tasks > 0
+	Started   timeline.Time // first launch without the coordinator; meaningful if Tasks > 0
 	Ended     timeline.Time // meaningful if Done or Failed
 	Done      bool          // it succeeded
 	Failed    bool          // it ended without success, or was cancelled
-	Failure   string        // why, if Failed
-	Tasks     int           // launched, coordinator aside
-	Elastic   int           // of those, under-sized
-	Stuck     string        // why the job did not end, if it did not
+	Failure   string        // reason of the failure, if Failed
+	Tasks     int           // launched, without the coordinator
+	Elastic   int           // under-sized among Tasks
+	Stuck     string        // reason why the job did not end; empty if it ended
 
-	OutOfMemory, Killed, Preempted, Lost, Retries int           // as of Result
-	LostWork                                      time.Duration // as of Result
+	OutOfMemory, Killed, Preempted, Lost, Retries int           // as in Result
+	LostWork                                      time.Duration // as in Result
 
-	// Of workloads with FLEX jobs: how long containers stood still, in all; how often a memory manager killed one (which
-	// Preempted counts, too); what went to swap of FLEX containers; and how long tasks waited for a manager to let them
-	// start, in all, coordinators included.
+	// For workloads with FLEX jobs: the total time that containers were suspended; the number of kills by memory
+	// managers, which Preempted includes; the bytes of FLEX containers that were swapped out; and the total time that
+	// tasks waited for a memory manager to admit them, coordinators included.
 	Suspended       time.Duration
 	ManagerKills    int
 	SwappedBytes    resource.Amount
@@ -70,7 +71,7 @@ type JobResult struct {
 // Runtime is the time from submission to end.
 func (j *JobResult) Runtime() time.Duration { return j.Ended.Sub(j.Submitted) }
 
-// TaskResult is what came of one task.
+// TaskResult is the outcome of one task.
 type TaskResult struct {
 	ID                 cluster.TaskID
 	Coordinator        bool
@@ -78,7 +79,7 @@ type TaskResult struct {
 	Outcome            cluster.Outcome // 0 if it did not end
 	Node               cluster.NodeID
 	Launched, Finished timeline.Time
-	Decided            timeline.Time // when it was started
+	Decided            timeline.Time // time of its start decision
 	Memory             resource.Amount
 }
 
@@ -170,7 +171,8 @@ func (r *run) finish() *Result {
 	return res
 }
 
-// utilisation is the share of memory that was granted over the given time, all that passed since the first submission.
+// utilisation is the share of memory that was granted, over the given time, which must be all time since the first
+// submission.
 func (r *run) utilisation(over time.Duration) float64 {
 	if over <= 0 {
 		return 0

@@ -21,32 +21,32 @@ type run struct {
 	agenda   agenda
 	now      timeline.Time
 	jobs     []*job
-	after    map[int][]*job // those that wait for a job, by its index
+	after    map[int][]*job // jobs that wait for a job, by its index
 	byID     map[cluster.JobID]*job
 	protocol protocol
 	used     usage
-	capacity usage // of the nodes that are there
+	capacity usage // of the nodes present
 	ended    int
-	inVain   int // kills and preemptions since a task last ended well
+	inVain   int // kills and preemptions since a task last succeeded
 	waiting  int // tasks of the jobs that have arrived, coordinators included, that no decision has started
 	result   *Result
 	err      error
 	events   []cluster.Event // of the step in preparation
-	tasks    []*task         // all that were started, by index
-	spare    []task          // room for tasks to come
+	tasks    []*task         // all started tasks, by index
+	spare    []task          // preallocated room for tasks to come
 
 	recorder *recorder
-	uses     map[*task]resource.Vector     // what tasks take, if that is recorded
-	idle     map[cluster.NodeID][]executor // that can be taken over
+	uses     map[*task]resource.Vector     // use of each task, if it is recorded
+	idle     map[cluster.NodeID][]executor // executors that can be taken over
 
-	// What follows is used only if something can be contended, or tasks have phases: if the workload is fluid.
+	// The following fields are used only if the workload is fluid: resources can be contended, or tasks have phases.
 	fluid   bool
 	places  []place
 	unsure  []cluster.NodeID // to be settled
 	scratch []float64
 	audit   func(*place) // for tests: called when a place has been settled
 
-	// What follows is used only if the workload has FLEX jobs.
+	// The following fields are used only if the workload has FLEX jobs.
 	keepers    []*keeper // by node; nil without FLEX jobs
 	parameters memory.Parameters
 	stirred    []*keeper // to be stepped
@@ -61,26 +61,26 @@ type protocol interface {
 	gaveBack(n cluster.NodeID) // a hopeless reservation ended
 	handle(i item)             // a happening of the protocol's own
 	finished(t *task)          // the process ended
-	left(n cluster.NodeID)     // a node left, which the engine has been told
-	lost(t *task)              // it was on a node that left, likewise
-	joined(n cluster.NodeID)   // a node came, which the engine has been told
-	memory(n cluster.NodeID)   // what the containers of a node may hold has changed
-	freed()                    // tasks or jobs ended before they were done: others may run in their place, or they again
+	left(n cluster.NodeID)     // a node left; the engine has been notified
+	lost(t *task)              // the task was on a node that left; the engine has been notified
+	joined(n cluster.NodeID)   // a node joined; the engine is yet to be notified
+	memory(n cluster.NodeID)   // the limits of the containers of a node have changed
+	freed()                    // tasks or jobs ended without success: other tasks may take their room, or the ended tasks may run again
 }
 
-// job is a job as it really is.
+// job is the true state of a job.
 type job struct {
 	*workload.Job
 	index     int32
 	arrived   bool
 	done      bool   // it succeeded, or failed
-	failing   string // why it is to end before it is done; empty if it is not
+	failing   string // why it is to end before it is done; empty if it is not to
 	unstarted int    // tasks that no decision has started yet, coordinator included
-	unended   int    // tasks whose process has not ended, coordinator aside
+	unended   int    // tasks whose process has not ended, without the coordinator
 	master    master
 	acquiring acquiring
 	natures   []nature  // of its stages, if the workload is fluid
-	latest    [][]int32 // the index of the latest run of each task that was started, by stage and task
+	latest    [][]int32 // the index of the latest run of each started task, by stage and task
 }
 
 // task is a task that has been started.
@@ -89,26 +89,26 @@ type task struct {
 	id     cluster.TaskID
 	index  int32
 	node   cluster.NodeID
-	result TaskResult // with an outcome once its process has ended: what is on the agenda for it is void then
+	result TaskResult // has an outcome once the process has ended; agenda items of the task are void then
 
 	decision  cluster.DecisionID
 	grant     resource.Vector
-	flow      *flow             // nil while it is plain
-	slot      int32             // among the tasks of its place
-	turn      uint64            // among tasks that end at the same time
-	run       int32             // of the task, from 1, if the workload has FLEX jobs
+	flow      *flow             // nil while the task is plain
+	slot      int32             // index among the tasks of its place
+	turn      uint64            // rank among tasks that end at the same time
+	run       int32             // number of the run, from 1, if the workload has FLEX jobs
 	envelope  *cluster.Envelope // nil without FLEX jobs
-	container *container        // nil without FLEX jobs, before it asks for memory, and when it has ended
+	container *container        // nil without FLEX jobs, before the request for memory, and after the end
 	launched  bool
-	ordered   bool            // to run, where that takes time
-	fate      cluster.Outcome // how it is about to end by itself; 0 if that is not known yet
-	killing   cluster.Outcome // how it ends by a kill decision; 0 if there is none
+	ordered   bool            // order was called for the task: startup takes time
+	fate      cluster.Outcome // outcome of its imminent end by itself; 0 if that is not known yet
+	killing   cluster.Outcome // outcome of a pending kill; 0 if there is none
 }
 
 func (t *task) ended() bool { return t.result.Outcome != 0 }
 
-// Run simulates the workload under the policy. Jobs that do not end are in the result with the reason; an error means a
-// bad configuration, a workload that no node can hold, or an impossible decision of the policy.
+// Run simulates the workload under the policy. Jobs that do not end are in the result with the reason; an error means
+// an invalid configuration, a workload with a task that fits on no node, or an impossible decision of the policy.
 func Run(c Config, w *workload.Workload, p policy.Policy) (*Result, error) {
 	r, err := newRun(c, w, p)
 	if err != nil {
@@ -117,7 +117,7 @@ func Run(c Config, w *workload.Workload, p policy.Policy) (*Result, error) {
 	return r.play()
 }
 
-// newRun brings a cluster up, with nothing submitted yet.
+// newRun creates the cluster of a simulation, with no job submitted yet.
 func newRun(c Config, w *workload.Workload, p policy.Policy) (*run, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func newRun(c Config, w *workload.Workload, p policy.Policy) (*run, error) {
 	return r, r.checkFits()
 }
 
-// play lets everything happen.
+// play runs the simulation to its end.
 func (r *run) play() (*Result, error) {
 	for _, j := range r.jobs {
 		if j.After < 0 {
@@ -163,20 +163,20 @@ func (r *run) play() (*Result, error) {
 	return r.finish(), nil
 }
 
-// goesRound reports whether the policy kills so often, and nothing ends in between, that nothing ever will: what is preempted
-// for others can be the first to start again in the room that it gave.
+// goesRound reports whether the policy kills again and again while no task succeeds, so that none ever will: a
+// preempted task can be the first to start again in the memory that it freed.
 func (r *run) goesRound() bool { return r.inVain > 1000+100*r.engine.Snapshot().Running }
 
-// standsStill reports whether memory managers look at containers again and again, and all of those stand still: that can go
-// on for ever where none may be killed.
+// standsStill reports whether memory managers keep stepping while all containers are suspended, which can go on for
+// ever where no container may be killed.
 func (r *run) standsStill() bool {
 	return r.still > 50_000*len(r.keepers) && !slices.ContainsFunc(r.places, func(p place) bool { return p.due != timeline.Never })
 }
 
-// load takes over the workload, with coordinators where the cluster has them.
+// load copies the workload, with coordinators where the cluster has them.
 func (r *run) load(w *workload.Workload) error {
 	for i := range w.Jobs {
-		t := new(workload.Job) // the workload may serve other runs at the same time
+		t := new(workload.Job) // the workload may be in use by other runs
 		*t = w.Jobs[i]
 		if r.config.CoordinatorHeartbeat > 0 {
 			t = withCoordinator(t, r.config.Coordinator)
@@ -201,9 +201,9 @@ func (r *run) load(w *workload.Workload) error {
 	return nil
 }
 
-// prepare finds out whether the workload is fluid: whether more may be demanded of a node than it has, or tasks pass
-// through phases. Grants alone never exceed capacity, which the engine sees to; where the truth is no more than them, no
-// task has an influence on another.
+// prepare finds out whether the workload is fluid: whether demand on a node may exceed its capacity, or tasks have
+// phases. Grants alone never exceed capacity, which the engine ensures. While the true demand is within the grants,
+// tasks do not influence each other.
 func (r *run) prepare() error {
 	bandwidth := func(n *cluster.Node) bool { return n.Capacity[resource.Disk] > 0 || n.Capacity[resource.Network] > 0 }
 	limited, flex := false, false
@@ -238,7 +238,7 @@ func (r *run) newPlace(n *cluster.Node) place {
 	return place{capacity: n.Capacity, swap: r.config.Machine.Swap, due: timeline.Never}
 }
 
-// boot brings the nodes up.
+// boot adds the nodes.
 func (r *run) boot() {
 	var events []cluster.Event
 	for i := range r.config.Nodes {
@@ -249,7 +249,7 @@ func (r *run) boot() {
 	r.step(append(events, cluster.Event{Kind: cluster.Synced}))
 }
 
-// checkFits refuses a workload with a task that no node can ever hold.
+// checkFits rejects a workload with a task that is too large for every node.
 func (r *run) checkFits() error {
 	for _, j := range r.jobs {
 		if err := policy.CheckRuns(r.policy, r.engine.Snapshot(), &j.Job.Job); err != nil {
@@ -320,7 +320,7 @@ func (r *run) stepOne(e cluster.Event) {
 	r.step(r.events)
 }
 
-// newTask makes room for tasks in batches.
+// newTask allocates tasks in batches.
 func (r *run) newTask() *task {
 	if len(r.spare) == 0 {
 		r.spare = make([]task, 256)
@@ -332,7 +332,7 @@ func (r *run) newTask() *task {
 	return t
 }
 
-// step hands events to the engine and carries its decisions out.
+// step passes events to the engine and carries out its decisions.
 func (r *run) step(events []cluster.Event) {
 	decisions, err := r.engine.Step(r.now, events...)
 	if err != nil {
@@ -380,8 +380,8 @@ func (r *run) step(events []cluster.Event) {
 	}
 }
 
-// heldBy is what a task holds from the decision that starts it on. Where there is a memory manager, it has memory only once
-// that has admitted it.
+// heldBy is the booked resources of a task, from its start decision on. On a node with a memory manager, the task has
+// memory only once the manager has admitted it.
 func (r *run) heldBy(t *task) resource.Vector {
 	if r.keepers != nil {
 		return t.grant.With(resource.Memory, 0)
@@ -389,13 +389,13 @@ func (r *run) heldBy(t *task) resource.Vector {
 	return t.grant
 }
 
-// grant notes that other resources are held from now on than before.
+// grant records a change of the granted resources from now on.
 func (r *run) grant(from, to resource.Vector) {
 	r.used.change(r.now, to[resource.Memory]-from[resource.Memory])
 	r.recorder.change(r.now, ofGranted, from, to)
 }
 
-// launch makes a task's process run.
+// launch starts a task's process.
 func (r *run) launch(t *task) {
 	t.launched, t.result.Launched = true, r.now
 	r.still = 0
@@ -423,7 +423,7 @@ func (r *run) launch(t *task) {
 	r.stepOne(cluster.Event{Kind: cluster.DecisionDone, Decision: t.decision, Task: t.id, Node: t.node})
 }
 
-// endJob records the end of a job, however it ended, and submits those that wait for it.
+// endJob records the end of a job, with or without success, and submits the jobs that wait for it.
 func (r *run) endJob(j *job) {
 	if j.done {
 		return

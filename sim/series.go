@@ -8,26 +8,26 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// SeriesOptions says how finely what the cluster grants and uses is recorded. The zero value records nothing.
+// SeriesOptions says at what resolution grants and use of the cluster are recorded. The zero value records nothing.
 type SeriesOptions struct {
 	// Resolution is the length of a sample. It doubles whenever there would be more than Limit samples.
 	Resolution time.Duration
-	// Limit is how many samples are kept at most, at least 2; 0 is 1000.
+	// Limit is the largest number of samples, at least 2; 0 means 1000.
 	Limit int
 }
 
-// Series is what a cluster granted and used over time.
+// Series is the grants and use of a cluster over time.
 type Series struct {
-	Resolution time.Duration // of every sample; the last may end with the run
-	Samples    []Sample      // one after the other from time 0
+	Resolution time.Duration // of every sample; the last sample may end earlier, with the run
+	Samples    []Sample      // consecutive, from time 0
 }
 
 // Sample is the mean over one span of a Series, summed over all nodes.
 type Sample struct {
-	At timeline.Time // where it begins
-	// Capacity is what the nodes have, Granted what tasks hold, from the decision that starts them on; memory on nodes with a
-	// memory manager from their admission on, as much as their containers may hold. Used is what they really take: memory
-	// that is resident, and the rest at the pace at which they go on.
+	At timeline.Time // its beginning
+	// Capacity is the sum over the nodes. Granted is the sum over the tasks, from their start decisions on; on nodes
+	// with a memory manager, granted memory is the limits of the admitted containers. Used is the true use of the
+	// tasks: resident memory, and the other resources at the tasks' present pace.
 	Capacity, Granted, Used resource.Vector
 }
 
@@ -40,7 +40,7 @@ func (o *SeriesOptions) check() error {
 	return nil
 }
 
-// recorder sums up what is held over time; nil records nothing.
+// recorder sums up grants and use over time; nil records nothing.
 type recorder struct {
 	resolution timeline.Time
 	limit      int
@@ -65,7 +65,7 @@ func newRecorder(o SeriesOptions) *recorder {
 	return &recorder{resolution: timeline.Time(o.Resolution), limit: o.Limit}
 }
 
-// change notes that more, or less, is held from now on.
+// change records a change of one of the held vectors from now on.
 func (r *recorder) change(now timeline.Time, of int, from, to resource.Vector) {
 	if r == nil || from == to {
 		return
@@ -74,7 +74,7 @@ func (r *recorder) change(now timeline.Time, of int, from, to resource.Vector) {
 	r.held[of] = r.held[of].Add(to).Sub(from)
 }
 
-// advance adds what was held until now to the samples that it belongs to.
+// advance adds the held vectors, until now, to the samples of that time.
 func (r *recorder) advance(now timeline.Time) {
 	for r.since < now {
 		i := int(r.since / r.resolution)
@@ -95,7 +95,7 @@ func (r *recorder) advance(now timeline.Time) {
 	}
 }
 
-// coarsen makes one sample of every two.
+// coarsen merges each pair of samples into one.
 func (r *recorder) coarsen() {
 	for i := range r.sums {
 		if i%2 == 0 {
@@ -112,7 +112,7 @@ func (r *recorder) coarsen() {
 	r.resolution *= 2
 }
 
-// series returns what was recorded until now.
+// series returns the record until now.
 func (r *recorder) series(now timeline.Time) *Series {
 	if r == nil {
 		return nil
@@ -133,7 +133,7 @@ func (r *recorder) series(now timeline.Time) *Series {
 	return s
 }
 
-// use notes what a task takes from now on: nothing once it has ended.
+// use records the use of a task from now on: zero once the task has ended.
 func (r *run) use(t *task, to resource.Vector) {
 	if r.recorder == nil {
 		return
@@ -146,14 +146,14 @@ func (r *run) use(t *task, to resource.Vector) {
 	}
 }
 
-// useNow is what a task takes at its present pace.
+// useNow is the use of a task at its present pace.
 func (r *run) useNow(t *task) resource.Vector {
 	if t.flow == nil {
 		return r.plainUse(t)
 	}
 	v := t.flow.demand
 	if t.flow.speed == 0 {
-		return v // of memory only
+		return v // memory only
 	}
 	share := t.flow.pace / t.flow.speed
 	for _, k := range contended {

@@ -13,8 +13,8 @@ import (
 // swapDevice moves the pages of a node's FLEX containers, one transfer after the other, at Machine.transferSpeed.
 type swapDevice struct {
 	queue []*transfer
-	began timeline.Time // of the first in the queue
-	turn  uint64        // of the item of the agenda for its end; 0 if the queue is empty
+	began timeline.Time // start of the first transfer in the queue
+	turn  uint64        // of the agenda item for its end; 0 if the queue is empty
 }
 
 // transfer moves pages of a container to swap or back.
@@ -27,10 +27,10 @@ type transfer struct {
 type transferReason uint8
 
 const (
-	overflow transferReason = iota // out: it runs, and wants more than its limit
+	overflow transferReason = iota // out: the programs run, and ask for memory above the limit
 	pageOut                        // out: the limit is to be lowered
-	fault                          // in: it runs, and may hold them
-	prefetch                       // in: it is suspended, and may hold all that it has
+	fault                          // in: the programs run, and the limit has room
+	prefetch                       // in: the programs are suspended, and the limit has room for all of their pages
 )
 
 // move puts a transfer into the queue.
@@ -59,7 +59,7 @@ func (r *run) startTransfer(k *keeper) {
 func (r *run) endTransfer(id cluster.NodeID, i item) {
 	k := r.keepers[id]
 	if k.device.turn != i.seq {
-		return // it was called off
+		return // it was cancelled
 	}
 	t := k.device.queue[0]
 	k.device.queue = slices.Delete(k.device.queue, 0, 1)
@@ -77,7 +77,7 @@ func (r *run) endTransfer(id cluster.NodeID, i item) {
 	}
 }
 
-// moved books pages that were moved.
+// moved books pages that have been moved.
 func (r *run) moved(k *keeper, t *transfer, bytes resource.Amount) {
 	c := t.of
 	switch t.why {
@@ -101,7 +101,7 @@ func (r *run) wentOut(k *keeper, c *container, bytes resource.Amount) {
 	r.result.SwappedBytes += bytes
 }
 
-// callOff takes a container's transfers of the given reasons off the queue; what of them has been moved is booked.
+// callOff cancels a container's transfers of the given reasons; pages that have already been moved are booked.
 func (r *run) callOff(k *keeper, c *container, reasons ...transferReason) {
 	d := &k.device
 	for i := len(d.queue) - 1; i >= 0; i-- {
@@ -114,7 +114,7 @@ func (r *run) callOff(k *keeper, c *container, reasons ...transferReason) {
 			done = min(t.bytes, resource.Amount(r.now.Sub(d.began).Seconds()*r.config.Machine.transferSpeed(t.why)))
 		}
 		r.moved(k, t, done)
-		if t.why == pageOut || t.why == overflow { // the room is not needed after all
+		if t.why == pageOut || t.why == overflow { // the reserved swap is not needed after all
 			k.promised -= t.bytes - done
 			r.places[k.node].swap += t.bytes - done
 		}

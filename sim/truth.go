@@ -8,13 +8,13 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// real is what is true of one task whatever it is granted. What is not said of the truth is as estimated.
+// real is the truth of one task, whatever its grant. Where the truth says nothing, the estimate is true.
 type real struct {
 	duration time.Duration   // with enough memory
-	ideal    resource.Amount // memory from which on it is enough
+	ideal    resource.Amount // the least memory that is enough
 	profile  *cluster.Elasticity
-	phases   []workload.Phase // nil: one, that needs what the stage needs
-	heap     *workload.Heap   // nil: it collects no garbage
+	phases   []workload.Phase // nil: one phase with the needs of the stage
+	heap     *workload.Heap   // nil: no garbage collection
 }
 
 // realOf looks up the truth of a task.
@@ -56,10 +56,10 @@ func realOf(j *workload.Job, stage int, index int32) real {
 	return r
 }
 
-// inelastic is the profile of a FLEX task: its container breathes, and it does not spill.
+// inelastic is the profile of a FLEX task: its container's limit moves, and the task does not spill.
 var inelastic cluster.Elasticity
 
-// overPhases returns how long all phases take and the largest working set among them.
+// overPhases returns the total duration of all phases and their largest working set.
 func overPhases(phases []workload.Phase) (total time.Duration, largest resource.Amount) {
 	for i := range phases {
 		total += phases[i].Duration
@@ -73,8 +73,8 @@ func (r *real) underSized(memory resource.Amount) bool {
 	return memory < r.ideal && r.profile.Kind != cluster.NotElastic
 }
 
-// trueDuration returns how long a task really runs with the given memory on a node where nothing is contended, phases,
-// paging and garbage aside.
+// trueDuration returns the true run time of a task with the given memory on a node without contention; phases, paging
+// and garbage collection are not included.
 func trueDuration(j *workload.Job, stage int, index int32, memory resource.Amount) time.Duration {
 	if s := &j.Stages[stage]; len(j.Truth) == 0 {
 		return s.Elasticity.Duration(s.Duration, s.Ideal[resource.Memory], memory)
@@ -83,14 +83,14 @@ func trueDuration(j *workload.Job, stage int, index int32, memory resource.Amoun
 	return r.profile.Duration(r.duration, r.ideal, memory)
 }
 
-// nature is what is true of all tasks of a stage, as far as it decides how they must be followed.
+// nature is the truths common to all tasks of a stage that decide how the tasks must be simulated.
 type nature uint8
 
 const (
 	phased   nature = 1 << iota // its tasks have phases, or a heap
-	spills                      // under-sized, they ask for disk bandwidth
-	outgrow                     // they may need more memory than they are granted, and cannot spill
-	flexible                    // their containers breathe
+	spills                      // under-sized tasks demand disk bandwidth
+	outgrow                     // they may need more memory than their grant, and cannot spill
+	flexible                    // their containers are FLEX
 )
 
 func natureOf(j *workload.Job, stage int) nature {
