@@ -7,10 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 )
 
 func downCommand() *cobra.Command {
-	var p place
+	var p place.Place
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "down",
@@ -22,7 +24,7 @@ What was printed and recorded stays in the state directory.`,
   bellows down --force`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := p.client()
+			client, err := p.Client()
 			if err != nil {
 				return err
 			}
@@ -38,7 +40,7 @@ What was printed and recorded stays in the state directory.`,
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&force, "force", false, "kill the jobs that have not ended")
-	p.flags(cmd, false)
+	p.Flags(cmd, false)
 	return cmd
 }
 

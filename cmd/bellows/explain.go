@@ -10,13 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
 )
 
 func explainCommand() *cobra.Command {
-	var p place
+	var p place.Place
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "explain JOB",
@@ -32,7 +33,7 @@ waits for memory, because nobody knows how long it will.`,
 			if err != nil {
 				return err
 			}
-			client, err := p.client()
+			client, err := p.Client()
 			if err != nil {
 				return err
 			}
@@ -49,7 +50,7 @@ waits for memory, because nobody knows how long it will.`,
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	p.flags(cmd, false)
+	p.Flags(cmd, false)
 	return cmd
 }
 

@@ -4,10 +4,12 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 )
 
 func killCommand() *cobra.Command {
-	var p place
+	var p place.Place
 	var waits bool
 	cmd := &cobra.Command{
 		Use:   "kill JOB...",
@@ -22,7 +24,7 @@ printed stays.`,
 			if err != nil {
 				return err
 			}
-			client, err := p.client()
+			client, err := p.Client()
 			if err != nil {
 				return err
 			}
@@ -47,6 +49,6 @@ printed stays.`,
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&waits, "wait", false, "wait until the jobs have ended")
-	p.flags(cmd, false)
+	p.Flags(cmd, false)
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/live"
@@ -21,7 +22,7 @@ import (
 const mostFollowed = 64
 
 type logsOptions struct {
-	place  place
+	place  place.Place
 	follow bool
 	stderr bool
 	run    int
@@ -58,7 +59,7 @@ is also left out while less than a tenth of the disk, or 256 MiB, is free.`,
 	f.BoolVarP(&o.follow, "follow", "f", false, "follow the output until the job has ended")
 	f.BoolVar(&o.stderr, "stderr", false, "show standard error instead of standard output")
 	f.Var(flags.Count(&o.run, 0, 1<<20), "run", "run of the task to show; 0: the newest")
-	o.place.flags(cmd, false)
+	o.place.Flags(cmd, false)
 	return cmd
 }
 
@@ -67,7 +68,7 @@ func (o *logsOptions) show(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return command.Usage(err)
 	}
-	client, err := o.place.client()
+	client, err := o.place.Client()
 	if err != nil {
 		return err
 	}

@@ -5,10 +5,9 @@ package main
 import (
 	"os"
 
+	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/internal/hungry"
-
-	"github.com/bellows-rm/bellows/agent"
 )
 
 func main() {

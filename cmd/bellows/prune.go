@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
@@ -14,7 +15,7 @@ import (
 )
 
 func pruneCommand() *cobra.Command {
-	var p place
+	var p place.Place
 	var olderThan time.Duration
 	var keep int
 	var dry, asJSON bool
@@ -36,7 +37,7 @@ not become smaller.`,
 			if !cmd.Flags().Changed("older-than") && !cmd.Flags().Changed("keep") {
 				return command.Usagef("older-than, keep: one of them must be given, to say what stays")
 			}
-			client, err := p.client()
+			client, err := p.Client()
 			if err != nil {
 				return err
 			}
@@ -65,6 +66,6 @@ not become smaller.`,
 	f.Var(flags.Count(&keep, 0, 1<<30), "keep", "number of most recently ended jobs to keep nevertheless")
 	f.BoolVar(&dry, "dry-run", false, "print what would be removed, and remove nothing")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
-	p.flags(cmd, false)
+	p.Flags(cmd, false)
 	return cmd
 }

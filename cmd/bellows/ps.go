@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
@@ -23,7 +24,7 @@ import (
 )
 
 func psCommand() *cobra.Command {
-	var p place
+	var p place.Place
 	var all, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "ps [JOB]",
@@ -52,7 +53,7 @@ than once are listed with their newest run, and below with those before it.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := p.client()
+			client, err := p.Client()
 			if err != nil {
 				return err
 			}
@@ -66,7 +67,7 @@ than once are listed with their newest run, and below with those before it.`,
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "list ended jobs, too")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	p.flags(cmd, false)
+	p.Flags(cmd, false)
 	return cmd
 }
 

@@ -11,20 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/jobfile"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/server"
 	"github.com/bellows-rm/bellows/store"
 )
-
-// client returns a client for the daemon at that place.
-func (p *place) client() (*server.Client, error) {
-	if err := p.fill(); err != nil {
-		return nil, err
-	}
-	return server.NewClient(p.socket), nil
-}
 
 // parseJob reads the id of a job.
 func parseJob(text string) (cluster.JobID, error) {
@@ -64,9 +57,9 @@ func parseJobs(args []string) ([]cluster.JobID, error) {
 }
 
 // completeJobs offers the ids of jobs that have not ended to a shell.
-func completeJobs(p *place) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func completeJobs(p *place.Place) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		client, err := p.client()
+		client, err := p.Client()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -129,12 +122,12 @@ func (s *storedProfiles) close() {
 
 // storedFor finds the profiles that a job file names with the daemon, or in the state directory if no daemon runs.
 func storedFor(ctx context.Context) (lookUp jobfile.Profiles, done func() error, err error) {
-	var p place
-	client, err := p.client()
+	var p place.Place
+	client, err := p.Client()
 	if err != nil {
 		return nil, nil, err
 	}
 	var failed error
-	known := storedProfiles{client: client, state: p.state, failed: &failed}
+	known := storedProfiles{client: client, state: p.State, failed: &failed}
 	return known.lookUp(ctx), func() error { known.close(); return failed }, nil
 }

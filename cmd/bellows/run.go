@@ -17,6 +17,7 @@ import (
 
 	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
@@ -69,7 +70,7 @@ const runExample = `  bellows run --memory 1GiB -- python3 train.py
 
 // runOptions are the flags of run.
 type runOptions struct {
-	place       place
+	place       place.Place
 	stage       cluster.Stage // but for its name and its arguments
 	penalty     string
 	name, queue string
@@ -119,7 +120,7 @@ func runCommand() *cobra.Command {
 	f.StringVar(&o.stage.Stdin, "stdin", "", "`file` for the command's standard input, instead of that of bellows")
 	f.BoolVarP(&o.detach, "detach", "d", false, "print the job's id and return")
 	f.BoolVar(&o.asJSON, "json", false, "with -d: print JSON")
-	o.place.flags(cmd, false)
+	o.place.Flags(cmd, false)
 	return cmd
 }
 
@@ -132,7 +133,7 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	client, err := o.place.client()
+	client, err := o.place.Client()
 	if err != nil {
 		return err
 	}

@@ -7,13 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/server"
 )
 
 func statusCommand() *cobra.Command {
-	var p place
+	var p place.Place
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
@@ -25,7 +26,7 @@ what it starts with, and may grow: USED can then be more than GRANTED.`,
   bellows status --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := p.client()
+			client, err := p.Client()
 			if err != nil {
 				return err
 			}
@@ -41,7 +42,7 @@ what it starts with, and may grow: USED can then be more than GRANTED.`,
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	p.flags(cmd, false)
+	p.Flags(cmd, false)
 	return cmd
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/inherited"
@@ -42,7 +43,7 @@ until then. Programs run in the current working directory, with the environment,
 umask, limits and nice of bellows and the rights of whoever calls it.`
 
 type submitOptions struct {
-	place  place
+	place  place.Place
 	wait   bool
 	asJSON bool
 }
@@ -67,12 +68,12 @@ func submitCommand() *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait for all jobs to end; exit code 1 if one did not succeed")
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON, once all are submitted (with --wait: have ended)")
-	o.place.flags(cmd, false)
+	o.place.Flags(cmd, false)
 	return cmd
 }
 
 func (o *submitOptions) run(cmd *cobra.Command, file string) error {
-	client, err := o.place.client()
+	client, err := o.place.Client()
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
@@ -78,7 +79,7 @@ type swapStatus struct {
 }
 
 func swapStatusCommand() *cobra.Command {
-	var p place
+	var p place.Place
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
@@ -91,10 +92,10 @@ was made; - if that is not known, as of files that others made. OURS is what
   bellows swap status --json | jq .free_bytes`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := p.fill(); err != nil {
+			if err := p.Fill(); err != nil {
 				return err
 			}
-			s, err := readSwap(p.state)
+			s, err := readSwap(p.State)
 			if err != nil {
 				return err
 			}
@@ -111,8 +112,8 @@ was made; - if that is not known, as of files that others made. OURS is what
 }
 
 // stateFlag adds the flag that says where is written down what is ours.
-func stateFlag(cmd *cobra.Command, p *place) {
-	cmd.Flags().StringVar(&p.state, "state", "", "state `directory` (or $BELLOWS_STATE)")
+func stateFlag(cmd *cobra.Command, p *place.Place) {
+	cmd.Flags().StringVar(&p.State, "state", "", "state `directory` (or $BELLOWS_STATE)")
 }
 
 func readSwap(state string) (swapStatus, error) {
@@ -196,7 +197,7 @@ func roundedUp(size resource.Amount) string {
 
 // swapCreateOptions are the flags of swap create.
 type swapCreateOptions struct {
-	place     place
+	place     place.Place
 	size      resource.Amount
 	file      string
 	zram      bool
@@ -250,10 +251,10 @@ func (o *swapCreateOptions) run(cmd *cobra.Command) error {
 	case !o.zram && !o.zswap && o.algorithm != "":
 		return command.Usagef("algorithm %s: needs --zram or --zswap", o.algorithm)
 	}
-	if err := o.place.fill(); err != nil {
+	if err := o.place.Fill(); err != nil {
 		return err
 	}
-	ledger := swap.NewLedger(swap.Machine{}, o.place.state)
+	ledger := swap.NewLedger(swap.Machine{}, o.place.State)
 	if o.zswap {
 		if err := ledger.TurnOnZswap(o.algorithm); err != nil {
 			return swapError(err)
@@ -285,7 +286,7 @@ func swapError(err error) error {
 
 // swapRemoveOptions are the flags of swap remove.
 type swapRemoveOptions struct {
-	place      place
+	place      place.Place
 	all, force bool
 }
 
@@ -308,7 +309,7 @@ that "bellows swap create --zswap" turned on.`,
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&o.all, "all", false, "remove all devices that bellows created; default: the only device, if none is named")
 	cmd.Flags().BoolVar(&o.force, "force", false, "remove the device even while jobs use swap")
-	o.place.flags(cmd, true)
+	o.place.Flags(cmd, true)
 	return cmd
 }
 
@@ -316,10 +317,10 @@ func (o *swapRemoveOptions) run(cmd *cobra.Command, args []string) error {
 	if o.all && len(args) > 0 {
 		return command.Usagef("device %s: must not be named beside --all", args[0])
 	}
-	if err := o.place.fill(); err != nil {
+	if err := o.place.Fill(); err != nil {
 		return err
 	}
-	ledger := swap.NewLedger(swap.Machine{}, o.place.state)
+	ledger := swap.NewLedger(swap.Machine{}, o.place.State)
 	devices, err := o.which(ledger, args)
 	if err != nil {
 		return err
@@ -399,14 +400,14 @@ func (o *swapRemoveOptions) which(ledger *swap.Ledger, args []string) ([]string,
 	case len(ours) > 1 && !o.all:
 		return nil, command.Usagef("device: must be one of %s, or --all", strings.Join(ours, ", "))
 	case len(ours) == 0 && !o.all:
-		return nil, command.Usagef("device: there is none that `bellows swap create` made with state directory %s", filepath.Clean(o.place.state))
+		return nil, command.Usagef("device: there is none that `bellows swap create` made with state directory %s", filepath.Clean(o.place.State))
 	}
 	return ours, nil
 }
 
 // checkJobs refuses to bring back what jobs hold in swap.
 func (o *swapRemoveOptions) checkJobs(cmd *cobra.Command) error {
-	client, err := o.place.client()
+	client, err := o.place.Client()
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/agent"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/daemon"
@@ -68,7 +69,7 @@ const upExample = `  bellows up --memory 4GiB --cpus 2 --detach
 
 // upOptions are the flags of up.
 type upOptions struct {
-	place    place
+	place    place.Place
 	memory   resource.Amount
 	cpus     resource.Amount
 	disk     resource.Amount
@@ -109,7 +110,7 @@ func upCommand() *cobra.Command {
 	f.Var(flags.Count(&o.keep.Jobs, 1, 1<<30), "keep-jobs", "most ended jobs that are kept")
 	f.Var(flags.Memory(&o.keep.Output), "keep-output", "most bytes of output of ended jobs that are kept")
 	f.Var(flags.Memory(&o.keep.Events), "keep-events", "most bytes of event logs that are kept: half for this run of the daemon, half for earlier runs")
-	o.place.flags(cmd, true)
+	o.place.Flags(cmd, true)
 	f.BoolVarP(&o.detach, "detach", "d", false, "return once the daemon answers; it logs to daemon.log in the state directory")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log details, too, such as each change of a limit")
 	f.StringVar(&o.log, "log", "", "log to a `file`") // how --detach starts the daemon
@@ -136,7 +137,7 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := o.place.fill(); err != nil {
+	if err := o.place.Fill(); err != nil {
 		return err
 	}
 	if o.detach {
@@ -175,7 +176,7 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 func (o *upOptions) daemon(p policy.Policy, capacity resource.Vector, manager memory.Parameters, log *slog.Logger) daemon.Config {
 	// What the machine lacks memory for shall be ended before the daemon and supervisors, which inherit this.
 	score := inherited.Protect()
-	return daemon.Config{State: o.place.state, Socket: o.place.socket, MeasureDisk: !o.diskSet, Version: command.VersionText(), Log: log,
+	return daemon.Config{State: o.place.State, Socket: o.place.Socket, MeasureDisk: !o.diskSet, Version: command.VersionText(), Log: log,
 		Agent:  agent.Config{Capacity: capacity, OOMScore: score, OutputLimit: o.output, SwapBudget: o.swapping, Memory: manager},
 		Driver: live.Config{Policy: p, Settings: o.settings, Keep: &o.keep, Patience: enginePatience}}
 }
@@ -184,7 +185,7 @@ func (o *upOptions) daemon(p policy.Policy, capacity resource.Vector, manager me
 func (o *upOptions) line(capacity resource.Vector) string {
 	name, _ := os.Hostname()
 	return fmt.Sprintf("bellows manages %s and %s cores of %s under %s; socket %s",
-		resource.FormatMemory(capacity[resource.Memory]), resource.FormatCPU(capacity[resource.CPU]), name, o.policy, o.place.socket)
+		resource.FormatMemory(capacity[resource.Memory]), resource.FormatCPU(capacity[resource.CPU]), name, o.policy, o.place.Socket)
 }
 
 // enginePatience is how long the engine may be at one step; a test has less.
@@ -196,10 +197,10 @@ func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	if err := statedir.Make(o.place.state); err != nil {
+	if err := statedir.Make(o.place.State); err != nil {
 		return err
 	}
-	log := filepath.Join(o.place.state, "daemon.log")
+	log := filepath.Join(o.place.State, "daemon.log")
 	child := exec.Command(self, append(o.arguments(), "--log", log)...)
 	child.Dir = "/"
 	var said bytes.Buffer
@@ -224,7 +225,7 @@ func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
 
 // warn repeats to whoever starts a daemon that he leaves alone what its log says. That it runs is not to depend on it.
 func (o *upOptions) warn(ctx context.Context, to io.Writer) {
-	client, err := o.place.client()
+	client, err := o.place.Client()
 	if err != nil {
 		return
 	}
@@ -238,7 +239,7 @@ func (o *upOptions) warn(ctx context.Context, to io.Writer) {
 // arguments are those of the daemon itself.
 func (o *upOptions) arguments() []string {
 	args := []string{"up", "--policy", o.policy, "--flex", o.flex.manager, "--puff-ratio", strconv.FormatFloat(o.flex.puffRatio, 'g', -1, 64),
-		"--state", o.place.state, "--socket", o.place.socket, "--keep-for", o.keep.For.String(), "--keep-jobs", strconv.Itoa(o.keep.Jobs),
+		"--state", o.place.State, "--socket", o.place.Socket, "--keep-for", o.keep.For.String(), "--keep-jobs", strconv.Itoa(o.keep.Jobs),
 		"--keep-output", resource.FormatMemoryExact(o.keep.Output), "--output-limit", resource.FormatMemoryExact(o.output),
 		"--keep-events", resource.FormatMemoryExact(o.keep.Events)}
 	if o.memory > 0 {

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
+)
 
 const waitLong = `Wait until jobs have ended. The exit code is that of the job: 0 if it succeeded;
 if it failed, that of the task that made it fail; 1 if it was killed before it
@@ -10,7 +14,7 @@ not succeed; all are waited for. It is 2 if there is no such job.
 A daemon that goes away meanwhile is waited for: jobs go on without it.`
 
 func waitCommand() *cobra.Command {
-	var p place
+	var p place.Place
 	cmd := &cobra.Command{
 		Use:   "wait JOB...",
 		Short: "Wait until jobs have ended",
@@ -23,16 +27,16 @@ func waitCommand() *cobra.Command {
 		ValidArgsFunction: completeJobs(&p),
 	}
 	cmd.Flags().SortFlags = false
-	p.flags(cmd, false)
+	p.Flags(cmd, false)
 	return cmd
 }
 
-func waitFor(cmd *cobra.Command, p *place, args []string) error {
+func waitFor(cmd *cobra.Command, p *place.Place, args []string) error {
 	ids, err := parseJobs(args)
 	if err != nil {
 		return err
 	}
-	client, err := p.client()
+	client, err := p.Client()
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,5 @@
-package main
+// Package trace is the commands that work with workloads in files: they import, inspect and convert them.
+package trace
 
 import "github.com/spf13/cobra"
 
@@ -9,7 +10,8 @@ A workload file has one line per job and takes workloads of any size; job files
 (YAML) are for people. Both go into "bellows simulate --workload FILE", packed
 by gzip or zstd or not.`
 
-func traceCommand() *cobra.Command {
+// Command returns the command trace.
+func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace",
 		Short: "Import, inspect and convert workloads",

@@ -1,4 +1,4 @@
-package main
+package trace
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 
 // Every assumption, with its default, stands in the section of its format in docs/workloads.md.
 func TestAssumptionsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/workloads.md")
+	text, err := os.ReadFile("../../../../docs/workloads.md")
 	if err != nil {
 		t.Fatal(err)
 	}

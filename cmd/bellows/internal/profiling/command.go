@@ -1,4 +1,5 @@
-package main
+// Package profiling is the command that learns what less memory costs a program.
+package profiling
 
 import (
 	"context"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
@@ -53,7 +55,7 @@ const profileExample = `  bellows profile -- sort -S {memory} -o /dev/null big.t
 
 // profileOptions are the flags of profile.
 type profileOptions struct {
-	place    place
+	place    place.Place
 	name     string
 	sizes    []string
 	heldOut  []string
@@ -70,7 +72,8 @@ type profileOptions struct {
 	quiet    bool
 }
 
-func profileCommand() *cobra.Command {
+// Command returns the command profile.
+func Command() *cobra.Command {
 	o := profileOptions{count: 9, repeats: 3, cpus: resource.Core}
 	cmd := &cobra.Command{
 		Use:     "profile [flags] -- COMMAND [ARGUMENT...]",
@@ -102,7 +105,7 @@ func profileCommand() *cobra.Command {
 	f.BoolVar(&o.noStore, "no-store", false, "print the profile without storing it")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
-	o.place.flags(cmd, true)
+	o.place.Flags(cmd, true)
 	cmd.AddCommand(command.Moved("model", "bellows-lab model"), command.Moved("paging", "bellows-lab paging"))
 	return cmd
 }
@@ -334,7 +337,7 @@ func (o *profileOptions) measure(cmd *cobra.Command, subject cluster.Command, di
 
 // store stores the profile through the daemon, or, where none runs, in its state directory.
 func (o *profileOptions) store(ctx context.Context, r *profileReport) error {
-	client, err := o.place.client()
+	client, err := o.place.Client()
 	if err != nil {
 		return err
 	}
@@ -348,12 +351,12 @@ func (o *profileOptions) store(ctx context.Context, r *profileReport) error {
 	if live.KindOf(err) != live.Unavailable {
 		return err
 	}
-	lock, err := store.TakeLock(o.place.state)
+	lock, err := store.TakeLock(o.place.State)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	s, err := store.Open(o.place.state)
+	s, err := store.Open(o.place.State)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,88 @@
+// Package place says where a daemon keeps its state and listens, as flags, the environment and the system tell it.
+package place
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/server"
+)
+
+// Place is where a daemon keeps its state and listens.
+type Place struct{ State, Socket string }
+
+// Flags adds the flags that say where the daemon is.
+func (p *Place) Flags(cmd *cobra.Command, withState bool) {
+	if withState {
+		cmd.Flags().StringVar(&p.State, "state", "", "state `directory` (or $BELLOWS_STATE)")
+	}
+	cmd.Flags().StringVar(&p.Socket, "socket", "", "`file` where the daemon listens (or $BELLOWS_SOCKET)")
+}
+
+// Fill sets what no flag has set: from the environment, else below the places that the system keeps for such things.
+// A socket that nobody named stands in the state directory if that was named.
+func (p *Place) Fill() error {
+	if p.State == "" {
+		p.State = os.Getenv("BELLOWS_STATE")
+	}
+	if p.Socket == "" {
+		p.Socket = os.Getenv("BELLOWS_SOCKET")
+	}
+	if p.State != "" && p.Socket == "" {
+		p.Socket = filepath.Join(p.State, "bellows.sock")
+	}
+	state, socket, err := usualPlace()
+	if err != nil {
+		return err
+	}
+	if p.State == "" {
+		p.State = state
+	}
+	if p.Socket == "" {
+		p.Socket = socket
+	}
+	for _, path := range []*string{&p.State, &p.Socket} {
+		if *path, err = filepath.Abs(*path); err != nil {
+			return fmt.Errorf("find the working directory: %w", err)
+		}
+	}
+	// The kernel takes no longer name for a socket.
+	// A little is left for the name that it has at first.
+	const longest = 100
+	if len(p.Socket) > longest {
+		return command.Usagef("socket %q: must be at most %d characters long, not %d", p.Socket, longest, len(p.Socket))
+	}
+	return nil
+}
+
+// usualPlace returns the state directory and socket of this user.
+func usualPlace() (state, socket string, err error) {
+	if os.Geteuid() == 0 {
+		return "/var/lib/bellows", "/run/bellows/bellows.sock", nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", "", command.Usagef("state: must be named by --state, because this user has no home directory")
+	}
+	state = filepath.Join(home, ".local", "state", "bellows")
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		state = filepath.Join(dir, "bellows")
+	}
+	socket = filepath.Join(state, "bellows.sock")
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		socket = filepath.Join(dir, "bellows", "bellows.sock")
+	}
+	return state, socket, nil
+}
+
+// Client returns a client for the daemon at that place.
+func (p *Place) Client() (*server.Client, error) {
+	if err := p.Fill(); err != nil {
+		return nil, err
+	}
+	return server.NewClient(p.Socket), nil
+}
