@@ -352,20 +352,10 @@ func (f *pufferfish) explainJob(p *cluster.Plan, j *cluster.JobState) {
 // expectedDuration is how long a job takes from its first task to its last if none waits, in seconds: the longest chain of
 // stages. It is infinite if the run time of one of them is unknown. Coordinators do not count.
 func expectedDuration(j *cluster.JobState) float64 {
-	ends := make([]float64, len(j.Stages))
-	var end func(i int) float64
-	end = func(i int) float64 {
-		if s := &j.Stages[i]; ends[i] == 0 && !s.Coordinator {
-			for _, parent := range s.Parents {
-				ends[i] = max(ends[i], end(parent))
-			}
-			ends[i] += cmp.Or(s.Duration.Seconds(), math.Inf(1))
+	return cluster.LongestPath(j.Job, func(i int) float64 {
+		if j.Stages[i].Coordinator {
+			return 0
 		}
-		return ends[i]
-	}
-	longest := 0.0
-	for i := range j.Stages {
-		longest = max(longest, end(i))
-	}
-	return longest
+		return cmp.Or(j.Stages[i].Duration.Seconds(), math.Inf(1))
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -120,7 +121,7 @@ func (s *summing) job(j *Job) {
 	s.Tasks += tasks
 	s.tasks.add(float64(tasks), 1)
 	s.stages.add(float64(len(j.Stages)), 1)
-	path := j.longestPath(longestTask)
+	path := cluster.LongestPath(&j.Job, func(i int) time.Duration { return longestTask[i] })
 	s.path.add(path.Seconds(), 1)
 	s.LongestPath = max(s.LongestPath, path)
 }
@@ -202,26 +203,4 @@ func (s *summing) task(needs resource.Vector, d time.Duration, phases []Phase, p
 			s.Used[k] += float64(a) * lasting
 		}
 	}
-}
-
-// longestPath returns how long the longest chain of stages takes, each as long as given.
-func (j *Job) longestPath(lasting []time.Duration) time.Duration {
-	ends := make([]time.Duration, len(j.Stages))
-	done := make([]bool, len(j.Stages))
-	var end func(i int) time.Duration
-	end = func(i int) time.Duration {
-		if !done[i] {
-			done[i] = true // there are no cycles
-			for _, p := range j.Stages[i].Parents {
-				ends[i] = max(ends[i], end(p))
-			}
-			ends[i] += lasting[i]
-		}
-		return ends[i]
-	}
-	var all time.Duration
-	for i := range j.Stages {
-		all = max(all, end(i))
-	}
-	return all
 }
