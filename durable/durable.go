@@ -1,6 +1,6 @@
-// Package durable is the one way in which the daemon and its supervisors change files that must survive: a reader finds
-// what was there before or what is there now, never half of it, whatever dies in between. What SQLite writes, it writes
-// itself; its commits pass by here, so that tests see them too.
+// Package durable is the only way in which the daemon and its supervisors change files that must survive: a reader sees
+// the old content or the new content, never a part of it, whatever process dies in between. SQLite writes its own
+// files; its commits are reported to this package, so that tests see them too.
 package durable
 
 import (
@@ -15,29 +15,30 @@ import (
 // Op is a kind of change.
 type Op string
 
-// The changes that Watch is told of.
+// The changes that Watch is called with.
 const (
-	OpMake     Op = "make"     // a folder, or an empty file
-	OpWrite    Op = "write"    // into a file
-	OpTruncate Op = "truncate" // a file
-	OpSync     Op = "sync"     // a file or a folder reaches the disk
+	OpMake     Op = "make"     // make a folder, or an empty file
+	OpWrite    Op = "write"    // write into a file
+	OpTruncate Op = "truncate" // truncate a file
+	OpSync     Op = "sync"     // write a file or a folder through to the disk
 	OpRename   Op = "rename"
-	OpRemove   Op = "remove" // a file or a tree
-	OpCommit   Op = "commit" // a transaction of SQLite
+	OpRemove   Op = "remove" // remove a file or a tree
+	OpCommit   Op = "commit" // commit a transaction of SQLite
 )
 
-// Watch is for tests alone: unless it is nil it is called before each change, by any goroutine. It is set before the first.
+// Watch is for tests only. Unless it is nil, it is called before each change, by any goroutine. It must be set before
+// the first change.
 var Watch func(op Op, path string)
 
-// Before tells Watch of a change that somebody else carries out next.
+// Before calls Watch before a change that is made outside of this package.
 func Before(op Op, path string) {
 	if Watch != nil {
 		Watch(op, path)
 	}
 }
 
-// Write puts text in the place of the file at path, whole or not at all, and returns once not even a loss of power takes it
-// back. The folder must exist. One goroutine at a time writes a path.
+// Write replaces the content of the file at path, entirely or not at all, and returns once a loss of power cannot undo
+// the change. The folder must exist. Only one goroutine at a time may write a path.
 func Write(path string, text []byte) error {
 	if err := replace(path, text, true); err != nil {
 		return err
@@ -45,8 +46,8 @@ func Write(path string, text []byte) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// Replace is Write for what need not survive a loss of power: afterwards the file may be as before, or empty, so whoever
-// reads it must cope with that. It does not wait for the disk.
+// Replace is Write for content that need not survive a loss of power: afterwards the file may have its old content or
+// be empty, which readers must expect. It does not wait for the disk.
 func Replace(path string, text []byte) error { return replace(path, text, false) }
 
 func replace(path string, text []byte, sync bool) error {
@@ -65,13 +66,13 @@ func replace(path string, text []byte, sync bool) error {
 		err = rename(temporary, path)
 	}
 	if err != nil {
-		_ = os.Remove(temporary) // On a full disk it would take what little there is.
+		_ = os.Remove(temporary) // On a full disk it would take the little space that is left.
 	}
 	return err
 }
 
-// Rename gives a file or a folder another name, in place of what had it, and returns once not even a loss of power takes it
-// back.
+// Rename renames a file or a folder, replaces what had the new name, and returns once a loss of power cannot undo the
+// change.
 func Rename(from, to string) error {
 	if err := rename(from, to); err != nil {
 		return err
@@ -88,7 +89,8 @@ func rename(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// MakeDir makes a folder for its owner alone, with those above it, unless it is there. SyncDir of its parent makes it last.
+// MakeDir makes a folder, and its missing parents, that only the owner may access, unless it exists. SyncDir of its
+// parent makes it durable.
 func MakeDir(path string) error {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		Before(OpMake, path)
@@ -106,8 +108,8 @@ func SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// RemoveAll removes a file, or a folder with all that is in it; it need not exist. After a loss of power it may be there
-// again, in part.
+// RemoveAll removes a file, or a folder with all its content; it need not exist. After a loss of power parts of it may
+// be back.
 func RemoveAll(path string) error {
 	Before(OpRemove, path)
 	return os.RemoveAll(path)
@@ -116,13 +118,14 @@ func RemoveAll(path string) error {
 // File is an open file that is written in place.
 type File struct{ file *os.File }
 
-// Create makes an empty file for its owner alone in place of what had the name, which must be no symbolic link.
+// Create makes an empty file that only the owner may access, in place of any file of that name, which must be no
+// symbolic link.
 func Create(path string) (*File, error) {
 	Before(OpMake, path)
 	return open(path, os.O_CREATE|os.O_TRUNC)
 }
 
-// Open opens a file to write into it and makes it if there is none.
+// Open opens a file for writing and makes it if it is missing.
 func Open(path string) (*File, error) { return open(path, os.O_CREATE) }
 
 func open(path string, flags int) (*File, error) {
@@ -133,19 +136,19 @@ func open(path string, flags int) (*File, error) {
 	return &File{f}, nil
 }
 
-// WriteAt writes text at an offset, bytes. A process that dies meanwhile may leave a part of it.
+// WriteAt writes text at an offset in bytes. If the process dies meanwhile, only a part may have been written.
 func (f *File) WriteAt(text []byte, offset int64) (int, error) {
 	Before(OpWrite, f.file.Name())
 	return f.file.WriteAt(text, offset)
 }
 
-// Truncate makes the file so many bytes long.
+// Truncate sets the length of the file to size bytes.
 func (f *File) Truncate(size int64) error {
 	Before(OpTruncate, f.file.Name())
 	return f.file.Truncate(size)
 }
 
-// Allocate makes the file so many bytes long, all of them on the disk, or fails with ENOSPC.
+// Allocate sets the length of the file to size bytes, all of them allocated on the disk, or fails with ENOSPC.
 func (f *File) Allocate(size int64) error {
 	Before(OpWrite, f.file.Name())
 	err := unix.Fallocate(int(f.file.Fd()), 0, 0, size)
@@ -155,11 +158,11 @@ func (f *File) Allocate(size int64) error {
 	return nil
 }
 
-// Sync returns once what was written is on the disk.
+// Sync returns once all writes are on the disk.
 func (f *File) Sync() error {
 	Before(OpSync, f.file.Name())
 	return f.file.Sync()
 }
 
-// Close closes the file. It is not synced.
+// Close closes the file without syncing it.
 func (f *File) Close() error { return f.file.Close() }

@@ -1,5 +1,6 @@
-// Package inherited reads and sets what a process has from the one that started it: umask, limits, nice and open files. A job is to
-// have those of whoever submitted it, and neither it nor what starts it the open files of whoever started the daemon.
+// Package inherited reads and sets what a process inherits from its parent: umask, limits, nice and open files. A job
+// inherits them from the process that submitted it; neither the job nor its supervisor inherits the open files of the
+// daemon's parent.
 package inherited
 
 import (
@@ -15,13 +16,14 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// CloseDescriptors has every open file but the standard three closed when this process becomes another program.
+// CloseDescriptors marks every open file but the standard three to be closed when this process executes another
+// program.
 func CloseDescriptors() error {
 	err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	if err == nil {
 		return nil
 	}
-	// Linux before 5.11 cannot do so at once.
+	// Linux before 5.11 has no system call for all files at once.
 	entries, listed := os.ReadDir("/proc/self/fd")
 	if listed != nil {
 		return fmt.Errorf("close inherited files: %w, and %w", err, listed)
@@ -37,14 +39,14 @@ func CloseDescriptors() error {
 // Read returns what this process has inherited.
 func Read() (cluster.Inherited, error) {
 	var h cluster.Inherited
-	old := unix.Umask(0o077) // The only way to ask is to set it.
+	old := unix.Umask(0o077) // The only way to read it is to set it.
 	unix.Umask(old)
 	h.Umask = uint32(old)
 	nice, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil {
 		return h, fmt.Errorf("read nice: %w", err)
 	}
-	h.Nice = 20 - nice // The system call tells 20 less it, so as not to return negative numbers.
+	h.Nice = 20 - nice // The system call returns 20 minus the nice value, which is never negative.
 	h.Limits = map[string]cluster.ResourceLimit{}
 	for number, name := range cluster.LimitNames {
 		l, err := limit(number)
@@ -56,8 +58,8 @@ func Read() (cluster.Inherited, error) {
 	return h, nil
 }
 
-// limit reads a limit. A program in Go raises how many files it may open when it begins, to the hard limit or one less, for itself
-// alone: what it was is known of its parent, which is mostly the shell that it was called from.
+// limit reads a limit. A Go program raises its own limit of open files at its start, to the hard limit or one less; the
+// original limit is read from its parent, mostly the shell that started it.
 func limit(number int) (l unix.Rlimit, err error) {
 	if err := unix.Prlimit(0, number, nil, &l); err != nil || number != unix.RLIMIT_NOFILE || l.Max-l.Cur > 1 {
 		return l, err
@@ -83,13 +85,14 @@ func raw(v int64) uint64 {
 	return uint64(v)
 }
 
-// protected is the oom_score_adj of what shall be ended last when the machine lacks memory; -1000 would be never.
+// protected is the oom_score_adj of processes that the kernel shall kill last when memory runs out; -1000 would mean
+// never.
 const protected = -900
 
 const oomScore = "/proc/self/oom_score_adj"
 
-// Protect has the kernel end other processes before this one and those that it starts, if it may, and returns the oom_score_adj that
-// this one had.
+// Protect makes the kernel kill other processes before this process and its children, if this process may do so. It
+// returns the previous oom_score_adj of this process.
 func Protect() (was int) {
 	text, err := os.ReadFile(oomScore)
 	if err != nil {
@@ -105,9 +108,10 @@ func Protect() (was int) {
 // TakeOOMScore sets oom_score_adj of this process. Only root may lower it.
 func TakeOOMScore(score int) error { return os.WriteFile(oomScore, []byte(strconv.Itoa(score)), 0) }
 
-// TakeNice sets the nice value for this goroutine, which keeps its thread from then on: Linux has one for each thread, and the program
-// that is executed has that of the thread which does so. It is called before the rights of the user are taken, who could not go back to it if
-// the daemon runs with a higher one; but nobody else than root gets less than 0 in this way.
+// TakeNice sets the nice value for this goroutine and locks the goroutine to its thread: Linux has one nice value per
+// thread, and an executed program inherits that of the executing thread. It must be called before the process takes the
+// rights of the user, who could not lower the nice value of a daemon that runs with a higher one; but only root gets a
+// value below 0 in this way.
 func TakeNice(h cluster.Inherited, uid uint32) error {
 	nice := h.Nice
 	if uid != 0 {
@@ -121,8 +125,8 @@ func TakeNice(h cluster.Inherited, uid uint32) error {
 	return unix.Setpriority(unix.PRIO_PROCESS, 0, nice)
 }
 
-// TakeLimits sets the limits of this process: those that it may, the others as near as it may. Little may be done afterwards but to
-// become another program, since there may be no memory to do it with.
+// TakeLimits sets the limits of this process, each as near as the process may. Afterwards the process should do little
+// but execute another program, since memory may be limited.
 func TakeLimits(h cluster.Inherited) {
 	for number, name := range cluster.LimitNames {
 		l, ok := h.Limits[name]
@@ -130,7 +134,7 @@ func TakeLimits(h cluster.Inherited) {
 			continue
 		}
 		want := syscall.Rlimit{Cur: raw(l.Soft), Max: raw(l.Hard)}
-		// Package syscall, unlike unix, would otherwise put back how many files there may be when the program is executed.
+		// Otherwise package syscall, unlike unix, would restore the limit of open files when the program is executed.
 		if syscall.Setrlimit(number, &want) == nil {
 			continue
 		}

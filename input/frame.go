@@ -1,10 +1,11 @@
-// Package input carries bytes into the standard input of a program over connections that may break: from a client over the
-// daemon to the supervisor of the program's container, which alone knows what the program's pipe has taken.
+// Package input carries bytes into the standard input of a program over connections that may break: from a client
+// through the daemon to the supervisor of the program's container, which alone knows how many bytes the program's pipe
+// has taken.
 //
-// A connection carries frames towards the program and acknowledgements back. The first acknowledgement comes before anything is
-// sent: it tells a source that connects again where to go on. A source keeps what was not acknowledged, so that no byte is
-// lost or sent twice when the daemon in between dies. What the program does not read is not acknowledged: a program that stands
-// still holds its source back.
+// A connection carries frames towards the program and acknowledgements back. The first acknowledgement comes before any
+// frame: it says where a source that connects again must continue. A source keeps bytes until they are acknowledged, so
+// that no byte is lost or sent twice when the daemon in between dies. Only bytes that the program's pipe has taken are
+// acknowledged: a suspended program makes its source wait.
 package input
 
 import (
@@ -13,10 +14,10 @@ import (
 	"io"
 )
 
-// MaxFrame is the most bytes in a frame: as many as a pipe holds.
+// MaxFrame is the largest number of bytes in a frame: the capacity of a pipe.
 const MaxFrame = 64 << 10
 
-// ReadFrame reads a frame into buffer, which has room for MaxFrame bytes. An empty frame ends the input.
+// ReadFrame reads a frame into buffer, which must have room for MaxFrame bytes. An empty frame ends the input.
 func ReadFrame(r io.Reader, buffer []byte) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -40,7 +41,7 @@ func WriteFrame(w io.Writer, bytes []byte) error {
 	return err
 }
 
-// taken is an acknowledgement: how many bytes the program's pipe has taken, and whether it takes no more.
+// taken is an acknowledgement: the number of bytes that the program's pipe has taken, and whether it takes no more.
 type taken struct {
 	bytes uint64
 	over  bool

@@ -2,20 +2,20 @@ package input
 
 import "io"
 
-// Sink is where input goes: the pipe of a program. It serves one connection after another.
+// Sink is the destination of input: the pipe of a program. It serves one connection after another.
 type Sink struct {
 	pipe   io.WriteCloser
 	taken  taken
 	buffer []byte
 }
 
-// NewSink returns a sink that writes to a pipe, and closes it when the input has ended.
+// NewSink returns a sink that writes to a pipe, and closes the pipe when the input has ended.
 func NewSink(pipe io.WriteCloser) *Sink {
 	return &Sink{pipe: pipe, buffer: make([]byte, MaxFrame)}
 }
 
-// Serve takes what comes over a connection until the connection breaks, which is the error, or the input is over. That is so
-// when its source has ended it, or when the program reads no more.
+// Serve takes frames from a connection until the connection breaks, which is the error, or the input is over: its
+// source has ended it, or the program reads no more.
 func (s *Sink) Serve(c io.ReadWriter) error {
 	for {
 		if err := s.taken.write(c); err != nil || s.taken.over {
@@ -37,7 +37,7 @@ func (s *Sink) Serve(c io.ReadWriter) error {
 func (s *Sink) End() {
 	if !s.taken.over {
 		s.taken.over = true
-		_ = s.pipe.Close() // There is nothing left in it of ours.
+		_ = s.pipe.Close() // Nothing of ours is left in it.
 	}
 }
 

@@ -7,21 +7,21 @@ import (
 	"sync"
 )
 
-// window is how many bytes a source keeps until they are acknowledged: what is under way between it and the program.
+// window is the largest number of unacknowledged bytes that a source keeps: the bytes on their way to the program.
 const window = 4 * MaxFrame
 
-// Source is where input comes from. It reads ahead as far as its window reaches.
+// Source is the origin of input. It reads ahead up to its window.
 type Source struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	kept    []byte // read and not acknowledged
-	base    uint64 // how many bytes came before those
-	end     error  // why there are no more: io.EOF, or why reading failed
+	base    uint64 // number of bytes before kept
+	end     error  // why no more bytes follow: io.EOF, or the error of reading
 	stopped bool
 }
 
-// NewSource returns a source of what r gives. It reads in a goroutine that ends with r, or with the first bytes that r gives after
-// Stop.
+// NewSource returns a source that reads from r. It reads in a goroutine that ends with r, or with the first bytes of r
+// after Stop.
 func NewSource(r io.Reader) *Source {
 	s := &Source{}
 	s.changed.L = &s.mu
@@ -29,7 +29,7 @@ func NewSource(r io.Reader) *Source {
 	return s
 }
 
-// Stop has the source read and send no more.
+// Stop makes the source read and send no more.
 func (s *Source) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *Source) fill(r io.Reader) {
 	}
 }
 
-// Err returns why the source could not be read to its end; nil if it could, or has not yet been.
+// Err returns the error that stopped the reading of the source; nil if the source was read to its end, or not yet.
 func (s *Source) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,11 +68,12 @@ func (s *Source) Err() error {
 	return s.end
 }
 
-// errForeign says that a sink has taken what this source never sent.
+// errForeign says that a sink has taken bytes that this source never sent.
 var errForeign = errors.New("somebody else has sent input to the program")
 
-// Send sends over a connection until the program takes no more, which is nil, or the connection breaks, which is an error. Then
-// it can go on over another one, unless Foreign says otherwise of the error. It closes the connection.
+// Send sends over a connection until the program takes no more, which is nil, or the connection breaks, which is an
+// error. After an error, Send may continue over another connection, unless Foreign is true for the error. It closes the
+// connection.
 func (s *Source) Send(c io.ReadWriteCloser) error {
 	first, err := readTaken(c)
 	if err == nil {
@@ -97,10 +98,10 @@ func (s *Source) Send(c io.ReadWriteCloser) error {
 	return <-heard
 }
 
-// Foreign reports whether an error of Send says that the connection is good, but not for this source.
+// Foreign reports whether an error of Send says that the connection works, but the program has another source.
 func Foreign(err error) bool { return errors.Is(err, errForeign) }
 
-// hear reads acknowledgements until nothing more is taken.
+// hear reads acknowledgements until the program takes no more input.
 func (s *Source) hear(c io.Reader) error {
 	for {
 		t, err := readTaken(c)
@@ -113,7 +114,7 @@ func (s *Source) hear(c io.Reader) error {
 	}
 }
 
-// acknowledge forgets what was taken.
+// acknowledge drops the bytes that were taken.
 func (s *Source) acknowledge(t taken) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,8 +127,8 @@ func (s *Source) acknowledge(t taken) error {
 	return nil
 }
 
-// sendFrom sends all that comes from an offset on, and then its end. It returns without having sent all of it once the connection
-// is broken or the source stopped.
+// sendFrom sends all bytes from an offset on, and then the end of the input. It returns early once the connection is
+// broken or the source stopped.
 func (s *Source) sendFrom(w io.Writer, at uint64, broken *bool) error {
 	buffer := make([]byte, 0, MaxFrame)
 	for {

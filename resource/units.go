@@ -27,7 +27,7 @@ var byteUnits = []unit{
 	{"KiB", KiB}, {"KB", KB}, {"B", 1},
 }
 
-// shortUnits are understood but never printed.
+// shortUnits are read but never printed.
 var shortUnits = []unit{
 	{"kB", KB}, {"K", KB}, {"M", MB}, {"G", GB}, {"T", TB}, {"P", PB},
 	{"Ki", KiB}, {"Mi", MiB}, {"Gi", GiB}, {"Ti", TiB}, {"Pi", PiB},
@@ -66,9 +66,9 @@ func ParseCPU(text string) (Amount, error) {
 	return a, nil
 }
 
-// ParseMemory reads a size with its unit ("4GiB", "1.5GiB", "10000MB", "512M") and returns bytes, rounded to the nearest
-// byte. Units with an i are powers of 1024, the others powers of 1000; their case matters. A bare number is an error, and so are
-// negative numbers and anything above the largest Amount.
+// ParseMemory reads a size with its unit ("4GiB", "1.5GiB", "10000MB", "512M") and returns bytes, rounded to the
+// nearest byte. Units with an i are powers of 1024, units without it powers of 1000; their case matters. A bare number
+// is an error, and so are negative numbers and anything above the largest Amount.
 func ParseMemory(text string) (Amount, error) {
 	return parseBytes("memory", text, "", acceptedMemory)
 }
@@ -113,7 +113,8 @@ func unitSize(name string) (Amount, bool) {
 	return 0, false
 }
 
-// malformed is the one sentence a user sees. Long texts are cut, since they may be a whole file pasted by mistake.
+// malformed is the one sentence that a user sees. Long texts are cut, since a user may have pasted a whole file by
+// mistake.
 func malformed(noun, text, why, accepted string) error {
 	if text == "" {
 		return fmt.Errorf("%s %q is empty: %s", noun, text, accepted)
@@ -125,8 +126,8 @@ func malformed(noun, text, why, accepted string) error {
 	return fmt.Errorf("%s %q %s: %s", noun, text, why, accepted)
 }
 
-// decimal is the number whole + frac/scale. Invariant: frac < scale, and scale is a power of ten up to 1e18.
-// Sizes are read through it and not through float64, which could not hold every Amount.
+// decimal is the number whole + frac/scale. Invariant: frac < scale, and scale is a power of ten up to 1e18. Sizes are
+// read as decimals because a float64 cannot represent every Amount.
 type decimal struct {
 	whole, frac, scale uint64
 }
@@ -260,9 +261,9 @@ func formatExact(k Kind, a Amount) string {
 func formatShort(a Amount, binary bool) string {
 	sign, mag := magnitude(a)
 	n, name := wholeUnits(mag)
-	most := uint64(99_999) // of powers of 1000: so people write them
+	most := uint64(99_999) // of powers of 1000: people write sizes in them
 	if strings.Contains(name, "i") {
-		most = 9_999 // of powers of 1024: what is measured in pages is not round
+		most = 9_999 // of powers of 1024: measurements in pages are not round
 	}
 	if n <= most {
 		return sign + strconv.FormatUint(n, 10) + name

@@ -1,5 +1,5 @@
-// Package resource holds amounts of CPU, memory, disk and network bandwidth as one small value type, and their text
-// form with units. Everything is an integer, so that sums do not depend on the order of addition.
+// Package resource represents amounts of CPU, memory, disk and network bandwidth as one small value type, with a text
+// form with units. All amounts are integers, so that sums do not depend on the order of addition.
 package resource
 
 // Kind names one resource. Its order is the order of components in a Vector.
@@ -41,15 +41,15 @@ const (
 	GiB         = 1024 * MiB
 )
 
-// Vector is an amount of every resource, indexed by Kind. The zero Vector is nothing of anything. Vectors are only
+// Vector is an amount of every resource, indexed by Kind. The zero Vector is zero of every resource. Vectors are only
 // partly ordered: use FitsIn, never a comparison of single components.
 type Vector [NumKinds]Amount
 
 // Of returns a Vector with the given CPU (millicores) and memory (bytes) and no bandwidth.
 func Of(cpu, memory Amount) Vector { return Vector{CPU: cpu, Memory: memory} }
 
-// The operations below name the components one by one: they are the innermost loops of every policy, and the
-// compiler inlines this form only.
+// The operations below name the components one by one: they are the innermost loops of every policy, and the compiler
+// inlines only this form.
 
 // Add returns v + w.
 func (v Vector) Add(w Vector) Vector {
@@ -84,10 +84,10 @@ func (v Vector) FitsIn(free Vector) bool {
 	return v[CPU] <= free[CPU] && v[Memory] <= free[Memory] && v[Disk] <= free[Disk] && v[Network] <= free[Network]
 }
 
-// IsZero reports whether v is nothing of anything.
+// IsZero reports whether every component is zero.
 func (v Vector) IsZero() bool { return v == Vector{} }
 
-// Negative reports whether any component is below zero, and which first.
+// Negative reports whether any component is below zero, and returns the first such Kind.
 func (v Vector) Negative() (Kind, bool) {
 	for k := range v {
 		if v[k] < 0 {

@@ -1,5 +1,5 @@
-// Package statedir makes the directory that a daemon keeps its state in, and refuses one that other users could change: who
-// can write there can have programs run with the rights of the daemon.
+// Package statedir makes the directory in which a daemon keeps its state, and refuses a directory that other users
+// could change: a user who can write there can run programs with the rights of the daemon.
 package statedir
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/bellows-rm/bellows/durable"
 )
 
-// UnsafeError says what others could change, why, and what mends it.
+// UnsafeError says what other users could change, why, and how to fix it.
 type UnsafeError struct {
 	Dir  string // the state directory
-	Path string // what is wrong: Dir, a directory above it, or something in it
+	Path string // what is unsafe: Dir, a directory above it, or something in it
 	Why  string // the rest of a sentence that begins with Path
 	Mend string // a command, or what to do
 }
@@ -27,14 +27,18 @@ func (e *UnsafeError) Error() string {
 	return fmt.Sprintf("state directory %s: %s %s: %s", e.Dir, e.Path, e.Why, e.Mend)
 }
 
-// mostLinks is how many symbolic links a path may lead through, as in the kernel.
+// mostLinks is the largest number of symbolic links in a path, as in the kernel.
 const mostLinks = 40
 
-// Make makes a state directory for this user alone, with the directories above it, unless it is there. One that is there must
-// be a directory, no symbolic link, belong to this user, and be writable by nobody else, and what is in it must belong to root
-// or this user; the directories above it, and the symbolic links among them, must belong to root or this user, and be writable by
-// nobody else unless they are sticky, as /tmp is. The error is an *UnsafeError if they do not. Afterwards other users can put
-// nothing else in the place of any part of the path.
+// Make makes a state directory for this user alone, with the directories above it, unless it exists. The error is an
+// *UnsafeError unless all of this is true:
+//
+//   - An existing state directory is a directory, no symbolic link, belongs to this user, and only its owner can write to it.
+//   - Everything in it belongs to root or this user.
+//   - The directories above it, and the symbolic links among them, belong to root or this user, and only their owners can
+//     write to them unless they are sticky, as /tmp is.
+//
+// Afterwards no other user can replace any part of the path.
 func Make(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -51,8 +55,9 @@ func Make(dir string) error {
 	return w.contents()
 }
 
-// Open opens a file in a state directory for reading and writing, with more flags of os.OpenFile, and makes it if there is none. One that is there must be a
-// file of this user without a second name, and no symbolic link; else the error is an *UnsafeError.
+// Open opens a file in a state directory for reading and writing, with additional flags of os.OpenFile, and makes it if
+// it is missing. An existing file must belong to this user, and be neither a hard link of another file nor a symbolic
+// link; otherwise the error is an *UnsafeError.
 func Open(path string, flags int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK|flags, 0o600)
 	unsafe := &UnsafeError{Dir: filepath.Dir(path), Path: path, Mend: "rm -r " + path}
@@ -90,7 +95,7 @@ func parts(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == filepath.Separator })
 }
 
-// walk goes down to the state directory, one name at a time, and never through a symbolic link that was not looked at.
+// walk goes down to the state directory, one name at a time, and checks every symbolic link before it follows it.
 type walk struct {
 	dir   string
 	uid   uint32
@@ -105,7 +110,7 @@ func (w *walk) leave() {
 	}
 }
 
-// enter goes on to a directory below the one that w is at, or to one with an absolute name.
+// enter goes on to a directory below the present one, or to a directory with an absolute name.
 func (w *walk) enter(name string) (st unix.Stat_t, err error) {
 	fd, err := unix.Openat(w.at, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -155,7 +160,7 @@ func (w *walk) to(names []string) error {
 	return w.own(&st)
 }
 
-// link returns what a symbolic link points to, and "" for a directory, which it makes if there is nothing of that name.
+// link returns the target of a symbolic link, and "" for a directory, which it makes if nothing of that name exists.
 func (w *walk) link(name string, last bool) (target string, err error) {
 	path := filepath.Join(w.path, name)
 	var st unix.Stat_t
@@ -194,7 +199,8 @@ func (w *walk) unsafe(path, why, mend string) error {
 	return &UnsafeError{Dir: w.dir, Path: path, Why: why, Mend: mend}
 }
 
-// above checks a directory above the state directory. In a sticky one others can add names, but not change ours.
+// above checks a directory above the state directory. In a sticky directory other users can add names, but not change
+// ours.
 func (w *walk) above(st *unix.Stat_t) error {
 	if st.Uid != 0 && st.Uid != w.uid {
 		return w.unsafe(w.path, fmt.Sprintf("belongs to user %d, who could replace what is in it", st.Uid), "choose another directory with --state")
@@ -213,7 +219,7 @@ func (w *walk) own(st *unix.Stat_t) error {
 	return w.writable(st)
 }
 
-// writable checks that nobody but its owner can write into a directory.
+// writable returns an error if users other than its owner can write to a directory.
 func (w *walk) writable(st *unix.Stat_t) error {
 	who, whom := "", ""
 	if st.Mode&unix.S_IWGRP != 0 {
@@ -228,7 +234,7 @@ func (w *walk) writable(st *unix.Stat_t) error {
 	return w.unsafe(w.path, fmt.Sprintf("is writable by %s (mode %04o)", whom, st.Mode&0o7777), fmt.Sprintf("chmod %s-w %s", who, w.path))
 }
 
-// contents checks what is in the state directory: somebody may have put it there when it was writable by others.
+// contents checks the content of the state directory: other users may have added to it while they could write to it.
 func (w *walk) contents() error {
 	entries, err := os.ReadDir(w.dir)
 	if err != nil {
@@ -238,7 +244,7 @@ func (w *walk) contents() error {
 		path := filepath.Join(w.dir, entry.Name())
 		var st unix.Stat_t
 		if err := unix.Lstat(path, &st); errors.Is(err, unix.ENOENT) {
-			continue // it has just gone
+			continue // it has been removed meanwhile
 		} else if err != nil {
 			return fmt.Errorf("make the state directory %s: %w", w.dir, &fs.PathError{Op: "stat", Path: path, Err: err})
 		}

@@ -12,15 +12,15 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Job is a job as it was submitted, and how far it has come.
+// Job is a job as it was submitted, with its progress.
 type Job struct {
-	ID        cluster.JobID // given by AddJob
+	ID        cluster.JobID // assigned by AddJob
 	Submitted timeline.Time
 	Request   Request
 	State     JobState
 }
 
-// Listed is a job as a list shows it: without what was asked for, and without its tasks.
+// Listed is a job as lists show it: without its request and its tasks.
 type Listed struct {
 	ID        cluster.JobID
 	UID       uint32
@@ -31,19 +31,20 @@ type Listed struct {
 	Tasks     int
 }
 
-// Request is what somebody submitted. It never changes, but for Env.
+// Request is what the user submitted. It never changes, except that Env is dropped.
 type Request struct {
-	Job cluster.Job         `json:"job"` // ID is that of the row
+	Job cluster.Job         `json:"job"` // its ID is that of the row
 	As  cluster.Credentials `json:"as"`
 	Env []string            `json:"env,omitempty"` // dropped once the job has ended
 	Dir string              `json:"dir"`
-	// Inherited is what programs have from the submitter beside rights; nil if it was not told.
+	// Inherited is what programs inherit from the submitting process besides rights; nil if it was not sent.
 	Inherited *cluster.Inherited `json:"inherited,omitempty"`
-	// Input says that the program reads what its submitter sends. What was read once is gone, so it never starts twice.
+	// Input says that the program reads input that its submitter sends. Input cannot be read twice, so the program
+	// never starts twice.
 	Input bool `json:"input,omitempty"`
 }
 
-// JobState is how far a job has come.
+// JobState is the progress of a job.
 type JobState struct {
 	Status    cluster.JobStatus
 	Ended     bool // nothing more will happen to it
@@ -52,7 +53,7 @@ type JobState struct {
 	Finished  timeline.Time
 	ExitCode  *int
 	Detail    string
-	Succeeded int // tasks that did, once the job has ended
+	Succeeded int // tasks that succeeded, once the job has ended
 }
 
 // Task is one run of a task.
@@ -65,22 +66,22 @@ type Task struct {
 	Booked    timeline.Time
 	Started   timeline.Time
 	Ended     timeline.Time
-	Outcome   cluster.Outcome // 0 as long as it has not ended
+	Outcome   cluster.Outcome // 0 until the run has ended
 	Exit      *cluster.Exit
 	Detail    string
 }
 
-// Batch is what is written together or not at all.
+// Batch is written entirely or not at all.
 type Batch struct {
-	Jobs  map[cluster.JobID]JobState // jobs that are stored already
-	Tasks []Task                     // new, or in place of what was stored of the same container
-	Gone  []cluster.ContainerID      // of which nothing is kept
+	Jobs  map[cluster.JobID]JobState // jobs that are already stored
+	Tasks []Task                     // new, or in place of the stored run of the same container
+	Gone  []cluster.ContainerID      // containers whose runs are deleted
 }
 
 // Empty reports whether there is nothing to write.
 func (b *Batch) Empty() bool { return len(b.Jobs) == 0 && len(b.Tasks) == 0 && len(b.Gone) == 0 }
 
-// AddJob stores a new job and returns its id, which was never given before. j.ID is ignored.
+// AddJob stores a new job and returns its id, which was never used before. j.ID is ignored.
 func (s *Store) AddJob(ctx context.Context, j Job) (cluster.JobID, error) {
 	request, err := json.Marshal(j.Request)
 	if err != nil {
@@ -95,7 +96,8 @@ func (s *Store) AddJob(ctx context.Context, j Job) (cluster.JobID, error) {
 	return cluster.JobID(id), err
 }
 
-// read reads what is stored of a request. Up to version 5 of the schema the commands stood beside the stages, one for each.
+// read decodes a stored request. Up to version 5 of the schema, commands were stored next to the stages, one for each
+// stage.
 func (r *Request) read(text []byte) error {
 	stored := struct {
 		*Request
@@ -138,7 +140,7 @@ func (s *Store) Write(ctx context.Context, b Batch) error {
 }
 
 func putJobState(ctx context.Context, tx *sql.Tx, id cluster.JobID, s JobState) error {
-	// Environments hold secrets. Once the job has ended nobody needs its own any more.
+	// Environments contain secrets, and an ended job no longer needs its environment.
 	_, err := tx.ExecContext(ctx, `UPDATE jobs SET status = ?, ended = ?, cancelled = ?, started_ns = ?, finished_ns = ?,
 		exit_code = ?, detail = ?, succeeded_count = ?, request = iif(?, json_remove(request, '$.env'), request) WHERE id = ?`,
 		s.Status.String(), s.Ended, s.Cancelled, int64(s.Started), int64(s.Finished), s.ExitCode, s.Detail, s.Succeeded, s.Ended, int64(id))
@@ -186,7 +188,7 @@ func (s *Store) OpenJobs(ctx context.Context) ([]Job, error) {
 	return s.jobs(ctx, "SELECT "+jobColumns+" WHERE ended = 0 ORDER BY id")
 }
 
-// List returns at most that many of the jobs whose id is greater than after, by ascending id.
+// List returns at most most jobs whose id is greater than after, by ascending id.
 func (s *Store) List(ctx context.Context, after cluster.JobID, most int) ([]Listed, error) {
 	var jobs []Listed
 	query := `SELECT id, owner_uid, owner_name, name, submitted_ns, status, ended, cancelled, started_ns, finished_ns, exit_code,
@@ -280,7 +282,7 @@ func (s scanned) Scan(value any) error {
 	return s.into.UnmarshalText([]byte(text))
 }
 
-// read runs a query on a connection of its own and hands every row's scan to f.
+// read runs a query on a connection of its own and calls f with the scan function of every row.
 func (s *Store) read(ctx context.Context, query string, args []any, f func(scan func(...any) error) error) error {
 	rows, err := s.reader.QueryContext(ctx, query, args...)
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/bellows-rm/bellows/statedir"
 )
 
-// ErrLocked is returned by TakeLock when another daemon has the state directory.
+// ErrLocked is returned by TakeLock when another daemon uses the state directory.
 var ErrLocked = errors.New("another bellows uses it")
 
-// Lock keeps a state directory for one daemon. The kernel gives it back when the process ends, however it ends.
+// Lock reserves a state directory for one daemon. The kernel releases it when the process ends, however it ends.
 type Lock struct{ file *os.File }
 
-// TakeLock takes a state directory, which is made if it is missing, or fails with ErrLocked. One that others could change is a
-// *statedir.UnsafeError.
+// TakeLock locks a state directory, which it makes if it is missing. The error is ErrLocked if another daemon has the
+// lock, and a *statedir.UnsafeError if other users could change the directory.
 func TakeLock(dir string) (*Lock, error) {
 	if err := statedir.Make(dir); err != nil {
 		return nil, err
@@ -38,14 +38,14 @@ func TakeLock(dir string) (*Lock, error) {
 		}
 		return nil, fmt.Errorf("lock the state directory %s: %w", dir, err)
 	}
-	// For people only; a full disk does not matter here.
+	// The text is for people only; failing on a full disk does no harm.
 	_ = f.Truncate(0)
 	_, _ = f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
 	return &Lock{f}, nil
 }
 
-// flock locks a file. A process that the last daemon was just starting when it was killed holds the lock for moments more,
-// so it is tried for a second.
+// flock locks a file. If the last daemon was killed while it started a process, that process has the lock for a few
+// moments more, so flock tries for a second.
 func flock(f *os.File) error {
 	for end := time.Now().Add(time.Second); ; time.Sleep(5 * time.Millisecond) {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -55,5 +55,5 @@ func flock(f *os.File) error {
 	}
 }
 
-// Release gives the directory back.
+// Release releases the lock.
 func (l *Lock) Release() error { return l.file.Close() }

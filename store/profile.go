@@ -12,27 +12,28 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Profile is what was learned of a command at several sizes. It belongs to the user who measured it.
+// Profile is what measurements of a command at several sizes have shown. It belongs to the user who measured the
+// command.
 type Profile struct {
 	UID  uint32        `json:"-"`
 	User string        `json:"-"`
 	Name string        `json:"-"`
 	Made timeline.Time `json:"-"`
-	// IdealMemory is the least memory, in bytes, at which the command runs unhindered; MinMemory the least at which it
-	// was seen to work.
+	// IdealMemory is the least memory, in bytes, at which the command runs at full speed; MinMemory is the least memory
+	// at which a run succeeded.
 	IdealMemory resource.Amount `json:"ideal_memory_bytes"`
 	MinMemory   resource.Amount `json:"min_memory_bytes"`
 	// Duration is the run time at ideal memory.
 	Duration time.Duration `json:"duration_ns"`
-	// Elasticity is what less memory costs.
+	// Elasticity is the cost of less memory.
 	Elasticity cluster.Elasticity `json:"elasticity"`
 	// Args is the command that was measured, with its placeholders.
 	Args []string `json:"args,omitempty"`
-	// Evidence is whatever the measurement wants to keep: its samples, its errors.
+	// Evidence is optional material of the measurement, such as samples and errors.
 	Evidence json.RawMessage `json:"evidence,omitempty"`
 }
 
-// PutProfile stores a profile in place of the owner's old one of the same name.
+// PutProfile stores a profile and replaces the owner's profile of the same name.
 func (s *Store) PutProfile(ctx context.Context, p Profile) error {
 	if p.Name == "" {
 		return fmt.Errorf("profile name %q: must not be empty", p.Name)

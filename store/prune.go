@@ -28,14 +28,14 @@ func (s *Store) Ended(ctx context.Context) ([]Ended, error) {
 	return jobs, err
 }
 
-// Remove takes jobs with their tasks out of the store, and notes that their files are to go: see Removed. It leaves those
-// that have not ended.
+// Remove deletes jobs with their tasks from the store, and records that their files are to be removed: see Removed.
+// Jobs that have not ended stay.
 func (s *Store) Remove(ctx context.Context, ids []cluster.JobID) error {
 	return s.write(ctx, "remove jobs from", func(tx *sql.Tx) error {
 		for _, id := range ids {
 			for _, statement := range []string{
 				"INSERT INTO removed (job, owner_uid) SELECT id, owner_uid FROM jobs WHERE id = ? AND ended = 1",
-				"DELETE FROM jobs WHERE id = ? AND ended = 1", // and with them their tasks
+				"DELETE FROM jobs WHERE id = ? AND ended = 1", // and, by cascade, their tasks
 			} {
 				if _, err := tx.ExecContext(ctx, statement, int64(id)); err != nil {
 					return fmt.Errorf("job %d: %w", id, err)
@@ -46,7 +46,7 @@ func (s *Store) Remove(ctx context.Context, ids []cluster.JobID) error {
 	})
 }
 
-// Removed returns the jobs that were removed and whose files may still be there, by ascending id.
+// Removed returns the deleted jobs whose files may still be there, by ascending id.
 func (s *Store) Removed(ctx context.Context) ([]cluster.JobID, error) {
 	var ids []cluster.JobID
 	err := s.read(ctx, "SELECT job FROM removed ORDER BY job", nil, func(scan func(...any) error) error {
@@ -58,7 +58,7 @@ func (s *Store) Removed(ctx context.Context) ([]cluster.JobID, error) {
 	return ids, err
 }
 
-// FilesGone notes that nothing is left of jobs that were removed.
+// FilesGone records that the files of deleted jobs have been removed.
 func (s *Store) FilesGone(ctx context.Context, ids []cluster.JobID) error {
 	return s.write(ctx, "remove jobs from", func(tx *sql.Tx) error {
 		for _, id := range ids {
@@ -70,8 +70,8 @@ func (s *Store) FilesGone(ctx context.Context, ids []cluster.JobID) error {
 	})
 }
 
-// Newest returns the greatest id that was ever given to a job, 0 if none was. A job of an id up to that which is not found
-// was removed.
+// Newest returns the greatest id that was ever assigned to a job, 0 if none was. A job with an id up to Newest that is
+// not found has been removed.
 func (s *Store) Newest(ctx context.Context) (cluster.JobID, error) {
 	var id cluster.JobID
 	err := s.read(ctx, "SELECT seq FROM sqlite_sequence WHERE name = 'jobs'", nil, func(scan func(...any) error) error { return scan(&id) })

@@ -11,18 +11,19 @@ import (
 	"github.com/bellows-rm/bellows/durable"
 )
 
-// A store has space on its disk that nothing else can take: a file beside it, which goes when the disk is full. What it
-// frees is for recording how things ended.
+// A store reserves space on its disk: a file next to it, which is removed when the disk is full. The freed space is for
+// recording how jobs and tasks ended.
 const (
 	reserveFile  = "reserve"
-	reserveLeast = 1 << 20 // bytes; a disk of which less would be set aside is too small for it
+	reserveLeast = 1 << 20 // bytes; a disk on which less would be reserved is too small for a reserve
 	reserveMost  = 16 << 20
-	reserveShare = 50 // one part of so many of the disk
+	reserveShare = 50 // 1 / this fraction of the disk
 )
 
 func (s *Store) reserve() string { return filepath.Join(filepath.Dir(s.path), reserveFile) }
 
-// SetAside sets the space aside, unless it is. The error is an ErrFull as long as the disk has not twice as much free.
+// SetAside reserves the space, unless it is reserved already. The error is ErrFull while less than twice the space is
+// free.
 func (s *Store) SetAside() error {
 	if _, err := os.Lstat(s.reserve()); err == nil {
 		return nil
@@ -48,7 +49,8 @@ func (s *Store) SetAside() error {
 	return nil
 }
 
-// Give frees the space that was set aside if err says that the disk is full; true says that what failed may be tried again.
+// Give frees the reserved space if err says that the disk is full. It returns true if the failed write may be tried
+// again.
 func (s *Store) Give(err error) bool {
 	if !errors.Is(err, ErrFull) && !causedBy(err, ErrFull) {
 		return false

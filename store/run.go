@@ -11,16 +11,16 @@ import (
 
 // Run is one run of the daemon.
 type Run struct {
-	ID       int64 // given by AddRun, ascending
+	ID       int64 // assigned by AddRun, ascending
 	UID      uint32
 	User     string
 	Policy   string
 	Settings map[string]string
 	Started  timeline.Time
-	Ended    timeline.Time // 0 if it goes on, or ended without a word
+	Ended    timeline.Time // 0 while it goes on, and after an end that was not recorded
 }
 
-// AddRun stores that a run has begun and returns its id.
+// AddRun records that a run has begun and returns its id.
 func (s *Store) AddRun(ctx context.Context, r Run) (int64, error) {
 	settings, err := json.Marshal(r.Settings)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Store) AddRun(ctx context.Context, r Run) (int64, error) {
 	return id, err
 }
 
-// EndRun stores that a run has ended.
+// EndRun records that a run has ended.
 func (s *Store) EndRun(ctx context.Context, id int64, at timeline.Time) error {
 	return s.write(ctx, "write to", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `UPDATE runs SET ended_ns = ? WHERE id = ?`, int64(at), id)
@@ -63,7 +63,7 @@ func (s *Store) Runs(ctx context.Context) ([]Run, error) {
 	return runs, err
 }
 
-// RemoveRuns removes a run and all that were before it.
+// RemoveRuns deletes the run upTo and all earlier runs.
 func (s *Store) RemoveRuns(ctx context.Context, upTo int64) error {
 	return s.write(ctx, "remove runs from", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM runs WHERE id <= ?", upTo)

@@ -8,8 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/durable"
 )
 
-// migrations lead from each version of the schema to the next; version N has had the first N. One that was released is
-// never changed again. Times are nanoseconds since the Unix epoch, 0 or NULL where something has not happened.
+// migrations lead from each version of the schema to the next; version N is the result of the first N. A released
+// migration is never changed. Times are nanoseconds since the Unix epoch, 0 or NULL for an event that has not happened.
 var migrations = []string{`
 -- Jobs. AUTOINCREMENT: an id is never given twice, even if the newest job is deleted.
 CREATE TABLE jobs (

@@ -18,7 +18,8 @@ import (
 	"github.com/bellows-rm/bellows/statedir"
 )
 
-// Errors to test for with errors.Is. A write that fails with one of them changed nothing, and may be tried again.
+// Errors to test for with errors.Is. A write that fails with ErrFull or ErrReadOnly changed nothing, and may be tried
+// again.
 var (
 	// ErrFull is returned by every method that writes when the disk is full.
 	ErrFull = errors.New("its disk is full: free some space")
@@ -31,15 +32,15 @@ var (
 // File is the name of the store in the state directory.
 const File = "bellows.db"
 
-// Store is an open store. Its methods may be called from several goroutines at once. Who reads does not hold up who writes.
+// Store is an open store. Its methods may be called from several goroutines at once. Reads do not delay writes.
 type Store struct {
-	db     *sql.DB // writes: one connection, since there is nothing to wait for but each other
-	reader *sql.DB // reads what was committed when the reading began
+	db     *sql.DB // writes: one connection, since writes exclude each other anyway
+	reader *sql.DB // reads: each sees what was committed when it began
 	path   string
 }
 
-// Open opens the store in a state directory, and makes both if they are missing. The files are for their owner only. On a full
-// disk it takes the space that was set aside: see SetAside.
+// Open opens the store in a state directory, and makes both if they are missing. Only their owner may access the files.
+// On a full disk it frees the reserved space: see SetAside.
 func Open(dir string) (*Store, error) {
 	s := &Store{path: filepath.Join(dir, File)}
 	opened, err := s.open(dir)
@@ -57,7 +58,7 @@ func (s *Store) open(dir string) (*Store, error) {
 		return nil, s.explain("open", err)
 	}
 	var err error
-	// FULL makes every commit reach the disk before it is reported, so that not even a loss of power takes it back.
+	// FULL makes every commit reach the disk before it is reported, so that a loss of power does not undo it.
 	s.db, err = s.connect(1, url.Values{
 		"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "secure_delete(1)"},
 		"_txlock": {"immediate"},
@@ -68,14 +69,14 @@ func (s *Store) open(dir string) (*Store, error) {
 	if err := s.migrate(); err != nil {
 		return nil, errors.Join(s.explain("open", err), s.db.Close())
 	}
-	const readers = 4 // more wait: each has a cache of its own, of 2 MB at most
+	const readers = 4 // further readers wait: each connection has its own cache, of at most 2 MB
 	if s.reader, err = s.connect(readers, url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(10000)"}}); err != nil {
 		return nil, errors.Join(s.explain("open", err), s.db.Close())
 	}
 	return s, nil
 }
 
-// connect returns a pool of at most that many connections to the file, of which one is kept while nobody needs it.
+// connect returns a pool of at most most connections to the file; one idle connection is kept open.
 func (s *Store) connect(most int, options url.Values) (*sql.DB, error) {
 	name := url.URL{Scheme: "file", Path: s.path, RawQuery: options.Encode()}
 	db, err := sql.Open("sqlite", name.String())
@@ -87,8 +88,8 @@ func (s *Store) connect(most int, options url.Values) (*sql.DB, error) {
 	return db, nil
 }
 
-// touch makes the file with the right mode, and finds out whether it can be written before SQLite does: an empty commit
-// would not tell.
+// touch makes the file with the right mode, and checks that the file can be written: SQLite would not notice before the
+// first commit that changes something.
 func (s *Store) touch() error {
 	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -112,7 +113,7 @@ func (s *Store) write(ctx context.Context, what string, f func(*sql.Tx) error) e
 		return s.explain(what, err)
 	}
 	if err := f(tx); err != nil {
-		_ = tx.Rollback() // The error of f tells more, and a transaction that is not committed is undone anyway.
+		_ = tx.Rollback() // The error of f says more, and a transaction that is not committed is undone anyway.
 		return s.explain(what, err)
 	}
 	durable.Before(durable.OpCommit, s.path)
@@ -123,7 +124,7 @@ func (s *Store) write(ctx context.Context, what string, f func(*sql.Tx) error) e
 	return nil
 }
 
-// explain puts the failure of an operation into one sentence.
+// explain describes the failure of an operation in one sentence.
 func (s *Store) explain(what string, err error) error {
 	if _, unsafe := errors.AsType[*statedir.UnsafeError](err); unsafe || errors.Is(err, ErrNotFound) {
 		return err
@@ -136,7 +137,8 @@ func (s *Store) explain(what string, err error) error {
 	return fmt.Errorf("%s the store %s: %w", what, s.path, err)
 }
 
-// causedBy tells whether err, of SQLite or of the operating system, is ErrFull or ErrReadOnly.
+// causedBy reports whether cause, which is ErrFull or ErrReadOnly, explains err, an error of SQLite or of the operating
+// system.
 func causedBy(err, cause error) bool {
 	code := 0
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {

@@ -1,5 +1,5 @@
-// Package sweep runs many independent runs on all cores and delivers what came of them in their order, so that tables and
-// files built from it do not depend on how many cores there were.
+// Package sweep runs many independent runs on all cores and delivers their results in order, so that tables and files
+// built from the results do not depend on the number of cores.
 package sweep
 
 import (
@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// ahead is how many runs per worker may have started beyond the one whose turn it is: it bounds the memory that results
-// waiting for their turn take, and lets others go on while one run takes long.
+// ahead is how many runs per worker may have started beyond the run whose turn it is. It bounds the memory of results
+// that wait for their turn, and lets other runs go on while one run takes long.
 const ahead = 16
 
-// Workers returns how many workers n stands for: n, or one per core if n is not above zero.
+// Workers returns the number of workers for a setting n: n, or one per core if n is not above zero.
 func Workers(n int) int {
 	if n > 0 {
 		return n
@@ -20,13 +20,13 @@ func Workers(n int) int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// Run calls f for each i from 0 to n-1, up to Workers(workers) at a time, and then each(i, t) with what f returned, one
-// after the other in the order of i. A result waits until those before it are delivered; at most 16 runs per worker are
-// begun and not delivered, so memory does not grow with n.
+// Run calls f for each i from 0 to n-1, up to Workers(workers) at a time, and then each(i, t) with the result of f, one
+// after the other in the order of i. A result waits until all earlier results are delivered; at most 16 runs per worker
+// are started and not delivered, so memory does not grow with n.
 //
-// An error of f, or the end of ctx, ends the sweep: no run begins any more, those under way end, and what precedes the
-// failed run is delivered. Run returns the error of the lowest i that failed, or that of ctx. To go on after a failed run,
-// make the failure a part of T.
+// An error of f, or the end of ctx, ends the sweep: no further run starts, runs in progress end, and the results before
+// the failed run are delivered. Run returns the error of the lowest i that failed, or that of ctx. To go on after a
+// failed run, make the failure a part of T.
 func Run[T any](ctx context.Context, n, workers int, f func(i int) (T, error), each func(i int, t T)) error {
 	workers = min(Workers(workers), max(n, 1))
 	ctx, stop := context.WithCancel(ctx)

@@ -8,9 +8,10 @@ import (
 
 // Area is an amount of one resource times time, such as byte-seconds, of any sign. The zero Area is nothing.
 //
-// It counts base units times nanoseconds as a 128-bit integer, and so is exact: 10 TB for a year are 3.2e29 of them, where 64 bits
-// end at 9.2e18 and 128 bits at 1.7e38, more than the largest Amount for all of time. A float64 would be wide enough, but its
-// sums would depend on their order and on the processor, which may fuse multiplication and addition.
+// It counts base units times nanoseconds as a 128-bit integer, and so is exact: 10 TB for a year are 3.2e29 of these
+// units. 64 bits end at 9.2e18. 128 bits end at 1.7e38, more than the largest Amount for all of time. A float64 would
+// be wide enough, but its sums would depend on their order and on the processor, which may fuse multiplication and
+// addition.
 type Area struct {
 	hi int64
 	lo uint64
@@ -41,7 +42,8 @@ func (a Area) Sub(b Area) Area {
 	return Area{a.hi - b.hi - int64(borrow), lo}
 }
 
-// UnitSeconds returns a in base units times seconds: byte-seconds for memory, millicore-seconds for CPU. This alone rounds.
+// UnitSeconds returns a in base units times seconds: byte-seconds for memory, millicore-seconds for CPU. Only this
+// method rounds.
 func (a Area) UnitSeconds() float64 {
 	if a.hi < 0 { // the magnitude, since hi and lo of a small negative number would cancel out
 		b := Area{}.Sub(a)

@@ -6,11 +6,11 @@ import (
 )
 
 // Time is a point in time in nanoseconds since the origin of a run: the start of a simulation, or the Unix epoch in a
-// live run. It is data, never read from a clock in the core.
+// live run. It is data; the core never reads a clock.
 type Time int64
 
 const (
-	// Never is later than every other Time. Adding to it leaves it as it is.
+	// Never is later than every other Time. Adding to it leaves it unchanged.
 	Never Time = math.MaxInt64
 	// Earliest is before every other Time, some 292 years before the origin.
 	Earliest Time = math.MinInt64

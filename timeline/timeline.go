@@ -1,7 +1,8 @@
-// Package timeline holds points in time, and resources as a function of time: a Timeline is a step function from Time to
-// resource.Vector, such as what a node will have free as its tasks end, and an Area is memory, or another resource, times time.
+// Package timeline provides points in time, and resources as a function of time: a Timeline is a step function from
+// Time to resource.Vector, such as the free resources of a node as its tasks end, and an Area is memory, or another
+// resource, times time.
 //
-// Everything is integers: a sum does not depend on the order of its terms, and an area is exact.
+// All values are integers: a sum does not depend on the order of its terms, and an area is exact.
 package timeline
 
 import (
@@ -12,7 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Step is a breakpoint of a Timeline: from At on it has Value, until the next step.
+// Step is a breakpoint of a Timeline: the Timeline has Value from At until the next step.
 type Step struct {
 	At    Time
 	Value resource.Vector
@@ -25,8 +26,9 @@ type Timeline struct {
 	steps  []Step          // ascend strictly in time
 }
 
-// Sum makes t the function that is before at first, and changes by the Value of each of the changes at its time. Their order
-// is of no matter; changes at Never never happen. It takes O(n log n), uses the room that t has, and leaves changes alone.
+// Sum makes t the function that starts with before and changes by the Value of each change at the change's time. The
+// order of changes does not matter; changes at Never do not happen. It takes O(n log n), reuses the memory of t, and
+// does not modify changes.
 func (t *Timeline) Sum(before resource.Vector, changes []Step) {
 	t.before = before
 	t.steps = append(t.steps[:0], changes...)
@@ -54,7 +56,7 @@ func (t *Timeline) At(x Time) resource.Vector {
 	return t.before
 }
 
-// after returns how many steps are at x or before.
+// after returns the number of steps at or before x.
 func (t *Timeline) after(x Time) int {
 	return sort.Search(len(t.steps), func(i int) bool { return t.steps[i].At > x })
 }
@@ -67,8 +69,8 @@ func (t *Timeline) FirstStep() Time {
 	return t.steps[0].At
 }
 
-// First returns the earliest x >= from at which the value will do, such as resource.Vector.FitsIn of what is needed. ok is false
-// if there is none; there is nothing at or after Never. It takes O(steps).
+// First returns the earliest x >= from at which willDo accepts the value, such as resource.Vector.FitsIn of a need. ok
+// is false if there is no such time before Never. It takes O(steps).
 func (t *Timeline) First(from Time, willDo func(resource.Vector) bool) (x Time, ok bool) {
 	if from == Never {
 		return Never, false
