@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Beside returns how much memory, bytes, was granted in each of the subtrees that other processes made by Root in the same place:
-// by name, the sum of the bounds of the groups in it that hold processes. A group without a bound counts nothing, and a subtree in
-// which nothing runs is not listed.
+// Beside returns the memory, bytes, granted in each subtree that other processes made by Root in the same place: by
+// name of the subtree, the sum of the bounds of its groups that contain processes. A group without a bound counts as 0.
+// A subtree without processes is not listed.
 func (r *Root) Beside() map[string]int64 {
 	own := r.dirs[Memory]
 	entries, err := os.ReadDir(filepath.Dir(own))
@@ -23,7 +23,7 @@ func (r *Root) Beside() map[string]int64 {
 			continue
 		}
 		top := filepath.Join(filepath.Dir(own), e.Name())
-		groups, _ := os.ReadDir(top) // Removed meanwhile, it has none.
+		groups, _ := os.ReadDir(top) // A subtree that was removed meanwhile has none.
 		for _, g := range groups {
 			dir := filepath.Join(top, g.Name())
 			if !g.IsDir() || !populated(dir) {
@@ -45,7 +45,7 @@ func populated(dir string) (found bool) {
 			found = true
 			return filepath.SkipAll
 		}
-		return nil // What cannot be read was removed meanwhile.
+		return nil // A group that cannot be read was removed meanwhile.
 	})
 	return found
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestBeside: what others granted to groups that hold processes counts; groups left empty, those without a bound, one's own and
-// what is not ours do not.
+// TestBeside: bounds of other subtrees' groups that contain processes count. Empty groups, groups without a bound, our
+// own groups and directories that are no subtrees do not.
 func TestBeside(t *testing.T) {
 	for version, file := range map[Version]string{V1: memoryV1, V2: "memory.max"} {
 		root := tree(t, files{

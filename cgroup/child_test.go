@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The test binary is also the program inside the groups: what it does then is in the environment.
+// The test binary is also the program inside the groups: the environment says what it does then.
 const (
 	childWork = "BELLOWS_TEST_CHILD"
 	childJoin = "BELLOWS_TEST_JOIN"
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 // sink keeps the compiler from dropping work.
 var sink int
 
-// beChild joins the group, does its work, says so, and stays until its standard input ends.
+// beChild joins the group, does its work, reports that, and stays until its standard input ends.
 func beChild(work []string) error {
 	for _, file := range strings.Fields(os.Getenv(childJoin)) {
 		if err := writeFile(file, "0"); err != nil {
@@ -110,7 +110,7 @@ func beChild(work []string) error {
 	return err
 }
 
-// adopt opens what another process made, starts a process there and counts.
+// adopt opens a root that another process made, starts a process there and counts the processes.
 func adopt(place string) error {
 	host, err := Discover("")
 	if err != nil {
@@ -143,8 +143,8 @@ func adopt(place string) error {
 	return err
 }
 
-// hold touches n bytes outside the Go heap, so that no garbage collector moves or doubles them, with contents that do not
-// compress to nothing.
+// hold touches n bytes outside the Go heap, so that the garbage collector neither moves nor doubles them. Their
+// contents do not compress to nothing.
 func hold(n int) error {
 	memory, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
@@ -213,7 +213,7 @@ func launch(t *testing.T, cmd *exec.Cmd) *child {
 	t.Cleanup(func() {
 		in.Close()
 		_ = cmd.Process.Kill()
-		// In a group that is held back it dies only when the group is removed, which comes later.
+		// In a group with a tight CPU quota it dies only when the group is removed, which comes later.
 		go func() { _ = cmd.Wait() }()
 	})
 	return &child{cmd, in, bufio.NewReader(out)}
@@ -239,7 +239,7 @@ func (c *child) ready(t *testing.T) *child {
 	return c
 }
 
-// killed waits for the end and fails unless a SIGKILL was it.
+// killed waits for the end and fails the test unless a SIGKILL caused it.
 func (c *child) killed(t *testing.T) {
 	t.Helper()
 	_ = c.cmd.Wait()

@@ -2,7 +2,7 @@ package cgroup
 
 import "slices"
 
-// Controller names what a hierarchy can do to a group, in the words of version 2.
+// Controller names a kind of control that a hierarchy offers, in the words of version 2.
 type Controller string
 
 // The controllers this package uses. Freezer is a controller in version 1 and part of every group in version 2. CPUAcct
@@ -17,7 +17,7 @@ const (
 	PIDs    Controller = "pids"
 )
 
-// Controllers lists all of them, in the order in which groups are made and processes join.
+// Controllers lists all controllers, in the order in which groups are made and processes join.
 func Controllers() []Controller {
 	return []Controller{Memory, CPU, CPUAcct, Cpuset, Freezer, IO, PIDs}
 }
@@ -45,11 +45,11 @@ const (
 	V2 Version = 2
 )
 
-// Mode says how a machine is set up as a whole.
+// Mode is how a machine as a whole is set up.
 type Mode string
 
-// The modes. Legacy has version 1 hierarchies only, Unified version 2 only, Hybrid both (whichever controllers each has),
-// and None neither.
+// The modes. Legacy has version 1 hierarchies only, Unified has version 2 only, Hybrid has both (whichever controllers
+// each has), None has neither.
 const (
 	None    Mode = "none"
 	Legacy  Mode = "v1"

@@ -10,12 +10,11 @@
 //	reading, err := g.Read()                              // values that are missing say so
 //	err = g.Remove(ctx)                                   // kills what is left inside
 //
-// From wanted limits to (file, content) pairs is a pure function, Plan; Apply reads the state Plan needs, calls it and
-// writes. Every parser is pure too and looks values up by key, never by line number. A value that the kernel does not
-// tell is missing (Maybe), which is not the same as zero.
+// The step from wanted limits to (file, content) pairs is a pure function, Plan. Apply reads the state that Plan needs,
+// calls Plan and writes. Every parser is pure, too, and looks values up by key, never by line number. A value that the
+// kernel does not report is missing (Maybe), which differs from zero.
 //
-// A path is not an identity: once a group is removed, the same path may come back for another one. Identity tells them
-// apart.
+// A path is not an identity: after a group is removed, another group may get its path. Identity distinguishes them.
 //
 // Two libraries serve: github.com/moby/sys/mountinfo parses mountinfo, escapes and optional fields included, from any
 // reader, so that tests can hand it a file; golang.org/x/sys/unix has the system calls. The rest is a few dozen lines

@@ -10,17 +10,18 @@ import (
 
 // Errors to test for with errors.Is.
 var (
-	// ErrBusy is returned by Apply and Reclaim when the kernel could not get usage below the wanted bound, most often
-	// because the processes go on writing: the old bound stays, and trying again later may succeed. Remove returns it
-	// when processes are left at the deadline, and Root when other processes are in the way.
+	// ErrBusy is returned by Apply and Reclaim when the kernel could not bring usage below the wanted bound, most often
+	// because the processes keep writing. The old bound stays in force, and a later attempt may succeed. Remove returns
+	// ErrBusy when processes are left at the deadline, Root when other processes are in the way.
 	ErrBusy = errors.New("busy")
-	// ErrUnsupported is returned when this machine, or what was delegated to us, lacks what was asked for.
+	// ErrUnsupported is returned when this machine, or the subtree delegated to us, lacks what the call needs.
 	ErrUnsupported = errors.New("not supported here")
 	// ErrGone is returned when the group no longer exists.
 	ErrGone = errors.New("the group is gone")
 )
 
-// WriteError tells which write to which file failed. It is ErrBusy, ErrGone or ErrUnsupported where that is the reason.
+// WriteError reports which write to which file failed. It matches ErrBusy, ErrGone or ErrUnsupported if that is the
+// reason.
 type WriteError struct {
 	Path    string
 	Content string
@@ -34,7 +35,7 @@ func (e *WriteError) Error() string {
 // Unwrap returns the reason.
 func (e *WriteError) Unwrap() error { return e.Err }
 
-// Is tells the kinds apart.
+// Is reports whether the kernel's error means target: ErrBusy or ErrGone. ErrUnsupported is found by Unwrap.
 func (e *WriteError) Is(target error) bool {
 	switch target {
 	case ErrBusy:

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freezeState is how far a group has come.
+// freezeState is how far the freezing of a group has come.
 type freezeState int
 
 const (
@@ -57,7 +57,7 @@ func (g *Group) frozen() (freezeState, error) {
 	return thawed, unsupported(Freezer, "freezing")
 }
 
-// setFrozen asks for a state without waiting for it.
+// setFrozen requests a state without waiting for it.
 func (g *Group) setFrozen(want freezeState) error {
 	switch g.version[Freezer] {
 	case V1:
@@ -68,8 +68,9 @@ func (g *Group) setFrozen(want freezeState) error {
 	return unsupported(Freezer, "freezing")
 }
 
-// Freeze makes every process stand still and waits until all do. If ctx ends before, the group is thawed again, so that
-// nothing stays half frozen. A frozen process holds its memory; in version 1 it does not die of SIGKILL until thawed.
+// Freeze stops every process and waits until all have stopped. If ctx ends first, Freeze thaws the group again, so that
+// no group stays half frozen. A frozen process keeps its memory. In version 1 a frozen process dies of SIGKILL only
+// after it is thawed.
 func (g *Group) Freeze(ctx context.Context) error {
 	err := g.reach(ctx, frozen)
 	if err == nil {
@@ -81,7 +82,7 @@ func (g *Group) Freeze(ctx context.Context) error {
 	return fmt.Errorf("freeze group %s: %w", g.name, err)
 }
 
-// AskFreeze begins what Freeze waits for.
+// AskFreeze requests what Freeze waits for.
 func (g *Group) AskFreeze() error {
 	if err := g.setFrozen(frozen); err != nil {
 		return fmt.Errorf("freeze group %s: %w", g.name, err)
@@ -89,13 +90,13 @@ func (g *Group) AskFreeze() error {
 	return nil
 }
 
-// ToldToFreeze reports whether the processes stand still or will as soon as the kernel lets them.
+// ToldToFreeze reports whether the processes are frozen or will be as soon as the kernel can freeze them.
 func (g *Group) ToldToFreeze() bool {
 	is, err := g.frozen()
 	return err == nil && is != thawed
 }
 
-// Thaw lets the processes go on and waits until they do.
+// Thaw lets the processes run again and waits until they do.
 func (g *Group) Thaw(ctx context.Context) error {
 	if err := g.reach(ctx, thawed); err != nil {
 		return fmt.Errorf("thaw group %s: %w", g.name, err)
@@ -103,8 +104,8 @@ func (g *Group) Thaw(ctx context.Context) error {
 	return nil
 }
 
-// reach asks for a state and waits for it. The version 1 kernel can miss a process that forks meanwhile; asking again
-// catches it.
+// reach requests a state and waits for it. The version 1 kernel can miss a process that forks meanwhile; repeating the
+// request catches it.
 func (g *Group) reach(ctx context.Context, want freezeState) error {
 	pause := newPause(200*time.Microsecond, 5*time.Millisecond)
 	for {
@@ -124,7 +125,7 @@ func (g *Group) reach(ctx context.Context, want freezeState) error {
 	}
 }
 
-// pause is the time between two looks at something the kernel does not tell by itself; it doubles from first to last.
+// pause is the time between two reads of a state of which the kernel sends no notice; it doubles from first to last.
 type pause struct{ next, last time.Duration }
 
 func newPause(first, last time.Duration) *pause { return &pause{first, last} }

@@ -11,48 +11,50 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Held is what a group holds that only swap can take.
+// Held is the memory of a group that the kernel can free only by swapping, and its page cache.
 type Held struct {
-	// AnonBytes is anonymous memory and memory shared between processes, which the kernel counts among page cache.
+	// AnonBytes is anonymous memory and memory shared between processes, which the kernel counts as page cache.
 	AnonBytes, SwapBytes int64
-	// UnmappedBytes is memory that was read back from swap ahead of need, or written to swap and not given up yet: no program has
-	// it mapped. Version 1 counts it neither as anonymous nor as swapped; version 2 as swapped, and here it is 0.
+	// UnmappedBytes is memory that no program has mapped: read back from swap ahead of need, or written to swap and not
+	// freed yet. Version 1 counts it neither as anonymous nor as swapped. Version 2 counts it as swapped; here it is 0
+	// then.
 	UnmappedBytes int64
-	// AnonRefaults counts pages that came back from swap soon after they went; 0 where the kernel does not tell.
+	// AnonRefaults counts pages that came back soon after they were swapped out; 0 where the kernel does not report it.
 	AnonRefaults int64
-	// LockedBytes cannot be swapped, for programs locked it.
+	// LockedBytes is memory that programs locked, so that it cannot be swapped.
 	LockedBytes int64
-	// FileBytes is page cache, without what processes share; MappedBytes is what programs have mapped of it, and FileRefaults counts pages of files that came back soon after they were
-	// taken away; 0 where the kernel does not tell.
+	// FileBytes is page cache without memory shared between processes. MappedBytes is the part of it that programs have
+	// mapped. FileRefaults counts pages of files that came back soon after they were evicted; 0 where the kernel does
+	// not report it.
 	FileBytes, MappedBytes, FileRefaults int64
-	// MajorFaults counts faults of programs that read from a disk, swap too.
+	// MajorFaults counts page faults that read from a disk, swap included.
 	MajorFaults int64
 }
 
-// InMemory is what is in memory, bytes, mapped by a program or not.
+// InMemory is the anonymous and shared memory, bytes, that is in memory, whether or not a program has mapped it.
 func (h *Held) InMemory() int64 { return h.AnonBytes + h.UnmappedBytes }
 
-// Charged is what the kernel charges a group for, pages of every kind: cheap to read, and while it stays the same below the
-// limit, Held does.
+// Charged is what the kernel charges to a group, for pages of every kind. It is cheap to read. While it is unchanged
+// and below the limit, Held is unchanged, too.
 type Charged struct {
 	Bytes int64
-	// SwapBytes is what is swapped, on version 1 with Bytes in it; 0 where the kernel does not count it.
+	// SwapBytes is the swapped memory; 0 where the kernel does not count it. On version 1 it is the sum with Bytes.
 	SwapBytes int64
 }
 
-// Gauge reads Held again and again, at a fraction of what Read costs: it keeps the files open. It is not for several
-// goroutines at once. Close it.
+// Gauge reads Held repeatedly, at a fraction of the cost of Read: it keeps the files open. Only one goroutine at a time
+// may use it. The caller closes it.
 type Gauge struct {
 	name       string
-	stat, swap int    // swap is -1 where memory.stat tells it
-	charged    [2]int // of Charged; -1 is unknown
-	work       int    // tells the CPU time, -1 is unknown
+	stat, swap int    // swap is -1 where memory.stat contains it
+	charged    [2]int // files of Charged; -1 is unknown
+	work       int    // file with the CPU time; -1 is unknown
 	keys       heldKeys
-	listed     []string // lists that hold every page that only swap can take, but for locked ones; where UnmappedBytes needs them
+	listed     []string // lists of every page that only swap can free, except locked pages; set where UnmappedBytes needs them
 	buffer     [8192]byte
 }
 
-// heldKeys are the words of memory.stat for Held. Of version 2 swap stands elsewhere.
+// heldKeys are the words of memory.stat for Held. Version 2 reports swap in another file.
 type heldKeys struct{ anon, shared, swap, locked, files, mapped, anonRefaults, fileRefaults, majorFaults string }
 
 var heldV1 = heldKeys{"total_rss", "total_shmem", "total_swap", "total_unevictable", "total_cache", "total_mapped_file", "total_workingset_refault_anon",
@@ -60,7 +62,7 @@ var heldV1 = heldKeys{"total_rss", "total_shmem", "total_swap", "total_unevictab
 
 var heldV2 = heldKeys{"anon", "shmem", "", "unevictable", "file", "file_mapped", "workingset_refault_anon", "workingset_refault_file", "pgmajfault"}
 
-// Gauge opens a gauge; nothing in it depends on the group's name later on.
+// Gauge opens a gauge. The open gauge does not depend on the group's name any more.
 func (g *Group) Gauge() (*Gauge, error) {
 	dir := g.dirs[Memory]
 	openIn := func(dir, name string) (int, error) {
@@ -95,7 +97,7 @@ func (g *Group) Gauge() (*Gauge, error) {
 	return out, nil
 }
 
-// CPUTime returns what was used of processors; ok is false where the kernel does not tell.
+// CPUTime returns the CPU time used; ok is false where the kernel does not report it.
 func (g *Gauge) CPUTime() (used time.Duration, ok bool) {
 	if g.work < 0 {
 		return 0, false
@@ -111,7 +113,7 @@ func (g *Gauge) CPUTime() (used time.Duration, ok bool) {
 	return used, used > 0
 }
 
-// Read returns what is held now. The error is ErrGone once the group is removed.
+// Read returns the current values. The error is ErrGone after the group was removed.
 func (g *Gauge) Read() (Held, error) {
 	text, err := g.text(g.stat)
 	if err != nil {
@@ -138,7 +140,7 @@ func (g *Gauge) Read() (Held, error) {
 	return h, nil
 }
 
-// Charged returns what is charged now. The error is ErrGone once the group is removed.
+// Charged returns the current charge. The error is ErrGone after the group was removed.
 func (g *Gauge) Charged() (c Charged, err error) {
 	if c.Bytes, err = g.count(g.charged[0]); err == nil && g.charged[1] >= 0 {
 		c.SwapBytes, err = g.count(g.charged[1])
@@ -179,7 +181,7 @@ func (g *Gauge) Close() {
 	}
 }
 
-// field returns the number behind a word at the beginning of a line, 0 if there is none.
+// field returns the number after a word at the beginning of a line, 0 if no line begins with the word.
 func field(text []byte, key string) int64 {
 	for len(text) > 0 {
 		line := text

@@ -104,7 +104,7 @@ func BenchmarkGauge(b *testing.B) {
 	})
 }
 
-// TestKernelGaugeSharedMemory: the kernel counts it among page cache, but only swap can take it.
+// TestKernelGaugeSharedMemory: the kernel counts shared memory as page cache, but only swap can free it.
 func TestKernelGaugeSharedMemory(t *testing.T) {
 	g := testGroup(t)
 	gauge, err := g.Gauge()
@@ -120,7 +120,7 @@ func TestKernelGaugeSharedMemory(t *testing.T) {
 	if h.AnonBytes < 24*mib || h.AnonBytes > 48*mib {
 		t.Errorf("%d bytes are held by a program that shares 24 MiB", h.AnonBytes)
 	}
-	// The full reading, which people see, says the same, and counts it once.
+	// The full reading, which people see, reports the same, and counts shared memory once.
 	r := read(t, g)
 	anon, files := known(t, "AnonBytes", r.AnonBytes), known(t, "FileBytes", r.FileBytes)
 	if max(anon-h.InMemory(), h.InMemory()-anon) > 2*mib || anon+files > known(t, "MemoryBytes", r.MemoryBytes)+2*mib {

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Group is one group: a directory in every hierarchy in use, all of the same name. Its methods may be called from several
-// goroutines at once; no lock is held while the kernel works, except that Apply and Reclaim of one group wait (as long as
-// their contexts allow) for each other.
+// Group is one group: a directory of the same name in every hierarchy in use. Several goroutines may call its methods
+// at once. No lock is held while the kernel works, with one exception: Apply and Reclaim of one group wait for each
+// other, as long as their contexts allow.
 type Group struct {
 	host    *Host
 	name    string
@@ -25,7 +25,7 @@ type Group struct {
 	version map[Controller]Version
 	unified string // Directory in the version 2 hierarchy, "" if there is none.
 	id      Identity
-	slow    chan struct{} // Holds one token while a write that can take long is under way.
+	slow    chan struct{} // Contains one token while a write that can take long is under way.
 }
 
 // newGroup fills in identity; the directories exist.
@@ -42,10 +42,10 @@ func newGroup(h *Host, name string, dirs map[Controller]string, version map[Cont
 // Name is the name Create or Open was given.
 func (g *Group) Name() string { return g.name }
 
-// Identity tells this group from later ones of the same path.
+// Identity distinguishes this group from later groups of the same path.
 func (g *Group) Identity() Identity { return g.id }
 
-// Has tells whether the group is bound and measured by c, and by which version.
+// Has reports whether c bounds and measures the group, and in which version.
 func (g *Group) Has(c Controller) (v Version, ok bool) {
 	v, ok = g.version[c]
 	return v, ok
@@ -57,7 +57,7 @@ func (g *Group) Dir(c Controller) (dir string, ok bool) {
 	return dir, ok
 }
 
-// dir is the directory that stands for the group: it gives the identity and the list of children.
+// dir is the directory that represents the group: its inode is the identity, and it lists the children.
 func (g *Group) dir() string {
 	for _, c := range Controllers() {
 		if g.version[c] == V1 {
@@ -93,10 +93,10 @@ func (g *Group) child(name string, version map[Controller]Version) *Group {
 	return c
 }
 
-// cpusetFiles are what a version 1 cpuset needs before it takes a process.
+// cpusetFiles are the files that a version 1 cpuset needs before it accepts a process.
 var cpusetFiles = []string{"cpuset.cpus", "cpuset.mems"}
 
-// whole returns an error unless all is there that makeDirs makes.
+// whole returns an error unless everything that makeDirs makes exists.
 func (g *Group) whole() error {
 	for _, dir := range g.each() {
 		if _, err := os.Stat(dir); err != nil {
@@ -114,8 +114,8 @@ func (g *Group) whole() error {
 	return nil
 }
 
-// makeDirs makes the directories that are missing and returns those it made. Version 1 cpusets begin without CPUs and
-// memory nodes and take no process until they have some, so they get their parent's.
+// makeDirs makes the missing directories and returns the directories it made. A version 1 cpuset starts without CPUs
+// and memory nodes and accepts no process until it has some, so it gets its parent's.
 func (g *Group) makeDirs() (made []string, err error) {
 	for _, dir := range g.each() {
 		err := os.Mkdir(dir, 0o755)
@@ -142,11 +142,12 @@ func (g *Group) makeDirs() (made []string, err error) {
 	return made, nil
 }
 
-// Apply sets limits, in the order the kernel needs. On an error the writes before the one that failed stand, except that
-// memory and swap of version 1, which take two writes, then both have their old bounds. Lowering a memory bound below usage
-// makes the kernel reclaim meanwhile, for seconds perhaps: ctx bounds that. The error is ErrBusy if usage did not come down
-// (version 1), and ErrUnsupported if the group lacks what the limits need. In version 2 a memory bound below what can be
-// reclaimed makes the kernel kill: lower usage first, with Reclaim.
+// Apply sets limits, in the order that the kernel needs. On an error the writes before the failed one remain in force,
+// with one exception: memory and swap of version 1, which take two writes, both have their old bounds again. If a
+// memory bound is lowered below usage, the kernel reclaims during the write, perhaps for seconds; ctx bounds that time.
+// The error is ErrBusy if usage did not come down (version 1), and ErrUnsupported if the group lacks a controller or
+// file that the limits need. In version 2 the kernel kills processes if a memory bound is below what it can reclaim:
+// lower usage first, with Reclaim.
 func (g *Group) Apply(ctx context.Context, want Limits) error {
 	have := g.State()
 	writes, err := Plan(have, want)
@@ -167,8 +168,9 @@ func (g *Group) Apply(ctx context.Context, want Limits) error {
 	return nil
 }
 
-// RaiseMemory raises the memory bound at once, in the caller's thread: the kernel has nothing to reclaim. It reports whether it
-// did, and not, without an error, if bytes is less than the bound now or if an earlier write is under way.
+// RaiseMemory raises the memory bound at once, in the caller's thread: the kernel has nothing to reclaim. It reports
+// whether it raised the bound. It does not, and returns no error, if bytes is less than the current bound or an earlier
+// write is under way.
 func (g *Group) RaiseMemory(bytes int64) (raised bool, err error) {
 	have := g.State()
 	now := have.MemoryBytes
@@ -196,8 +198,8 @@ func (g *Group) RaiseMemory(bytes int64) (raised bool, err error) {
 	return true, nil
 }
 
-// undo returns the write that takes back the one before failed, if failed is the second of a pair: memory can have been
-// lowered, by swapping, where memory and swap together cannot.
+// undo returns the write that takes back the write before failed, if failed is the second of a pair. Swapping can lower
+// memory where it cannot lower memory and swap together.
 func undo(have State, done []Write, failed Write) (back Write, ok bool) {
 	if len(done) == 0 || failed.File != memsw || done[len(done)-1].File != memoryV1 {
 		return Write{}, false
@@ -213,7 +215,7 @@ func (g *Group) write(ctx context.Context, w Write) error {
 	return writeFile(path, w.Content)
 }
 
-// writeSlow waits its turn and then writes, as long as ctx allows.
+// writeSlow waits for its turn and then writes, as long as ctx allows.
 func (g *Group) writeSlow(ctx context.Context, path, content string) error {
 	select {
 	case g.slow <- struct{}{}:
@@ -223,13 +225,13 @@ func (g *Group) writeSlow(ctx context.Context, path, content string) error {
 	return writeSlowly(ctx, path, content, func() { <-g.slow })
 }
 
-// reclaimBytesMin is the least that is asked for at once, so that the end of a large request is not many small ones.
+// reclaimBytesMin is the smallest amount of one request, so that a large amount does not end in many small requests.
 const reclaimBytesMin = 1 << 20
 
-// Reclaim asks the kernel to push bytes of the group's memory out, to swap or back to files. It returns ErrBusy if less
-// could be reclaimed, and ErrUnsupported in version 1 and before Linux 5.19. Kernels before 6.8 take far more than they
-// are asked for in one large request, up to everything; so it asks for a quarter of what remains each time, and stops as
-// soon as usage has come down by bytes.
+// Reclaim requests that the kernel free bytes of the group's memory, by writing it to swap or back to files. It returns
+// ErrBusy if the kernel could reclaim less, and ErrUnsupported in version 1 and before Linux 5.19. Kernels before 6.8
+// reclaim far more than one large request says, up to everything. Therefore each request is for a quarter of what
+// remains, and Reclaim stops as soon as usage has come down by bytes.
 func (g *Group) Reclaim(ctx context.Context, bytes int64) error {
 	if g.version[Memory] != V2 {
 		return fmt.Errorf("reclaim from group %s: %w", g.name, unsupported(Memory, "memory.reclaim"))
@@ -248,8 +250,8 @@ func (g *Group) Reclaim(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// AccountIO makes a version 1 kernel count the bytes that groups read from and write to device ("254:0"), by means of a
-// bound on this group that never binds (1 TB/s). Version 2 always counts. Call it once, on the root.
+// AccountIO makes a version 1 kernel count the bytes that groups read from and write to device ("254:0"). It sets a
+// bound on this group that never takes effect (1 TB/s). Version 2 always counts. Call it once, on the root.
 func (g *Group) AccountIO(device string) error {
 	if g.version[IO] != V1 {
 		return nil
@@ -262,7 +264,7 @@ func (g *Group) AccountIO(device string) error {
 	return nil
 }
 
-// Procs returns the processes in the group itself, in every hierarchy, not in those below it.
+// Procs returns the processes in the group itself, in every hierarchy, without the processes of groups below it.
 func (g *Group) Procs() ([]int, error) {
 	var pids []int
 	for _, dir := range g.each() {
@@ -279,7 +281,8 @@ func (g *Group) Procs() ([]int, error) {
 	return slices.Compact(pids), nil
 }
 
-// AddProc moves a process, with all its threads, into the group. Memory it already uses stays charged where it was.
+// AddProc moves a process, with all its threads, into the group. Memory that it uses already stays charged to its old
+// group.
 func (g *Group) AddProc(pid int) error {
 	for _, file := range g.JoinFiles() {
 		if err := writeFile(file, strconv.Itoa(pid)); err != nil {
@@ -289,8 +292,9 @@ func (g *Group) AddProc(pid int) error {
 	return nil
 }
 
-// JoinFiles returns the files into which a process writes "0", or its own pid, to be in the group with everything it
-// allocates and executes from then on. There is one per hierarchy; all must be written.
+// JoinFiles returns the files that a process writes to in order to join the group: "0" or its own pid. What the process
+// allocates and executes from then on is in the group. There is one file per hierarchy; the process must write all of
+// them.
 func (g *Group) JoinFiles() []string {
 	var files []string
 	for _, dir := range g.each() {
@@ -299,8 +303,8 @@ func (g *Group) JoinFiles() []string {
 	return files
 }
 
-// File opens the group's directory for syscall.SysProcAttr.CgroupFD (with UseCgroupFD), which starts a process inside the
-// group. The caller closes it. It fails with ErrUnsupported if any controller is version 1: then JoinFiles is the way.
+// File opens the group's directory for syscall.SysProcAttr.CgroupFD (with UseCgroupFD), which starts a process inside
+// the group. The caller closes it. The error is ErrUnsupported if any controller is version 1: use JoinFiles then.
 func (g *Group) File() (*os.File, error) {
 	if len(g.each()) != 1 || g.unified == "" {
 		return nil, fmt.Errorf("open group %s: starting processes inside a group needs version 2 alone: %w", g.name, ErrUnsupported)

@@ -8,7 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/guest"
 )
 
-// The tests of this package that need a kernel, on machines of every kind.
+// The tests of this package that need a kernel, on machines of every setup.
 
 func TestGuestBare(t *testing.T) {
 	binary := guest.Build(t, ".")
@@ -44,6 +44,6 @@ func run(t *testing.T, init guest.Init, cgroups guest.Cgroups, binary string, as
 			return false
 		},
 	}, binary, "-test.run=^TestKernel",
-		// Its time bound suits no emulated CPU: it runs on the test machine itself only.
+		// Its time bound is too short for an emulated CPU: it runs on the test machine itself only.
 		"-test.skip=^TestKernelKillDoesNotWaitForCPU$")
 }

@@ -16,9 +16,10 @@ import (
 // Hierarchy is one mounted tree of groups.
 type Hierarchy struct {
 	Version Version
-	// Mount is the directory it is mounted at, below the file system root given to Discover.
+	// Mount is the directory where the hierarchy is mounted, below the file system root given to Discover.
 	Mount string
-	// Own is the directory of the group this process was in when Discover ran; Mount if it cannot be seen from there.
+	// Own is the directory of the group that this process was in when Discover ran; Mount if that group is not visible
+	// there.
 	Own string
 }
 
@@ -64,7 +65,7 @@ func Discover(fsRoot string) (*Host, error) {
 	return h, nil
 }
 
-// adopt fills in which hierarchy serves what.
+// adopt fills in which hierarchy serves which controller.
 func (h *Host) adopt(mounts []mount, own ownPaths) {
 	for _, c := range Controllers() {
 		if m, ok := h.choose(mounts, own.legacy[c], func(m mount) bool { return slices.Contains(m.controllers, c) }); ok {
@@ -77,7 +78,7 @@ func (h *Host) adopt(mounts []mount, own ownPaths) {
 		return
 	}
 	h.unified = u
-	// What exists here at all is listed at the top; what we may use is found out by Root.
+	// The top lists the controllers that exist; Root finds out which of them we may use.
 	offered := readWords(filepath.Join(u.Mount, "cgroup.controllers"))
 	for _, c := range switchable {
 		if _, taken := h.serves[c]; !taken && slices.Contains(offered, string(c)) {
@@ -91,8 +92,8 @@ func (h *Host) adopt(mounts []mount, own ownPaths) {
 	}
 }
 
-// choose picks the mount that shows our own group and as much around it as possible: the one with the shortest root that
-// is at or above own. A mount whose directory is not there (hidden by another mount) does not count.
+// choose picks the mount that shows our own group and as much around it as possible: the mount with the shortest root
+// at or above own. A mount whose directory does not exist (hidden by another mount) does not count.
 func (h *Host) choose(mounts []mount, own string, fits func(mount) bool) (Hierarchy, bool) {
 	var best Hierarchy
 	bestLength := -1
@@ -120,7 +121,7 @@ func (h *Host) choose(mounts []mount, own string, fits func(mount) bool) (Hierar
 }
 
 // relative returns the path of own below root, both as the kernel prints them. A process outside its own cgroup
-// namespace has a path that begins with "/..": it is visible nowhere.
+// namespace has a path that begins with "/.." and is not visible in any mount.
 func relative(root, own string) (string, bool) {
 	if own == "/.." || strings.HasPrefix(own, "/../") {
 		return "/", false
@@ -136,7 +137,7 @@ func relative(root, own string) (string, bool) {
 	return "/" + below, ok
 }
 
-// Mode says how the machine is set up.
+// Mode returns how the machine is set up.
 func (h *Host) Mode() Mode {
 	switch {
 	case h.legacy && h.unified.Version == V2:
@@ -155,18 +156,18 @@ func (h *Host) Serves(c Controller) (hierarchy Hierarchy, ok bool) {
 	return hierarchy, ok
 }
 
-// Unified returns the version 2 hierarchy, which on a hybrid host may have no controllers but still tells pressure; ok is
-// false if it is not mounted.
+// Unified returns the version 2 hierarchy; ok is false if it is not mounted. On a hybrid host it may have no
+// controllers but still reports pressure.
 func (h *Host) Unified() (hierarchy Hierarchy, ok bool) {
 	return h.unified, h.unified.Version == V2
 }
 
-// writable tells whether this process may make directories in dir.
+// writable reports whether this process may make directories in dir.
 func writable(dir string) error {
 	return unix.Access(dir, unix.W_OK|unix.X_OK)
 }
 
-// readWords returns the blank-separated words of a file, none if it cannot be read.
+// readWords returns the blank-separated words of a file, none if the file cannot be read.
 func readWords(file string) []string {
 	text, err := os.ReadFile(file)
 	if err != nil {

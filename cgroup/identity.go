@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Identity tells a group from all others that ever had or will have the same path: the inode of its directory, on its
+// Identity distinguishes a group from all other groups that ever have the same path: the inode of its directory, on its
 // device, in one run of the kernel. It is comparable and can be stored.
 type Identity struct {
-	Boot   string `json:"boot"` // The kernel's boot id; empty if it does not tell.
+	Boot   string `json:"boot"` // The kernel's boot id; empty if the kernel does not report one.
 	Device uint64 `json:"device"`
 	Inode  uint64 `json:"inode"`
 }

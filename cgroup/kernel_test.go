@@ -25,7 +25,7 @@ const mib = 1 << 20
 
 var rootsMade atomic.Int64
 
-// testContext ends soon enough to tell a hang from a slow machine.
+// testContext ends soon enough to distinguish a hang from a slow machine.
 func testContext(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	t.Cleanup(cancel)
@@ -84,7 +84,7 @@ func known[T any](t *testing.T, what string, m Maybe[T]) T {
 	return v
 }
 
-// noSwap is a bound on memory alone. Where swap is not accounted there is none to bound.
+// noSwap is a bound on memory alone. Where the kernel does not account swap, there is no swap to bound.
 func noSwap(g *Group, memory int64) Limits {
 	l := Limits{MemoryBytes: At(memory)}
 	if g.version[Memory] == V2 || g.State().MemoryAndSwapBytes.ok {
@@ -152,7 +152,7 @@ func TestKernelMemoryGrowsAndShrinks(t *testing.T) {
 			t.Errorf("after %+v swap is bounded to %d", step, got)
 		}
 	}
-	// The swap part stays when only memory changes.
+	// The bound on swap stays when only memory changes.
 	if err := g.Apply(ctx, Limits{MemoryBytes: At(48 * mib)}); err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func TestKernelRemoveKillsFamily(t *testing.T) {
 	if err != nil || len(pids) != 6 {
 		t.Fatalf("%d processes (%v), want 6", len(pids), err)
 	}
-	// Groups that the program made inside go too.
+	// Groups that the program made inside the group go, too.
 	for _, dir := range g.each() {
 		if err := os.Mkdir(filepath.Join(dir, "inner"), 0o755); err != nil {
 			t.Fatal(err)
@@ -320,7 +320,7 @@ func TestKernelKillLeavesTheGroup(t *testing.T) {
 	}
 }
 
-// A process that is killed while it makes a group leaves a part of it, which the next one completes.
+// A process that is killed while it makes a group leaves a part of the group, which the next process completes.
 func TestKernelHalfAGroup(t *testing.T) {
 	root := testRoot(t)
 	g, err := root.Create("half")
@@ -427,8 +427,8 @@ func TestKernelCPUQuota(t *testing.T) {
 	const enough = 300 * time.Millisecond
 	waitFor(t, "CPU time to pass", func() bool { return read(t, g).CPUTime.Or(0)-from >= enough })
 	used, wall := read(t, g).CPUTime.Or(0)-from, time.Since(began)
-	// Without a quota it is all of wall at least. Not a fifth of it: each period's quota can be used at once, and a guest counts
-	// as used what its host spends on others meanwhile.
+	// Without a quota it is at least the wall time. The bound is not a fifth of that: a group can use each period's
+	// quota at once, and a guest counts time that its host spends on other work as used.
 	if most := wall/2 + 60*time.Millisecond; used > most {
 		t.Errorf("used %v of CPU in %v at 200 millicores, want at most %v", used, wall, most)
 	}
@@ -467,7 +467,7 @@ func TestKernelIO(t *testing.T) {
 	}
 }
 
-// scratch returns something to write to past the page cache, and the block device it is on.
+// scratch returns a file or device to write to past the page cache, and the block device it is on.
 func scratch(t *testing.T) (path, device string) {
 	t.Helper()
 	if path = os.Getenv("BELLOWS_SCRATCH_DEVICE"); path != "" {
@@ -577,7 +577,7 @@ func TestKernelSwapAndReclaim(t *testing.T) {
 	}
 }
 
-// A program that is started anew, in another scope, goes on with the groups it had.
+// A program that is started again, in another scope, continues with its groups.
 func TestKernelOpenRootFromAnotherScope(t *testing.T) {
 	if _, err := exec.LookPath("systemd-run"); err != nil || os.Getenv("XDG_RUNTIME_DIR") == "" || os.Geteuid() == 0 {
 		t.Skip("needs to be run as an ordinary user of systemd")
@@ -613,7 +613,7 @@ func TestKernelRefusesStrangers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to become a user that nothing was delegated to")
 	}
-	// The binary may be in a directory that only root can enter; an open descriptor can be executed all the same.
+	// The binary may be in a directory that only root can enter; an open descriptor can still be executed.
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = []string{childWork + "=root"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
@@ -633,7 +633,7 @@ func ownCPU(t *testing.T) time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// waitFor waits for an effect the kernel does not tell by itself.
+// waitFor waits for an effect of which the kernel sends no notice.
 func waitFor(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	ctx := testContext(t)

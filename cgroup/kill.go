@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kill kills every process in the group and in all groups below it, and returns once there is none left, or with ErrBusy
-// when ctx ends. Frozen processes die too. The CPU quota is lifted, because dying takes CPU time: at a hundredth of a core
-// it would take a hundred times as long.
+// Kill kills every process in the group and in all groups below it. It returns when no process is left, or with ErrBusy
+// when ctx ends. Frozen processes die, too. Kill lifts the CPU quota first, because dying takes CPU time: at a
+// hundredth of a core it would take a hundred times as long.
 func (g *Group) Kill(ctx context.Context) error {
 	if len(members(g.tree())) > 0 {
-		_ = g.Apply(ctx, Limits{CPUMillicores: Unlimited()}) // Without it they die as well, only later.
+		_ = g.Apply(ctx, Limits{CPUMillicores: Unlimited()}) // If this fails they die as well, only later.
 	}
 	pause := newPause(500*time.Microsecond, 20*time.Millisecond)
 	for {
@@ -32,15 +32,15 @@ func (g *Group) Kill(ctx context.Context) error {
 	}
 }
 
-// killOnce sends SIGKILL once to everything there is and returns how many processes that was. Standing still while
-// signals go out keeps version 1 processes from forking ahead of them; they die on thawing.
+// killOnce sends SIGKILL once to every process and returns the number of processes. It freezes them while it sends the
+// signals, so that version 1 processes cannot fork ahead of the signals; they die when they are thawed.
 func (g *Group) killOnce() int {
 	dirs := g.tree()
 	if len(members(dirs)) == 0 {
 		return 0
 	}
 	if g.unified != "" {
-		_ = writeFile(filepath.Join(g.unified, "cgroup.kill"), "1") // Linux 5.14 and later; signals do the same.
+		_ = writeFile(filepath.Join(g.unified, "cgroup.kill"), "1") // Linux 5.14 and later; signals have the same effect.
 	}
 	legacy := g.version[Freezer] == V1
 	if legacy {
@@ -55,18 +55,19 @@ func (g *Group) killOnce() int {
 			}
 		}
 	}
-	return max(1, len(pids)) // None now: the caller looks once more.
+	return max(1, len(pids)) // There is none now: the caller looks once more.
 }
 
-// Signal sends a signal to every process that is in the group, not in those below it. One that has ended meanwhile gets none, and
-// neither does another that has its number since.
+// Signal sends a signal to every process in the group, but not to processes of groups below it. A process that ended
+// meanwhile gets no signal, and neither does another process that has the same number since then.
 func (g *Group) Signal(sig unix.Signal) {
 	list := func() []int { return members(g.each()) }
 	signal(list(), list, sig)
 }
 
-// signal sends a signal to those of pids that are members. Between a look at the members and a signal a process may end, and another
-// get its number: so each is held on to first, and signalled if it is a member still. Kernels before Linux 5.3 cannot hold on.
+// signal sends a signal to the processes of pids that are members. Between the listing of the members and the signal a
+// process may end and another one may get its number. Therefore signal opens a descriptor of each process first, and
+// signals it if it is still a member. Kernels before Linux 5.3 have no descriptors of processes.
 func signal(pids []int, members func() []int, sig unix.Signal) {
 	const together = 64 // open files
 	for some := range slices.Chunk(pids, together) {
@@ -115,7 +116,7 @@ func (g *Group) tree() []string {
 		var dirs []string
 		_ = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil {
-				return nil // Removed meanwhile: there is nothing in it.
+				return nil // Removed meanwhile: it contains nothing.
 			}
 			if entry.IsDir() {
 				dirs = append(dirs, path)
@@ -128,19 +129,19 @@ func (g *Group) tree() []string {
 	return out
 }
 
-// Remove kills what is left inside and removes the group and all groups below it. A group that is gone already is no
-// error. It returns ErrBusy if that took longer than ctx allows.
+// Remove kills the processes that are left and removes the group and all groups below it. It returns no error if the
+// group is gone already, and ErrBusy if the removal took longer than ctx allows.
 func (g *Group) Remove(ctx context.Context) error {
 	if err := g.exists(); errors.Is(err, ErrGone) {
 		if _, statErr := os.Stat(g.dir()); statErr == nil {
-			return nil // Another group has the path now, and is not ours to kill.
+			return nil // Another group has the path now; it is not ours to kill.
 		}
 	}
 	return g.purge(ctx)
 }
 
-// Discard is Remove for whatever there is of the group called name below the root, even if it was made, or removed, in some
-// hierarchies only, because whoever was at it was killed meanwhile.
+// Discard does what Remove does, for whatever exists of the group called name below the root. The group may exist in
+// some hierarchies only, because the process that made or removed it was killed meanwhile.
 func (r *Root) Discard(ctx context.Context, name string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -168,7 +169,7 @@ func (g *Group) purge(ctx context.Context) error {
 	}
 }
 
-// removeDirs removes every directory of the group; its files vanish with it.
+// removeDirs removes every directory of the group; its files go with it.
 func (g *Group) removeDirs() error {
 	for _, dir := range g.tree() {
 		if err := unix.Rmdir(dir); err != nil && !errors.Is(err, unix.ENOENT) {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSignalMembersOnly sends a signal to two processes of which one is no member any more when its turn comes, as if its number had
-// been that of a member before.
+// TestSignalMembersOnly sends a signal to two processes. One of them is no longer a member at its turn, as if it had
+// got the number of an earlier member.
 func TestSignalMembersOnly(t *testing.T) {
 	var all []*exec.Cmd
 	var pids []int
@@ -36,7 +36,7 @@ func TestSignalMembersOnly(t *testing.T) {
 	if err := member.Wait(); err == nil {
 		t.Error("the member was not killed")
 	}
-	// Had it been sent SIGKILL before, it would not be ended by this.
+	// This would not end it if it had been sent SIGKILL before.
 	if err := other.Process.Signal(unix.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

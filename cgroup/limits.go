@@ -6,22 +6,22 @@ import (
 	"strconv"
 )
 
-// Limit is one wanted bound. The zero Limit leaves the kernel's value as it is.
+// Limit is one wanted bound. The zero Limit keeps the kernel's value.
 type Limit struct {
 	wanted bool
 	value  int64 // NoLimit lifts the bound.
 }
 
-// NoLimit is the value of a bound that does not bind, in limits and in readings.
+// NoLimit is the value of a bound that never takes effect, in limits and in readings.
 const NoLimit int64 = math.MaxInt64
 
-// At wants a bound of n, in the unit of the field it is given to. n >= 0.
+// At returns a bound of n, in the unit of the field it is assigned to. n >= 0.
 func At(n int64) Limit { return Limit{wanted: true, value: n} }
 
-// Unlimited wants no bound.
+// Unlimited returns a limit that lifts the bound.
 func Unlimited() Limit { return At(NoLimit) }
 
-// Get returns the wanted bound; ok is false if the kernel's value is to stay.
+// Get returns the wanted bound; ok is false if the kernel's value is to be kept.
 func (l Limit) Get() (value int64, ok bool) { return l.value, l.wanted }
 
 func (l Limit) String() string {
@@ -34,51 +34,51 @@ func (l Limit) String() string {
 	return strconv.FormatInt(l.value, 10)
 }
 
-// Limits is what a group may use. Fields left out keep the value they have.
+// Limits is what a group may use. A field that is not set keeps the kernel's value.
 type Limits struct {
 	// MemoryBytes bounds anonymous memory and page cache together (memory.max, memory.limit_in_bytes).
 	MemoryBytes Limit
-	// SwapBytes bounds swap alone, beside memory, in both versions. Version 1 bounds the sum of memory and swap; the sum
-	// is kept so that the swap part stays what it was when only MemoryBytes changes.
+	// SwapBytes bounds swap alone, in both versions. Version 1 bounds the sum of memory and swap; if only MemoryBytes
+	// changes, the sum is adjusted so that the bound on swap stays the same.
 	SwapBytes Limit
-	// CPUMillicores is CPU time per time: 1000 is one whole core. 1 at least.
+	// CPUMillicores is CPU time per time: 1000 is one whole core. At least 1.
 	CPUMillicores Limit
-	// CPUWeight is the share under contention, 1 to 10000, 100 by default, in both versions. Version 1 counts in steps of
-	// 1/1024, so weights come out within one part in 1024/100 of what was wanted, and 2 at least.
+	// CPUWeight is the share under contention, 1 to 10000, 100 by default, in both versions. Version 1 counts in steps
+	// of 1/1024. Therefore weights come out within one part in 1024/100 of the wanted weight, and at least 2.
 	CPUWeight Limit
 	// PIDsMax bounds the number of threads.
 	PIDsMax Limit
 }
 
-// The range of CFS quotas and periods that the kernel takes, and the period that groups have unless it is too short.
+// The range of CFS quotas and periods that the kernel accepts, and the period that groups have unless it is too short.
 const (
 	microsPerSecond     = 1_000_000
 	quotaMicrosMin      = 1_000
 	periodMicrosDefault = 100_000
 )
 
-// State is what a group has now, as far as Plan must know it. A missing value is taken for unlimited.
+// State is the part of a group's current state that Plan needs. A missing value counts as unlimited.
 type State struct {
 	// Version of the hierarchy of each controller that the group has.
 	Version map[Controller]Version
-	// MemoryBytes and MemoryAndSwapBytes are the bounds now. Version 1 refuses a memory bound above the sum's bound, so
-	// the order of writes depends on both.
+	// MemoryBytes and MemoryAndSwapBytes are the current bounds. Version 1 refuses a memory bound above the bound of
+	// the sum, so the order of writes depends on both.
 	MemoryBytes        Maybe[int64]
 	MemoryAndSwapBytes Maybe[int64]
-	// PeriodMicros is the length of the CPU period now, in microseconds. Version 1 only.
+	// PeriodMicros is the current length of the CPU period, microseconds. Version 1 only.
 	PeriodMicros Maybe[int64]
 }
 
-// Write is one file to be written: what is told to which controller.
+// Write is one write to a file: the content and the controller that it is for.
 type Write struct {
 	Controller Controller
 	File       string
 	Content    string
 }
 
-// Plan returns the writes that lead from have to want, in the order in which the kernel takes them. It reads and writes
-// nothing. It fails with an error that is ErrUnsupported if want needs what the group does not have, and with another if
-// want makes no sense.
+// Plan returns the writes that lead from have to want, in the order in which the kernel accepts them. It reads and
+// writes nothing. The error is ErrUnsupported if want needs a controller that the group does not have, and another
+// error if want is invalid.
 func Plan(have State, want Limits) ([]Write, error) {
 	var writes []Write
 	for _, step := range []func(State, Limits) ([]Write, error){
@@ -132,7 +132,8 @@ const (
 	memsw    = "memory.memsw.limit_in_bytes"
 )
 
-// planMemoryV1 keeps memory <= memory+swap at every moment: the sum is raised before and lowered after memory.
+// planMemoryV1 keeps memory <= memory+swap at every moment: it raises the sum before memory, and lowers it after
+// memory.
 func planMemoryV1(have State, want Limits) ([]Write, error) {
 	memoryNow := have.MemoryBytes.Or(NoLimit)
 	sumNow, counted := have.MemoryAndSwapBytes.Get()
@@ -201,14 +202,14 @@ func planCPU(have State, want Limits) ([]Write, error) {
 		return append(writes, Write{CPU, "cpu.max", fmt.Sprintf("%s %d", orMax(quota), period)}), nil
 	}
 	if now, ok := have.PeriodMicros.Get(); !ok || now != period {
-		// The old quota in a new period could be more than the parent has, which the kernel refuses.
+		// The old quota in a new period could exceed the parent's, which the kernel refuses.
 		writes = append(writes, Write{CPU, "cpu.cfs_quota_us", "-1"}, Write{CPU, "cpu.cfs_period_us", strconv.FormatInt(period, 10)})
 	}
 	return append(writes, Write{CPU, "cpu.cfs_quota_us", orMinusOne(quota)}), nil
 }
 
-// quotaMicros turns millicores into CPU microseconds per period. The kernel takes no quota below a millisecond, so small
-// bounds get a longer period: 5 millicores are 1 ms in 200 ms.
+// quotaMicros converts millicores to CPU microseconds per period. The kernel accepts no quota below a millisecond, so
+// small bounds get a longer period: 5 millicores are 1 ms in 200 ms.
 func quotaMicros(millicores int64) (quota, period int64) {
 	period = periodMicrosDefault
 	if millicores > NoLimit/period {

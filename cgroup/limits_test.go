@@ -96,7 +96,7 @@ func (k *legacyKernel) write(w Write) bool {
 	return false
 }
 
-// Whatever the bounds were, the kernel takes every write of a plan, and ends with what was wanted.
+// Whatever the bounds were before, the kernel accepts every write of a plan, and the result is the wanted limits.
 func TestPlanOrderSuitsTheKernel(t *testing.T) {
 	bound := rapid.OneOf(rapid.Int64Range(0, 20), rapid.Just(NoLimit))
 	rapid.Check(t, func(t *rapid.T) {
@@ -144,7 +144,8 @@ func TestPlanOrderSuitsTheKernel(t *testing.T) {
 	})
 }
 
-// Whatever the bound, the kernel's ranges are kept and the ratio is the wanted one, if not less than the least there is.
+// Whatever the bound, the kernel's ranges are kept, and the ratio is the wanted one unless that is below the smallest
+// possible ratio.
 func TestQuotaMicros(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.Int64Range(1, 1_000_000).Draw(t, "millicores")

@@ -16,7 +16,7 @@ type mount struct {
 	controllers []Controller // Version 1 only.
 }
 
-// parseMounts keeps the cgroup file systems of a mountinfo file.
+// parseMounts returns the cgroup file systems of a mountinfo file.
 func parseMounts(r io.Reader) ([]mount, error) {
 	infos, err := mountinfo.GetMountsFromReader(r, mountinfo.FSTypeFilter("cgroup", "cgroup2"))
 	if err != nil {
@@ -44,8 +44,8 @@ type ownPaths struct {
 	unified string
 }
 
-// parseOwn parses /proc/self/cgroup: lines of id:controllers:path, where version 2 has id 0 and no controllers, and a
-// path may itself hold colons.
+// parseOwn parses /proc/self/cgroup: lines of id:controllers:path. Version 2 has id 0 and no controllers. A path may
+// contain colons.
 func parseOwn(text string) (ownPaths, error) {
 	own := ownPaths{legacy: map[Controller]string{}}
 	for line := range strings.Lines(text) {

@@ -11,38 +11,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Means is a way in which the kernel gives notice that a group waits for memory, or soon will.
+// Means is a way in which the kernel notifies that a group waits for memory, or soon will.
 type Means string
 
 const (
-	// Threshold is version 1's notice that usage, page cache and all, has come to an amount; see Watcher.Near. It comes in the
-	// middle of the allocation, before anything waits.
+	// Threshold is version 1's notice that usage, page cache included, has reached an amount; see Watcher.Near. It
+	// arrives in the middle of the allocation, before any process waits.
 	Threshold Means = "threshold"
 	// PressureLevel is version 1's memory.pressure_level at level medium: the kernel has begun to swap or to write back.
 	// Page cache alone does not raise it.
 	PressureLevel Means = "pressure level"
-	// MemoryEvents is version 2's memory.events: usage ran against a bound, for page cache too.
+	// MemoryEvents is version 2's memory.events: usage has reached a bound, because of page cache or other memory.
 	MemoryEvents Means = "memory.events"
 	// Stall is a pressure stall trigger (PSI): processes waited for memory for longer than StallMicros in a window of
 	// WindowMicros. It works on hybrid hosts too.
 	Stall Means = "pressure stall"
 )
 
-// The stall that Watcher asks to hear of. Without the right to set resources (CAP_SYS_RESOURCE) the kernel takes windows of
-// whole multiples of two seconds only.
+// The stall that Watcher registers for. Without the right to set resources (CAP_SYS_RESOURCE) the kernel accepts only
+// windows of whole multiples of two seconds.
 const (
 	StallMicros  = 50_000
 	WindowMicros = 2_000_000
 )
 
-// Notice is a hint to look: whoever gets it reads the group.
+// Notice is a hint to read the group.
 type Notice struct {
 	Group *Group
-	Means Means // that came first
+	Means Means // the means that came first
 }
 
-// Watcher hears from the kernel when groups wait for memory. One goroutine waits for all groups; the other methods may be
-// called meanwhile, from several goroutines at once.
+// Watcher receives the kernel's notices that groups wait for memory. One goroutine waits for all groups. Meanwhile
+// several goroutines may call the other methods at once.
 type Watcher struct {
 	poll   int
 	wake   int // eventfd that ends a wait
@@ -54,14 +54,14 @@ type Watcher struct {
 	groups map[*Group]*watched
 }
 
-// watched is a group that is watched.
+// watched is a group that the watcher watches.
 type watched struct {
-	told  bool // silent until Rearm
+	told  bool // notified, and silent until Rearm
 	fixed []*source
 	near  []*source
 }
 
-// all calls do with every source of a group, which may be nil.
+// all calls do with every source of a group. A source may be nil.
 func (at *watched) all(do func(*source)) {
 	if at == nil {
 		return
@@ -84,7 +84,7 @@ type source struct {
 	ready  uint32
 }
 
-// NewWatcher returns a watcher. Close it.
+// NewWatcher returns a watcher. The caller closes it.
 func NewWatcher() (*Watcher, error) {
 	w := &Watcher{bySlot: map[uint64]*source{}, groups: map[*Group]*watched{}}
 	var err error
@@ -102,7 +102,8 @@ func NewWatcher() (*Watcher, error) {
 	return w, nil
 }
 
-// Close frees what the watcher holds. It may not be called during Wait, nor Wait afterwards; other methods then do nothing.
+// Close frees the watcher's descriptors. It may not be called during Wait, nor Wait after it; the other methods do
+// nothing then.
 func (w *Watcher) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,15 +115,16 @@ func (w *Watcher) Close() {
 	unix.Close(w.wake)
 }
 
-// Wait waits for notices, for d at most or until Wake, and returns them, perhaps none. After a notice the same group is silent
-// until Rearm. The slice is the caller's. It blocks its thread: a thread of high priority hears at once.
+// Wait waits for notices until one arrives, d has passed or Wake is called, and returns the notices, perhaps none.
+// After a notice the group is silent until Rearm. The caller owns the slice. Wait blocks its thread: a thread of high
+// priority is notified at once.
 func (w *Watcher) Wait(d time.Duration) []Notice {
 	n, err := unix.EpollWait(w.poll, w.events[:], int((max(0, d)+time.Millisecond-1)/time.Millisecond))
 	if errors.Is(err, unix.EINTR) {
 		return nil
 	}
 	if err != nil {
-		panic(fmt.Sprintf("watch groups: epoll: %v", err)) // only for descriptors that are not ours any more
+		panic(fmt.Sprintf("watch groups: epoll: %v", err)) // happens only to descriptors that are no longer ours
 	}
 	return w.noticesOf(w.events[:n])
 }
@@ -136,7 +138,7 @@ func (w *Watcher) Wake() {
 	}
 }
 
-// wakeSlot is that of the eventfd that ends a wait.
+// wakeSlot is the slot of the eventfd that ends a wait.
 const wakeSlot = 0
 
 func (w *Watcher) noticesOf(events []unix.EpollEvent) (notices []Notice) {
@@ -159,8 +161,8 @@ func (w *Watcher) noticesOf(events []unix.EpollEvent) (notices []Notice) {
 	return notices
 }
 
-// Add begins to watch g and returns by what means; none is not an error, because readings at intervals find the same
-// later. Remove it before the group is removed.
+// Add starts to watch g and returns the means. None is not an error, because readings at intervals find the same later.
+// Call Remove before the group is removed.
 func (w *Watcher) Add(g *Group) (all []Means) {
 	var sources []*source
 	for _, open := range []func(*Group) (*source, error){openPressureLevel, openMemoryEvents, openStall} {
@@ -186,8 +188,8 @@ func (w *Watcher) Add(g *Group) (all []Means) {
 	return all
 }
 
-// Near asks for notice when usage comes to one of these amounts, instead of those of the last time. Version 1 only: elsewhere
-// the error is ErrUnsupported. The kernel takes some milliseconds for it.
+// Near requests notices when usage reaches one of these amounts, in place of the amounts of the call before. It takes
+// the kernel some milliseconds. The error is ErrUnsupported except in version 1.
 func (w *Watcher) Near(g *Group, amounts ...int64) error {
 	var near []*source
 	for _, bytes := range amounts {
@@ -221,7 +223,7 @@ func (w *Watcher) Near(g *Group, amounts ...int64) error {
 	return nil
 }
 
-// add polls s, or closes it.
+// add adds s to the poll, or closes s if that fails.
 func (w *Watcher) add(s *source) bool {
 	w.next++
 	s.slot = w.next
@@ -235,10 +237,10 @@ func (w *Watcher) add(s *source) bool {
 
 func (w *Watcher) drop(s *source) {
 	delete(w.bySlot, s.slot)
-	s.close() // which takes it out of the poll
+	s.close() // closing takes it out of the poll
 }
 
-// interest asks for one notice.
+// interest requests one notice.
 func (s *source) interest() *unix.EpollEvent {
 	return &unix.EpollEvent{Events: s.ready | unix.EPOLLONESHOT, Fd: int32(uint32(s.slot)), Pad: int32(uint32(s.slot >> 32))}
 }
@@ -258,7 +260,7 @@ func (w *Watcher) Remove(g *Group) {
 	delete(w.groups, g)
 }
 
-// Rearm asks to hear of g again, of what happens from now on.
+// Rearm requests a notice of g for what happens from now on.
 func (w *Watcher) Rearm(g *Group) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -273,7 +275,7 @@ func (w *Watcher) Rearm(g *Group) {
 	})
 }
 
-// drain forgets what was already told.
+// drain drops notices that were delivered already.
 func (s *source) drain() {
 	var eight [8]byte
 	switch {
@@ -293,7 +295,7 @@ func openPressureLevel(g *Group) (*source, error) {
 	return openEvent(g, PressureLevel, "memory.pressure_level", "medium")
 }
 
-// openEvent registers an eventfd with version 1 of the memory controller.
+// openEvent registers an eventfd with version 1's memory controller.
 func openEvent(g *Group, means Means, file, condition string) (*source, error) {
 	if g.version[Memory] != V1 {
 		return nil, unsupported(Memory, file)
@@ -316,7 +318,7 @@ func openEvent(g *Group, means Means, file, condition string) (*source, error) {
 	return &source{group: g, means: means, fd: fd, event: about, ready: unix.EPOLLIN}, nil
 }
 
-// openMemoryEvents opens version 2's counters, whose changes are told as exceptional conditions.
+// openMemoryEvents opens version 2's counters; the kernel signals their changes as exceptional conditions.
 func openMemoryEvents(g *Group) (*source, error) {
 	if g.version[Memory] != V2 {
 		return nil, unsupported(Memory, "memory.events")

@@ -12,19 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PageOut asks the kernel to push the anonymous memory of the group's processes to swap, piece by piece, as long as more says so,
-// which is asked before each and told how much of their address space it was asked for. It returns when all is written or on
-// its way. Unlike lowering a bound it writes large pieces, at the speed of the device; the memory counts as used until the
-// bound is lowered behind it, which is then quick. Freeze the group before, or its processes bring the pages back. It needs
-// Linux 5.10, and root or the rights to trace the processes and to set priorities (CAP_SYS_PTRACE, CAP_SYS_NICE); the error is
-// ErrUnsupported without.
+// PageOut requests that the kernel write the anonymous memory of the group's processes to swap, piece by piece. Before
+// each piece it calls more with the amount of address space requested so far, and stops when more returns false. It
+// returns when all is written or on its way. In contrast to lowering a bound it writes large pieces, at the speed of
+// the device. The memory counts as used until the bound is lowered afterwards, which is quick then. Freeze the group
+// before, or its processes bring the pages back. PageOut needs Linux 5.10, and root or the rights to trace the
+// processes and to set priorities (CAP_SYS_PTRACE, CAP_SYS_NICE). Otherwise the error is ErrUnsupported.
 func (g *Group) PageOut(ctx context.Context, more func(asked int64) bool) (asked int64, err error) {
 	return g.advise(ctx, unix.MADV_PAGEOUT, more)
 }
 
-// Prefetch asks the kernel to bring swapped memory of the group's processes back, up to bytes of their memory, without
-// waiting for faults, and returns how much it was asked for. Frozen groups can be prefetched. From a swap file it is several
-// times as fast as faults; from zram it is slower.
+// Prefetch requests that the kernel read swapped memory of the group's processes back ahead of faults, up to bytes of
+// their memory, and returns the amount requested. Frozen groups can be prefetched. From a swap file it is several times
+// as fast as faults; from zram it is slower.
 func (g *Group) Prefetch(ctx context.Context, bytes int64) (asked int64, err error) {
 	return g.advise(ctx, unix.MADV_WILLNEED, func(asked int64) bool { return asked < bytes })
 }
@@ -49,13 +49,13 @@ func (g *Group) advise(ctx context.Context, advice int, more func(asked int64) b
 	return asked, nil
 }
 
-// pagePiece is what the kernel is asked for at once: then a context that ends is noticed soon.
+// pagePiece is the size of one request: small, so that the end of a context is noticed soon.
 const pagePiece = 16 << 20
 
 var errEnough = errors.New("enough")
 
-// adviseProcess works on one process, after so much was asked for. The descriptor makes sure that it is still the one whose
-// memory was listed.
+// adviseProcess requests paging for one process; asked is the amount requested before. The descriptor makes sure that
+// the process is still the one whose memory was listed.
 func adviseProcess(ctx context.Context, pid, advice int, asked int64, more func(asked int64) bool) (int64, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -96,7 +96,7 @@ func processMadvise(pidfd int, at, length uintptr, advice int) (int64, error) {
 // addressRange is a piece of a process's address space, from inclusive, to exclusive.
 type addressRange struct{ from, to uintptr }
 
-// anonymousRanges lists what of a process's memory only swap can take.
+// anonymousRanges lists the ranges of a process's memory that only swap can free.
 func anonymousRanges(pid int) ([]addressRange, error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 // keyed is a file of "key value" lines, such as memory.stat or memory.events.
 type keyed map[string]int64
 
-// parseKeyed keeps the lines that are a word and a number, and passes over all others: kernels add lines of new kinds.
+// parseKeyed keeps the lines that consist of a word and a number and skips all others: kernels add lines of new kinds.
 func parseKeyed(text string) keyed {
 	out := keyed{}
 	for line := range strings.Lines(text) {
@@ -24,7 +24,7 @@ func parseKeyed(text string) keyed {
 	return out
 }
 
-// first returns the value of the first of keys that is there.
+// first returns the value of the first of keys that exists.
 func (k keyed) first(keys ...string) Maybe[int64] {
 	for _, key := range keys {
 		if n, ok := k[key]; ok {
@@ -34,7 +34,8 @@ func (k keyed) first(keys ...string) Maybe[int64] {
 	return Maybe[int64]{}
 }
 
-// parseCount parses a non-negative number. Version 1 prints counters as unsigned, so what does not fit is missing.
+// parseCount parses a non-negative number. Version 1 prints counters as unsigned, so a number that does not fit is
+// missing.
 func parseCount(text string) Maybe[int64] {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil || n < 0 {
@@ -56,13 +57,13 @@ func parseBound(text string) Maybe[int64] {
 	return Maybe[int64]{n, ok}
 }
 
-// transfer is what one block device has moved for a group, in bytes, in total since the group was made.
+// transfer is the amount that one block device has moved for a group, bytes, in total since the group was made.
 type transfer struct {
 	device                string // Major and minor number.
 	readBytes, writeBytes int64
 }
 
-// isDevice tells whether s is major:minor.
+// isDevice reports whether s is major:minor.
 func isDevice(s string) bool {
 	major, minor, ok := strings.Cut(s, ":")
 	if !ok {
@@ -74,7 +75,7 @@ func isDevice(s string) bool {
 }
 
 // parseIOStat parses io.stat of version 2: lines of a device and key=value pairs. Devices without rbytes and wbytes are
-// passed over.
+// skipped.
 func parseIOStat(text string) []transfer {
 	var out []transfer
 	for line := range strings.Lines(text) {
@@ -101,8 +102,8 @@ func parseIOStat(text string) []transfer {
 	return out
 }
 
-// parseServiceBytes parses blkio.throttle.io_service_bytes of version 1: lines of device, kind and number. Read and Write
-// are taken, not Total, which counts discards as well.
+// parseServiceBytes parses blkio.throttle.io_service_bytes of version 1: lines of device, kind and number. It uses Read
+// and Write and not Total, which includes discards.
 func parseServiceBytes(text string) []transfer {
 	var out []transfer
 	at := map[string]int{}
@@ -130,7 +131,7 @@ func parseServiceBytes(text string) []transfer {
 	return out
 }
 
-// parseProcs parses cgroup.procs. A process outside our pid namespace is listed as 0, which names nobody.
+// parseProcs parses cgroup.procs. A process outside our pid namespace is listed as 0 and skipped.
 func parseProcs(text string) []int {
 	var out []int
 	for word := range strings.FieldsSeq(text) {
@@ -141,7 +142,7 @@ func parseProcs(text string) []int {
 	return out
 }
 
-// duration turns a count of units into a duration; what does not fit is missing.
+// duration converts a count of units to a duration; a count that does not fit is missing.
 func duration(count Maybe[int64], unit time.Duration) Maybe[time.Duration] {
 	n, ok := count.Get()
 	if !ok || n > int64(NoLimit)/int64(unit) {

@@ -55,7 +55,7 @@ func TestParseOwn(t *testing.T) {
 	}
 }
 
-// A mountinfo line made of what the parser is to find is found again, whatever stands around it.
+// The parser finds a mountinfo line with the given values, whatever lines surround it.
 func FuzzParseMounts(f *testing.F) {
 	f.Add("35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:4 - cgroup cgroup rw,memory", "/m nt")
 	f.Add("22 27 0:21 / /proc rw - proc proc rw\n1 1", "")

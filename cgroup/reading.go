@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Reading is one sample of a group and everything below it. Each file was read once, one after the other, so values of
-// different files are not of exactly the same moment.
+// Reading is one sample of a group and everything below it. Each file was read once, one after the other, so values
+// from different files are not of exactly the same moment.
 type Reading struct {
-	// MemoryBytes is anonymous memory, page cache and kernel memory; AnonBytes and FileBytes are its two large parts. What only
-	// swap can take is in AnonBytes, as in Held.InMemory: memory that processes share, too, and on version 1 what waits in memory
-	// beside its copy in swap, although the kernel counts both among page cache.
+	// MemoryBytes is anonymous memory, page cache and kernel memory; AnonBytes and FileBytes are its two large parts.
+	// AnonBytes contains all memory that only swap can free, as Held.InMemory does: also memory that processes share,
+	// and on version 1 memory that waits there although it has a copy in swap. The kernel counts both as page cache.
 	MemoryBytes Maybe[int64]
 	AnonBytes   Maybe[int64]
 	FileBytes   Maybe[int64]
@@ -28,18 +28,19 @@ type Reading struct {
 	// CPUTime is the CPU time used since the group was made.
 	CPUTime Maybe[time.Duration]
 
-	// ReadBytes and WrittenBytes are totals over all devices since the group was made. Version 1 does not count before some
-	// group has had a throttle rule on the device (AccountIO makes one); until then they are missing.
+	// ReadBytes and WrittenBytes are totals over all devices since the group was made. Version 1 does not count them
+	// before some group has had a throttle rule on the device (AccountIO makes one); until then they are missing.
 	ReadBytes    Maybe[int64]
 	WrittenBytes Maybe[int64]
 
 	// Procs counts the processes in the group itself.
 	Procs Maybe[int64]
-	// Frozen is true once every process stands still.
+	// Frozen is true when every process is frozen.
 	Frozen Maybe[bool]
 }
 
-// Read takes a sample. It fails, with ErrGone, only if the group no longer exists; what cannot be read is missing.
+// Read takes a sample. The only error is ErrGone, if the group no longer exists; a value that cannot be read is
+// missing.
 func (g *Group) Read() (Reading, error) {
 	if err := g.exists(); err != nil {
 		return Reading{}, err
@@ -57,7 +58,7 @@ func (g *Group) Read() (Reading, error) {
 	return r, nil
 }
 
-// MemoryLimit returns the limit in force, bytes or NoLimit, at a fraction of what Read costs.
+// MemoryLimit returns the limit in force, bytes or NoLimit, at a fraction of the cost of Read.
 func (g *Group) MemoryLimit() Maybe[int64] {
 	if g.version[Memory] == V2 {
 		return parseBound(slurp(g.dirs[Memory], "memory.max"))
@@ -86,8 +87,8 @@ func (g *Group) readMemory(r *Reading) {
 	}
 }
 
-// parts moves what only swap can take from page cache to anonymous memory: what is shared, and what is on the lists of such pages
-// and mapped by nobody.
+// parts moves memory that only swap can free from page cache to anonymous memory: shared memory, and pages that are on
+// the lists of anonymous pages but not mapped.
 func (k keyed) parts(anon, file Maybe[int64], shared string, lists ...string) (anonymous, files Maybe[int64]) {
 	held, ok := anon.Get()
 	if !ok {
@@ -124,7 +125,7 @@ func (g *Group) readIO(r *Reading) {
 			}
 		}
 		if len(transfers) == 0 {
-			return // Nothing done and nothing counted look the same.
+			return // No transfers and an uncounted device look the same.
 		}
 	case V2:
 		text, err := os.ReadFile(filepath.Join(dir, "io.stat"))
@@ -143,7 +144,7 @@ func (g *Group) readIO(r *Reading) {
 	r.ReadBytes, r.WrittenBytes = Known(read), Known(written)
 }
 
-// State reads what Plan needs to know.
+// State reads the state that Plan needs.
 func (g *Group) State() State {
 	s := State{Version: g.version}
 	if g.version[Memory] == V1 {
@@ -156,7 +157,7 @@ func (g *Group) State() State {
 	return s
 }
 
-// exists fails with ErrGone if the group is not there, or is another group of the same path.
+// exists returns ErrGone if the group does not exist, or if another group has its path.
 func (g *Group) exists() error {
 	id, err := identify(g.dir(), g.host.boot)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && id != g.id {
@@ -168,7 +169,7 @@ func (g *Group) exists() error {
 	return nil
 }
 
-// slurp returns the text of a file, or nothing: every parser finds a missing value in nothing.
+// slurp returns the text of a file, or an empty text: every parser reports missing values for an empty text.
 func slurp(dir, file string) string {
 	if dir == "" {
 		return ""

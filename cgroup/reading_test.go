@@ -62,7 +62,7 @@ func TestReadV2(t *testing.T) {
 	}
 }
 
-// What is not there is missing, not zero, and nothing else is affected.
+// A file that does not exist makes its values missing, not zero, and affects no other value.
 func TestReadNothing(t *testing.T) {
 	for _, machine := range []files{v1Machine(), hybridMachine(), v2Machine()} {
 		g := fakeGroup(t, machine)
@@ -85,7 +85,7 @@ func TestApplyWrites(t *testing.T) {
 	if err := g.Apply(t.Context(), Limits{MemoryBytes: At(4096), CPUMillicores: At(2500)}); err != nil {
 		t.Fatal(err)
 	}
-	// A kernel file is not truncated, a plain one shows the rest of what it had.
+	// The kernel does not truncate its files; a plain file still shows the rest of its old content.
 	if got := slurp(g.unified, "memory.max"); got != "4096" {
 		t.Errorf("memory.max is %q", got)
 	}
@@ -98,7 +98,8 @@ func TestApplyWrites(t *testing.T) {
 	}
 }
 
-// A write that the kernel does not finish is given up, and the next one waits for it no longer than it may.
+// A write that the kernel does not finish is given up, and the next write waits for it only as long as its context
+// allows.
 func TestApplyGivesUp(t *testing.T) {
 	g := fakeGroup(t, v2Machine())
 	pipe := filepath.Join(g.unified, "memory.max")
@@ -117,7 +118,7 @@ func TestApplyGivesUp(t *testing.T) {
 			t.Fatalf("it was given up after %v", took)
 		}
 	}
-	// Somebody reads: the first write ends, and lets the next one through.
+	// A reader opens the file: the first write ends, and the next one proceeds.
 	reader, err := os.Open(pipe)
 	if err != nil {
 		t.Fatal(err)

@@ -13,30 +13,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Root is the subtree of groups that is ours. It is a group itself, so that limits on it bound all of them together, but
-// holds no processes.
+// Root is the subtree of groups that is ours. It is a group itself, so that limits on it bound all its groups together,
+// but it contains no processes.
 type Root struct {
 	*Group
 	place string
-	// children is what groups below the root have.
+	// children is the version of each controller that groups below the root have.
 	children map[Controller]Version
 }
 
 const (
 	prefix = "bellows-"
-	// leaf is where processes go that stood in the way of turning controllers on: in version 2 a group with processes of
-	// its own gives no controllers to its children.
+	// leaf is the group for processes that prevented turning controllers on: in version 2 a group that contains
+	// processes gives no controllers to its children.
 	leaf = prefix + "self"
 )
 
-// advice says how an ordinary user gets a subtree of their own.
+// advice says how an ordinary user gets a subtree.
 const advice = "run it as root, or as `systemd-run --user --scope -p Delegate=yes COMMAND`"
 
-// Root makes, or finds again, the subtree called name. need lists the controllers without which it is of no use. In
-// version 1 and on hybrid hosts the subtree is at the top of every hierarchy. In version 2 it is below our own group if
-// that was delegated to us, else, for root, at the top; all processes in our own group are moved into a leaf of it if that
-// is what turning controllers on takes. Where it cannot be had the error is one sentence that says what is missing and how
-// to get it.
+// Root makes the subtree called name, or finds it if it exists. need lists the controllers without which the subtree is
+// of no use. In version 1 and on hybrid hosts the subtree is at the top of every hierarchy. In version 2 it is below
+// our own group if that was delegated to us, else, for root, at the top. If turning controllers on requires it, Root
+// moves all processes of our own group into a leaf of it. If the subtree cannot be had, the error is one sentence that
+// says what is missing and how to get it.
 func (h *Host) Root(name string, need ...Controller) (*Root, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -51,8 +51,8 @@ func (h *Host) Root(name string, need ...Controller) (*Root, error) {
 	return h.openRoot(filepath.Join(base, prefix+name), need)
 }
 
-// OpenRoot finds again the subtree at place, as Place told it, even if this process now runs elsewhere in the tree. It
-// fails with ErrGone if it is not there any more.
+// OpenRoot finds the subtree at place, as Place returned it, even if this process now runs elsewhere in the tree. It
+// fails with ErrGone if the subtree no longer exists.
 func (h *Host) OpenRoot(place string, need ...Controller) (*Root, error) {
 	clean := path.Clean("/" + place)
 	if !strings.HasPrefix(path.Base(clean), prefix) {
@@ -66,7 +66,7 @@ func (h *Host) OpenRoot(place string, need ...Controller) (*Root, error) {
 	return h.openRoot(clean, need)
 }
 
-// base returns where in each hierarchy the root goes: a path below the mount points, the same in all of them.
+// base returns the path of the root below the mount points, the same in every hierarchy.
 func (h *Host) base() (string, error) {
 	if h.legacy {
 		for _, c := range Controllers() {
@@ -106,7 +106,7 @@ func readOnly(dir string) error {
 	return fmt.Errorf("%s is mounted read-only: %w: start the container with writable cgroups (privileged, with a cgroup namespace of its own), or run outside of it", dir, unix.EROFS)
 }
 
-// ownable tells whether this process may make groups in dir, move processes there and turn controllers on.
+// ownable reports whether this process may make groups in dir, move processes there and turn controllers on.
 func ownable(dir string) error {
 	if err := writable(dir); err != nil {
 		return err
@@ -119,8 +119,8 @@ func ownable(dir string) error {
 	return nil
 }
 
-// delegated reads the mark that systemd leaves on groups it keeps its hands off. Only root needs it: that a group was
-// delegated to an ordinary user shows in that they may write to it (and a user's own systemd leaves no mark).
+// delegated reads the mark that systemd leaves on groups that it does not manage. Only root needs the mark: an ordinary
+// user can write to a group that was delegated to the user (and a user's own systemd leaves no mark).
 func delegated(dir string) bool {
 	for _, mark := range []string{"user.delegate", "trusted.delegate"} {
 		value := make([]byte, 8)
@@ -139,21 +139,21 @@ func relativeTo(mount, dir string) string {
 	return path.Clean("/" + below)
 }
 
-// child returns the group at place in every hierarchy, with what the machine has.
+// child returns the group at place in every hierarchy, with the controllers that the machine has.
 func (h *Host) child(place string) *Group {
 	g := &Group{host: h, name: path.Base(place), dirs: map[Controller]string{}, version: map[Controller]Version{}, slow: make(chan struct{}, 1)}
 	for c, hierarchy := range h.serves {
 		g.version[c] = hierarchy.Version
 		g.dirs[c] = filepath.Join(hierarchy.Mount, place)
 	}
-	// Beside version 1, version 2 is welcome for pressure but not needed.
+	// Together with version 1, version 2 is useful for pressure but not needed.
 	if h.unified.Version == V2 && (!h.legacy || writable(h.unified.Mount) == nil) {
 		g.unified = filepath.Join(h.unified.Mount, place)
 	}
 	return g
 }
 
-// openRoot makes what is missing of the root at place and turns controllers on.
+// openRoot makes the missing parts of the root at place and turns controllers on.
 func (h *Host) openRoot(place string, need []Controller) (*Root, error) {
 	g := h.child(place)
 	var missing []Controller
@@ -197,7 +197,7 @@ func (h *Host) openRoot(place string, need []Controller) (*Root, error) {
 	return r, err
 }
 
-// lacks says which controllers are missing, and takes the root away again if it is empty.
+// lacks returns an error that lists the missing controllers, and removes the root again if it is empty.
 func (h *Host) lacks(g *Group, place string, missing []Controller) error {
 	_ = g.removeDirs()
 	words := make([]string, len(missing))
@@ -211,13 +211,14 @@ func (h *Host) lacks(g *Group, place string, missing []Controller) error {
 	return fmt.Errorf("this machine lacks these cgroup controllers: %s: %w: turn them on on the kernel command line or mount them", list, ErrUnsupported)
 }
 
-// namespaced tells whether a mount shows only a part of the hierarchy: the very top of it has no cgroup.type.
+// namespaced reports whether a mount shows only a part of the hierarchy: the real top has no cgroup.type.
 func namespaced(mount string) bool {
 	_, err := os.Stat(filepath.Join(mount, "cgroup.type"))
 	return err == nil
 }
 
-// inheritCharges makes version 1 count groups below this one in it, which kernels before 5.11 did not do by themselves.
+// inheritCharges makes version 1 charge groups below this one to it, too; kernels before 5.11 did not do that by
+// default.
 func inheritCharges(g *Group) error {
 	if g.version[Memory] != V1 || strings.TrimSpace(slurp(g.dirs[Memory], "memory.use_hierarchy")) != "0" {
 		return nil
@@ -228,9 +229,9 @@ func inheritCharges(g *Group) error {
 	return nil
 }
 
-// enable turns on, for the children of dir, whatever controllers dir has. Processes in dir are moved into a leaf first if
-// evict is set. That comes first because with processes in dir the kernel refuses some controllers, but takes others and
-// makes dir the top of a tree of threads, where the refused ones can no longer be had.
+// enable turns on, for the children of dir, all controllers that dir has. If evict is set, it first moves the processes
+// of dir into a leaf. The order matters: while dir contains processes, the kernel refuses some controllers, but accepts
+// others and makes dir the top of a tree of threads, where the refused controllers are not available any more.
 func enable(dir string, evict bool) error {
 	file := filepath.Join(dir, "cgroup.subtree_control")
 	have := readWords(file)
@@ -249,12 +250,12 @@ func enable(dir string, evict bool) error {
 		if err := writeFile(file, "+"+c); errors.Is(err, ErrBusy) {
 			return fmt.Errorf("the group %s holds processes, so it can give its children no controllers: %w: %s", dir, err, advice)
 		}
-		// Other failures mean that this controller is not to be had; Root says so if it is needed.
+		// Other failures mean that this controller is not available; Root reports that if the controller is needed.
 	}
 	return nil
 }
 
-// vacate moves all processes of dir into its leaf. New ones may be forked meanwhile, so it looks again.
+// vacate moves all processes of dir into its leaf. Processes may fork meanwhile, so it looks again.
 func vacate(dir string) error {
 	to := filepath.Join(dir, leaf)
 	for range 20 {
@@ -275,17 +276,17 @@ func vacate(dir string) error {
 	return fmt.Errorf("make room in group %s: processes come faster than they can be moved: %w", dir, ErrBusy)
 }
 
-// Place is where the root is, for OpenRoot.
+// Place is the location of the root, for OpenRoot.
 func (r *Root) Place() string { return r.place }
 
-// Has tells whether groups below the root are bound and measured by c, and by which version.
+// Has reports whether c bounds and measures groups below the root, and in which version.
 func (r *Root) Has(c Controller) (v Version, ok bool) {
 	v, ok = r.children[c]
 	return v, ok
 }
 
-// Create makes a group, or what is missing of one that was being made by a process that was killed. name is a file name. It fails
-// with fs.ErrExist if there is a whole one of that name.
+// Create makes a group, or completes one whose maker was killed. name is a file name. The error is fs.ErrExist if a
+// complete group of that name exists.
 func (r *Root) Create(name string) (*Group, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -304,8 +305,8 @@ func (r *Root) Create(name string) (*Group, error) {
 	return newGroup(r.host, name, g.dirs, r.children, g.unified)
 }
 
-// Open finds a group again that Create made, perhaps in another process. It fails with ErrGone if there is none. Compare
-// Identity with what was stored to know that it is the same.
+// Open finds a group that Create made, perhaps in another process. The error is ErrGone if there is none. To know that
+// it is the same group, compare Identity with the stored one.
 func (r *Root) Open(name string) (*Group, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -332,8 +333,8 @@ func (r *Root) List() ([]string, error) {
 	return names, nil
 }
 
-// checkName takes what can be a directory name and cannot be taken for a file of the kernel's, all of which have a dot
-// after the name of a controller.
+// checkName accepts directory names that cannot be mistaken for files of the kernel, all of which have a dot after the
+// name of a controller.
 func checkName(name string) error {
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
 		return fmt.Errorf("group name %q must be letters, digits, - and _", name)

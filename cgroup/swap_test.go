@@ -65,7 +65,8 @@ func TestKernelNotice(t *testing.T) {
 	w.Remove(g)
 }
 
-// TestKernelNear hears of amounts of which there is no want yet, and no more of those that were replaced.
+// TestKernelNear: a watcher is notified of amounts that usage has not reached yet, and no longer of amounts that were
+// replaced.
 func TestKernelNear(t *testing.T) {
 	g := testGroup(t)
 	w, err := NewWatcher()
@@ -142,7 +143,7 @@ func TestKernelPageOutAndPrefetch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer gauge.Close()
-	// No program has touched what was prefetched, so that it is in the swap cache.
+	// No program has touched the prefetched pages, so they are in the swap cache.
 	if held, err := gauge.Read(); err != nil || held.AnonBytes+held.UnmappedBytes+held.SwapBytes < 90*mib {
 		t.Errorf("the gauge tells %+v of 96 MiB that were prefetched, %v", held, err)
 	}

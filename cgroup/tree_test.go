@@ -57,7 +57,7 @@ func v1Machine() files {
 	}
 }
 
-// hybrid is v1 with a version 2 hierarchy beside it that has the only controller left.
+// hybrid is v1 with a version 2 hierarchy that has the one controller left.
 func hybridMachine() files {
 	f := v1Machine()
 	f["proc/self/mountinfo"] += "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n"

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writeFile writes content to an existing file in one system call and waits as long as that takes.
+// writeFile writes content to an existing file in one system call and waits until that returns.
 func writeFile(path, content string) error {
 	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err == nil {
@@ -22,8 +22,8 @@ func writeFile(path, content string) error {
 	return writeFailure(path, content, err)
 }
 
-// writeFailure wraps the outcome of a write. A file that is missing from a directory that is there is something the
-// kernel does not have.
+// writeFailure wraps the result of a write. If the directory exists and the file does not, the kernel does not support
+// the file.
 func writeFailure(path, content string, err error) error {
 	if err == nil {
 		return nil
@@ -38,7 +38,7 @@ func writeFailure(path, content string, err error) error {
 
 // writeSlowly is writeFile for writes that can take seconds, such as a memory limit below usage: it gives up when ctx
 // ends. The write runs on a thread of its own; a signal to that thread makes the kernel stop reclaiming. release is
-// called once the thread is done, which can be a little after writeSlowly has returned.
+// called when the thread is done, which can be shortly after writeSlowly has returned.
 func writeSlowly(ctx context.Context, path, content string, release func()) error {
 	if err := ctx.Err(); err != nil {
 		release()
@@ -48,7 +48,7 @@ func writeSlowly(ctx context.Context, path, content string, release func()) erro
 	done := make(chan error, 1)
 	go func() {
 		defer release()
-		// The thread id must stay ours until the write is over, so that the signal hits nobody else.
+		// The thread id must stay ours until the write is over, so that the signal hits no other thread.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		started <- unix.Gettid()
@@ -60,8 +60,8 @@ func writeSlowly(ctx context.Context, path, content string, release func()) erro
 		return writeFailure(path, content, err)
 	case <-ctx.Done():
 	}
-	// One signal may come just before the system call begins, so it is repeated. The Go runtime uses SIGURG for itself and
-	// takes any number of them.
+	// One signal may arrive just before the system call begins, so it is repeated. The Go runtime uses SIGURG for
+	// itself and accepts any number of them.
 	for range 20 {
 		_ = unix.Tgkill(unix.Getpid(), tid, unix.SIGURG)
 		select {
@@ -76,8 +76,7 @@ func writeSlowly(ctx context.Context, path, content string, release func()) erro
 	return &WriteError{Path: path, Content: content, Err: fmt.Errorf("still under way: %w", ctx.Err())}
 }
 
-// writeUntilSignalled repeats a write that a signal interrupted as long as ctx goes on: the runtime's own signals come at
-// any time.
+// writeUntilSignalled repeats an interrupted write until ctx ends: the runtime's own signals can arrive at any time.
 func writeUntilSignalled(ctx context.Context, path, content string) error {
 	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
