@@ -101,7 +101,7 @@ func TestOpenFails(t *testing.T) {
 	if err := os.Mkdir(c.Socket, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := daemon.Open(c); err == nil || !strings.Contains(err.Error(), "there is something else of that name") {
+	if _, err := daemon.Open(c); err == nil || !strings.Contains(err.Error(), "the path exists and is no socket") {
 		t.Fatalf("error is %v", err)
 	}
 	if err := os.Remove(c.Socket); err != nil {

@@ -16,22 +16,22 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Profiles is what the API needs of a store.Store.
+// Profiles is the part of store.Store that the API uses.
 type Profiles interface {
 	PutProfile(ctx context.Context, p store.Profile) error
 	Profile(ctx context.Context, uid uint32, name string) (store.Profile, error)
 	Profiles(ctx context.Context, uid uint32) ([]store.Profile, error)
 }
 
-// body is an answer that is JSON.
+// body is a response whose body is JSON.
 type body[T any] struct{ Body T }
 
-// JobPath, in the address of a request, names a job.
+// JobPath is the part of a request's path that names a job.
 type JobPath struct {
 	Job int64 `path:"job" doc:"id of a job"`
 }
 
-// TaskPath, in the address of a request, names a task.
+// TaskPath is the part of a request's path that names a task.
 type TaskPath struct {
 	Task string `path:"task" doc:"job.stage.index" example:"7.0.2"`
 }
@@ -44,7 +44,7 @@ func (p TaskPath) id() (cluster.TaskID, error) {
 	return id, nil
 }
 
-// ParseTask reads "7", "7.0" or "7.0.2": job, stage and index, of which the latter two are 0 if left out.
+// ParseTask parses "7", "7.0" or "7.0.2": job, stage and index. Stage and index are 0 if left out.
 func ParseTask(text string) (cluster.TaskID, error) {
 	parts := strings.Split(text, ".")
 	var numbers [3]int64
@@ -66,7 +66,7 @@ func ParseTask(text string) (cluster.TaskID, error) {
 	return cluster.TaskID{Job: cluster.JobID(numbers[0]), Stage: int32(numbers[1]), Index: int32(numbers[2])}, nil
 }
 
-// handler returns everything the API answers.
+// handler returns the handler of all requests to the API.
 func (s *Server) handler() http.Handler {
 	a := newAPI("bellows", "1", "Jobs that share the memory of a machine. Times are RFC 3339, sizes bytes, CPU millicores.")
 	s.machine(a)
@@ -104,14 +104,14 @@ func (s *Server) machine(a *api) {
 			if err := s.mayManage(ctx, "end it"); err != nil {
 				return nil, err
 			}
-			// The wish stands, whether or not whoever uttered it stays to hear.
+			// The shutdown proceeds even if the caller does not wait for the answer.
 			return nil, s.driver.Shutdown(context.WithoutCancel(ctx), in.Kill)
 		})
 	register(a, "POST", "/v1/prune", "prune", "Remove jobs that have ended, with their tasks and output", 200,
 		func(ctx context.Context, in *struct {
-			OlderThan int64 `query:"older_than_ns" doc:"those that ended longer ago than this, and at least 10 s ago" minimum:"0"`
-			Keep      int   `query:"keep" doc:"how many of those that ended last stay nevertheless" minimum:"0"`
-			Dry       bool  `query:"dry_run" doc:"only tell what would be removed"`
+			OlderThan int64 `query:"older_than_ns" doc:"remove jobs that ended longer ago than this and at least 10 s ago" minimum:"0"`
+			Keep      int   `query:"keep" doc:"number of the most recently ended jobs to keep nevertheless" minimum:"0"`
+			Dry       bool  `query:"dry_run" doc:"only return what would be removed"`
 		}) (*body[live.Pruned], error) {
 			if err := s.mayManage(ctx, "remove jobs"); err != nil {
 				return nil, err
@@ -121,7 +121,7 @@ func (s *Server) machine(a *api) {
 		})
 }
 
-// mayManage refuses what is for the daemon's user and root only.
+// mayManage returns an error unless the caller is the daemon's user or root.
 func (s *Server) mayManage(ctx context.Context, what string) error {
 	caller, err := peer(ctx)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *Server) mayManage(ctx context.Context, what string) error {
 	return nil
 }
 
-// jobsOnPage is how many jobs one answer lists at most: of those that have ended, some 300 kB.
+// jobsOnPage is the largest number of jobs in one answer: some 300 kB of jobs that have ended.
 const jobsOnPage = 1000
 
 // Submitted is the answer to a submission.
@@ -153,8 +153,8 @@ func (s *Server) jobs(a *api) {
 		})
 	register(a, "GET", "/v1/jobs", "jobs", "List jobs", 200,
 		func(ctx context.Context, in *struct {
-			All   bool  `query:"all" doc:"also those that have ended, a page of at most 1000 at a time; a page with fewer is the last"`
-			After int64 `query:"after" doc:"with all: those with a greater id, such as the last of the page before" minimum:"0"`
+			All   bool  `query:"all" doc:"also jobs that have ended, in pages of at most 1000; a page with fewer is the last"`
+			After int64 `query:"after" doc:"with all: only jobs with a greater id, usually the last id of the page before" minimum:"0"`
 		}) (*body[[]live.Job], error) {
 			if !in.All {
 				jobs, err := s.driver.Jobs(ctx)
@@ -166,7 +166,7 @@ func (s *Server) jobs(a *api) {
 	register(a, "GET", "/v1/jobs/{job}", "job", "One job with its tasks", 200,
 		func(ctx context.Context, in *struct {
 			JobPath
-			Usage bool `query:"usage" doc:"with what its containers use now"`
+			Usage bool `query:"usage" doc:"add the current use of the job's containers"`
 			Ended bool `query:"ended" doc:"answer once it has ended"`
 		}) (*body[live.Job], error) {
 			id := cluster.JobID(in.Job)
@@ -218,11 +218,11 @@ func (s *Server) jobs(a *api) {
 func (s *Server) tasks(a *api) {
 	register(a, "GET", "/v1/tasks", "tasks", "Tasks of jobs that have not ended", 200,
 		func(ctx context.Context, in *struct {
-			Usage bool `query:"usage" doc:"with what their containers use now"`
+			Usage bool `query:"usage" doc:"add the current use of the tasks' containers"`
 		}) (*body[[]live.Task], error) {
 			tasks, err := s.driver.Tasks(ctx, in.Usage)
 			if !s.seesAll(ctx, s.daemon.UID) {
-				tasks = withoutDetail(tasks) // of those that run there is none as a rule
+				tasks = withoutDetail(tasks) // tasks of running jobs have no detail as a rule
 			}
 			return &body[[]live.Task]{tasks}, err
 		})
@@ -245,10 +245,10 @@ func (s *Server) tasks(a *api) {
 		func(ctx context.Context, in *struct {
 			TaskPath
 			Stderr bool  `query:"stderr" doc:"standard error instead of standard output"`
-			Run    int   `query:"run" doc:"of this run of the task; 0 is the newest"`
-			Follow bool  `query:"follow" doc:"go on until that run has ended"`
-			From   int64 `query:"from" doc:"bytes at the beginning to leave out" minimum:"0"`
-			All    bool  `query:"all" doc:"the task waits for this reader before it leaves out what it printed, as long as the reader gets on"`
+			Run    int   `query:"run" doc:"number of the task's run; 0 is the newest"`
+			Follow bool  `query:"follow" doc:"continue until that run has ended"`
+			From   int64 `query:"from" doc:"number of bytes to skip at the beginning" minimum:"0"`
+			All    bool  `query:"all" doc:"the task waits for this reader before it drops output, as long as the reader makes progress"`
 		}) (*streamed, error) {
 			id, err := in.id()
 			if err != nil {

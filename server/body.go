@@ -16,22 +16,23 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// What the body of a request may take. A job with the environment of whoever submits it is some 10 KiB.
+// The limits of a request's body. A job with the environment of its submitter is some 10 KiB.
 const (
 	maxBody    = 8 << 20  // bytes
-	smallBody  = 64 << 10 // bytes; what is longer waits for its turn
-	mostValues = 200_000  // of JSON; an empty object of three bytes can become some hundred in memory
+	smallBody  = 64 << 10 // bytes; a larger body waits for its turn
+	mostValues = 200_000  // JSON values; an empty object of three bytes can take some hundred in memory
 	bodyTime   = 5 * time.Second
 	bodyTurn   = 30 * time.Second // how long a large body waits for its turn
 )
 
-// bodyRoom lets one large body at a time be read, understood and acted on, so that many at once do not fill the memory.
-// Small ones do not wait.
+// bodyRoom lets one large body at a time be read, decoded and processed, so that many large bodies at once do not fill
+// the memory. Small bodies do not wait.
 type bodyRoom chan struct{}
 
 func newBodyRoom() bodyRoom { return make(bodyRoom, 1) }
 
-// read reads the JSON of a request into a variable. Done, never nil, is to be called once that is not needed any more.
+// read decodes the JSON of a request into a variable. done is never nil; the caller calls it when it no longer needs
+// the variable.
 func (b bodyRoom) read(w http.ResponseWriter, r *http.Request, into any) (done func(), e *live.Error) {
 	done = func() {}
 	if stated := r.Header.Get("Content-Type"); stated != "" {
@@ -55,7 +56,7 @@ func (b bodyRoom) read(w http.ResponseWriter, r *http.Request, into any) (done f
 	return done, e
 }
 
-// enter waits for the turn of a large body.
+// enter waits until a large body may be read.
 func (b bodyRoom) enter(r *http.Request) *live.Error {
 	timer := time.NewTimer(bodyTurn)
 	defer timer.Stop()
@@ -65,15 +66,15 @@ func (b bodyRoom) enter(r *http.Request) *live.Error {
 	case <-r.Context().Done():
 		return live.Errorf(live.Unavailable, "request body: %v", r.Context().Err())
 	case <-timer.C:
-		return live.Errorf(live.Unavailable, "request body: others of more than %d bytes are at work for %v already; try again later", smallBody, bodyTurn)
+		return live.Errorf(live.Unavailable, "request body: other bodies of more than %d bytes have been in work for %v; try again later", smallBody, bodyTurn)
 	}
 }
 
-// receive adds what arrives of a body to text.
+// receive appends the body to text as it arrives.
 func receive(w http.ResponseWriter, body io.Reader, text []byte) ([]byte, *live.Error) {
-	// After an error the deadline stands: before it answers, package http reads on to where the next request may begin.
+	// After an error the deadline stays: before it answers, package http reads on to where the next request may begin.
 	connection := http.NewResponseController(w)
-	_ = connection.SetReadDeadline(time.Now().Add(bodyTime)) // every connection can; the recorders of tests need not
+	_ = connection.SetReadDeadline(time.Now().Add(bodyTime)) // every connection supports it; the recorders of tests need not
 	into := bytes.NewBuffer(text)
 	_, err := into.ReadFrom(body)
 	var large *http.MaxBytesError
@@ -89,7 +90,7 @@ func receive(w http.ResponseWriter, body io.Reader, text []byte) ([]byte, *live.
 	return into.Bytes(), nil
 }
 
-// decode turns JSON into a value.
+// decode decodes JSON into a value.
 func decode(text []byte, into any) *live.Error {
 	if len(text) == 0 {
 		return live.Errorf(live.Invalid, "request body: must be JSON, but is empty")
@@ -111,7 +112,7 @@ func decode(text []byte, into any) *live.Error {
 	return nil
 }
 
-// countValues counts the values in a JSON text: one more than there are commas, and one for each list or object opened.
+// countValues counts the values in a JSON text: one, plus one for each comma, plus one for each list or object opened.
 func countValues(text []byte) int {
 	n, quoted := 1, false
 	for i := 0; i < len(text); i++ {
@@ -127,7 +128,7 @@ func countValues(text []byte) int {
 	return n
 }
 
-// clipped shortens what a request held, for a message of one line.
+// clipped shortens a part of a request for a message of one line.
 func clipped(text string) string {
 	const longest = 300
 	if len(text) > longest {

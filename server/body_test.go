@@ -16,7 +16,7 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// asCaller is a request as it comes over a socket from some user.
+// asCaller returns a request as it arrives over a socket from some user.
 func asCaller(method, address string, body io.Reader) *http.Request {
 	r := httptest.NewRequest(method, "http://bellows/", body)
 	path, query, _ := strings.Cut(address, "?")
@@ -24,7 +24,7 @@ func asCaller(method, address string, body io.Reader) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), peerKey{}, cluster.Credentials{UID: 1000, GID: 1000}))
 }
 
-// What is empty in JSON is not in memory: the number of values is bounded beside the number of bytes.
+// An empty JSON value still takes memory: besides the number of bytes, the number of values is bounded.
 func TestBodyOfManyValues(t *testing.T) {
 	handler := New(newFake(), fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler
 	objects := `{"dir":"/","stages":[{}` + strings.Repeat(",{}", mostValues) + `]}`
@@ -40,7 +40,7 @@ func TestBodyOfManyValues(t *testing.T) {
 	}
 }
 
-// Of several large bodies the next is read once the one before has been answered; small ones pass.
+// Of several large bodies, the next is read when the one before has been answered; small bodies pass.
 func TestLargeBodiesWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI("test", "1", "")
@@ -82,7 +82,7 @@ func TestLargeBodiesWaitForEachOther(t *testing.T) {
 		if most > 2 {
 			t.Errorf("%d bodies were at work at once, of which one was small", most)
 		}
-		// Whose turn does not come is told.
+		// A caller whose turn does not come gets an error.
 		go send(large)
 		synctest.Wait()
 		send(large)
@@ -94,7 +94,7 @@ func TestLargeBodiesWaitForEachOther(t *testing.T) {
 	})
 }
 
-// A bug that a request meets is answered and logged with the place where it is; the daemon lives.
+// A request that hits a bug is answered and logged with the place of the bug; the daemon survives.
 func TestBug(t *testing.T) {
 	var log bytes.Buffer
 	d := &buggy{fake: newFake()}
@@ -103,7 +103,7 @@ func TestBug(t *testing.T) {
 	s.http.Handler.ServeHTTP(answer, asCaller("GET", "/v1/status", nil))
 	var e live.Error
 	if err := json.Unmarshal(answer.Body.Bytes(), &e); err != nil || answer.Code != 500 || e.Kind != live.Internal ||
-		e.Message != "GET /v1/status: met a bug of bellows, which the daemon's log describes" {
+		e.Message != "GET /v1/status: hit a bug of bellows, which the daemon's log describes" {
 		t.Errorf("%d %s, %v", answer.Code, answer.Body, err)
 	}
 	for _, want := range []string{"level=ERROR", "no such thing", "body_test.go", "path=/v1/status"} {
@@ -122,7 +122,7 @@ func (*buggy) Status(context.Context) (live.Status, error) {
 	panic("no such thing")
 }
 
-// Whatever is sent is answered: as the API describes, or with an Error that is one line and no bug of ours.
+// Every request is answered: as the API describes, or with an Error of one line that is no bug of ours.
 func FuzzRequests(f *testing.F) {
 	f.Add("POST", "/v1/jobs", `{"dir":"/","stages":[{"tasks":1,"cpu_millicores":1,"args":["true"],"elasticity":{"kind":1}}]}`)
 	f.Add("POST", "/v1/jobs", `{"stages":[{"elasticity":{"kind":"points","points":[{"memory_bytes":1e300}]}}]}`)
@@ -135,7 +135,7 @@ func FuzzRequests(f *testing.F) {
 	handler := New(newFake(), fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler
 	f.Fuzz(func(t *testing.T, method, address, body string) {
 		if strings.Contains(address, "ended") || strings.Contains(address, "follow") {
-			return // waits for what does not come
+			return // waits for input that does not come
 		}
 		r := asCaller("GET", address, strings.NewReader(body))
 		r.Method = method

@@ -23,14 +23,14 @@ import (
 	"github.com/bellows-rm/bellows/store"
 )
 
-// Client talks to the daemon behind a socket. Its errors are an Error where the daemon answered, or cannot be reached.
+// Client talks to the daemon behind a socket. Its errors are an Error if the daemon returned one or cannot be reached.
 type Client struct {
 	socket   string
 	http     *http.Client
 	patience time.Duration // for the answer to a submission
 }
 
-// NewClient returns a client for the daemon behind the socket at that path. It does not connect yet.
+// NewClient returns a client for the daemon behind the socket at path. It does not connect yet.
 func NewClient(socket string) *Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		c, err := new(net.Dialer).DialContext(ctx, "unix", socket)
@@ -46,32 +46,32 @@ func NewClient(socket string) *Client {
 	return &Client{socket, &http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true}}, submitTime}
 }
 
-// trusted returns an error unless root or the own user listens at the other end: a submission carries the whole environment,
-// and whoever takes it may hold the secrets that are in it.
+// trusted returns an error unless root or the caller's own user listens at the other end: a submission contains the
+// whole environment, which may contain secrets.
 func trusted(c net.Conn, socket string) error {
 	cred, err := credentials(c)
 	if err != nil {
 		return err
 	}
 	if cred.Uid != 0 && int(cred.Uid) != os.Geteuid() {
-		return live.Errorf(live.Denied, "socket %s: user %d listens there, who is neither root nor you; nothing was sent", socket, cred.Uid)
+		return live.Errorf(live.Denied, "socket %s: user %d listens there, and is neither root nor you; nothing was sent", socket, cred.Uid)
 	}
 	return nil
 }
 
-// Status returns how the daemon is.
+// Status returns the status of the daemon.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	return call[Status](ctx, c, "GET", "/v1/status", nil, nil)
 }
 
-// Shutdown ends the daemon; kill says whether jobs that have not ended are killed.
+// Shutdown stops the daemon; kill says whether it kills jobs that have not ended.
 func (c *Client) Shutdown(ctx context.Context, kill bool) error {
 	_, err := call[struct{}](ctx, c, "POST", "/v1/shutdown", query("kill", kill), nil)
 	return err
 }
 
-// Prune removes jobs that ended longer ago than that, but not those that ended last, as many as keep; or, with dry, tells
-// which it would remove.
+// Prune removes jobs that ended longer ago than the given time, except the keep jobs that ended last. With dry, it only
+// returns which jobs it would remove.
 func (c *Client) Prune(ctx context.Context, olderThan time.Duration, keep int, dry bool) (live.Pruned, error) {
 	q := query("dry_run", dry)
 	q.Set("older_than_ns", strconv.FormatInt(int64(olderThan), 10))
@@ -79,16 +79,16 @@ func (c *Client) Prune(ctx context.Context, olderThan time.Duration, keep int, d
 	return call[live.Pruned](ctx, c, "POST", "/v1/prune", q, nil)
 }
 
-// submitTime is how long a client waits for the answer to a submission: longer than a large one waits for its turn.
+// submitTime is how long a client waits for the answer to a submission: longer than a large body waits for its turn.
 const submitTime = time.Minute
 
-// Submit submits a job. A daemon that hangs is an error after a while, even if ctx never ends.
+// Submit submits a job. If the daemon hangs, Submit returns an error after submitTime, even if ctx never ends.
 func (c *Client) Submit(ctx context.Context, s Submission) (cluster.JobID, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
 	done, err := call[Submitted](bounded, c, "POST", "/v1/jobs", nil, s)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = live.Errorf(live.Unavailable, "the daemon on %s has not answered for %v; it may have taken the job all the same: `bellows ps` tells", c.socket, c.patience)
+		err = live.Errorf(live.Unavailable, "the daemon on %s has not answered for %v; it may have accepted the job: `bellows ps` shows it then", c.socket, c.patience)
 	}
 	return cluster.JobID(done.ID), err
 }
@@ -98,7 +98,7 @@ func (c *Client) Jobs(ctx context.Context) ([]live.Job, error) {
 	return call[[]live.Job](ctx, c, "GET", "/v1/jobs", nil, nil)
 }
 
-// AllJobs returns every job by ascending id, a page at a time. An error ends it.
+// AllJobs returns every job by ascending id, one page at a time. It ends after an error.
 func (c *Client) AllJobs(ctx context.Context) iter.Seq2[[]live.Job, error] {
 	return func(yield func([]live.Job, error) bool) {
 		q := query("all", true)
@@ -128,12 +128,12 @@ func (c *Client) Kill(ctx context.Context, id cluster.JobID) error {
 	return err
 }
 
-// Explain says why a job is where it is.
+// Explain returns the reasons for a job's placement, memory and waiting.
 func (c *Client) Explain(ctx context.Context, id cluster.JobID) (live.Explanation, error) {
 	return call[live.Explanation](ctx, c, "GET", jobAddress(id)+"/explain", nil, nil)
 }
 
-// Logs returns where the output of a job is.
+// Logs returns the locations of a job's output.
 func (c *Client) Logs(ctx context.Context, id cluster.JobID) ([]live.LogFile, error) {
 	return call[[]live.LogFile](ctx, c, "GET", jobAddress(id)+"/logs", nil, nil)
 }
@@ -143,18 +143,18 @@ func (c *Client) Tasks(ctx context.Context, usage bool) ([]live.Task, error) {
 	return call[[]live.Task](ctx, c, "GET", "/v1/tasks", query("usage", usage), nil)
 }
 
-// Output is a wish to see what a task printed.
+// Output is a request for the output of a task.
 type Output struct {
 	Task   cluster.TaskID
 	Run    int   // which run of the task; 0 is the newest
 	Stderr bool  // standard error instead of standard output
 	Follow bool  // wait for the run to begin, and go on until it ends
-	From   int64 // bytes at the beginning to leave out
-	All    bool  // the task waits for this reader before it leaves out what it printed, as long as the reader gets on
+	From   int64 // number of bytes to skip at the beginning
+	All    bool  // the task waits for this reader before it drops output, as long as the reader makes progress
 }
 
-// Output copies what a task printed to w and returns how many bytes it copied. A line in between says how many bytes were
-// left out, if any were.
+// Output copies the output of a task to w and returns the number of bytes copied. Where bytes were dropped, a line says
+// how many.
 func (c *Client) Output(ctx context.Context, w io.Writer, o Output) (int64, error) {
 	q := query("stderr", o.Stderr)
 	q.Set("follow", strconv.FormatBool(o.Follow))
@@ -174,10 +174,10 @@ func (c *Client) Output(ctx context.Context, w io.Writer, o Output) (int64, erro
 	case from.err != nil:
 		return n, c.failed(err, "read the output of task "+o.Task.String())
 	}
-	return n, err // the writer's
+	return n, err // an error of w
 }
 
-// marked remembers whether reading failed, as opposed to writing what was read.
+// marked remembers whether reading failed, in contrast to writing.
 type marked struct {
 	r   io.Reader
 	err error
@@ -191,7 +191,7 @@ func (m *marked) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// PutProfile stores a profile in place of the caller's old one of that name.
+// PutProfile stores a profile and replaces the caller's old profile of that name.
 func (c *Client) PutProfile(ctx context.Context, name string, p store.Profile) error {
 	_, err := call[struct{}](ctx, c, "PUT", "/v1/profiles/"+url.PathEscape(name), nil, p)
 	return err
@@ -207,8 +207,8 @@ func (c *Client) Profiles(ctx context.Context) ([]NamedProfile, error) {
 	return call[[]NamedProfile](ctx, c, "GET", "/v1/profiles", nil, nil)
 }
 
-// Input connects to the input of a job's program, once it runs. What goes over the connection is told in package input; the
-// caller closes it.
+// Input connects to the input of a job's program when the program runs. Package input describes the protocol. The
+// caller closes the connection.
 func (c *Client) Input(ctx context.Context, id cluster.JobID) (io.ReadWriteCloser, error) {
 	request, err := newRequest(ctx, "POST", jobAddress(id)+"/input", nil, nil)
 	if err != nil {
@@ -234,7 +234,7 @@ func query(name string, on bool) url.Values {
 	return url.Values{name: {strconv.FormatBool(on)}}
 }
 
-// call sends in as JSON and returns the answer.
+// call sends in as JSON and decodes the answer into out.
 func call[Out any](ctx context.Context, c *Client, method, path string, q url.Values, in any) (out Out, err error) {
 	r, err := c.send(ctx, method, path, q, in)
 	if err != nil {
@@ -250,7 +250,7 @@ func call[Out any](ctx context.Context, c *Client, method, path string, q url.Va
 	return out, nil
 }
 
-// send asks at an escaped path; it returns an answer that is not an error; the caller closes its body.
+// send requests an escaped path and returns the response unless it is an error. The caller closes its body.
 func (c *Client) send(ctx context.Context, method, path string, q url.Values, in any) (*http.Response, error) {
 	request, err := newRequest(ctx, method, path, q, in)
 	if err != nil {
@@ -294,10 +294,10 @@ func (c *Client) do(request *http.Request) (*http.Response, error) {
 	return r, nil
 }
 
-// closedIdle is what net/http says, in an error that it does not export, of a connection that ended before it was asked.
+// closedIdle is the text of an unexported error of net/http: the connection was closed before the request was sent.
 const closedIdle = "http: server closed idle connection"
 
-// failed says in one sentence why the daemon could not be asked.
+// failed says in one sentence why the request did not reach the daemon.
 func (c *Client) failed(err error, attempted string) error {
 	var own *live.Error
 	var broken *net.OpError
@@ -312,7 +312,7 @@ func (c *Client) failed(err error, attempted string) error {
 		return live.Errorf(live.Denied, "the daemon's socket %s belongs to another user: run this as that user or as root", c.socket)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.HasSuffix(err.Error(), closedIdle),
 		errors.As(err, &broken) && broken.Op != "dial": // reset, broken pipe, or closed by net/http at the first sign of that
-		return live.Errorf(live.Unavailable, "%s: the daemon on %s ended; what runs goes on, and `bellows up` finds it again", attempted, c.socket)
+		return live.Errorf(live.Unavailable, "%s: the daemon on %s ended; its containers run on, and `bellows up` finds them again", attempted, c.socket)
 	}
 	return fmt.Errorf("%s on %s: %w", attempted, c.socket, err)
 }

@@ -9,16 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostConnections is how many connections the server has at a time, where the limit on descriptors allows that.
+// mostConnections is the largest number of connections at a time, if the limit on descriptors allows that.
 const mostConnections = 512
 
-// connectionsFor is how many connections the server may have with a limit on descriptors. Each takes two when it follows an
-// output, so that one half of all is left for containers, whose supervisors take one each.
+// connectionsFor returns how many connections the server may have with the given limit on descriptors. A connection
+// that follows an output takes two descriptors. One half of all descriptors is left for containers, whose supervisors
+// take one each.
 func connectionsFor(descriptors uint64) int {
 	return int(max(4, min(mostConnections, descriptors/4)))
 }
 
-// descriptorLimit is how many descriptors this process may have open.
+// descriptorLimit returns how many descriptors this process may have open.
 func descriptorLimit() uint64 {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
@@ -27,29 +28,29 @@ func descriptorLimit() uint64 {
 	return limit.Cur
 }
 
-// connections bounds how many there are at a time. A new one takes the place of the one that has been idle for longest; if
-// none is idle it waits until one is, or has ended.
+// connections bounds the number of connections at a time. A new connection replaces the one that has been idle longest.
+// If none is idle, it waits until one becomes idle or ends.
 type connections struct {
 	most int
 
 	mu     sync.Mutex
 	open   int
-	idle   []*connection // the one for longest first
-	change chan struct{} // closed, and made anew, when a connection ends or becomes idle
+	idle   []*connection // the longest idle first
+	change chan struct{} // closed, and replaced, when a connection ends or becomes idle
 }
 
 func newConnections(most int) *connections {
 	return &connections{most: most, change: make(chan struct{})}
 }
 
-// connection is one of them.
+// connection is a counted connection.
 type connection struct {
 	*net.UnixConn
 	among *connections
 	once  sync.Once
 }
 
-// Close closes c and makes room for another.
+// Close closes c, so that another connection may be accepted.
 func (c *connection) Close() error {
 	c.once.Do(func() {
 		c.among.mu.Lock()
@@ -61,12 +62,12 @@ func (c *connection) Close() error {
 	return c.UnixConn.Close()
 }
 
-// forget takes c from the idle ones.
+// forget removes c from the idle connections.
 func (s *connections) forget(c *connection) {
 	s.idle = slices.DeleteFunc(s.idle, func(other *connection) bool { return other == c })
 }
 
-// tell wakes whoever waits for room.
+// tell wakes the goroutines that wait for a free place.
 func (s *connections) tell() {
 	close(s.change)
 	s.change = make(chan struct{})
@@ -87,7 +88,7 @@ func (s *connections) follow(c net.Conn, state http.ConnState) {
 	}
 }
 
-// enter counts a connection in once there is room; ok is false if closed ended before.
+// enter counts a connection when there is a free place for it; ok is false if closed ended before.
 func (s *connections) enter(c *net.UnixConn, closed <-chan struct{}) (entered *connection, ok bool) {
 	for {
 		s.mu.Lock()
@@ -114,7 +115,7 @@ func (s *connections) enter(c *net.UnixConn, closed <-chan struct{}) (entered *c
 	}
 }
 
-// roomy is a listener whose connections are bounded.
+// roomy is a listener with a bound on the number of its connections.
 type roomy struct {
 	net.Listener
 	connections *connections

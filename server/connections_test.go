@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// crowd serves a fake on a socket with room for so many connections.
+// crowd serves a fake on a socket with a bound on the number of connections.
 func crowd(t *testing.T, most int) (socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
@@ -51,7 +51,7 @@ func connect(t *testing.T, socket string) net.Conn {
 	return c
 }
 
-// status asks for it on a connection, which is kept.
+// status requests the status on a connection and keeps the connection.
 func status(t *testing.T, c net.Conn) {
 	t.Helper()
 	if _, err := io.WriteString(c, "GET /v1/status HTTP/1.1\r\nHost: bellows\r\n\r\n"); err != nil {
@@ -67,7 +67,7 @@ func status(t *testing.T, c net.Conn) {
 	_ = answer.Body.Close()
 }
 
-// However many connections somebody keeps for nothing, the next one is answered.
+// However many idle connections a client keeps, the next connection is answered.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	socket := crowd(t, 3)
 	first := connect(t, socket)
@@ -75,7 +75,8 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	for range 20 {
 		status(t, connect(t, socket))
 	}
-	// It is idle only some time after its answer has come, on a busy machine after those of all others.
+	// A connection becomes idle only some time after its answer has arrived; on a busy machine that is after the
+	// answers of all other connections.
 	for end := time.Now().Add(time.Minute); ; {
 		if err := first.SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
 			t.Fatal(err)
@@ -91,7 +92,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// While all connections are at work the next one waits until one of them has ended.
+// While all connections are busy, the next one waits until one of them has ended.
 func TestBusyConnectionsAreWaitedFor(t *testing.T) {
 	socket := crowd(t, 2)
 	var busy []net.Conn
@@ -112,7 +113,7 @@ func TestBusyConnectionsAreWaitedFor(t *testing.T) {
 	<-answered
 }
 
-// Connections leave at least one half of the descriptors to containers, however few there are.
+// Connections leave at least one half of the descriptors to containers, however low the limit.
 func TestConnectionsLeaveDescriptors(t *testing.T) {
 	for descriptors, want := range map[uint64]int{0: 4, 16: 4, 64: 16, 256: 64, 1024: 256, 4096: 512, 1 << 40: 512, ^uint64(0): 512} {
 		got := connectionsFor(descriptors)

@@ -27,7 +27,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// description is the document that a server answers, and which of its operations were carried out.
+// description is a server's API document, and which of its operations were carried out.
 type description struct {
 	doc  *openapi3.T
 	next http.Handler
@@ -37,7 +37,7 @@ type description struct {
 	done map[string]bool // by operation id
 }
 
-// asDescribed returns a handler that fails the test when what h takes or answers is not what its own document says.
+// asDescribed returns a handler that fails the test when a request or answer of h does not conform to h's own document.
 func asDescribed(t testing.TB, h http.Handler) *description {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -52,7 +52,7 @@ func asDescribed(t testing.TB, h http.Handler) *description {
 	return &description{doc: doc, next: h, t: t, done: map[string]bool{}}
 }
 
-// noted is a response that is passed on and kept.
+// noted is a response that is passed on and recorded.
 type noted struct {
 	http.ResponseWriter
 	status int
@@ -114,7 +114,8 @@ func (d *description) check(r *http.Request, sent []byte, answer *noted) error {
 	return answer.conforms(described.Value.Content)
 }
 
-// isDone reports whether an operation was carried out. One that takes its connection over ends after its client.
+// isDone reports whether an operation was carried out. An operation that takes its connection over ends after its
+// client.
 func (d *description) isDone(operation string) bool {
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		d.mu.Lock()
@@ -126,7 +127,7 @@ func (d *description) isDone(operation string) bool {
 	}
 }
 
-// conforms checks an answer against the content that its status is described with.
+// conforms checks an answer against the content that the document gives for its status.
 func (n *noted) conforms(content openapi3.Content) error {
 	stated := n.Header().Get("Content-Type")
 	if len(content) == 0 {
@@ -154,7 +155,7 @@ func conforms(s *openapi3.Schema, text []byte) error {
 	return s.VisitJSON(value, openapi3.EnableJSONSchema2020(), openapi3.EnableFormatValidation())
 }
 
-// lavish answers with one of everything.
+// lavish is a driver that answers with one value of everything.
 type lavish struct {
 	*fake
 	job  live.Job
@@ -179,7 +180,7 @@ func (l *lavish) WaitTask(context.Context, cluster.TaskID, bool) (live.Task, err
 
 func (l *lavish) Explain(context.Context, cluster.JobID) (live.Explanation, error) { return l.why, nil }
 
-// Whatever values the answers have, they are what the document says.
+// Whatever values the answers contain, they conform to the document.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	for name, set := range map[string]func(reflect.Value){"empty": func(reflect.Value) {}, "full": fill} {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +194,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			for _, v := range []any{&driver.job, &driver.task, &driver.why, &driver.is, &profile, &job} {
 				set(reflect.ValueOf(v).Elem())
 			}
-			profile.Elasticity = cluster.Elasticity{Kind: cluster.Step, Factor: 2} // it is checked
+			profile.Elasticity = cluster.Elasticity{Kind: cluster.Step, Factor: 2} // the API checks it
 			job.Class = cluster.Regular
 			task := cluster.TaskID{Job: 1}
 			here, there := net.Pipe()
@@ -217,7 +218,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	}
 }
 
-// everyOperation asks for everything there is, and returns what came of it.
+// everyOperation calls every operation and returns the results.
 func everyOperation(c *Client, job Submission, profile store.Profile, task cluster.TaskID) map[string]error {
 	ctx := context.Background()
 	errs := map[string]error{}
@@ -291,7 +292,7 @@ func fill(v reflect.Value) {
 	case reflect.Uint8:
 		v.SetUint(1)
 	case reflect.Uint32:
-		v.SetUint(1<<32 - 2) // a user id: nobody's, on some systems
+		v.SetUint(1<<32 - 2) // a user id that some systems give to "nobody"
 	case reflect.Float64:
 		v.SetFloat(1.5)
 	default:
@@ -299,7 +300,7 @@ func fill(v reflect.Value) {
 	}
 }
 
-// What the check above is worth: it finds every kind of disagreement.
+// A check of the check above: it finds every kind of disagreement.
 func TestDescriptionIsStrict(t *testing.T) {
 	d := asDescribed(t, New(newFake(), fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).http.Handler)
 	job, err := json.Marshal(live.Job{})

@@ -17,7 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/store"
 )
 
-// fake is a Driver that keeps what it is told and answers what it was given.
+// fake is a Driver that records its calls and returns preset answers.
 type fake struct {
 	mu        sync.Mutex
 	submitted []live.Submission
@@ -144,8 +144,8 @@ func (p fakeProfiles) Profiles(context.Context, uint32) ([]store.Profile, error)
 	return all, nil
 }
 
-// start serves d on a socket in a folder of the test's own, and returns a client. Everything that it is asked and answers
-// is checked against its description.
+// start serves d on a socket in a folder of the test's own, and returns a client. Every request and answer is checked
+// against the API's document.
 func start(t *testing.T, d Driver, p Profiles) (c *Client, socket string) {
 	t.Helper()
 	c, socket, _ = startDescribed(t, d, p)

@@ -8,11 +8,12 @@ import (
 	"github.com/bellows-rm/bellows/input"
 )
 
-// inputProtocol is what a connection that carries input changes to: see package input.
+// inputProtocol is the protocol that a connection with input is upgraded to: see package input.
 const inputProtocol = "bellows-input"
 
-// relay passes input from a client on to the program, and acknowledgements back, until one of them ends; it closes both. If the
-// client ends without having ended the input, it will not come again, and the input ends. If this daemon ends, it will.
+// relay passes input from a client to the program, and acknowledgements back, until one of them ends; it closes both.
+// If the client disconnects without having ended the input, it will not connect again, and relay ends the input. If
+// this daemon ends, the client connects again.
 func (s *Server) relay(source net.Conn, sink io.ReadWriteCloser) {
 	cut := func() { source.Close(); sink.Close() }
 	defer cut()
@@ -21,7 +22,7 @@ func (s *Server) relay(source net.Conn, sink io.ReadWriteCloser) {
 	go func() {
 		defer close(back)
 		_, _ = io.Copy(source, sink)
-		source.Close() // The program takes no more, or its end is near: the client asks again.
+		source.Close() // The program reads no more, or is about to end: the client asks again.
 	}()
 	buffer := make([]byte, input.MaxFrame)
 	for {

@@ -19,7 +19,7 @@ type program struct {
 
 func (p *program) Close() error { close(p.closed); return nil }
 
-// feeding returns a driver that connects to a program, and a channel that tells how the connection ended.
+// feeding returns a driver that connects to a program, and a channel that reports how the connection ended.
 func feeding() (d *fake, p *program, served chan error) {
 	d, p, served = newFake(), &program{closed: make(chan struct{})}, make(chan error, 1)
 	here, there := net.Pipe()
@@ -47,7 +47,7 @@ func TestInputReachesProgram(t *testing.T) {
 	}
 }
 
-// A client that ends has said all that it will; one whose daemon ends comes again.
+// A client that disconnects sends no more input; a client whose daemon ends connects again.
 func TestInputEndsWithItsClient(t *testing.T) {
 	for _, daemon := range []bool{false, true} {
 		d, p, served := feeding()
@@ -70,7 +70,7 @@ func TestInputEndsWithItsClient(t *testing.T) {
 			here.Close()
 		}
 		<-relayed
-		err := <-served // It ends with the connection, before or after the client is told.
+		err := <-served // It ends with the connection, before or after the client notices.
 		ended := false
 		select {
 		case <-p.closed:

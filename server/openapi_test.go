@@ -11,7 +11,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what is answered now into testdata")
 
-// The description of the API is checked in, so that a change of the API shows in a change of the file.
+// The API's document is checked in, so that a change of the API shows as a change of the file.
 func TestOpenAPI(t *testing.T) {
 	_, socket := start(t, newFake(), fakeProfiles{})
 	h := NewClient(socket).http

@@ -38,15 +38,15 @@ func newAPI(title, version, description string) *api {
 	return a
 }
 
-// streamed is an answer that is sent as it is written.
+// streamed is a response body that is sent while it is written.
 type streamed struct{ Body func(io.Writer) }
 
-// upgraded is an answer after which the connection belongs to Body, which closes it.
+// upgraded is a response after which the connection belongs to Body, which closes it.
 type upgraded struct{ Body func(net.Conn) }
 
 // register adds one operation. The fields of In are the parameters, tagged path or query, and Body if the request has a
-// JSON body. Out has a field Body, which is written as JSON, or is streamed, or takes the connection over, or is empty. What goes wrong is answered as an
-// Error.
+// JSON body. Out has a field Body: a value to write as JSON, a stream, a function that takes the connection over, or
+// nothing. Errors are answered as an Error.
 func register[In, Out any](a *api, method, path, id, summary string, status int, do func(context.Context, *In) (*Out, error)) {
 	in, out := reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	parameters := parametersOf(in)
@@ -77,14 +77,14 @@ func register[In, Out any](a *api, method, path, id, summary string, status int,
 	})
 }
 
-// parameter is a field of a request that comes from its address.
+// parameter is a field of a request that is set from its URL.
 type parameter struct {
 	in, name string // in is path or query
-	least    *int64 // of an integer
+	least    *int64 // of an integer; nil is no bound
 	field    reflect.StructField
 }
 
-// parametersOf returns the fields of t, and of what it embeds, that have a tag path or query.
+// parametersOf returns the fields of t, and of its embedded structs, that have a tag path or query.
 func parametersOf(t reflect.Type) []parameter {
 	var all []parameter
 	for _, f := range reflect.VisibleFields(t) {
@@ -112,8 +112,8 @@ func parametersOf(t reflect.Type) []parameter {
 	return all
 }
 
-// bind fills in, a struct, from the address of a request. Parameters that nothing asks for are ignored, and one of the query without a
-// value is as one that is not there.
+// bind sets in, a struct, from the URL of a request. Unknown parameters are ignored. A query parameter with an empty
+// value counts as absent.
 func bind(r *http.Request, parameters []parameter, in reflect.Value) *live.Error {
 	query := r.URL.Query()
 	for _, p := range parameters {
@@ -131,7 +131,7 @@ func bind(r *http.Request, parameters []parameter, in reflect.Value) *live.Error
 	return nil
 }
 
-// set reads the value of a parameter into v, which has a kind that parametersOf lets pass.
+// set parses the value of a parameter into v; parametersOf admits the kinds that set supports.
 func (p *parameter) set(v reflect.Value, text string) *live.Error {
 	switch v.Kind() {
 	case reflect.String:
@@ -160,7 +160,7 @@ func (p *parameter) set(v reflect.Value, text string) *live.Error {
 	return nil
 }
 
-// writeBody answers with JSON, or streams.
+// writeBody answers with JSON, or with a stream.
 func writeBody(w http.ResponseWriter, status int, body any) {
 	if write, ok := body.(func(io.Writer)); ok {
 		w.Header().Set("Content-Type", "application/octet-stream")
@@ -174,7 +174,7 @@ func writeBody(w http.ResponseWriter, status int, body any) {
 	}
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false) // no browser reads it, but people do
+	e.SetEscapeHTML(false) // people read the answers, browsers do not
 	if err := e.Encode(body); err != nil {
 		writeError(w, live.Errorf(live.Internal, "write the answer as JSON: %v", err))
 		return
@@ -184,20 +184,20 @@ func writeBody(w http.ResponseWriter, status int, body any) {
 	_, _ = w.Write(text.Bytes())
 }
 
-// switchOver hands the connection of a request over, from which nothing but the request may have been read.
+// switchOver hands over the connection of a request. Nothing but the request may have been read from it.
 func switchOver(w http.ResponseWriter, take func(net.Conn)) {
 	w.Header().Set("Connection", "Upgrade")
 	w.Header().Set("Upgrade", inputProtocol)
 	w.WriteHeader(http.StatusSwitchingProtocols)
 	c, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		return // It broke: there is nobody to tell.
+		return // The connection broke: no error can be sent.
 	}
 	_ = c.SetDeadline(time.Time{})
 	take(c)
 }
 
-// writeError answers with an Error, which is one line although it may quote what was sent.
+// writeError answers with an Error: one line, even if it quotes a part of the request.
 func writeError(w http.ResponseWriter, e *live.Error) {
 	writeBody(w, e.Kind.Status(), &live.Error{Kind: e.Kind, Message: cluster.Printable(e.Message)})
 }

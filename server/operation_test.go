@@ -20,7 +20,7 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// asked is a request with one parameter of every kind.
+// asked is the parameters of a request, one of every kind.
 type asked struct {
 	JobPath
 	Name string `query:"name"`
@@ -29,7 +29,8 @@ type asked struct {
 	Kill bool   `query:"kill"`
 }
 
-// ask sends a request to an operation that takes asked, and returns what it was given, or else the Error it answered.
+// ask sends a request to an operation with the parameters asked, and returns the values that the operation received, or
+// the Error that it answered.
 func ask(t testing.TB, address string) (*asked, *live.Error) {
 	t.Helper()
 	var given *asked
@@ -99,7 +100,7 @@ func TestParametersThatAreWrong(t *testing.T) {
 	}
 }
 
-// What is accepted is what the document allows, and the value is the one that was sent.
+// The operation accepts what the document allows, and receives the value that was sent.
 func FuzzParameters(f *testing.F) {
 	for _, text := range []string{"0", "-1", "+7", "007", "9223372036854775808", "1_0", "true", "FALSE", "a\nb", "%"} {
 		f.Add(text)
@@ -137,7 +138,7 @@ func TestBodies(t *testing.T) {
 	job := `{"dir":"/","stages":null}`
 	tests := []struct {
 		name, kind, body string
-		want             string // the error; "" is none
+		want             string // the error; "" is success
 	}{
 		{"a job", "application/json", job, ""},
 		{"no type", "", job, ""},
@@ -179,7 +180,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// Bodies of the most bytes and of one more are read without a connection, over which so much takes a busy machine too long.
+// A body of the maximum size and one that is a byte longer are read without a connection: sending them takes too long
+// on a busy machine.
 func TestLongestBody(t *testing.T) {
 	handler := New(newFake(), fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler)).handler()
 	for size, refused := range map[int]bool{maxBody: false, maxBody + 1: true} {
@@ -193,7 +195,7 @@ func TestLongestBody(t *testing.T) {
 	}
 }
 
-// A client that does not send what it announced holds nothing for long.
+// A client that does not send the announced body does not keep resources for long.
 func TestBodyThatDoesNotArrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(newFake(), fakeProfiles{}, Daemon{}, slog.New(slog.DiscardHandler))
@@ -212,7 +214,7 @@ func TestBodyThatDoesNotArrive(t *testing.T) {
 	})
 }
 
-// oneConnection is a listener that somebody connects to once.
+// oneConnection is a listener that accepts one connection.
 type oneConnection struct {
 	conn   net.Conn
 	closed chan struct{}
@@ -230,7 +232,7 @@ func (l *oneConnection) Accept() (net.Conn, error) {
 func (l *oneConnection) Close() error   { close(l.closed); return nil }
 func (l *oneConnection) Addr() net.Addr { return l.conn.LocalAddr() }
 
-// A value that JSON cannot hold is our bug: it is said, not sent half.
+// A value that JSON cannot represent is our bug: it is reported as an error, not sent in part.
 func TestAnswerThatIsNoJSON(t *testing.T) {
 	a := newAPI("test", "1", "")
 	register(a, "GET", "/nan", "nan", "No number", 200, func(context.Context, *struct{}) (*body[float64], error) {
@@ -244,7 +246,7 @@ func TestAnswerThatIsNoJSON(t *testing.T) {
 	}
 }
 
-// People read it: < and & stay what they are.
+// People read the answers: < and & are not escaped.
 func TestAnswerIsReadable(t *testing.T) {
 	w := httptest.NewRecorder()
 	writeBody(w, 200, "<a> & b")
@@ -253,7 +255,7 @@ func TestAnswerIsReadable(t *testing.T) {
 	}
 }
 
-// What the document cannot say truly is found when the server is made, not when somebody asks.
+// What the document cannot describe correctly is found when the server is made, not when a request arrives.
 func TestOperationsThatCannotBe(t *testing.T) {
 	type Error struct{ Other int }
 	type Inner struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// One user is served, and root: the socket is closed to all others. Should its mode or group be opened nevertheless, others
-// see that there are jobs, and what they take, but neither what they are called nor what they say.
+// The server serves one user, and root: the socket is closed to all other users. If its mode or group is opened
+// nevertheless, other users see which jobs exist and what the jobs use, but neither their names nor their output.
 
 // seesAll reports whether the caller may see everything of a user's jobs.
 func (s *Server) seesAll(ctx context.Context, owner uint32) bool {
@@ -17,7 +17,7 @@ func (s *Server) seesAll(ctx context.Context, owner uint32) bool {
 	return err == nil && (caller.UID == 0 || caller.UID == s.daemon.UID || caller.UID == owner)
 }
 
-// shown is what the caller may see of a job.
+// shown returns the part of a job that the caller may see.
 func (s *Server) shown(ctx context.Context, j live.Job) live.Job {
 	if s.seesAll(ctx, j.UID) {
 		return j
@@ -31,7 +31,7 @@ func (s *Server) shown(ctx context.Context, j live.Job) live.Job {
 	return j
 }
 
-// sizeOf is what others may see of a stage: how large it is, and nothing that its owner wrote in words.
+// sizeOf returns the part of a stage that other users may see: its size, and no text of its owner.
 func sizeOf(s *cluster.Stage) cluster.Stage {
 	return cluster.Stage{Tasks: s.Tasks, Parents: s.Parents, Ideal: s.Ideal, MinMemory: s.MinMemory, MaxMemory: s.MaxMemory, Duration: s.Duration,
 		Elasticity: s.Elasticity, Command: cluster.Command{Timeout: s.Timeout}}
@@ -44,7 +44,7 @@ func (s *Server) shownAll(ctx context.Context, jobs []live.Job) []live.Job {
 	return jobs
 }
 
-// withoutDetail leaves out of tasks what may quote their programs.
+// withoutDetail removes from tasks the texts that may quote their programs.
 func withoutDetail(tasks []live.Task) []live.Task {
 	tasks = slices.Clone(tasks)
 	for i := range tasks {
@@ -53,7 +53,7 @@ func withoutDetail(tasks []live.Task) []live.Task {
 	return tasks
 }
 
-// mayRead returns an error if what a job prints and why it is where it is are not for the caller.
+// mayRead returns an error unless the caller may read a job's output and explanation.
 func (s *Server) mayRead(ctx context.Context, id cluster.JobID) error {
 	caller, err := peer(ctx)
 	if err == nil && (caller.UID == 0 || caller.UID == s.daemon.UID) {

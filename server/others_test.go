@@ -11,8 +11,8 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// Whoever is neither root nor the daemon's user, nor the owner of a job, sees that there is one, and nothing that its owner
-// wrote or its programs said.
+// A caller who is neither root, nor the daemon's user, nor the owner of a job sees that the job exists, but no text of
+// its owner or its programs.
 func TestOthersSeeNoNames(t *testing.T) {
 	d := newFake()
 	d.jobs[1] = live.Job{ID: 1, Name: "secret", Owner: "ada", UID: 1000, Status: cluster.StatusFailed, Ended: true, Detail: "secret failed",
@@ -22,7 +22,7 @@ func TestOthersSeeNoNames(t *testing.T) {
 	handler := New(d, fakeProfiles{}, Daemon{UID: 2000}, slog.New(slog.DiscardHandler)).http.Handler
 	tests := []struct {
 		address string
-		status  int // for others
+		status  int // for other users
 	}{
 		{"/v1/jobs", 200}, {"/v1/jobs?all=true", 200}, {"/v1/jobs/1", 200}, {"/v1/jobs/1?ended=true", 200}, {"/v1/tasks", 200},
 		{"/v1/jobs/1/explain", 403}, {"/v1/jobs/1/logs", 403}, {"/v1/tasks/1.0.0", 403}, {"/v1/tasks/1.0.0/output", 403},

@@ -12,20 +12,20 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// lookAgain is how often a file that is followed is looked at: soon enough for a person who watches.
+// lookAgain is the interval between reads of a followed file: short enough for a person who watches.
 const lookAgain = 50 * time.Millisecond
 
-// chunk asks for what one run of a task printed.
+// chunk is a request for the output of one run of a task.
 type chunk struct {
 	id     cluster.TaskID
 	run    int // 0 is the newest
 	stderr bool
 	follow bool
-	from   int64 // bytes to leave out
-	all    bool  // whoever prints waits for the reader
+	from   int64 // number of bytes to skip
+	all    bool  // the program waits for the reader
 }
 
-// output answers with what one run of a task printed. When it follows, the run may yet have to start.
+// output answers with the output of one run of a task. If it follows, the run need not have started.
 func (s *Server) output(ctx context.Context, c chunk) (*streamed, error) {
 	file, err := s.find(ctx, &c)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Server) output(ctx context.Context, c chunk) (*streamed, error) {
 	}}, nil
 }
 
-// find returns where the output is. When it follows, it waits for the run to begin.
+// find returns the location of the output. If it follows, it waits for the run to begin.
 func (s *Server) find(ctx context.Context, c *chunk) (live.LogFile, error) {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
@@ -62,7 +62,7 @@ func (s *Server) find(ctx context.Context, c *chunk) (live.LogFile, error) {
 		if err == nil || !c.follow {
 			return file, err
 		}
-		// The run asked for comes after one that failed, or never.
+		// The requested run comes after one that failed, or never.
 		if job, gone := s.driver.Job(ctx, c.id.Job, false); gone != nil || job.Ended {
 			return file, err
 		}
@@ -94,7 +94,7 @@ func pick(files []live.LogFile, id cluster.TaskID, run int) (live.LogFile, error
 	return live.LogFile{}, live.Errorf(live.NotFound, "task %s: has printed nothing, because it has not started", id)
 }
 
-// whenEnded returns a channel that is closed when that run of the task has ended, or nobody waits any more.
+// whenEnded returns a channel that is closed when the run of the task has ended or ctx is done.
 func (s *Server) whenEnded(ctx context.Context, id cluster.TaskID, run int) <-chan struct{} {
 	c := make(chan struct{})
 	ctx, cancel := context.WithCancel(ctx)
@@ -104,7 +104,7 @@ func (s *Server) whenEnded(ctx context.Context, id cluster.TaskID, run int) <-ch
 	}()
 	go func() {
 		defer close(c)
-		// A run that failed may be followed by another at once, whose end is not waited for here.
+		// After a run that failed the next one may start at once; its end does not matter here.
 		tick := time.NewTicker(10 * lookAgain)
 		defer tick.Stop()
 		for {
@@ -122,7 +122,7 @@ func (s *Server) whenEnded(ctx context.Context, id cluster.TaskID, run int) <-ch
 	return c
 }
 
-// stream copies a file to w as it grows, until ended is closed and the rest is copied. All: see printed.
+// stream copies a file to w as it grows, until ended is closed and the rest is copied. For all see printed.
 func stream(ctx context.Context, w io.Writer, path string, from int64, all bool, ended <-chan struct{}) error {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()

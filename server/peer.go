@@ -19,7 +19,7 @@ import (
 
 type peerKey struct{}
 
-// withPeer is the http.Server's ConnContext: it asks the kernel who connected.
+// withPeer is the http.Server's ConnContext: it asks the kernel which user connected.
 func withPeer(ctx context.Context, c net.Conn) context.Context {
 	p, err := peerOf(c)
 	if err != nil {
@@ -28,8 +28,8 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, p)
 }
 
-// peer returns who sent a request. The name is looked up here and not where connections are accepted: if the directory of users is
-// slow, who calls waits, and nobody else.
+// peer returns the sender of a request. The name is looked up here and not where connections are accepted: if the
+// directory of users is slow, only this caller waits.
 func peer(ctx context.Context) (cluster.Credentials, error) {
 	p, ok := ctx.Value(peerKey{}).(cluster.Credentials)
 	if !ok {
@@ -39,7 +39,7 @@ func peer(ctx context.Context) (cluster.Credentials, error) {
 	return p, nil
 }
 
-// names are the names of users, each looked up once.
+// names are the names of users; each is looked up once.
 type names struct {
 	known  sync.Map // of uint32 to string
 	lookUp func(uid string) (*user.User, error)
@@ -47,7 +47,7 @@ type names struct {
 
 var users = names{lookUp: user.LookupId}
 
-// name returns the name of a user, empty if there is none.
+// name returns the name of a user, empty if the user has none.
 func (n *names) name(uid uint32) string {
 	if name, ok := n.known.Load(uid); ok {
 		return name.(string)
@@ -60,7 +60,7 @@ func (n *names) name(uid uint32) string {
 	return u.Username
 }
 
-// peerOf asks the kernel with whose rights the other end of a connection connected.
+// peerOf asks the kernel which user connected at the other end.
 func peerOf(c net.Conn) (cluster.Credentials, error) {
 	cred, err := credentials(c)
 	if err != nil {
@@ -77,7 +77,8 @@ func peerOf(c net.Conn) (cluster.Credentials, error) {
 	return p, nil
 }
 
-// credentials asks the kernel who is at the other end of a connection: who connected or, for who connected, who listens.
+// credentials asks the kernel for the user at the other end: for a server the user who connected, for a client the user
+// who listens.
 func credentials(c net.Conn) (cred *unix.Ucred, err error) {
 	err = control(c, func(fd uintptr) (err error) {
 		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
@@ -104,7 +105,7 @@ func control(c net.Conn, ask func(fd uintptr) error) error {
 	return nil
 }
 
-// peerGroups returns the supplementary groups of a peer. Linux tells them since 4.13.
+// peerGroups returns the supplementary groups of a peer. Linux 4.13 and later report them.
 func peerGroups(fd uintptr) ([]uint32, error) {
 	for room := 64; ; room *= 4 {
 		groups := make([]uint32, room)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestNames looks each name up once, and again what could not be found.
+// TestNames looks each name up once, and looks a name up again if it was not found.
 func TestNames(t *testing.T) {
 	asked := 0
 	n := names{lookUp: func(uid string) (*user.User, error) {

@@ -9,11 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// printed is the file with what a run of a task printed, of which holes are what was left out, and how far it was read.
+// printed is the file with the output of a task's run, and the position of the reader. Dropped output is a hole in the
+// file.
 type printed struct {
 	file *os.File
 	at   int64
-	// all says that nothing may be left out from here on: then whoever prints waits for this reader; see agent.output.
+	// all says that no output may be dropped from here on: the program waits for this reader; see agent.output.
 	all    bool
 	buffer []byte
 }
@@ -27,7 +28,7 @@ func openPrinted(path string, at int64, all bool) (*printed, error) {
 	return p, p.hold()
 }
 
-// hold locks what is yet to be read.
+// hold locks the part of the file that has not been read yet.
 func (p *printed) hold() error {
 	if !p.all {
 		return nil
@@ -44,11 +45,12 @@ func (p *printed) hold() error {
 	return nil
 }
 
-// copy copies what there is to w, with a line in place of what was left out. Last says that there will be no more.
+// copy copies the available output to w, with a line in place of dropped output. last says that no more output will
+// follow.
 func (p *printed) copy(w io.Writer, last bool) (some bool, err error) {
 	for {
 		begin, err := unix.Seek(int(p.file.Fd()), p.at, unix.SEEK_DATA)
-		if errors.Is(err, unix.ENXIO) { // no more data: it is all read, or the end was left out
+		if errors.Is(err, unix.ENXIO) { // no more data: all is read, or the end was dropped
 			if !last {
 				return some, nil
 			}
@@ -71,14 +73,15 @@ func (p *printed) copy(w io.Writer, last bool) (some bool, err error) {
 	}
 }
 
-// skip goes on to a place, with a line that says how much lies between.
+// skip moves to a position and writes a line that says how many bytes were skipped.
 func (p *printed) skip(w io.Writer, to int64) error {
 	_, err := fmt.Fprintf(w, "\n[bellows: %d bytes were left out here]\n", to-p.at)
 	p.at = to
 	return err
 }
 
-// copySome copies a part of the data at hand, if it is still there after it was read: else it may be that a hole was read.
+// copySome copies a part of the next data, if that is still data after the read; otherwise the read may have returned a
+// hole.
 func (p *printed) copySome(w io.Writer) error {
 	n, err := p.file.ReadAt(p.buffer, p.at)
 	if err != nil && err != io.EOF {

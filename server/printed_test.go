@@ -15,7 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// Holes of a file are told in a line, wherever they are.
+// A line reports each hole of a file, wherever it is.
 func TestWhatWasLeftOutIsTold(t *testing.T) {
 	const block = 4096
 	part := func(letter string) string { return string(bytes.Repeat([]byte(letter), block)) }
@@ -48,7 +48,7 @@ func TestWhatWasLeftOutIsTold(t *testing.T) {
 	}
 }
 
-// Who wants all holds a lock on what is yet to be read, and no more.
+// A reader that wants all output holds a lock on the part it has not read, and on no more.
 func TestReaderOfAllHoldsALock(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stdout")
 	f, err := os.Create(file)

@@ -12,11 +12,11 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// schemas say what package encoding/json makes of Go types, as JSON Schema 2020-12. Those of structs have names, by which
-// others refer to them.
+// schemas describe the JSON that package encoding/json makes of Go types, as JSON Schema 2020-12. Schemas of structs
+// have names, by which other schemas refer to them.
 //
-// Package openapi3gen is not used, because it takes the fields of embedded structs that the outer one hides for fields of
-// the JSON too: those of live.Status in Status.
+// Package openapi3gen is not used: it also lists fields of embedded structs that the outer struct hides from the JSON,
+// such as the fields of live.Status in Status.
 type schemas struct {
 	named openapi3.Schemas
 	types map[string]reflect.Type // by name
@@ -29,7 +29,7 @@ var (
 	valueMarshaler = reflect.TypeFor[json.Marshaler]()
 )
 
-// of returns the schema of t. Pointers are as what they point to: null ones are left out of the JSON.
+// of returns the schema of t. A pointer has the schema of its target, because null pointers are left out of the JSON.
 func (s schemas) of(t reflect.Type) *openapi3.SchemaRef {
 	switch {
 	case t == timeType:
@@ -64,7 +64,7 @@ func (s schemas) of(t reflect.Type) *openapi3.SchemaRef {
 	return made.NewRef()
 }
 
-// jsonType names the type that values of t have in JSON.
+// jsonType returns the JSON type of values of t.
 func jsonType(t reflect.Type) string {
 	if t.Implements(textMarshaler) {
 		return "string"
@@ -125,7 +125,7 @@ func (s schemas) field(f reflect.StructField) *openapi3.SchemaRef {
 	doc := f.Tag.Get("doc")
 	switch {
 	case doc != "" && ref.Ref != "":
-		ref.Extensions = map[string]any{"description": doc} // beside a $ref
+		ref.Extensions = map[string]any{"description": doc} // next to a $ref
 	case doc != "":
 		ref.Value.Description = doc
 	}

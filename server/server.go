@@ -19,7 +19,7 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// Driver is what the API needs of a live.Driver.
+// Driver is the part of live.Driver that the API uses.
 type Driver interface {
 	Submit(ctx context.Context, s live.Submission) (cluster.JobID, error)
 	Cancel(ctx context.Context, by cluster.Credentials, id cluster.JobID) error
@@ -38,7 +38,7 @@ type Driver interface {
 	Done() <-chan struct{}
 }
 
-// Server answers on one socket for one Driver.
+// Server answers requests on one socket for one Driver.
 type Server struct {
 	driver      Driver
 	profiles    Profiles
@@ -46,7 +46,7 @@ type Server struct {
 	log         *slog.Logger
 	http        *http.Server
 	connections *connections
-	// leaving ends when the server is shut down: who sends input then comes again, to the next daemon.
+	// leaving ends when the server shuts down: clients that send input then connect again, to the next daemon.
 	leaving context.Context
 	leave   context.CancelFunc
 }
@@ -66,7 +66,7 @@ func New(d Driver, p Profiles, about Daemon, log *slog.Logger) *Server {
 	return s
 }
 
-// survive answers for h when it panics, which is a bug of ours: the caller is told so, and the log where it was.
+// survive answers for h when h panics, which is a bug of ours: the caller gets an error, and the log gets the stack.
 func (s *Server) survive(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := &answering{ResponseWriter: w}
@@ -77,18 +77,18 @@ func (s *Server) survive(h http.Handler) http.Handler {
 			case p == http.ErrAbortHandler:
 				panic(p)
 			default:
-				s.log.Error("a request met a bug of bellows", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+				s.log.Error("a request hit a bug of bellows", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
 				if answer.begun {
-					panic(http.ErrAbortHandler) // the connection is cut, so that half an answer is not taken for all of it
+					panic(http.ErrAbortHandler) // the connection is cut, so that the caller does not take half an answer for a whole one
 				}
-				writeError(w, live.Errorf(live.Internal, "%s %s: met a bug of bellows, which the daemon's log describes", r.Method, r.URL.Path))
+				writeError(w, live.Errorf(live.Internal, "%s %s: hit a bug of bellows, which the daemon's log describes", r.Method, r.URL.Path))
 			}
 		}()
 		h.ServeHTTP(answer, r)
 	})
 }
 
-// answering knows whether an answer has begun.
+// answering records whether an answer has begun.
 type answering struct {
 	http.ResponseWriter
 	begun bool
@@ -110,7 +110,7 @@ func (a *answering) Flush() { _ = http.NewResponseController(a.ResponseWriter).F
 // Unwrap lets an http.ResponseController reach the connection.
 func (a *answering) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// Serve answers until Shutdown, or until l fails.
+// Serve answers requests until Shutdown is called or l fails.
 func (s *Server) Serve(l net.Listener) error {
 	if err := s.http.Serve(&roomy{Listener: l, connections: s.connections, closed: make(chan struct{})}); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("answer on %s: %w", l.Addr(), err)
@@ -118,7 +118,7 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Shutdown stops answering. Requests under way have until ctx ends.
+// Shutdown stops the server. Requests in progress have until ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.leave()
 	err := s.http.Shutdown(ctx)
@@ -128,9 +128,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// Listen opens the socket at path, which only its user and root can connect to. A socket that a daemon left behind when it
-// was killed is replaced; one that somebody answers on is an error. The folder is made if it is missing. Closing the
-// listener removes the socket.
+// Listen opens the socket at path; only its user and root can connect to it. A socket that a killed daemon left behind
+// is replaced; a socket with a live daemon is an error. The folder is made if it is missing. Closing the listener
+// removes the socket.
 func Listen(path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder of the socket: %w", err)
@@ -141,13 +141,13 @@ func Listen(path string) (net.Listener, error) {
 	}
 	switch info, err := os.Lstat(path); {
 	case err == nil && info.Mode().Type() != fs.ModeSocket:
-		return nil, fmt.Errorf("socket %s: there is something else of that name", path)
+		return nil, fmt.Errorf("socket %s: the path exists and is no socket", path)
 	case err == nil:
 		if err := os.Remove(path); err != nil {
 			return nil, fmt.Errorf("remove the socket of a daemon that is gone: %w", err)
 		}
 	}
-	// Nobody else may connect between making the socket and setting its mode: it gets its name last.
+	// No other user may connect between the creation of the socket and the setting of its mode: it gets its name last.
 	hidden, err := os.MkdirTemp(filepath.Dir(path), ".s")
 	if err != nil {
 		return nil, fmt.Errorf("make the socket: %w", err)
@@ -180,7 +180,7 @@ func (l *listener) Close() error {
 	return err
 }
 
-// said returns an error as the API sends it: one without a kind is Internal.
+// said returns an error in the form that the API sends: an error without a kind is Internal.
 func said(err error) *live.Error {
 	kind := cmp.Or(live.KindOf(err), live.Internal)
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

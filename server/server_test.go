@@ -192,7 +192,7 @@ func TestListenReplacesOnlyDeadSockets(t *testing.T) {
 	if _, err := Listen(path); err == nil || !strings.Contains(err.Error(), "another daemon answers") {
 		t.Errorf("a second listener: %v", err)
 	}
-	// As if it had been killed: the socket stays, nobody answers.
+	// As after a kill: the socket exists, and no daemon answers on it.
 	l.(*listener).UnixListener.Close()
 	again, err := Listen(path)
 	if err != nil {
@@ -205,7 +205,7 @@ func TestListenReplacesOnlyDeadSockets(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(path); err == nil || !strings.Contains(err.Error(), "something else") {
+	if _, err := Listen(path); err == nil || !strings.Contains(err.Error(), "is no socket") {
 		t.Errorf("in place of a file: %v", err)
 	}
 }

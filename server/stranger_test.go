@@ -15,7 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// Nothing is sent to a socket on which somebody else listens, whatever its name promises.
+// The client sends nothing to a socket on which another user listens, whatever the socket's name.
 func TestStrangerOnTheSocket(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to listen as another user")
@@ -36,7 +36,7 @@ func TestStrangerOnTheSocket(t *testing.T) {
 			listening <- errno
 			return
 		}
-		listening <- unix.Listen(fd, 5) // the kernel notes who does this
+		listening <- unix.Listen(fd, 5) // the kernel records the user who listens
 	}()
 	if err := <-listening; err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestStrangerOnTheSocket(t *testing.T) {
 		}
 	}()
 	_, err = NewClient(socket).Submit(context.Background(), Submission{Env: []string{"TOKEN=secret"}, Dir: "/"})
-	if live.KindOf(err) != live.Denied || !strings.HasSuffix(err.Error(), "user 12345 listens there, who is neither root nor you; nothing was sent") {
+	if live.KindOf(err) != live.Denied || !strings.HasSuffix(err.Error(), "user 12345 listens there, and is neither root nor you; nothing was sent") {
 		t.Errorf("%v: %v", live.KindOf(err), err)
 	}
 	if n := <-heard; n != 0 {
@@ -70,21 +70,21 @@ func TestStrangerOnTheSocket(t *testing.T) {
 	}
 }
 
-// A daemon that takes a submission and does not answer does not hold its client for ever.
+// A daemon that accepts a submission and does not answer does not block its client for ever.
 func TestSubmitToDaemonThatHangs(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := Listen(socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() // nobody ever accepts
+	defer l.Close() // no call accepts connections
 	c := NewClient(socket)
 	if c.patience != submitTime {
 		t.Errorf("it waits for %v", c.patience)
 	}
 	c.patience = 50 * time.Millisecond
 	_, err = c.Submit(context.Background(), Submission{Dir: "/"})
-	if want := "has not answered for 50ms; it may have taken the job all the same: `bellows ps` tells"; live.KindOf(err) != live.Unavailable || !strings.HasSuffix(err.Error(), want) {
+	if want := "has not answered for 50ms; it may have accepted the job: `bellows ps` shows it then"; live.KindOf(err) != live.Unavailable || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("%v: %v", live.KindOf(err), err)
 	}
 }

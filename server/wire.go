@@ -6,13 +6,13 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Daemon says what process answers, and with what.
+// Daemon identifies the process that answers, and its settings.
 type Daemon struct {
 	Version  string            `json:"version"`
 	PID      int               `json:"pid"`
-	UID      uint32            `json:"uid" doc:"whom the daemon runs as"`
+	UID      uint32            `json:"uid" doc:"id of the user that the daemon runs as"`
 	State    string            `json:"state_dir"`
-	Settings map[string]string `json:"settings,omitempty" doc:"settings of the policy that were given"`
+	Settings map[string]string `json:"settings,omitempty" doc:"settings given for the policy"`
 }
 
 // Status is a daemon and the machine it manages.
@@ -25,14 +25,14 @@ type Status struct {
 // Node is a machine.
 type Node struct {
 	Name          string `json:"name"`
-	CPU           int64  `json:"cpu_millicores" doc:"what may be granted"`
-	Memory        int64  `json:"memory_bytes" doc:"what may be granted"`
-	FreeCPU       int64  `json:"free_cpu_millicores" doc:"not granted now"`
-	FreeMemory    int64  `json:"free_memory_bytes" doc:"not granted now"`
-	UsedMemory    int64  `json:"used_memory_bytes" doc:"what the containers hold now"`
-	UsedAnonymous int64  `json:"used_anonymous_bytes" doc:"of that, anonymous memory"`
+	CPU           int64  `json:"cpu_millicores" doc:"CPU that may be granted"`
+	Memory        int64  `json:"memory_bytes" doc:"memory that may be granted"`
+	FreeCPU       int64  `json:"free_cpu_millicores" doc:"CPU not granted now"`
+	FreeMemory    int64  `json:"free_memory_bytes" doc:"memory not granted now"`
+	UsedMemory    int64  `json:"used_memory_bytes" doc:"memory that the containers use now"`
+	UsedAnonymous int64  `json:"used_anonymous_bytes" doc:"anonymous memory that the containers use now"`
 	Containers    int    `json:"containers"`
-	Disk          int64  `json:"disk_bytes_per_s,omitempty" doc:"bandwidth of the disk, as measured or given; without it under-sized tasks have no limit"`
+	Disk          int64  `json:"disk_bytes_per_s,omitempty" doc:"bandwidth of the disk, measured or given; 0 is unknown, and under-sized tasks then have no limit"`
 }
 
 func nodeOf(n live.Node) Node {
@@ -53,36 +53,37 @@ type Submission struct {
 	Stages      []StageSpec        `json:"stages"`
 	Env         []string           `json:"env,omitempty" doc:"the environment of the programs, NAME=VALUE"`
 	Dir         string             `json:"dir" doc:"the working directory, an absolute path"`
-	Inherited   *cluster.Inherited `json:"inherited,omitempty" doc:"what the programs have from the submitter: umask, nice and limits; unless given, a umask of 022 and the rest from the daemon"`
-	Input       bool               `json:"input,omitempty" doc:"its program reads what is sent to /v1/jobs/{job}/input; it has one task, which starts once"`
+	Inherited   *cluster.Inherited `json:"inherited,omitempty" doc:"what the programs inherit from the submitter: umask, nice and limits; if left out, the umask is 022 and the rest is the daemon's"`
+	Input       bool               `json:"input,omitempty" doc:"the program reads the data sent to /v1/jobs/{job}/input; the job must have one task, which starts once"`
 }
 
-// StageSpec is a stage to run: the same command, Tasks times. What Ideal holds may stand in it, or by itself.
+// StageSpec is a stage to run: the same command, Tasks times. The components of Ideal may be given as a list or as four
+// fields.
 type StageSpec struct {
 	cluster.Stage
-	Ideal   resource.Vector `json:"ideal,omitzero" doc:"what one task needs to run unhindered, as a list: the four fields cpu_millicores, ideal_memory_bytes, disk_bytes_per_s and network_bytes_per_s in one"`
+	Ideal   resource.Vector `json:"ideal,omitzero" doc:"resources with which one task is as fast as it can be, as a list: cpu_millicores, ideal_memory_bytes, disk_bytes_per_s, network_bytes_per_s"`
 	CPU     resource.Amount `json:"cpu_millicores,omitempty"`
-	Memory  resource.Amount `json:"ideal_memory_bytes,omitempty" doc:"0 takes it from the profile"`
+	Memory  resource.Amount `json:"ideal_memory_bytes,omitempty" doc:"0 takes the value from the profile"`
 	Disk    resource.Amount `json:"disk_bytes_per_s,omitempty"`
 	Network resource.Amount `json:"network_bytes_per_s,omitempty"`
 }
 
-// specOf describes a stage. What of arguments, variables and paths is not UTF-8 is encoded.
+// specOf returns the spec of a stage. Arguments, variables and paths that are not UTF-8 are encoded.
 func specOf(s cluster.Stage) StageSpec {
 	s.Command = s.Encoded()
 	return StageSpec{Stage: s, CPU: s.Ideal[resource.CPU], Memory: s.Ideal[resource.Memory], Disk: s.Ideal[resource.Disk], Network: s.Ideal[resource.Network]}
 }
 
-// stage returns the stage as the driver takes it.
+// stage returns the stage in the form that the driver accepts.
 func (s *StageSpec) stage() cluster.Stage {
 	out := s.Stage
-	out.Coordinator = false // there are none on a machine
+	out.Coordinator = false // a machine has no coordinators
 	out.Ideal = s.Ideal.Max(resource.Vector{resource.CPU: s.CPU, resource.Memory: s.Memory, resource.Disk: s.Disk, resource.Network: s.Network})
 	return out
 }
 
-// SubmissionOf describes a job to run, with what whoever submits it passes on. What of variables and paths is not UTF-8 is
-// encoded.
+// SubmissionOf returns the submission of a job with what the submitter passes on: environment, working directory and
+// inherited settings. Variables and paths that are not UTF-8 are encoded.
 func SubmissionOf(j *cluster.Job, env []string, dir string, from *cluster.Inherited) Submission {
 	s := Submission{Name: j.Name, Queue: j.Queue, Weight: j.Weight, Class: j.Class, MaxAttempts: j.MaxAttempts, AtMostOnce: j.AtMostOnce,
 		Env: cluster.EncodeTexts(env), Dir: cluster.EncodeText(dir), Inherited: from}
@@ -92,7 +93,7 @@ func SubmissionOf(j *cluster.Job, env []string, dir string, from *cluster.Inheri
 	return s
 }
 
-// live returns s as the driver takes it.
+// live returns s in the form that the driver accepts.
 func (s *Submission) live(caller cluster.Credentials) live.Submission {
 	out := live.Submission{Caller: caller, Env: s.Env, Dir: s.Dir, Inherited: s.Inherited, Input: s.Input}
 	out.Job = cluster.Job{Name: s.Name, Queue: s.Queue, Class: s.Class, Weight: s.Weight, MaxAttempts: s.MaxAttempts, AtMostOnce: s.AtMostOnce}
