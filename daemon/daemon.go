@@ -18,25 +18,27 @@ import (
 	"github.com/bellows-rm/bellows/swap"
 )
 
-// Config is what a Daemon is made of.
+// Config is the configuration of a Daemon.
 type Config struct {
 	// State is the state directory, an absolute path.
 	State string
-	// Socket is the path of the socket on which the API is served; empty is nowhere.
+	// Socket is the path of the socket on which the API is served; empty is no API.
 	Socket string
-	// Agent says what of the machine is managed, and how. Open fills in Dir and Log.
+	// Agent configures what part of the machine is managed, and how. Open sets Dir and Log.
 	Agent agent.Config
-	// Driver says who decides. Open fills in Backend, Store, Dir, UID and Log, and HasSwap unless it is set.
+	// Driver configures the policy and its engine. Open sets Backend, Store, Dir, UID and Log, and HasSwap unless it is
+	// set.
 	Driver live.Config
-	// MeasureDisk says that the bandwidth of the disk below State is measured, once, and is a part of the capacity. A disk that
-	// cannot be measured has no limit.
+	// MeasureDisk says that the bandwidth of the disk below State is measured, once, and becomes a part of the
+	// capacity. A disk that cannot be measured has no limit.
 	MeasureDisk bool
-	// Version is what the API says of this program.
+	// Version is the version of this program that the API reports.
 	Version string
 	Log     *slog.Logger // nil is slog.Default
 }
 
-// Daemon manages this machine from Open to Close, Remove or the end of Serve. Its parts serve callers in the same process.
+// Daemon manages this machine from Open until Close, Remove or the end of Serve. Callers in the same process may use
+// its parts.
 type Daemon struct {
 	Agent  *agent.Agent
 	Driver *live.Driver
@@ -46,11 +48,12 @@ type Daemon struct {
 	log    *slog.Logger
 	lock   *store.Lock
 	server *server.Server // nil without a socket
-	served chan error     // gets the error with which the server ended
+	served chan error     // receives the error with which the server ended
 }
 
-// Open brings the parts up, each on those before it. Containers of an earlier daemon are found again. The errors are those of the
-// parts: the state directory is locked, the socket is answered, or an agent.NoCgroupError.
+// Open opens the parts, each on the parts before it. It finds the containers of an earlier daemon. The errors are those
+// of the parts: another daemon has locked the state directory, another daemon answers on the socket, or an
+// agent.NoCgroupError.
 func Open(c Config) (*Daemon, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -63,7 +66,7 @@ func Open(c Config) (*Daemon, error) {
 }
 
 func (d *Daemon) open() (err error) {
-	// 1. Nobody else has the state.
+	// 1. No other daemon uses the state.
 	if d.lock, err = store.TakeLock(d.config.State); err != nil {
 		return err
 	}
@@ -73,21 +76,22 @@ func (d *Daemon) open() (err error) {
 	if d.config.MeasureDisk {
 		d.findDisk()
 	}
-	// 2. Nobody else answers on the socket. Before the agent, which takes control groups that nobody uses for left behind.
+	// 2. No other daemon answers on the socket. This comes before the agent, which treats control groups without an
+	// owner as left behind.
 	var listener net.Listener
 	if d.config.Socket != "" {
 		if listener, err = server.Listen(d.config.Socket); err != nil {
 			return err
 		}
 	}
-	// 3. The machine, and who decides about it. Until the API is served whoever connects waits.
+	// 3. The machine, and the engine that decides about it. Clients that connect wait until the API is served.
 	if err := d.manage(); err != nil {
 		if listener != nil {
 			err = errors.Join(err, listener.Close())
 		}
 		return err
 	}
-	// 4. Everybody may ask.
+	// 4. Clients are answered.
 	if listener != nil {
 		about := server.Daemon{Version: d.config.Version, PID: os.Getpid(), UID: uint32(os.Geteuid()), State: d.config.State, Settings: d.config.Driver.Settings}
 		s := server.New(d.Driver, d.Store, about, d.log)
@@ -116,40 +120,40 @@ func (d *Daemon) manage() (err error) {
 	return err
 }
 
-// findDisk makes the bandwidth of the disk a part of the capacity.
+// findDisk adds the bandwidth of the disk to the capacity.
 func (d *Daemon) findDisk() {
 	var err error
 	if d.config.Agent.Capacity[resource.Disk], err = speedOfDisk(d.config.State, profiler.MeasureDisk); err != nil {
-		d.log.Info("the speed of the disk is not known", "error", err)
+		d.log.Info("the bandwidth of the disk is unknown", "error", err)
 	}
 }
 
-// Capacity is what of the machine is managed.
+// Capacity returns the resources of the machine that the daemon manages.
 func (d *Daemon) Capacity() resource.Vector { return d.config.Agent.Capacity }
 
-// Serve works until the daemon is ended: for good by a request to the API, with the control groups removed, or for now by ctx, with
-// every container left as it is. An engine that hangs ends it, too, with an error and without tidying up, for which the engine would
-// be needed.
+// Serve works until the daemon ends. A request to the API ends it for good, and Serve removes the control groups. The
+// end of ctx ends it for now, and every container runs on. An engine that hangs ends it, too: Serve returns an error
+// and does not clean up, because that would need the engine.
 func (d *Daemon) Serve(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
 	case <-d.Driver.Done():
-		// What is left of control groups hinders nobody: the next daemon finds them.
+		// Control groups that remain do no harm: the next daemon finds them.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		if err := d.Remove(ctx); err != nil {
-			d.log.Warn("not everything could be taken away", "error", err)
+			d.log.Warn("some control groups were not removed", "error", err)
 		}
 		return nil
 	case err = <-d.served:
 	case <-d.Driver.Dead():
-		return errors.New("the engine hung and did not come back; what runs goes on: start bellows up again, which sets the job aside that it hung on")
+		return errors.New("the engine hung and did not recover; the containers run on: start bellows up again, which sets aside the job that the engine hung on")
 	}
 	return errors.Join(err, d.Close())
 }
 
-// Remove ends the daemon for good: it takes the control groups away, too. Containers that run make that an error; see
+// Remove ends the daemon for good and removes the control groups. It returns an error if containers run; see
 // live.Driver.Shutdown.
 func (d *Daemon) Remove(ctx context.Context) error {
 	err := d.letGo()
@@ -160,7 +164,7 @@ func (d *Daemon) Remove(ctx context.Context) error {
 	return errors.Join(err, d.Close())
 }
 
-// Close takes down what is up and leaves every container as it is.
+// Close closes the parts that are open and leaves every container as it is.
 func (d *Daemon) Close() error {
 	err := d.letGo()
 	if d.Agent != nil {
@@ -178,7 +182,8 @@ func (d *Daemon) Close() error {
 	return err
 }
 
-// letGo ends the API, where requests under way may end and those that would wait for long are cut off, and then the driver.
+// letGo ends the API and then the driver. Requests in progress may finish; requests that would wait for long are cut
+// off.
 func (d *Daemon) letGo() error {
 	if d.server != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

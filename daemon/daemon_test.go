@@ -36,7 +36,7 @@ func config(t *testing.T, state string) daemon.Config {
 		Agent: agent.Config{Node: "n1", Capacity: resource.Of(2000, 512*resource.MiB)}, Driver: live.Config{Policy: p}}
 }
 
-// open opens a daemon, or skips the test where there can be no containers.
+// open opens a daemon, or skips the test where containers are not possible.
 func open(t *testing.T, c daemon.Config) *daemon.Daemon {
 	t.Helper()
 	d, err := daemon.Open(c)
@@ -63,7 +63,7 @@ func submit(t *testing.T, d *daemon.Daemon, script string) cluster.JobID {
 	return id
 }
 
-// What runs outlives a daemon that is closed, the next one finds it, and one that is removed leaves nothing.
+// Containers outlive a daemon that is closed, and the next daemon finds them. A daemon that is removed leaves nothing.
 func TestOpenCloseRemove(t *testing.T) {
 	c := config(t, t.TempDir())
 	d := open(t, c)

@@ -12,15 +12,15 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// diskSpeed is what was measured of the disk below a state directory, as it is kept in there.
+// diskSpeed is the measured bandwidth of the disk below a state directory, in the form in which it is stored there.
 type diskSpeed struct {
 	Device   string          `json:"device"`
 	Rate     resource.Amount `json:"bytes_per_s"`
 	Measured time.Time       `json:"measured"`
 }
 
-// speedOfDisk returns the bandwidth of the disk below a state directory: as measured by an earlier run on the same device, or
-// by measure, which is kept then.
+// speedOfDisk returns the bandwidth of the disk below a state directory: the stored result of an earlier run on the
+// same device, or else the result of measure, which it stores.
 func speedOfDisk(state string, measure func(dir string) (resource.Amount, error)) (resource.Amount, error) {
 	device, err := profiler.DeviceNumber(state)
 	if err != nil {
@@ -40,7 +40,7 @@ func speedOfDisk(state string, measure func(dir string) (resource.Amount, error)
 		err = durable.Replace(path, append(text, '\n'))
 	}
 	if err != nil {
-		return rate, fmt.Errorf("keep what was measured of the disk: %w", err)
+		return rate, fmt.Errorf("store the measured bandwidth of the disk: %w", err)
 	}
 	return rate, nil
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// TestDiskSpeedIsKept: a disk is measured once, and again if the state lies on another or what was kept cannot be read.
+// TestDiskSpeedIsKept: a disk is measured once, and again if the state lies on another disk or the stored result cannot
+// be read.
 func TestDiskSpeedIsKept(t *testing.T) {
 	state := t.TempDir()
 	measured := 0

@@ -1,3 +1,3 @@
-// Package daemon is what runs between `bellows up` and `bellows down`: the lock and the store of a state directory, the agent of
-// this machine, the driver, and the API. Whoever needs a whole daemon, the command, the demonstration or a test, opens it here.
+// Package daemon is the process between `bellows up` and `bellows down`: the lock and the store of a state directory,
+// the agent of this machine, the driver, and the API. The command, the demonstration and tests open whole daemons here.
 package daemon

@@ -28,8 +28,8 @@ func recorded(t *testing.T, release string) string {
 	return dir
 }
 
-// A daemon opens the state directory that an earlier release left behind, on a machine that was started anew since: what had
-// ended is known as before, what ran is lost, and what waited runs.
+// A daemon opens the state directory of an earlier release, after the machine was restarted: jobs that had ended are
+// known as before, running tasks are lost, and waiting tasks run.
 func TestUpgrade(t *testing.T) {
 	c := config(t, recorded(t, "release1"))
 	c.Driver.HasSwap = func() (bool, error) { return true, nil }
@@ -68,7 +68,8 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// The event log of an earlier release, told to a new engine, gives the decisions that were taken. Envelopes are not in it.
+// A new engine that handles the event log of an earlier release takes the decisions in the log. Envelopes are not in
+// it.
 func TestReplayOfAnEarlierRelease(t *testing.T) {
 	name := filepath.Join("testdata", "release1", "events", "000001.jsonl")
 	f, err := os.Open(name)
@@ -117,9 +118,9 @@ func TestReplayOfAnEarlierRelease(t *testing.T) {
 	}
 }
 
-// A daemon takes over a container that runs, whose record was written by an earlier release. The supervisor here is of this
-// release, since the program of the earlier one cannot be had in a test; what lasts between a supervisor and a daemon, lock,
-// record, and control group, is as in the earlier release.
+// A daemon takes over a running container whose record was written by an earlier release. The supervisor is of this
+// release, because a test cannot get the program of the earlier one. What a supervisor and a daemon share, which is the
+// lock, the record and the control group, is as in the earlier release.
 func TestUpgradeUnderRunningJobs(t *testing.T) {
 	c := config(t, t.TempDir())
 	c.Driver.HasSwap = func() (bool, error) { return true, nil }

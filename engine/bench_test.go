@@ -13,8 +13,9 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// BenchmarkStep is a full cluster in steady state: at each step one task ends and the policy starts another in its place,
-// which is launched by the next step. A step must not cost more with more nodes that did not change.
+// BenchmarkStep is a full cluster in steady state: at each step one task ends and the policy starts another in its
+// place, which is launched by the next step. The cost of a step must not grow with the number of nodes that did not
+// change.
 func BenchmarkStep(b *testing.B) {
 	for _, c := range []struct{ policy, setting, value string }{
 		{"fifo", "", ""},
@@ -56,7 +57,7 @@ const (
 	benchJobs    = 100
 )
 
-// fullCluster fills every node with ten tasks and keeps as many waiting.
+// fullCluster fills every node with ten tasks and keeps as many tasks waiting.
 type fullCluster struct {
 	engine  *engine.Engine
 	running []cluster.TaskID
@@ -73,7 +74,7 @@ func benchmarkSteps(b *testing.B, p policy.Policy, nodes int) {
 		events = append(events, cluster.Event{Kind: cluster.NodeJoined, NewNode: n})
 	}
 	c.step(b, append(events, cluster.Event{Kind: cluster.Synced})...)
-	const perJob = 1 << 24 // never all of them
+	const perJob = 1 << 24 // more than ever start
 	for i := range benchJobs {
 		job := &cluster.Job{ID: cluster.JobID(i), Name: fmt.Sprint("job", i), Class: cluster.Class(i % 2), Stages: []cluster.Stage{{Tasks: perJob,
 			Ideal: resource.Of(resource.Core, resource.GB), MinMemory: 100 * resource.MB, Duration: 100 * time.Second,

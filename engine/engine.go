@@ -11,7 +11,8 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Engine owns the book of a cluster and asks a Policy what to do. It is not safe for concurrent use: one goroutine owns it.
+// Engine owns the book of a cluster and asks a Policy for decisions. It is not safe for concurrent use: one goroutine
+// owns it.
 type Engine struct {
 	policy policy.Policy
 	book   *cluster.Book
@@ -19,8 +20,8 @@ type Engine struct {
 	steps  int64
 }
 
-// New returns an engine for an empty cluster. Configure sets what the policy must know of the substrate; nil is one
-// without heartbeats. The engine decides nothing before a Synced event.
+// New returns an engine for an empty cluster. configure sets the snapshot's fields about the substrate; nil is a
+// substrate without heartbeats. The engine decides nothing before a Synced event.
 func New(p policy.Policy, configure func(*cluster.Snapshot)) *Engine {
 	b := cluster.NewBook()
 	if configure != nil {
@@ -35,9 +36,9 @@ func (e *Engine) Snapshot() *cluster.Snapshot { return e.book.Snapshot() }
 // Steps returns how many times Step was called.
 func (e *Engine) Steps() int64 { return e.steps }
 
-// Step handles events that happened together and returns what to do. The slice is valid until the next Step. An event
-// that cannot have happened, time that runs backwards and an impossible decision of the policy are errors; the engine is
-// of no use after the last.
+// Step handles events that happened together and returns the decisions. The slice is valid until the next Step. Step
+// returns an error for an event that cannot have happened, for time that runs backwards and for an impossible decision
+// of the policy. After the last kind of error the engine must not be used any more.
 func (e *Engine) Step(now timeline.Time, events ...cluster.Event) ([]cluster.Decision, error) {
 	// 1. Time never goes back.
 	if now < e.now {
@@ -45,7 +46,7 @@ func (e *Engine) Step(now timeline.Time, events ...cluster.Event) ([]cluster.Dec
 	}
 	e.now = now
 	e.steps++
-	// 2. What happened is recorded.
+	// 2. The events are recorded.
 	plan := e.book.Open(now)
 	for i := range events {
 		if err := e.book.Enter(now, &events[i]); err != nil {
@@ -55,14 +56,14 @@ func (e *Engine) Step(now timeline.Time, events ...cluster.Event) ([]cluster.Dec
 	if !plan.Synced {
 		return nil, nil
 	}
-	// 3. Tasks of jobs that are to end are killed: no policy has a say in that.
+	// 3. Tasks of jobs that are to end are killed, without asking the policy.
 	killStopped(plan)
 	// 4. The policy decides; each decision is checked and booked as it is taken.
 	e.policy.Decide(now, plan)
 	return e.book.Close()
 }
 
-// killStopped kills what still runs of jobs that failed or were cancelled.
+// killStopped kills the remaining tasks of jobs that failed or were cancelled.
 func killStopped(p *cluster.Plan) {
 	for _, j := range p.Changes.Jobs {
 		if j.Status != cluster.StatusCancelled && j.Status != cluster.StatusFailed {

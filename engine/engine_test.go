@@ -13,7 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// made is a policy that does what a test says.
+// made is a policy whose decisions the test supplies.
 type made struct {
 	decide func(timeline.Time, *cluster.Plan)
 }
@@ -88,7 +88,7 @@ func TestImpossibleDecisionIsAnError(t *testing.T) {
 	}
 }
 
-// What a policy is told of changes is what happened since it was last asked, and nothing older.
+// The changes that a policy sees are the changes since its last decision, and no older ones.
 func TestChangesAreForgotten(t *testing.T) {
 	var seen []cluster.Changes
 	e := newEngine(func(_ timeline.Time, p *cluster.Plan) { seen = append(seen, p.Changes) })
@@ -100,7 +100,7 @@ func TestChangesAreForgotten(t *testing.T) {
 	}
 }
 
-// Jobs that are to end have their tasks killed, once, whatever the policy thinks of it; decisions are numbered on.
+// Jobs that are to end have their tasks killed, once, regardless of the policy; the numbers of decisions continue.
 func TestStoppedJobsAreKilled(t *testing.T) {
 	for _, c := range []struct {
 		name string

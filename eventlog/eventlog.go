@@ -1,5 +1,5 @@
-// Package eventlog reads and writes event logs: what an engine was told and what it decided, step by step, so that the same
-// engine can be asked again.
+// Package eventlog reads and writes event logs: the events that an engine received and the decisions that it took, step
+// by step, so that the same engine can reproduce them.
 package eventlog
 
 import (
@@ -18,14 +18,14 @@ import (
 // eventLogVersion is the version of the format that is read and written.
 const eventLogVersion = 1
 
-// Header is the first line of an event log: all that an engine must be made with so that the same events give the same
-// decisions.
+// Header is the first line of an event log: everything that an engine must be made with so that the same events give
+// the same decisions.
 type Header struct {
 	Version  int               `json:"bellows_event_log"` // set by the writer
 	Policy   string            `json:"policy"`
-	Settings map[string]string `json:"settings,omitempty"` // those given to the policy, "POLICY.NAME" to value
+	Settings map[string]string `json:"settings,omitempty"` // settings of the policy, "POLICY.NAME" to value
 
-	// What the engine's Snapshot is configured with.
+	// The configuration of the engine's Snapshot.
 	Heartbeat          time.Duration `json:"heartbeat_ns,omitempty"`
 	StartsPerHeartbeat int           `json:"starts_per_heartbeat,omitempty"`
 	ContainersPerCore  int           `json:"containers_per_core,omitempty"`
@@ -39,30 +39,30 @@ func NewHeader(policy string, settings map[string]string, s *cluster.Snapshot) H
 		ContainersPerCore: s.ContainersPerCore, LaunchDelay: s.LaunchDelay, LaunchHeartbeat: s.Heartbeats.Launch}
 }
 
-// Configure sets in s what the header says of it.
+// Configure sets in s the configuration in the header.
 func (h *Header) Configure(s *cluster.Snapshot) {
 	s.Heartbeats.Every, s.Heartbeats.Starts = h.Heartbeat, h.StartsPerHeartbeat
 	s.ContainersPerCore = h.ContainersPerCore
 	s.LaunchDelay, s.Heartbeats.Launch = h.LaunchDelay, h.LaunchHeartbeat
 }
 
-// Record is one line of an event log after the first: the events handed to one step of the engine, or the decisions
-// that came out of the step before it. Exactly one of the two is not nil; a step can have no events.
+// Record is one line of an event log after the first: the events of one step of the engine, or the decisions of the
+// step before it. Exactly one of the two is not nil; a step can have no events.
 type Record struct {
 	Now       timeline.Time
 	Events    []cluster.Event
 	Decisions []cluster.Decision
 }
 
-// logLine is Record in a file. Pointers tell a list that is empty from one that is not there.
+// logLine is Record in a file. Pointers distinguish an empty list from a missing one.
 type logLine struct {
 	Now       *timeline.Time      `json:"now_ns"`
 	Events    *[]cluster.Event    `json:"events,omitempty"`
 	Decisions *[]cluster.Decision `json:"decisions,omitempty"`
 }
 
-// Writer writes an event log, JSON lines, one Write per line. A log belongs to one engine: who starts another engine
-// starts another log.
+// Writer writes an event log, JSON lines, one Write per line. A log belongs to one engine: another engine needs another
+// log.
 type Writer struct{ out io.Writer }
 
 // NewWriter writes the header.
@@ -80,7 +80,7 @@ func (w *Writer) Events(now timeline.Time, events ...cluster.Event) error {
 	return w.line(&logLine{Now: &now, Events: &events})
 }
 
-// Decisions records what came out of the step, before anyone acts on it. None is not recorded.
+// Decisions records the decisions of the step, before they are carried out. A step without decisions is not recorded.
 func (w *Writer) Decisions(now timeline.Time, decisions []cluster.Decision) error {
 	if len(decisions) == 0 {
 		return nil
@@ -99,8 +99,8 @@ func (w *Writer) line(v any) error {
 	return nil
 }
 
-// Reader reads an event log. A last line without its end, as a crash leaves it, is no fault: the log ends before it,
-// and Torn tells.
+// Reader reads an event log. An incomplete last line, as a crash leaves it, is not an error: the log ends before it,
+// and Torn reports it.
 type Reader struct {
 	Header Header
 
@@ -113,8 +113,8 @@ type Reader struct {
 	err  error
 }
 
-// NewReader reads the header. Name is used in errors, which are a *fault.Fault if the log is wrong. A log that is torn in its
-// first line has no header and is a fault.
+// NewReader reads the header. name is used in errors, which are a *fault.Fault if the content of the log is wrong. A
+// log with an incomplete first line has no header and is a fault.
 func NewReader(in io.Reader, name string) (*Reader, error) {
 	r := &Reader{file: name, in: bufio.NewReader(in), last: timeline.Earliest}
 	text, err := r.next()
@@ -124,7 +124,7 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The version decides what the rest means, so it is looked at alone first.
+	// The version decides the meaning of everything else, so it is read first.
 	var version struct {
 		Version *int `json:"bellows_event_log"`
 	}
@@ -140,7 +140,7 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 	return r, nil
 }
 
-// Next returns the next record; io.EOF says that there is none.
+// Next returns the next record; io.EOF if there is none.
 func (r *Reader) Next() (Record, error) {
 	if r.err != nil {
 		return Record{}, r.err
@@ -177,11 +177,11 @@ func (r *Reader) record() (Record, error) {
 	return record, nil
 }
 
-// Torn reports whether the log ends in part of a line, once Next has returned io.EOF; good is the length in bytes of what
-// comes before it.
+// Torn reports whether the log ends in an incomplete line; call it after Next has returned io.EOF. good is the length
+// in bytes of the complete lines.
 func (r *Reader) Torn() (good int64, torn bool) { return r.good, r.torn }
 
-// next returns the next whole line.
+// next returns the next complete line.
 func (r *Reader) next() ([]byte, error) {
 	text, err := r.in.ReadBytes('\n')
 	r.line++

@@ -95,7 +95,7 @@ func TestEventLog(t *testing.T) {
 	}
 }
 
-// Wherever a crash cuts a log, all whole lines are read and the rest is reported.
+// Wherever a crash cuts a log, all complete lines are read and the rest is reported.
 func TestEventLogTornAnywhere(t *testing.T) {
 	h, records := loggedRun()
 	text := writeLog(t, h, records)
@@ -212,7 +212,7 @@ func TestDocumentedEventLog(t *testing.T) {
 	}
 }
 
-// A log that a program wrote when commands were no part of stages is read to its end.
+// A log from before commands were a part of stages is read to its end.
 func TestRecordedEventLog(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "before-commands-in-stages.jsonl"))
 	if err != nil {

@@ -49,7 +49,7 @@ func load(t *testing.T) []pkg {
 			t.Fatal(err)
 		}
 		p := pkg{path: strings.TrimPrefix(strings.TrimPrefix(listed.ImportPath, module), "/")}
-		// Ignored files are those of other systems and build tags: the rules hold for them too.
+		// Ignored files are those for other systems and build tags: the rules apply to them, too.
 		for _, name := range slices.Concat(listed.GoFiles, listed.IgnoredGoFiles) {
 			if strings.HasSuffix(name, "_test.go") {
 				continue
@@ -164,8 +164,8 @@ func TestTwoPackageComments(t *testing.T) {
 	}
 }
 
-// TestTable checks the table itself: every row has a reason and imports only what stands above it, so that there is no
-// cycle.
+// TestTable checks the table itself: every row has a reason and imports only packages in rows above it, so that there
+// is no cycle.
 func TestTable(t *testing.T) {
 	var above []string
 	for _, f := range folders {

@@ -13,7 +13,7 @@ import (
 
 const module = "github.com/bellows-rm/bellows"
 
-// pkg is a package as the check sees it: its files that are not tests.
+// pkg is a package as the check sees it: its files except tests.
 type pkg struct {
 	path  string // below the module; "." is the module itself
 	files []source
@@ -172,7 +172,7 @@ func (c *checker) goroutines(f *ast.File) {
 	})
 }
 
-// changes finds files that are changed by package os.
+// changes finds files that are changed through package os.
 func (c *checker) changes(f *ast.File) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		s, ok := n.(*ast.SelectorExpr)

@@ -1,5 +1,5 @@
-// Package architecture holds the rules that the folders of this project keep, as a table with the reason beside each, and
-// the check that keeps them true. Its tests run the check on the project, and on small bad examples of each rule.
+// Package architecture contains the rules for the folders of this project, as a table with a reason for each rule, and
+// the check of the rules. Its tests run the check on the project, and on small bad examples of each rule.
 //
-// The rules speak of code that is not a test: tests may import what they like.
+// The rules are for code that is not a test: tests may import any package.
 package architecture

@@ -1,6 +1,6 @@
 package architecture
 
-// folder is a row of the table: what a package may import from this module, and why no more.
+// folder is a row of the table: the packages of this module that a package may import, and why no others.
 type folder struct {
 	path   string   // below the module
 	may    []string // import these of the module; "..." is any but a command
@@ -10,8 +10,8 @@ type folder struct {
 // core are the packages that turn events into decisions. They are pure: see purity.
 var core = []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy/resimulate", "policy", "engine"}
 
-// folders has a row for every package, those included that are still to be written. Rows stand in the direction of
-// imports: a package imports only from rows above its own.
+// folders has a row for every package, also for planned packages. The order of rows is the direction of imports: a
+// package imports only packages in rows above its own.
 var folders = []folder{
 	{"resource", nil,
 		"amounts and their units mean the same everywhere, so they know nothing else"},
@@ -139,7 +139,7 @@ var folders = []folder{
 		"it must also run where nothing else of the project compiles"},
 }
 
-// purity is what the core does without, by import path; a path stands for everything below it too.
+// purity lists what the core does not import, by import path; a path includes everything below it.
 var purity = []struct{ path, reason string }{
 	{"os", "what the core knows comes in as events"},
 	{"net", "what the core knows comes in as events"},
@@ -156,29 +156,29 @@ var purity = []struct{ path, reason string }{
 	{"testing", "it is no test"},
 }
 
-// numeric are the libraries that the core may use beside the standard library.
+// numeric are the libraries that the core may use in addition to the standard library.
 var numeric = []string{"gonum.org/v1/gonum"}
 
-// clocked are the packages that also take now as an argument though they are not of the core: a simulation gives the same
-// bytes whenever it runs.
+// clocked are the packages that take now as an argument: the core, and others because a simulation gives the same bytes
+// whenever it runs.
 var clocked = append([]string{"sim", "bound", "workload", "jobfile", "eventlog", "importer"}, core...)
 
 // clock are the functions of package time that read or wait for the clock.
 var clock = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 
-// seeded are the names of math/rand and math/rand/v2 that are no global source: constructors and types.
+// seeded are the names of math/rand and math/rand/v2 that do not use the global source: constructors and types.
 var seeded = []string{"New", "NewSource", "NewPCG", "NewChaCha8", "NewZipf", "Rand", "Source", "Source64", "PCG", "ChaCha8", "Zipf"}
 
-// durables are the packages whose files must survive, and changers the functions of package os that change files behind the
-// back of package durable.
+// durables are the packages whose files must survive a crash. changers are the functions of package os that change
+// files and bypass package durable.
 var (
 	durables = []string{"store", "live", "agent", "daemon"}
 	changers = []string{"Create", "CreateTemp", "Link", "Mkdir", "MkdirAll", "Remove", "RemoveAll", "Rename", "Symlink", "Truncate", "WriteFile"}
 )
 
-// vague are names that say nothing of what a package is for.
+// vague are names that do not say what a package is for.
 var vague = []string{"util", "utils", "common", "helper", "helpers", "types", "misc", "shared", "base"}
 
-// truthful are the packages in which the truth of tasks is handled: two work with it, two read it from files, and two tell
-// the simulator what policies do not know, because it was measured or is what an experiment is about.
+// truthful are the packages that handle the truth of tasks. Two use it, three read it from files. Two give the
+// simulator facts that policies do not know: measured ones, or the subject of an experiment.
 var truthful = []string{"sim", "bound", "workload", "jobfile", "importer", "lab/experiments", "lab/demo"}

@@ -1,6 +1,6 @@
-// Package recordingdisk is a disk for tests on which every write and every flush is recorded, so that a test can have what
-// the disk might hold had the power failed at any moment. The disk is a file of a FUSE file system that this process serves,
-// with ext4 on it through a loop device.
+// Package recordingdisk is a disk for tests. It records every write and every flush, so that a test can reproduce what
+// the disk might contain if the power had failed at any moment. The disk is a file of a FUSE file system that this
+// process serves, with ext4 on it through a loop device.
 package recordingdisk
 
 import (
@@ -25,14 +25,15 @@ import (
 )
 
 const (
-	// sector is what a disk writes whole or not at all, bytes.
+	// sector is the size that a disk writes completely or not at all, bytes.
 	sector = 512
-	// superblock is where the first block of ext4 ends, bytes. The file system keeps its own state there, behind one checksum
-	// and without a copy in the journal, and cannot be mounted if a part of it is old: it relies on disks to write it whole.
+	// superblock is where the first block of ext4 ends, bytes. The file system keeps its own state there, behind one
+	// checksum and without a copy in the journal. It cannot be mounted if a part of that block is old: it relies on
+	// disks to write the block as a whole.
 	superblock = 4096
 )
 
-// prefix begins the names of folders of disks; the number of the process follows.
+// prefix begins the names of the disks' folders; the number of the process follows.
 const prefix = "bellows-recording-disk-"
 
 // Disk is a disk that records. There is one file system on it, which is mounted at Path.
@@ -43,7 +44,7 @@ type Disk struct {
 	mu      sync.Mutex
 	content []byte
 	base    []byte   // the content when recording began
-	log     []record // since then
+	log     []record // writes and flushes since then
 }
 
 // record is a write, or a flush if it has no data.
@@ -52,8 +53,8 @@ type record struct {
 	data   []byte
 }
 
-// New makes a disk of so many bytes with an empty ext4 on it, and takes both away when the test ends. It skips the test, with
-// the reason, where that cannot be done.
+// New makes a disk of the given size, bytes, with an empty ext4 on it, and removes both when the test ends. It skips
+// the test, with the reason, where that is not possible.
 func New(t testing.TB, size int64) *Disk {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -105,17 +106,17 @@ func New(t testing.TB, size int64) *Disk {
 
 func (d *Disk) file() string { return filepath.Join(d.dir, "fuse", "disk") }
 
-// Path is where the file system is mounted.
+// Path returns where the file system is mounted.
 func (d *Disk) Path() string { return filepath.Join(d.dir, "mounted") }
 
-// Now returns how many writes and flushes were recorded so far.
+// Now returns the number of writes and flushes recorded so far.
 func (d *Disk) Now() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.log)
 }
 
-// Unmount takes the file system away from Path. What is open there it waits for, up to a minute.
+// Unmount unmounts the file system at Path. It waits up to a minute until files there are closed.
 func (d *Disk) Unmount() error {
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		err := unix.Unmount(d.Path(), 0)
@@ -128,14 +129,14 @@ func (d *Disk) Unmount() error {
 	}
 }
 
-// MountAfterCut mounts at Path what the disk might hold had the power failed after the first at records: everything that was
-// flushed, and of the writes since then a random part, down to single sectors but for the superblock. The file system that
-// recorded must be unmounted before, and this one by Unmount later.
+// MountAfterCut mounts at Path what the disk might contain if the power had failed after the first at records:
+// everything that was flushed, and a random part of the later writes, down to single sectors except in the superblock.
+// Unmount the recording file system first, and call Unmount for this one later.
 func (d *Disk) MountAfterCut(at int, random *rand.Rand) error {
 	return d.mountImage(d.afterCut(at, random))
 }
 
-// MountForgetful is MountAfterCut of a disk that lies: it lost all writes after the first at records, flushed or not.
+// MountForgetful is MountAfterCut of a faulty disk: it lost all writes after the first at records, flushed or not.
 func (d *Disk) MountForgetful(at int) error { return d.mountImage(d.prefix(at)) }
 
 func (d *Disk) prefix(at int) []byte {
@@ -184,7 +185,7 @@ func (d *Disk) mountImage(image []byte) error {
 	return d.mount(path)
 }
 
-// mount has the kernel give the loop device back with the file system.
+// mount makes the kernel release the loop device together with the file system.
 func (d *Disk) mount(file string) error {
 	return run("mount", "-t", "ext4", "-o", "loop,nodiscard", file, d.Path())
 }
@@ -197,7 +198,7 @@ func run(name string, args ...string) error {
 }
 
 func (d *Disk) close() error {
-	// What a test that failed has left open there is not waited for.
+	// It does not wait for files that a failed test has left open there.
 	if err := unix.Unmount(d.Path(), unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
 		return err
 	}
@@ -211,7 +212,7 @@ func (d *Disk) close() error {
 	return os.RemoveAll(d.dir)
 }
 
-// sweep takes away what tests left that were killed.
+// sweep removes what killed tests left behind.
 func sweep(t testing.TB) {
 	t.Helper()
 	mounts, err := mountinfo.GetMounts(nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/durable"
 )
 
-// What was flushed is on the disk after a cut, and what was not may be missing.
+// Flushed data is on the disk after a cut; data that was not flushed may be missing.
 func TestCut(t *testing.T) {
 	d := New(t, 16<<20)
 	if err := durable.Write(filepath.Join(d.Path(), "first"), []byte("flushed")); err != nil {
@@ -53,7 +53,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// Whatever was lost, the file system can be mounted: of its superblock, too, which is what unmounting writes last.
+// Whatever was lost, the file system can be mounted; also if that includes the superblock, which unmounting writes
+// last.
 func TestCutAtTheSuperblock(t *testing.T) {
 	d := New(t, 16<<20)
 	if err := durable.Write(filepath.Join(d.Path(), "first"), []byte("flushed")); err != nil {

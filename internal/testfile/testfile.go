@@ -1,4 +1,4 @@
-// Package testfile holds what tests compare with: golden files, and the examples of the documentation.
+// Package testfile contains the texts that tests compare with: golden files, and the examples of the documentation.
 package testfile
 
 import (

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What the test machine runs fails if a step fails that decides, and only then: here each step is a program that does nothing,
-// but for one.
+// The CI script fails if a step that decides fails, and only then. Here each step but one is a program that does
+// nothing.
 func TestWhatTheTestMachineRuns(t *testing.T) {
 	for _, c := range []struct {
 		fails string

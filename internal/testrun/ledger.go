@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// mostOutput is how much of a test's output the ledger keeps: its end.
+// mostOutput is the length of the end of a test's output that the ledger keeps.
 const mostOutput = 16 << 10
 
-// record adds the results to the ledger, a line of JSON each. An empty path is no ledger.
+// record adds the results to the ledger, one line of JSON each. An empty path is no ledger.
 func (r *run) record(path string) error {
 	if path == "" {
 		return nil
@@ -57,15 +57,16 @@ func readLedger(path string) (results []result, err error) {
 	}
 }
 
-// How much accountFor prints, so that it is seen by whoever sees the last lines of a long output: lines of each of so many
-// tests that failed, and of each flaky one; others are named.
+// The limits of what accountFor prints, so that the last lines of a long output contain it: the number of lines of a
+// test's output, and the number of failed tests with output. Each flaky test has output; the other failed tests are
+// only named.
 const (
 	shownTests  = 3
 	shownLines  = 12
 	shownOthers = 10
 )
 
-// accountFor prints what became of the tests in a ledger, and returns the exit code.
+// accountFor prints the outcomes of the tests in a ledger, and returns the exit code.
 func accountFor(path string, out, complaints io.Writer) int {
 	results, err := readLedger(path)
 	if err != nil {
@@ -90,7 +91,7 @@ func accountFor(path string, out, complaints io.Writer) int {
 			never = append(never, o)
 		}
 	}
-	slices.SortStableFunc(faults, func(a, b result) int { return strings.Compare(string(b.Outcome), string(a.Outcome)) }) // flaky first: the end is seen best
+	slices.SortStableFunc(faults, func(a, b result) int { return strings.Compare(string(b.Outcome), string(a.Outcome)) }) // flaky first: the end is read most
 	showOutputs(faults, out)
 	list(out, "skipped in every run", never, func(o result) string { return o.name() + ": " + o.Output })
 	for _, kind := range []outcome{flaky, failed} {
@@ -103,7 +104,7 @@ func accountFor(path string, out, complaints io.Writer) int {
 	return 0
 }
 
-// inGuest is the name that a test run in a guest has outside: "TestGuest/v2/root/TestX/case" is "TestX/case".
+// inGuest returns the name outside of a guest of a test in a guest: "TestGuest/v2/root/TestX/case" is "TestX/case".
 func inGuest(test string) string {
 	if strings.HasPrefix(test, "TestGuest") {
 		if _, inner, ok := strings.Cut(test, "/Test"); ok {
@@ -113,7 +114,7 @@ func inGuest(test string) string {
 	return test
 }
 
-// showOutputs prints the last lines of what tests said: of flaky ones, too, since nobody sees them again.
+// showOutputs prints the last lines of the tests' output, also of flaky tests, because it is not printed anywhere else.
 func showOutputs(faults []result, out io.Writer) {
 	for _, o := range faults[max(0, len(faults)-shownTests):] {
 		lines := strings.Split(strings.TrimRight(o.Output, "\n"), "\n")

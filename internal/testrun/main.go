@@ -3,15 +3,15 @@
 //	go run ./internal/testrun -- GO-TEST-ARGUMENTS [-- GO-TEST-ARGUMENTS]...
 //	go run ./internal/testrun -account LEDGER
 //
-// Each list of arguments is one run of "go test"; a flag that has a value is written -name=value. What fails is printed
-// whole, the rest as one line per package. A test that failed is run once more, alone, and is flaky if it then passes: the
-// run goes on, and its end names the test (retry.go says which are not run again).
+// Each list of arguments is one run of "go test"; write a flag with a value as -name=value. The output of failed tests
+// is printed whole, the rest as one line per package. A test that failed is run once more, alone. If it then passes, it
+// is flaky: the run continues, and its end names the test (retry.go says which tests are not run again).
 //
-// If the environment has TEST_LEDGER=FILE, how each test ended is added to that file. -account reads what several runs wrote
-// there, prints what failed and what was flaky, and fails if a test was skipped in all of them, unless what it needs is data
-// that stands beside the project and not in it ("../shared").
+// If the environment has TEST_LEDGER=FILE, the outcome of each test is added to that file. -account reads the results
+// of several runs from the file and prints which tests failed and which were flaky. It fails if a test was skipped in
+// all runs, unless the test needs data that is next to the project and not in it ("../shared").
 //
-// Exit codes: 0 all passed, 1 something failed, 2 the usage was wrong.
+// Exit codes: 0 all passed, 1 a test failed, 2 wrong usage.
 package main
 
 import (
@@ -30,7 +30,7 @@ import (
 )
 
 func main() {
-	// Whoever ends a run that takes too long ends the tests with it. Then this is what says which they were.
+	// A signal that ends a run that takes too long ends the tests, too. This names the tests then.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr, os.Getenv("TEST_LEDGER")))
@@ -87,7 +87,7 @@ func split(args []string) [][]string {
 	return lists
 }
 
-// goTest runs the go command. That it failed, without any test or package having done so, is a failure too.
+// goTest runs the go command. If the command failed although no test and no package did, that is a failure, too.
 func goTest(args []string, out, complaints io.Writer) *run {
 	r := &run{}
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// mostRetries is how many tests are run again: more do not fail by chance.
+// mostRetries is how many tests are run again: more than that do not fail by chance.
 const mostRetries = 4
 
-// A failure with one of these in its output is no chance, however seldom it is.
+// A failure with one of these texts in its output is not by chance, however rare it is.
 var certain = regexp.MustCompile(`(?m)WARNING: DATA RACE|race detected during execution of test|^\s*panic: |^\s*fatal error: |^it did not end$`)
 
-// retry runs tests that failed once more, each alone, with the arguments that they had. What passes then is flaky. Nothing is
-// run again if anything failed for certain: a data race, a panic, a test that did not end, a package that was not built.
+// retry runs failed tests once more, each alone, with its arguments. A test that passes then is flaky. retry runs no
+// test again if a failure is certain: a data race, a panic, a test that did not end, a package that was not built.
 func (r *run) retry(args []string, out, complaints io.Writer) {
 	var tests []testName
 	for _, o := range r.results {
@@ -47,13 +47,14 @@ func (r *run) retry(args []string, out, complaints io.Writer) {
 	}
 }
 
-// twoLevels is the test, and which of its subtests: a script, or a guest with what it ran.
+// twoLevels returns the name of the test with at most one level of subtests: a script, or a guest with the tests that
+// it ran.
 func twoLevels(test string) string {
 	parts := strings.SplitN(test, "/", 3)
 	return strings.Join(parts[:min(2, len(parts))], "/")
 }
 
-// alone is args for one test.
+// alone returns args for one test.
 func alone(args []string, name testName) []string {
 	var pattern []string
 	for _, part := range strings.Split(name.test, "/") {
@@ -66,13 +67,13 @@ func alone(args []string, name testName) []string {
 		case strings.HasPrefix(arg, "-"):
 			one = append(one, arg)
 		case !slices.Contains(one, name.pkg):
-			one = append(one, name.pkg) // where the first package stood: flags of the test follow it
+			one = append(one, name.pkg) // at the place of the first package: flags of the test follow it
 		}
 	}
 	return append([]string{"-run=" + strings.Join(pattern, "/")}, one...)
 }
 
-// said is the output of what passed at or below name.
+// said returns the output of the tests that passed at or below name.
 func (r *run) said(name testName) (output string) {
 	for _, o := range r.results {
 		if o.Package == name.pkg && (o.Test == name.test || strings.HasPrefix(o.Test, name.test+"/")) {

@@ -23,16 +23,18 @@ const (
 	flaky   outcome = "flaky" // failed, and passed when it was run once more
 )
 
-// result is one test that ended, or did not; a package that failed beside its tests has no Test.
+// result is the outcome of one test that ended or was interrupted. A failure of a package outside of its tests has no
+// Test.
 type result struct {
 	Package, Test string
 	Outcome       outcome
-	Output        string // of a skipped test the reason
+	Output        string // the reason if the test was skipped
 }
 
 func (r result) name() string { return strings.TrimSpace(r.Package + " " + r.Test) }
 
-// run is what "go test -json" reported. Tests that have subtests are not among the results beside them, unless they skipped.
+// run is the report of "go test -json". A test with subtests is not among the results in addition to them, unless it
+// was skipped.
 type run struct {
 	results []result
 	open    []testName // began and did not end
@@ -43,7 +45,7 @@ type run struct {
 
 type testName struct{ pkg, test string }
 
-// slowTest is a test, or one of its subtests (a guest, a script), that took so long that whoever wants faster tests begins there.
+// slowTest is a slow test, or one of its subtests (a guest, a script): a place to start for faster tests.
 type slowTest struct {
 	name    testName
 	seconds float64
@@ -61,7 +63,7 @@ type event struct {
 	Elapsed    float64 // seconds
 }
 
-// read takes events until they end.
+// read processes events until they end.
 func (r *run) read(events *bufio.Reader, out io.Writer) error {
 	r.output, r.parents = map[testName]*strings.Builder{}, map[testName]bool{}
 	for {
@@ -115,7 +117,7 @@ func (r *run) keep(name testName, text string) {
 	r.output[name].WriteString(text)
 }
 
-// take returns what a test printed, and forgets it.
+// take returns and removes a test's output.
 func (r *run) take(name testName) string {
 	output := r.output[name]
 	delete(r.output, name)
@@ -125,7 +127,7 @@ func (r *run) take(name testName) string {
 	return output.String()
 }
 
-// ended takes the end of a test, or of a package.
+// ended processes the end of a test, or of a package.
 func (r *run) ended(name testName, how outcome, out io.Writer) {
 	r.open = slices.DeleteFunc(r.open, func(n testName) bool { return n == name })
 	output := r.take(name)
@@ -134,9 +136,9 @@ func (r *run) ended(name testName, how outcome, out io.Writer) {
 	}
 	switch {
 	case name.test == "" && (how != failed || r.failedIn(name.pkg)):
-		return // A package says no more than its tests.
+		return // Its tests say more than the package.
 	case how == failed && r.failedBelow(name):
-		return // A test says no more than its subtests.
+		return // Its subtests say more than the test.
 	case how == passed && r.parents[name]:
 		return
 	case how == skipped:
@@ -145,7 +147,8 @@ func (r *run) ended(name testName, how outcome, out io.Writer) {
 	r.results = append(r.results, result{name.pkg, name.test, how, output})
 }
 
-// close makes failures of tests that began and did not end, because their package did so before: only of the innermost ones.
+// close reports tests that began and did not end as failures, because their package ended first: only the innermost
+// ones.
 func (r *run) close() {
 	for _, name := range r.open {
 		if !r.parents[name] {
@@ -174,7 +177,7 @@ func (r *run) add(other *run) {
 	r.slow = append(r.slow, other.slow...)
 }
 
-// packageLine prints what the go command says of a package, less what says nothing.
+// packageLine prints the go command's line about a package, unless it says nothing.
 func packageLine(text string, out io.Writer) {
 	switch strings.TrimSpace(text) {
 	case "PASS", "FAIL", "":
@@ -188,7 +191,7 @@ func packageLine(text string, out io.Writer) {
 
 var skipLine = regexp.MustCompile(`(?m)^\s+[\w.-]+\.go:\d+: (.*)$`)
 
-// reason returns what the test said when it skipped: its last words.
+// reason returns why a test was skipped: the last line of its output.
 func reason(output string) string {
 	said := skipLine.FindAllStringSubmatch(output, -1)
 	if len(said) == 0 {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// events is what the go command prints of a package whose tests passed, failed and were skipped.
+// events is the output of the go command for a package whose tests passed, failed and were skipped.
 const events = `{"Action":"start","Package":"m/a"}
 {"Action":"run","Package":"m/a","Test":"TestGood"}
 {"Action":"output","Package":"m/a","Test":"TestGood","Output":"=== RUN   TestGood\n"}
@@ -129,7 +129,7 @@ func readRuns(t *testing.T, out io.Writer, events ...string) (all run) {
 	return all
 }
 
-// TestAccount: each of runs adds to one ledger.
+// TestAccount: several runs add to one ledger.
 func TestAccount(t *testing.T) {
 	long := strings.Replace(failing, `1 is not 2\n`, strings.Repeat(`1 is not 2\n`, 100), 1)
 	for _, c := range []struct {
@@ -174,7 +174,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestExecute runs the go command on a package that has nothing to test, and on one that is not there.
+// TestExecute runs the go command on a package without tests, and on one that does not exist.
 func TestExecute(t *testing.T) {
 	var out strings.Builder
 	if code := execute(t.Context(), []string{"--", "-run=^$", "."}, &out, &out, ""); code != 0 {

@@ -12,15 +12,15 @@ import (
 	"testing"
 )
 
-// A holder of the lock that is killed leaves its swap behind: the next ones would share what they swap with it. So while a test
-// holds the lock its file says what the machine swapped to before, and whoever finds that text there turns off what came since.
+// A killed owner of the lock leaves its swap behind: later tests would use it, too. Therefore the locked file lists the
+// swap that the machine had before. The next owner that finds a list turns off the swap that was added since.
 
-// takeOver makes the locked file say what the machine swaps to now, and turns off before what a test that was killed left.
+// takeOver writes the machine's swap to the locked file. Before that it turns off swap that a killed test left.
 func takeOver(t testing.TB, lock *os.File) {
 	t.Helper()
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return // Without a kernel that tells there is no swap either.
+		return // A kernel that does not report it has no swap either.
 	}
 	text, err := io.ReadAll(lock)
 	if err != nil {
@@ -43,7 +43,7 @@ func takeOver(t testing.TB, lock *os.File) {
 	}
 }
 
-// swaps is what the machine swaps to, as /proc/swaps writes it: a blank in a name is no blank there.
+// swaps returns the paths of the machine's swap as /proc/swaps writes them, with blanks escaped.
 func swaps(t testing.TB) (paths []string) {
 	t.Helper()
 	text, err := os.ReadFile("/proc/swaps")
@@ -58,7 +58,7 @@ func swaps(t testing.TB) (paths []string) {
 	return paths
 }
 
-// since is what of now a test may have added: of the rest it made nothing.
+// since returns the parts of now that a test may have added; a test makes no swap of other kinds.
 func since(before, now []string) (added []string) {
 	for _, path := range now {
 		zram, file := strings.HasPrefix(path, "/dev/zram"), strings.HasPrefix(path, filepath.Clean(os.TempDir())+"/")

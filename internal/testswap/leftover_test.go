@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestKilled kills a test that has swap, and takes the lock after it.
+// TestKilled kills a test that has swap, and takes the lock after that.
 func TestKilled(t *testing.T) {
 	if os.Getenv("BELLOWS_TEST_KILLED") != "" {
 		Need(t, 16<<20)
@@ -20,7 +20,7 @@ func TestKilled(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
-	// Under the lock, so that what there is before is nobody's that goes meanwhile; the other test gets a lock of its own.
+	// Under the lock, so that no other test removes swap meanwhile; the test that is killed gets a lock of its own.
 	Lock(t)
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -65,7 +65,7 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestOpenLock finds a link to a file of somebody else where the lock is to be.
+// TestOpenLock finds a link to another user's file in place of the lock.
 func TestOpenLock(t *testing.T) {
 	dir := t.TempDir()
 	theirs := dir + "/theirs"

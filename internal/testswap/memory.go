@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Memory returns so many bytes of zeros for a program that is to hold just that, or ends it. They are no part of the heap: the race
-// detector, which takes as much again or more for what it follows, follows none of them.
+// Memory returns n bytes of zeros for a program that is to use that amount and no more, or ends the program. They are
+// not a part of the heap: the race detector, which takes as much memory again for what it follows, does not follow
+// them.
 func Memory[T byte | uint64](bytes int) []T {
 	block, err := unix.Mmap(-1, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {

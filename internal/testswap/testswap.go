@@ -1,5 +1,5 @@
-// Package testswap gives tests swap: one test at a time on a machine, because the kernel swaps wherever there is room, and a
-// swap file that is turned off drives what is in it back into memory.
+// Package testswap gives tests swap, to one test at a time on a machine: the kernel swaps to all swap that has room,
+// and turning a swap file off reads its content back into memory.
 package testswap
 
 import (
@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock waits until no other test uses swap, and keeps it so until the test ends.
+// Lock waits until no other test uses swap, and keeps other tests from it until the test ends.
 func Lock(t testing.TB) {
 	t.Helper()
 	path := filepath.Join(os.TempDir(), "bellows-test-swap.lock")
@@ -23,7 +23,7 @@ func Lock(t testing.TB) {
 	if err != nil {
 		t.Skipf("needs swap, and a lock on it: %v", err)
 	}
-	_ = f.Chmod(0o666) // whoever makes the file, others lock it too
+	_ = f.Chmod(0o666) // other users lock the file, too
 	for end := time.Now().Add(10 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil || time.Now().After(end) {
 			break
@@ -35,13 +35,13 @@ func Lock(t testing.TB) {
 	}
 	takeOver(t, f)
 	t.Cleanup(func() {
-		_ = f.Truncate(0) // Nothing is left behind.
+		_ = f.Truncate(0) // The list is empty: nothing is left behind.
 		f.Close()
 	})
 }
 
-// openLock opens the file, which all users share: its name is known, and whoever comes first can make something else of it. What is
-// no plain file of one name is not touched.
+// openLock opens the file, which all users share. Its name is known, and any user can create something else under that
+// name first. openLock therefore rejects everything but a plain file with one name.
 func openLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o666)
 	if err != nil {
@@ -58,8 +58,9 @@ func openLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Need is Lock, and makes sure that the machine swaps: before all else to a file of that many bytes of the test's own, since
-// what there is already may go while the test runs, and then the kernel kills what has no room; or else to what there is.
+// Need is Lock, and makes sure that the machine has swap: preferably a file of the given size, bytes, of the test's
+// own, because existing swap may be turned off while the test runs, and then the kernel kills programs that have no
+// room; or else the existing swap.
 func Need(t testing.TB, bytes int64) {
 	t.Helper()
 	Lock(t)
