@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/jobs"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/profiling"
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/trace"
@@ -32,8 +34,8 @@ func newTree() *command.Tree {
 	t := command.NewTree("bellows", "Run memory-hungry batch work so that it shares memory", rootLong)
 	t.Invalid = func(err error) bool { return live.KindOf(err).ExitCode() == command.WrongUsage }
 	t.Add("This machine:", upCommand(), statusCommand(), downCommand(), pruneCommand(), swapCommand())
-	t.Add("Jobs:", runCommand(), submitCommand(), psCommand(), logsCommand(), explainCommand(), waitCommand(), killCommand())
-	t.Add("Learn and compare:", demoCommand(), simulate.Command(storedFor), trace.Command(), profiling.Command(), policiesCommand())
+	t.Add("Jobs:", jobs.Commands()...)
+	t.Add("Learn and compare:", demoCommand(), simulate.Command(place.StoredProfiles), trace.Command(), profiling.Command(), policiesCommand())
 	t.Add("", command.NewVersionCommand(), superviseCommand())
 	t.Add("", command.Moved("experiment", "bellows-lab experiment"), command.Moved("compare", "bellows simulate --seeds 10` or, for pictures, `bellows-lab compare"))
 	return t

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,6 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/internal/command/commandtest"
+	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/internal/testswap"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/policy"
@@ -23,8 +23,6 @@ import (
 	"github.com/bellows-rm/bellows/swap"
 	"github.com/bellows-rm/bellows/timeline"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write what is printed now into testdata")
 
 func TestMain(m *testing.M) {
 	// Programs with the race detector sleep for a second when they end, unless they are told not to.
@@ -126,7 +124,7 @@ func condition(name string) (bool, error) {
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script", Cmds: commands, UpdateScripts: *rewrite, RequireUniqueNames: true,
+		Dir: "testdata/script", Cmds: commands, UpdateScripts: testfile.Rewriting(), RequireUniqueNames: true,
 		Condition: condition,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("BELLOWS_STATE", filepath.Join(env.WorkDir, "state"))

@@ -47,7 +47,7 @@ what it starts with, and may grow: USED can then be more than GRANTED.`,
 }
 
 func printStatus(w io.Writer, s *server.Status, now time.Time) error {
-	fmt.Fprintf(w, "%s since %s (process %d, version %s), state in %s\n", s.Policy, age(now.Sub(s.Since)), s.PID, s.Version, s.State)
+	fmt.Fprintf(w, "%s since %s (process %d, version %s), state in %s\n", s.Policy, terminal.Age(now.Sub(s.Since)), s.PID, s.Version, s.State)
 	fmt.Fprintf(w, "%s not ended, %s running, %d waiting\n", terminal.Count(s.Jobs, "job"), terminal.Count(s.Running, "task"), s.Pending)
 	if s.Trouble != "" {
 		fmt.Fprintf(w, "%s\n", terminal.Fold("trouble: "+s.Trouble, terminal.Width-2, "  "))

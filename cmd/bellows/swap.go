@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,16 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/server"
 	"github.com/bellows-rm/bellows/swap"
-	"github.com/bellows-rm/bellows/workload"
 )
 
 func swapCommand() *cobra.Command {
@@ -39,32 +35,6 @@ that runs sees at once what changed.`,
 	}
 	cmd.AddCommand(swapStatusCommand(), swapCreateCommand(), swapRemoveCommand())
 	return cmd
-}
-
-// withoutSwap makes a FLEX job on a machine without swap a REGULAR one that spills, and says so, or refuses it.
-func withoutSwap(ctx context.Context, client *server.Client, j *workload.Job, to io.Writer) error {
-	if j.Class != cluster.Flex {
-		return nil
-	}
-	if has, err := (swap.Machine{}).HasSwap(); err != nil || has {
-		return err
-	}
-	var failed error
-	known := storedProfiles{client: client, failed: &failed}
-	lookUp := known.lookUp(ctx)
-	words, err := live.SpillInstead(&j.Job, func(stage int) (p cluster.Profile, ok bool) {
-		if name := j.Stages[stage].Profile; name != "" {
-			p, ok = lookUp(name)
-		}
-		return p, ok
-	})
-	if failed != nil {
-		return failed
-	}
-	if err == nil {
-		fmt.Fprintf(to, "bellows: job %q: %s\n", j.Name, words)
-	}
-	return err
 }
 
 // swapStatus is what `swap status --json` prints.
@@ -126,7 +96,7 @@ func readSwap(state string) (swapStatus, error) {
 	if err != nil {
 		return swapStatus{}, err
 	}
-	s := swapStatus{Devices: orEmpty(devices), Zswap: zswap}
+	s := swapStatus{Devices: terminal.OrEmpty(devices), Zswap: zswap}
 	for i := range devices {
 		if devices[i].On {
 			s.Size += devices[i].Size
@@ -420,7 +390,7 @@ func (o *swapRemoveOptions) checkJobs(cmd *cobra.Command) error {
 	}
 	for i := range tasks {
 		if u := tasks[i].Usage; tasks[i].State != live.TaskEnded && u != nil && u.Swap != nil && *u.Swap >= int64(resource.MiB) {
-			return fmt.Errorf("task %s of a job holds %s in swap: wait until it has ended, or --force", tasks[i].Task, bytesOf(u.Swap))
+			return fmt.Errorf("task %s of a job holds %s in swap: wait until it has ended, or --force", tasks[i].Task, resource.FormatMemory(resource.Amount(*u.Swap)))
 		}
 	}
 	return nil

@@ -12,6 +12,9 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
+// Rewriting reports whether golden files are written anew: -rewrite was given.
+func Rewriting() bool { return *rewrite }
+
 // Golden compares got with the file of that name in testdata. With -rewrite it writes the file.
 func Golden(t *testing.T, name string, got []byte) {
 	t.Helper()

@@ -1,4 +1,4 @@
-package main
+package jobs
 
 import (
 	"bytes"
@@ -130,8 +130,8 @@ func readLiveJobs(ctx context.Context, client *server.Client, file string) (*wor
 		return nil, command.Usagef("file: %w", err)
 	}
 	var failed error
-	known := storedProfiles{client: client, failed: &failed}
-	w, err := jobfile.Read(bytes.NewReader(data), file, known.lookUp(ctx))
+	known := place.Profiles{Client: client, Failed: &failed}
+	w, err := jobfile.Read(bytes.NewReader(data), file, known.LookUp(ctx))
 	switch {
 	case failed != nil:
 		return nil, failed

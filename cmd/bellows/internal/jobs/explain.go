@@ -1,4 +1,4 @@
-package main
+package jobs
 
 import (
 	"fmt"
@@ -127,7 +127,7 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 // breathing says what the memory manager does with a container. Most is the maximum of the container, 0 if it has none.
 func breathing(r *cluster.Reading, most int64, now time.Time) string {
 	if r.State == cluster.ContainerWaiting {
-		return fmt.Sprintf("it has waited for %s to start: %s", age(now.Sub(r.Since)), r.Why)
+		return fmt.Sprintf("it has waited for %s to start: %s", terminal.Age(now.Sub(r.Since)), r.Why)
 	}
 	text := fmt.Sprintf("it holds %s in memory, of %s that it may", bytesOf(r.Anonymous), bytesOf(r.Limit))
 	if atMaximum(r, most) {
@@ -137,7 +137,7 @@ func breathing(r *cluster.Reading, most int64, now time.Time) string {
 		text += fmt.Sprintf(", and %s in swap", bytesOf(r.Swap))
 	}
 	if r.State == cluster.ContainerSuspended {
-		text += fmt.Sprintf("; suspended for %s, until it may have all of that in memory", age(now.Sub(r.Since)))
+		text += fmt.Sprintf("; suspended for %s, until it may have all of that in memory", terminal.Age(now.Sub(r.Since)))
 	}
 	if r.Why == "" || atMaximum(r, most) {
 		return text
@@ -183,7 +183,7 @@ func bytesOf(v *int64) string {
 // when prints a time as seen from now.
 func when(t, now time.Time) string {
 	if d := t.Sub(now); d > 0 {
-		return "in " + age(d)
+		return "in " + terminal.Age(d)
 	}
 	return "now"
 }

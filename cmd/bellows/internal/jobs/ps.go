@@ -1,4 +1,4 @@
-package main
+package jobs
 
 import (
 	"bytes"
@@ -118,19 +118,12 @@ func writeJobs(w io.Writer, pages iter.Seq2[[]live.Job, error], tasks []live.Tas
 			return err
 		}
 	}
-	rest, err := json.MarshalIndent(orEmpty(tasks), "  ", "  ")
+	rest, err := json.MarshalIndent(terminal.OrEmpty(tasks), "  ", "  ")
 	if err != nil {
 		return fmt.Errorf("print JSON: %w", err)
 	}
 	_, err = fmt.Fprintf(w, "\n  ],\n  \"tasks\": %s\n}\n", rest)
 	return err
-}
-
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }
 
 // printJobs prints one row per job, each page as soon as it has come.
@@ -258,26 +251,9 @@ func jobTime(j *live.Job, now time.Time) string {
 	case j.Started.IsZero():
 		return "-"
 	case j.Finished.IsZero():
-		return age(now.Sub(j.Started))
+		return terminal.Age(now.Sub(j.Started))
 	}
-	return age(j.Finished.Sub(j.Started))
-}
-
-// age prints a duration in at most six characters.
-func age(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "0s"
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return fmt.Sprintf("%dd%02dh", int(d.Hours())/24, int(d.Hours())%24)
+	return terminal.Age(j.Finished.Sub(j.Started))
 }
 
 func showJob(cmd *cobra.Command, client *server.Client, arg string, asJSON bool) error {
@@ -436,7 +412,7 @@ func taskTime(t *live.Task, now time.Time) string {
 	case t.Started.IsZero():
 		return "-"
 	case t.Ended.IsZero():
-		return age(now.Sub(t.Started))
+		return terminal.Age(now.Sub(t.Started))
 	}
-	return age(t.Ended.Sub(t.Started))
+	return terminal.Age(t.Ended.Sub(t.Started))
 }

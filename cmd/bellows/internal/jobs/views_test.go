@@ -1,10 +1,9 @@
-package main
+package jobs
 
 import (
 	"bytes"
 	"encoding/json"
 	"iter"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,22 +12,10 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/server"
 )
-
-func TestAge(t *testing.T) {
-	tests := map[time.Duration]string{
-		-time.Second: "0s", 1234 * time.Millisecond: "1.2s", 59 * time.Second: "59s", 150 * time.Second: "2m30s",
-		3 * time.Hour: "3h00m", 75 * time.Hour: "3d03h",
-	}
-	for d, want := range tests {
-		if got := age(d); got != want {
-			t.Errorf("age(%v) = %s, want %s", d, got, want)
-		}
-	}
-}
 
 // view compares what a view prints of canned data with testdata/views/NAME.txt, and that it fits a terminal.
 func view(t *testing.T, name string, print func(*bytes.Buffer) error) {
@@ -42,19 +29,7 @@ func view(t *testing.T, name string, print func(*bytes.Buffer) error) {
 			t.Errorf("%s: %d columns, more than %d: %s", name, n, terminal.Width, line)
 		}
 	}
-	file := "testdata/views/" + name + ".txt"
-	if *rewrite {
-		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.String() != string(want) {
-		t.Errorf("%s:\n%s\nwant\n%s", name, b.String(), want)
-	}
+	testfile.Golden(t, "views/"+name+".txt", b.Bytes())
 }
 
 // pages are pages of jobs that come without an error.
@@ -202,15 +177,6 @@ func TestViews(t *testing.T) {
 				{At: now.Add(-30 * time.Second), Kind: cluster.Start, Task: tasks[0].Task, Why: "under-sized to 2GiB: ends 03:04:45, no later than its job (03:05:05)"},
 				{At: now.Add(-30 * time.Second), Kind: cluster.Unreserve, Task: tasks[0].Task, Why: "its task started"},
 			},
-		}, now)
-	})
-	view(t, "status", func(b *bytes.Buffer) error {
-		return printStatus(b, &server.Status{
-			Daemon: server.Daemon{Version: "1.2.3", PID: 4711, State: "/var/lib/bellows"},
-			Status: live.Status{Policy: "yarn-me", Since: now.Add(-50 * time.Hour), Jobs: 2, Running: 1, Pending: 282,
-				Trouble: "write the event log /var/lib/bellows/events/000007.jsonl: no space left on device",
-				Crowded: "other bellows daemons manage 4GiB of this machine, and this one 128GiB: together more than its 130GiB; give each a part of it with `bellows up --memory`"},
-			Nodes: []server.Node{{Name: "a-machine-with-a-name", CPU: 16000, Memory: 1 << 37, FreeCPU: 12500, FreeMemory: 1 << 36, UsedMemory: 223 << 20, UsedAnonymous: 123 << 20, Containers: 3}},
 		}, now)
 	})
 }

@@ -1,0 +1,68 @@
+package jobs
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
+)
+
+// parseJob reads the id of a job.
+func parseJob(text string) (cluster.JobID, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 1 {
+		return 0, command.Usagef("job %q: must be the id of a job, such as 7; `bellows ps --all` lists them", text)
+	}
+	return cluster.JobID(id), nil
+}
+
+// oneJob is for commands that take the id of one job.
+func oneJob(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return command.Usagef("job: must be the id of one job, but %d were given", len(args))
+	}
+	return nil
+}
+
+// someJobs is for commands that take the ids of jobs.
+func someJobs(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return command.Usagef("job: must be the id of at least one job")
+	}
+	return nil
+}
+
+// parseJobs reads the ids of jobs.
+func parseJobs(args []string) ([]cluster.JobID, error) {
+	ids := make([]cluster.JobID, len(args))
+	for i, text := range args {
+		var err error
+		if ids[i], err = parseJob(text); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// completeJobs offers the ids of jobs that have not ended to a shell.
+func completeJobs(p *place.Place) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		client, err := p.Client()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		jobs, _ := client.Jobs(ctx)
+		var ids []string
+		for _, j := range jobs {
+			ids = append(ids, strconv.FormatInt(int64(j.ID), 10)+"\t"+j.Name)
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp
+	}
+}

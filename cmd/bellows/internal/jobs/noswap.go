@@ -1,0 +1,40 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/swap"
+	"github.com/bellows-rm/bellows/workload"
+)
+
+// withoutSwap makes a FLEX job on a machine without swap a REGULAR one that spills, and says so, or refuses it.
+func withoutSwap(ctx context.Context, client *server.Client, j *workload.Job, to io.Writer) error {
+	if j.Class != cluster.Flex {
+		return nil
+	}
+	if has, err := (swap.Machine{}).HasSwap(); err != nil || has {
+		return err
+	}
+	var failed error
+	known := place.Profiles{Client: client, Failed: &failed}
+	lookUp := known.LookUp(ctx)
+	words, err := live.SpillInstead(&j.Job, func(stage int) (p cluster.Profile, ok bool) {
+		if name := j.Stages[stage].Profile; name != "" {
+			p, ok = lookUp(name)
+		}
+		return p, ok
+	})
+	if failed != nil {
+		return failed
+	}
+	if err == nil {
+		fmt.Fprintf(to, "bellows: job %q: %s\n", j.Name, words)
+	}
+	return err
+}

@@ -1,0 +1,74 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/jobfile"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/store"
+)
+
+// Profiles looks up the profiles that a job file names.
+type Profiles struct {
+	Client *server.Client
+	// State is the directory to look in where no daemon runs; empty for none.
+	State string
+	store *store.Store // once it was opened
+	// Failed becomes the first error other than that there is no such profile.
+	Failed *error
+}
+
+// LookUp returns the profiles by their names.
+func (s *Profiles) LookUp(ctx context.Context) jobfile.Profiles {
+	return func(name string) (cluster.Profile, bool) {
+		p, err := s.get(ctx, name)
+		switch {
+		case err == nil:
+			return cluster.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.Duration, Elasticity: p.Elasticity}, true
+		case live.KindOf(err) != live.NotFound && !errors.Is(err, store.ErrNotFound) && *s.Failed == nil:
+			*s.Failed = err
+		}
+		return cluster.Profile{}, false
+	}
+}
+
+func (s *Profiles) get(ctx context.Context, name string) (store.Profile, error) {
+	if s.store == nil {
+		p, err := s.Client.Profile(ctx, name)
+		if live.KindOf(err) != live.Unavailable || s.State == "" {
+			return p.Profile, err
+		}
+		// Looking must not make a store where there is none.
+		if _, missing := os.Stat(filepath.Join(s.State, store.File)); missing != nil {
+			return store.Profile{}, err
+		}
+		if s.store, err = store.Open(s.State); err != nil {
+			return store.Profile{}, err
+		}
+	}
+	return s.store.Profile(ctx, uint32(os.Getuid()), name)
+}
+
+// Close closes the store, if one was opened.
+func (s *Profiles) Close() {
+	if s.store != nil {
+		_ = s.store.Close() // It was only read.
+	}
+}
+
+// StoredProfiles finds the profiles that a job file names with the daemon, or in the state directory if no daemon runs.
+func StoredProfiles(ctx context.Context) (lookUp jobfile.Profiles, done func() error, err error) {
+	var p Place
+	client, err := p.Client()
+	if err != nil {
+		return nil, nil, err
+	}
+	var failed error
+	known := Profiles{Client: client, State: p.State, Failed: &failed}
+	return known.LookUp(ctx), func() error { known.Close(); return failed }, nil
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/internal/testfile"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/server"
+)
+
+// The status fits a terminal, and tells of trouble below what is well.
+func TestStatus(t *testing.T) {
+	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	var b bytes.Buffer
+	err := printStatus(&b, &server.Status{
+		Daemon: server.Daemon{Version: "1.2.3", PID: 4711, State: "/var/lib/bellows"},
+		Status: live.Status{Policy: "yarn-me", Since: now.Add(-50 * time.Hour), Jobs: 2, Running: 1, Pending: 282,
+			Trouble: "write the event log /var/lib/bellows/events/000007.jsonl: no space left on device",
+			Crowded: "other bellows daemons manage 4GiB of this machine, and this one 128GiB: together more than its 130GiB; give each a part of it with `bellows up --memory`"},
+		Nodes: []server.Node{{Name: "a-machine-with-a-name", CPU: 16000, Memory: 1 << 37, FreeCPU: 12500, FreeMemory: 1 << 36, UsedMemory: 223 << 20, UsedAnonymous: 123 << 20, Containers: 3}},
+	}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > terminal.Width {
+			t.Errorf("%d columns, more than %d: %s", n, terminal.Width, line)
+		}
+	}
+	testfile.Golden(t, "views/status.txt", b.Bytes())
+}
