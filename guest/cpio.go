@@ -27,7 +27,7 @@ func (a *archive) file(name string, perm int, content []byte) {
 	a.entry(name, fileType|perm, content)
 }
 
-// close adds the end mark and returns the first error of all.
+// close adds the end mark and returns the first error.
 func (a *archive) close() error {
 	a.entry("TRAILER!!!", 0, nil)
 	return a.err

@@ -1,9 +1,10 @@
-// Package guest runs a Go test binary inside a virtual machine whose kernel, init, swap and users are known, and reports
-// every test in it as a test of the host. It exists because a kernel has either version 1 or version 2 control groups for
-// a controller, and a test machine has only one kernel.
+// Package guest runs a Go test binary inside a virtual machine whose kernel, init, swap and users are known, and
+// reports every test in it as a test of the host. It exists because a kernel has either version 1 or version 2 control
+// groups for a controller, and a test machine has only one kernel.
 //
-// The machine is QEMU, with hardware acceleration where the processor has it, and emulated elsewhere, inside most virtual
-// machines for example. It boots Debian's kernel in about two seconds. guest/setup gets what is needed; where it is missing Run skips.
+// The machine is QEMU, with hardware acceleration where the processor supports it. Elsewhere, for example inside most
+// virtual machines, it is emulated. It boots Debian's kernel in about two seconds. guest/setup downloads its parts; Run
+// skips where they are missing.
 //
 // Only tests import this package.
 package guest
@@ -32,13 +33,13 @@ import (
 type Init int
 
 const (
-	// BareInit is a few lines of our own: no services, and every process begins in the topmost cgroup.
+	// BareInit is a few lines of our own: no services, and every process begins in the root cgroup.
 	BareInit Init = iota
 	// Systemd has systemd, dbus and logind, and two ordinary users.
 	Systemd
 )
 
-// Cgroups is which versions of control groups the guest mounts.
+// Cgroups says which versions of control groups the guest mounts.
 type Cgroups int
 
 const (
@@ -46,15 +47,16 @@ const (
 	Unified Cgroups = iota
 	// Legacy is version 1 alone, one hierarchy per controller.
 	Legacy
-	// Hybrid is version 1 for all controllers but pids, which version 2 has. Under systemd it is what systemd makes of it.
+	// Hybrid is version 1 for all controllers but pids, which is version 2. Under systemd it is systemd's own hybrid
+	// layout.
 	Hybrid
 )
 
-// As is who runs the tests.
+// As is the user who runs the tests.
 type As string
 
 const (
-	// Root is root, under systemd in a service of its own that was not delegated.
+	// Root is root; under systemd, in a service of its own without delegation.
 	Root As = "root"
 	// RootScope is root in a scope that systemd delegated.
 	RootScope As = "root-scope"
@@ -64,7 +66,7 @@ const (
 	Wide As = "wide"
 )
 
-// runs says what each As means in a plan. The users are made by guest/setup.
+// runs translates each As for a plan. guest/setup makes the users.
 var runs = map[As]plan.Run{
 	Root:      {Name: string(Root)},
 	RootScope: {Name: string(RootScope), Scope: true},
@@ -72,32 +74,33 @@ var runs = map[As]plan.Run{
 	Wide:      {Name: string(Wide), UID: 1001, GID: 1001, Scope: true},
 }
 
-// Config is the machine and who uses it. The zero Config is a bare machine of 768 MiB and one CPU, used by root. With
-// two CPUs a guest now and then stands still for good in tests that throttle CPU.
+// Config is the machine and its users. The zero Config is a bare machine of 768 MiB and one CPU, used by root. With two
+// CPUs a guest now and then hangs for ever in tests that throttle CPU.
 type Config struct {
 	Init      Init
 	Cgroups   Cgroups
 	MemoryMiB int
 	CPUs      int
-	// SwapBytes is the size of a disk to swap to, ZramBytes that of a zram device; 0 is none.
+	// SwapBytes is the size of a swap disk, ZramBytes the size of a zram device for swap; 0 means none.
 	SwapBytes, ZramBytes int64
 	// ScratchBytes is the size of a disk that any user may overwrite. Its device is in the environment of the tests as
-	// BELLOWS_SCRATCH_DEVICE; 0 is none.
+	// BELLOWS_SCRATCH_DEVICE; 0 means none.
 	ScratchBytes int64
 	// KernelArgs are added to the kernel's command line.
 	KernelArgs []string
-	// As lists who runs the tests, one after the other in the same guest. All but Root need Systemd.
+	// As lists the users who run the tests, one after the other in the same guest. All but Root need Systemd.
 	As []As
 	// Env is added to the environment of the tests.
 	Env []string
 	// Files are copied from the host (the values) to /guest/NAME (the keys), executable for all.
 	Files map[string]string
-	// Skips tells which tests skip in the guest, because As lacks what they need. They fail if they do not, as do all others
-	// that skip. nil means none.
+	// Skips reports which tests skip in the guest, because As lacks what they need. Such a test fails if it does not
+	// skip, and any other test fails if it does. nil means that no test skips.
 	Skips func(as As, test string) bool
-	// Run is the regular expression of the tests that As runs; As runs what args of Run say if there is none.
+	// Run is the regular expression of the tests that As runs; without an entry, As runs the tests that the args of Run
+	// select.
 	Run map[As]string
-	// Timeout is how long the guest may take; 3 minutes unless set.
+	// Timeout is how long the guest may take; 0 means 3 minutes.
 	Timeout time.Duration
 }
 
@@ -119,9 +122,9 @@ func build(t *testing.T, args ...string) {
 	}
 }
 
-// Run boots a guest, runs the test binary in it with args ("-test.run=..." and the like) once for each of c.As, and makes
-// each test a subtest of t with its output. It skips if this machine has no QEMU or no guest kernel. The console, with what
-// the kernel and systemd said, is logged on failure.
+// Run boots a guest, runs the test binary in it with args ("-test.run=..." and the like) once for each of c.As, and
+// makes each test a subtest of t with its output. It skips if this machine has no QEMU or no guest kernel. On failure
+// it logs the console, with the messages of the kernel and systemd.
 func Run(t *testing.T, c Config, binary string, args ...string) {
 	t.Helper()
 	cache, why := available()
@@ -137,7 +140,7 @@ func Run(t *testing.T, c Config, binary string, args ...string) {
 		Program: plan.Program,
 		Args: append([]string{
 			"-test.v=test2json",
-			// A test that hangs shows where before the guest is switched off; args may say otherwise.
+			// A test that hangs prints its stacks before the guest is switched off; args may override this.
 			fmt.Sprintf("-test.timeout=%v", c.Timeout*9/10),
 		}, args...),
 		Env: c.Env,
@@ -182,7 +185,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// mounts lists what the first program mounts. systemd mounts its own.
+// mounts lists the file systems that the first program mounts. systemd mounts its own.
 func (c Config) mounts() []plan.Mount {
 	out := []plan.Mount{{Kind: "proc", Dir: "/proc"}, {Kind: "sysfs", Dir: "/sys"}, {Kind: "devtmpfs", Dir: "/dev"}, {Kind: "tmpfs", Dir: "/tmp"}}
 	const top = "/sys/fs/cgroup"
@@ -206,7 +209,7 @@ func (c Config) mounts() []plan.Mount {
 	return out
 }
 
-// commandLine is the kernel's.
+// commandLine is the kernel's command line.
 func (c Config) commandLine() string {
 	words := []string{"console=ttyS0", "psi=1", "panic=-1", "reboot=t", "quiet", "loglevel=4"}
 	if c.Cgroups == Unified {
@@ -224,7 +227,7 @@ func (c Config) commandLine() string {
 	return strings.Join(append(words, c.KernelArgs...), " ")
 }
 
-// available returns the directory that guest/setup filled, or what is missing.
+// available returns the directory that guest/setup filled, or the name of a missing part.
 func available() (cache, missing string) {
 	if _, err := exec.LookPath(emulator); err != nil {
 		return "", "QEMU: run guest/setup"
@@ -245,16 +248,17 @@ func available() (cache, missing string) {
 
 const emulator = "qemu-system-x86_64"
 
-// machine is one guest on its way.
+// machine is one running guest.
 type machine struct {
 	config Config
 	cache  string
 	dir    string
 	plan   plan.Plan
-	disks  []string // Arguments for QEMU.
+	disks  []string // arguments of QEMU
 }
 
-// addDisks makes the disks and tells the plan their names, which the kernel gives in the order of QEMU's arguments.
+// addDisks makes the disks and enters their names in the plan; the kernel assigns names in the order of QEMU's
+// arguments.
 func (m *machine) addDisks() error {
 	add := func(options string) (device string) {
 		m.disks = append(m.disks, "-drive", options+",if=virtio,format=raw")
@@ -329,8 +333,8 @@ func (m *machine) pack(first, binary string) error {
 	return buffered.Flush()
 }
 
-// accelerator is KVM where it can run a machine. The device alone does not say so: in some virtual machines it makes one that
-// never executes an instruction.
+// accelerator is KVM where it can run a machine. The existence of /dev/kvm is no proof: in some virtual machines it
+// creates a machine that never executes an instruction.
 func accelerator() string {
 	device, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
 	if err != nil {
@@ -344,7 +348,7 @@ func accelerator() string {
 	return "kvm"
 }
 
-// virtualizes finds the flags of Intel's and AMD's processors that can run virtual machines.
+// virtualizes finds the flags of Intel's and AMD's processors with hardware virtualization.
 var virtualizes = regexp.MustCompile(`(?m)^flags\s*:.*\b(vmx|svm)\b`)
 
 // boot starts QEMU and reads its answers until it ends.
@@ -427,7 +431,7 @@ func (r *reporter) read(out io.Reader) {
 	}
 }
 
-// readRun takes the answers of one run, by way of the go command's own converter.
+// readRun reads the answers of one run, through the go command's own converter.
 func (r *reporter) readRun(t *testing.T, as As, answers *bufio.Reader) {
 	converter := exec.Command("go", "tool", "test2json", "-t")
 	in, err := converter.StdinPipe()
@@ -455,8 +459,8 @@ func (r *reporter) readRun(t *testing.T, as As, answers *bufio.Reader) {
 	}
 }
 
-// copyRun copies lines up to the mark that ends a run, and returns what is behind the mark: the exit code, or what went
-// wrong.
+// copyRun copies lines up to the mark that ends a run, and returns the text after the mark: the exit code, or the
+// failure.
 func copyRun(to io.Writer, answers *bufio.Reader) string {
 	for {
 		line, err := answers.ReadString('\n')
@@ -476,7 +480,7 @@ func copyRun(to io.Writer, answers *bufio.Reader) string {
 	}
 }
 
-// event is what test2json prints.
+// event is a line of test2json's output.
 type event struct {
 	Action  string
 	Test    string

@@ -12,22 +12,22 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Counters are what the machine counted since it started.
+// Counters are the machine's counters of swap traffic since it started.
 type Counters struct {
-	// Boot names the start of the machine, and Booted is when it was.
+	// Boot identifies the present run of the machine, and Booted is when it started.
 	Boot   string    `json:"boot"`
 	Booted time.Time `json:"booted"`
-	// At is when they were read.
+	// At is when the counters were read.
 	At time.Time `json:"at"`
-	// Out is what was swapped out to any device, what zswap kept not included.
+	// Out is the bytes swapped out to all devices, without the bytes that zswap kept.
 	Out resource.Amount `json:"out_bytes"`
-	// Zram is what of it each zram device took that is swapped to, and Behind what those wrote on to disks of their own.
-	// A device that is set up again counts from 0, under another name.
+	// Zram is the bytes of Out that went to each zram device in use as swap, and Behind is the bytes that these devices
+	// wrote back to their backing disks. A device that is set up again counts from 0, under another name.
 	Zram   map[string]resource.Amount `json:"zram_bytes,omitempty"`
 	Behind map[string]resource.Amount `json:"behind_zram_bytes,omitempty"`
 }
 
-// Counters reads them.
+// Counters reads the counters.
 func (m Machine) Counters() (Counters, error) {
 	c := Counters{Boot: m.boot(), At: m.clock()}
 	text, err := os.ReadFile(m.path("proc/vmstat"))
@@ -73,8 +73,9 @@ func firstWord(text string) string {
 	return word
 }
 
-// ToDisks is how many bytes swapping wrote to disks from one reading to a later one; since the machine started if that was
-// in between, or before is the zero value. What a zram device took that is gone by now counts as written to a disk.
+// ToDisks is the number of bytes that swapping wrote to disks between an earlier reading, before, and c; since the
+// start of the machine if it started in between, or if before is the zero value. Bytes of a zram device that is gone by
+// now count as written to a disk.
 func (c Counters) ToDisks(before Counters) resource.Amount {
 	if before.Boot != c.Boot {
 		before = Counters{}
@@ -90,7 +91,7 @@ func (c Counters) ToDisks(before Counters) resource.Amount {
 	return written
 }
 
-// grown is by how much a counter grew that may have begun anew.
+// grown returns the growth of a counter that may have restarted from 0.
 func grown(now, before resource.Amount) resource.Amount {
 	if now < before {
 		return now

@@ -14,10 +14,10 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// ErrRefused marks errors that say in one sentence what of the caller's wishes cannot be had: nothing was changed.
+// ErrRefused marks errors that say in one sentence which part of a request cannot be met: nothing was changed.
 var ErrRefused = errors.New("refused")
 
-// refusal is an error whose text is all that people need.
+// refusal is an error whose text is complete for a user.
 type refusal string
 
 func (r refusal) Error() string        { return string(r) }
@@ -25,15 +25,15 @@ func (r refusal) Is(target error) bool { return target == ErrRefused }
 
 func refuse(format string, operands ...any) error { return refusal(fmt.Sprintf(format, operands...)) }
 
-// Priorities of swap.
+// Priorities of swap devices.
 const (
-	// AsLast is filled after all that is there already.
+	// AsLast makes a device the last to be filled.
 	AsLast = -1
-	// Highest is filled before all others.
+	// Highest makes a device the first to be filled.
 	Highest = 0x7fff
 )
 
-// Least and most bytes of what is swapped to: the kernel wants ten pages, and its header counts pages in 32 bits.
+// Least and most bytes of a swap device: the kernel requires ten pages, and its header counts pages in 32 bits.
 const (
 	leastSize = resource.MiB
 	mostSize  = resource.Amount(1<<32-1) * 4 * resource.KiB
@@ -46,14 +46,15 @@ func checkSize(size resource.Amount) error {
 	return nil
 }
 
-// FileID tells a file from others that had or will have its name. Numbers of inodes come back, birth times do not.
+// FileID distinguishes a file from other files that had or will have its name. Inode numbers are reused, birth times
+// are not.
 type FileID struct {
 	Device uint64 `json:"device"`
 	Inode  uint64 `json:"inode"`
-	Born   int64  `json:"born_ns,omitempty"` // 0 where the file system does not know
+	Born   int64  `json:"born_ns,omitempty"` // 0 if the file system does not record it
 }
 
-// same takes the number of the device into account only where it must: it can be another after a restart.
+// same compares device numbers only where it must: they can change with a restart.
 func (a FileID) same(b FileID) bool {
 	return a.Inode == b.Inode && a.Born == b.Born && (a.Born != 0 || a.Device == b.Device)
 }
@@ -70,9 +71,9 @@ func identify(fd int, path string, flags int) (FileID, error) {
 	return id, nil
 }
 
-// MakeFile makes a swap file of size bytes, rounded down to pages, and turns it on. noted is called with what the file is
-// before it has a name; nil is for nobody. Without a name it would be gone if this process ended, so that nothing is left
-// behind that was not noted. It needs root.
+// MakeFile makes a swap file of size bytes, rounded down to pages, and turns it on. It calls noted, unless nil, with
+// the identity of the file before the file has a name. A file without a name disappears if this process ends, so that
+// no file is left behind that was not recorded. It needs root.
 func MakeFile(path string, size resource.Amount, priority int, noted func(FileID) error) error {
 	if err := checkFile(path, size); err != nil {
 		return err
@@ -132,9 +133,9 @@ var noSwapOn = map[int64]string{
 	0xff534d42:                 "swapping over SMB can need memory to free memory",
 }
 
-// A disk keeps this share of its size free, and at least marginLeast.
+// A swap file must leave this share of its disk free, and at least marginLeast.
 const (
-	marginShare = 20 // 1 over it
+	marginShare = 20 // 1 / this share
 	marginLeast = resource.GiB
 )
 
@@ -147,8 +148,8 @@ func checkDisk(dir string, size, total, free resource.Amount) error {
 	return nil
 }
 
-// swapOnFile swaps to the file at path if that is the one that was made, and not what somebody who may write to the folder has put
-// in its place meanwhile. The kernel is given the open file: its name could lead elsewhere a moment later.
+// swapOnFile swaps to the file at path if it is the file that was made, and not a replacement by a user who may write
+// to the folder. The kernel is given the open file: its name could lead elsewhere a moment later.
 func swapOnFile(path string, made *os.File, priority int) error {
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOENT) {
@@ -173,7 +174,7 @@ func swapOnFile(path string, made *os.File, priority int) error {
 	return swapOn(fmt.Sprintf("/proc/self/fd/%d", fd), priority)
 }
 
-// writeFile makes a file that has all its blocks, and gives it a name when it is complete. The caller closes it.
+// writeFile makes a file with all its blocks allocated, and gives it a name when it is complete. The caller closes it.
 func writeFile(path string, size resource.Amount, noted func(FileID) error) (made *os.File, err error) {
 	fd, err := unix.Open(filepath.Dir(path), unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -206,8 +207,8 @@ func writeFile(path string, size resource.Amount, noted func(FileID) error) (mad
 	return f, unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
 }
 
-// header is the first page of what is swapped to, as mkswap(8) writes it: from byte 1024 on version 1, the number of the
-// last page and how many pages are bad; then a UUID, which is left empty, and a label; a signature at the end.
+// header is the first page of a swap device, as mkswap(8) writes it: from byte 1024 on version 1, the number of the
+// last page and the number of bad pages; then a UUID, which is left empty, and a label; a signature at the end.
 func header(page int, size resource.Amount) []byte {
 	const at, label, signature = 1024, "bellows", "SWAPSPACE2"
 	first := make([]byte, page)
@@ -227,10 +228,10 @@ func swapOn(path string, priority int) error {
 	return swapCall(unix.SYS_SWAPON, path, flags)
 }
 
-// TurnOff brings back what is in a swap device, which takes as long as reading it, and stops swapping to it.
+// TurnOff stops swapping to a device and brings its pages back into memory, which takes as long as reading them.
 func TurnOff(path string) error {
 	for {
-		// A signal to this process, whatever it means, makes the kernel give up.
+		// Any signal to this process makes the kernel give up.
 		if err := swapCall(unix.SYS_SWAPOFF, path, 0); !errors.Is(err, unix.EINTR) {
 			return err
 		}

@@ -18,13 +18,13 @@ import (
 	"github.com/bellows-rm/bellows/statedir"
 )
 
-// Ledger makes swap and remembers what it made, in a state directory. Commands at the same time take turns.
+// Ledger makes swap and records what it made, in a state directory. Concurrent commands take turns.
 type Ledger struct {
 	machine Machine
 	dir     string
 }
 
-// entry is one thing that was made. It is noted before it has a name, so that it may stand here and not exist.
+// entry is one file or device that was made. It is recorded before it has a name, so a recorded one need not exist.
 type entry struct {
 	Path string          `json:"path"`
 	Kind Kind            `json:"kind"`
@@ -40,7 +40,7 @@ func NewLedger(m Machine, state string) *Ledger { return &Ledger{m, state} }
 
 func (l *Ledger) path() string { return filepath.Join(l.dir, "swap.json") }
 
-// FilePath is where a swap file goes that nobody chose a place for.
+// FilePath is the path of a swap file for which the user chose none.
 func (l *Ledger) FilePath() string { return filepath.Join(l.dir, "swapfile") }
 
 func (l *Ledger) read() (all []entry, err error) {
@@ -68,7 +68,7 @@ func (l *Ledger) write(all []entry) error {
 	return nil
 }
 
-// locked runs change while no other process changes the ledger.
+// locked runs change while no other process can change the ledger.
 func (l *Ledger) locked(change func() error) error {
 	if os.Geteuid() != 0 {
 		return refuse("swap needs root to be made or removed: run the same with sudo")
@@ -90,18 +90,18 @@ func (l *Ledger) locked(change func() error) error {
 	return change()
 }
 
-// note adds an entry in the place of those that it shows to be gone.
+// note adds an entry and removes the entries that it proves to be gone.
 func (l *Ledger) note(e entry) error {
 	all, err := l.read()
 	if err != nil {
 		return err
 	}
-	// A file that is not there may be on a disk that is not mounted; a zram device that is not there is gone for good.
+	// A missing file may be on a disk that is not mounted; a missing zram device is gone for good.
 	all = slices.DeleteFunc(all, func(o entry) bool { return o.Path == e.Path || o.Kind == Zram && !l.exists(&o) })
 	return l.write(append(all, e))
 }
 
-// strike takes an entry out if what it describes is gone.
+// strike removes an entry if its file or device is gone.
 func (l *Ledger) strike(e *entry) error {
 	all, err := l.read()
 	if err != nil || l.exists(e) {
@@ -110,7 +110,7 @@ func (l *Ledger) strike(e *entry) error {
 	return l.write(slices.DeleteFunc(all, func(o entry) bool { return o.Path == e.Path }))
 }
 
-// exists reports whether what e describes is still there, and is no other of that name.
+// exists reports whether the file or device of e is still there, and is not another one of the same name.
 func (l *Ledger) exists(e *entry) bool {
 	switch {
 	case e.Kind == Zram && e.Zram != nil:
@@ -122,7 +122,7 @@ func (l *Ledger) exists(e *entry) bool {
 		if size == "" || l.machine.identifyZram(n) != *e.Zram {
 			return false
 		}
-		return e.Zram.Sequence != "" || size == strconv.FormatInt(int64(e.Size), 10) // where the kernel does not number devices
+		return e.Zram.Sequence != "" || size == strconv.FormatInt(int64(e.Size), 10) // where the kernel has no sequence numbers
 	case e.Kind == File && e.File != nil:
 		id, err := identify(unix.AT_FDCWD, e.Path, 0)
 		return err == nil && id.same(*e.File)
@@ -130,8 +130,8 @@ func (l *Ledger) exists(e *entry) bool {
 	return false
 }
 
-// Devices returns what the machine swaps to, which of it is ours, and what of ours is off, as after a restart of the
-// machine.
+// Devices returns the swap devices of the machine, which of them are ours, and ours that are off, as after a restart of
+// the machine.
 func (l *Ledger) Devices() ([]Device, error) {
 	all, err := l.machine.Devices()
 	if err != nil {
@@ -161,7 +161,7 @@ func (l *Ledger) Devices() ([]Device, error) {
 	return all, nil
 }
 
-// onlyFile reports whether all that swapping writes to disks goes to one file.
+// onlyFile reports whether everything that swapping writes to disks goes to one file.
 func onlyFile(all []Device) bool {
 	disks := 0
 	for i := range all {
@@ -172,7 +172,7 @@ func onlyFile(all []Device) bool {
 	return disks == 1
 }
 
-// CreateFile makes a swap file and turns it on, after all that is swapped to already; an empty path is FilePath.
+// CreateFile makes a swap file and turns it on, to be filled after all existing swap; an empty path means FilePath.
 func (l *Ledger) CreateFile(path string, size resource.Amount) (d Device, err error) {
 	if path == "" {
 		path = l.FilePath()
@@ -201,7 +201,7 @@ func (l *Ledger) CreateFile(path string, size resource.Amount) (d Device, err er
 	return l.find(path, err)
 }
 
-// checkForgotten tells what to do about a file of ours that is off.
+// checkForgotten says what to do about a file of ours that is off.
 func (l *Ledger) checkForgotten(path string) error {
 	all, err := l.Devices()
 	if err != nil {
@@ -215,7 +215,7 @@ func (l *Ledger) checkForgotten(path string) error {
 	return nil
 }
 
-// find returns the device at path, unless there is an error already.
+// find returns the device at path, unless err is an error already.
 func (l *Ledger) find(path string, err error) (Device, error) {
 	if err != nil {
 		return Device{}, err
@@ -232,8 +232,8 @@ func (l *Ledger) find(path string, err error) (Device, error) {
 	return Device{}, fmt.Errorf("swap to %s: it is not there any more", path)
 }
 
-// CreateZram adds a zram device of size bytes, before compression, that is filled before all disks; algorithm "" is what
-// the kernel prefers.
+// CreateZram adds a zram device of size bytes, before compression, that is filled before all disks; algorithm "" means
+// the kernel's preference.
 func (l *Ledger) CreateZram(size resource.Amount, algorithm string) (d Device, err error) {
 	path := ""
 	err = l.locked(func() error {
@@ -277,9 +277,10 @@ func (l *Ledger) checkZram(size resource.Amount) error {
 	return nil
 }
 
-// Remove turns something of ours off, which brings back what is in it, and removes it. What is in it must fit into memory.
-// When ctx ends it returns, and the process is to end too, which makes the kernel give up once it is done with a program.
-// Then the device may be on or off, and it still is ours. ErrRefused is returned if it never was.
+// Remove turns off a file or device of ours, which brings its pages back, and removes it. The pages must fit into
+// memory. When ctx ends it returns, and the process should end too, which makes the kernel give up once it has finished
+// with a program. Then the device may be on or off, and is still ours. The error is ErrRefused if the device never was
+// ours.
 func (l *Ledger) Remove(ctx context.Context, path string) error {
 	return l.locked(func() error {
 		path, err := cleanPath(path)
@@ -323,7 +324,7 @@ func (l *Ledger) remove(ctx context.Context, e *entry) error {
 	return l.strike(e)
 }
 
-// checkFits refuses to bring back more than there is memory for.
+// checkFits refuses to turn off a device whose pages do not fit into memory.
 func (l *Ledger) checkFits(devices []Device, at int) error {
 	total, available, err := l.machine.Memory()
 	if err != nil {
@@ -331,7 +332,7 @@ func (l *Ledger) checkFits(devices []Device, at int) error {
 	}
 	used, margin := devices[at].Used, total/marginShare
 	if z := devices[at].Compressed; z != nil {
-		available += z.Memory // comes free page by page
+		available += z.Memory // is freed page by page
 	}
 	if used > available-margin {
 		return fmt.Errorf("device %s: %s are in it, and programs can have only %s of memory: end what needs it first", devices[at].Path,

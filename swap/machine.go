@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Kind is what is swapped to.
+// Kind is the kind of a swap device.
 type Kind string
 
 // The kinds of swap.
@@ -22,26 +22,26 @@ const (
 	Zram      Kind = "zram"      // compressed, in memory
 )
 
-// Device is something that this machine swaps to, or that was made for it.
+// Device is a swap device of this machine, or one that was made for it.
 type Device struct {
 	Path string          `json:"device"`
 	Kind Kind            `json:"kind"`
-	Size resource.Amount `json:"size_bytes"` // without the page of its header, once it is on
+	Size resource.Amount `json:"size_bytes"` // without its header page, once it is on
 	Used resource.Amount `json:"used_bytes"`
-	// Priority says which is filled first: the highest.
+	// Priority orders devices: the highest is filled first.
 	Priority int `json:"priority"`
-	// On is false if nothing is swapped to it.
+	// On says that the kernel swaps to it.
 	On bool `json:"on"`
-	// Ours is whether it stands in the ledger and is still the same.
+	// Ours says that it is recorded in the ledger and still the same.
 	Ours bool `json:"ours"`
-	// Written is what swapping wrote to it: to a partition or zram device since the machine started or it was set up, to a
-	// file of ours since it was made, if no other file could have taken it. Nil if that is not known.
+	// Written is the bytes that swapping wrote to it: to a partition or zram device since the machine started or the
+	// device was set up; to a file of ours since it was made, if no other file could have taken them. Nil if unknown.
 	Written *resource.Amount `json:"written_bytes,omitempty"`
-	// Compressed is nil for other kinds than zram.
+	// Compressed is nil for kinds other than zram.
 	Compressed *Compressed `json:"zram,omitempty"`
 }
 
-// Free is what d has room for; what zram has room for takes memory.
+// Free is the free space of d, bytes; for zram, filling it takes memory.
 func (d *Device) Free() resource.Amount {
 	if !d.On {
 		return 0
@@ -49,27 +49,28 @@ func (d *Device) Free() resource.Amount {
 	return d.Size - d.Used
 }
 
-// Compressed is what a zram device holds.
+// Compressed is the content of a zram device.
 type Compressed struct {
 	Algorithm string          `json:"algorithm"`
 	Stored    resource.Amount `json:"stored_bytes"` // before compression
-	Memory    resource.Amount `json:"memory_bytes"` // what it takes
+	Memory    resource.Amount `json:"memory_bytes"` // used for them
 }
 
-// Zswap is the compressed cache in front of swap devices: what it keeps is not written until it is full.
+// Zswap is the compressed cache in front of swap devices: its pages are not written to a device until it is full.
 type Zswap struct {
 	Enabled    bool   `json:"enabled"`
 	Compressor string `json:"compressor"`
-	// Ours is whether we turned it on; known to a Ledger only.
+	// Ours says that we turned it on; only a Ledger knows this.
 	Ours bool `json:"ours"`
-	// Stored is what it keeps, before compression, and Memory what that takes; nil if the kernel does not tell.
+	// Stored is the bytes that it keeps, before compression, and Memory the bytes used for them; nil if the kernel does
+	// not report them.
 	Stored *resource.Amount `json:"stored_bytes,omitempty"`
 	Memory *resource.Amount `json:"memory_bytes,omitempty"`
 }
 
-// Machine is the machine whose swap is meant; the zero value is this one.
+// Machine is the machine whose swap is examined; the zero value is this machine.
 type Machine struct {
-	// Root is where its proc and sys are mounted.
+	// Root is the directory in which its proc and sys are mounted.
 	Root string
 	// now is the clock; nil is time.Now.
 	now func() time.Time
@@ -86,13 +87,13 @@ func (m Machine) text(name string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// HasSwap reports whether the machine swaps to anything.
+// HasSwap reports whether the machine has any swap device.
 func (m Machine) HasSwap() (bool, error) {
 	devices, err := m.Devices()
 	return len(devices) > 0, err
 }
 
-// Devices returns all that the machine swaps to, in the kernel's order. A kernel without swap has none.
+// Devices returns all swap devices of the machine, in the kernel's order. A kernel without swap has none.
 func (m Machine) Devices() ([]Device, error) {
 	text, err := os.ReadFile(m.path("proc/swaps"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -108,7 +109,7 @@ func (m Machine) Devices() ([]Device, error) {
 	return all, nil
 }
 
-// describe adds what the device itself tells.
+// describe adds what the device itself reports.
 func (m Machine) describe(d *Device) {
 	if d.Kind == File {
 		return
@@ -151,7 +152,7 @@ func amount(n int64) *resource.Amount {
 	return &a
 }
 
-// Memory returns how much memory the machine has, and how much of it programs could have now, page cache given up.
+// Memory returns the memory of the machine, and how much of it is available to programs, page cache included, in bytes.
 func (m Machine) Memory() (total, available resource.Amount, err error) {
 	text, err := os.ReadFile(m.path("proc/meminfo"))
 	if err != nil {
@@ -165,7 +166,7 @@ func (m Machine) Memory() (total, available resource.Amount, err error) {
 	return total, available, nil
 }
 
-// boot names the run of the kernel: it is another after a restart.
+// boot identifies the run of the kernel: it changes with a restart.
 func (m Machine) boot() string { return m.text("proc/sys/kernel/random/boot_id") }
 
 func (m Machine) clock() time.Time {

@@ -15,25 +15,26 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Day is the span that a write budget is for.
+// Day is the period of a write budget.
 const Day = 24 * time.Hour
 
-// Meter knows what swapping wrote to disks in the last day, as far as counters were read. Its zero value has read none.
+// Meter knows the bytes that swapping wrote to disks in the last day, as far as counters were read. Its zero value has
+// read none.
 type Meter struct {
 	Last Counters `json:"last"`
-	// Hours are sums of what was written, oldest first; those older than a day are dropped.
+	// Hours are sums of written bytes, oldest first; hours older than a day are dropped.
 	Hours []Hour `json:"hours"`
 }
 
-// Hour is what was written from one time on for an hour.
+// Hour is the bytes written within one hour from a given time.
 type Hour struct {
 	From  time.Time       `json:"from"`
 	Bytes resource.Amount `json:"bytes"`
 }
 
-// Count takes a reading of the counters. What was written since the last one counts as written now; of a longer time than a
-// day, such as that since the machine started when nobody has counted yet, the share that falls on a day if it was written
-// evenly.
+// Count takes a reading of the counters. Bytes written since the last reading count as written now. If the time since the
+// last reading, or since the start of the machine if that is later, exceeds a day, only the share of one day counts, as if
+// the bytes were written evenly.
 func (m *Meter) Count(c Counters) {
 	since := m.Last.At
 	if m.Last.Boot != c.Boot {
@@ -55,8 +56,8 @@ func (m *Meter) Count(c Counters) {
 	m.Hours = append(m.Hours, Hour{c.At, written})
 }
 
-// forget drops hours all of which is older than a day. One that begins later than now, because the clock was set back,
-// begins now.
+// forget drops hours that ended more than a day ago. An hour that begins later than now, because the clock was set
+// back, begins now.
 func (m *Meter) forget(now time.Time) {
 	m.Hours = slices.DeleteFunc(m.Hours, func(h Hour) bool { return !h.From.Add(time.Hour + Day).After(now) })
 	for i := range m.Hours {
@@ -66,7 +67,7 @@ func (m *Meter) forget(now time.Time) {
 	}
 }
 
-// Spent is what was written in the day before now. It is too much by what was written in the part of an hour that is older.
+// Spent is the bytes written in the day before now. It includes all of the hour that is only partly within the day.
 func (m *Meter) Spent(now time.Time) resource.Amount {
 	var sum resource.Amount
 	for _, h := range m.Hours {
@@ -77,9 +78,9 @@ func (m *Meter) Spent(now time.Time) resource.Amount {
 	return sum
 }
 
-// Budget bounds what swapping may write to disks in a day, whoever swaps. Its count survives the process in a file, if it is
-// saved now and then; how often matters only if the machine is started anew, since its counters tell the rest. Its methods
-// may be called from several goroutines at once.
+// Budget bounds what swapping may write to disks in a day, whichever program causes it. Its count survives the process
+// in a file if Save is called from time to time; between saves only a restart of the machine loses writes, since until
+// then its counters still have them. Its methods may be called from several goroutines at once.
 type Budget struct {
 	machine Machine
 	path    string
@@ -89,17 +90,17 @@ type Budget struct {
 	budgetFile
 }
 
-// budgetFile is what is kept. PerDay is 0 if there is no bound.
+// budgetFile is the stored form. PerDay is 0 if there is no bound.
 type budgetFile struct {
 	PerDay resource.Amount `json:"budget_bytes_per_day,omitempty"`
 	Meter  Meter           `json:"meter"`
 }
 
-// BudgetPath returns where the count is kept in a state directory.
+// BudgetPath returns the path of the count in a state directory.
 func BudgetPath(state string) string { return filepath.Join(state, "swap-written.json") }
 
-// OpenBudget goes on counting in the file at path, which need not exist. perDay 0 sets no bound. A damaged file is an error
-// beside a budget that counts from the start of the machine.
+// OpenBudget continues the count in the file at path, which need not exist. perDay 0 sets no bound. If the file is
+// damaged, it returns an error together with a budget that counts from the start of the machine.
 func OpenBudget(m Machine, path string, perDay resource.Amount) (*Budget, error) {
 	b := &Budget{machine: m, path: path}
 	kept, err := readBudget(path)
@@ -124,7 +125,7 @@ func readBudget(path string) (f budgetFile, err error) {
 	return f, nil
 }
 
-// Left reads the counters and returns what may still be written. bounded is false if there is no bound.
+// Left reads the counters and returns the bytes that may still be written. bounded is false if there is no bound.
 func (b *Budget) Left() (left resource.Amount, bounded bool, err error) {
 	c, err := b.machine.Counters()
 	if err != nil {
@@ -152,8 +153,8 @@ func (b *Budget) Save() error {
 	return nil
 }
 
-// LastDay returns what swapping wrote to disks in the last day, and the bound that the daemon was given, 0 if none. It
-// changes nothing.
+// LastDay returns the bytes that swapping wrote to disks in the last day, and the bound that the daemon was given, 0 if
+// none. It changes nothing.
 func LastDay(m Machine, path string) (spent, perDay resource.Amount, err error) {
 	f, err := readBudget(path)
 	if err != nil {

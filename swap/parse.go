@@ -9,8 +9,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// parseSwaps reads /proc/swaps: below a head, lines of path, type, size and use in KiB, and priority. It passes over lines
-// of any other form.
+// parseSwaps reads /proc/swaps: below a header line, lines of path, type, size and use in KiB, and priority. It skips
+// lines of any other form.
 func parseSwaps(text string) []Device {
 	var all []Device
 	for line := range strings.Lines(text) {
@@ -51,7 +51,7 @@ func zramNumber(path string) (n int, ok bool) {
 	return n, err == nil && strconv.Itoa(n) == digits && n >= 0
 }
 
-// unescape undoes how the kernel prints names with blanks: a backslash and three octal digits.
+// unescape decodes the kernel's form of blanks in names: a backslash and three octal digits.
 func unescape(name string) string {
 	var out strings.Builder
 	for i := 0; i < len(name); i++ {
@@ -75,8 +75,8 @@ func parseKiB(text string) (resource.Amount, bool) {
 	return resource.Amount(n) * resource.KiB, true
 }
 
-// parseKeyed reads lines of a word and a number, such as those of /proc/vmstat, or of a word with a colon, a number and
-// kB, as in /proc/meminfo; the latter in bytes.
+// parseKeyed reads lines of a word and a number, such as /proc/vmstat, or of a word with a colon, a number and kB, as
+// in /proc/meminfo. The result of the latter is in bytes.
 func parseKeyed(text string) map[string]int64 {
 	out := map[string]int64{}
 	for line := range strings.Lines(text) {
@@ -95,8 +95,8 @@ func parseKeyed(text string) map[string]int64 {
 	return out
 }
 
-// parseSectorsWritten reads the statistics of a block device: the seventh number is what was written, in sectors of 512
-// bytes.
+// parseSectorsWritten reads the statistics of a block device: the seventh number is the sectors of 512 bytes that were
+// written. The result is in bytes.
 func parseSectorsWritten(text string) (resource.Amount, bool) {
 	n, ok := number(text, 6)
 	if !ok || n > math.MaxInt64/512 {
@@ -105,15 +105,15 @@ func parseSectorsWritten(text string) (resource.Amount, bool) {
 	return resource.Amount(n) * 512, true
 }
 
-// parseZramMemory reads mm_stat of a zram device: what is stored there, and the memory that takes, bytes.
+// parseZramMemory reads mm_stat of a zram device: the bytes stored, and the memory that they use.
 func parseZramMemory(text string) (stored, memory resource.Amount, ok bool) {
 	a, ok1 := number(text, 0)
 	b, ok2 := number(text, 2)
 	return resource.Amount(a), resource.Amount(b), ok1 && ok2
 }
 
-// parseZramWriteback reads bd_stat of a zram device: the third number is what went on to a disk behind it, in units of 4
-// KiB.
+// parseZramWriteback reads bd_stat of a zram device: the third number is what it wrote back to its backing disk, in
+// units of 4 KiB. The result is in bytes.
 func parseZramWriteback(text string) (resource.Amount, bool) {
 	const unit = 4 * resource.KiB
 	n, ok := number(text, 2)
@@ -123,7 +123,7 @@ func parseZramWriteback(text string) (resource.Amount, bool) {
 	return resource.Amount(n) * unit, true
 }
 
-// number returns one of the numbers in a line.
+// number returns the number at an index of a line.
 func number(text string, index int) (int64, bool) {
 	words := strings.Fields(text)
 	if len(words) <= index {
@@ -133,7 +133,7 @@ func number(text string, index int) (int64, bool) {
 	return n, err == nil && n >= 0
 }
 
-// parseAlgorithms reads a choice such as "[lzo-rle] lzo zstd": the one in brackets is in force.
+// parseAlgorithms reads a choice such as "[lzo-rle] lzo zstd": the algorithm in brackets is in force.
 func parseAlgorithms(text string) (chosen string, all []string) {
 	for _, word := range strings.Fields(text) {
 		name := word
@@ -147,7 +147,7 @@ func parseAlgorithms(text string) (chosen string, all []string) {
 	return chosen, all
 }
 
-// cleanPath is where a file is said to be, in the form that the kernel prints.
+// cleanPath returns a path in the form that the kernel prints.
 func cleanPath(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

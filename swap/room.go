@@ -2,19 +2,19 @@ package swap
 
 import "github.com/bellows-rm/bellows/resource"
 
-// Room is how much may still be swapped out.
+// Room is how much may still be swapped out, in bytes.
 type Room struct {
 	Bytes resource.Amount
-	// Budgeted is true if it would be more without the write budget.
+	// Budgeted says that the write budget reduces the room.
 	Budgeted bool
 }
 
-// reserveShare of all swap is left to programs that nobody asked, 1 over it.
+// reserveShare is the share of swap that is left to programs outside of containers, 1 / this number.
 const reserveShare = 10
 
-// RoomOn returns the room on devices, less a reserve of a tenth of their size. What zram takes comes out of memory and
-// may turn out not to compress, so that it counts no further than spare, the memory that nobody else will want. What goes
-// to disks is bounded by left if bounded.
+// RoomOn returns the room on devices, less a reserve of a tenth of their size. Pages in zram take memory and may turn
+// out not to compress, so zram counts only up to spare, the memory that no other program will want. Pages on disks are
+// bounded by left if bounded is true.
 func RoomOn(devices []Device, spare, left resource.Amount, bounded bool) Room {
 	var size, disk, zram resource.Amount
 	for i := range devices {
@@ -36,14 +36,15 @@ func RoomOn(devices []Device, spare, left resource.Amount, bounded bool) Room {
 		return Room{Bytes: unbounded}
 	}
 	if disksFirst(devices) {
-		zram = 0 // it is not reached before disks are full
+		zram = 0 // it is not used before disks are full
 	}
 	r := Room{Bytes: min(unbounded, max(0, left)+zram)}
 	r.Budgeted = r.Bytes < unbounded
 	return r
 }
 
-// FreeOn returns what devices still take, reserve and write budget or not; zram, which takes it out of memory, no more than spare.
+// FreeOn returns the free space of devices, without regard to reserve and write budget; zram, which takes memory,
+// counts only up to spare.
 func FreeOn(devices []Device, spare resource.Amount) resource.Amount {
 	var disk, zram resource.Amount
 	for i := range devices {
@@ -58,7 +59,7 @@ func FreeOn(devices []Device, spare resource.Amount) resource.Amount {
 	return disk + max(0, min(zram, spare))
 }
 
-// disksFirst reports whether a disk with room is filled before, or beside, some zram device.
+// disksFirst reports whether a disk with room is filled before some zram device, or together with it.
 func disksFirst(devices []Device) bool {
 	for i := range devices {
 		for j := range devices {

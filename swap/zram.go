@@ -12,25 +12,25 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// zramPriority puts zram before disks: it is faster and wears nothing out.
+// zramPriority puts zram before disks: it is faster and does not wear out.
 const zramPriority = 100
 
-// mostZram is how large zram may be, in multiples of memory: data seldom compress further than to a half.
+// mostZram is the largest size of zram, in multiples of memory: data seldom compress to less than a half.
 const mostZram = 2
 
-// zramID tells a zram device from others that had or will have its name.
+// zramID distinguishes a zram device from other devices that had or will have its name.
 type zramID struct {
 	Boot     string `json:"boot"`
-	Sequence string `json:"diskseq"` // of devices since the machine started; empty on kernels before 5.15
+	Sequence string `json:"diskseq"` // counts devices since the machine started; empty on kernels before 5.15
 }
 
 func (m Machine) identifyZram(number int) zramID {
 	return zramID{m.boot(), m.text(fmt.Sprintf("sys/block/zram%d/diskseq", number))}
 }
 
-// addZram adds a device that is not set up yet. Devices that are there already are never taken.
+// addZram adds a device that is not set up yet. It never takes an existing device.
 func addZram() (number int, err error) {
-	text, err := os.ReadFile("/sys/class/zram-control/hot_add") // reading it adds one
+	text, err := os.ReadFile("/sys/class/zram-control/hot_add") // reading the file adds a device
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, refuse("zram: this kernel has none, or its module is not loaded: try `modprobe zram num_devices=0`")
 	}
@@ -43,8 +43,8 @@ func addZram() (number int, err error) {
 	return number, nil
 }
 
-// setUpZram chooses how a new device compresses, "" for what the kernel prefers, sets its size, in whole pages, and swaps to
-// it.
+// setUpZram sets the compression of a new device, "" meaning the kernel's preference, and its size, in whole pages, and
+// swaps to it.
 func setUpZram(number int, size resource.Amount, algorithm string) error {
 	path := fmt.Sprintf("/dev/zram%d", number)
 	if algorithm != "" {
@@ -81,7 +81,7 @@ func setZram(number int, name, value string) error {
 	return nil
 }
 
-// removeZram takes a device away that nothing is swapped to.
+// removeZram removes a device that is not in use as swap.
 func removeZram(number int) error {
 	if err := setZram(number, "reset", "1"); err != nil {
 		return err

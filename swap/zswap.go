@@ -11,15 +11,15 @@ import (
 	"github.com/bellows-rm/bellows/durable"
 )
 
-// zswapBefore is what zswap was like before we turned it on.
+// zswapBefore is the state of zswap before we turned it on.
 type zswapBefore struct {
-	Boot       string `json:"boot"` // a restart of the machine undoes what we did
+	Boot       string `json:"boot"` // a restart of the machine undoes our change
 	Compressor string `json:"compressor"`
 }
 
 func (l *Ledger) zswapPath() string { return filepath.Join(l.dir, "zswap.json") }
 
-// zswapBefore returns what zswap was like; ok is false if it is not we who turned it on.
+// zswapBefore returns the state of zswap before we turned it on; ok is false if we did not.
 func (l *Ledger) zswapBefore() (b zswapBefore, ok bool, err error) {
 	text, err := os.ReadFile(l.zswapPath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -45,8 +45,9 @@ func (l *Ledger) Zswap() (*Zswap, error) {
 	return z, err
 }
 
-// TurnOnZswap has the kernel keep what compresses in memory instead of writing it to a swap file or partition, which there
-// must be; compressor "" is what the kernel prefers. It is a setting of the whole machine: one that is on already is refused.
+// TurnOnZswap makes the kernel keep compressible pages in memory instead of writing them to a swap file or partition,
+// of which there must be one; compressor "" means the kernel's preference. It is a setting of the whole machine: zswap
+// that is on already is refused.
 func (l *Ledger) TurnOnZswap(compressor string) error {
 	return l.locked(func() error {
 		z := l.machine.Zswap()
@@ -80,7 +81,7 @@ func (l *Ledger) TurnOnZswap(compressor string) error {
 	})
 }
 
-// TurnOffZswap undoes TurnOnZswap. What is in it stays there until it is needed or is written to disk.
+// TurnOffZswap undoes TurnOnZswap. Its pages stay in zswap until they are needed or are written to disk.
 func (l *Ledger) TurnOffZswap() error {
 	return l.locked(func() error {
 		before, ours, err := l.zswapBefore()
