@@ -21,7 +21,7 @@ func TestLack(t *testing.T) {
 		{"both", []resource.Vector{resource.Of(core, gb)}, false, resource.Of(2*core, 2*gb), "no node has 2GB and 2 cores free"},
 		{"each elsewhere", []resource.Vector{resource.Of(core, 8*gb), resource.Of(8*core, gb)}, false, resource.Of(2*core, 2*gb), "no node has 2GB and 2 cores free"},
 		{"on a reserved node", []resource.Vector{resource.Of(core, 8*gb), resource.Of(core, gb)}, true, resource.Of(2*core, 2*gb), "no node has 2 cores free"},
-		{"no node", nil, false, resource.Of(core, gb), "no node has 1GB and 1 cores free"},
+		{"no node", nil, false, resource.Of(core, gb), "no node has 1GB and 1 core free"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSnapshot()
@@ -50,7 +50,7 @@ func TestLack(t *testing.T) {
 		})
 	}
 	// What was recorded before this was told says both.
-	if got := BecauseNoRoom(resource.Of(core, gb)).Words(nil); got != "no node has 1GB and 1 cores free" {
+	if got := BecauseNoRoom(resource.Of(core, gb)).Words(nil); got != "no node has 1GB and 1 core free" {
 		t.Error(got)
 	}
 }

@@ -90,7 +90,7 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 	case FitsInGap:
 		return fmt.Sprintf("%s fit beside a reservation: ends %s, the reserved job gets the node %s", memory(r.A), when(r.B), when(r.C))
 	case NoRoom:
-		cores := resource.FormatCPU(resource.Amount(r.B)) + " cores"
+		cores := resource.CPU.Format(resource.Amount(r.B))
 		switch lacking(r.C) {
 		case lacksMemory:
 			return fmt.Sprintf("no node has %s free", memory(r.A))

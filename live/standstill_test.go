@@ -14,7 +14,7 @@ import (
 func TestExplainStandstill(t *testing.T) {
 	const running, suspended, waiting = cluster.ContainerRunning, cluster.ContainerSuspended, cluster.ContainerWaiting
 	const left = "All tasks of the job that are left are "
-	const next = "The next task of the job has not started: no node has 1 cores free."
+	const next = "The next task of the job has not started: no node has 1 core free."
 	for name, c := range map[string]struct {
 		states    [2]cluster.ContainerState // of the containers, as Readings tells
 		why, wait string

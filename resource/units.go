@@ -194,6 +194,9 @@ func (d decimal) times(size Amount) (a Amount, whole, ok bool) {
 func (k Kind) Format(a Amount) string {
 	switch k {
 	case CPU:
+		if a == Core {
+			return "1 core"
+		}
 		return FormatCPU(a) + " cores"
 	case Memory:
 		return FormatMemory(a)

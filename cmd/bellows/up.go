@@ -184,8 +184,8 @@ func (o *upOptions) daemon(p policy.Policy, capacity resource.Vector, manager me
 // line says what is managed.
 func (o *upOptions) line(capacity resource.Vector) string {
 	name, _ := os.Hostname()
-	return fmt.Sprintf("bellows manages %s and %s cores of %s under %s; socket %s",
-		resource.FormatMemory(capacity[resource.Memory]), resource.FormatCPU(capacity[resource.CPU]), name, o.policy, o.place.Socket)
+	return fmt.Sprintf("bellows manages %s and %s of %s under %s; socket %s",
+		resource.FormatMemory(capacity[resource.Memory]), resource.CPU.Format(capacity[resource.CPU]), name, o.policy, o.place.Socket)
 }
 
 // enginePatience is how long the engine may be at one step; a test has less.

@@ -111,8 +111,11 @@ func (c *clusterJSON) nodesText() string {
 	}
 	var parts []string
 	for _, g := range groups {
-		parts = append(parts, fmt.Sprintf("%s of %s, %s cores each", terminal.Count(g.Nodes, "node"), resource.FormatMemory(resource.Amount(g.NodeMemory)),
-			strconv.FormatFloat(g.NodeCPU, 'g', -1, 64)))
+		cores := "1 core"
+		if g.NodeCPU != 1 {
+			cores = strconv.FormatFloat(g.NodeCPU, 'g', -1, 64) + " cores"
+		}
+		parts = append(parts, fmt.Sprintf("%s of %s, %s each", terminal.Count(g.Nodes, "node"), resource.FormatMemory(resource.Amount(g.NodeMemory)), cores))
 	}
 	return strings.Join(parts, ", and ")
 }

@@ -105,7 +105,7 @@ func breathes(now time.Time) (jobs []live.Job, tasks []live.Task) {
 	}
 	jobs = []live.Job{job(7, "stands", cluster.Flex, 1, 0), job(8, "pages", cluster.Flex, 1, 96*mib), job(9, "waits", cluster.Regular, 1, 0), job(10, "some", cluster.Flex, 3, 0)}
 	jobs[2].Status, jobs[2].Started = cluster.StatusPending, time.Time{}
-	jobs[3].Waiting = "no node has 64MiB and 1 cores free"
+	jobs[3].Waiting = "no node has 64MiB and 1 core free"
 	tasks = []live.Task{
 		task(cluster.TaskID{Job: 7}, cluster.ContainerSuspended, 188<<10, 79024<<10, 10268<<10, "out of memory: held 99.7MiB with what was in swap, and could hold 93.9MiB; likely to go on in 26s"),
 		task(cluster.TaskID{Job: 8}, cluster.ContainerRunning, 90*mib, 30*mib, 96*mib, "held 60MiB of 64MiB, and the node had plenty left"),

@@ -387,7 +387,7 @@ func (o *importOptions) report(w io.Writer, format string, r *importer.Result) e
 	return err
 }
 
-func countCores(a resource.Amount) string { return resource.FormatCPU(a) + " cores" }
+func countCores(a resource.Amount) string { return resource.CPU.Format(a) }
 
 // simulateLine is the command that runs the workload on a cluster.
 func simulateLine(file string, c *workload.ClusterShape) string {
