@@ -31,7 +31,7 @@ type capacity struct {
 	kept    map[cluster.NodeID]*capacityMember // reserved nodes
 	limits  []queueLimits                      // by queue.index
 	of      resource.Vector                    // the capacity of the cluster that limits are of
-	tooBig  []resource.Vector                  // needs that no node can hold, in the decision in progress
+	misses  misses                             // in the decision in progress
 	// decisions counts calls of Decide.
 	decisions int
 }
@@ -181,7 +181,7 @@ func (c *capacity) overMost(leaf *queue, need resource.Vector) (resource.Kind, *
 
 func (c *capacity) Decide(now timeline.Time, p *cluster.Plan) {
 	c.follow(p)
-	c.tooBig = c.tooBig[:0]
+	c.misses.forget()
 	c.decisions++
 	c.settleReservations(p)
 	for c.serve(p, c.tree.root) {
@@ -354,7 +354,7 @@ func (c *capacity) serveLeaf(p *cluster.Plan, leaf *queue) bool {
 			p.Wait(j, stage, 0, why)
 			continue
 		}
-		if n, ok := c.findNode(p, need); ok {
+		if n, ok := c.misses.firstFit(p, need); ok {
 			c.start(p, m, stage, n)
 			return true
 		}
@@ -378,20 +378,6 @@ func (c *capacity) overLimit(m *capacityMember, need, back resource.Vector) (clu
 		}
 	}
 	return cluster.Reason{}, false
-}
-
-// findNode is Plan.FirstFit that remembers what did not fit.
-func (c *capacity) findNode(p *cluster.Plan, need resource.Vector) (*cluster.NodeState, bool) {
-	for _, v := range c.tooBig {
-		if v.FitsIn(need) {
-			return nil, false
-		}
-	}
-	n, ok := p.FirstFit(need)
-	if !ok && len(c.tooBig) < 64 {
-		c.tooBig = append(c.tooBig, need)
-	}
-	return n, ok
 }
 
 // start starts the next task of a stage on n.

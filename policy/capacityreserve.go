@@ -130,7 +130,7 @@ func ends(t *cluster.TaskState) bool { return !t.Steers }
 func (c *capacity) unreserve(p *cluster.Plan, m *capacityMember, n *cluster.NodeState, why cluster.ReasonCode) {
 	p.Unreserve(n, cluster.Because(why))
 	c.forgetReservation(m, n.ID)
-	c.tooBig = c.tooBig[:0]
+	c.misses.forget()
 }
 
 func (c *capacity) noteReservation(m *capacityMember, n *cluster.NodeState) {

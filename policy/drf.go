@@ -25,8 +25,8 @@ type drf struct {
 	leaves  [][]*drfGroup // by queue.index; each sorted by need
 	needs   map[resource.Vector]*drfNeed
 	whole   resource.Vector // the capacity of the cluster that shares are of
-	tooBig  []resource.Vector
-	shares  []drfShare // by queue.index, of the choice in progress
+	misses  misses          // in the decision in progress
+	shares  []drfShare      // by queue.index, of the choice in progress
 }
 
 // drfMember is a job in its leaf.
@@ -110,7 +110,7 @@ func (d *drf) home(j *cluster.JobState) *queue {
 
 func (d *drf) Decide(_ timeline.Time, p *cluster.Plan) {
 	d.follow(p)
-	d.tooBig = d.tooBig[:0]
+	d.misses.forget()
 	for _, need := range d.needs {
 		need.known = false
 	}
@@ -286,19 +286,9 @@ func (d *drf) first(p *cluster.Plan, leaf *queue) *cluster.JobState {
 
 // fits reports whether some node can hold a need.
 func (d *drf) fits(p *cluster.Plan, need *drfNeed) bool {
-	if need.known {
-		return need.node != nil
-	}
-	need.known, need.node = true, nil
-	for _, v := range d.tooBig {
-		if v.FitsIn(need.amount) {
-			return false
-		}
-	}
-	if n, ok := p.FirstFit(need.amount); ok {
-		need.node = n
-	} else if len(d.tooBig) < 64 {
-		d.tooBig = append(d.tooBig, need.amount)
+	if !need.known {
+		need.known = true
+		need.node, _ = d.misses.firstFit(p, need.amount)
 	}
 	return need.node != nil
 }

@@ -2,7 +2,10 @@ package policy
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -113,4 +116,21 @@ func text(s *cluster.Snapshot) string {
 		out += fmt.Sprintln(j.ID, j.Status, j.Progress, j.Used, len(j.Tasks), j.Steered, j.Reservations, j.Started, j.Version)
 	}
 	return out
+}
+
+// TestPoliciesDoNotSeeHeartbeats: how nodes report is the plan's business, see Plan.Offers.
+func TestPoliciesDoNotSeeHeartbeats(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("files are %v, %v", files, err)
+	}
+	for _, name := range files {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(name, "_test.go") && strings.Contains(string(source), ".Heartbeats") {
+			t.Errorf("%s looks at heartbeats", name)
+		}
+	}
 }
