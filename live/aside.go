@@ -11,21 +11,21 @@ import (
 	"github.com/bellows-rm/bellows/durable"
 )
 
-// stepNote says what the engine is at. It stands in a file beside the store as long as a step lasts, so that the next Start
-// knows which job the engine hung on.
+// stepNote says what the engine is doing. It is in a file in the state directory while a step lasts, so that the next
+// Start knows which job the engine hung on.
 type stepNote struct {
-	Job    cluster.JobID `json:"job,omitempty"`    // that the step is about; 0 is none
-	Admits bool          `json:"admits,omitempty"` // the step brings the job to the engine
-	// Careful says that jobs were brought to the engine one by one, and this step is before that.
+	Job    cluster.JobID `json:"job,omitempty"`    // job of the step; 0 is none
+	Admits bool          `json:"admits,omitempty"` // the step submits the job to the engine
+	// Careful says that the Driver submits jobs to the engine one by one, and has not begun with them.
 	Careful bool `json:"careful,omitempty"`
 	// Hangs is set by the watchdog.
 	Hangs bool `json:"hangs,omitempty"`
-	// Deaths is how often before, in a row, the process ended within this step without having hung: somebody may have killed
-	// it just then, or the step may need more memory than there is.
+	// Deaths is the number of times in a row, before this one, that the process ended within this step without a hang:
+	// it may have been killed at that moment, or the step may need more memory than the machine has.
 	Deaths int `json:"deaths,omitempty"`
 }
 
-// String says it in words.
+// String puts the note into words.
 func (n stepNote) String() string {
 	switch {
 	case n.Admits:
@@ -36,25 +36,26 @@ func (n stepNote) String() string {
 	return "deciding"
 }
 
-// mostDeaths is how often in a row the process may end within the same step before that counts as having hung in it.
+// mostDeaths is the number of times in a row that the process may end within the same step before that counts as a
+// hang.
 const mostDeaths = 3
 
-// notebook is the file of the note. Its text always has the same length, so that it can be written over; it is not
-// synced, because what it tells of is the end of a process, not of a machine.
+// notebook is the file of the note. Its text always has the same length, so that it can be overwritten. It is not
+// synced, because it records the end of a process, not of a machine.
 type notebook struct {
 	mu      sync.Mutex
 	file    *durable.File
 	now     stepNote
-	suspect stepNote // in which the process ended last time; Deaths counts that, too
+	suspect stepNote // step in which the last process ended; Deaths includes that end
 }
 
 const noteSize = 128 // bytes
 
 func notePath(dir string) string { return filepath.Join(dir, "step") }
 
-// openNotebook opens the file and returns the note that the last process left there; ok is false if it left none.
+// openNotebook opens the file and returns the note that the last process left in it; ok is false if there is none.
 func openNotebook(dir string) (b *notebook, left stepNote, ok bool, err error) {
-	text, _ := os.ReadFile(notePath(dir)) // What cannot be read is no note.
+	text, _ := os.ReadFile(notePath(dir)) // A note that cannot be read counts as none.
 	ok = json.Unmarshal(text, &left) == nil
 	file, err := durable.Open(notePath(dir))
 	if err != nil {
@@ -69,7 +70,7 @@ func openNotebook(dir string) (b *notebook, left stepNote, ok bool, err error) {
 	return b, left, ok, nil
 }
 
-// begin notes a step. A note that cannot be written is none: the step matters more.
+// begin writes the note of a step. It ignores a failed write: the step matters more.
 func (b *notebook) begin(n stepNote) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,7 +89,7 @@ func (b *notebook) mark() {
 	b.write()
 }
 
-// end says that the step is over.
+// end removes the note, because the step has ended.
 func (b *notebook) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -109,7 +110,7 @@ func (b *notebook) write() {
 	_, _ = b.file.WriteAt(text, 0)
 }
 
-// String says what is noted now.
+// String returns the current note in words.
 func (b *notebook) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -118,7 +119,7 @@ func (b *notebook) String() string {
 
 func (b *notebook) close() error { return b.file.Close() }
 
-// noteOf is the note of a step that handles an event.
+// noteOf returns the note of a step that handles an event.
 func (d *Driver) noteOf(e *cluster.Event) stepNote {
 	n := stepNote{Job: e.Task.Job, Careful: d.careful}
 	if e.Kind == cluster.JobSubmitted || e.Job != 0 {
@@ -128,24 +129,25 @@ func (d *Driver) noteOf(e *cluster.Event) stepNote {
 	return n
 }
 
-// A job that is set aside is kept, and not brought to the engine.
+// A job that is set aside is kept, but not submitted to the engine.
 const setAsideWords = "the engine hung when it took the job in, so the job is set aside: kill it"
 
 func (j *job) isAside() bool { return j.State.Status == cluster.StatusSetAside }
 
-// answer draws the consequence from the note that the last process left.
+// answer reacts to the note that the last process left.
 //
-// If the engine hung when it took a job in, that job is set aside. If it hung later the job is not known: an event of one
-// job can have it decide about all. Then those that never started are brought to it one by one, with a note for each, and
-// should it hang again it is known. If it hangs even before that, with those alone of which something has started, nothing
-// is decided: what runs goes on, jobs can be looked at and killed, and the next Start tries again.
+// If the engine hung when it admitted a job, that job is set aside. If it hung later, the job is unknown, because an
+// event of one job can make the engine decide about all jobs. Then jobs that never started are submitted to it one by
+// one, with a note for each; if it hangs again, the note names the job. If it hangs before that, with only the jobs
+// that have started, the engine decides nothing: containers run on, jobs can be listed and killed, and the next Start
+// tries again.
 func (d *Driver) answer(left stepNote) {
 	if !left.Hangs {
-		d.careful = true // It costs nothing, and if the process ends again it is known in which step.
+		d.careful = true // It costs nothing, and if the process ends again, the note tells in which step.
 		return
 	}
 	d.log.Warn("the engine hung last time", "at", left.String())
-	d.note.end() // This start is the answer.
+	d.note.end() // This start has dealt with the note.
 	j, here := d.jobs[left.Job]
 	switch {
 	case left.Admits && here && len(j.runs) == 0:

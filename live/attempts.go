@@ -2,11 +2,12 @@ package live
 
 import "github.com/bellows-rm/bellows/cluster"
 
-// A run is an attempt if it was Lost or Preempted after its program had started only in some cases. What nobody saw end may have
-// done all its work, so that it counts, whether its supervisor died or the machine. What gave its room to others does not,
-// unless the program must not start twice.
+// Whether a run that was Lost or Preempted counts as an attempt depends on its program. A lost run may have done all
+// its work, so it counts if its program may have started, whether its supervisor or the machine died. A preempted run
+// does not count, unless the program must not start twice.
 
-// mayHaveStarted completes what is known of the end of a run: when it began, at the latest, and why it is the last.
+// mayHaveStarted completes the record of a run's end: the latest time at which it may have begun, and why it is the
+// last run.
 func (j *job) mayHaveStarted(r *run, e *cluster.Event) {
 	if e.Kind != cluster.TaskEnded || e.Outcome != cluster.Lost && e.Outcome != cluster.Preempted {
 		return
@@ -22,7 +23,7 @@ func (j *job) mayHaveStarted(r *run, e *cluster.Event) {
 	}
 }
 
-// startsOnce says why no program of the job may start twice; empty if it may.
+// startsOnce says why no program of the job may start twice; empty if programs may.
 func (j *job) startsOnce() string {
 	switch {
 	case j.Request.Input:
@@ -33,7 +34,7 @@ func (j *job) startsOnce() string {
 	return ""
 }
 
-// outcome is what the engine is told of the end of a run: an attempt that came to nothing has Failed.
+// outcome returns the outcome of a run that the engine is notified of: an attempt without a result has Failed.
 func (j *job) outcome(r *run) cluster.Outcome {
 	if r.Started != 0 && (r.Outcome == cluster.Lost || r.Outcome == cluster.Preempted && j.startsOnce() != "") {
 		return cluster.Failed

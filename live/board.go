@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// board is how the daemon is, as Status shows it: a copy that the loop publishes after each thing it has done and nobody
-// changes. So Status answers even when the loop does not.
+// board is the daemon's state as Status shows it: a copy that the loop publishes after each piece of work and that is
+// not changed any more. Therefore Status answers even when the loop hangs.
 type board struct {
 	at     time.Time
 	status Status
 }
 
-// publish puts up a new board. The nodes' part costs as much as there are nodes, the rest as much as there are jobs.
+// publish publishes a new board. The cost of the part about nodes is proportional to the nodes, of the rest to the
+// jobs.
 func (d *Driver) publish() {
 	b := &board{at: time.Now(), status: Status{Policy: d.config.Policy.Name(), Since: d.begun, EventLog: d.logPath, Steps: d.engine.Steps()}}
 	s := &b.status
@@ -43,8 +44,8 @@ func (d *Driver) publish() {
 	d.board.Store(b)
 }
 
-// Status returns how the daemon and its nodes are. It does not ask the engine: when that hangs, Status says so and shows
-// what was so before.
+// Status returns the state of the daemon and its nodes. It does not ask the engine: when the engine hangs, Status says
+// so and shows the last state before that.
 func (d *Driver) Status(context.Context) (Status, error) {
 	select {
 	case <-d.done:
@@ -53,7 +54,7 @@ func (d *Driver) Status(context.Context) (Status, error) {
 	}
 	b := d.board.Load()
 	s := b.status
-	s.Nodes = slices.Clone(s.Nodes) // The board is everybody's.
+	s.Nodes = slices.Clone(s.Nodes) // All callers share the board.
 	if silent, hangs := d.hangs(); hangs {
 		s.AsOf = b.at
 		said := fmt.Sprintf("the engine has not answered for %v; what follows is as of %s", silent.Round(time.Second), b.at.Format(time.TimeOnly))
@@ -81,7 +82,7 @@ func (d *Driver) Status(context.Context) (Status, error) {
 	return s, nil
 }
 
-// tally counts the tasks of a job that are pending and running. It counts again only when something has changed.
+// tally counts the pending and the running tasks of a job. It counts again only if the job has changed.
 func (j *job) tally() (pending, running int) {
 	if !j.tallied.fresh {
 		j.tallied.fresh = true

@@ -1,5 +1,5 @@
-// Package live drives the engine in real time. One goroutine, the Driver's, owns the engine: submissions, events of a
-// Backend and timers come in, each becomes a step, and what the engine decides goes out through the Backend. Every step
-// is written to the event log, and what must last to the store, before anybody acts on it. After a crash the engine is
-// built again from the store and from the inventory that the Backend takes; containers go on meanwhile.
+// Package live drives the engine in real time. One goroutine, the Driver's, owns the engine. Submissions, events of a
+// Backend and timers each become a step, and the decisions of the engine go out through the Backend. Every step is
+// written to the event log, and what must survive to the store, before it is acted on. After a crash the engine is
+// rebuilt from the store and from the inventory of the Backend; containers run on meanwhile.
 package live

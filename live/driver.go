@@ -19,10 +19,10 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Config is what a Driver is made of. All fields but Settings and Log are needed.
+// Config is the configuration of a Driver. Fields are required unless their comments give a default.
 type Config struct {
 	Policy policy.Policy
-	// Settings are those that Policy was made with; they go into the event log.
+	// Settings are the settings that Policy was made with, if any; they go into the event log.
 	Settings map[string]string
 	Backend  Backend
 	// Store stays open until after the Driver has stopped.
@@ -30,16 +30,17 @@ type Config struct {
 	// Dir is the state directory, an absolute path: output goes to Dir/logs, event logs to Dir/events.
 	Dir string
 	Log *slog.Logger // nil is slog.Default
-	// HasSwap tells whether the machine has swap, without which FLEX jobs become REGULAR ones that spill, or are refused: see
-	// SpillInstead. nil: it has.
+	// HasSwap reports whether the machine has swap. Without swap, FLEX jobs become REGULAR jobs that spill, or are
+	// rejected: see SpillInstead. nil means that it has swap.
 	HasSwap func() (bool, error)
-	// Keep says which jobs stay after their end; nil: all do. The others are removed at the start, and then every hour.
+	// Keep says which jobs stay after their end; nil keeps all. The other jobs are removed at the start, and then every
+	// hour.
 	Keep *Retention
-	// ContainersPerCore is how many containers a node may hold for each of its cores; 0 is cluster.ContainersPerCore.
+	// ContainersPerCore is the largest number of containers on a node per core; 0 is cluster.ContainersPerCore.
 	ContainersPerCore int
-	// UID is the user whom the daemon runs as: that user and user 0 may do anything to any job.
+	// UID is the user that the daemon runs as: that user and user 0 may do anything to any job.
 	UID uint32
-	// Patience is how long the engine may be at one step; the zero value is the default.
+	// Patience is how long one step of the engine may take; the zero value is the default.
 	Patience Patience
 }
 
@@ -49,48 +50,48 @@ type Driver struct {
 	log     *slog.Logger
 	backend Backend
 	store   *store.Store
-	begun   time.Time // also the origin of the clock that never goes back
+	begun   time.Time // also the origin of the clock, which never runs backwards
 	run     int64     // of the store
 	logPath string
 
 	calls  chan func()   // run by the loop, between steps
-	stop   chan struct{} // asks the loop to end
+	stop   chan struct{} // requests the end of the loop
 	done   chan struct{} // closed by the loop
 	synced chan struct{} // closed by the loop once the inventory is complete
 
 	gauge    gauge
 	pruning  sync.Mutex // one Prune at a time
-	stopping func()     // ends what goes on beside the loop
+	stopping func()     // ends the goroutines other than the loop
 	beside   sync.WaitGroup
 
 	watchdog *watchdog
 	note     *notebook
 	board    atomic.Pointer[board]
 
-	// All below belongs to the loop.
+	// Only the loop uses the fields below.
 	engine    *engine.Engine
 	events    *eventLog
-	jobs      map[cluster.JobID]*job // that have not ended, or whose end is not yet stored
+	jobs      map[cluster.JobID]*job // jobs that have not ended, or whose end is not stored yet
 	inventory []cluster.Event        // of the Backend, until it is complete
 	isSynced  bool
-	own       []cluster.Event // of the Driver itself, to be handled after those at hand
+	own       []cluster.Event // events of the Driver itself, to be handled after the current ones
 	held      []heldEvent
 	wakes     []timeline.Time
 	timer     *time.Timer
 	out       outbox
-	touched   map[cluster.JobID]*job    // since the last harvest
-	broken    error                     // a bug of the policy, after which nothing is decided
+	touched   map[cluster.JobID]*job    // changed since the last harvest
+	broken    error                     // a bug of the policy, after which the engine decides nothing
 	trouble   error                     // why the outbox cannot be emptied
-	short     error                     // why nothing new is begun: the disk is full, and what ends is recorded on the space that was set aside
-	pauses    map[cluster.NodeID]*pause // nodes that could not start something
-	draining  bool                      // no new jobs
-	careful   bool                      // jobs that never started are brought to the engine one by one
+	short     error                     // why no task starts: the disk is full, and ends are recorded in reserved space
+	pauses    map[cluster.NodeID]*pause // nodes that could not start a container
+	draining  bool                      // no new jobs are accepted
+	careful   bool                      // jobs that never started are submitted to the engine one by one
 	goroutine string                    // the loop's, as stacks name it
 	// unrecorded says that the event log has ended before the run.
 	unrecorded bool
 }
 
-// heldEvent is an event that is handled later than it came.
+// heldEvent is an event that is handled later than it arrived.
 type heldEvent struct {
 	at    timeline.Time
 	event cluster.Event
@@ -151,7 +152,7 @@ func (d *Driver) beginRun(ctx context.Context) (err error) {
 	return err
 }
 
-// now is the wall clock when the Driver began plus what has passed since: it never goes back.
+// now is the wall clock when the Driver began plus the time since then: it never runs backwards.
 func (d *Driver) now() timeline.Time {
 	return timeline.Time(d.begun.UnixNano()).Add(time.Since(d.begun))
 }
@@ -162,7 +163,7 @@ func (d *Driver) loop() {
 	defer d.timer.Stop()
 	d.goroutine = goroutineHere()
 	for {
-		// 1. Whatever comes next is taken in; events that are there already are taken in together, and stored together.
+		// 1. Take in what comes next. Events that are there already are taken in together, and stored together.
 		select {
 		case f := <-d.calls:
 			d.work()
@@ -177,19 +178,19 @@ func (d *Driver) loop() {
 			d.finish()
 			return
 		}
-		// 2. What was to happen by now happens.
+		// 2. Handle events whose time has come.
 		d.catchUp()
-		// 3. Steps are recorded, then acted on.
+		// 3. Record the steps, then act on them.
 		d.flush()
-		// 4. Everybody can see what came of it.
+		// 4. Publish the result.
 		d.publish()
-		// 5. The loop is woken when it is needed next.
+		// 5. Set the timer for the next wake-up.
 		d.setTimer()
 		d.rest()
 	}
 }
 
-// drain takes in events that have come already, but not for ever.
+// drain takes in events that have arrived already, but only a limited number of them.
 func (d *Driver) drain() {
 	for range 256 {
 		select {
@@ -260,7 +261,7 @@ func (d *Driver) setTimer() {
 	d.timer.Reset(wait)
 }
 
-// step hands one event to the engine and takes its decisions in. Nothing is acted on before the next flush.
+// step hands one event to the engine and takes in its decisions. Nothing is acted on before the next flush.
 func (d *Driver) step(e cluster.Event) {
 	if d.broken != nil {
 		d.settleAlone()
@@ -292,7 +293,7 @@ func (d *Driver) step(e cluster.Event) {
 	d.harvest(now)
 }
 
-// decide is a step of the engine in which a panic is an error: it is a bug all the same, but what runs is not to suffer.
+// decide is a step of the engine that turns a panic into an error: it is still a bug, but running jobs must not suffer.
 func (d *Driver) decide(now timeline.Time, e cluster.Event) (decisions []cluster.Decision, err error) {
 	d.note.begin(d.noteOf(&e))
 	defer d.note.end()
@@ -304,9 +305,9 @@ func (d *Driver) decide(now timeline.Time, e cluster.Event) (decisions []cluster
 	return d.engine.Step(now, e)
 }
 
-// breakDown is what happens when the policy, or the engine, has a bug: it is said loudly, nothing is decided any more,
-// and everything else goes on. Containers run, their ends are recorded, jobs can be looked at and killed. The next start
-// builds the engine anew.
+// breakDown handles a bug of the policy or the engine. It logs an error, and the engine decides nothing any more.
+// Everything else continues: containers run, their ends are recorded, jobs can be listed and killed. The next start
+// rebuilds the engine.
 func (d *Driver) breakDown(err error) {
 	d.broken = Errorf(Internal, "policy %s took an impossible decision, so nothing more is decided until bellows is started again; what runs goes on: %w", d.config.Policy.Name(), err)
 	d.log.Error("nothing more is decided; what runs goes on", "policy", d.config.Policy.Name(), "error", err, "event_log", d.logPath)
@@ -314,7 +315,7 @@ func (d *Driver) breakDown(err error) {
 	d.settleAlone()
 }
 
-// finish is the end of the loop: what is recorded is all that the next Driver will know.
+// finish ends the loop: the next Driver knows only what finish has recorded.
 func (d *Driver) finish() {
 	d.flush()
 	if d.trouble != nil {
@@ -334,10 +335,11 @@ func (d *Driver) finish() {
 	}
 }
 
-// errStopped is returned to whoever asks a Driver that has stopped.
+// errStopped is returned by methods of a Driver that has stopped.
 var errStopped = Errorf(Internal, "bellows is going down")
 
-// do has the loop run f, between two steps. If the loop hangs it is an error; when it hangs in f itself, f may yet end.
+// do makes the loop run f, between two steps. If the loop hangs, do returns an error; if it hangs in f itself, f may
+// still end.
 func (d *Driver) do(ctx context.Context, f func()) error {
 	ran := make(chan struct{})
 	select {
@@ -357,7 +359,7 @@ func (d *Driver) do(ctx context.Context, f func()) error {
 	}
 }
 
-// awaitInventory waits until the Backend has told what it holds.
+// awaitInventory waits until the Backend has sent its inventory.
 func (d *Driver) awaitInventory(ctx context.Context) error {
 	select {
 	case <-d.synced:
@@ -369,8 +371,8 @@ func (d *Driver) awaitInventory(ctx context.Context) error {
 	}
 }
 
-// Shutdown ends the daemon's work for good. While jobs have not ended it is a Conflict unless kill is set: then they are
-// all cancelled, and Shutdown waits until the last has ended. Afterwards the Driver is closed.
+// Shutdown ends the daemon's work for good. If jobs have not ended, the error is a Conflict unless kill is set. With
+// kill, Shutdown cancels all jobs and waits until the last has ended. Afterwards the Driver is closed.
 func (d *Driver) Shutdown(ctx context.Context, kill bool) error {
 	if err := d.awaitInventory(ctx); err != nil {
 		return err
@@ -392,15 +394,15 @@ func (d *Driver) Shutdown(ctx context.Context, kill bool) error {
 		return Errorf(Conflict, "%s not ended: wait for the end, or have them killed", have(open))
 	}
 	if err := d.awaitEnds(ctx, open); err != nil {
-		// It was not to be; the daemon lives on.
+		// The shutdown failed; the daemon continues.
 		_ = d.do(context.WithoutCancel(ctx), func() { d.draining = false })
 		return err
 	}
 	return d.Close()
 }
 
-// awaitEnds waits until jobs have ended. It does not if nothing can be recorded for unrecordedWait: then their programs have
-// been ended, supervisors may be unable to say so, and the next Start finds out what is so.
+// awaitEnds waits until jobs have ended. It gives up if nothing can be recorded for unrecordedWait: the programs have
+// been killed by then, supervisors may be unable to report it, and the next Start finds out.
 func (d *Driver) awaitEnds(ctx context.Context, jobs []cluster.JobID) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -431,12 +433,12 @@ func (d *Driver) awaitEnds(ctx context.Context, jobs []cluster.JobID) error {
 	return nil
 }
 
-// unrecordedWait is how long Shutdown waits for a disk that records nothing.
+// unrecordedWait is how long Shutdown waits for a disk that does not record anything.
 const unrecordedWait = 5 * time.Second
 
 var errUnrecorded = errors.New("nothing can be recorded")
 
-// have is "job 3 has" or "jobs 3, 4 and 12 more have".
+// have returns "job 3 has" or "jobs 3, 4 and 12 more have".
 func have(ids []cluster.JobID) string {
 	if len(ids) == 1 {
 		return fmt.Sprintf("job %d has", ids[0])
@@ -455,8 +457,8 @@ func have(ids []cluster.JobID) string {
 	return text + " have"
 }
 
-// Close stops deciding and leaves every container as it is: the next Start finds them again. It is what a signal to the
-// daemon should lead to. If the loop hangs that is an error, and it is left to the end of the process.
+// Close stops deciding and leaves every container as it is: the next Start finds the containers. A signal to the daemon
+// should lead to Close. If the loop hangs, Close returns an error, and the loop lasts until the process ends.
 func (d *Driver) Close() error {
 	select {
 	case d.stop <- struct{}{}:
@@ -477,5 +479,5 @@ func (d *Driver) eventLogPath(run int64) string {
 	return filepath.Join(d.config.Dir, "events", fmt.Sprintf("%06d.jsonl", run))
 }
 
-// EventLog returns the file in which the steps of this run are recorded.
+// EventLog returns the path of the file in which the steps of this run are recorded.
 func (d *Driver) EventLog() string { return d.logPath }

@@ -6,16 +6,16 @@ import (
 	"net/http"
 )
 
-// Kind says what kind of an error it is, for whoever acts on it. There are few, and they are the same everywhere: the API sends the
-// name with the HTTP status, and commands exit with the exit code. The zero Kind is none.
+// Kind is the kind of an error, for callers that act on it. There are few kinds, and they are the same everywhere: the
+// API sends the name with the HTTP status, and commands exit with the exit code. The zero Kind is none.
 type Kind uint8
 
 const (
 	Invalid     Kind = iota + 1 // the request has a mistake; the text names field, value and limit
-	Denied                      // the caller may not do that to what is somebody else's
+	Denied                      // the caller may not do that to another user's job
 	NotFound                    // there is no such job, task or profile
-	Conflict                    // not in the present state; the same request may succeed later
-	Unavailable                 // the daemon is starting, stopping or not there, or too busy for now
+	Conflict                    // not possible in the present state; the same request may succeed later
+	Unavailable                 // the daemon is starting, stopping or absent, or too busy for now
 	Internal                    // what was attempted failed: a full disk, a store that cannot be written, a bug of a policy
 )
 
@@ -33,19 +33,19 @@ var kinds = [...]struct {
 	Internal:    {"internal", http.StatusInternalServerError, 1},
 }
 
-// String returns the name of k; empty if it is none.
+// String returns the name of k; empty if k is no kind.
 func (k Kind) String() string { return kinds[k].name }
 
-// Status is the HTTP status that goes with k.
+// Status returns the HTTP status of k.
 func (k Kind) Status() int { return kinds[k].status }
 
-// ExitCode is that of a command which ends with such an error: 2 if its input was wrong, else 1.
+// ExitCode returns the exit code of a command that ends with an error of this kind: 2 if its input was wrong, else 1.
 func (k Kind) ExitCode() int { return kinds[k].exit }
 
 // MarshalText implements encoding.TextMarshaler.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. A name that a newer daemon may use is Internal.
+// UnmarshalText implements encoding.TextUnmarshaler. An unknown name, from a newer daemon, is Internal.
 func (k *Kind) UnmarshalText(text []byte) error {
 	*k = Internal
 	for i := range kinds {
@@ -56,7 +56,7 @@ func (k *Kind) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// KindOfStatus returns the kind that goes with an HTTP status; Invalid for others of the caller's, Internal for the rest.
+// KindOfStatus returns the kind of an HTTP status; Invalid for other statuses of 4xx, Internal for the rest.
 func KindOfStatus(status int) Kind {
 	for i := range kinds {
 		if kinds[i].status == status {
@@ -76,7 +76,7 @@ type Error struct {
 	cause   error
 }
 
-// Errorf returns an Error. It wraps what fmt.Errorf would.
+// Errorf returns an Error. It wraps the errors that fmt.Errorf would wrap.
 func Errorf(kind Kind, format string, operands ...any) *Error {
 	err := fmt.Errorf(format, operands...)
 	return &Error{kind, err.Error(), errors.Unwrap(err)}
@@ -84,7 +84,7 @@ func Errorf(kind Kind, format string, operands ...any) *Error {
 
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap returns what was wrong; nil if the Error comes from a daemon.
+// Unwrap returns the wrapped error; nil if the Error comes from a daemon.
 func (e *Error) Unwrap() error { return e.cause }
 
 // KindOf returns the kind of the Error in err's chain; 0 if there is none.

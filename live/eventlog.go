@@ -13,15 +13,15 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// eventLog is the record of one run's steps. Lines are collected and written together; a write that fails is taken back,
-// so that the file never holds half a line while the Driver lives. A log that has reached its bound ends there, after a
-// whole step.
+// eventLog is the record of one run's steps. Lines are collected and written together. A failed write is taken back, so
+// that the file never contains half a line while the Driver lives. A log that has reached its bound ends there, after a
+// complete step.
 type eventLog struct {
 	file *durable.File
 	path string
 	own  os.FileInfo // of the file
 	most int64       // bytes; 0 is any number
-	good int64       // bytes that are written
+	good int64       // bytes written
 	text bytes.Buffer
 	to   *eventlog.Writer
 }
@@ -48,11 +48,11 @@ func createEventLog(path string, most int64, header eventlog.Header) (*eventLog,
 	return l, nil
 }
 
-// full tells whether the log has ended.
+// full reports whether the log has ended.
 func (l *eventLog) full() bool { return l.most > 0 && l.good+int64(l.text.Len()) >= l.most }
 
-// record and decided collect lines: decided those of the step that record began, if the log took that. Encoding plain values
-// into memory does not fail.
+// record and decided collect lines: record the events of a step, decided its decisions if the log accepted the events.
+// Encoding plain values into memory does not fail.
 func (l *eventLog) record(now timeline.Time, e cluster.Event) (taken bool) {
 	if l.full() {
 		return false
@@ -69,14 +69,14 @@ func (l *eventLog) decided(now timeline.Time, decisions []cluster.Decision) {
 	}
 }
 
-// flush writes what was collected. If it fails the file is as before, and everything is still there to be tried again.
+// flush writes the collected lines. If it fails, the file is as before, and the lines are kept for the next attempt.
 func (l *eventLog) flush() error {
 	if l.text.Len() == 0 {
 		return nil
 	}
 	n, err := l.file.WriteAt(l.text.Bytes(), l.good)
 	if err != nil {
-		_ = l.file.Truncate(l.good) // What it cannot cut off the next write goes over.
+		_ = l.file.Truncate(l.good) // The next write overwrites what this cannot cut off.
 		return fmt.Errorf("write the event log: %w", err)
 	}
 	l.good += int64(n)
@@ -84,8 +84,8 @@ func (l *eventLog) flush() error {
 	return nil
 }
 
-// there returns an error if the file is no longer at its path: somebody has removed the state directory, or its parts, and
-// what is written is lost with this process.
+// there returns an error if the file is no longer at its path: the state directory, or a part of it, was removed, and
+// all further writes are lost when this process ends.
 func (l *eventLog) there() error {
 	switch now, err := os.Stat(l.path); {
 	case errors.Is(err, os.ErrNotExist) || err == nil && !os.SameFile(l.own, now):

@@ -11,7 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Explain says why a job is where it is.
+// Explain says why a job runs as it does or waits.
 func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, error) {
 	if err := d.awaitInventory(ctx); err != nil {
 		return Explanation{}, err
@@ -43,7 +43,7 @@ func whyEnded(j *Job) string {
 	return text
 }
 
-// explain fills in what only the engine knows.
+// explain adds the facts that only the engine knows.
 func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerID]cluster.Reading) {
 	for _, n := range j.notes {
 		e.Decisions = append(e.Decisions, DecisionNote{At: instant(n.at), Kind: n.kind, Task: n.task, Why: n.reason.Words(clock)})
@@ -62,7 +62,7 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 	snapshot, now := d.engine.Snapshot(), d.now()
 	ends := func(t *cluster.TaskState) (timeline.Time, bool) {
 		if r := d.breath(t, readings); r != nil && r.State != cluster.ContainerRunning {
-			return timeline.Never, false // Nobody knows how long it stands still.
+			return timeline.Never, false // It is unknown how long it stays suspended.
 		}
 		return snapshot.EstimatedEnd(t, now)
 	}
@@ -123,11 +123,11 @@ func (d *Driver) explainTask(j *job, t *cluster.TaskState, end timeline.Time, kn
 	return out
 }
 
-// ends tells when a task should end; ok is false if that is unknown.
+// ends returns when a task is expected to end; ok is false if that is unknown.
 type ends func(*cluster.TaskState) (at timeline.Time, ok bool)
 
-// earliestRoom returns when some node will have need free if nothing more is started. ok is false if that cannot be said,
-// because it depends on tasks of which ends does not tell the end.
+// earliestRoom returns when some node will have need free if nothing else is started. ok is false if that depends on
+// tasks whose ends are unknown.
 func earliestRoom(s *cluster.Snapshot, need resource.Vector, now timeline.Time, ends ends) (at timeline.Time, ok bool) {
 	var outlook cluster.Outlook
 	at = timeline.Never

@@ -8,14 +8,14 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Holder is a task whose container may hold memory that another one waits for.
+// Holder is a task whose container may use memory that another container waits for.
 type Holder struct {
 	Task  cluster.TaskID `json:"task"`
-	Bytes int64          `json:"bytes"` // that it may hold now
+	Bytes int64          `json:"bytes"` // the most that it may use now
 }
 
-// holders returns who may hold the memory of a node while one of its tasks stands still for want of it: the other tasks there, those
-// that may hold most first.
+// holders returns the tasks that may use the memory of a node while one of its tasks is suspended or waits for memory:
+// the other tasks of the node, the largest first.
 func holders(t *cluster.TaskState, reading func(*cluster.TaskState) *cluster.Reading) []Holder {
 	if t.Node == nil {
 		return nil

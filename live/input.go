@@ -8,7 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// checkInput refuses input where nobody could tell which program it is for, or which run of it.
+// checkInput rejects input if it would be unclear which program it is for, or which run of the program.
 func checkInput(s *Submission) error {
 	switch {
 	case !s.Input:
@@ -23,12 +23,12 @@ func checkInput(s *Submission) error {
 	return nil
 }
 
-// Input connects to the input of the program of a job, once it runs. What goes over the connection is told in package input; the
-// caller closes it. A job that takes no input, or no more, is Invalid.
+// Input connects to the input of a job's program when the program runs. Package input describes the protocol. The
+// caller closes the connection. The error is Invalid if the job takes no input, or no more.
 func (d *Driver) Input(ctx context.Context, by cluster.Credentials, id cluster.JobID) (io.ReadWriteCloser, error) {
 	task := cluster.TaskID{Job: id}
 	var container cluster.ContainerID
-	// Until the end of a container is known here, it may be gone and yet seem to run.
+	// Until the Driver knows of the end of a container, the container may be gone and yet appear to run.
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		if err := d.mayFeed(ctx, by, id); err != nil {
 			return nil, err
@@ -53,7 +53,7 @@ func (d *Driver) Input(ctx context.Context, by cluster.Credentials, id cluster.J
 	}
 }
 
-// mayFeed tells whether a user may send input to a job.
+// mayFeed returns an error unless a user may send input to a job.
 func (d *Driver) mayFeed(ctx context.Context, by cluster.Credentials, id cluster.JobID) error {
 	if err := d.awaitInventory(ctx); err != nil {
 		return err
@@ -68,5 +68,5 @@ func (d *Driver) mayFeed(ctx context.Context, by cluster.Credentials, id cluster
 	}); e != nil {
 		return e
 	}
-	return err // One that is not here has ended, or never was: whoever waits for its task is told.
+	return err // A job that is not here has ended, or never existed: waiting for its task reports that.
 }

@@ -12,11 +12,11 @@ import (
 // job is a job as the Driver knows it.
 type job struct {
 	store.Job
-	// state is the engine's; nil if the engine does not have the job.
+	// state is the engine's state of the job; nil if the engine does not have the job.
 	state *cluster.JobState
 	// runs of each task that was ever started, in order.
 	runs map[cluster.TaskID][]*run
-	// faults counts, by task, starts in a row that came to nothing through no fault of the program.
+	// faults counts, by task, consecutive starts that failed through no fault of the program.
 	faults map[cluster.TaskID]int
 	notes  []note
 	// changed is closed, and replaced, when something about the job has changed.
@@ -30,10 +30,10 @@ type job struct {
 // run is one run of a task.
 type run struct {
 	store.Task
-	launched bool // the engine has been told that it runs
-	killing  bool // it has been told to end
-	preempts bool // that was to give its room to others
-	refused  bool // the machine was short of something: nothing began
+	launched bool // the engine has been notified that it runs
+	killing  bool // its end has been ordered
+	preempts bool // its end was ordered in order to free its resources for other tasks
+	refused  bool // the machine was short of something: no program began
 }
 
 // note is a decision about a job.
@@ -44,7 +44,7 @@ type note struct {
 	reason cluster.Reason
 }
 
-// notesKept is how many decisions are remembered per job, for explanations.
+// notesKept is the number of decisions that are kept per job, for explanations.
 const notesKept = 50
 
 func newJob(stored store.Job) *job {
@@ -53,7 +53,7 @@ func newJob(stored store.Job) *job {
 
 func (r *run) ended() bool { return r.Outcome != 0 }
 
-// tell wakes everybody who waits for a change.
+// tell wakes the goroutines that wait for a change.
 func (j *job) tell() {
 	j.tallied.fresh = false
 	close(j.changed)
@@ -67,7 +67,7 @@ func (j *job) note(n note) {
 	}
 }
 
-// has tells whether the job has a task of that number.
+// has reports whether the job has a task of that number.
 func (j *job) has(id cluster.TaskID) bool {
 	stages := j.Request.Job.Stages
 	return id.Stage >= 0 && int(id.Stage) < len(stages) && id.Index >= 0 && int(id.Index) < stages[id.Stage].Tasks
@@ -127,7 +127,8 @@ func (j *job) alive() []*run {
 	return out
 }
 
-// culprit returns the run that is to blame for the end of the job: the last that ended without success, nil if none did.
+// culprit returns the run that caused the end of the job: the last run that ended without success, nil if there is
+// none.
 func (j *job) culprit() *run {
 	var last *run
 	for _, id := range j.tasks() {
@@ -139,7 +140,7 @@ func (j *job) culprit() *run {
 	return last
 }
 
-// blame orders outcomes: a task that failed by itself is to blame, not those that were killed for it.
+// blame orders outcomes: the cause is a task that failed by itself, not a task that was killed because of it.
 func blame(r *run) int {
 	switch r.Outcome {
 	case cluster.Failed, cluster.OutOfMemory:
@@ -168,7 +169,7 @@ func (d *Driver) touch(id cluster.JobID) {
 	}
 }
 
-// harvest finds out which of the jobs that were touched have got on, and which have ended.
+// harvest finds out which of the touched jobs have made progress, and which have ended.
 func (d *Driver) harvest(now timeline.Time) {
 	for id, j := range d.touched {
 		delete(d.touched, id)
@@ -178,7 +179,7 @@ func (d *Driver) harvest(now timeline.Time) {
 		was := j.State
 		j.State.Status = j.state.Status
 		if j.state.Status == cluster.StatusPending && j.State.Started != 0 {
-			// The engine of an earlier run knew what this one cannot: something of it has run.
+			// The engine of an earlier run knew what this one cannot know: a task of the job has run.
 			j.State.Status = cluster.StatusRunning
 		}
 		if j.state.Status.Ended() {
@@ -191,7 +192,7 @@ func (d *Driver) harvest(now timeline.Time) {
 	}
 }
 
-// settle records why a job has ended, or is about to; ended says that nothing of it is left.
+// settle records why a job has ended, or is about to end; ended says that none of its tasks is left.
 func (d *Driver) settle(j *job, ended bool, now timeline.Time) {
 	if j.State.ExitCode == nil {
 		switch bad := j.culprit(); {
@@ -213,7 +214,7 @@ func (d *Driver) settle(j *job, ended bool, now timeline.Time) {
 	}
 }
 
-// settleAlone finds out, when there is no engine any more to say so, which jobs have ended.
+// settleAlone finds out which jobs have ended when the engine decides nothing any more.
 func (d *Driver) settleAlone() {
 	for _, j := range d.jobs {
 		if j.State.Ended || j.isAside() || len(j.alive()) > 0 {
@@ -229,7 +230,7 @@ func (d *Driver) settleAlone() {
 		case failed > 0 && j.Request.Job.MaxAttempts <= 1:
 			j.State.Status = cluster.StatusFailed
 		default:
-			j.tell() // It waits for the next start, and so do those who wait for it.
+			j.tell() // The job waits for the next start; waiting callers must learn that.
 			continue
 		}
 		d.settle(j, true, d.now())
@@ -240,7 +241,7 @@ func (d *Driver) settleAlone() {
 	}
 }
 
-// count returns how many tasks succeeded, and how many ended otherwise when they last ran.
+// count returns how many tasks succeeded, and how many had another outcome in their last run.
 func (j *job) count() (succeeded, failed int) {
 	for id := range j.runs {
 		switch j.newest(id).Outcome {

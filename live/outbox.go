@@ -9,14 +9,14 @@ import (
 	"github.com/bellows-rm/bellows/store"
 )
 
-// outbox is what the steps since the last flush led to. It is recorded first, and only then acted on.
+// outbox is the result of the steps since the last flush. It is recorded first, and only then acted on.
 type outbox struct {
 	jobs   map[cluster.JobID]store.JobState
 	tasks  map[cluster.ContainerID]store.Task
-	gone   []cluster.ContainerID // of which nothing is to be kept
+	gone   []cluster.ContainerID // containers of which nothing is to be kept
 	orders []cluster.Order
 	forget []cluster.ContainerID
-	ended  []cluster.JobID // to be dropped once their end is stored
+	ended  []cluster.JobID // to be dropped when their end is stored
 }
 
 func (o *outbox) putJob(j *job) {
@@ -38,10 +38,10 @@ func (o *outbox) dropRun(r *run) {
 	o.gone = append(o.gone, r.Container)
 }
 
-// flush records what has happened and been decided, and then acts on it: event log, store, Backend. If something cannot
-// be recorded nothing is acted on, except that what is to be killed is killed: that frees what may be missing. It is
-// tried again until it succeeds; meanwhile everything stays in memory and no new jobs are taken. On a full disk there is
-// still the space that was set aside: then what ends is recorded, and nothing is begun.
+// flush records events and decisions, and then acts on them: event log, store, Backend. If recording fails, nothing is
+// acted on except kills, which may free what is missing. Recording is tried again until it succeeds; meanwhile
+// everything stays in memory and no new jobs are accepted. On a full disk there is still reserved space: ends are
+// recorded there, and nothing is started.
 func (d *Driver) flush() {
 	if d.short != nil && !errors.Is(d.store.SetAside(), store.ErrFull) {
 		d.log.Info("disk has space again: tasks are started again")
@@ -72,9 +72,9 @@ func (d *Driver) flush() {
 	}
 }
 
-// applyKills has what is to be killed killed and returns the other orders.
+// applyKills sends the kills to the Backend and returns the other orders.
 func (d *Driver) applyKills(orders []cluster.Order) (rest []cluster.Order) {
-	waiting := map[cluster.ContainerID]bool{} // to be started; a Kill must not overtake its Start
+	waiting := map[cluster.ContainerID]bool{} // containers to be started; a Kill must not overtake its Start
 	for _, o := range orders {
 		if o.Kind == cluster.Kill && !waiting[o.Container] {
 			d.backend.Apply([]cluster.Order{o})
@@ -86,7 +86,7 @@ func (d *Driver) applyKills(orders []cluster.Order) (rest []cluster.Order) {
 	return rest
 }
 
-// onReserve records something, on a full disk with the space that was set aside.
+// onReserve records something, on a full disk in the reserved space.
 func (d *Driver) onReserve(record func() error) error {
 	err := record()
 	if !d.store.Give(err) {
@@ -96,7 +96,7 @@ func (d *Driver) onReserve(record func() error) error {
 	return record()
 }
 
-// runShort begins nothing more until there is space on the disk.
+// runShort starts nothing more until there is space on the disk.
 func (d *Driver) runShort() {
 	d.short = fmt.Errorf("state directory %s: %w; until then nothing is begun, and what ends is recorded on space that was set aside", d.config.Dir, store.ErrFull)
 	d.log.Error("disk full: no task is started", "error", d.short)
@@ -117,7 +117,7 @@ func (d *Driver) recordAll() error {
 	return d.store.Write(context.Background(), batch)
 }
 
-// forget has the Backend forget containers, which is work on the disk.
+// forget makes the Backend forget containers, which writes to the disk.
 func (d *Driver) forget(ids []cluster.ContainerID) {
 	defer d.rest()()
 	for _, id := range ids {

@@ -9,19 +9,19 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// A machine that is short of something of its own (descriptors, processes, room on its disk) can start nothing, whatever it
-// is, and no job is to blame. Its node is paused for this long, then it is tried again, and each time it fails it is
-// paused for twice as long. Nothing counts these: whatever is wrong with the machine, jobs wait until it is over.
+// A machine that is short of something of its own (descriptors, processes, disk space) can start no program at all, and
+// no job caused that. Its node is paused for this long and then tried again; after each failure it is paused for twice
+// as long. These failures do not count as attempts: whatever is wrong with the machine, jobs wait until it is over.
 const (
 	firstPause   = time.Second
 	longestPause = 30 * time.Second
 )
 
-// pause is a node that could not start something, until it can again.
+// pause is the state of a node that cannot start containers.
 type pause struct {
 	why   string
-	wait  time.Duration // how long it was last paused; 0 if something has started meanwhile
-	until timeline.Time // 0 while it is tried again
+	wait  time.Duration // length of the last pause; 0 if a container has started meanwhile
+	until timeline.Time // 0 while the node is tried again
 }
 
 // pause pauses the node on which a start failed. Several may have failed at once.
@@ -45,7 +45,7 @@ func (d *Driver) pause(e *cluster.Event) {
 	d.held = append(d.held, heldEvent{p.until, cluster.Event{Kind: cluster.NodeResumed, Node: e.Node}})
 }
 
-// resumes notes that a paused node is about to be tried again.
+// resumes records that a paused node is about to be tried again.
 func (d *Driver) resumes(e *cluster.Event) {
 	if p := d.pauses[e.Node]; p != nil {
 		p.until = 0
@@ -55,7 +55,7 @@ func (d *Driver) resumes(e *cluster.Event) {
 	}
 }
 
-// starts notes that something has started on a node.
+// starts records that a container has started on a node.
 func (d *Driver) starts(id cluster.NodeID) {
 	p := d.pauses[id]
 	switch {
@@ -68,7 +68,7 @@ func (d *Driver) starts(id cluster.NodeID) {
 	}
 }
 
-// pausedWords says why a node starts nothing.
+// pausedWords says why a node starts no containers.
 func (d *Driver) pausedWords(id cluster.NodeID) string {
 	p := d.pauses[id]
 	when := "it is being tried again"
@@ -78,7 +78,8 @@ func (d *Driver) pausedWords(id cluster.NodeID) string {
 	return fmt.Sprintf("node %s can start nothing, and %s: %s", d.nodeName(id), when, p.why)
 }
 
-// pausedFor returns why something of a size waits, if it is because every node that could hold it is paused; else "".
+// pausedFor returns why a task of a size waits, if the reason is that every node large enough for it is paused; else
+// "".
 func (d *Driver) pausedFor(need resource.Vector) (why string) {
 	for _, n := range d.engine.Snapshot().Nodes {
 		if n.Gone || !need.FitsIn(n.Capacity) {

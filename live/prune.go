@@ -18,24 +18,24 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Retention says which jobs that have ended stay, with their tasks and their output. What waits or runs always stays, and
-// so does what ended less than 10 seconds ago: whoever waits for it shall learn how it ended.
+// Retention says which ended jobs stay, with their tasks and their output. Jobs that wait or run always stay, and so do
+// jobs that ended less than 10 seconds ago, so that clients that wait for them learn how they ended.
 type Retention struct {
 	// For is how long a job stays after its end.
 	For time.Duration
-	// Jobs is how many stay at most, those that ended last; 0 is any number.
+	// Jobs is the largest number of jobs that stay, the most recently ended ones; 0 is no limit.
 	Jobs int
-	// Output is how many bytes of output stay at most, those of the jobs that ended last; 0 is any number.
+	// Output is the largest number of bytes of output that stay, of the most recently ended jobs; 0 is no limit.
 	Output resource.Amount
-	// Events is how many bytes of event logs stay at most, 0 is any number. Half of it is for the run that goes on, whose log
-	// ends when it has reached that; half for the runs before it, of which the latest stay, for at most as long as jobs, and
-	// at most 100.
+	// Events is the largest number of bytes of event logs that stay; 0 is no limit. Half of it is for the current run,
+	// whose log ends when it reaches that. The other half is for earlier runs: the latest stay, for at most as long as
+	// jobs, and at most 100.
 	Events resource.Amount
-	// Newest is how many of those that ended last stay whatever the other bounds say.
+	// Newest is the number of most recently ended jobs that stay whatever the other bounds say.
 	Newest int
 }
 
-// Pruned is what was removed, or would be.
+// Pruned is what was removed, or what would be.
 type Pruned struct {
 	Jobs        []cluster.JobID `json:"jobs"` // ascending
 	OutputBytes int64           `json:"output_bytes"`
@@ -44,11 +44,11 @@ type Pruned struct {
 const (
 	pruneEvery   = time.Hour
 	justEnded    = 10 * time.Second
-	prunedAtOnce = 100 // jobs in one transaction, so that others can write in between
+	prunedAtOnce = 100 // jobs per transaction, so that other writers can write in between
 )
 
-// Prune removes the jobs that have ended and do not stay; dry says to tell only. Rows go before files: what a crash leaves
-// is removed at the next start.
+// Prune removes ended jobs according to the retention; with dry it only returns them. Rows are removed before files:
+// files that remain after a crash are removed at the next start.
 func (d *Driver) Prune(ctx context.Context, keep Retention, dry bool) (Pruned, error) {
 	d.pruning.Lock()
 	defer d.pruning.Unlock()
@@ -72,7 +72,8 @@ func (d *Driver) Prune(ctx context.Context, keep Retention, dry bool) (Pruned, e
 	return p, nil
 }
 
-// choose returns which jobs do not stay. Ended are those that have ended, the last first; size tells the bytes of their output.
+// choose returns the jobs to remove. ended are the ended jobs, the last first; size returns the bytes of a job's
+// output.
 func (keep *Retention) choose(ended []store.Ended, now timeline.Time, size func(cluster.JobID) int64) Pruned {
 	p := Pruned{Jobs: []cluster.JobID{}}
 	var output int64 // of this job and those that ended after it
@@ -93,7 +94,7 @@ func (keep *Retention) choose(ended []store.Ended, now timeline.Time, size func(
 	return p
 }
 
-// ofEvents is how many bytes the event log of one run may have, 0 any number. There need be no Retention.
+// ofEvents returns the largest size of one run's event log, bytes; 0 is no limit. The Retention may be nil.
 func (keep *Retention) ofEvents() int64 {
 	if keep == nil {
 		return 0
@@ -101,10 +102,10 @@ func (keep *Retention) ofEvents() int64 {
 	return int64(keep.Events / 2)
 }
 
-// runsKept is how many event logs of earlier runs stay at most.
+// runsKept is the largest number of earlier runs whose event logs stay.
 const runsKept = 100
 
-// pruneEvents removes the event logs of earlier runs that do not stay, the oldest first.
+// pruneEvents removes event logs of earlier runs according to the retention, the oldest first.
 func (d *Driver) pruneEvents(ctx context.Context, keep *Retention) error {
 	runs, err := d.store.Runs(ctx)
 	if err != nil {
@@ -129,7 +130,7 @@ func (d *Driver) pruneEvents(ctx context.Context, keep *Retention) error {
 	return nil
 }
 
-// removeRuns removes the event logs of runs and then the runs. What a crash leaves is removed the next time.
+// removeRuns removes the event logs of runs and then the runs. What remains after a crash is removed the next time.
 func (d *Driver) removeRuns(ctx context.Context, runs []store.Run) error {
 	for _, run := range runs {
 		if err := durable.RemoveAll(d.eventLogPath(run.ID)); err != nil {
@@ -143,7 +144,7 @@ func (d *Driver) removeRuns(ctx context.Context, runs []store.Run) error {
 	return nil
 }
 
-// outputSize is how many bytes a job has printed.
+// outputSize returns how many bytes a job has printed.
 func (d *Driver) outputSize(id cluster.JobID) int64 {
 	files, err := os.ReadDir(outputDir(d.config.Dir, id))
 	if err != nil {
@@ -155,14 +156,15 @@ func (d *Driver) outputSize(id cluster.JobID) int64 {
 		if err != nil {
 			continue // It is gone.
 		}
-		if stat, ok := info.Sys().(*syscall.Stat_t); ok { // Files have holes where output was left out.
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok { // Files have holes in place of dropped output.
 			sum += min(info.Size(), 512*stat.Blocks)
 		}
 	}
 	return sum
 }
 
-// removeFiles removes the output of jobs that the store has no more. What cannot be removed is tried again at the next start.
+// removeFiles removes the output of jobs that are no longer in the store. After a failure it tries again at the next
+// start.
 func (d *Driver) removeFiles(ctx context.Context, ids []cluster.JobID) error {
 	var gone []cluster.JobID
 	var failed error
@@ -176,19 +178,19 @@ func (d *Driver) removeFiles(ctx context.Context, ids []cluster.JobID) error {
 	if len(gone) == 0 {
 		return failed
 	}
-	// A loss of power must not bring back what nobody would remove any more.
+	// A power failure must not restore files that no later start would remove.
 	if err := durable.SyncDir(filepath.Join(d.config.Dir, "logs")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(failed, fmt.Errorf("remove the output of jobs: %w", err))
 	}
 	return errors.Join(failed, d.store.FilesGone(ctx, gone))
 }
 
-// outputDir is where the output of a job goes.
+// outputDir returns the folder of a job's output.
 func outputDir(state string, id cluster.JobID) string {
 	return filepath.Join(state, "logs", fmt.Sprint(id))
 }
 
-// prune finishes what an earlier Driver has begun to remove, and then removes every hour what does not stay. It ends with ctx.
+// prune finishes the removals of an earlier Driver, and then removes ended jobs every hour. It ends with ctx.
 func (d *Driver) prune(ctx context.Context) {
 	ids, err := d.store.Removed(ctx)
 	if err == nil {

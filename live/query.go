@@ -22,8 +22,8 @@ func (d *Driver) Jobs(ctx context.Context) ([]Job, error) {
 	return out, err
 }
 
-// JobsAfter returns a page of all jobs, ended or not: those whose ID is greater than after, by ascending ID, at most that
-// many, without Tasks. A page with fewer is the last. Those that have ended come without Stages.
+// JobsAfter returns a page of all jobs, ended or not: jobs whose ID is greater than after, by ascending ID, without
+// Tasks. most is the largest number of jobs on a page; a page with fewer is the last. Ended jobs have no Stages.
 func (d *Driver) JobsAfter(ctx context.Context, after cluster.JobID, most int) ([]Job, error) {
 	for {
 		page, err := d.store.List(ctx, after, most)
@@ -51,7 +51,7 @@ func (d *Driver) JobsAfter(ctx context.Context, after cluster.JobID, most int) (
 	}
 }
 
-// listed is a job that the Driver has, as a list shows it.
+// listed returns a job of the Driver in the form of a list.
 func (d *Driver) listed(j *job) Job {
 	out := d.view(j)
 	out.Tasks, out.Earlier = nil, nil
@@ -67,7 +67,7 @@ func listedView(l *store.Listed) Job {
 	return out
 }
 
-// put copies how far a job has come.
+// put copies the progress of a job.
 func (out *Job) put(s *store.JobState) {
 	out.Status, out.Ended, out.Detail = s.Status, s.Ended, s.Detail
 	out.Started, out.Finished = instant(s.Started), instant(s.Finished)
@@ -76,7 +76,7 @@ func (out *Job) put(s *store.JobState) {
 	}
 }
 
-// view copies a job for people, with why it waits.
+// view copies a job for people, with the reason why it waits.
 func (d *Driver) view(j *job) Job {
 	state := d.engineJob(j)
 	out := j.view(state)
@@ -97,7 +97,7 @@ func (d *Driver) view(j *job) Job {
 	return out
 }
 
-// least is what a task of a stage needs at least.
+// least returns the smallest resources with which a task of a stage can run.
 func (d *Driver) least(state *cluster.JobState, stage int) resource.Vector {
 	need := state.Stages[stage].Ideal
 	if d.underSizes() && state.Stages[stage].Elastic() {
@@ -106,7 +106,7 @@ func (d *Driver) least(state *cluster.JobState, stage int) resource.Vector {
 	return need
 }
 
-// engineJob returns the engine's view of a job as long as the engine can be trusted.
+// engineJob returns the engine's view of a job, unless the engine cannot be trusted any more.
 func (d *Driver) engineJob(j *job) *cluster.JobState {
 	if d.broken != nil {
 		return nil
@@ -139,13 +139,13 @@ func (d *Driver) Job(ctx context.Context, id cluster.JobID, usage bool) (Job, er
 	return out, nil
 }
 
-// look returns a job as it is now.
+// look returns the present state of a job.
 func (d *Driver) look(ctx context.Context, id cluster.JobID) (Job, error) {
 	return d.await(ctx, id, func(*job) bool { return true })
 }
 
-// await returns a job once it is as ready says, has ended, or can no longer get on because nothing more is decided.
-// Ready is run by the loop, each time that something about the job has changed, and should be cheap.
+// await returns a job when ready returns true, the job has ended, or it can make no more progress because the engine
+// decides nothing any more. The loop runs ready at each change of the job, so ready should be cheap.
 func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*job) bool) (Job, error) {
 	for {
 		var out Job
@@ -184,7 +184,7 @@ func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*job) b
 	}
 }
 
-// lookUpStored returns a job that the Driver has dropped, because it has ended.
+// lookUpStored returns a job that the Driver has dropped because it has ended.
 func (d *Driver) lookUpStored(ctx context.Context, id cluster.JobID) (Job, error) {
 	stored, err := d.store.Job(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -217,7 +217,7 @@ func (d *Driver) Tasks(ctx context.Context, usage bool) ([]Task, error) {
 	return out, nil
 }
 
-// measure fills in what the running containers among tasks use.
+// measure adds the current use of the running containers among tasks.
 func (d *Driver) measure(tasks []Task) {
 	if !slices.ContainsFunc(tasks, func(t Task) bool { return t.State != TaskEnded }) {
 		return
@@ -230,8 +230,8 @@ func (d *Driver) measure(tasks []Task) {
 	}
 }
 
-// Wait returns the job once it has ended, or the error of ctx. If the job can no longer end, because nothing more is
-// decided, the error is Internal.
+// Wait returns the job when it has ended, or the error of ctx. The error is Internal if the job can no longer end
+// because the engine decides nothing any more.
 func (d *Driver) Wait(ctx context.Context, id cluster.JobID) (Job, error) {
 	j, err := d.await(ctx, id, func(*job) bool { return false })
 	if err == nil && !j.Ended {
@@ -240,8 +240,8 @@ func (d *Driver) Wait(ctx context.Context, id cluster.JobID) (Job, error) {
 	return j, err
 }
 
-// WaitTask returns a task once its newest run is running or has ended (ended false), or has ended (ended true), or the
-// error of ctx. A task that can no longer start is NotFound.
+// WaitTask returns a task when its newest run is running or has ended (ended false), or has ended (ended true), or the
+// error of ctx. The error is NotFound if the task can no longer start.
 func (d *Driver) WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (Task, error) {
 	j, err := d.await(ctx, id.Job, func(j *job) bool {
 		r := j.newest(id)
@@ -260,7 +260,7 @@ func (d *Driver) WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (T
 	return j.Tasks[at], nil
 }
 
-// Logs returns where the output of a job is, for every run that was ever started, by task and run.
+// Logs returns the locations of a job's output, for every run that was ever started, by task and run.
 func (d *Driver) Logs(ctx context.Context, id cluster.JobID) ([]LogFile, error) {
 	if _, err := d.look(ctx, id); err != nil {
 		return nil, err
@@ -329,7 +329,7 @@ func (j *job) view(state *cluster.JobState) Job {
 	return out
 }
 
-// count moves a task of a stage from those that are pending to where it belongs. Final says that nothing runs again.
+// count moves a task of a stage from the pending tasks to its present state. final says that no task runs again.
 func count(s *Stage, r *run, final bool) {
 	switch {
 	case !r.ended():
@@ -344,7 +344,7 @@ func count(s *Stage, r *run, final bool) {
 	}
 }
 
-// waiting says why the next task of a job has not started; empty if none waits.
+// waiting says why the next task of a job has not started; empty if no task waits.
 func waiting(out *Job, state *cluster.JobState) string {
 	pending := false
 	for i := range out.Stages {
@@ -372,7 +372,7 @@ func (r *run) view(s *cluster.Stage) Task {
 	return out
 }
 
-// state is where a run is in its life.
+// state returns how far a run has come.
 func (r *run) state() TaskState {
 	switch {
 	case r.ended():

@@ -6,13 +6,13 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// readingsLast is how long readings are shown before they are taken anew: nobody sees a difference sooner, and to read every
-// container takes milliseconds each.
+// readingsLast is how long readings are shown before new ones are taken: people see no difference sooner, and reading
+// takes milliseconds per container.
 const readingsLast = 100 * time.Millisecond
 
-// gauge holds the last readings of the Backend. Those who ask while they are taken share them.
+// gauge keeps the last readings of the Backend. Callers that ask while readings are taken share the result.
 type gauge struct {
-	free     chan struct{} // holds one while nobody reads or takes them
+	free     chan struct{} // contains one token while no goroutine reads or takes them
 	at       time.Time
 	readings map[cluster.ContainerID]cluster.Reading
 }
@@ -23,7 +23,7 @@ func newGauge() gauge {
 	return g
 }
 
-// readings returns what the containers hold now, or held up to readingsLast ago. They belong to everybody who asked.
+// readings returns the current readings of the containers, at most readingsLast old. All callers share the result.
 func (d *Driver) readings() map[cluster.ContainerID]cluster.Reading {
 	g := &d.gauge
 	<-g.free

@@ -11,8 +11,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// receive takes an event of the Backend in. What cannot be true of what we know (an end that was told before, a container
-// that nobody asked for) is left out: the engine sees only what fits.
+// receive takes in an event of the Backend. It drops events that contradict what the Driver knows (a repeated end, an
+// unknown container): the engine only sees consistent events.
 func (d *Driver) receive(e cluster.Event) {
 	if !d.isSynced {
 		d.inventory = append(d.inventory, e)
@@ -36,7 +36,7 @@ func (d *Driver) receive(e cluster.Event) {
 	}
 }
 
-// lookUp returns the run that an event is about; nil if we know of none.
+// lookUp returns the run that an event is about; nil if it is unknown.
 func (d *Driver) lookUp(e *cluster.Event) (*job, *run) {
 	j, ok := d.jobs[e.Task.Job]
 	if !ok {
@@ -64,11 +64,12 @@ func (d *Driver) launched(e cluster.Event) {
 	j.tell()
 }
 
-// maxFaults is how often a task may fail to run through no fault of its own before it counts as failed. Each time its
-// resources are kept for twice as long, beginning with a second: whatever is wrong with the machine may pass.
+// maxFaults is how often a task may fail to start through no fault of its own before it counts as failed. After each
+// failure its resources are kept for twice as long as before, beginning with a second: the trouble of the machine may
+// pass.
 const maxFaults = 3
 
-// ended takes in that a run has ended, or never began.
+// ended handles the end of a run, or the failure of its start.
 func (d *Driver) ended(e cluster.Event) {
 	id := cluster.ContainerID{Task: e.Task, Run: e.Run}
 	j, r := d.lookUp(&e)
@@ -125,7 +126,7 @@ func (d *Driver) close(j *job, r *run, e *cluster.Event) {
 		r.Started = e.Exit.Started
 	}
 	if e.Kind == cluster.DecisionFailed {
-		r.Started = 0 // Who found it during its start took it for one that runs.
+		r.Started = 0 // The daemon that found it during its start assumed that it ran.
 	}
 	d.out.putRun(r)
 	d.out.forget = append(d.out.forget, r.Container)
@@ -133,7 +134,7 @@ func (d *Driver) close(j *job, r *run, e *cluster.Event) {
 	d.logEnd(j, r)
 }
 
-// logEnd logs how a container ended. That all went well is news of the job alone: it may have thousands of tasks.
+// logEnd logs how a container ended. Success is not logged for each container, since a job may have thousands of tasks.
 func (d *Driver) logEnd(j *job, r *run) {
 	level := slog.LevelInfo
 	if r.Outcome == cluster.Succeeded {
@@ -142,7 +143,7 @@ func (d *Driver) logEnd(j *job, r *run) {
 	d.log.Log(context.Background(), level, "container ended", "job", j.ID, "container", r.Container, "outcome", r.Outcome, "reason", r.Detail)
 }
 
-// release hands the event that a task's end was held back with to the engine now: somebody is waiting for it.
+// release hands the held event of a task's end to the engine now: a caller waits for it.
 func (d *Driver) release(id cluster.TaskID) {
 	for i := range d.held {
 		if d.held[i].event.Task == id {
@@ -153,7 +154,7 @@ func (d *Driver) release(id cluster.TaskID) {
 	}
 }
 
-// nodeLeft records that what ran on a node is lost; the engine does the same for itself.
+// nodeLeft records that the tasks on a node are lost; the engine does the same for itself.
 func (d *Driver) nodeLeft(e cluster.Event) {
 	nodes := d.engine.Snapshot().Nodes
 	if int(e.Node) >= len(nodes) || nodes[e.Node].Gone {

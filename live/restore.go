@@ -7,7 +7,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// load reads what the store knows of jobs that have not ended.
+// load reads jobs that have not ended from the store.
 func (d *Driver) load(ctx context.Context) error {
 	jobs, err := d.store.OpenJobs(ctx)
 	if err != nil {
@@ -30,10 +30,9 @@ func (d *Driver) load(ctx context.Context) error {
 	return nil
 }
 
-// restore builds the engine from what is stored and what the Backend has found, and begins to decide. The engine is told
-// what happened in an order in which each event could have happened: what jobs there are, how earlier runs of tasks
-// ended (none of these ended a job, since another run followed), what runs, what has been cancelled, how the last runs
-// ended.
+// restore rebuilds the engine from the store and the inventory of the Backend, and begins to decide. The engine
+// receives the events in a possible order: the jobs, the ends of earlier runs of tasks (none of them ended a job, since
+// another run followed), the running containers, the cancellations, the ends of the last runs.
 func (d *Driver) restore() {
 	d.makeRoom()
 	for _, e := range d.inventory {
@@ -53,7 +52,7 @@ func (d *Driver) restore() {
 		d.step(e)
 	}
 	for _, e := range d.inventory {
-		if e.Kind == cluster.NodeMemory { // only now, because it counts what runs
+		if e.Kind == cluster.NodeMemory { // only now, because it counts running containers
 			d.step(e)
 		}
 	}
@@ -78,8 +77,8 @@ func (d *Driver) restore() {
 	close(d.synced)
 }
 
-// inOrder returns the jobs to bring to the engine before it begins to decide, and those to bring to it later, one by one,
-// because it may hang on one of them: see answer.
+// inOrder returns the jobs to submit to the engine before it begins to decide, and the jobs to submit later, one by
+// one, because the engine may hang on one of them: see answer.
 func (d *Driver) inOrder() (before, later []cluster.JobID) {
 	for _, id := range d.openJobs() {
 		switch j := d.jobs[id]; {
@@ -93,8 +92,8 @@ func (d *Driver) inOrder() (before, later []cluster.JobID) {
 	return before, later
 }
 
-// match compares the inventory with what is stored. It returns what was found running, in the Backend's order; what ended
-// meanwhile is recorded, and what we know nothing of is ended.
+// match compares the inventory with the store. It returns the running containers, in the Backend's order. It records
+// the ends of containers that ended meanwhile, and kills unknown containers.
 func (d *Driver) match() (adopted []cluster.Event) {
 	found := map[cluster.ContainerID]bool{}
 	for _, e := range d.inventory {
@@ -140,7 +139,7 @@ func (d *Driver) match() (adopted []cluster.Event) {
 	return adopted
 }
 
-// retell tells the engine how the last runs of a job's tasks ended, or those before the last.
+// retell reports to the engine how the last runs of a job's tasks ended, or the runs before the last.
 func (d *Driver) retell(j *job, last bool) {
 	for _, id := range j.tasks() {
 		runs := j.runs[id]
@@ -149,15 +148,15 @@ func (d *Driver) retell(j *job, last bool) {
 				continue
 			}
 			if _, here := d.engine.Snapshot().Job(j.ID); !here {
-				return // It ended by what has been told already.
+				return // The events so far have ended it.
 			}
 			d.step(cluster.Event{Kind: cluster.TaskEnded, Task: id, Run: r.Container.Run, Outcome: j.outcome(r), Exit: r.Exit})
 		}
 	}
 }
 
-// makeRoom lets each node hold at least what was found running there. A node may have become smaller meanwhile, because
-// somebody wants it so; what runs is not ended for that.
+// makeRoom makes the capacity of each node at least what its running containers use. A node may have become smaller on
+// request of the user; no container is killed for that.
 func (d *Driver) makeRoom() {
 	held := map[cluster.NodeID]resource.Vector{}
 	for _, e := range d.inventory {

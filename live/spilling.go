@@ -9,11 +9,11 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// SpillInstead turns a FLEX job into a REGULAR one that does the same work where there is no swap: with less than its ideal
-// memory its programs spill by themselves, and what that costs is known. measured returns the profile that a stage names, which
-// then says how large the stage is: the memory that a FLEX container starts with does not. words tells the owner what the job
-// runs as. A Conflict is returned, and j is left as it is, if some stage cannot spill: its container would start with little,
-// and the kernel would kill it as soon as it outgrows that.
+// SpillInstead turns a FLEX job into a REGULAR one that does the same work without swap: with less than its ideal
+// memory its programs spill by themselves, at a known cost. measured returns the profile that a stage names; the
+// profile gives the size of the stage, because the initial memory of a FLEX container does not. words tells the owner
+// what the job runs as. The error is a Conflict, and j is unchanged, if some stage cannot spill: its container would
+// start with little memory, and the kernel would kill it as soon as it outgrows that.
 func SpillInstead(j *cluster.Job, measured func(stage int) (cluster.Profile, bool)) (words string, err error) {
 	stages := slices.Clone(j.Stages)
 	var all []string

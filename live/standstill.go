@@ -8,7 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// breath is what the memory manager does with the container of a task; nil if nothing.
+// breath returns what the memory manager does with the container of a task; nil if nothing.
 func (d *Driver) breath(t *cluster.TaskState, readings map[cluster.ContainerID]cluster.Reading) *cluster.Reading {
 	j, ok := d.jobs[t.ID.Job]
 	if !ok {
@@ -24,7 +24,7 @@ func (d *Driver) breath(t *cluster.TaskState, readings map[cluster.ContainerID]c
 	return nil
 }
 
-// standstill counts tasks whose programs do not get on.
+// standstill counts tasks whose programs make no progress.
 type standstill struct{ suspended, waiting int }
 
 func (s *standstill) note(r *cluster.Reading) {
@@ -37,7 +37,7 @@ func (s *standstill) note(r *cluster.Reading) {
 	}
 }
 
-// why says where a job stands of which nothing is left to start.
+// why says what a job does that has no tasks left to start.
 func (s standstill) why(left int) string {
 	var parts []string
 	for _, part := range []struct {
@@ -58,8 +58,8 @@ func (s standstill) why(left int) string {
 	return fmt.Sprintf("Of the %d tasks of the job that are left %s.", left, strings.Join(parts, ", "))
 }
 
-// keptCores is a sentence on suspended containers that keep the cores for want of which a task does not start; empty if it is
-// not for that.
+// keptCores returns a sentence on suspended containers whose cores a waiting task needs; empty if the task waits for
+// something else.
 func (d *Driver) keptCores(s *cluster.Snapshot, need resource.Vector, readings map[cluster.ContainerID]cluster.Reading) string {
 	var still standstill
 	for _, n := range s.Nodes {

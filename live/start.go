@@ -14,7 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// take takes a decision in: it becomes an order, a timer, or just something that can be explained.
+// take takes in a decision: it becomes an order, a timer, or only a note for explanations.
 func (d *Driver) take(now timeline.Time, decision *cluster.Decision) {
 	if decision.Kind == cluster.Wake {
 		d.wakes = append(d.wakes, decision.At)
@@ -39,7 +39,7 @@ func (d *Driver) start(now timeline.Time, j *job, decision *cluster.Decision) {
 	id := cluster.ContainerID{Task: decision.Task, Run: 1}
 	if r := j.newest(decision.Task); r != nil {
 		id.Run = r.Container.Run + 1
-		if r.refused { // Of a machine that refuses for a month the newest time is enough.
+		if r.refused { // Of a machine that fails for a month the newest time is enough.
 			j.drop(id.Task)
 			d.out.dropRun(r)
 		}
@@ -65,7 +65,7 @@ func (d *Driver) nodeName(id cluster.NodeID) string {
 	return ""
 }
 
-// launch fills in what runs in a container.
+// launch sets what runs in a container.
 func (d *Driver) launch(j *job, id cluster.ContainerID, start *cluster.Decision) (*cluster.Launch, error) {
 	command, err := j.Request.Job.FillCommand(id.Task, start.Grant)
 	if err != nil {
@@ -84,7 +84,7 @@ func (d *Driver) launch(j *job, id cluster.ContainerID, start *cluster.Decision)
 		Input: j.Request.Input, Stdin: command.Stdin, Timeout: command.Timeout, Tasks: j.Request.Job.Tasks(), Stdout: out + ".out", Stderr: out + ".err"}, nil
 }
 
-// withOwn adds the variables that tell a program what it is.
+// withOwn adds the variables that identify a program's job, task and run.
 func withOwn(env map[string]string, id cluster.ContainerID, grant resource.Vector) map[string]string {
 	out := map[string]string{
 		"BELLOWS_JOB":            fmt.Sprint(id.Task.Job),
@@ -113,7 +113,7 @@ func merge(base []string, more map[string]string) []string {
 	return out
 }
 
-// logPath is where the output of a container goes, without the ending that tells its two files apart.
+// logPath returns the path of a container's output, without the ending that distinguishes its two files.
 func logPath(dir string, id cluster.ContainerID) string {
 	return filepath.Join(outputDir(dir, id.Task.Job), id.String())
 }
@@ -133,7 +133,7 @@ func (d *Driver) kill(j *job, decision *cluster.Decision) {
 	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: r.Container})
 }
 
-// clock prints a time as people read it off a clock.
+// clock formats a time as a clock shows it.
 func clock(t timeline.Time) string {
 	if t == timeline.Never {
 		return "never"
@@ -141,7 +141,7 @@ func clock(t timeline.Time) string {
 	return instant(t).Format(time.TimeOnly)
 }
 
-// instant is t as a time.Time; the zero Time, which has not happened, is the zero time.Time.
+// instant converts t to a time.Time; the zero Time, which means never, becomes the zero time.Time.
 func instant(t timeline.Time) time.Time {
 	if t == 0 || t == timeline.Never {
 		return time.Time{}

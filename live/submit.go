@@ -12,24 +12,25 @@ import (
 	"github.com/bellows-rm/bellows/store"
 )
 
-// Submission is a job with what to run and for whom.
+// Submission is a job with its environment and its user.
 type Submission struct {
-	// Job has estimates and commands. ID, Owner and Submitted are given by the Driver. A stage can name a stored profile that
-	// fills in what it leaves out.
+	// Job has estimates and commands. The Driver sets ID, Owner and Submitted. A stage can name a stored profile that
+	// supplies fields it leaves out.
 	Job cluster.Job `json:"job"`
 	// Caller is the user that submits; tasks run with these rights.
 	Caller cluster.Credentials `json:"-"`
 	// Env is the environment of the submitter, "NAME=value"; Dir the working directory, an absolute path.
 	Env []string `json:"env,omitempty"`
 	Dir string   `json:"dir"`
-	// Inherited is what programs have from the submitter beside rights; nil is what the daemon gives.
+	// Inherited is what programs inherit from the submitter besides rights; nil takes the daemon's defaults.
 	Inherited *cluster.Inherited `json:"inherited,omitempty"`
-	// Input says that the program reads what is sent to it (see Driver.Input). Then the job has one task, which starts once.
+	// Input says that the program reads data that is sent to it (see Driver.Input). Such a job has one task, which
+	// starts once.
 	Input bool `json:"input,omitempty"`
 }
 
-// Submit checks a job and takes it in; when it returns the job is stored and survives any crash. A job that cannot be run
-// is Invalid.
+// Submit checks and accepts a job; when it returns, the job is stored and survives any crash. The error is Invalid if
+// the job cannot be run.
 func (d *Driver) Submit(ctx context.Context, s Submission) (cluster.JobID, error) {
 	if err := d.awaitInventory(ctx); err != nil {
 		return 0, err
@@ -45,7 +46,7 @@ func (d *Driver) Submit(ctx context.Context, s Submission) (cluster.JobID, error
 	return id, err
 }
 
-// prepare makes what will be stored of a submission, and checks all that does not depend on the cluster.
+// prepare makes the stored form of a submission, and checks everything that does not depend on the cluster.
 func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) {
 	j := s.Job
 	j.Stages = slices.Clone(j.Stages)
@@ -101,8 +102,8 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	}, nil
 }
 
-// needSwap sees to it that a FLEX job does not run where there is no swap. Who submits through the command has been told
-// before what becomes of it.
+// needSwap makes sure that a FLEX job does not run without swap. The command has told its user before what becomes of
+// the job.
 func (d *Driver) needSwap(j *cluster.Job, known map[int]cluster.Profile) error {
 	if j.Class != cluster.Flex || d.config.HasSwap == nil {
 		return nil
@@ -128,7 +129,7 @@ func stageName(j *cluster.Job, i int) string {
 	return fmt.Sprint(i)
 }
 
-// underSizes tells whether the policy starts tasks with less than their ideal memory.
+// underSizes reports whether the policy starts tasks with less than their ideal memory.
 func (d *Driver) underSizes() bool {
 	return d.config.Policy.Traits().UnderSizes
 }
@@ -171,15 +172,15 @@ func (d *Driver) submit(ctx context.Context, stored store.Job) (cluster.JobID, e
 // admit hands a job to the engine.
 func (d *Driver) admit(j *job) {
 	spec := j.Request.Job.Estimates() // The engine keeps it; it is never changed.
-	// The policy may act on the job in the very step that brings it, so it is looked up after it.
+	// The policy may act on the job in the step that submits it, so the job is looked up after that step.
 	d.step(cluster.Event{Kind: cluster.JobSubmitted, Job: j.ID, NewJob: &spec})
 	j.state, _ = d.engine.Snapshot().Job(j.ID)
 	d.touch(j.ID)
 	d.harvest(d.now())
 }
 
-// Cancel ends a job: what runs of it is killed, what waits never starts. It returns once that is stored and under way; see
-// Wait for the end. Cancelling a job that has ended is Invalid.
+// Cancel ends a job: its running tasks are killed, its waiting tasks never start. It returns when that is stored and
+// under way; see Wait for the end. The error is Invalid if the job has ended.
 func (d *Driver) Cancel(ctx context.Context, by cluster.Credentials, id cluster.JobID) error {
 	if err := d.awaitInventory(ctx); err != nil {
 		return err
@@ -220,7 +221,7 @@ func (d *Driver) Cancel(ctx context.Context, by cluster.Credentials, id cluster.
 	return Errorf(Invalid, "job %d: cannot be ended, because it has ended already (%s)", id, stored.State.Status)
 }
 
-// mayTouch tells whether a user may change a job.
+// mayTouch returns an error unless a user may change a job.
 func (d *Driver) mayTouch(by cluster.Credentials, j *store.Job) error {
 	if by.UID == j.Request.As.UID || by.UID == 0 || by.UID == d.config.UID {
 		return nil
@@ -228,7 +229,7 @@ func (d *Driver) mayTouch(by cluster.Credentials, j *store.Job) error {
 	return Errorf(Denied, "job %d: belongs to %s", j.ID, j.Request.Job.Owner)
 }
 
-// cancel ends a job that has not ended; once more does nothing.
+// cancel ends a job that has not ended; a second call does nothing.
 func (d *Driver) cancel(j *job) {
 	if j.State.Cancelled {
 		return

@@ -9,43 +9,42 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Job is a job as people see it. It is a copy: nobody else holds it.
+// Job is a job as people see it. It is a copy that belongs to the caller.
 type Job struct {
 	ID    cluster.JobID `json:"id"`
 	Name  string        `json:"name"`
 	Owner string        `json:"owner"` // user name, or the number of the user if it has none
 	UID   uint32        `json:"uid"`
-	// A failed or
-	// cancelled job may still have tasks that are being ended: see Ended.
+	// A failed or cancelled job may still have tasks that are being killed: see Ended.
 	Status cluster.JobStatus `json:"status"`
-	// Ended says that nothing more will happen to the job.
+	// Ended says that the job will not change any more.
 	Ended     bool      `json:"ended"`
 	Submitted time.Time `json:"submitted"`
 	Started   time.Time `json:"started,omitzero"`  // when the first program began
 	Finished  time.Time `json:"finished,omitzero"` // when the last task ended
-	// ExitCode is 0 if the job succeeded, and else that of the task that made it fail; nil as long as the job has not
-	// ended, or if it ended without an exit code (cancelled before it ran).
+	// ExitCode is 0 if the job succeeded, and else the exit code of the task that made it fail; nil while the job has
+	// not ended, or if it ended without an exit code (cancelled before it ran).
 	ExitCode *int `json:"exit_code,omitempty"`
 	// Detail is one sentence on why the job failed; empty if it did not.
 	Detail string `json:"detail,omitempty"`
-	// Input says that its program reads what its submitter sends, and so starts once, whatever happens to it.
+	// Input says that its program reads data from its submitter, and therefore starts only once.
 	Input bool `json:"input,omitempty"`
-	// Waiting is one clause on why its next task has not started; empty if nothing waits.
+	// Waiting is one clause on why its next task has not started; empty if no task waits.
 	Waiting string `json:"waiting,omitempty"`
-	// TaskCount is how many tasks it has, and SucceededCount how many of them have ended well.
+	// TaskCount is the number of its tasks, SucceededCount the number of tasks that succeeded.
 	TaskCount      int `json:"task_count"`
 	SucceededCount int `json:"succeeded_count"`
-	// Stages are left out where all jobs are listed and this one has ended.
+	// Stages are left out of ended jobs in a list of all jobs.
 	Stages []Stage `json:"stages,omitempty"`
-	// Tasks are those that have been started, by stage and index; of each the newest run. Left out where jobs are listed
-	// without tasks.
+	// Tasks are the newest runs of the tasks that have been started, by stage and index. Left out of lists without
+	// tasks.
 	Tasks []Task `json:"tasks,omitempty"`
-	// Earlier are the runs of tasks before their newest ones, by stage, index and run. Left out as Tasks.
+	// Earlier are the earlier runs of tasks, by stage, index and run. Left out where Tasks are.
 	Earlier []Task `json:"earlier,omitempty"`
 }
 
-// Stage is a stage with how far it has come: Pending + Running + Succeeded + Failed = Tasks. Of its command only Timeout is
-// told, since anybody may look.
+// Stage is a stage with its progress: Pending + Running + Succeeded + Failed = Tasks. Of its command only Timeout is
+// shown, because all callers may see it.
 type Stage struct {
 	cluster.Stage
 	Class     cluster.Class `json:"class"`
@@ -54,12 +53,12 @@ type Stage struct {
 	Succeeded int           `json:"succeeded"` // ended well
 	Failed    int           `json:"failed"`    // ended for good without success
 
-	// What follows is in the fields of the stage, too. It stays for clients that know no other fields.
+	// The fields below repeat fields of the stage, for clients that know no others.
 	Elasticity      string  `json:"elasticity"` // in words
 	CPUMillicores   int64   `json:"cpu_millicores"`
 	IdealBytes      int64   `json:"ideal_memory_bytes"`
 	DurationSeconds float64 `json:"duration_s,omitempty"` // estimated, at ideal memory; 0 is unknown
-	TimeoutSeconds  float64 `json:"timeout_s,omitempty"`  // after which a task is ended; 0 is for ever
+	TimeoutSeconds  float64 `json:"timeout_s,omitempty"`  // after which a task is killed; 0 is no limit
 }
 
 // stageOf returns the view of a stage of which no task has started.
@@ -79,28 +78,28 @@ type Task struct {
 	CPUMillicores int64          `json:"cpu_millicores"`
 	MemoryBytes   int64          `json:"memory_bytes"` // granted
 	Elastic       bool           `json:"elastic"`      // granted less than its ideal memory
-	// Why is one clause on why it was started with this much.
+	// Why is one clause on why it was started with this amount of memory.
 	Why     string    `json:"why,omitempty"`
 	Booked  time.Time `json:"booked"`
 	Started time.Time `json:"started,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
-	// Outcome is 0 as long as it runs.
+	// Outcome is 0 while it runs.
 	Outcome cluster.Outcome `json:"outcome,omitempty"`
-	// Exit is how its program ended; nil as long as it runs, and if nobody saw it end.
+	// Exit is how its program ended; nil while it runs, and if its end was not observed.
 	Exit *cluster.Exit `json:"exit,omitempty"`
 	// Detail is one sentence on what went wrong; empty if nothing did.
 	Detail string `json:"detail,omitempty"`
-	// Usage is what its container uses now; nil unless it runs, and where jobs are listed without usage.
+	// Usage is the current use of its container; nil unless it runs, and in lists without usage.
 	Usage *cluster.Reading `json:"usage,omitempty"`
 }
 
-// TaskState is where a run of a task is in its life; the order is the order of progress.
+// TaskState is how far a run of a task has come; the order is the order of progress.
 type TaskState uint8
 
 const (
 	TaskStarting TaskState = iota // ordered; its program does not run yet
 	TaskRunning
-	TaskEnding // it has been told to end
+	TaskEnding // its end has been ordered
 	TaskEnded
 )
 
@@ -127,7 +126,7 @@ type Node struct {
 	Name     string          `json:"name"`
 	Capacity resource.Vector `json:"capacity"` // by resource.Kind
 	Free     resource.Vector `json:"free"`     // not granted
-	// UsedMemoryBytes and UsedAnonymousBytes are what the containers really hold now.
+	// UsedMemoryBytes and UsedAnonymousBytes are what the containers use now.
 	UsedMemoryBytes    int64 `json:"used_memory_bytes"`
 	UsedAnonymousBytes int64 `json:"used_anonymous_bytes"`
 	Containers         int   `json:"containers"`
@@ -140,49 +139,50 @@ type Status struct {
 	Nodes   []Node    `json:"nodes"`
 	Pending int       `json:"pending_tasks"`
 	Running int       `json:"running_tasks"`
-	Jobs    int       `json:"jobs"` // that have not ended
+	Jobs    int       `json:"jobs"` // jobs that have not ended
 	Steps   int64     `json:"steps"`
-	// Trouble is one sentence on what keeps the daemon from working as it should (a full disk, an impossible decision of
+	// Trouble is one sentence on what prevents the daemon from working normally (a full disk, an impossible decision of
 	// the policy); empty if nothing does.
 	Trouble string `json:"trouble,omitempty"`
-	// Crowded is one sentence that says that all daemons of the machine together may grant more than it has; empty if they may not.
+	// Crowded is one sentence if all daemons of the machine together may grant more than it has; else empty.
 	Crowded string `json:"crowded,omitempty"`
-	// AsOf is when the numbers above were true; zero if they are as of now, as always but while the engine hangs.
+	// AsOf is the time of the numbers above; zero if they are current, which they are unless the engine hangs.
 	AsOf time.Time `json:"as_of,omitzero"`
 	// EventLog is the file in which the steps of this run are recorded.
 	EventLog string `json:"event_log"`
 }
 
-// Explanation says why a job is where it is.
+// Explanation says why a job runs as it does or waits.
 type Explanation struct {
 	Job Job `json:"job"`
-	// Why is one sentence on where the job stands.
+	// Why is one sentence on the state of the job.
 	Why string `json:"why"`
-	// EarliestStart is the earliest time at which its next task could have room, if nothing else came first; zero if
-	// nothing waits, or if the end of what is in the way is unknown.
+	// EarliestStart is the earliest time at which its next task could have room, if no other task came first; zero if
+	// no task waits, or if the ends of the tasks in its way are unknown.
 	EarliestStart time.Time `json:"earliest_start,omitzero"`
-	// EstimatedEnd is when the job should end, as the policy last estimated or as follows from its running tasks; zero
-	// if unknown, and while one of its tasks is suspended or waits for memory.
+	// EstimatedEnd is when the job is expected to end: the policy's last estimate, or the end that follows from its
+	// running tasks. It is zero if unknown, and while one of its tasks is suspended or waits for memory.
 	EstimatedEnd time.Time `json:"estimated_end,omitzero"`
-	// Tasks are those that run, with why they have the size they have.
+	// Tasks are the running tasks, each with the reason for its size.
 	Tasks []TaskExplanation `json:"tasks,omitempty"`
 	// Decisions are the newest decisions about the job, oldest first.
 	Decisions []DecisionNote `json:"decisions,omitempty"`
 }
 
-// TaskExplanation says why a running task has its size, and when it should end.
+// TaskExplanation says why a running task has its size, and when it is expected to end.
 type TaskExplanation struct {
 	Task         cluster.TaskID `json:"task"`
 	MemoryBytes  int64          `json:"memory_bytes"`
 	IdealBytes   int64          `json:"ideal_memory_bytes"`
-	Slowdown     float64        `json:"slowdown"` // estimated run time over that at ideal memory
+	Slowdown     float64        `json:"slowdown"` // estimated run time divided by that at ideal memory
 	Why          string         `json:"why"`
 	EstimatedEnd time.Time      `json:"estimated_end,omitzero"`
-	// Holders are the other tasks of its node while it is suspended or waits for memory, those that may hold most first.
+	// Holders are the other tasks of its node while it is suspended or waits for memory, the largest first.
 	Holders []Holder `json:"holders,omitempty"`
-	// Limited is when its time limit ends it; zero if it has none.
+	// Limited is when its time limit kills it; zero if it has no limit.
 	Limited time.Time `json:"limited,omitzero"`
-	// Usage is what a FLEX container has and does now, or why a container has not started for want of memory; nil for others.
+	// Usage is the current use and state of a FLEX container, or why a container has not started for lack of memory;
+	// nil for other containers.
 	Usage *cluster.Reading `json:"usage,omitempty"`
 }
 
@@ -194,12 +194,13 @@ type DecisionNote struct {
 	Why  string               `json:"why"`
 }
 
-// LogFile is where the output of one run of a task goes. The files may not exist yet while it is being started.
+// LogFile is the location of the output of one run of a task. The files may not exist yet while the run is being
+// started.
 type LogFile struct {
 	Task   cluster.TaskID `json:"task"`
 	Run    int            `json:"run"`
 	Stdout string         `json:"stdout"`
 	Stderr string         `json:"stderr"`
-	// Ended says that nothing more will be written.
+	// Ended says that the files do not grow any more.
 	Ended bool `json:"ended"`
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Patience is how long the engine may be at one piece of work before it counts as hanging. A field that is 0 stands for its
-// default. A step takes microseconds, and with ten thousand jobs some milliseconds.
+// Patience is how long one piece of the engine's work may take before it counts as a hang. A field that is 0 stands for
+// its default. A step takes microseconds, and with ten thousand jobs some milliseconds.
 type Patience struct {
-	// Hangs is when the log says where the engine is, and nobody waits for it any longer. The default is DefaultHangs.
+	// Hangs is when the log says where the engine is, and callers stop waiting for it. The default is DefaultHangs.
 	Hangs time.Duration
 	// Dead is when the Driver gives itself up: see Driver.Dead. The default is DefaultDead.
 	Dead time.Duration
@@ -24,12 +24,12 @@ const (
 	DefaultDead  = 60 * time.Second
 )
 
-// watchdog sees whether the loop gets on. Its clock is its own ticks, of which it misses those during which the whole machine
-// stood still: a laptop that slept does not count as an engine that hangs. Nor does a disk that is slow: work on the disk
-// is left out, because it is not the engine's.
+// watchdog observes whether the loop makes progress. Its clock is its own ticks. While the whole machine is suspended,
+// such as a laptop that sleeps, there are no ticks, so that this does not count as a hang. Work on the disk does not
+// count either, because a slow disk is not the engine's fault.
 type watchdog struct {
-	beat  atomic.Int64 // odd while the loop is at work, even while it waits for something to do, or for the disk
-	begun atomic.Int64 // when it took up that work, ns since the Driver began
+	beat  atomic.Int64 // odd while the loop works, even while it waits for work or for the disk
+	begun atomic.Int64 // when it began that work, ns since the Driver began
 	dead  chan struct{}
 
 	mu   sync.Mutex
@@ -38,7 +38,8 @@ type watchdog struct {
 
 func newWatchdog() *watchdog { return &watchdog{dead: make(chan struct{}), hung: make(chan struct{})} }
 
-// work says that the loop takes something up, and rest that it has nothing to do. Both return what undoes them.
+// work says that the loop begins a piece of work, rest that it has nothing to do. Both return a function that undoes
+// them.
 func (d *Driver) work() (undo func()) {
 	if w := d.watchdog; w.beat.Load()%2 == 0 {
 		w.begun.Store(int64(time.Since(d.begun)))
@@ -63,7 +64,7 @@ func (w *watchdog) alarm() <-chan struct{} {
 	return w.hung
 }
 
-// hangs tells whether the loop hangs, and for how long it has not answered.
+// hangs reports whether the loop hangs, and for how long it has not answered.
 func (d *Driver) hangs() (silent time.Duration, hangs bool) {
 	select {
 	case <-d.watchdog.alarm():
@@ -73,17 +74,17 @@ func (d *Driver) hangs() (silent time.Duration, hangs bool) {
 	}
 }
 
-// silent is what whoever asks an engine that hangs is told.
+// silent returns the error for callers of an engine that hangs.
 func (d *Driver) silent() error {
 	silent, _ := d.hangs()
 	return Errorf(Internal, "the engine has not answered for %v; what runs goes on, and bellows status says more", silent.Round(time.Second))
 }
 
-// Dead is closed when the engine has hung for so long that it will not come back. The process should then end, with no
-// Close, which cannot help: what runs goes on, and the next Start sets the job aside that the engine hangs on.
+// Dead is closed when the engine has hung for longer than Patience.Dead. The process should then end without Close,
+// which cannot help: containers run on, and the next Start sets aside the job that the engine hangs on.
 func (d *Driver) Dead() <-chan struct{} { return d.watchdog.dead }
 
-// watch is the watchdog's goroutine. It ends with the loop, or when it has given the loop up.
+// watch is the watchdog's goroutine. It ends with the loop, or when it has given up the loop.
 func (d *Driver) watch(p Patience) {
 	w := d.watchdog
 	const glances = 5 // at the same work, after the first, before the loop counts as hanging
@@ -140,7 +141,7 @@ func goroutineHere() string {
 	return fmt.Sprintf("%s %s ", words[0], words[1])
 }
 
-// stackOf returns where a goroutine is.
+// stackOf returns the stack of a goroutine.
 func stackOf(goroutine string) string {
 	const most = 1 << 20
 	text := make([]byte, most)
