@@ -34,6 +34,9 @@ func (d *direct) finished(t *task) {
 	case j.unended == 0:
 		d.endJob(j)
 	}
+	if how == cluster.Succeeded {
+		d.forget(t)
+	}
 }
 
 func (d *direct) left(cluster.NodeID)   {}

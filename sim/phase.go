@@ -36,9 +36,13 @@ type flow struct {
 	swap   resource.Amount // on the swap device
 }
 
-// newFlow returns the flow of a task before its first phase.
-func newFlow(r *real, alone resource.Vector, grant resource.Amount) *flow {
-	f := &flow{phases: r.phases, at: -1, stretch: 1, slower: 1, grant: grant, most: grant,
+// newFlow returns the flow of a task before its first phase, in the given room unless that is nil.
+func newFlow(room *flow, r *real, alone resource.Vector, grant resource.Amount) *flow {
+	f := room
+	if f == nil {
+		f = new(flow)
+	}
+	*f = flow{phases: r.phases, at: -1, stretch: 1, slower: 1, grant: grant, most: grant,
 		elastic: r.profile.Kind != cluster.NotElastic, heap: r.heap, pace: 1, speed: 1}
 	total, largest := overPhases(r.phases)
 	if total == 0 {

@@ -48,7 +48,7 @@ func (r *run) occupy(t *task) {
 		r.agenda.pushAt(t.result.Finished, t.turn, ended, t.index)
 		return
 	}
-	t.flow = newFlow(&truth, t.job.Stages[t.id.Stage].Ideal, memory)
+	t.flow = newFlow(t.room, &truth, t.job.Stages[t.id.Stage].Ideal, memory)
 	if t.job.natures[t.id.Stage]&flexible != 0 {
 		t.flow.flexible, t.flow.most = true, t.container.envelope.Max
 	}

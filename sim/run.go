@@ -34,6 +34,7 @@ type run struct {
 	events   []cluster.Event // of the step in preparation
 	tasks    []*task         // all started tasks, by index
 	spare    []task          // preallocated room for tasks to come
+	free     []*task         // forgotten tasks, whose memory new tasks take: see forget
 
 	recorder *recorder
 	uses     map[*task]resource.Vector     // use of each task, if it is recorded
@@ -94,6 +95,7 @@ type task struct {
 	decision  cluster.DecisionID
 	grant     resource.Vector
 	flow      *flow             // nil while the task is plain
+	room      *flow             // memory for the flow of a new task; nil unless the task had been forgotten
 	slot      int32             // index among the tasks of its place
 	turn      uint64            // rank among tasks that end at the same time
 	run       int32             // number of the run, from 1, if the workload has FLEX jobs
@@ -320,16 +322,37 @@ func (r *run) stepOne(e cluster.Event) {
 	r.step(r.events)
 }
 
-// newTask allocates tasks in batches.
+// newTask reuses the memory of a forgotten task, or allocates tasks in batches.
 func (r *run) newTask() *task {
-	if len(r.spare) == 0 {
-		r.spare = make([]task, 256)
+	var t *task
+	if last := len(r.free) - 1; last >= 0 {
+		t, r.free = r.free[last], r.free[:last]
+	} else {
+		if len(r.spare) == 0 {
+			r.spare = make([]task, 256)
+		}
+		t, r.spare = &r.spare[0], r.spare[1:]
 	}
-	t := &r.spare[0]
-	r.spare = r.spare[1:]
 	t.index = int32(len(r.tasks))
 	r.tasks = append(r.tasks, t)
 	return t
+}
+
+// forgotten stands for every task whose memory was given to a new one.
+var forgotten = &task{result: TaskResult{Outcome: cluster.Succeeded}}
+
+// forget gives the memory of a succeeded task to new tasks, so that a day of many million tasks needs memory for running tasks
+// only. Agenda items of the task are void, as for every ended task. Tasks stay if the result lists them, or if something can
+// look them up after their end: memory managers and incidents.
+func (r *run) forget(t *task) {
+	if r.config.KeepTasks || r.keepers != nil || len(r.config.Incidents) > 0 {
+		return
+	}
+	r.tasks[t.index] = forgotten
+	if t.flow != nil {
+		t.room, t.flow = t.flow, nil
+	}
+	r.free = append(r.free, t)
 }
 
 // step passes events to the engine and carries out its decisions.
@@ -349,7 +372,7 @@ func (r *run) step(events []cluster.Event) {
 			j.unstarted--
 			r.waiting--
 			t := r.newTask()
-			*t = task{index: t.index, job: j, id: d.Task, decision: d.ID, node: d.Node, grant: d.Grant}
+			*t = task{index: t.index, job: j, id: d.Task, decision: d.ID, node: d.Node, grant: d.Grant, room: t.room}
 			if r.keepers != nil {
 				t.run, t.envelope = 1, new(d.Envelope)
 				if last := r.latest(d.Task); last != nil {
