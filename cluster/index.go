@@ -15,8 +15,18 @@ type room struct {
 	available resource.Amount
 }
 
-func (r room) max(other room) room {
-	return room{r.free.Max(other.free), max(r.available, other.available)}
+// setMax makes r the component-wise maximum of two rooms, and reports whether that changes it. It works in place, since it is what
+// a large simulation does most.
+func (r *room) setMax(a, b *room) (changed bool) {
+	for k := range r.free {
+		if m := max(a.free[k], b.free[k]); m != r.free[k] {
+			r.free[k], changed = m, true
+		}
+	}
+	if m := max(a.available, b.available); m != r.available {
+		r.available, changed = m, true
+	}
+	return changed
 }
 
 // closed is the room of a node that takes no new work.
@@ -33,11 +43,9 @@ func (x *roomIndex) set(n NodeID, r room) {
 	}
 	x.tree[i] = r
 	for i >>= 1; i >= 1; i >>= 1 {
-		m := x.tree[2*i].max(x.tree[2*i+1])
-		if x.tree[i] == m {
+		if !x.tree[i].setMax(&x.tree[2*i], &x.tree[2*i+1]) {
 			return
 		}
-		x.tree[i] = m
 	}
 }
 
@@ -53,7 +61,7 @@ func (x *roomIndex) grow() {
 		x.tree[x.leaves+n] = old[oldLeaves+n]
 	}
 	for i := x.leaves - 1; i >= 1; i-- {
-		x.tree[i] = x.tree[2*i].max(x.tree[2*i+1])
+		x.tree[i].setMax(&x.tree[2*i], &x.tree[2*i+1])
 	}
 }
 
