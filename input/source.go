@@ -69,7 +69,7 @@ func (s *Source) Err() error {
 }
 
 // errForeign says that a sink has taken bytes that this source never sent.
-var errForeign = errors.New("somebody else has sent input to the program")
+var errForeign = errors.New("another source has sent input to the program")
 
 // Send sends over a connection until the program takes no more, which is nil, or the connection breaks, which is an
 // error. After an error, Send may continue over another connection, unless Foreign is true for the error. It closes the

@@ -7,8 +7,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Elasticity returns m in the scheduler's form. Slowdowns are relative to IdealMemory and IdealDuration and may be below 1
-// where less memory is faster.
+// Elasticity returns m in the scheduler's form. Slowdowns are relative to IdealDuration at IdealMemory and may be below
+// 1 where less memory is faster.
 func (m *Model) Elasticity() cluster.Elasticity {
 	e := cluster.Elasticity{DiskRate: m.DiskRate}
 	switch m.Kind {
@@ -30,19 +30,20 @@ func (m *Model) Elasticity() cluster.Elasticity {
 	return e
 }
 
-// finestTooth is the number of spills up to which a saw-tooth is handed over tooth by tooth. Smaller buffers spill all but
-// 1/64 of the input: flat from there on.
+// finestTooth is the number of spills up to which Elasticity keeps each tooth of a saw-tooth. Smaller buffers spill at
+// least 63/64 of the input, and count as flat.
 const finestTooth = 64
 
-// teeth returns the corners of a SawTooth from MinMemory to IdealMemory. Run time falls at once where the input stops being k buffers
-// and rises linearly until it stops being k-1, so that two neighbouring bytes per tooth and lines between them are exact.
+// teeth returns the corners of a SawTooth from MinMemory to IdealMemory. With growing memory, run time drops where the
+// input becomes smaller than k buffers, and then rises linearly until the input becomes smaller than k-1 buffers. Two
+// neighbouring bytes per tooth, with straight lines between them, are therefore exact.
 //
-// cluster.SawTooth has the same shape but takes memory for the buffer and ideal memory for the input; neither holds for
-// a program with overhead.
+// cluster.SawTooth has the same shape but equates memory with the buffer and ideal memory with the input, which is
+// wrong for a program with overhead.
 func (m *Model) teeth() []cluster.ElasticityPoint {
 	at := []resource.Amount{m.MinMemory, m.IdealMemory}
 	for k := resource.Amount(1); k <= finestTooth; k++ {
-		// The largest memory that needs k buffers or more: k*B <= input, for k = 1 B < input.
+		// The largest memory at which the input fills k buffers or more: k*B <= input, for k = 1 B < input.
 		full := m.Input / k
 		if k == 1 {
 			full--
@@ -69,8 +70,8 @@ func (m *Model) slowdown(memory resource.Amount) float64 {
 	return float64(m.Duration(memory)) / float64(m.IdealDuration)
 }
 
-// Apply sets what the scheduler knows of a stage that runs this program: ideal and minimum memory, run time at ideal
-// memory, and elasticity. Other fields stay.
+// Apply sets what a model says of a stage that runs this program: ideal and minimum memory, run time at ideal memory,
+// and elasticity. Other fields stay.
 func (m *Model) Apply(s *cluster.Stage) {
 	s.Ideal[resource.Memory] = m.IdealMemory
 	s.MinMemory = m.MinMemory

@@ -18,7 +18,7 @@ type Buffer struct {
 // Program is what is known of a program before it is measured.
 type Program struct {
 	Buffer Buffer
-	// Input is the size of its input in bytes as it lies in the buffer; 0 is unknown and is learned.
+	// Input is the size of its input in the buffer, bytes; 0 means unknown: it is learned.
 	Input resource.Amount
 }
 
@@ -30,7 +30,7 @@ func (p Program) Check() error {
 	return p.Buffer.Check()
 }
 
-// WholeMemory is the buffer of a program that fills all the memory it is given.
+// WholeMemory is the buffer of a program that fills all of its memory.
 var WholeMemory = Buffer{Share: 1}
 
 // At returns the buffer in bytes of a task with the given memory, at least 1 byte.
@@ -59,7 +59,7 @@ func (b Buffer) Check() error {
 	return nil
 }
 
-// maxMemory and maxSeconds bound what a model may hold, so that no sum of two of them overflows.
+// maxMemory and maxSeconds bound the values of a model, so that no sum of two of them overflows.
 const (
 	maxMemory  resource.Amount = 1 << 52 // whole numbers up to here are exact in a float64
 	maxSeconds                 = math.MaxInt64 / 4 / 1e9

@@ -1,11 +1,12 @@
-// Package profile turns a few measured runs of a program at different memory sizes into a model of its run time at every
-// size: its memory elasticity (YARN-ME, section 2). Fit chooses among four shapes by leaving out one size at a time,
-// Evaluate says how well the chosen one does on sizes it has never seen, and Model.Apply hands it to the scheduler.
-// Everything is a pure function of its arguments.
+// Package profile turns a few measured runs of a program at different memory sizes into a model of its run time at
+// every size: its memory elasticity (YARN-ME, section 2). Fit chooses among four shapes by leaving out one size at a
+// time, Evaluate measures the errors of the chosen model at sizes that it was not fitted to, and Model.Apply passes it
+// to the scheduler. Everything is a pure function of its arguments.
 //
-// SparkSort is a task of Spark that sorts, whose settings tell what it spills.
+// SparkSort is a sorting task of Spark, whose settings determine how much it spills.
 //
-// MeasuredPaging has what paging costs the same programs that can spill, measured on a real disk: a curve per way of using
-// memory, of points at shares of ideal memory with all repeats of both ways. PageSlowdown and SpillSlowdown draw lines
-// between the medians; BreakEven is where they cross, and CheaperToPage answers by it.
+// MeasuredPaging has measurements of what paging costs the same programs that can spill, on a real disk. It has a curve
+// per memory access pattern, with points at shares of ideal memory and all repeats of paging and of spilling.
+// PageSlowdown and SpillSlowdown interpolate linearly between the medians; BreakEven is where the lines cross, and
+// CheaperToPage compares a share with it.
 package profile

@@ -10,15 +10,15 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Goals of a profile, from YARN-ME section 2.3: most sizes within Near, all within Far, or within the noise of the repeats
-// at that size where that is more (it is at most MostNoise where a goal is judged at all).
+// Goals of a profile, from YARN-ME section 2.3: most sizes within Near and all within Far, or within the noise of the
+// repeats at that size if that is larger (a goal is judged only where the noise is at most MostNoise).
 const (
 	Near = 0.05
 	Far  = 0.10
 )
 
-// Miss is how far predictions for one held-out size are from what was measured there. Errors are shares of the measured
-// run time; positive means predicted too long.
+// Miss is the errors of predictions for one held-out size. Errors are shares of the measured run time; positive means
+// that the predicted time is too long.
 type Miss struct {
 	Memory    resource.Amount `json:"memory_bytes"`
 	Measured  time.Duration   `json:"measured_ns"`
@@ -28,12 +28,12 @@ type Miss struct {
 	// the largest fitted size.
 	Constant float64 `json:"constant_error"`
 	Linear   float64 `json:"linear_error"`
-	// Noise is that of the repeats at this size (Sample.Noise), a share; meaningful only if NoiseKnown.
+	// Noise is the noise of the repeats at this size (Sample.Noise), a share; meaningful only if NoiseKnown.
 	Noise      float64 `json:"noise"`
 	NoiseKnown bool    `json:"noise_known"`
 }
 
-// Within reports whether the model's error is at most limit, or at most the noise of the repeats where that is larger.
+// Within reports whether the model's error is at most limit, or at most the noise of the repeats if that is larger.
 func (m Miss) Within(limit float64) bool {
 	if m.NoiseKnown {
 		limit = max(limit, m.Noise)
@@ -41,7 +41,7 @@ func (m Miss) Within(limit float64) bool {
 	return math.Abs(m.Model) <= limit
 }
 
-// Evaluation is a model beside two that need no thought, on sizes it was not fitted to.
+// Evaluation compares a model with two trivial models, at sizes that it was not fitted to.
 type Evaluation struct {
 	Misses []Miss `json:"misses"` // in ascending order of memory
 	// Mean absolute errors over all sizes.
@@ -50,7 +50,7 @@ type Evaluation struct {
 	LinearMean   float64 `json:"linear_mean_error"`
 }
 
-// Evaluate compares m, which was fitted to the samples in fitted, with what was measured in heldOut. No size may be in
+// Evaluate compares m, which was fitted to the samples in fitted, with the measurements in heldOut. No size may be in
 // both.
 func Evaluate(m Model, fitted, heldOut []Sample) (Evaluation, error) {
 	fit, err := sorted(fitted)
@@ -93,14 +93,14 @@ func Evaluate(m Model, fitted, heldOut []Sample) (Evaluation, error) {
 	return e, nil
 }
 
-// Judged reports whether the repeats at every held-out size are enough to judge a model by: at least two of each, with a
-// noise of at most MostNoise.
+// Judged reports whether the repeats at every held-out size suffice to judge a model: at least two repeats per size,
+// with a noise of at most MostNoise.
 func (e Evaluation) Judged() bool {
 	return !slices.ContainsFunc(e.Misses, func(m Miss) bool { return !m.NoiseKnown || m.Noise > MostNoise })
 }
 
-// Reached reports whether more than half of the sizes are within Near and all are within Far. It is false where the
-// repeats do not let it be judged.
+// Reached reports whether more than half of the sizes are within Near and all are within Far. It is false if the
+// repeats do not suffice to judge the model.
 func (e Evaluation) Reached() bool {
 	if !e.Judged() {
 		return false

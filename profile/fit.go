@@ -11,13 +11,13 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Trial is how one kind of model did while Fit chose.
+// Trial is the result of one kind of model while Fit chose.
 type Trial struct {
 	Kind Kind `json:"kind"`
 	// Refused says why the kind could not be fitted to these samples; "" if it was.
 	Refused string `json:"refused,omitempty"`
-	// Missed is the mean, Worst the largest absolute error on the sizes left out one at a time, as shares of what was
-	// measured; meaningful only if LeftOut, the number of such sizes, is above 0.
+	// Missed is the mean, Worst the largest absolute error at the sizes left out one at a time, as shares of the
+	// measured run time; meaningful only if LeftOut, the number of these sizes, is above 0.
 	Missed  float64 `json:"missed"`
 	Worst   float64 `json:"worst"`
 	LeftOut int     `json:"left_out"`
@@ -28,17 +28,19 @@ type Report struct {
 	Chosen  Kind    `json:"chosen"`
 	Samples int     `json:"samples"`
 	Trials  []Trial `json:"trials"` // one per kind, simplest first
-	// Noise is what the repeats leave undecided, as a share of run time: a kind with more parameters must do better than a
-	// simpler one by more than that.
+	// Noise is the uncertainty that the repeats leave, as a share of run time: a kind with more parameters must be
+	// better than a simpler one by more than Noise.
 	Noise float64 `json:"noise"`
 }
 
-// Fit returns the model that predicts best those samples that it was not given: each kind is fitted anew with one size
-// left out, and the kind with the smallest mean error is fitted to all; where the repeats cannot tell two kinds apart, the
-// simpler one, unless the spilled bytes, which other work does not disturb, show the teeth of a saw. A kind that contradicts one of
-// its own samples (Sample.Contradicts) is refused: it would smooth a cliff away. It needs at least two sizes, the largest of them
-// well-sized. With two there is nothing to leave out and the simplest kind, a step, is taken; whoever knows better calls
-// FitKind. samples stays the caller's.
+// Fit returns the model that best predicts samples that it was not fitted to: it fits each kind again with one size
+// left out, and fits the kind with the smallest mean error to all samples. If the repeats cannot tell two kinds apart,
+// it takes the simpler kind, unless the spilled bytes, which other work does not disturb, show the teeth of a saw. It
+// refuses a kind that contradicts one of its own samples (Sample.Contradicts), since that kind would smooth a cliff
+// away.
+//
+// It needs at least two sizes, the largest of them well-sized. With two sizes no size can be left out, and it takes the
+// simplest kind, a step; a caller that knows the shape calls FitKind. It does not keep samples.
 func Fit(samples []Sample, program Program) (Model, Report, error) {
 	s, err := checked(samples, program)
 	if err != nil {
@@ -68,10 +70,11 @@ func Fit(samples []Sample, program Program) (Model, Report, error) {
 	return chosen, report, nil
 }
 
-// tieShare is how much smaller the error of a kind with more parameters must be to be preferred.
+// tieShare is the share by which a kind with more parameters must reduce the error to be preferred.
 const tieShare = 0.05
 
-// noise is a quarter of the mean spread of the repeats: about how far the fastest of a few runs is from the fastest of many.
+// noise is a quarter of the mean spread of the repeats: about the distance of the fastest of a few runs from the
+// fastest of many.
 func noise(s []Sample) float64 {
 	total, known := 0.0, 0
 	for _, x := range s {
@@ -86,8 +89,8 @@ func noise(s []Sample) float64 {
 	return total / float64(known) / 4
 }
 
-// spillsLikeIt reports whether the saw-tooth m explains the spilled bytes of the under-sized runs much better than one
-// amount for all does: with less than a quarter of its squared error.
+// spillsLikeIt reports whether the saw-tooth m explains the spilled bytes of the under-sized runs much better than a
+// constant does: with less than a quarter of its squared error.
 func (m *Model) spillsLikeIt(s []Sample) bool {
 	const teeth = 3 // fewer sizes show no shape
 	w, known := firstWellSized(s)
@@ -103,8 +106,8 @@ func (m *Model) spillsLikeIt(s []Sample) bool {
 	return 4*sawSquares < flatSquares
 }
 
-// FitKind fits one kind, for whoever knows the shape from elsewhere. The paper's two-run model is SawTooth with one
-// under-sized run, one well-sized run and program.Input. See Fit.
+// FitKind fits one kind, for a caller that knows the shape. The paper's two-run model is SawTooth with one under-sized
+// run, one well-sized run and program.Input. See Fit.
 func FitKind(kind Kind, samples []Sample, program Program) (Model, error) {
 	s, err := checked(samples, program)
 	if err != nil {
@@ -145,7 +148,7 @@ func fitKind(kind Kind, s []Sample, program Program) (Model, error) {
 	return m, m.Check()
 }
 
-// try fits kind to all of s and to s without each size that can be missed.
+// try fits kind to all of s, and to s without each size that can be left out.
 func try(kind Kind, s []Sample, program Program) (Model, Trial) {
 	t := Trial{Kind: kind}
 	m, err := fitKind(kind, s, program)
@@ -161,7 +164,7 @@ func try(kind Kind, s []Sample, program Program) (Model, Trial) {
 	for i := range s {
 		rest := slices.Delete(slices.Clone(s), i, i+1)
 		if len(splits(rest)) == 0 || isIdeal(s, i) {
-			continue // nothing is left to stand for it
+			continue // no sample remains for its side
 		}
 		without, err := fitKind(kind, rest, program)
 		if err != nil {
@@ -182,7 +185,7 @@ func try(kind Kind, s []Sample, program Program) (Model, Trial) {
 // contradicted reports whether the sample s contradicts m.
 func (m *Model) contradicted(s Sample) bool { return s.Contradicts(m.Duration(s.Memory)) }
 
-// seconds rounds a run time to what is worth reading.
+// seconds rounds a run time for a message.
 func seconds(d time.Duration) time.Duration {
 	if d < time.Second {
 		return d.Round(time.Millisecond)
@@ -190,20 +193,20 @@ func seconds(d time.Duration) time.Duration {
 	return d.Round(10 * time.Millisecond)
 }
 
-// isIdeal reports whether s[i] is what a model learns the ideal from: the smallest well-sized size, or the largest of all.
-// Without it a model does not know from where on no more memory helps; that is no fault of its shape.
+// isIdeal reports whether a model learns the ideal from s[i]: the smallest well-sized size, or the largest of all.
+// Without it a model does not know where additional memory stops helping, which is no fault of the model's shape.
 func isIdeal(s []Sample, i int) bool {
 	w, ok := firstWellSized(s)
 	return i == len(s)-1 || (ok && i == w)
 }
 
-// relative returns by how much predicted differs from measured, as a share of measured; positive is too long.
+// relative returns the difference of predicted and measured as a share of measured; positive means too long.
 func relative(predicted, measured time.Duration) float64 {
 	return float64(predicted-measured) / float64(measured)
 }
 
-// splits returns the possible numbers of under-sized sizes at the start of s, each at least 1 and less than len(s): one if
-// the spilled bytes tell it, all if they do not, none if every size or no size is under-sized.
+// splits returns the possible numbers of under-sized sizes at the start of s, each at least 1 and less than len(s): one
+// if the spilled bytes determine it, all if they do not, none if every size or no size is under-sized.
 func splits(s []Sample) []int {
 	if w, ok := firstWellSized(s); ok {
 		if w == 0 || w == len(s) {
@@ -221,7 +224,8 @@ func splits(s []Sample) []int {
 // errOneSided is returned by the fits that need both under-sized and well-sized runs.
 var errOneSided = errors.New("needs at least one under-sized and one well-sized run; measure a larger or a smaller size")
 
-// diskRate returns the largest rate at which an under-sized run of s wrote and read back its spilled bytes, 0 if unknown.
+// diskRate returns the largest rate at which an under-sized run of s wrote and read back its spilled bytes, bytes per
+// second; 0 if unknown.
 func diskRate(s []Sample) resource.Amount {
 	most := 0.0
 	for _, x := range s {
@@ -235,7 +239,7 @@ func diskRate(s []Sample) resource.Amount {
 	return resource.Amount(most)
 }
 
-// Explain says in one sentence why the model is what it is.
+// Explain gives the reason for the choice of the model in one sentence.
 func (r Report) Explain() string {
 	var chosen string
 	var others []string

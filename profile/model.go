@@ -17,13 +17,14 @@ import (
 type Kind uint8
 
 const (
-	// Step has one run time when under-sized and one when well-sized: an extra merge pass whatever the size.
+	// Step has one run time when under-sized and another when well-sized: an extra merge pass at any size.
 	Step Kind = iota + 1
-	// SawTooth adds to the ideal run time the spilled bytes over a constant rate.
+	// SawTooth is the ideal run time plus the spilled bytes over a constant rate.
 	SawTooth
-	// Monotone draws straight lines between measured sizes, made non-increasing in memory.
+	// Monotone interpolates linearly between measured sizes, made non-increasing in memory.
 	Monotone
-	// Interpolated draws straight lines between measured sizes as they are, for programs that are faster with less.
+	// Interpolated interpolates linearly between measured sizes as they are, for programs that are faster with less
+	// memory.
 	Interpolated
 )
 
@@ -58,32 +59,33 @@ func (k *Kind) UnmarshalText(text []byte) error {
 	return fmt.Errorf("profile kind %q: must be one of step, sawtooth, monotone, interpolated", text)
 }
 
-// formatVersion is the version of the JSON form that this package writes, and the only one it reads.
+// formatVersion is the version of the JSON form that this package writes, and the only version that it reads.
 const formatVersion = 1
 
-// Model is the run time of one program on one input as a function of its memory. It is plain data; its JSON form is what
-// is stored. Fit makes one, Read reads one back.
+// Model is the run time of one program on one input as a function of its memory. It is plain data; its JSON form is
+// stored. Fit makes a model, Read reads one back.
 type Model struct {
 	Version int  `json:"version"`
 	Kind    Kind `json:"kind"`
-	// IdealMemory is the smallest memory at which a run was seen well-sized; IdealDuration the run time there and above.
+	// IdealMemory is the smallest memory with a well-sized run; IdealDuration is the run time there and above.
 	IdealMemory   resource.Amount `json:"ideal_memory_bytes"`
 	IdealDuration time.Duration   `json:"ideal_duration_ns"`
-	// MinMemory is the smallest memory measured. Below it the model only extrapolates.
+	// MinMemory is the smallest measured memory. Below it the model extrapolates.
 	MinMemory resource.Amount `json:"min_memory_bytes"`
 	// UnderSized is the run time of a Step below IdealMemory.
 	UnderSized time.Duration `json:"undersized_duration_ns,omitempty"`
-	// Buffer, Input and SpillRate belong to SawTooth. Input is in buffer bytes, as it lies in memory. SpillRate is the
-	// input bytes per second at which the task spills and reads back, the paper's diskRate; 0: spilling costs no time.
+	// Buffer, Input and SpillRate belong to SawTooth. Input is in bytes in the buffer. SpillRate is the input bytes per
+	// second at which the task spills and reads back, the paper's diskRate; 0: spilling costs no time.
 	Buffer    *Buffer         `json:"buffer,omitempty"`
 	Input     resource.Amount `json:"input_bytes,omitempty"`
 	SpillRate resource.Amount `json:"spill_rate_bytes_per_s,omitempty"`
-	// Expansion is the buffer bytes that become one byte on disk (SawTooth); 0 if spilled bytes were not measured.
+	// Expansion is the number of buffer bytes per byte on disk (SawTooth); 0 if spilled bytes were not measured.
 	Expansion float64 `json:"expansion,omitempty"`
-	// Points of Monotone and Interpolated: memory ascending, durations of Monotone not increasing, the last at IdealMemory.
+	// Points of Monotone and Interpolated: memory ascending, durations of Monotone not increasing, the last at
+	// IdealMemory.
 	Points []Point `json:"points,omitempty"`
-	// DiskRate is what the hungriest under-sized run asked of the disk, bytes per second, every spilled byte counted
-	// once written and once read; 0 is unknown.
+	// DiskRate is the largest disk demand of an under-sized run, bytes per second, with every spilled byte counted once
+	// as written and once as read; 0 means unknown.
 	DiskRate resource.Amount `json:"disk_rate_bytes_per_s,omitempty"`
 }
 
@@ -114,7 +116,8 @@ func (m *Model) Duration(memory resource.Amount) time.Duration {
 	return m.IdealDuration
 }
 
-// interpolate returns the duration at memory on straight lines between points, flat outside of them.
+// interpolate returns the duration at memory on straight lines between points, and the nearest point's duration
+// outside.
 func interpolate(points []Point, memory resource.Amount) time.Duration {
 	i := sort.Search(len(points), func(i int) bool { return points[i].Memory >= memory })
 	switch {
@@ -141,7 +144,7 @@ func Read(text []byte) (Model, error) {
 	return readOne[Model](text, "profile")
 }
 
-// readOne reads the one JSON object of text, which has no fields but those of T, and checks it. What names it in errors.
+// readOne reads the one JSON object of text, which must have no unknown fields, and checks it. what names it in errors.
 func readOne[T any, P interface {
 	*T
 	Check() error

@@ -10,31 +10,31 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Paging is one campaign of measurements of what less memory costs a program that spills by itself, and what it costs the
-// same program if it is left to think that it has enough while the kernel pages (YARN-ME, Fig. 2b; Pufferfish, Fig. 13).
+// Paging is one series of measurements: the cost of less memory for a program that spills by itself, and for the same
+// program if it is run as if it had enough memory while the kernel pages (YARN-ME, Fig. 2b; Pufferfish, Fig. 13).
 // `bellows-lab paging --json` prints one; MeasuredPaging returns the one that comes with bellows.
 type Paging struct {
-	Date   string        `json:"date"`   // day it was measured, YYYY-MM-DD
+	Date   string        `json:"date"`   // day of the measurement, YYYY-MM-DD
 	Swap   string        `json:"swap"`   // kind of swap: "file"
-	Device string        `json:"device"` // kind of device that spills and swap were on
+	Device string        `json:"device"` // kind of the device of spill files and swap
 	Kernel string        `json:"kernel"`
-	Note   string        `json:"note,omitempty"` // what else one must know to judge it
+	Note   string        `json:"note,omitempty"` // further facts needed to judge it
 	Curves []PagingCurve `json:"curves"`
 }
 
-// PagingCurve is one program.
+// PagingCurve is the measurements of one program.
 type PagingCurve struct {
-	// Pattern is how it uses memory: merge, sort, hash, scan (see package profiler/pattern), or the name of a program.
+	// Pattern is its memory access: merge, sort, hash, scan (see package profiler/pattern), or the name of a program.
 	Pattern string `json:"pattern"`
-	// Ideal is the size of the container in which it neither spills nor pages, in bytes; IdealSeconds the median run time
-	// there.
+	// Ideal is the size of the container in which it neither spills nor pages, in bytes; IdealSeconds is the median run
+	// time there.
 	Ideal        resource.Amount `json:"ideal_memory_bytes"`
 	IdealSeconds float64         `json:"ideal_duration_s"`
 	// Points are in ascending order of share, the last at share 1.
 	Points []PagingPoint `json:"points"`
 }
 
-// PagingPoint is what was measured in one size of container.
+// PagingPoint is the measurements at one size of the container.
 type PagingPoint struct {
 	Share float64 `json:"share"` // container over Ideal, above 0, at most 1
 	Spill Times   `json:"spill"`
@@ -44,22 +44,23 @@ type PagingPoint struct {
 // Times are the repeats of one measurement, in seconds.
 type Times struct {
 	Seconds []float64 `json:"seconds_each,omitempty"` // in the order they were measured
-	// Over is the time after which a run was given up; 0 if none was. The true time is longer.
+	// Over is the time after which a run was given up, in seconds; 0 if none was. The true time is longer.
 	Over float64 `json:"given_up_after_s,omitempty"`
-	// Failures is how many further runs failed, and Failed why the last did: the kernel may kill a program for memory though
-	// there is swap left.
+	// Failures is how many further runs failed, and Failed is the reason of the last failure: the kernel may kill a
+	// program for lack of memory while there is swap left.
 	Failures int    `json:"failures,omitempty"`
 	Failed   string `json:"failed,omitempty"`
-	// Written and MajorFaults are medians of the bytes that the program wrote to files and of the pages that it waited for.
+	// Written and MajorFaults are medians of the bytes that the program wrote to files and of its page faults that
+	// waited for the disk.
 	Written     resource.Amount `json:"written_bytes,omitempty"`
 	MajorFaults int64           `json:"major_faults,omitempty"`
 }
 
-// Known reports whether a run ended or was given up, so that there is a time or a lower bound for it.
+// Known reports whether a run ended or was given up, which gives a time or a lower bound for it.
 func (t Times) Known() bool { return t.Over > 0 || len(t.Seconds) > 0 }
 
-// Median returns the middle run time in seconds. Runs that were given up count as their limit, so that it is only a lower
-// bound if AtLeast.
+// Median returns the median run time in seconds. A run that was given up counts with its limit; Median is then only a
+// lower bound, as AtLeast reports.
 func (t Times) Median() float64 {
 	all := t.sorted()
 	if len(all) == 0 {
@@ -89,7 +90,7 @@ func (t Times) sorted() []float64 {
 	return all
 }
 
-// ReadPaging reads a campaign from its JSON form. The error names the field, the value and the limit.
+// ReadPaging reads a series of measurements from its JSON form. The error names the field, the value and the limit.
 func ReadPaging(text []byte) (Paging, error) {
 	return readOne[Paging](text, "paging")
 }
@@ -139,14 +140,15 @@ func (c *PagingCurve) Check() error {
 
 func positive(seconds float64) bool { return seconds > 0 && seconds <= maxSeconds }
 
-// Slowdown is a run time over that in the ideal container.
+// Slowdown is a run time over the run time in the ideal container.
 type Slowdown struct {
-	Factor  float64 // not below 1
-	AtLeast bool    // Factor is a lower bound: a run beside it was given up
+	Factor  float64 // at least 1
+	AtLeast bool    // Factor is a lower bound: a neighbouring run was given up
 }
 
-// PageSlowdown returns what paging costs at a share of ideal memory, on a straight line between the two measured shares
-// around it. At 1 and above it is 1. ok is false below the smallest measured share that is known: nothing is extrapolated.
+// PageSlowdown returns the slowdown by paging at a share of ideal memory, interpolated linearly between the two
+// measured shares around it. At 1 and above it is 1. ok is false below the smallest known measured share: nothing is
+// extrapolated.
 func (c *PagingCurve) PageSlowdown(share float64) (s Slowdown, ok bool) {
 	return c.slowdown(share, func(p PagingPoint) Times { return p.Page })
 }
@@ -179,9 +181,9 @@ func (c *PagingCurve) slowdown(share float64, of func(PagingPoint) Times) (s Slo
 	return Slowdown{}, false
 }
 
-// BreakEven returns the share of ideal memory from which on, up to the ideal, paging is no slower than spilling: where the
-// lines between the medians cross. If paging is no slower at any measured share it is the smallest of them. ok is false if
-// spilling is faster at the largest measured share below the ideal, or paging was killed there.
+// BreakEven returns the share of ideal memory from which on, up to the ideal, paging is no slower than spilling: where
+// the lines between the medians cross. If paging is no slower at any measured share, it is the smallest of them. ok is
+// false if spilling is faster at the largest measured share below the ideal, or paging was killed there.
 func (c *PagingCurve) BreakEven() (share float64, ok bool) {
 	above, last := 0.0, 1.0
 	for i := len(c.Points) - 1; i >= 0; i-- {
@@ -204,8 +206,8 @@ func (c *PagingCurve) BreakEven() (share float64, ok bool) {
 	return last, ok
 }
 
-// lost is how much slower paging is than spilling, in multiples of the ideal; not positive, and pages is true, where
-// paging is no slower. Infinite where paging does not work.
+// lost is the difference between the slowdowns by paging and by spilling, in multiples of the ideal run time. If paging
+// is no slower, lost is not positive, and pages is true. If paging does not work, lost is infinite.
 func (p PagingPoint) lost(ideal float64) (slower float64, pages bool) {
 	switch {
 	case !p.Page.Known() || p.Page.Failures > 0:
@@ -214,7 +216,7 @@ func (p PagingPoint) lost(ideal float64) (slower float64, pages bool) {
 		return 0, true
 	}
 	slower = (p.Page.Median() - p.Spill.Median()) / ideal
-	if p.Spill.AtLeast() || p.Page.AtLeast() { // only bounds: not known to be faster
+	if p.Spill.AtLeast() || p.Page.AtLeast() { // only bounds: paging is not known to be faster
 		return max(slower, 0), !p.Page.AtLeast()
 	}
 	return slower, slower <= 0
@@ -230,9 +232,9 @@ func (p *Paging) Curve(pattern string) (*PagingCurve, bool) {
 	return nil, false
 }
 
-// CheaperToPage reports whether a program of that pattern is faster at a share of its ideal memory if the kernel pages than
-// if it spills by itself: whether the share is at or above BreakEven. With its ideal memory it does neither. An error says
-// what was not measured: nothing is guessed for another kind of swap.
+// CheaperToPage reports whether a program with the given pattern is faster at a share of its ideal memory if the kernel
+// pages than if it spills by itself: whether the share is at or above BreakEven. With its ideal memory it does neither.
+// An error says what was not measured: nothing is guessed for another kind of swap.
 func (p *Paging) CheaperToPage(share float64, pattern, swap string) (bool, error) {
 	if swap != p.Swap {
 		return false, fmt.Errorf("swap %q: only %q was measured", swap, p.Swap)

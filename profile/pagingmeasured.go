@@ -6,11 +6,11 @@ import _ "embed" // the measurements are a file that `bellows-lab paging --json`
 var pagingJSON []byte
 
 // MeasuredPaging returns the measurements that come with bellows: merge, sort, hash and scan on one machine with a swap
-// file (docs/profiles.md). Ratios between ways and sizes carry over to machines with a similar disk and processor; run
-// `bellows-lab paging` for others.
+// file (docs/profiles.md). Ratios of paging to spilling, and between sizes, carry over to machines with a similar disk
+// and processor; run `bellows-lab paging` on other machines.
 //
-// For a curve of run time over memory under paging take Curve(pattern) and PageSlowdown(share), which never extrapolates;
-// Points has the raw repeats.
+// For the run time as a function of memory under paging use Curve(pattern) and PageSlowdown(share), which never
+// extrapolates; Points has the raw repeats.
 func MeasuredPaging() Paging {
 	p, err := ReadPaging(pagingJSON)
 	if err != nil {

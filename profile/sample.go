@@ -8,17 +8,17 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Sample is what was measured at one memory size.
+// Sample is the measurements at one memory size.
 type Sample struct {
 	Memory   resource.Amount // bytes granted to the task
-	Duration time.Duration   // the run time that stands for this size: Fastest or Median of the repeats
+	Duration time.Duration   // the run time for this size: Fastest or Median of the repeats
 	// Spilled is the number of bytes written to spill files; meaningful only if SpilledKnown.
 	Spilled      resource.Amount
 	SpilledKnown bool
 	Repeats      []time.Duration // run times of all repeats, in any order; may be empty
 }
 
-// Fastest returns the shortest of repeats, 0 if there are none. On a machine that does other work too it is the best
+// Fastest returns the shortest of repeats, 0 if there are none. On a machine that also does other work it is the best
 // measure of the program itself: neighbours only ever add time.
 func Fastest(repeats []time.Duration) time.Duration {
 	if len(repeats) == 0 {
@@ -27,7 +27,7 @@ func Fastest(repeats []time.Duration) time.Duration {
 	return slices.Min(repeats)
 }
 
-// Median returns the middle of repeats (of an even number the mean of the middle two), 0 if there are none.
+// Median returns the median of repeats (of an even number the mean of the middle two), 0 if there are none.
 func Median(repeats []time.Duration) time.Duration {
 	if len(repeats) == 0 {
 		return 0
@@ -37,8 +37,8 @@ func Median(repeats []time.Duration) time.Duration {
 	return lower + (upper-lower)/2
 }
 
-// Spread returns by how much the repeats differ: slowest minus fastest, as a share of Duration. ok is false with fewer
-// than two repeats.
+// Spread returns the difference of the slowest and fastest repeat as a share of Duration. ok is false with fewer than
+// two repeats.
 func (s Sample) Spread() (share float64, ok bool) {
 	if len(s.Repeats) < 2 || s.Duration <= 0 {
 		return 0, false
@@ -46,12 +46,12 @@ func (s Sample) Spread() (share float64, ok bool) {
 	return float64(slices.Max(s.Repeats)-slices.Min(s.Repeats)) / float64(s.Duration), true
 }
 
-// MostNoise is the noise of the repeats at one size above which nothing is learned from them, and how far a model may be
-// from a size that it was fitted to. It is a share.
+// MostNoise is the largest noise of the repeats at one size from which a model is learned, and the largest error of a
+// model at a size that it was fitted to. It is a share.
 const MostNoise = 0.15
 
-// Noise returns how far the middle one of the repeats lies above the fastest, as a share of the fastest. A few slow repeats
-// do not change it, and chance does not make it smaller when there are more. ok is false with fewer than two repeats.
+// Noise returns the difference of the median and the fastest repeat as a share of the fastest. A few slow repeats do
+// not change it, and more repeats do not reduce it by chance. ok is false with fewer than two repeats.
 func (s Sample) Noise() (share float64, ok bool) {
 	if len(s.Repeats) < 2 || Fastest(s.Repeats) <= 0 {
 		return 0, false
@@ -97,12 +97,12 @@ func sorted(samples []Sample) ([]Sample, error) {
 }
 
 // spillNoise is the share of the largest spill up to which a size counts as not spilling: counters of a container also
-// see the odd page of a log file.
+// count an occasional page of a log file.
 const spillNoise = 0.02
 
-// firstWellSized returns the index of the smallest size from which no run spilled, len(s) if the largest spilled too.
-// ok is false if that cannot be told from the spilled bytes: they are unknown somewhere, or nothing was spilled anywhere.
-// s is in ascending order.
+// firstWellSized returns the index of the smallest size from which on no run spilled, len(s) if the largest size
+// spilled too. ok is false if the spilled bytes do not determine it: they are unknown for some size, or no size
+// spilled. s is in ascending order.
 func firstWellSized(s []Sample) (index int, ok bool) {
 	var most resource.Amount
 	for _, x := range s {

@@ -10,15 +10,15 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// line is run time = ideal + cost*x, in seconds, with the squared relative error it leaves.
+// line is run time = ideal + cost*x, in seconds, with its squared relative error.
 type line struct {
 	ideal, cost, squares float64
 }
 
 // fitLine finds the line with the smallest sum of squared relative errors, cost not negative. x holds one value per
-// sample. ok is false if no positive ideal comes out.
+// sample. ok is false if the ideal is not positive.
 //
-// Errors are relative because run times of 1 s and 10 s should be predicted equally well, not equally closely.
+// Errors are relative so that run times of 1 s and 10 s are predicted with the same relative precision.
 func fitLine(s []Sample, x []float64) (l line, ok bool) {
 	var uu, uv, vv, u, v float64
 	for i, y := range s {
@@ -40,7 +40,7 @@ func fitLine(s []Sample, x []float64) (l line, ok bool) {
 	return l, l.ideal > 0
 }
 
-// fitStep takes the split into under-sized and well-sized sizes that leaves the smallest error.
+// fitStep takes the split into under-sized and well-sized sizes with the smallest error.
 func fitStep(s []Sample) (Model, error) {
 	best := line{squares: math.Inf(1)}
 	at := 0
@@ -66,10 +66,10 @@ func fitStep(s []Sample) (Model, error) {
 	}, nil
 }
 
-// fitSawTooth finds the input size under which spilled bytes explain the run times best. Spilled bytes follow from the
-// input, so does which sizes are well-sized; they change only where the input is a multiple of a sample's buffer, so it
-// is enough to try one input between each two neighbouring multiples. Where the spills were measured their error counts
-// as much as that of the run times.
+// fitSawTooth finds the input size for which spilled bytes explain the run times best. The input determines the spilled
+// bytes and which sizes are well-sized. The spilled bytes change only where the input is a multiple of a sample's
+// buffer, so it suffices to try one input between each two neighbouring multiples. Where spills were measured, their
+// error counts as much as the error of the run times.
 func fitSawTooth(s []Sample, program Program) (Model, error) {
 	buffer := program.Buffer
 	if least := s[0].Memory; buffer.At(least) <= 1 {
@@ -109,12 +109,13 @@ func fitSawTooth(s []Sample, program Program) (Model, error) {
 	return m, nil
 }
 
-// mostTeeth bounds how many multiples of one buffer are tried as input; finer teeth than that differ by less than 1 %.
+// mostTeeth is the largest number of multiples of one buffer that are tried as input; finer teeth differ by less than 1
+// %.
 const mostTeeth = 128
 
-// inputs returns the input sizes worth trying if the first w sizes are under-sized: larger than the largest of their
-// buffers, at most the smallest buffer of the others, and one between each two neighbouring multiples of a buffer; or the
-// input of the program, where it is known and in that range.
+// inputs returns the input sizes worth trying if the first w sizes are under-sized. They are larger than the largest
+// buffer of these w sizes and at most the smallest buffer of the remaining sizes, one between each two neighbouring
+// multiples of a buffer; or the input of the program alone, if it is known and in this range.
 func inputs(s []Sample, w int, program Program) []resource.Amount {
 	buffer := program.Buffer
 	low, high := buffer.At(s[w-1].Memory)+1, buffer.At(s[w].Memory)
@@ -140,8 +141,8 @@ func inputs(s []Sample, w int, program Program) []resource.Amount {
 	return tried
 }
 
-// fitExpansion returns how many of the modelled bytes x became one measured spilled byte, and the squared relative error
-// of the measured spills under that; 0 and 0 if they were not measured.
+// fitExpansion returns how many of the modelled bytes x became one measured spilled byte, and the squared relative
+// error of the measured spills under that expansion; 0 and 0 if spills were not measured.
 func fitExpansion(s []Sample, x []float64) (expansion, squares float64) {
 	var top, bottom float64
 	for i, y := range s {
@@ -159,18 +160,18 @@ func fitExpansion(s []Sample, x []float64) (expansion, squares float64) {
 	return 1 / share, squares
 }
 
-// fitPoints takes levels, one per sample, for the run times. The ideal is the smallest size that did not spill, or, where
-// that is not known, the smallest from which more memory makes no difference.
+// fitPoints uses levels, one per sample, as the run times. The ideal is the smallest size that did not spill. If spills
+// are unknown, it is the smallest size from which on more memory makes no difference.
 //
-// Where the spills are known the run time jumps at the ideal: a task that spills at all pays for starting to, and where
-// between the last size that spilled and the first that did not it starts to is unknown. The model is pessimistic there.
+// If spills are known, the run time jumps at the ideal: the first spill has a fixed cost, and it is unknown where
+// between the last size that spilled and the first that did not spilling starts. The model is pessimistic there.
 func fitPoints(s []Sample, levels []time.Duration) (Model, error) {
 	last := len(s) - 1
 	ideal := last
 	w, known := firstWellSized(s)
 	if known {
 		ideal = min(w, last)
-		// Spills are not all that memory is for: where run times still fall, the ideal is further up.
+		// Memory serves other purposes than avoiding spills: where run times still fall, the ideal is higher.
 		for ideal < last && slices.ContainsFunc(s[ideal:], func(y Sample) bool { return y.Contradicts(mean(levels[ideal:])) }) {
 			ideal++
 		}

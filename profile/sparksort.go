@@ -7,32 +7,33 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// SparkSort is a Spark task that sorts by key (ExternalSorter; YARN-ME section 2.4). Records take more room in memory than
-// serialised; when they fill the memory of the task all are spilled, in their serialised size again, and the rest stays.
+// SparkSort is a Spark task that sorts by key (ExternalSorter; YARN-ME section 2.4). Records take more space in memory
+// than serialised. When they fill the memory of the task, all of them are spilled, serialised again; the last records
+// stay in memory.
 type SparkSort struct {
 	Input resource.Amount // bytes of input, serialised
-	// Expansion is the bytes in memory that one serialised byte becomes. 0 is unknown: it is learned from the under-sized
-	// run. Else at least 1.
+	// Expansion is the bytes in memory per serialised byte, at least 1. 0 means unknown: it is learned from the
+	// under-sized run.
 	Expansion float64
-	// MemoryFraction is spark.memory.fraction, and Reserved what Spark keeps from the heap before: execution memory is
-	// MemoryFraction*(heap-Reserved), if nothing is cached.
+	// MemoryFraction is spark.memory.fraction, and Reserved is the part of the heap that Spark reserves first, bytes:
+	// execution memory is MemoryFraction*(heap-Reserved), if nothing is cached.
 	MemoryFraction float64
 	Reserved       resource.Amount
-	// Tasks is how many tasks share the heap evenly; at least 1.
+	// Tasks is the number of tasks that share the heap evenly; at least 1.
 	Tasks int
 }
 
-// SparkSortDefaults is a task alone in an executor with the settings Spark comes with since 2.0.
+// SparkSortDefaults is a task alone in an executor with the default settings of Spark since 2.0.
 func SparkSortDefaults(input resource.Amount) SparkSort {
 	return SparkSort{Input: input, MemoryFraction: 0.6, Reserved: 300 * resource.MiB, Tasks: 1}
 }
 
-// SparkSortPaper is the reading of YARN-ME: memory is what the sort fills.
+// SparkSortPaper is YARN-ME's model: the sort fills all of the memory.
 func SparkSortPaper(input resource.Amount) SparkSort {
 	return SparkSort{Input: input, MemoryFraction: 1, Tasks: 1}
 }
 
-// Name is what Spark's sort is called among frameworks.
+// Name is the name of Spark's sort among frameworks.
 func (s SparkSort) Name() string { return "spark-sort" }
 
 // Check returns an error that names the first setting that is out of range, with its value and its limit.
@@ -57,7 +58,7 @@ const (
 	mostTasks     = 10000
 )
 
-// Buffer returns the execution memory of one task, at least 1 byte, where the heap is memory.
+// Buffer returns the execution memory of one task, at least 1 byte; memory is the heap.
 func (s SparkSort) Buffer(memory resource.Amount) resource.Amount {
 	execution := max(memory-s.Reserved, 1)
 	if s.MemoryFraction < 1 {
@@ -66,14 +67,14 @@ func (s SparkSort) Buffer(memory resource.Amount) resource.Amount {
 	return max(execution/resource.Amount(s.Tasks), 1)
 }
 
-// SpilledBytes returns what is written to disk for want of memory, where the heap is memory. Expansion must be known.
+// SpilledBytes returns the bytes written to disk for lack of memory; memory is the heap. Expansion must be known.
 func (s SparkSort) SpilledBytes(memory resource.Amount) resource.Amount {
 	inMemory := resource.Amount(s.Expansion * float64(s.Input))
 	return min(s.Input, resource.Amount(float64(SpilledWhole(inMemory, s.Buffer(memory)))/s.Expansion))
 }
 
-// Learn returns s with the expansion, unless that is known, that an under-sized run shows: with a heap of memory bytes it filled
-// its buffer spills times, and wrote spilled bytes.
+// Learn returns s with its expansion; an unknown expansion is learned from an under-sized run: with a heap of memory
+// bytes the run filled its buffer spills times, and wrote spilled bytes.
 func (s SparkSort) Learn(memory, spilled resource.Amount, spills int) (SparkSort, error) {
 	if s.Expansion != 0 {
 		return s, nil

@@ -12,9 +12,10 @@ import (
 // placeholder finds {memory...} without its unit.
 var placeholder = regexp.MustCompile(`\{memory([^}:]*)(:[^}]*)?\}`)
 
-// BufferOf returns how much of its memory a command tells its program to fill, from the first placeholder {memory...} in
-// its arguments: "-S {memory*0.8}" is a share of 0.8. Overhead is what the program needs of that beside its data. most is
-// the largest memory that will be granted. A program that is not told fills what it gets.
+// BufferOf returns which part of its memory a command tells its program to fill, from the first placeholder {memory...}
+// in its arguments: "-S {memory*0.8}" is a share of 0.8. overhead is the part of that buffer that the program needs for
+// other purposes than data. most is the largest memory that will be granted. A command without placeholder fills all of
+// its memory.
 func BufferOf(c cluster.Command, overhead, most resource.Amount) (profile.Buffer, error) {
 	for _, arg := range c.Args {
 		found := placeholder.FindStringSubmatch(arg)
@@ -31,7 +32,7 @@ func BufferOf(c cluster.Command, overhead, most resource.Amount) (profile.Buffer
 			return profile.Buffer{}, err
 		}
 		b := profile.Buffer{Share: float64(high-low) / float64(most-most/2)}
-		b.Share = float64(int64(b.Share*1e6+0.5)) / 1e6 // whole bytes were rounded
+		b.Share = float64(int64(b.Share*1e6+0.5)) / 1e6 // the placeholder rounds to whole bytes
 		b.Overhead = max(0, resource.Amount(b.Share*float64(most))-high+overhead)
 		if err := b.Check(); err != nil {
 			return b, fmt.Errorf("placeholder %s: %w", found[0], err)

@@ -8,24 +8,25 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// mostSearched bounds the runs in which the smallest size that works is searched.
+// mostSearched is the largest number of runs in the search for the smallest size that works.
 const mostSearched = 12
 
-// near is how close two sizes are, as a factor, between which no other is worth a run.
+// near is the factor between two sizes up to which no size between them is worth a run.
 const near = 1.05
 
-// middle returns the size in the middle of two, as a factor, in whole MiB. ok is false if they are near each other.
+// middle returns the geometric mean of two sizes, in whole MiB. ok is false if they are near each other.
 func middle(low, high resource.Amount) (resource.Amount, bool) {
 	m := resource.Amount(math.Sqrt(float64(low)*float64(high))+float64(resource.MiB)/2) / resource.MiB * resource.MiB
 	return m, float64(high) > near*float64(low) && low < m && m < high
 }
 
-// flat is how uncertain a run time is between two sizes that took equally long, as a logarithm: there may be teeth.
+// flat is the uncertainty, as a logarithm, of run times between two sizes with equal run times: there may be teeth.
 const flat = 0.1
 
-// bend returns the size at which one more run teaches most: in the middle of those two neighbours between which the run
-// time is least certain, by how much it changes from one to the other and how far apart they are, both as factors. without
-// tells sizes that were tried in vain. ok is false if all neighbours are near each other. samples are in ascending order.
+// bend returns the size at which one more run teaches most: the middle of the two neighbours between which the run time
+// is least certain. The uncertainty grows with the change of the run time and with the distance of the sizes, both as
+// factors. without reports sizes that were tried in vain. ok is false if all neighbours are near each other. samples
+// are in ascending order.
 func bend(samples []profile.Sample, without func(resource.Amount) bool) (at resource.Amount, ok bool) {
 	most := 0.0
 	for i := 1; i < len(samples); i++ {

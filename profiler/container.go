@@ -19,7 +19,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Container runs a command in control groups of this process's own. Close it.
+// Container runs a command in its own control groups. The caller must close it.
 type Container struct {
 	command cluster.Command
 	env     []string
@@ -30,7 +30,8 @@ type Container struct {
 }
 
 // NewContainer returns a Runner for a command, whose placeholders are filled before each run, in a working directory
-// (absolute) and with cpu millicores. It fails with one sentence where this process cannot bound the memory of others.
+// (absolute) and with cpu millicores. The error is one sentence if this process may not limit the memory of other
+// processes.
 func NewContainer(command cluster.Command, env []string, dir string, cpu resource.Amount) (*Container, error) {
 	host, err := cgroup.Discover("")
 	if err != nil {
@@ -43,15 +44,15 @@ func NewContainer(command cluster.Command, env []string, dir string, cpu resourc
 	return &Container{command: command, env: env, dir: dir, cpu: cpu, root: root}, nil
 }
 
-// Close takes the control groups away.
+// Close removes the control groups.
 func (c *Container) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	return c.root.Remove(ctx)
 }
 
-// enter is a shell script that goes into the groups named by its first arguments, up to --, and becomes the rest. What
-// the shell itself took stays charged to where it was started.
+// enter is a shell script that joins the groups named by its first arguments, up to --, and executes the rest. Memory
+// that the shell used before stays charged to the group in which it was started.
 const enter = `while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"`
 
 // Run implements Runner. The program's memory is not swapped out.
@@ -59,7 +60,8 @@ func (c *Container) Run(ctx context.Context, memory resource.Amount) (m Measurem
 	return c.RunTold(ctx, memory, memory, 0)
 }
 
-// RunTold runs the command, which is told one size, in a container of memory bytes that may hold swap bytes beside them.
+// RunTold runs the command, with told in its placeholders, in a container with memory bytes and additionally swap bytes
+// of swap.
 func (c *Container) RunTold(ctx context.Context, told, memory, swap resource.Amount) (m Measurement, err error) {
 	grant := resource.Of(c.cpu, told)
 	job := cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{{Name: "profile", Tasks: 1, Ideal: grant, Command: c.command}}}
@@ -79,7 +81,7 @@ func (c *Container) RunTold(ctx context.Context, told, memory, swap resource.Amo
 	c.dropFiles(filled.Args)
 	cmd := exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", enter, "sh"}, append(append(group.JoinFiles(), "--"), filled.Args...)...)...)
 	cmd.Env, cmd.Dir = c.env, c.dir
-	// Children of the program must not outlive an interrupt either.
+	// An interrupt must end the children of the program, too.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return group.Kill(context.Background()) }
 	var said tail
@@ -124,7 +126,7 @@ func failed(err error, r cgroup.Reading, said *tail) string {
 	return text
 }
 
-// limit bounds a group.
+// limit limits the resources of a group.
 func (c *Container) limit(ctx context.Context, g *cgroup.Group, memory, swap resource.Amount) error {
 	limits := cgroup.Limits{MemoryBytes: cgroup.At(int64(memory)), SwapBytes: cgroup.At(int64(swap))}
 	err := g.Apply(ctx, limits)
@@ -141,8 +143,8 @@ func (c *Container) limit(ctx context.Context, g *cgroup.Group, memory, swap res
 	return nil
 }
 
-// remove takes a group away, and what it left in the page cache before that: afterwards it would belong to nobody, and
-// the next run would read it for free.
+// remove removes a group. Before that it drops the files of the group from the page cache: otherwise they would stay
+// there without a group, and the next run would read them for free.
 func (c *Container) remove(g *cgroup.Group) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -150,14 +152,14 @@ func (c *Container) remove(g *cgroup.Group) error {
 		return err
 	}
 	if dir, err := os.Open(c.dir); err == nil {
-		_ = unix.Syncfs(int(dir.Fd())) // what is not on disk yet cannot be dropped, and would disturb the next run
+		_ = unix.Syncfs(int(dir.Fd())) // dirty pages cannot be dropped, and would disturb the next run
 		dir.Close()
 	}
 	_ = g.Apply(ctx, cgroup.Limits{MemoryBytes: cgroup.At(int64(resource.MiB))})
 	return g.Remove(ctx)
 }
 
-// dropFiles drops the page cache of files that the command names: who read them first may have been somebody else.
+// dropFiles drops the page cache of files that the command names: another process may have read them first.
 func (c *Container) dropFiles(args []string) {
 	for _, arg := range args {
 		path := arg
@@ -175,7 +177,7 @@ func (c *Container) dropFiles(args []string) {
 	}
 }
 
-// peak returns the most memory that a group held, 0 if the kernel does not tell.
+// peak returns the largest memory use of a group in bytes, 0 if the kernel does not report it.
 func peak(g *cgroup.Group) int64 {
 	dir, ok := g.Dir(cgroup.Memory)
 	if !ok {
@@ -192,7 +194,7 @@ func peak(g *cgroup.Group) int64 {
 	return 0
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of its output.
 type tail struct{ kept []byte }
 
 const tailBytes = 4096

@@ -11,17 +11,17 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// What MeasureDisk writes and reads back at a time, how much of that it does at most, and when it begins no more.
+// The size of one write and read of MeasureDisk, their total, and the time after which no further one starts.
 const (
 	diskBurst   = 4 << 20
 	diskBursts  = 8
 	diskLongest = 200 * time.Millisecond
 )
 
-// MeasureDisk returns how many bytes per second the disk below a folder takes and gives, past the page cache: of a file that
-// it writes, reads back and removes, the fastest few MiB, because neighbours only ever take time away. It takes about a
-// fifth of a second, longer where a single piece does. A file system that has no disk below it, or cannot go past the page cache,
-// is an error.
+// MeasureDisk returns the rate of the disk below a folder in bytes per second, past the page cache. It writes a file,
+// reads it back and removes it; the fastest few MiB count, because neighbours only ever take time away. It takes about
+// a fifth of a second, longer where a single piece takes longer. It is an error if the file system has no disk, or
+// cannot bypass the page cache.
 func MeasureDisk(dir string) (rate resource.Amount, err error) {
 	path := filepath.Join(dir, fmt.Sprintf("disk-speed-%d", os.Getpid()))
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_DIRECT|unix.O_CLOEXEC, 0o600)
@@ -29,7 +29,7 @@ func MeasureDisk(dir string) (rate resource.Amount, err error) {
 		return 0, fmt.Errorf("measure the disk below %s: %w", dir, err)
 	}
 	defer unix.Close(fd)
-	if err := os.Remove(path); err != nil { // its blocks go with the descriptor
+	if err := os.Remove(path); err != nil { // its blocks are freed with the descriptor
 		return 0, fmt.Errorf("measure the disk below %s: %w", dir, err)
 	}
 	piece, err := unix.Mmap(-1, 0, diskBurst, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE) // aligned
@@ -37,7 +37,7 @@ func MeasureDisk(dir string) (rate resource.Amount, err error) {
 		return 0, fmt.Errorf("measure the disk below %s: %w", dir, err)
 	}
 	defer func() { _ = unix.Munmap(piece) }()
-	for i := range piece { // no disk makes little of zeros alone
+	for i := range piece { // a disk may compress zeros
 		piece[i] = byte(i * i >> 7)
 	}
 	begun := time.Now()
@@ -55,7 +55,7 @@ func MeasureDisk(dir string) (rate resource.Amount, err error) {
 	return rate, nil
 }
 
-// DeviceNumber tells the device that a folder is on from others, as "254:1" does.
+// DeviceNumber returns the number of a folder's device, such as "254:1".
 func DeviceNumber(dir string) (string, error) {
 	var s unix.Stat_t
 	if err := unix.Stat(dir, &s); err != nil {

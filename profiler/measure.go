@@ -12,40 +12,40 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Measurement is what one run took.
+// Measurement is the measurements of one run.
 type Measurement struct {
 	Duration time.Duration
-	// CPU is the CPU time of the program and of those it waited for.
+	// CPU is the CPU time of the program and of the children that it waited for.
 	CPU time.Duration
-	// Others is how many millicores were at work beside it on average, on the whole machine; meaningful only if
-	// OthersKnown. Time that a hypervisor took from the machine counts.
+	// Others is the mean CPU use of other programs on the whole machine during the run, in millicores; meaningful only
+	// if OthersKnown. Time that a hypervisor took from the machine counts.
 	Others      resource.Amount
 	OthersKnown bool
-	// Written is how many bytes the program wrote to files, into the page cache or past it.
+	// Written is the bytes that the program wrote to files, into the page cache or past it.
 	Written resource.Amount
-	// Peak is the most memory the container held, page cache included; 0 is unknown.
+	// Peak is the largest memory use of the container in bytes, page cache included; 0 means unknown.
 	Peak resource.Amount
-	// Resident is the most memory that one process of the program held itself; 0 is unknown.
+	// Resident is the largest resident memory of one process of the program in bytes; 0 means unknown.
 	Resident resource.Amount
-	// MajorFaults is how many pages the program had to wait for the disk for.
+	// MajorFaults is the number of the program's page faults that waited for the disk.
 	MajorFaults int64
-	// Failure is one clause on why the run does not count (it was killed for memory, or ended with an exit code);
-	// empty if it does.
+	// Failure is one clause that says why the run does not count (it was killed for memory, or ended with an exit
+	// code); empty if it counts.
 	Failure string
 }
 
-// Runner runs the program once with that much memory. An error means that nothing was measured, and that trying again
-// is of no use.
+// Runner runs the program once with the given memory in bytes. An error means that nothing was measured, and that
+// another try would fail, too.
 type Runner interface {
 	Run(ctx context.Context, memory resource.Amount) (Measurement, error)
 }
 
-// Result is what was measured at all sizes.
+// Result is the measurements at all sizes.
 type Result struct {
 	Fitted, HeldOut []profile.Sample
 	// Failed are the sizes at which a run failed, ascending; they are in neither list.
 	Failed []Failure
-	// Beside is what else is known of the runs at each size.
+	// Beside has further facts about the runs at each size.
 	Beside map[resource.Amount]Beside
 }
 
@@ -55,12 +55,12 @@ type Failure struct {
 	Why    string
 }
 
-// Beside is what is known of the runs at one size beside their run times.
+// Beside is the facts about the runs at one size other than their run times.
 type Beside struct {
-	Peak   resource.Amount // most memory held
+	Peak   resource.Amount // largest memory use
 	CPU    time.Duration   // median CPU time of the runs that count
-	Others resource.Amount // most that others were at work beside a run that counts, millicores; 0 if it is not known
-	// SetAside is how many runs do not count because others were much more at work beside them.
+	Others resource.Amount // largest CPU use of other programs during a run that counts, millicores; 0 if unknown
+	// SetAside is the number of runs that do not count because other programs used much more CPU during them.
 	SetAside int
 }
 
@@ -77,8 +77,8 @@ func sortedBySize(s []profile.Sample) []profile.Sample {
 	return s
 }
 
-// Measure carries a plan out. A size whose run fails is not run again. seen, if not nil, is told every run: done so far,
-// of how many; the latter grows with what is found on the way.
+// Measure carries out a plan. A size whose run fails is not run again. seen, if not nil, is called with every run: done
+// so far, and the number of all runs, which grows with sizes that are chosen on the way.
 func Measure(ctx context.Context, r Runner, p *Plan, seen func(done, all int, run Run, m Measurement)) (*Result, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -94,17 +94,17 @@ func Measure(ctx context.Context, r Runner, p *Plan, seen func(done, all int, ru
 	return m.result(), nil
 }
 
-// measuring is a plan that is being carried out. Its sizes grow by those that are chosen.
+// measuring is a plan in progress. Chosen sizes are added to its sizes.
 type measuring struct {
 	Plan
 	runner    Runner
 	seen      func(done, all int, run Run, m Measurement)
 	done, all int
-	runs      map[resource.Amount][]Measurement // those that count, per size
-	failed    map[resource.Amount]string        // why, per size that does not work
+	runs      map[resource.Amount][]Measurement // runs that count, per size
+	failed    map[resource.Amount]string        // reason, per size that does not work
 }
 
-// run runs the program once and reports whether it worked. Where it failed before it is not run.
+// run runs the program once and reports whether it worked. It does not run a size that failed before.
 func (m *measuring) run(ctx context.Context, run Run) (works bool, err error) {
 	m.done++
 	if _, failed := m.failed[run.Memory]; failed {
@@ -127,7 +127,7 @@ func (m *measuring) run(ctx context.Context, run Run) (works bool, err error) {
 	return got.Failure == "", nil
 }
 
-// warmUp runs the program with the most memory, which does not count.
+// warmUp runs the program with the most memory; the run does not count.
 func (m *measuring) warmUp(ctx context.Context) error {
 	_, err := m.run(ctx, Run{slices.Max(m.Fitted), 0})
 	return err
@@ -145,15 +145,15 @@ func (m *measuring) round(ctx context.Context, round int, sizes []resource.Amoun
 	return nil
 }
 
-// sizes are all that are not known to fail, ascending.
+// sizes are all sizes that are not known to fail, ascending.
 func (m *measuring) sizes() []resource.Amount {
 	sizes := slices.DeleteFunc(slices.Concat(m.Fitted, m.HeldOut), func(size resource.Amount) bool { return m.failed[size] != "" })
 	slices.Sort(sizes)
 	return sizes
 }
 
-// searchLeast halves, as a factor, what lies between the largest size that failed and the smallest above it that works.
-// The smallest that works in the end is fitted to.
+// searchLeast bisects, geometrically, the range between the largest size that failed and the smallest size above it
+// that works. The smallest size that works is added to the fitted sizes.
 func (m *measuring) searchLeast(ctx context.Context) error {
 	working := m.working(m.Fitted)
 	if !m.Search || len(m.failed) == 0 || len(working) == 0 {
@@ -177,7 +177,7 @@ func (m *measuring) searchLeast(ctx context.Context) error {
 			high = at
 		}
 	}
-	for size := range m.runs { // sizes on the way are not repeated
+	for size := range m.runs { // intermediate sizes are not repeated
 		if size != high && !slices.Contains(m.Fitted, size) && !slices.Contains(m.HeldOut, size) {
 			delete(m.runs, size)
 		}
@@ -199,7 +199,8 @@ func (m *measuring) largestFailed(limit resource.Amount) resource.Amount {
 	return largest
 }
 
-// chooseFitted runs the program where its run time bends most, as often as the plan says, and fits to these sizes too.
+// chooseFitted runs the program where its run time bends most, as often as the plan says, and adds these sizes to the
+// fitted sizes.
 func (m *measuring) chooseFitted(ctx context.Context) error {
 	failed := func(size resource.Amount) bool { return m.failed[size] != "" || slices.Contains(m.HeldOut, size) }
 	for range m.Choose {
@@ -215,15 +216,15 @@ func (m *measuring) chooseFitted(ctx context.Context) error {
 	return nil
 }
 
-// chooseHeldOut runs the program in the widest gaps between the sizes that are fitted to.
+// chooseHeldOut runs the program in the widest gaps between the fitted sizes.
 func (m *measuring) chooseHeldOut(ctx context.Context) error {
 	chosen := gaps(m.sizes(), m.Try)
 	m.HeldOut = append(m.HeldOut, chosen...)
 	return m.round(ctx, 1, chosen)
 }
 
-// repeat runs the sizes round after round, every other one from the largest size down, so that a machine that slows down
-// or speeds up meanwhile does not look like memory.
+// repeat runs the sizes round after round, every other round from the largest size down, so that a slowing or
+// accelerating machine does not look like an effect of memory.
 func (m *measuring) repeat(ctx context.Context) error {
 	for round := 2; round <= m.Repeats; round++ {
 		sizes := m.sizes()
@@ -237,8 +238,8 @@ func (m *measuring) repeat(ctx context.Context) error {
 	return nil
 }
 
-// settle repeats the sizes whose repeats differ too much, or were disturbed, until they do no longer or the plan's most
-// repeats are done.
+// settle repeats the sizes whose repeats differ too much, or were disturbed, until that is no longer so or the plan's
+// largest number of repeats is reached.
 func (m *measuring) settle(ctx context.Context) error {
 	for round := m.Repeats + 1; round <= m.MostRepeats; round++ {
 		unsettled := slices.DeleteFunc(m.sizes(), func(size resource.Amount) bool { return settled(m.runs[size]) })
@@ -249,14 +250,14 @@ func (m *measuring) settle(ctx context.Context) error {
 	return nil
 }
 
-// settled reports whether two or more of the repeats were undisturbed, and these differ little.
+// settled reports whether two or more of the repeats were undisturbed and differ little.
 func settled(runs []Measurement) bool {
 	counting, quiet := undisturbed(runs)
 	noise, known := profile.Sample{Repeats: durations(counting)}.Noise()
 	return quiet && known && noise <= profile.MostNoise
 }
 
-// working returns samples of those of sizes that work, ascending.
+// working returns samples of the sizes that work, ascending.
 func (m *measuring) working(sizes []resource.Amount) []profile.Sample {
 	least := leastWritten(m.runs)
 	var samples []profile.Sample
@@ -291,8 +292,8 @@ func (m *measuring) result() *Result {
 	return res
 }
 
-// leastWritten is what the program writes when it does not spill: its results. A median per size, because a stray page
-// of something else must not become the measure of all.
+// leastWritten is the bytes that the program writes when it does not spill: its results. It is a minimum of medians per
+// size, so that a stray page of another program does not become the measure of all sizes.
 func leastWritten(all map[resource.Amount][]Measurement) resource.Amount {
 	least := resource.Amount(-1)
 	for _, runs := range all {
@@ -312,7 +313,8 @@ func medianWritten(runs []Measurement) resource.Amount {
 	return written[(len(written)-1)/2]
 }
 
-// sample condenses the repeats at one size. The fastest stands for the size: others on the machine only add time.
+// sample condenses the repeats at one size. The fastest run stands for the size: other programs on the machine only add
+// time.
 func sample(memory resource.Amount, runs []Measurement, least resource.Amount) profile.Sample {
 	s := profile.Sample{Memory: memory, Spilled: max(0, medianWritten(runs)-least), SpilledKnown: true, Repeats: durations(runs)}
 	s.Duration = profile.Fastest(s.Repeats)

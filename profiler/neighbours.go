@@ -11,8 +11,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// BusyTime returns how long all CPUs of this machine have been at work since it started, all of them together, time that a
-// hypervisor took from it included. ok is false if the kernel does not tell.
+// BusyTime returns the busy time of all CPUs of this machine since it started, summed up, with the time that a
+// hypervisor took from it. ok is false if the kernel does not report it.
 func BusyTime() (t time.Duration, ok bool) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -32,7 +32,7 @@ func busyOf(stat string) (time.Duration, bool) {
 	return time.Duration(user+nice+system+interrupts+soft+stolen) * tick, true
 }
 
-// others returns how many millicores were at work beside a run, on average: busy less what the run used itself.
+// others returns the mean CPU use of other programs during a run, in millicores: busy less the run's own use.
 func others(busy, own, took time.Duration) resource.Amount {
 	if took <= 0 {
 		return 0
@@ -40,13 +40,13 @@ func others(busy, own, took time.Duration) resource.Amount {
 	return max(0, resource.Amount(math.Round(1000*float64(busy-own)/float64(took))))
 }
 
-// aside is by how many millicores more others may be at work beside a run than beside the quietest of the same size. The
-// kernel's own work for a program that spills is among the others, which is why other sizes are no measure.
+// aside is how many millicores more than during the quietest run of the same size other programs may use during a run
+// that counts. They include the kernel's own work for a program that spills, so runs of other sizes cannot be compared.
 const aside = 250
 
-// undisturbed returns the runs of one size that count, and whether they are quiet. Those beside which others were much
-// more at work than beside the quietest are set aside, whatever time they took, if that leaves at least two; if not, all
-// count, and they are not quiet.
+// undisturbed returns the runs of one size that count, and whether they are quiet. A run during which other programs
+// used much more CPU than during the quietest run is set aside, whatever its run time, if at least two runs are left;
+// otherwise all runs count, and they are not quiet.
 func undisturbed(runs []Measurement) (counting []Measurement, quiet bool) {
 	quietest := resource.Amount(math.MaxInt64)
 	for _, m := range runs {

@@ -10,25 +10,27 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Plan is what is to be measured. It is made, and can be shown, before anything runs.
+// Plan is the runs to be measured. It can be shown before anything runs.
 type Plan struct {
-	// Fitted are the sizes that a model is fitted to, HeldOut those that it is tried on: bytes, ascending, none in both.
+	// Fitted are the sizes that a model is fitted to, HeldOut the sizes at which the model is tested: bytes, ascending,
+	// none in both.
 	Fitted, HeldOut []resource.Amount
-	// Choose is how many more sizes to fit to are chosen once the given ones have run: each where the run time bends most
-	// by what is known then. Try is how many are held out beside HeldOut: in the middle of the widest gaps that are left.
+	// Choose is the number of additional fitted sizes that are chosen once the given sizes have run: each where the run
+	// time bends most by the runs so far. Try is the number of additional held-out sizes: in the middle of the widest
+	// remaining gaps.
 	Choose, Try int
-	// Search: where the program fails with a given size, the smallest size that works is searched above it, in at most 12
-	// runs, and fitted to.
+	// Search says that, if the program fails at a given size, the smallest size above it that works is searched, in at
+	// most 12 runs, and added to the fitted sizes.
 	Search bool
-	// Repeats is how often each size is run, at least 1, after one run that is not counted. Where the repeats differ too
-	// much, or others on the machine disturbed them, a size is run up to MostRepeats times; 0 is Repeats.
+	// Repeats is the number of runs of each size, at least 1, after one run that is not counted. If the repeats of a
+	// size differ too much, or other programs disturbed them, the size is run up to MostRepeats times; 0 means Repeats.
 	Repeats, MostRepeats int
 }
 
 // Run is one run of the program.
 type Run struct {
 	Memory resource.Amount
-	// Round is 0 for the run that only warms up, then 1 to Repeats.
+	// Round is 0 for the warm-up run, then 1 to Repeats.
 	Round int
 }
 
@@ -65,11 +67,12 @@ func (p *Plan) Check() error {
 	return nil
 }
 
-// LeastMemory is the smallest container in which a program is run: a program takes as much to start.
+// LeastMemory is the smallest container in which a program is run, bytes: a program needs that to start.
 const LeastMemory = 2 * resource.MiB
 
-// Unhindered runs the program once with plenty of memory and returns from how much on it should run unhindered: what it
-// held itself then, a tenth more, and what {memory} leaves beside a buffer; in whole MiB, at most plenty.
+// Unhindered runs the program once with plenty of memory and returns the memory with which it should run unhindered:
+// its resident memory, a tenth more, and the memory that {memory} leaves for other purposes than a buffer; in whole
+// MiB, at most plenty.
 func Unhindered(ctx context.Context, r Runner, plenty resource.Amount) (resource.Amount, error) {
 	m, err := r.Run(ctx, plenty)
 	switch {
@@ -78,14 +81,14 @@ func Unhindered(ctx context.Context, r Runner, plenty resource.Amount) (resource
 	case m.Failure != "":
 		return 0, fmt.Errorf("run with %s: %s", resource.FormatMemory(plenty), m.Failure)
 	case m.Resident == 0:
-		return 0, errors.New("the kernel does not tell how much memory the program held: give the largest size")
+		return 0, errors.New("the kernel does not report how much memory the program used: give the largest size")
 	}
 	most := m.Resident + m.Resident/10 + cluster.Headroom
 	return min(plenty, (most+resource.MiB-1)/resource.MiB*resource.MiB), nil
 }
 
-// Split holds out every second size, beginning with the second, and never the largest: what lies between two sizes that
-// the model knows is what it is asked for. With fewer than four sizes nothing is held out.
+// Split holds out every second size, beginning with the second, and never the largest: models are asked mostly for
+// sizes between known sizes. With fewer than four sizes nothing is held out.
 func Split(sizes []resource.Amount) (fitted, heldOut []resource.Amount) {
 	for i, m := range sizes {
 		if len(sizes) >= 4 && i%2 == 1 && i < len(sizes)-1 {

@@ -63,7 +63,7 @@ func (l *Ledger) write(all []entry) error {
 		err = durable.Write(l.path(), append(text, '\n'))
 	}
 	if err != nil {
-		return fmt.Errorf("record what swap was made: %w", err)
+		return fmt.Errorf("record the swap that was made: %w", err)
 	}
 	return nil
 }
@@ -335,7 +335,7 @@ func (l *Ledger) checkFits(devices []Device, at int) error {
 		available += z.Memory // is freed page by page
 	}
 	if used > available-margin {
-		return fmt.Errorf("device %s: %s are in it, and programs can have only %s of memory: end what needs it first", devices[at].Path,
+		return fmt.Errorf("device %s: its %s do not fit into the %s of available memory: end programs that use memory first", devices[at].Path,
 			resource.FormatMemory(used), resource.FormatMemory(max(0, available-margin)))
 	}
 	return nil
