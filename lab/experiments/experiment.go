@@ -109,6 +109,8 @@ type Settings struct {
 
 	// quick makes an experiment as small as shows that it works, for tests.
 	quick bool
+	// part makes an experiment of the first and the last point alone of what it sweeps, for tests.
+	part bool
 }
 
 // Run makes an experiment and returns what came of it. It ends early with the error of ctx.

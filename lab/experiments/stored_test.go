@@ -2,7 +2,9 @@ package experiments
 
 import (
 	"bytes"
+	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,30 +16,62 @@ import (
 // storedResults are what docs/results.md is made of.
 const storedResults = "../../docs/results"
 
-var remake = flag.Bool("results", false, "make stored results anew, those that take up to 15 s, and compare every byte")
+var remake = flag.Bool("results", false, "make stored results anew, the whole of those that take up to 15 s and the first traces of each longer one, and compare every byte")
 
-// TestStoredResults: what is stored is what this program makes. With -results (make results-check) the experiments that take
-// at most 15 s are made again as they are stored, and every byte is compared; the others, and all without it, by
-// their texts alone: how they were made, what they claim and by which criterion. With -rewrite too, what is made again is stored;
-// of the others only how they were made, since a criterion that changed needs a new run.
+// How long experiments may take, on the two cores of a small machine, that are made again as a whole: in every run of the tests,
+// and with -results.
+const (
+	brief      = time.Second
+	affordable = 15 * time.Second
+)
+
+// TestStoredResults: what is stored is what this program makes. Experiments that take at most 1 s, with -results (make
+// results-check) at most 15 s, are made again as they are stored, and every byte is compared. The rest are compared by
+// their texts: how they were made, what they claim and by which criterion. Of those that take more than 15 s the
+// verdicts are judged again from the stored numbers, and with -results their first traces are made again and compared with
+// what testdata holds of them. With -rewrite, what is made again is stored; of the rest only how they were made,
+// since a criterion that changed needs a new run.
 func TestStoredResults(t *testing.T) {
+	limit := brief
+	if *remake {
+		limit = affordable
+	}
 	for _, e := range All() {
 		t.Run(e.Name, func(t *testing.T) {
 			s, ok, err := e.Stored(storedResults)
 			if err != nil || !ok {
 				t.Fatalf("is not stored: %v", err)
 			}
-			if takes, err := time.ParseDuration(strings.ReplaceAll(e.Takes, " ", "")); *remake && err == nil && takes <= 15*time.Second && s.Runs <= e.Runs {
-				compareBytes(t, &e, s)
+			if !*remake {
+				t.Parallel()
+			}
+			took := duration(t, &e, s)
+			if took <= limit {
+				compareWhole(t, &e, s)
 				return
 			}
-			t.Parallel()
 			compareTexts(t, &e)
+			if took > affordable {
+				compareLong(t, &e)
+			}
 		})
 	}
 }
 
-func compareBytes(t *testing.T, e *Experiment, s Settings) {
+// duration is how long the stored result took: what the experiment takes, times how many runs more are stored.
+func duration(t *testing.T, e *Experiment, stored Settings) time.Duration {
+	takes, runs := e.Takes, e.Runs
+	if stored.Full {
+		takes, runs = e.TakesFull, e.Full
+	}
+	d, err := time.ParseDuration(strings.ReplaceAll(takes, " ", ""))
+	if err != nil {
+		t.Fatalf("takes %q: how long it takes to make again is not known", takes)
+	}
+	return d * time.Duration(max(stored.Runs, 1)) / time.Duration(max(runs, 1))
+}
+
+func compareWhole(t *testing.T, e *Experiment, s Settings) {
 	r, err := e.Run(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
@@ -47,32 +81,41 @@ func compareBytes(t *testing.T, e *Experiment, s Settings) {
 			t.Fatal(err)
 		}
 	}
-	text, err := r.Summary.JSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	compareFile(t, FileName(e.Name)+".json", text)
-	for _, p := range r.Pictures {
-		svg, err := p.SVG()
-		if err != nil {
-			t.Fatal(err)
-		}
-		compareFile(t, pictureFile(e.Name, p.Name), svg)
+	if err := r.sameAs(storedResults); err != nil {
+		t.Errorf("%v\n`make results`, and say in docs/results.md why a number moved", err)
 	}
 }
 
-func compareFile(t *testing.T, name string, want []byte) {
-	got, err := os.ReadFile(filepath.Join(storedResults, name))
+// sameAs returns how a result differs from the one that a folder holds: in its summary, with its verdicts, or in a picture.
+func (r *Result) sameAs(dir string) error {
+	text, err := r.Summary.JSON()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	for i, line := range bytes.Split(want, []byte("\n")) {
-		stored, rest, _ := bytes.Cut(got, []byte("\n"))
-		if !bytes.Equal(stored, line) {
-			t.Fatalf("%s, line %d, is not what is made now: `make results`, and say in %s why a number moved\nstored: %s\nmade:   %s", name, i+1, "docs/results.md", stored, line)
+	differ := []error{sameFile(filepath.Join(dir, FileName(r.Summary.Experiment)+".json"), text)}
+	for _, p := range r.Pictures {
+		svg, err := p.SVG()
+		if err != nil {
+			return err
 		}
-		got = rest
+		differ = append(differ, sameFile(filepath.Join(dir, pictureFile(r.Summary.Experiment, p.Name)), svg))
 	}
+	return errors.Join(differ...)
+}
+
+// sameFile returns the first line in which a file differs from what was made.
+func sameFile(file string, made []byte) error {
+	stored, err := os.ReadFile(file)
+	if err != nil || bytes.Equal(stored, made) {
+		return err
+	}
+	there, here := bytes.Split(stored, []byte("\n")), bytes.Split(made, []byte("\n"))
+	i := 0
+	for i < len(there) && i < len(here) && bytes.Equal(there[i], here[i]) {
+		i++
+	}
+	there, here = append(there, []byte("(end)")), append(here, []byte("(end)"))
+	return fmt.Errorf("%s, line %d, is not what is made now\nstored: %s\nmade:   %s", filepath.Base(file), i+1, there[i], here[i])
 }
 
 // compareTexts compares what a small version of the experiment says with what is stored.
@@ -114,6 +157,67 @@ func textsOf(m *Summary) []string {
 		texts = append(texts, p.File)
 	}
 	return texts
+}
+
+// TestStoredResultsThatDiffer: a verdict that changed, either way, a number and a line of a picture are noticed in a result that is
+// made again.
+func TestStoredResultsThatDiffer(t *testing.T) {
+	found, err := Find("yarn-me/fig1b") // whose claims hold and fail
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _, err := found[0].Stored(storedResults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := found[0].Run(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := r.Save(dir, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.sameAs(dir); err != nil {
+		t.Error(err)
+	}
+	summary, picture := FileName(found[0].Name)+".json", pictureFile(found[0].Name, "profiles")
+	for _, c := range []struct{ file, from, to string }{
+		{summary, `"holds": "no"`, `"holds": "yes"`},
+		{summary, `"holds": "yes"`, `"holds": "no"`},
+		{summary, `"holds": "yes"`, `"holds": "partly"`},
+		{summary, `"2.01"`, `"2.02"`},
+		{summary, `"criterion": "`, `"criterion": "nearly `},
+		{summary, "\n}\n", "\n}\n\n"},
+		{picture, "</svg>", "</svg>\n"},
+		{picture, "width=\"640\"", "width=\"641\""},
+	} {
+		mutated(t, filepath.Join(dir, c.file), c.from, c.to, func() {
+			if err := r.sameAs(dir); err == nil || !strings.Contains(err.Error(), c.file) {
+				t.Errorf("%s with %q instead of %q: %v", c.file, c.to, c.from, err)
+			}
+		})
+	}
+}
+
+// mutated calls f while the first from of a file is to.
+func mutated(t *testing.T, file, from, to string, f func()) {
+	t.Helper()
+	good, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := bytes.Replace(good, []byte(from), []byte(to), 1)
+	if bytes.Equal(good, bad) {
+		t.Fatalf("%s has no %q", file, from)
+	}
+	if err := os.WriteFile(file, bad, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f()
+	if err := os.WriteFile(file, good, 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestCheckOverwrite: a result of more runs, or of the paper's scale, is not replaced by one of fewer.

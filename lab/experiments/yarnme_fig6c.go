@@ -99,23 +99,39 @@ func fig6cFindings(ratios, toPrompt map[curve][]float64, data Table) *Findings {
 		plot.Series = append(plot.Series, chart.CDF(c.String(), r))
 	}
 	won := func(d workload.Distribution, p float64) float64 { return wins(ratios[curve{d, p}]) }
-	low, high := min(won(workload.Uniform, 1.5), won(workload.Uniform, 3)), max(won(workload.Uniform, 1.5), won(workload.Uniform, 3))
-	exp, prompt := won(workload.Exponential, 1.5), wins(toPrompt[curve{workload.Exponential, 1.5}])
 	return &Findings{
 		Tables: []Table{table}, Data: []Table{data},
 		Pictures: []Picture{{"cdf", "Distribution over traces of the ratio of YARN-ME's average job runtime to the Meganode's (simulated)", plot}},
 		Claims: []Claim{
-			Claim{Says: "YARN-ME beats Meganode for 40%-60% of the cases for the uniform trace", Where: "section 6.2", Paper: "40 to 60 %",
-				Ours:      fmt.Sprintf("%s at 3x, %s at 1.5x", percent(won(workload.Uniform, 3)), percent(won(workload.Uniform, 1.5))),
-				Criterion: "at least 40 % for both penalties; in part: for one",
-			}.judge(low >= 0.4, high >= 0.4, fig6cUniform),
-			Claim{Says: "and for 20% of the exponential trace for 1.5x penalty", Where: "section 6.2", Paper: "20 %", Ours: fmt.Sprintf("%s, but %s against a Meganode that reports as often as all nodes together", percent(exp), percent(prompt)),
-				Criterion: "at least 20 % against both; in part: against the one that reports once a second"}.judge(min(exp, prompt) >= 0.2, exp >= 0.2, fig6cIdle),
-			Claim{Says: "it is expected that Meganode wins in many cases", Where: "section 6.2", Paper: "for most exponential traces",
-				Ours:      fmt.Sprintf("in %s of the exponential ones at 1.5x, %s at 3x", percent(1-exp), percent(1-won(workload.Exponential, 3))),
-				Criterion: "more than half of the exponential traces, for both penalties"}.judge(exp < 0.5 && won(workload.Exponential, 3) < 0.5, exp < 0.5 || won(workload.Exponential, 3) < 0.5, fig6cIdle),
+			fig6cUniformWins(won(workload.Uniform, 3), won(workload.Uniform, 1.5)),
+			fig6cExponentialWins(won(workload.Exponential, 1.5), wins(toPrompt[curve{workload.Exponential, 1.5}])),
+			fig6cMeganodeWins(1-won(workload.Exponential, 1.5), 1-won(workload.Exponential, 3)),
 		},
 	}
+}
+
+func fig6cUniformWins(at3, at15 float64) Claim {
+	return Claim{
+		Says: "YARN-ME beats Meganode for 40%-60% of the cases for the uniform trace", Where: "section 6.2", Paper: "40 to 60 %",
+		Ours:      fmt.Sprintf("%s at 3x, %s at 1.5x", percent(at3), percent(at15)),
+		Criterion: "at least 40 % for both penalties; in part: for one",
+	}.judge(at3 >= 0.4 && at15 >= 0.4, at3 >= 0.4 || at15 >= 0.4, fig6cUniform)
+}
+
+func fig6cExponentialWins(once, prompt float64) Claim {
+	return Claim{
+		Says: "and for 20% of the exponential trace for 1.5x penalty", Where: "section 6.2", Paper: "20 %",
+		Ours:      fmt.Sprintf("%s, but %s against a Meganode that reports as often as all nodes together", percent(once), percent(prompt)),
+		Criterion: "at least 20 % against both; in part: against the one that reports once a second",
+	}.judge(once >= 0.2 && prompt >= 0.2, once >= 0.2, fig6cIdle)
+}
+
+func fig6cMeganodeWins(at15, at3 float64) Claim {
+	return Claim{
+		Says: "it is expected that Meganode wins in many cases", Where: "section 6.2", Paper: "for most exponential traces",
+		Ours:      fmt.Sprintf("in %s of the exponential ones at 1.5x, %s at 3x", percent(at15), percent(at3)),
+		Criterion: "more than half of the exponential traces, for both penalties",
+	}.judge(at15 > 0.5 && at3 > 0.5, at15 > 0.5 || at3 > 0.5, fig6cIdle)
 }
 
 // Why the shares differ from the paper's.

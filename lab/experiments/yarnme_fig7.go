@@ -157,45 +157,65 @@ func fig7aClaims(r [][]float64) []Claim {
 		off = max(off, math.Abs(median(r[k])-median(r[noError])))
 	}
 	less := lost(r[muchLess], r[noError])
-	bounded := shareAtMost(less, 0.1)
-	touched := 1 - shareAtMost(less, 0)
-	return []Claim{
-		Claim{Says: "For [-0.15, 0.5], YARN-ME achieves gains similar to the scenario without mis-estimations on all traces", Where: "section 6.2",
-			Paper: "similar", Ours: fmt.Sprintf("the median ratio moves by at most %.3f", off), Criterion: "by at most 0.05; in part: 0.1"}.
-			judge(off <= 0.05, off <= 0.1, "See the table."),
-		Claim{Says: "Even for the very large [-0.5,0) mis-estimations, the gains are still comparable, with only ~35% of the traces reporting at most 10% lower gains", Where: "section 6.2",
-			Paper: "35 % of traces, by at most 10 %", Ours: fmt.Sprintf("%s of traces gain less; in %s of all it is at most 10 %% of YARN's runtime", percent(touched), percent(bounded)),
-			Criterion: "at least 95 % of traces lose at most 10 %, and at most half lose anything; in part: one of the two"}.
-			judge(bounded >= 0.95 && touched <= 0.5, bounded >= 0.95 || touched <= 0.5, "Tasks are then shorter than the scheduler expects, so that its estimates of the ends of jobs are late and elastic tasks are allowed that end after their job would have."),
-	}
+	return []Claim{fig7aSimilar(off), fig7aComparable(1-shareAtMost(less, 0), shareAtMost(less, 0.1))}
+}
+
+func fig7aSimilar(off float64) Claim {
+	return Claim{
+		Says: "For [-0.15, 0.5], YARN-ME achieves gains similar to the scenario without mis-estimations on all traces", Where: "section 6.2",
+		Paper: "similar", Ours: fmt.Sprintf("the median ratio moves by at most %.3f", off), Criterion: "by at most 0.05; in part: 0.1",
+	}.judge(off <= 0.05, off <= 0.1, "See the table.")
+}
+
+func fig7aComparable(touched, bounded float64) Claim {
+	return Claim{
+		Says: "Even for the very large [-0.5,0) mis-estimations, the gains are still comparable, with only ~35% of the traces reporting at most 10% lower gains", Where: "section 6.2",
+		Paper: "35 % of traces, by at most 10 %", Ours: fmt.Sprintf("%s of traces gain less; in %s of all it is at most 10 %% of YARN's runtime", percent(touched), percent(bounded)),
+		Criterion: "at least 95 % of traces lose at most 10 %, and at most half lose anything; in part: one of the two",
+	}.judge(bounded >= 0.95 && touched <= 0.5, bounded >= 0.95 || touched <= 0.5, "Tasks are then shorter than the scheduler expects, so that its estimates of the ends of jobs are late and elastic tasks are allowed that end after their job would have.")
 }
 
 func fig7bClaims(r [][]float64) []Claim {
-	best := 1 - min(slices.Min(r[someMore]), slices.Min(r[muchMore]))
-	middle := 1 - min(median(r[someMore]), median(r[muchMore]))
 	off := max(math.Abs(median(r[someLess])-median(r[noError])), math.Abs(median(r[muchLess])-median(r[noError])))
 	return []Claim{
-		Claim{Says: "YARN-ME improves by up to 45% in the case of positive mis-estimation of ideal memory", Where: "section 6.2", Paper: "up to 45 %",
-			Ours:      fmt.Sprintf("up to %s, in the median trace %s", percent(best), percent(middle)),
-			Criterion: "up to at least 45 %; in part: at least 25 %"}.
-			judge(best >= 0.45, best >= 0.25, "Where everything spills, YARN-ME can gain only by choosing sizes with a lower penalty; how much depends on how many tasks it under-sizes at all."),
-		Claim{Says: "Negative mis-estimation of ideal memory has negligible impact", Where: "section 6.2", Paper: "negligible",
-			Ours: fmt.Sprintf("the median ratio moves by %.3f", off), Criterion: "by at most 0.02; in part: 0.05"}.
-			judge(off <= 0.02, off <= 0.05, "See the table."),
+		fig7bUpTo(1-min(slices.Min(r[someMore]), slices.Min(r[muchMore])), 1-min(median(r[someMore]), median(r[muchMore]))),
+		fig7bNegligible(off),
 	}
+}
+
+func fig7bUpTo(best, middle float64) Claim {
+	return Claim{
+		Says: "YARN-ME improves by up to 45% in the case of positive mis-estimation of ideal memory", Where: "section 6.2", Paper: "up to 45 %",
+		Ours:      fmt.Sprintf("up to %s, in the median trace %s", percent(best), percent(middle)),
+		Criterion: "up to at least 45 %; in part: at least 25 %",
+	}.judge(best >= 0.45, best >= 0.25, "Where everything spills, YARN-ME can gain only by choosing sizes with a lower penalty; how much depends on how many tasks it under-sizes at all.")
+}
+
+func fig7bNegligible(off float64) Claim {
+	return Claim{
+		Says: "Negative mis-estimation of ideal memory has negligible impact", Where: "section 6.2", Paper: "negligible",
+		Ours: fmt.Sprintf("the median ratio moves by %.3f", off), Criterion: "by at most 0.02; in part: 0.05",
+	}.judge(off <= 0.02, off <= 0.05, "See the table.")
 }
 
 const fig7cWhy = "A wrong penalty changes which tasks are started under-sized, and with them the order of everything that follows; in a cluster with little waiting that moves a trace's average by a few percent either way. The median trace loses nothing."
 
 func fig7cClaims(r [][]float64) []Claim {
 	reduced := func(k int) float64 { return quantile(lost(r[k], r[noError]), 0.95) }
-	others := max(reduced(someMore), reduced(someLess), reduced(muchLess))
-	return []Claim{
-		Claim{Says: "only the (0,0.5] runs exhibit gains reduced by at most 4%", Where: "section 6.2", Paper: "at most 4 %",
-			Ours: fmt.Sprintf("95 %% of traces lose at most %.1f %%", 100*max(0, reduced(muchMore))), Criterion: "at most 4 %; in part: 8 %"}.
-			judge(reduced(muchMore) <= 0.04, reduced(muchMore) <= 0.08, fig7cWhy),
-		Claim{Says: "only the (0,0.5] runs", Where: "section 6.2", Paper: "others lose nothing",
-			Ours: fmt.Sprintf("95 %% of traces lose at most %.1f %% with the other errors", 100*max(0, others)), Criterion: "at most 1 %; in part: 2 %"}.
-			judge(others <= 0.01, others <= 0.02, fig7cWhy),
-	}
+	return []Claim{fig7cReduced(reduced(muchMore)), fig7cOthers(max(reduced(someMore), reduced(someLess), reduced(muchLess)))}
+}
+
+func fig7cReduced(gain float64) Claim {
+	return Claim{
+		Says: "only the (0,0.5] runs exhibit gains reduced by at most 4%", Where: "section 6.2", Paper: "at most 4 %",
+		Ours: fmt.Sprintf("95 %% of traces lose at most %.1f %%", 100*max(0, gain)), Criterion: "at most 4 %; in part: 8 %",
+	}.judge(gain <= 0.04, gain <= 0.08, fig7cWhy)
+}
+
+func fig7cOthers(gain float64) Claim {
+	return Claim{
+		Says: "only the (0,0.5] runs", Where: "section 6.2", Paper: "others lose nothing",
+		Ours:      fmt.Sprintf("95 %% of traces lose at most %.1f %% with the other errors", 100*max(0, gain)),
+		Criterion: "at most 1 %; in part: 2 %",
+	}.judge(gain <= 0.01, gain <= 0.02, fig7cWhy)
 }

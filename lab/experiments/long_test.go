@@ -1,0 +1,183 @@
+package experiments
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A long experiment is one whose stored result takes too long to be made again. Instead, two things are: its first traces,
+// whose numbers testdata holds in full, and its claims, from the numbers that are stored.
+type long struct {
+	runs   int                              // how many traces are made again of each point of a sweep
+	claims []func(numbers [4]float64) Claim // a stored claim from the numbers of its text, in order
+}
+
+var longOnes = map[string]long{
+	"yarn-me/fig6a":            {1, fig6aLong},
+	"yarn-me/fig6a-resimulate": {1, fig6aLong},
+	"yarn-me/fig6c": {3, []func([4]float64) Claim{
+		func(n [4]float64) Claim { return fig6cUniformWins(n[0], n[1]) },
+		func(n [4]float64) Claim { return fig6cExponentialWins(n[0], n[1]) },
+		func(n [4]float64) Claim { return fig6cMeganodeWins(n[0], n[1]) },
+	}},
+	"yarn-me/fig7a": {10, []func([4]float64) Claim{
+		func(n [4]float64) Claim { return fig7aSimilar(n[0]) },
+		func(n [4]float64) Claim { return fig7aComparable(n[0], n[1]) },
+	}},
+	"yarn-me/fig7b": {10, []func([4]float64) Claim{
+		func(n [4]float64) Claim { return fig7bUpTo(n[0], n[1]) },
+		func(n [4]float64) Claim { return fig7bNegligible(n[0]) },
+	}},
+	"yarn-me/fig7c": {10, []func([4]float64) Claim{
+		func(n [4]float64) Claim { return fig7cReduced(n[1]) },
+		func(n [4]float64) Claim { return fig7cOthers(n[1]) },
+	}},
+}
+
+var fig6aLong = []func([4]float64) Claim{
+	func(n [4]float64) Claim { return fig6aShare(n[0]) },
+	func(n [4]float64) Claim { return fig6aDistributions(n[0], n[1], n[2], n[3]) },
+	func(n [4]float64) Claim { return fig6aPenalties(n[0], n[1], n[2], n[3]) },
+}
+
+func compareLong(t *testing.T, e *Experiment) {
+	l, ok := longOnes[e.Name]
+	if !ok {
+		t.Fatalf("takes more than %v, and of no part of it is known what it gives", affordable)
+	}
+	stored, _, err := readSummary(storedResults, e.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.judgeAgain(stored.Claims); err != nil {
+		t.Error(err)
+	}
+	if !*remake {
+		return
+	}
+	part, err := l.firstTraces(t, e, Settings{Seed: stored.Seed, Full: stored.Full})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := longFile(e.Name)
+	if *rewrite {
+		if err := os.WriteFile(file, part, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := sameFile(file, part); err != nil {
+		t.Errorf("%v\nthe stored result must be made again, and %s too: the test with -results -rewrite", err, file)
+	}
+}
+
+func longFile(experiment string) string {
+	return filepath.Join("testdata", "first-traces", FileName(experiment)+".json")
+}
+
+// firstTraces makes an experiment of its first traces alone, and of the ends of what it sweeps. They are those of the whole
+// experiment too, which draws each trace by a seed of its own.
+func (l long) firstTraces(t *testing.T, e *Experiment, s Settings) ([]byte, error) {
+	s.Runs, s.part = l.runs, true
+	r, err := e.Run(t.Context(), s)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.MarshalIndent(struct {
+		Claims []Claim `json:"claims"`
+		Tables []Table `json:"tables"`
+		Traces []Table `json:"traces"`
+	}{r.Summary.Claims, r.Summary.Tables, r.Data}, "", " ")
+	return append(text, '\n'), err
+}
+
+// judgeAgain makes each claim from the numbers in the text of the stored one, and returns which differ: in their verdict, or
+// in any text.
+func (l long) judgeAgain(stored []Claim) error {
+	if len(stored) != len(l.claims) {
+		return fmt.Errorf("%d claims are stored, and %d are judged", len(stored), len(l.claims))
+	}
+	var differ []error
+	for i, c := range stored {
+		if made := l.claims[i](numbersIn(c.Ours)); made != c {
+			differ = append(differ, fmt.Errorf("claim %d is not what its numbers say\nstored: %+v\nmade:   %+v", i+1, c, made))
+		}
+	}
+	return errors.Join(differ...)
+}
+
+var number = regexp.MustCompile(`(?:^| )([0-9]+(?:\.[0-9]+)?)( %|,|;| |$)`)
+
+// numbersIn returns the numbers of a text, percentages as shares; 1.5x is none.
+func numbersIn(text string) (all [4]float64) {
+	for i, m := range number.FindAllStringSubmatch(text, len(all)) {
+		all[i], _ = strconv.ParseFloat(m[1], 64)
+		if m[2] == " %" {
+			all[i] /= 100
+		}
+	}
+	return all
+}
+
+// TestVerdictsOfLongExperiments: of a stored claim every other verdict is noticed, and so is a number by which it would have another.
+func TestVerdictsOfLongExperiments(t *testing.T) {
+	claims := func(name string) []Claim {
+		stored, ok, err := readSummary(storedResults, name)
+		if err != nil || !ok {
+			t.Fatalf("%s is not stored: %v", name, err)
+		}
+		return stored.Claims
+	}
+	for name, l := range longOnes {
+		for i, c := range claims(name) {
+			for _, other := range []Verdict{Holds, Partly, Fails, Untested} {
+				bad := slices.Clone(claims(name))
+				bad[i].Holds = other
+				if err := l.judgeAgain(bad); (err != nil) != (other != c.Holds) {
+					t.Errorf("%s: %q is %s; with %s: %v", name, c.Says, c.Holds, other, err)
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		name     string
+		claim    int
+		from, to string
+		verdict  Verdict // that the other number would give
+	}{
+		{"yarn-me/fig6a", 0, "80 %", "39 %", Partly},
+		{"yarn-me/fig6a", 0, "80 %", "29 %", Fails},
+		{"yarn-me/fig6a", 1, "1.00, at 3x 0.41", "1.00, at 3x 1.41", Partly},
+		{"yarn-me/fig6a-resimulate", 2, "1.006", "1.000", Holds},
+		{"yarn-me/fig6c", 0, "0 % at 3x", "40 % at 3x", Holds},
+		{"yarn-me/fig6c", 1, "64 %", "19 %", Fails},
+		{"yarn-me/fig6c", 2, "36 %", "51 %", Partly},
+		{"yarn-me/fig7a", 0, "0.000", "0.051", Partly},
+		{"yarn-me/fig7a", 1, "93 %", "95 %", Holds},
+		{"yarn-me/fig7a", 1, "44 %", "51 %", Fails},
+		{"yarn-me/fig7b", 0, "59 %", "44 %", Partly},
+		{"yarn-me/fig7b", 1, "0.000", "0.051", Fails},
+		{"yarn-me/fig7c", 0, "6.5 %", "4.0 %", Holds},
+		{"yarn-me/fig7c", 1, "3.2 %", "1.0 %", Holds},
+	} {
+		bad := claims(c.name)
+		was := bad[c.claim].Ours
+		bad[c.claim].Ours = strings.Replace(was, c.from, c.to, 1)
+		if bad[c.claim].Ours == was {
+			t.Errorf("%s: %q has no %q", c.name, was, c.from)
+		}
+		if err := longOnes[c.name].judgeAgain(bad); err == nil {
+			t.Errorf("%s: %q is still %s with %s", c.name, bad[c.claim].Says, bad[c.claim].Holds, c.to)
+		}
+		if made := longOnes[c.name].claims[c.claim](numbersIn(bad[c.claim].Ours)); made.Holds != c.verdict {
+			t.Errorf("%s: %q is %s, want %s", c.name, bad[c.claim].Ours, made.Holds, c.verdict)
+		}
+	}
+}
