@@ -327,29 +327,17 @@ func scaleMemory(s *cluster.Stage, t *workload.StageTruth, by float64) {
 			e.Points[i].Memory = scaled(e.Points[i].Memory)
 		}
 	}
-	phases := func(all []workload.Phase) {
-		for i := range all {
-			all[i].Demand[resource.Memory] = scaled(all[i].Demand[resource.Memory])
-		}
-	}
 	s.Ideal[resource.Memory], s.MinMemory = scaled(s.Ideal[resource.Memory]), scaled(s.MinMemory)
 	points(&s.Elasticity)
 	if t == nil {
 		return
 	}
-	t.IdealMemory = scaled(t.IdealMemory)
-	for i := range t.IdealMemories {
-		t.IdealMemories[i] = scaled(t.IdealMemories[i])
-	}
+	t.MapMemory(scaled)
 	if t.Elasticity != nil {
 		points(t.Elasticity)
 	}
-	phases(t.Phases)
-	for _, p := range t.TaskPhases {
-		phases(p)
-	}
 	if t.Heap != nil {
-		t.Heap.Live, t.Heap.Size = scaled(t.Heap.Live), scaled(t.Heap.Size)
+		t.Heap.Size = scaled(t.Heap.Size)
 	}
 }
 

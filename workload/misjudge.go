@@ -204,31 +204,7 @@ func misjudgeMemory(s *cluster.Stage, t *StageTruth, factor float64) {
 	if t.IdealMemory == 0 {
 		t.IdealMemory = s.Ideal[resource.Memory]
 	}
-	t.IdealMemory = scale(t.IdealMemory)
-	t.IdealMemories = slices.Clone(t.IdealMemories)
-	for i, a := range t.IdealMemories {
-		t.IdealMemories[i] = scale(a)
-	}
-	phases := func(list []Phase) []Phase {
-		list = slices.Clone(list)
-		for i := range list {
-			if list[i].Demand[resource.Memory] > 0 {
-				list[i].Demand[resource.Memory] = scale(list[i].Demand[resource.Memory])
-			}
-		}
-		return list
-	}
-	t.Phases, t.TaskPhases = phases(t.Phases), slices.Clone(t.TaskPhases)
-	for i := range t.TaskPhases {
-		t.TaskPhases[i] = phases(t.TaskPhases[i])
-	}
-	if t.Heap != nil {
-		heap := *t.Heap
-		if heap.Live > 0 {
-			heap.Live = scale(heap.Live)
-		}
-		t.Heap = &heap
-	}
+	t.MapMemory(scale)
 }
 
 // misjudgePenalty moves the estimate away; the truth keeps what was estimated before, unless it says something itself.

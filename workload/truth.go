@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -12,6 +13,37 @@ import (
 func (t *StageTruth) IsZero() bool {
 	return t.Durations == nil && t.Duration == 0 && t.IdealMemory == 0 && t.Elasticity == nil && t.IdealMemories == nil &&
 		t.Phases == nil && t.TaskPhases == nil && t.Heap == nil
+}
+
+// MapMemory replaces each amount of memory that t says tasks need by f of it: ideal memory, working sets of phases, live sets of
+// heaps. Amounts of 0, which are as estimated, stay. What t shares with other stages is copied before.
+func (t *StageTruth) MapMemory(f func(resource.Amount) resource.Amount) {
+	replace := func(a *resource.Amount) {
+		if *a > 0 {
+			*a = f(*a)
+		}
+	}
+	phases := func(list []Phase) []Phase {
+		list = slices.Clone(list)
+		for i := range list {
+			replace(&list[i].Demand[resource.Memory])
+		}
+		return list
+	}
+	replace(&t.IdealMemory)
+	t.IdealMemories = slices.Clone(t.IdealMemories)
+	for i := range t.IdealMemories {
+		replace(&t.IdealMemories[i])
+	}
+	t.Phases, t.TaskPhases = phases(t.Phases), slices.Clone(t.TaskPhases)
+	for i := range t.TaskPhases {
+		t.TaskPhases[i] = phases(t.TaskPhases[i])
+	}
+	if t.Heap != nil {
+		heap := *t.Heap
+		replace(&heap.Live)
+		t.Heap = &heap
+	}
 }
 
 // CheckTruth returns an error that names the first field of the truth that is out of range.
