@@ -23,66 +23,69 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Config is what an Agent is made of.
+// Config is the configuration of an Agent.
 type Config struct {
-	// Dir is the state directory, an absolute path. The caller holds its lock: there is one Agent per state directory.
+	// Dir is the state directory, an absolute path. The caller keeps it locked: there is one Agent per state directory.
 	Dir string
-	// Executable is the program that Supervise is in; empty is this one.
+	// Executable is the program that calls Supervise; empty is this program.
 	Executable string
 	// Node is the name of this machine; empty is its host name.
 	Node string
-	// Capacity is how much of the machine containers may use together; see the function Capacity.
+	// Capacity is what the containers may use together; see the function Capacity.
 	Capacity resource.Vector
-	// Grace is how long a container has between the request to end and the end; 0 is DefaultGrace.
+	// Grace is the time between the request that a container end and its kill; 0 is DefaultGrace.
 	Grace time.Duration
-	// OutputLimit is how much is kept, in bytes, of each of the two outputs of a run of a task: half of it of the beginning,
-	// half of the end. 0 is DefaultOutputLimit. Tasks of a job of more than 8 share what 8 would keep, but have 64 KiB each.
+	// OutputLimit is how many bytes of each of the two outputs of a task's run are kept: one half from the beginning,
+	// the other from the end. 0 is DefaultOutputLimit. The tasks of a job with more than 8 share what 8 would keep, but
+	// get at least 64 KiB each.
 	OutputLimit resource.Amount
-	// SwapBudget is how many bytes swapping may write to disks in a day before containers stop to give way; 0 is no bound.
+	// SwapBudget is how many bytes swapping may write to disks in a day; when it is spent, containers do not yield
+	// memory any more. 0 is no limit.
 	SwapBudget resource.Amount
-	// OOMScore is the oom_score_adj of programs, -1000 to 1000; supervisors have that of the agent.
+	// OOMScore is the oom_score_adj of programs, -1000 to 1000; supervisors keep the agent's.
 	OOMScore int
 	// Memory is how the memory of FLEX containers is managed; the zero value is memory.Default().
 	Memory memory.Parameters
 	Log    *slog.Logger // nil is slog.Default
 }
 
-// DefaultGrace is how long a container has between SIGTERM and SIGKILL.
+// DefaultGrace is the default time between SIGTERM and SIGKILL.
 const DefaultGrace = 10 * time.Second
 
-// NoCgroupError is returned by Open where this process cannot bound the memory of others. Its text is one sentence that
-// says what is missing and how to get it.
+// NoCgroupError is returned by Open where this process cannot bound the memory of other processes. Its text is one
+// sentence that says what is missing and how to get it.
 type NoCgroupError struct{ Err error }
 
 func (e *NoCgroupError) Error() string {
 	return fmt.Sprintf("containers need a control group with a memory controller: %v", e.Err)
 }
 
-// Unwrap returns what is missing.
+// Unwrap returns the error that says what is missing.
 func (e *NoCgroupError) Unwrap() error { return e.Err }
 
-// Agent is one machine. Its methods may be called from several goroutines at once.
+// Agent manages the containers of one machine. Several goroutines may call its methods at once.
 type Agent struct {
 	config Config
 	log    *slog.Logger
 	root   *cgroup.Root
-	// supervisors is the control group in which supervisors live: not in those of their containers, where they would be
-	// killed for what the program does, nor in that of the agent, with which a service manager would end them.
+	// supervisors is the control group of all supervisors. They are not in the groups of their containers, where they
+	// would be killed for what the program does, nor in the group of the agent, with which a service manager would end
+	// them.
 	supervisors *cgroup.Group
 	events      *queue
-	// claim is a socket that nobody connects to. Its name, which is not in the file system, is that of the groups: as long as
-	// it is open nobody else takes them for left behind, even if the state directory was removed and made anew.
+	// claim is a socket that no process connects to. Its abstract name is the name of the control groups. While it is
+	// open, no other agent treats the groups as left behind, even if the state directory was removed and made again.
 	claim    net.Listener
-	size     net.Listener // tells others how much is managed here; nil if it cannot
+	size     net.Listener // publishes how much is managed here; nil if that is not possible
 	closed   context.Context
 	close    context.CancelFunc
-	starting chan struct{} // bounds how many containers are being started at once
+	starting chan struct{} // bounds the number of containers that are being started at once
 	keeper   *keeper
 	patience patience
 
 	mu         sync.Mutex
 	containers map[cluster.ContainerID]*container // being started or running
-	// work are the goroutines that stay with containers. None is added once the agent is closed, which mu guards.
+	// work counts the goroutines that stay with containers. None is added after the agent is closed, which mu guards.
 	work sync.WaitGroup
 }
 
@@ -91,19 +94,18 @@ type container struct {
 	id     cluster.ContainerID
 	dir    folder
 	spec   *spec
-	killed chan struct{} // closed when it is to end
+	killed chan struct{} // closed when the container is to end
 	once   sync.Once
-	// preempted says that it ends to give its room to others; set before killed is closed.
+	// preempted says that it ends in order to free its resources for other containers; set before killed is closed.
 	preempted bool
-	// group is nil until there is one. It is written once, as spec is, with Agent.mu held; who comes before the program runs, or
-	// finds the container in Agent.containers, reads it with Agent.mu held.
+	// group is nil until it is made. group and spec are written once, with Agent.mu locked. Goroutines that read them
+	// before the program runs, or that found the container in Agent.containers, lock Agent.mu.
 	group  *cgroup.Group
 	acting sync.Mutex // one action of the memory manager at a time
 }
 
-// Open takes over the machine's part that belongs to this state directory: it finds or makes the control groups, takes
-// inventory of the containers there, and sends it as events. The error is a NoCgroupError where there can be no
-// containers.
+// Open takes over the containers of this state directory: it finds or makes the control groups, takes inventory of the
+// containers, and sends the inventory as events. The error is a NoCgroupError where containers are not possible.
 func Open(c Config) (*Agent, error) {
 	var err error
 	if c.Executable == "" {
@@ -149,7 +151,7 @@ func Open(c Config) (*Agent, error) {
 		return nil, err
 	}
 	err = a.takeInventory()
-	// What was found is told at once: beside a part of it there would seem to be room.
+	// The whole inventory is reported at once: after a part of it there would seem to be room.
 	a.keeper.begin()
 	if err != nil {
 		a.Close()
@@ -158,8 +160,8 @@ func Open(c Config) (*Agent, error) {
 	return a, nil
 }
 
-// takeClaim makes the socket that keeps groups of that name for one agent. A process that the last agent was just starting when
-// it was killed holds it for moments more, so that it is tried for a second.
+// takeClaim makes the socket that keeps groups of that name for one agent. A process that the last agent was starting
+// when it was killed keeps the socket open for moments, so takeClaim tries for a second.
 func takeClaim(name string) (net.Listener, error) {
 	for end := time.Now().Add(time.Second); ; time.Sleep(5 * time.Millisecond) {
 		l, err := net.Listen("unix", "@bellows-groups-"+name)
@@ -169,10 +171,10 @@ func takeClaim(name string) (net.Listener, error) {
 	}
 }
 
-// groupName is the name of the control groups that belong to a state directory.
+// groupName returns the name of the control groups of a state directory.
 func groupName(dir string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(dir)))[:8] }
 
-// openGroups finds the control groups of an earlier agent again, wherever in the tree this process is now, or makes them.
+// openGroups finds the control groups of an earlier agent, wherever in the tree this process is now, or makes them.
 func (a *Agent) openGroups() error {
 	host, err := cgroup.Discover("")
 	if err != nil {
@@ -187,7 +189,7 @@ func (a *Agent) openGroups() error {
 		a.log.Warn("cannot use the note of the control group of last time", "note", note, "error", err)
 	}
 	if a.root == nil {
-		// Two state directories are two agents, which must not meet.
+		// Two state directories have two agents, whose groups must differ.
 		if a.root, err = host.Root(groupName(a.config.Dir), cgroup.Memory); err != nil {
 			return err
 		}
@@ -205,13 +207,13 @@ func (a *Agent) openGroups() error {
 	return err
 }
 
-// noteRoot notes where the control groups are, unless the note says so.
+// noteRoot writes the place of the control groups into the note, unless the note contains it.
 func (a *Agent) noteRoot(path, says string) error {
 	line := a.root.Place() + "\n"
 	if says == line {
 		return nil
 	}
-	// What is no file cannot be replaced by one: it is in nobody's way elsewhere.
+	// A folder in place of the note cannot be replaced, so it is moved aside.
 	if info, err := os.Lstat(path); err == nil && info.IsDir() {
 		if _, err := a.keepAside(path); err != nil {
 			return fmt.Errorf("note the place of the control group: %w", err)
@@ -223,8 +225,8 @@ func (a *Agent) noteRoot(path, says string) error {
 	return nil
 }
 
-// weigh gives all containers together the weight of as many processes as there are cores to grant. By default they would
-// share that of one, beside every process of the machine that is in no group of its own.
+// weigh gives all containers together the weight of as many processes as there are cores to grant. By default they
+// would together have the weight of one process, in competition with every process that is in no group of its own.
 func (a *Agent) weigh() error {
 	if _, ok := a.root.Has(cgroup.CPU); !ok {
 		return nil
@@ -242,11 +244,11 @@ func (a *Agent) weigh() error {
 // Events implements live.Backend.
 func (a *Agent) Events() <-chan cluster.Event { return a.events.out }
 
-// closeWait is how long Close waits for what may hang in the kernel.
+// closeWait is how long Close waits for goroutines that may hang in the kernel.
 const closeWait = 30 * time.Second
 
-// Close stops watching and leaves every container as it is. Once it returns nothing of the agent is at work on containers any
-// more, unless it hangs in the kernel.
+// Close stops watching and leaves every container as it is. After it returns, no goroutine of the agent works on
+// containers, unless it hangs in the kernel.
 func (a *Agent) Close() {
 	a.mu.Lock()
 	a.close()
@@ -272,8 +274,8 @@ func (a *Agent) Close() {
 	}
 }
 
-// begin starts a goroutine that stays with a container and ends soon once the agent is closed; Close waits for it. If the agent is
-// closed it does nothing.
+// begin starts a goroutine that stays with a container and ends soon after the agent is closed; Close waits for it. If
+// the agent is closed, begin does nothing.
 func (a *Agent) begin(work func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -282,7 +284,7 @@ func (a *Agent) begin(work func()) {
 	}
 }
 
-// Remove closes the agent and takes its control groups away, if no container is left.
+// Remove closes the agent and removes its control groups, if no container is left.
 func (a *Agent) Remove(ctx context.Context) error {
 	a.Close()
 	names, err := a.root.List()
@@ -294,7 +296,7 @@ func (a *Agent) Remove(ctx context.Context) error {
 			return fmt.Errorf("remove control group %s: container %s is still there", a.root.Place(), name)
 		}
 	}
-	// The last supervisors may still be on their way out.
+	// The last supervisors may not have exited yet.
 	for {
 		pids, err := a.supervisors.Procs()
 		if err != nil || len(pids) == 0 {
@@ -341,7 +343,7 @@ func (a *Agent) Apply(orders []cluster.Order) {
 	}
 }
 
-// end asks for the end of a container; preempted says that it shall run again.
+// end requests the end of a container; preempted says that its task will run again.
 func (a *Agent) end(c *container, preempted bool) {
 	c.once.Do(func() {
 		c.preempted = preempted
@@ -362,7 +364,7 @@ func (a *Agent) Forget(id cluster.ContainerID) {
 	}
 }
 
-// forgetRunning takes a container that has ended out of the list.
+// forgetRunning removes an ended container from the list.
 func (a *Agent) forgetRunning(id cluster.ContainerID) {
 	a.mu.Lock()
 	delete(a.containers, id)

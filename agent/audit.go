@@ -7,12 +7,13 @@ import (
 	"github.com/bellows-rm/bellows/memory"
 )
 
-// auditInterval is how often the books of the memory manager are compared with the containers that there are. News of a container
-// may be on its way, so that only what was wrong the last time, too, is mended.
+// auditInterval is how often the memory manager's books are compared with the containers. A report about a container
+// may be on its way; therefore only what was wrong the last time, too, is corrected.
 const auditInterval = time.Minute
 
-// audit compares the memory manager's books with the agent's containers, and mends what was wrong twice: memory of a container that is
-// gone would never be given out again, and that of one that is not in the books would be given out twice.
+// audit compares the memory manager's books with the agent's containers, and corrects what was wrong twice. Without it,
+// memory of a container that is gone would never be given out again, and memory of a container that is missing from the
+// books would be given out twice.
 func (k *keeper) audit() {
 	var in memory.Input
 	wrong := map[cluster.ContainerID]bool{}

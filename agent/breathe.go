@@ -12,8 +12,9 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// headStart does at once, in the keeper's thread, what takes the kernel no time and ends the want: breathe, in a goroutine that
-// may wait for a core, does it again with all that belongs to it and says what came of it.
+// headStart does at once, in the keeper's thread, the part of an action that is quick in the kernel and ends the
+// shortage. breathe, in a goroutine that may wait for a core, repeats it with everything else that the action needs,
+// and reports the result.
 func (a *Agent) headStart(c *container, e memory.Envelope, act memory.Action) {
 	if !c.acting.TryLock() {
 		return
@@ -31,7 +32,7 @@ func (a *Agent) headStart(c *container, e memory.Envelope, act memory.Action) {
 	}
 }
 
-// breathe carries one action of the memory manager out and returns the limit in force afterwards, 0 if it is not known.
+// breathe carries out one action of the memory manager and returns the limit in force afterwards, 0 if that is unknown.
 func (a *Agent) breathe(ctx context.Context, c *container, e memory.Envelope, act memory.Action) (limit resource.Amount, err error) {
 	c.acting.Lock()
 	defer c.acting.Unlock()
@@ -58,7 +59,7 @@ func (a *Agent) breathe(ctx context.Context, c *container, e memory.Envelope, ac
 	return 0, fmt.Errorf("action %v: unknown", act.Kind)
 }
 
-// limitOf is the limit in force, 0 if it is not known.
+// limitOf returns the limit in force, 0 if that is unknown.
 func limitOf(g *cgroup.Group) resource.Amount {
 	limit, ok := g.MemoryLimit().Get()
 	if !ok || limit == cgroup.NoLimit {
@@ -67,8 +68,8 @@ func limitOf(g *cgroup.Group) resource.Amount {
 	return resource.Amount(limit)
 }
 
-// prefetch brings back what waits in swap, if all of it fits: faster than by faults when the programs run again. It is no
-// loss if that is impossible, and it may not take longer than faults would.
+// prefetch reads swapped memory back, if all of it fits: faster than the programs' faults would. A failure does no
+// harm, and prefetching may not take longer than the faults would.
 func (a *Agent) prefetch(ctx context.Context, g *cgroup.Group, limit resource.Amount) {
 	r, err := g.Read()
 	if err != nil {
@@ -86,12 +87,12 @@ func (a *Agent) prefetch(ctx context.Context, g *cgroup.Group, limit resource.Am
 	a.patience.took(time.Now(), time.Since(began), swap, err)
 }
 
-// shrink lowers the limit, never raises it. What must go to swap goes in large pieces, while the programs stand still;
-// lowering the limit is quick then. If the kernel cannot keep so low a limit, or not in time for programs with heartbeats to
-// send, as much as it can is won.
+// shrink lowers the limit, never raises it. It swaps memory out in large pieces while the programs are frozen; lowering
+// the limit is quick then. If the kernel cannot reach the limit, or not in time for the programs' heartbeats, shrink
+// lowers the limit as far as possible.
 func (a *Agent) shrink(ctx context.Context, c *container, e memory.Envelope, act memory.Action) error {
 	if act.Suspended {
-		// First, whatever else there is to do: the limit may be too low for programs that run.
+		// This comes first: the limit may be too low for programs that run.
 		if err := a.suspend(ctx, c, e); err != nil {
 			return err
 		}
@@ -107,21 +108,21 @@ func (a *Agent) shrink(ctx context.Context, c *container, e memory.Envelope, act
 	if err != nil && e.HeartbeatTimeout == 0 {
 		settleFor(ctx, c.group, limit)
 	}
-	// Whatever became of it, its programs stand still or run as the manager believes.
+	// Whatever the result, its programs are suspended or run as the manager believes.
 	back := context.WithoutCancel(ctx)
 	if act.Suspended {
 		err = errors.Join(err, a.suspend(back, c, e))
 	} else {
 		err = errors.Join(err, a.resume(back, c))
 	}
-	if err != nil && e.HeartbeatTimeout > 0 { // which come first
+	if err != nil && e.HeartbeatTimeout > 0 { // heartbeats come first
 		settleFor(ctx, c.group, limit)
 	}
 	return err
 }
 
-// takeDown lowers the limit, after pushing out what is held above it. Programs with heartbeats to send stand still for a quarter
-// of their time-out at most: as much may have passed before, in suspension.
+// takeDown lowers the limit, after swapping out the memory above it. Programs with heartbeats are frozen for a quarter
+// of their time-out at most: as much time may have passed before, in suspension.
 func (a *Agent) takeDown(ctx context.Context, c *container, e memory.Envelope, limit resource.Amount, push bool) error {
 	if e.HeartbeatTimeout > 0 {
 		var cancel context.CancelFunc
@@ -136,8 +137,8 @@ func (a *Agent) takeDown(ctx context.Context, c *container, e memory.Envelope, l
 	return a.lower(ctx, c, limit)
 }
 
-// lower sets a limit below usage. The kernel gives up when pages are being written to or on their way to the disk: then the
-// programs stand still, what they hold is pushed out again, and it is tried as long as usage comes down.
+// lower sets a limit below usage. The kernel gives up while pages are being written or are on their way to the disk.
+// Then lower freezes the programs, swaps their memory out again, and tries again as long as usage decreases.
 func (a *Agent) lower(ctx context.Context, c *container, limit resource.Amount) error {
 	const pause, most = 10 * time.Millisecond, 20
 	least := int64(cgroup.NoLimit)
@@ -165,8 +166,8 @@ func (a *Agent) lower(ctx context.Context, c *container, limit resource.Amount) 
 	}
 }
 
-// pushOut makes the programs stand still and swaps out what they hold above the limit. What is written counts until the limit is
-// lowered behind it, which takes the kernel half as long as writing: so it follows on another core.
+// pushOut freezes the programs and swaps out their memory above the limit. Written memory counts until the limit is
+// lowered, which takes the kernel half as long as writing: therefore another core lowers the limit meanwhile.
 func (a *Agent) pushOut(ctx context.Context, c *container, limit resource.Amount) error {
 	if err := c.group.Freeze(ctx); err != nil && !errors.Is(err, cgroup.ErrUnsupported) {
 		return err
@@ -185,7 +186,7 @@ func (a *Agent) pushOut(ctx context.Context, c *container, limit resource.Amount
 		return err
 	}
 	usage := r.MemoryBytes.Or(0)
-	kernel := max(0, usage-r.AnonBytes.Or(0)-r.FileBytes.Or(0)) // cannot be pushed out
+	kernel := max(0, usage-r.AnonBytes.Or(0)-r.FileBytes.Or(0)) // cannot be swapped out
 	const underWay = 48 << 20                                   // perhaps not written yet
 	written := make(chan int64, 1)
 	var behind sync.WaitGroup
@@ -196,7 +197,7 @@ func (a *Agent) pushOut(ctx context.Context, c *container, limit resource.Amount
 			}
 		}
 	})
-	// An ordinary user may not page out others' memory; then lowering the limit does it, more slowly.
+	// An ordinary user may not page out other processes' memory; then lowering the limit does it, more slowly.
 	_, _ = c.group.PageOut(ctx, func(int64) bool {
 		held, err := gauge.Read()
 		if err != nil || held.AnonBytes+kernel <= int64(limit) {
@@ -204,7 +205,7 @@ func (a *Agent) pushOut(ctx context.Context, c *container, limit resource.Amount
 		}
 		select {
 		case written <- before.AnonBytes - held.AnonBytes:
-		default: // it has not come as far as the last time
+		default: // usage has not come down as far as the last time
 		}
 		return true
 	})
@@ -213,7 +214,8 @@ func (a *Agent) pushOut(ctx context.Context, c *container, limit resource.Amount
 	return ctx.Err()
 }
 
-// squeeze lowers usage to so much, and on version 1 the limit, if the kernel can. Version 2 would kill if it could not.
+// squeeze lowers usage to the given amount, and on version 1 the limit, if the kernel can. Version 2 would kill if it
+// could not.
 func squeeze(ctx context.Context, g *cgroup.Group, bytes int64) {
 	r, err := g.Read()
 	usage := r.MemoryBytes.Or(0)
@@ -227,7 +229,7 @@ func squeeze(ctx context.Context, g *cgroup.Group, bytes int64) {
 	}
 }
 
-// settleFor lowers the limit to what is used now, if that is less than it was.
+// settleFor lowers the limit to current usage, if that is less than the limit.
 func settleFor(ctx context.Context, g *cgroup.Group, was int64) {
 	const spare, soon = 4 << 20, 5 * time.Second
 	r, err := g.Read()
@@ -237,11 +239,11 @@ func settleFor(ctx context.Context, g *cgroup.Group, was int64) {
 	if usage, ok := r.MemoryBytes.Get(); ok && usage+spare < was {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), soon)
 		defer cancel()
-		_ = g.Apply(ctx, cgroup.Limits{MemoryBytes: cgroup.At(usage + spare)}) // the manager reads what came of it
+		_ = g.Apply(ctx, cgroup.Limits{MemoryBytes: cgroup.At(usage + spare)}) // the manager reads the result
 	}
 }
 
-// setMemory sets the memory limit. Version 2 kills when a limit below usage cannot be kept, so that usage is lowered first.
+// setMemory sets the memory limit. Version 2 kills when it cannot keep a limit below usage, so usage is lowered first.
 func setMemory(ctx context.Context, g *cgroup.Group, limit resource.Amount) error {
 	if v, _ := g.Has(cgroup.Memory); v == cgroup.V2 {
 		r, err := g.Read()
@@ -260,7 +262,7 @@ func setMemory(ctx context.Context, g *cgroup.Group, limit resource.Amount) erro
 // suspendedMillicores is what a suspended container with heartbeats may use: 1 % of one core (Pufferfish section 3.2).
 const suspendedMillicores = 10
 
-// suspend all but stops the programs: with heartbeats to send they get 1 % of a core, else they are frozen.
+// suspend stops the programs: with heartbeats to send they get 1 % of a core, else they are frozen.
 func (a *Agent) suspend(ctx context.Context, c *container, e memory.Envelope) error {
 	if e.HeartbeatTimeout > 0 {
 		if _, ok := c.group.Has(cgroup.CPU); ok {
@@ -275,12 +277,12 @@ func (a *Agent) suspend(ctx context.Context, c *container, e memory.Envelope) er
 		return err
 	}
 	if _, ok := c.group.Has(cgroup.CPU); !ok {
-		return nil // Nothing can stop it; it goes on at the speed of swap.
+		return nil // Nothing can stop it; it runs at the speed of swap.
 	}
 	return c.group.Apply(ctx, cgroup.Limits{CPUMillicores: cgroup.At(suspendedMillicores)})
 }
 
-// resume lets the programs run as they were granted.
+// resume lets the programs run with the CPU they were granted.
 func (a *Agent) resume(ctx context.Context, c *container) error {
 	return errors.Join(unthrottle(ctx, c.group, c.spec.Grant), thaw(ctx, c.group))
 }

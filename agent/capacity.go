@@ -15,10 +15,10 @@ import (
 	"github.com/bellows-rm/bellows/swap"
 )
 
-// Capacity returns how much of this machine containers may use together. memory (bytes) and cpu (millicores) are what
-// somebody asked for; 0 stands for the default: every CPU this process may run on, and all memory but a tenth, of which
-// 512 MiB at least stay for the rest of the machine (half, on a machine that has less than 1 GiB). Asking for more than
-// there is, or for less than nothing, is the caller's mistake.
+// Capacity returns what the containers of this machine may use together. memory (bytes) and cpu (millicores) are the
+// user's values; 0 stands for the default: every CPU that this process may run on, and nine tenths of the memory, where
+// at least 512 MiB stay for the rest of the machine (half, on a machine with less than 1 GiB). A value above what the
+// machine has, or below zero, is the caller's mistake.
 func Capacity(memory, cpu resource.Amount) (resource.Vector, error) {
 	cores, err := usableCPUs()
 	if err != nil {
@@ -31,7 +31,7 @@ func Capacity(memory, cpu resource.Amount) (resource.Vector, error) {
 	return capacity(memory, cpu, total, cores)
 }
 
-// machineMemory is how much memory this machine has for this process, bytes.
+// machineMemory returns the memory of this machine that this process can use, bytes.
 func machineMemory() (resource.Amount, error) {
 	total, _, err := swap.Machine{}.Memory()
 	if err != nil {
@@ -58,9 +58,10 @@ func capacity(memory, cpu, total, cores resource.Amount) (resource.Vector, error
 	return resource.Of(cpu, memory), nil
 }
 
-// mostThreads is how many threads a container may have, its processes counted by theirs: an eighth of what the machine can have
-// at once, so that one which forks without end leaves others, and the supervisors, what they need. With the usual 32,768 that
-// is 4,096. It is never less than 512, which a small program that keeps a thread per client needs.
+// mostThreads returns how many threads a container may have, those of all its processes together: an eighth of the
+// machine's limit, so that a container which forks without end leaves enough to other containers and to the
+// supervisors. With the usual limit of 32,768 that is 4,096. It is at least 512, enough for a small program that keeps
+// a thread per client.
 func mostThreads() int64 {
 	const share, least, usual = 8, 512, 32_768
 	most := int64(math.MaxInt64)
@@ -87,7 +88,7 @@ func usableCPUs() (resource.Amount, error) {
 	return resource.Amount(set.Count()) * resource.Core, nil
 }
 
-// ownLimit is the tightest memory bound on this process's own control group and those above it.
+// ownLimit returns the tightest memory bound on this process's own control group and the groups above it.
 func ownLimit() resource.Amount {
 	limit := resource.Amount(cgroup.NoLimit)
 	host, err := cgroup.Discover("")

@@ -1,6 +1,6 @@
-// Package agent runs containers on one Linux machine. Beside every container stands a small supervisor process, which
-// outlives the agent: it starts the program inside the container's control group, waits for it, and leaves a record of
-// how it ended. The agent starts supervisors, watches them, kills, measures, and after a restart finds all of them again.
+// Package agent runs containers on one Linux machine. Every container has a small supervisor process, which outlives
+// the agent: it starts the program inside the container's control group, waits for it, and records how it ended. The
+// agent starts supervisors, watches them, kills, measures, and after a restart finds all of them again.
 //
 // Everything that is known of a container is in a folder of its own, STATE/containers/JOB-STAGE-INDEX-RUN:
 //

@@ -7,22 +7,23 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// holding reports to the engine how much memory the containers of this machine may hold together. A policy that places containers
-// wants to know at once when FLEX containers take much more or less; reports of every small change would only fill the event log.
+// holding reports to the engine how much memory the containers of this machine may use together. A policy that places
+// containers needs to know at once when FLEX containers take much more or less; reports of every small change would
+// only fill the event log.
 type holding struct {
 	told  resource.Amount
 	at    time.Time // of the last report
-	again time.Time // of the next report; zero: there is nothing to report
+	again time.Time // of the next report; zero if there is nothing to report
 }
 
 const (
 	// reportLarge is the shortest interval between reports of changes by more than 1 % of the machine's memory.
 	reportLarge = 100 * time.Millisecond
-	// reportSmall is that for smaller changes.
+	// reportSmall is the same interval for smaller changes.
 	reportSmall = 5 * time.Second
 )
 
-// wait returns how long to wait before held is reported; changed is false if it has been.
+// wait returns how long to wait before held is reported; changed is false if it is reported already.
 func (h *holding) wait(held, node resource.Amount, now time.Time) (wait time.Duration, changed bool) {
 	pause := reportSmall
 	if max(held-h.told, h.told-held) > node/100 {
@@ -31,8 +32,8 @@ func (h *holding) wait(held, node resource.Amount, now time.Time) (wait time.Dur
 	return max(0, h.at.Add(pause).Sub(now)), held != h.told
 }
 
-// report tells what the containers may hold now, or sees to it that it is told later if it need not be at once. A machine on
-// which no FLEX container ever ran has nothing to tell: there it is what was granted.
+// report reports what the containers may use now, or schedules a later report if it need not be at once. A machine on
+// which no FLEX container ever ran reports nothing: its containers may use what was granted.
 func (k *keeper) report(atOnce bool) {
 	h := &k.holding
 	held := k.manager.Allocated()

@@ -13,17 +13,17 @@ import (
 	"github.com/bellows-rm/bellows/input"
 )
 
-// inputSocket is where the supervisor of a container takes the input of its program, in the container's folder.
+// inputSocket is the socket, in the container's folder, on which the supervisor accepts the input of its program.
 const inputSocket = "input"
 
-// A program whose input nobody sends any more gets the end of it: when there was an agent for inputPatience, through which somebody
-// could have sent, and nobody did. Without an agent the input waits.
+// inputPatience is how long a program waits for input that no client sends: after an agent has run for that time
+// without a client, the program's input ends. Without an agent the input waits.
 const (
 	inputPatience = time.Minute
 	inputLook     = 5 * time.Second
 )
 
-// Input connects to the input of a running container. See package input for what goes over the connection.
+// Input connects to the input of a running container. Package input describes the protocol.
 func (a *Agent) Input(id cluster.ContainerID) (io.ReadWriteCloser, error) {
 	address, done, err := a.folder(id).socket(inputSocket)
 	if err != nil {
@@ -37,8 +37,8 @@ func (a *Agent) Input(id cluster.ContainerID) (io.ReadWriteCloser, error) {
 	return c, nil
 }
 
-// socket returns a name for a socket in the folder that is good until done is called. It is short, whatever the name of the folder:
-// the kernel takes no more than 107 characters.
+// socket returns a name for a socket in the folder that is valid until done is called. It is short, however long the
+// name of the folder: the kernel accepts at most 107 characters.
 func (f folder) socket(name string) (address string, done func(), err error) {
 	dir, err := os.Open(string(f))
 	if err != nil {
@@ -47,16 +47,16 @@ func (f folder) socket(name string) (address string, done func(), err error) {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), name), func() { dir.Close() }, nil
 }
 
-// mouth is what the supervisor of a program with input keeps: where input comes in, and the pipe that it goes into.
+// mouth is the supervisor's part of a program's input: where input arrives, and the pipe that it goes into.
 type mouth struct {
 	listener *net.UnixListener
 	sink     *input.Sink
-	pipe     *os.File // which the program reads
+	pipe     *os.File // the end that the program reads
 	closed   context.Context
 	close    context.CancelFunc
 }
 
-// openMouth makes the pipe of a program and begins to listen for its input.
+// openMouth makes the pipe of a program and listens for its input.
 func openMouth(f folder) (*mouth, error) {
 	address, done, err := f.socket(inputSocket)
 	if err != nil {
@@ -67,7 +67,7 @@ func openMouth(f folder) (*mouth, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.SetUnlinkOnClose(false) // The name is good no more; the socket goes with the folder.
+	l.SetUnlinkOnClose(false) // The name is not valid any more; the socket goes with the folder.
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -78,7 +78,7 @@ func openMouth(f folder) (*mouth, error) {
 	return m, nil
 }
 
-// end is what the program reads; nil of no mouth.
+// end returns the end of the pipe that the program reads; nil if there is no mouth.
 func (m *mouth) end() *os.File {
 	if m == nil {
 		return nil
@@ -86,18 +86,18 @@ func (m *mouth) end() *os.File {
 	return m.pipe
 }
 
-// feed passes input on to the program until it is over or the mouth is closed. Lease is the file that tells whether there is an
-// agent.
+// feed passes input to the program until the input ends or the mouth is closed. lease is the file that tells whether
+// there is an agent.
 func (m *mouth) feed(lease string) {
-	absent := time.Duration(0) // for how long nobody was connected though somebody could have been
+	absent := time.Duration(0) // how long no client was connected although one could have been
 	for !m.sink.Over() {
-		_ = m.listener.SetDeadline(time.Now().Add(inputLook)) // It fails if the listener is closed, and so does what follows.
+		_ = m.listener.SetDeadline(time.Now().Add(inputLook)) // It fails if the listener is closed, and so does the next call.
 		c, err := m.listener.Accept()
 		switch {
 		case err == nil:
 			absent = 0
 			stop := context.AfterFunc(m.closed, func() { c.Close() })
-			_ = m.sink.Serve(c) // Who sends comes again.
+			_ = m.sink.Serve(c) // The client connects again.
 			stop()
 			c.Close()
 		case !errors.Is(err, os.ErrDeadlineExceeded):
@@ -110,7 +110,7 @@ func (m *mouth) feed(lease string) {
 			absent = 0
 		}
 	}
-	// Whoever comes late is told that it is over.
+	// A late client is notified that the input has ended.
 	for {
 		_ = m.listener.SetDeadline(time.Time{})
 		c, err := m.listener.Accept()

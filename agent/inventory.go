@@ -15,7 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/memory"
 )
 
-// takeInventory finds every container that an earlier agent left behind, tells of it, and watches those that run.
+// takeInventory finds every container that an earlier agent left behind, reports it, and watches the running ones.
 func (a *Agent) takeInventory() error {
 	entries, err := os.ReadDir(filepath.Join(a.config.Dir, "containers"))
 	if err != nil {
@@ -38,8 +38,8 @@ func (a *Agent) takeInventory() error {
 	return nil
 }
 
-// watchFound stays with the containers that were found running. Nobody does before all of them are told: the end of one would be
-// told before that it was found.
+// watchFound stays with the containers that were found running. It starts only after all of them are reported;
+// otherwise the end of a container could be reported before the container.
 func (a *Agent) watchFound() {
 	a.mu.Lock()
 	running := slices.Collect(maps.Values(a.containers))
@@ -50,12 +50,12 @@ func (a *Agent) watchFound() {
 	}
 }
 
-// recover finds out what became of one container. The event has no kind if nothing of it ever was. Whatever is wrong with
-// its record is the end of this container alone.
+// recover finds out what became of one container. The event has no kind if the container never existed. A broken record
+// ends only its own container.
 func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 	c := &container{id: id, dir: a.folder(id), killed: make(chan struct{}), spec: new(spec)}
 	if err := c.dir.getSpec(id, c.spec); err != nil {
-		// The record is written before anything else happens, whole or not at all.
+		// The record is written before anything else happens, completely or not at all.
 		if errors.Is(err, os.ErrNotExist) && !c.dir.exists("lock") && !c.dir.exists("exit.json") {
 			a.removeGroup(id)
 			a.Forget(id)
@@ -67,8 +67,8 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 		c.group = g
 	}
 	if c.group == nil {
-		// Then nothing can run. If the lock is held even so, it is by a process that the last agent was just starting for
-		// another container: it lets go in moments.
+		// Then nothing can run. If the lock is still taken, it is by a process that the last agent was starting for
+		// another container; it releases the lock in moments.
 		a.await(func() bool { return !held(c.dir) })
 	}
 	lock, err := c.dir.lock()
@@ -77,7 +77,7 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 		if err := c.dir.get("exit.json", new(ending)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return a.lost(c, err)
 		}
-		begun := c.dir.launched() || c.dir.exists("exit.json") || c.spec.Identity.Boot != a.supervisors.Identity().Boot // A loss of power may have taken the note.
+		begun := c.dir.launched() || c.dir.exists("exit.json") || c.spec.Identity.Boot != a.supervisors.Identity().Boot // A power failure may have removed the note.
 		a.removeGroup(id)
 		if !begun {
 			return cluster.Event{Kind: cluster.DecisionFailed, Task: id.Task, Run: id.Run, Detail: "bellows ended before it was started"}
@@ -90,8 +90,8 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 	if c.group == nil {
 		return a.lost(c, errors.New("it has a supervisor, but its control group is gone"))
 	}
-	// A supervisor that was started just before the last agent ended leaves its pid at once. Without it the end of the
-	// container is seen a little later, no more.
+	// A supervisor that was started just before the last agent ended writes its pid at once. Without the pid, the end
+	// of the container is only noticed a little later.
 	a.await(func() bool {
 		_, ok := c.dir.supervisor()
 		return ok || !held(c.dir)
@@ -106,15 +106,16 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 	return cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Node: 0, Grant: c.spec.Grant, Launched: at}
 }
 
-// lost is the end of a container whose record cannot be used. Nobody could manage it, so that it is ended if it runs; its
-// folder is kept aside for people. If it had ended before, and how can be read, that is told: it shall not run again.
+// lost ends a container whose record cannot be used. It could not be managed, so it is killed if it runs; its folder is
+// kept aside for people. If it had ended before, and the record of that is readable, the end is reported, so that its
+// task does not run again.
 func (a *Agent) lost(c *container, why error) cluster.Event {
 	e := endEvent(c.id, c.dir)
 	if e.Exit == nil {
 		e.Outcome, e.Detail = cluster.Lost, fmt.Sprintf("its record cannot be used: %v", why)
 	}
 	a.removeGroup(c.id)
-	a.await(func() bool { return !held(c.dir) }) // the supervisor, which has nothing to wait for any more
+	a.await(func() bool { return !held(c.dir) }) // the supervisor, which has nothing left to wait for
 	kept, err := a.keepAside(string(c.dir))
 	if err != nil {
 		a.log.Warn("cannot keep the record of a lost container aside", "container", c.id, "error", err)
@@ -123,7 +124,7 @@ func (a *Agent) lost(c *container, why error) cluster.Event {
 	return e
 }
 
-// keepAside moves what cannot be used to where it hinders nobody, and returns its place there.
+// keepAside moves an unusable folder out of the way, and returns its new place.
 func (a *Agent) keepAside(path string) (string, error) {
 	dir := filepath.Join(a.config.Dir, "damaged")
 	if err := durable.MakeDir(dir); err != nil {
@@ -133,19 +134,19 @@ func (a *Agent) keepAside(path string) (string, error) {
 	return to, durable.Rename(path, to)
 }
 
-// found describes a container that was found running, as the kernel shows it. A throttled one goes on; a frozen one waits
-// for the memory manager's word.
+// found describes a container that was found running, as the kernel shows it. A throttled container runs again at full
+// speed; a frozen container waits for the memory manager.
 func found(ctx context.Context, c *container) *memory.Started {
 	s := &memory.Started{Envelope: c.spec.envelope()}
 	if s.Class == cluster.Flex {
-		_ = unthrottle(ctx, c.group, c.spec.Grant) // If that fails now, it is tried again with its next resumption.
+		_ = unthrottle(ctx, c.group, c.spec.Grant) // If that fails, its next resumption tries it again.
 	}
 	s.Limit = min(s.Max, limitOf(c.group))
-	s.Suspended = c.group.ToldToFreeze() // and may stand still only after this
+	s.Suspended = c.group.ToldToFreeze() // it may freeze only after this
 	return s
 }
 
-// await waits for something that takes moments, but not for ever.
+// await waits for a condition that takes moments, but not for ever.
 func (a *Agent) await(f func() bool) {
 	ctx, cancel := context.WithTimeout(a.closed, time.Second)
 	defer cancel()

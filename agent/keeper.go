@@ -18,15 +18,15 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// keeper drives the memory manager of this machine: one thread, which comes before others, reads containers when the kernel
-// gives notice, and at intervals as the net below, and hands the manager's actions to goroutines of their own, because the
-// kernel can take seconds.
+// keeper drives the memory manager of this machine. Its one thread has a high priority. It reads containers when the
+// kernel sends notices, and at intervals in case a notice is missing. It hands the manager's actions to other
+// goroutines, because the kernel can take seconds.
 type keeper struct {
 	agent   *Agent
 	manager *memory.Manager
 	watcher *cgroup.Watcher
 	done    chan struct{}
-	found   []news // containers that were there already; until begin
+	found   []news // containers that existed already; until begin
 
 	// Owned by the goroutine.
 	kept    map[cluster.ContainerID]*kept
@@ -35,12 +35,12 @@ type keeper struct {
 	answers map[cluster.ContainerID]chan<- error // nil: it may start
 	holding holding
 
-	standing bool // some container stood still when it was looked around
+	standing bool // some container was suspended when lookAround ran last
 	suspects map[cluster.ContainerID]bool
-	mended   atomic.Int64 // containers of which the books were wrong, since the agent began
-	swapFull atomic.Int64 // when swap was full the last time, ns
+	mended   atomic.Int64 // containers whose books were wrong, since the agent began
+	swapFull atomic.Int64 // when swap was last full, ns
 
-	deciding sync.Mutex // held while the manager works or is asked
+	deciding sync.Mutex // locked while the manager works or is queried
 
 	mu    sync.Mutex
 	news  []news
@@ -57,17 +57,17 @@ type kept struct {
 	full      time.Time      // when it was last read in full
 	traffic   int64
 	refaulted int64         // bytes of mapped files
-	faulted   time.Time     // when it was last seen to read what it has mapped, or swap
-	worked    time.Duration // as far as is known
+	faulted   time.Time     // when it was last seen reading its mapped files, or swap
+	worked    time.Duration // CPU time, as far as is known
 	limit     resource.Amount
 	suspended bool
 	read      time.Time // when it was last read
 	due       time.Time // when it is to be read again
-	early     time.Time // from when on it is, if something else is to be done then
+	early     time.Time // earliest time to read it, together with another container
 	alert     time.Time // until then it is read every few milliseconds
-	blind     bool      // the kernel gives no notice of it
-	// armed is when the kernel is asked for notice again, zero if it is being asked; deaf is how long it was not asked for the
-	// last time.
+	blind     bool      // the kernel sends no notices of it
+	// armed is when the next notice is to be requested, zero if one is requested already; deaf is how long none was
+	// requested the last time.
 	armed time.Time
 	deaf  time.Duration
 }
@@ -81,7 +81,7 @@ type keptState struct {
 	locked    int64 // bytes that its programs locked
 }
 
-// news is something that the goroutine must know.
+// news is a message to the goroutine.
 type news struct {
 	started *memory.Started
 	of      *container // of started and outcome
@@ -89,7 +89,7 @@ type news struct {
 	request *memory.Request
 	answer  chan<- error
 	outcome *memory.Outcome
-	heard   *container // the kernel is asked for notice from now on
+	heard   *container // a notice of the container is requested from now on
 }
 
 // When a container is read. Between two readings passes half of the time in which it would come near its limit at the rate at which
@@ -137,7 +137,7 @@ func newKeeper(a *Agent) (*keeper, error) {
 // begin starts the goroutine, which ends with the agent.
 func (k *keeper) begin() { go k.run() }
 
-// tell passes news on; if the agent is closed nobody listens.
+// tell sends news to the goroutine; if the agent is closed, the news is dropped.
 func (k *keeper) tell(n news) {
 	k.mu.Lock()
 	k.news = append(k.news, n)
@@ -145,7 +145,7 @@ func (k *keeper) tell(n news) {
 	k.watcher.Wake()
 }
 
-// told returns the news.
+// told returns the news that were sent.
 func (k *keeper) told() []news {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -154,11 +154,11 @@ func (k *keeper) told() []news {
 	return all
 }
 
-// askAgain is how long a container that could not have its memory waits before it asks again.
+// askAgain is how long a container that could not have its memory waits before its next request.
 const askAgain = time.Second
 
-// admit waits until there is memory for a container that is to start, however long that takes: what waits is lost to nobody.
-// The error says that it need not start any more.
+// admit waits until there is memory for a container that is to start, however long that takes: a waiting container uses
+// no resources. An error says that it need not start any more.
 func (k *keeper) admit(c *container, e memory.Envelope) error {
 	for {
 		answer := make(chan error, 1)
@@ -185,7 +185,7 @@ func (k *keeper) admit(c *container, e memory.Envelope) error {
 	}
 }
 
-// wait notes for people why a container has not started; nil ends it.
+// wait records for people why a container has not started; nil ends it.
 func (k *keeper) wait(id cluster.ContainerID, why error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -201,7 +201,7 @@ func (k *keeper) wait(id cluster.ContainerID, why error) {
 	k.state[id] = s
 }
 
-// waiting describes the containers that have not started for want of memory.
+// waiting describes the containers that have not started for lack of memory.
 func (k *keeper) waiting(readings map[cluster.ContainerID]cluster.Reading) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -245,7 +245,7 @@ func (k *keeper) run() {
 	}
 }
 
-// adopt takes over what was found.
+// adopt takes over the containers that were found.
 func (k *keeper) adopt() {
 	var in memory.Input
 	for _, n := range k.found {
@@ -255,7 +255,7 @@ func (k *keeper) adopt() {
 	k.decide(in)
 }
 
-// decide lets the manager work and passes on what it wants.
+// decide lets the manager work and carries out its actions.
 func (k *keeper) decide(in memory.Input) {
 	in.Node = &memory.NodeReading{Memory: k.agent.config.Capacity[resource.Memory], SwapFree: k.swap.free(), SwapFull: k.swap.full()}
 	if in.Node.SwapFull {
@@ -265,13 +265,13 @@ func (k *keeper) decide(in memory.Input) {
 	actions := k.manager.Step(now(), in)
 	k.deciding.Unlock()
 	admits := func(a memory.Action) bool { return a.Kind == memory.Admit }
-	k.report(slices.ContainsFunc(actions, admits)) // before the container that is admitted is launched, which is told, too
+	k.report(slices.ContainsFunc(actions, admits)) // before the admitted container is launched, which is reported, too
 	for _, a := range actions {
 		k.carryOut(a)
 	}
 }
 
-// hear reads a group of which the kernel gave notice. A threshold says that usage grows, not that anything waits.
+// hear reads a group of which the kernel sent a notice. A threshold says that usage grows, not that a process waits.
 func (k *keeper) hear(n cgroup.Notice, in *memory.Input) {
 	id, ok := k.byGroup[n.Group]
 	if !ok {
@@ -286,7 +286,7 @@ func (k *keeper) hear(n cgroup.Notice, in *memory.Input) {
 	c.armed = time.Now().Add(c.deaf)
 }
 
-// lookAround does what is due: it reads containers, and asks the kernel for notice again.
+// lookAround does the work that is due: it reads containers, and requests notices again.
 func (k *keeper) lookAround(in *memory.Input) {
 	soon := time.Now().Add(together)
 	standing := false
@@ -303,7 +303,7 @@ func (k *keeper) lookAround(in *memory.Input) {
 	k.standing = standing
 }
 
-// next is when something is due, at the latest at the given time.
+// next returns when the next work is due, at the latest at the given time.
 func (k *keeper) next(at time.Time) time.Time {
 	if due := k.manager.Next(); due != timeline.Never {
 		at = earlier(at, time.Unix(0, int64(due)))
@@ -340,7 +340,7 @@ func (k *keeper) takeNews(n news, in *memory.Input) {
 	case n.request != nil:
 		k.answers[n.request.Container] = n.answer
 		in.Requests = append(in.Requests, *n.request)
-		k.readAll(in) // what is reclaimed for it must be judged by what is held now
+		k.readAll(in) // reclaiming for it must be judged by current readings
 	case n.outcome != nil:
 		in.Outcomes = append(in.Outcomes, *n.outcome)
 		if c, ok := k.kept[n.of.id]; ok {
@@ -350,7 +350,7 @@ func (k *keeper) takeNews(n news, in *memory.Input) {
 			c.deaf = 0
 			k.read(n.of.id, false, in)
 		}
-	case n.heard != nil: // what happened before was not heard
+	case n.heard != nil: // no notice was sent of what happened before
 		if c, ok := k.kept[n.heard.id]; ok && c.armed.IsZero() {
 			k.read(n.heard.id, false, in)
 		} else if ok {
@@ -375,8 +375,8 @@ func (k *keeper) keep(c *container, s *memory.Started) {
 	k.agent.begin(func() { k.listen(c, s.Envelope, limit) })
 }
 
-// listen asks the kernel for notice when usage comes near a limit: where the manager would grow the container ahead of need,
-// and just before it is full. It takes the kernel milliseconds.
+// listen requests notices when usage comes near a limit: where the manager would grow the container ahead of need, and
+// just before the container is full. It takes the kernel milliseconds.
 func (k *keeper) listen(c *container, e memory.Envelope, limit resource.Amount) {
 	var amounts []int64
 	if limit < e.Max {
@@ -408,8 +408,8 @@ func (k *keeper) readAll(in *memory.Input) {
 	}
 }
 
-// read adds a reading of a container. Swap traffic is what swap grew and shrank by, and what was faulted in again: version
-// 1 counts no more.
+// read adds a reading of a container. Swap traffic is the change of swap plus the pages that were faulted in again:
+// version 1 counts no more than that.
 func (k *keeper) read(id cluster.ContainerID, pressed bool, in *memory.Input) {
 	c, ok := k.kept[id]
 	if !ok {
@@ -423,8 +423,8 @@ func (k *keeper) read(id cluster.ContainerID, pressed bool, in *memory.Input) {
 	}
 	const page = 4096
 	c.traffic += max(held.SwapBytes-c.held.SwapBytes, c.held.SwapBytes-held.SwapBytes) + max(0, held.AnonRefaults-c.held.AnonRefaults)*page
-	// What comes back to programs that only read and write files causes no faults. A fault brings in what is around it: 128 KiB at
-	// least, and up to some MiB, as the disk is set up.
+	// File pages that programs only read and write come back without faults. A fault also brings in pages around its
+	// own: at least 128 KiB, and up to some MiB, depending on the disk's settings.
 	const least, most = 32, 2048
 	faults, refaults := max(0, held.MajorFaults-c.held.MajorFaults), max(0, held.FileRefaults-c.held.FileRefaults)
 	c.refaulted += min(most*faults, refaults) * page
@@ -436,7 +436,7 @@ func (k *keeper) read(id cluster.ContainerID, pressed bool, in *memory.Input) {
 	if moment.Before(c.alert) && !c.suspended {
 		rest = min(rest, eager)
 	}
-	c.due, c.early = moment.Add(rest), moment.Add(rest/4*3) // who is woken less often is cheaper
+	c.due, c.early = moment.Add(rest), moment.Add(rest/4*3) // fewer wake-ups are cheaper
 	c.held, c.read = held, moment
 	if used, ok := c.gauge.CPUTime(); ok {
 		c.worked = used
@@ -460,7 +460,7 @@ func (c *kept) glance(now time.Time) (cgroup.Held, error) {
 	return c.gauge.Read()
 }
 
-// rest returns how long a container need not be read, given what it holds now and how long ago it was read.
+// rest returns how long a container need not be read, given its use and the time since its last reading.
 func (c *kept) rest(now cgroup.Held, since time.Duration) time.Duration {
 	most := latest
 	if c.blind || c.suspended || now.SwapBytes != c.held.SwapBytes {
@@ -498,7 +498,7 @@ func (k *keeper) carryOut(a memory.Action) {
 	was := c.suspended
 	switch a.Kind {
 	case memory.Suspend, memory.Resume, memory.Grow, memory.Shrink:
-		// A resize leaves it as it is.
+		// A resize does not change the rest.
 		c.suspended = a.Kind == memory.Suspend || a.Kind != memory.Resume && a.Suspended
 		k.note(a.Container, c.suspended, a.Reason)
 	}
@@ -507,8 +507,7 @@ func (k *keeper) carryOut(a memory.Action) {
 	k.agent.begin(func() { k.perform(c.container, c.envelope, a) })
 }
 
-// logAction logs what is done to a container. What stops or ends its programs, or lets them go on, is for operators; sizes change
-// many times a second.
+// logAction logs an action. Suspensions, resumptions and kills are for operators; sizes change many times a second.
 func (k *keeper) logAction(a *memory.Action, was, suspended bool) {
 	level, message := slog.LevelInfo, "memory action"
 	switch {
@@ -525,7 +524,7 @@ func (k *keeper) logAction(a *memory.Action, was, suspended bool) {
 		"limit", int64(a.Limit), "reason", a.Reason.Words())
 }
 
-// note keeps what people may ask for.
+// note keeps the state that people may query.
 func (k *keeper) note(id cluster.ContainerID, suspended bool, why memory.Reason) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -540,7 +539,7 @@ func (k *keeper) note(id cluster.ContainerID, suspended bool, why memory.Reason)
 	k.state[id] = s
 }
 
-// noteLocked keeps what is locked, for when the kernel kills.
+// noteLocked keeps the amount of locked memory, for when the kernel kills.
 func (k *keeper) noteLocked(id cluster.ContainerID, bytes int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -550,7 +549,7 @@ func (k *keeper) noteLocked(id cluster.ContainerID, bytes int64) {
 	}
 }
 
-// whyKilled says why swap could not keep a container that ended a moment ago from being killed; empty if that is not known.
+// whyKilled says why a container was killed a moment ago although there is swap; empty if that is not known.
 func (k *keeper) whyKilled(id cluster.ContainerID) string {
 	const lately = 10 * time.Second
 	k.mu.Lock()
@@ -565,7 +564,7 @@ func (k *keeper) whyKilled(id cluster.ContainerID) string {
 	return ""
 }
 
-// describe adds what the manager knows to a reading.
+// describe adds the manager's state to a reading.
 func (k *keeper) describe(id cluster.ContainerID, r *cluster.Reading) {
 	k.mu.Lock()
 	s, ok := k.state[id]
@@ -586,7 +585,7 @@ func (k *keeper) describe(id cluster.ContainerID, r *cluster.Reading) {
 	}
 }
 
-// perform does one action and tells what came of it.
+// perform carries out one action and reports the result.
 func (k *keeper) perform(c *container, e memory.Envelope, a memory.Action) {
 	ctx, cancel := context.WithTimeout(k.agent.closed, k.agent.config.Memory.ActionTimeout)
 	defer cancel()

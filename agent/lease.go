@@ -17,14 +17,14 @@ import (
 	"github.com/bellows-rm/bellows/swap"
 )
 
-// The agent renews its lease as long as its memory manager is alive. When it has not for leaseTerm, supervisors of FLEX
-// containers take their programs out of suspension: nothing stays frozen because nobody is left to thaw it.
+// The agent renews its lease while its memory manager works. When it has not renewed the lease for leaseTerm,
+// supervisors of FLEX containers resume their programs: no container stays frozen without an agent that could thaw it.
 const (
 	leaseRenewal = 2 * time.Second
 	leaseTerm    = 10 * time.Second
 )
 
-// renewLease is called by the keeper's goroutine, so that one that hangs is found out too.
+// renewLease is called by the keeper's goroutine, so that a goroutine that hangs is noticed, too.
 func (k *keeper) renewLease() {
 	path, text := k.agent.leasePath(), leaseAt(sinceBoot())
 	if overwrite(path, text) == nil {
@@ -32,33 +32,33 @@ func (k *keeper) renewLease() {
 	}
 	err := durable.Replace(path, text)
 	if err != nil {
-		err = durable.Replace(path, nil) // A full disk may have room for an empty file, of which the time counts.
+		err = durable.Replace(path, nil) // A full disk may have room for an empty file, whose time counts.
 	}
 	if err != nil {
 		k.agent.log.Warn("cannot renew the lease on suspended containers; their supervisors will resume them", "error", err)
 	}
 }
 
-// leaseAt is a lease as it is written, always as long: the start of the machine, and the time since then, ns. No setting of the clock
-// changes that.
+// leaseAt is the text of a lease, always of the same length: the id of this boot, and the time since then, ns. Setting
+// the clock does not change that time.
 func leaseAt(sinceBoot time.Duration) []byte { return fmt.Appendf(nil, "%s%020d\n", boot(), sinceBoot) }
 
-// boot names this start of the machine, at the beginning of a lease.
+// boot identifies this boot of the machine, at the beginning of a lease.
 func boot() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return fmt.Sprintf("%-36s ", strings.TrimSpace(string(id)))
 }
 
-// sinceBoot is the time since the machine started, suspended or not.
+// sinceBoot returns the time since the machine started, including the time when it was suspended.
 func sinceBoot() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
-		panic(fmt.Sprintf("read the time since the machine started: %v", err)) // Linux has this clock since 2.6.39.
+		panic(fmt.Sprintf("read the time since the machine started: %v", err)) // Linux has had this clock since 2.6.39.
 	}
 	return time.Duration(t.Nano())
 }
 
-// overwrite writes to a file that is there, in place, which a full disk allows.
+// overwrite writes to an existing file in place, which a full disk allows.
 func overwrite(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -70,7 +70,7 @@ func overwrite(path string, text []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// guard resumes a container whenever the agent's lease has run out. It ends with the supervisor.
+// guard resumes a container when the agent's lease has expired. It ends with the supervisor.
 func guard(s *spec) {
 	resumed := false
 	for {
@@ -90,8 +90,8 @@ func guard(s *spec) {
 	}
 }
 
-// leased tells whether there is an agent that renews the lease. One from the future is none: an agent that lives renews it within
-// moments. Of an empty file, which earlier versions wrote, the time of the file counts.
+// leased reports whether there is an agent that renews the lease. A lease from the future does not count: a live agent
+// renews it within moments. Of an empty file, which earlier versions wrote, the modification time counts.
 func leased(path string) bool {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -115,7 +115,7 @@ func leased(path string) bool {
 	return age > -leaseTerm && age < leaseTerm
 }
 
-// release takes a container out of every kind of suspension, with memory to run in.
+// release ends every kind of suspension of a container, and gives it memory to run in.
 func release(s *spec) error {
 	g, err := openGroup(s)
 	if err != nil {
@@ -132,12 +132,13 @@ func release(s *spec) error {
 	return thaw(ctx, g)
 }
 
-// unattended is the limit of a container that nobody manages any more, bytes: what it holds with what is in swap, if the machine
-// has plenty, since the others go on, too, and nobody would see that all of them swap until the kernel kills one; else what it began
-// with, since with the little that one that stands still may keep its programs could not run. Both may be more than the
-// containers of this machine should have together, until there is an agent again.
+// unattended returns the memory limit, bytes, of a container without an agent. If the machine has plenty of memory
+// available, the limit is the container's use plus its swap: the other containers run on, too, and nothing would notice
+// that all of them swap until the kernel kills one. Otherwise the limit is the initial grant, because a suspended
+// container's small limit would not let its programs run. Until there is an agent again, the limits may add up to more
+// than the containers of this machine should have together.
 func unattended(s *spec, g *cgroup.Group) resource.Amount {
-	const share = 8 // of what is available, for each
+	const share = 8 // the fraction of the available memory for each container
 	least := s.Grant[resource.Memory]
 	r, err := g.Read()
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// sizePrefix begins the name of the socket by which an agent tells others on its machine how much memory it manages. The name is not
-// in the file system and holds the number itself, so that nobody has to answer, and it is gone with the agent. What follows is
-// the name of the agent's control groups, a dash, and bytes.
+// sizePrefix begins the name of the socket with which an agent publishes how much memory it manages. The name is
+// abstract and contains the number itself, so that no process has to answer, and it vanishes with the agent. After the
+// prefix come the name of the agent's control groups, a dash, and the number of bytes.
 const sizePrefix = "@bellows-size-"
 
-// tellSize tells others how much memory containers of this agent may use together. Without it they do not count this agent, which is
-// no reason not to run; nil is returned then.
+// tellSize publishes how much memory the containers of this agent may use together. If that fails, it returns nil:
+// other agents do not count this one then, which is no reason not to run.
 func tellSize(name string, memory resource.Amount) net.Listener {
 	l, err := net.Listen("unix", fmt.Sprintf("%s%s-%d", sizePrefix, name, memory))
 	if err != nil {
@@ -25,10 +25,10 @@ func tellSize(name string, memory resource.Amount) net.Listener {
 	return l
 }
 
-// others returns how much memory agents other than the one of that name manage, bytes: by name of their groups, what they tell in
-// sockets, the text of /proc/net/unix, or what they granted to containers that outlive them.
+// others returns how much memory agents other than the named one manage, bytes by name of their groups: the sizes in
+// sockets, the text of /proc/net/unix, or else the memory granted to containers that have outlived their agent.
 func others(name, sockets string, granted map[string]int64) map[string]resource.Amount {
-	const most = 1 << 48 // Anybody may make a socket.
+	const most = 1 << 48 // Any user may make such a socket.
 	sizes := map[string]resource.Amount{}
 	for other, bytes := range granted {
 		sizes[other] = resource.Amount(min(bytes, most))
@@ -52,7 +52,7 @@ func others(name, sockets string, granted map[string]int64) map[string]resource.
 	return sizes
 }
 
-// crowded says that all agents of a machine together manage more memory than it has; empty if they do not.
+// crowded returns a sentence if all agents of a machine together manage more memory than it has, else "".
 func crowded(own, machine resource.Amount, others map[string]resource.Amount) string {
 	var sum resource.Amount
 	for _, bytes := range others {
@@ -65,8 +65,8 @@ func crowded(own, machine resource.Amount, others map[string]resource.Amount) st
 		resource.FormatMemory(sum), resource.FormatMemory(own), resource.FormatMemory(machine))
 }
 
-// Crowded is one sentence that says that the daemons of this machine together manage more memory than it has; empty if they do not,
-// or if nobody knows.
+// Crowded returns one sentence if the daemons of this machine together manage more memory than it has; empty if they do
+// not, or if that is unknown.
 func (a *Agent) Crowded() string {
 	machine, err := machineMemory()
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *Agent) Crowded() string {
 func (a *Agent) others() map[string]resource.Amount {
 	sockets, err := os.ReadFile("/proc/net/unix")
 	if err != nil {
-		sockets = nil // What was granted shows all the same.
+		sockets = nil // Granted memory still shows.
 	}
 	return others(groupName(a.config.Dir), string(sockets), a.root.Beside())
 }

@@ -14,34 +14,36 @@ import (
 	"github.com/bellows-rm/bellows/durable"
 )
 
-// DefaultOutputLimit is how much is kept, in bytes, of each of the two outputs of a run of a task.
+// DefaultOutputLimit is how many bytes of each of the two outputs of a task's run are kept.
 const DefaultOutputLimit = 128 << 20
 
 const (
-	// wholeShares is how many tasks of a job may print as much as is kept; those of larger jobs share what is kept of so many.
+	// wholeShares is the number of tasks in a job that may each keep the whole limit; the tasks of larger jobs share
+	// the limits of that many.
 	wholeShares = 8
-	// leastOutput is what is kept of each output, bytes, however many there are.
+	// leastOutput is how many bytes of each output are kept at least, however many tasks there are.
 	leastOutput = 64 << 10
-	// outputBlock is what output is left out in: files have holes of whole blocks only.
+	// outputBlock is the unit in which output is dropped: files have holes of whole blocks only.
 	outputBlock = 4096
-	// readerPatience is how long a program is held up by a reader of its output that does not get on.
+	// readerPatience is how long a program waits for a reader of its output that makes no progress.
 	readerPatience = 10 * time.Second
-	// readersCome is how long after its start a program waits for the readers of what would have to be left out.
+	// readersCome is how long after its start a program waits for readers of output that would have to be dropped.
 	readersCome = 3 * time.Second
 )
 
-// outputShare is how much is kept, in bytes, of each output of a task of a job with so many tasks, if limit is for a task alone.
+// outputShare returns how many bytes of each output of a task are kept, given the number of tasks in its job and the
+// limit of a single task.
 func outputShare(limit int64, tasks int) int64 {
 	return min(limit, max(leastOutput, limit*wholeShares/int64(max(1, tasks))))
 }
 
-// output brings what a program prints into a file, of which it keeps the first and the last half of a limit. What is between
-// them becomes a hole in the file, so that every byte stays at its offset, and whoever reads sees how much was left out. What
-// comes while the disk is nearly full becomes a hole too.
+// output copies the output of a program to a file and keeps the first and the last half of a limit. What is between
+// them becomes a hole in the file, so that every byte stays at its offset, and readers see how much was dropped. Output
+// that arrives while the disk is nearly full becomes a hole, too.
 //
-// A reader that must not lose anything holds a read lock (fcntl, of the open file) on all of the file from its place on.
-// Nothing is left out there, and the program waits, as it would for the reader of a pipe, unless the reader does not get on
-// for readerPatience.
+// A reader that must not lose output keeps a read lock (fcntl, of the open file) on the file from its position on.
+// Nothing is dropped there, and the program waits, as it would for the reader of a pipe, unless the reader makes no
+// progress for readerPatience.
 type output struct {
 	from  *os.File // the pipe that the program writes into
 	to    *os.File
@@ -50,13 +52,13 @@ type output struct {
 	ended chan struct{} // closed when nothing waits for readers any more
 
 	at      int64 // offset of the next byte
-	cut     int64 // in the second half, all before this is left out
-	leaving bool  // what comes is left out, up to the next block
-	whole   bool  // the file system has no holes: nothing can be left out but the end
-	stuck   int64 // place of a reader that is no longer waited for, -1 if there is none
+	cut     int64 // in the second half, everything before this is dropped
+	leaving bool  // output is dropped, up to the next block
+	whole   bool  // the file system has no holes: only the end can be dropped
+	stuck   int64 // position of a reader that is no longer waited for, -1 if there is none
 }
 
-// newOutput returns the output that goes to the file at path and the end of the pipe that is for the program.
+// newOutput returns the output for the file at path, and the end of the pipe for the program.
 func newOutput(path string, as cluster.Credentials, limit int64) (*output, *os.File, error) {
 	if err := durable.MakeDir(filepath.Dir(path)); err != nil {
 		return nil, nil, err
@@ -73,9 +75,9 @@ func newOutput(path string, as cluster.Credentials, limit int64) (*output, *os.F
 	if err != nil {
 		return nil, nil, errors.Join(err, to.Close())
 	}
-	err = unix.SetNonblock(int(pipe.Fd()), false) // programs expect to be held up
+	err = unix.SetNonblock(int(pipe.Fd()), false) // programs expect writes to block
 	o := &output{from: from, to: to, limit: limit, begun: time.Now(), ended: make(chan struct{}), at: at, cut: blocks(limit / 2), stuck: -1}
-	// Programs open /dev/stdout, and for that the pipe must be theirs.
+	// Programs open /dev/stdout; for that they must own the pipe.
 	if err == nil && os.Geteuid() == 0 {
 		err = pipe.Chown(int(as.UID), int(as.GID))
 	}
@@ -87,7 +89,7 @@ func newOutput(path string, as cluster.Credentials, limit int64) (*output, *os.F
 
 func (o *output) close() error { return errors.Join(o.from.Close(), o.to.Close()) }
 
-// copy copies until no process has the pipe any more, or until finish.
+// copy copies until no process has the pipe open any more, or until finish.
 func (o *output) copy() {
 	buffer := make([]byte, 32<<10)
 	for {
@@ -102,19 +104,19 @@ func (o *output) copy() {
 		}
 	}
 	if info, err := o.to.Stat(); err == nil && info.Size() < o.at {
-		_ = o.to.Truncate(o.at) // so that it is seen that the end was left out
+		_ = o.to.Truncate(o.at) // so that readers see that the end was dropped
 	}
 	_ = o.close()
 }
 
-// drain copies what is in the pipe now.
+// drain copies the present content of the pipe.
 func (o *output) drain(buffer []byte) {
 	_ = o.from.SetReadDeadline(time.Time{})
 	raw, err := o.from.SyscallConn()
 	if err != nil {
 		return
 	}
-	const most = 1 << 20 // bytes: more than a pipe holds, and no end to whoever goes on printing
+	const most = 1 << 20 // bytes: more than a pipe contains, and a bound if a program continues to print
 	for left := most; left > 0; {
 		n := 0
 		err := raw.Read(func(fd uintptr) bool {
@@ -129,12 +131,12 @@ func (o *output) drain(buffer []byte) {
 	}
 }
 
-// write takes in what the program printed. It never fails: what cannot be written is left out.
+// write takes in the output of the program. It never fails: it drops what it cannot write.
 func (o *output) write(p []byte) {
 	for len(p) > 0 {
 		n := len(p)
 		if inside := o.at % outputBlock; inside > 0 {
-			n = min(n, int(outputBlock-inside)) // as the block began
+			n = min(n, int(outputBlock-inside)) // in the same way as the beginning of the block
 		} else if o.leaving = !o.hasRoom(); o.leaving {
 			n = min(n, outputBlock)
 		}
@@ -149,12 +151,13 @@ func (o *output) write(p []byte) {
 	o.trim()
 }
 
-// hasRoom tells whether a block may be written at a place where the disk has none yet.
+// hasRoom reports whether a block may be written at a place where the disk has none yet.
 func (o *output) hasRoom() bool {
 	return !(o.whole && o.at >= o.limit) && hasRoom(o.to)
 }
 
-// hasRoom tells whether the disk of a file has more left than output must leave to others: a tenth of it, at most 256 MiB.
+// hasRoom reports whether the disk of a file has more space left than output must leave to other files: a tenth of it,
+// at most 256 MiB.
 func hasRoom(f *os.File) bool {
 	var disk unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &disk); err != nil {
@@ -165,7 +168,7 @@ func hasRoom(f *os.File) bool {
 	return disk.Bavail > min(disk.Blocks/10, most/size)
 }
 
-// trim leaves out what is before the second half of the limit, in steps that are worth it.
+// trim drops what is before the second half of the limit, in steps of a worthwhile size.
 func (o *output) trim() {
 	end := blocks(o.at - (o.limit - o.limit/2))
 	if o.whole || end-o.cut < max(outputBlock, o.limit/64) || !o.awaitReaders(end) {
@@ -179,11 +182,11 @@ func (o *output) trim() {
 	o.cut = end
 }
 
-// blocks is n rounded down to whole blocks.
+// blocks returns n rounded down to whole blocks.
 func blocks(n int64) int64 { return n - n%outputBlock }
 
-// awaitReaders waits for readers that have yet to read what is before end. It returns false if the program has ended: then
-// nothing needs to be left out any more.
+// awaitReaders waits for readers that have not read everything before end. It returns false if the program has ended:
+// then nothing needs to be dropped any more.
 func (o *output) awaitReaders(end int64) bool {
 	place, since := int64(-1), time.Now()
 	for {
@@ -209,7 +212,7 @@ func (o *output) awaitReaders(end int64) bool {
 	}
 }
 
-// outputs are what a program prints.
+// outputs are the outputs of a program.
 type outputs struct {
 	all     []*output
 	copying sync.WaitGroup
@@ -224,18 +227,18 @@ func (o *outputs) add(path string, as cluster.Credentials, limit int64) (*os.Fil
 	return pipe, err
 }
 
-// begin copies what the program prints from now on.
+// begin copies the program's output from now on.
 func (o *outputs) begin() {
 	for _, one := range o.all {
 		o.copying.Go(one.copy)
 	}
 }
 
-// finish copies the rest, once nothing of the container runs any more.
+// finish copies the rest, after all processes of the container have ended.
 func (o *outputs) finish() {
 	for _, one := range o.all {
 		close(one.ended)
-		_ = one.from.SetReadDeadline(time.Now()) // Who left the container may have the pipe for ever.
+		_ = one.from.SetReadDeadline(time.Now()) // A process that left the container may keep the pipe open for ever.
 	}
 	o.copying.Wait()
 }

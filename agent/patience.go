@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// patience says whether prefetching from swap is worth it. Faults bring back about a quarter of a gigabyte per second from a
-// file; prefetching that is slower than half of that, as from a busy disk or from compressed memory, only delays the programs.
-// Then it is left out for a while, twice as long each time.
+// patience says whether prefetching from swap is worth it. Faults bring back about a quarter of a gigabyte per second
+// from a file. Prefetching at less than half of that rate, as from a busy disk or from compressed memory, only delays
+// the programs. Then it is omitted for a while, twice as long each time.
 type patience struct {
 	mu    sync.Mutex
 	until time.Time
@@ -28,12 +28,12 @@ func (p *patience) may(now time.Time) bool {
 	return !now.Before(p.until)
 }
 
-// within is how long it may take.
+// within returns how long prefetching may take.
 func (p *patience) within(bytes int64) time.Duration {
 	return prefetchMargin + time.Duration(float64(bytes)/worthwhile*float64(time.Second))
 }
 
-// took learns from one that is over.
+// took learns from a prefetch that has ended.
 func (p *patience) took(now time.Time, d time.Duration, bytes int64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// takePriority gives the calling goroutine a thread of its own that comes before every ordinary one as soon as it has something
-// to do: on busy cores an ordinary thread is woken milliseconds late, and a niceness counts only within a session. Threads
-// and processes that it starts do not inherit this. It takes the right to set priorities (CAP_SYS_NICE), and in version 1 a
+// takePriority gives the calling goroutine a thread of its own that runs before every ordinary thread when it has work:
+// on busy cores an ordinary thread is woken milliseconds late, and niceness counts only within a session. Threads and
+// processes that it starts do not inherit this. It needs the right to set priorities (CAP_SYS_NICE), and in version 1 a
 // control group that may have real-time threads.
 func takePriority() error {
 	runtime.LockOSThread()

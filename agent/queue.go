@@ -6,7 +6,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// queue is a channel that takes any number of events without making the sender wait.
+// queue is a channel that accepts any number of events without making the sender wait.
 type queue struct {
 	out  chan cluster.Event
 	done chan struct{}
@@ -14,7 +14,7 @@ type queue struct {
 
 	mu      sync.Mutex
 	waiting []cluster.Event
-	more    chan struct{} // holds a token while waiting may not be empty
+	more    chan struct{} // contains a token while waiting may not be empty
 }
 
 func newQueue() *queue {

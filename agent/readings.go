@@ -28,7 +28,7 @@ func (a *Agent) Readings() map[cluster.ContainerID]cluster.Reading {
 	return readings
 }
 
-// groups returns the control groups of all containers that have one.
+// groups returns the control groups of all containers that have a group.
 func (a *Agent) groups() map[cluster.ContainerID]*cgroup.Group {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -64,8 +64,8 @@ func known(m cgroup.Maybe[int64]) *int64 {
 	return nil
 }
 
-// accountIO makes the kernel count disk transfers of containers, on the device that the state directory is on. Without
-// it they are unknown, which is no reason not to run.
+// accountIO makes the kernel count disk transfers of containers, on the device of the state directory. Without it they
+// are unknown, which is no reason not to run.
 func (a *Agent) accountIO() {
 	var st unix.Stat_t
 	if err := unix.Stat(a.config.Dir, &st); err != nil {
@@ -77,7 +77,7 @@ func (a *Agent) accountIO() {
 	}
 }
 
-// wholeDevice returns the device that a partition is on: rules are about whole devices.
+// wholeDevice returns the device of a partition: rules are about whole devices.
 func wholeDevice(device string) string {
 	dir := filepath.Join("/sys/dev/block", device)
 	if _, err := os.Stat(filepath.Join(dir, "partition")); err != nil {

@@ -22,25 +22,25 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// spec is what the supervisor must know, and what the agent must find again after a restart.
+// spec is what the supervisor needs, and what the agent needs after a restart.
 type spec struct {
 	Container cluster.ContainerID `json:"container"`
 	Grant     resource.Vector     `json:"grant"`
 	Booked    timeline.Time       `json:"booked_ns"`
 	Launch    cluster.Launch      `json:"launch"`
 	Envelope  cluster.Envelope    `json:"envelope"`
-	// Place and Identity say which control group it is; its name is that of the container.
+	// Place and Identity identify the control group; its name is that of the container.
 	Place    string          `json:"place"`
 	Identity cgroup.Identity `json:"identity"`
-	// Join are the files into which the program writes itself to be inside; SupervisorJoin the same for the supervisor's
-	// own group.
+	// Join are the files that the program writes itself into in order to be in the group; SupervisorJoin are the files
+	// of the supervisor's own group.
 	Join           []string `json:"join"`
 	SupervisorJoin []string `json:"supervisor_join"`
-	// Lease is the file that the agent touches as long as it can resume the container.
+	// Lease is the file that the agent renews while it can resume the container.
 	Lease string `json:"lease,omitempty"`
-	// Grace is how long processes have between the request to end and the end.
+	// Grace is the time between the request that processes end and their kill.
 	Grace time.Duration `json:"grace_ns"`
-	// OutputLimit is how much is kept of each of the two outputs.
+	// OutputLimit is how many bytes of each of the two outputs are kept.
 	OutputLimit int64 `json:"output_limit_bytes"`
 	// OOMScore is the oom_score_adj of the program.
 	OOMScore int `json:"oom_score_adj,omitempty"`
@@ -77,7 +77,7 @@ func (s *spec) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// envelope is what the memory manager may do with the container.
+// envelope returns what the memory manager may do with the container.
 func (s *spec) envelope() memory.Envelope {
 	return memory.Envelope{Container: s.Container, Envelope: s.Envelope}
 }
@@ -91,9 +91,9 @@ type started struct {
 type ending struct {
 	cluster.Exit
 	Detail string `json:"detail,omitempty"`
-	// Fault says that the machine, not the program, is to blame: nothing ran.
+	// Fault says that the machine, not the program, caused the end: nothing ran.
 	Fault bool `json:"fault,omitempty"`
-	// Short says that it was for want of something that the machine may have again.
+	// Short says that the machine was short of something that it may have again.
 	Short bool `json:"short,omitempty"`
 }
 
@@ -107,8 +107,8 @@ func (f folder) exists(name string) bool {
 	return err == nil
 }
 
-// putSpec makes the folder with the record of the container, durably: whatever becomes of the machine, there is no
-// supervisor whose container cannot be told.
+// putSpec makes the folder with the record of the container, durably: even after a crash of the machine, every
+// supervisor's container is known.
 func (f folder) putSpec(s *spec) error {
 	if err := durable.MakeDir(string(f)); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (f folder) putSpec(s *spec) error {
 	return durable.SyncDir(filepath.Dir(string(f)))
 }
 
-// getSpec reads the record of a container. One that is not whole, or of another container, is an error.
+// getSpec reads the record of a container. An incomplete record, or one of another container, is an error.
 func (f folder) getSpec(id cluster.ContainerID, s *spec) error {
 	if err := f.get("spec.json", s); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (f folder) getSpec(id cluster.ContainerID, s *spec) error {
 	return nil
 }
 
-// putStarted notes when the program began. A loss of power may take it back: it ends the program, too.
+// putStarted records when the program began. A power failure may lose the record; it ends the program, too.
 func (f folder) putStarted(s started) error {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -143,7 +143,7 @@ func (f folder) putStarted(s started) error {
 	return durable.Replace(f.path("started.json"), append(text, '\n'))
 }
 
-// mark notes something that is over after a loss of power.
+// mark records a fact that a power failure makes obsolete.
 func (f folder) mark(name string) error { return durable.Replace(f.path(name), nil) }
 
 func (f folder) get(name string, value any) error {
@@ -157,10 +157,10 @@ func (f folder) get(name string, value any) error {
 	return nil
 }
 
-// endingSize is the room set aside for exit.json. Longer details are cut.
+// endingSize is the space reserved for exit.json, bytes. Longer details are cut.
 const endingSize = 4096
 
-// setAside takes the disk space that the record of the end will need.
+// setAside reserves the disk space that the record of the end will need.
 func (f folder) setAside() error {
 	file, err := durable.Create(f.path("exit.tmp"))
 	if err != nil {
@@ -170,7 +170,7 @@ func (f folder) setAside() error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// putEnding writes the record of the end into the space set aside and makes it known, durably.
+// putEnding writes the record of the end into the reserved space and publishes it, durably.
 func (f folder) putEnding(e ending) error {
 	if len(e.Detail) > endingSize/4 {
 		e.Detail = strings.ToValidUTF8(e.Detail[:endingSize/4], "")
@@ -190,10 +190,11 @@ func (f folder) putEnding(e ending) error {
 	return durable.Rename(f.path("exit.tmp"), f.path("exit.json"))
 }
 
-// errHeld is returned by lock when somebody else is responsible for the container.
+// errHeld is returned by lock when another process is responsible for the container.
 var errHeld = errors.New("another process holds the lock")
 
-// lock takes the container's lock. The lock belongs to the open file: whoever inherits it holds it too.
+// lock takes the container's lock. The lock belongs to the open file: a process that inherits the file has the lock,
+// too.
 func (f folder) lock() (*os.File, error) {
 	file, err := os.OpenFile(f.path("lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -210,7 +211,7 @@ func (f folder) lock() (*os.File, error) {
 	return nil, &fs.PathError{Op: "flock", Path: f.path("lock"), Err: err}
 }
 
-// supervisor returns the pid that the supervisor left in the lock; ok is false if it has not yet.
+// supervisor returns the pid that the supervisor wrote into the lock; ok is false if it has not yet.
 func (f folder) supervisor() (pid int, ok bool) {
 	text, err := os.ReadFile(f.path("lock"))
 	if err != nil {
@@ -228,7 +229,7 @@ func launches(lock *os.File) error {
 	return err
 }
 
-// launched tells whether the program may have started.
+// launched reports whether the program may have started.
 func (f folder) launched() bool {
 	text, err := os.ReadFile(f.path("lock"))
 	return err == nil && bytes.HasSuffix(text, []byte("\n\n"))

@@ -18,7 +18,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// start carries a Start out and stays with the container until its end.
+// start carries out a Start and stays with the container until its end.
 func (a *Agent) start(c *container, o cluster.Order) {
 	if o.Launch != nil {
 		err := a.keeper.admit(c, memory.Envelope{Container: c.id, Envelope: o.Envelope})
@@ -33,7 +33,7 @@ func (a *Agent) start(c *container, o cluster.Order) {
 	}
 	s, supervisor, err := a.spawnInTurn(c, o)
 	if a.closed.Err() != nil {
-		return // The next agent will find what there is of it.
+		return // The next agent will find what exists of it.
 	}
 	if err != nil {
 		a.discard(c)
@@ -41,7 +41,7 @@ func (a *Agent) start(c *container, o cluster.Order) {
 		return
 	}
 	if s.Ended {
-		// The program could not be executed, or the machine failed it. Either way the record says why.
+		// The program could not be executed, or the machine failed. Either way the record says why.
 		<-supervisor
 		var e ending
 		if err := c.dir.get("exit.json", &e); err == nil && e.Fault {
@@ -55,18 +55,18 @@ func (a *Agent) start(c *container, o cluster.Order) {
 	a.watch(c, supervisor)
 }
 
-// reap returns a channel that is closed once a supervisor has ended. Its goroutine knows nothing of an agent and outlives it, so that
-// no supervisor stays behind as a zombie while this process lives.
+// reap returns a channel that is closed when a supervisor has ended. Its goroutine is independent of the agent and
+// outlives it, so that no supervisor stays behind as a zombie while this process lives.
 func reap(supervisor *exec.Cmd) <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = supervisor.Wait() // What it has to say is in the record.
+		_ = supervisor.Wait() // Its result is in the record.
 	}()
 	return ended
 }
 
-// spawnInTurn is spawn once it is the container's turn, unless it is to end before.
+// spawnInTurn waits for the container's turn and calls spawn, unless the container is to end before.
 func (a *Agent) spawnInTurn(c *container, o cluster.Order) (status, <-chan struct{}, error) {
 	select {
 	case a.starting <- struct{}{}:
@@ -86,14 +86,14 @@ func (a *Agent) spawnInTurn(c *container, o cluster.Order) (status, <-chan struc
 
 var errNotStarted = errors.New("ended before it was started")
 
-// discard takes away what was made for a container in which nothing ran.
+// discard removes the group and the folder of a container in which nothing ran.
 func (a *Agent) discard(c *container) {
 	a.forgetRunning(c.id)
 	a.removeGroup(c.id)
 	a.Forget(c.id)
 }
 
-// spawn makes the control group and the folder and starts the supervisor. It returns once the program runs or the
+// spawn makes the control group and the folder and starts the supervisor. It returns when the program runs or the
 // supervisor has recorded why it does not, with a channel that is closed when the supervisor has ended.
 func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, error) {
 	if o.Launch == nil || len(o.Launch.Args) == 0 {
@@ -139,7 +139,7 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, e
 		return status{}, nil, fmt.Errorf("start the supervisor: %w", err)
 	}
 	ended := reap(supervisor)
-	// Who closes the agent does not wait for what the supervisor has to say.
+	// Close does not wait for the supervisor's report.
 	defer context.AfterFunc(a.closed, func() { _ = listen.SetReadDeadline(time.Unix(1, 0)) })()
 	var s status
 	if err := json.NewDecoder(listen).Decode(&s); err != nil || s.Failed != "" {
@@ -159,7 +159,7 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, e
 			err = errors.New("it ended without a word")
 		}
 		if c.dir.launched() {
-			// Nobody knows how far it came: the program may have started, and this counts as if it had.
+			// It is unknown how far it came: the program may have started, and this counts as if it had.
 			a.log.Warn("a supervisor died while it started a program", "container", c.id, "error", err, "log", strings.TrimSpace(string(text)))
 			return status{Started: now()}, ended, nil
 		}
@@ -168,7 +168,7 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, e
 	return s, ended, nil
 }
 
-// makeGroup makes a control group with the limits of a grant. What there is of one of that name can only be a leftover.
+// makeGroup makes a control group with the limits of a grant. An existing group of that name can only be left over.
 func (a *Agent) makeGroup(name string, grant resource.Vector, class cluster.Class) (*cgroup.Group, error) {
 	ctx, cancel := context.WithTimeout(a.closed, 30*time.Second)
 	defer cancel()
@@ -185,8 +185,8 @@ func (a *Agent) makeGroup(name string, grant resource.Vector, class cluster.Clas
 	return g, nil
 }
 
-// limit bounds a container by its grant. A REGULAR one is not swapped out: a task was promised that much memory, not that
-// much of something. Where swap is not accounted for it cannot be bounded.
+// limit bounds a container by its grant. A REGULAR container is not swapped out: its task was promised that amount of
+// memory. Where the kernel does not account swap, swap cannot be bounded.
 func (a *Agent) limit(ctx context.Context, g *cgroup.Group, grant resource.Vector, class cluster.Class) error {
 	limits := cgroup.Limits{MemoryBytes: cgroup.At(int64(grant[resource.Memory])), SwapBytes: cgroup.At(0)}
 	if class == cluster.Flex {
@@ -211,8 +211,8 @@ func (a *Agent) limit(ctx context.Context, g *cgroup.Group, grant resource.Vecto
 	return nil
 }
 
-// removeGroup ends whatever is left inside a container's control group and removes it. What cannot be ended now, because
-// it hangs in the kernel, is tried again for as long as the agent lives.
+// removeGroup kills what is left inside a container's control group and removes the group. If a process hangs in the
+// kernel, removeGroup tries again for as long as the agent lives.
 func (a *Agent) removeGroup(id cluster.ContainerID) {
 	err := a.discardGroup(id, 30*time.Second)
 	if err == nil || a.closed.Err() != nil {

@@ -28,18 +28,19 @@ import (
 // SuperviseCommand is the word that turns this program into a supervisor; see Supervise.
 const SuperviseCommand = "supervise"
 
-// Files that a supervisor, and then the program's first stage, get from their parents beside the standard three.
+// Files that a supervisor, and then the program's first stage, inherit from their parents in addition to the standard
+// three.
 const (
 	lockFD   = 3 // supervisor: the container's lock
-	statusFD = 4 // supervisor: tells the agent once that the program runs, or why not
-	reportFD = 3 // first stage: tells the supervisor why the program cannot run; closed by the kernel when it does
+	statusFD = 4 // supervisor: reports to the agent once that the program runs, or why not
+	reportFD = 3 // first stage: reports to the supervisor why the program cannot run; the kernel closes it when the program runs
 	anchorFD = 4 // first stage: where its anchor goes
 )
 
-// Supervise is the supervisor of one container: the program calls it with the arguments behind SuperviseCommand, before
-// anything else, and exits with what it returns. It is no command for people.
+// Supervise is the supervisor of one container: the program calls it with the arguments after SuperviseCommand, before
+// anything else, and exits with the returned code. It is no command for people.
 //
-// It is two programs. "supervise DIR" is started by the agent. It starts "supervise enter DIR", which goes into the
+// It is two programs. "supervise DIR" is started by the agent. It starts "supervise enter DIR", which enters the
 // control group, takes the rights of the user and becomes the user's program.
 func Supervise(args []string) int {
 	switch {
@@ -53,18 +54,18 @@ func Supervise(args []string) int {
 	return 2
 }
 
-// status is what the supervisor tells the agent.
+// status is the supervisor's report to the agent.
 type status struct {
 	Started timeline.Time `json:"started_ns,omitempty"`
 	// Ended says that the program never ran and exit.json says why.
 	Ended bool `json:"ended,omitempty"`
-	// Failed is why the supervisor cannot do its work: then nothing ran, and there is no exit.json. Short says that it was for
-	// want of something that the machine may have again.
+	// Failed is why the supervisor cannot do its work: then nothing ran, and there is no exit.json. Short says that the
+	// machine was short of something that it may have again.
 	Failed string `json:"failed,omitempty"`
 	Short  bool   `json:"short,omitempty"`
 }
 
-// report is what the first stage tells the supervisor.
+// report is the first stage's report to the supervisor.
 type report struct {
 	Detail string `json:"detail"`
 	Code   int    `json:"code"`
@@ -72,7 +73,7 @@ type report struct {
 	Short  bool   `json:"short,omitempty"`
 }
 
-// faulty is a report that the machine, not the program, is to blame.
+// faulty returns a report that the machine, not the program, caused the failure.
 func faulty(format string, operands ...any) *report {
 	err := fmt.Errorf(format, operands...)
 	return &report{Detail: err.Error(), Code: 126, Fault: true, Short: isShortage(err)}
@@ -81,12 +82,12 @@ func faulty(format string, operands ...any) *report {
 func supervise(f folder) int {
 	agent := os.Getppid()
 	tell, lock := os.NewFile(statusFD, "status"), os.NewFile(lockFD, "lock")
-	// Held to the end: a file that nobody refers to any more is closed by the garbage collector, and the lock with it.
+	// Kept open to the end: the garbage collector closes a file without references, and releases the lock with it.
 	defer lock.Close()
 	if err := inherited.CloseDescriptors(); err != nil {
 		return fail(tell, lock, err)
 	}
-	// Caught and thrown away, not ignored: what is ignored would stay ignored in the program.
+	// Signals are caught and dropped, not ignored: ignored signals would stay ignored in the program.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
 	if _, err := lock.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0); err != nil {
 		return fail(tell, lock, fmt.Errorf("write the pid: %w", err))
@@ -99,7 +100,7 @@ func supervise(f folder) int {
 		return fail(tell, lock, fmt.Errorf("set space aside in %s: %w", f, err))
 	}
 	for _, file := range s.SupervisorJoin {
-		// Where the supervisor runs matters little: outside it only is not accounted as ours.
+		// Where the supervisor runs matters little: outside of the group it is only not accounted as ours.
 		if door, err := os.OpenFile(file, os.O_WRONLY, 0); err == nil {
 			_, _ = door.WriteString("0")
 			door.Close()
@@ -109,7 +110,7 @@ func supervise(f folder) int {
 	if err != nil {
 		return fail(tell, lock, fmt.Errorf("make a pipe: %w", err))
 	}
-	defer anchor.Close() // with it the anchor goes
+	defer anchor.Close() // the anchor goes with it
 	var in *mouth
 	if s.Launch.Input {
 		if in, err = openMouth(f); err != nil {
@@ -125,7 +126,7 @@ func supervise(f folder) int {
 		return finish(f, &s, agent, e, func() { say(tell, status{Ended: true}) })
 	}
 	begun := now()
-	_ = f.putStarted(started{begun}) // On a full disk the time of the start is lost, no more.
+	_ = f.putStarted(started{begun}) // On a full disk only the time of the start is lost.
 	say(tell, status{Started: begun})
 	if s.Envelope.Class == cluster.Flex {
 		go guard(&s)
@@ -134,27 +135,27 @@ func supervise(f folder) int {
 		go in.feed(s.Lease)
 	}
 	limit := keepTimeLimit(&s)
-	_ = command.Wait() // The process state says it all.
+	_ = command.Wait() // The process state has the result.
 	e := settle(f, &s, command.ProcessState, limit.end())
 	printed.finish()
 	e.Started = begun
 	return finish(f, &s, agent, e, nil)
 }
 
-// fail ends the supervisor before it has started anything, and says why.
+// fail ends the supervisor before it has started anything, and reports why.
 func fail(tell, lock *os.File, err error) int {
 	fmt.Fprintln(os.Stderr, err)
-	_ = lock.Truncate(0) // What it says may be more than is so.
+	_ = lock.Truncate(0) // The lock's text may claim more than is true.
 	say(tell, status{Failed: err.Error(), Short: isShortage(err)})
 	return 1
 }
 
 func say(to *os.File, s status) {
-	_ = json.NewEncoder(to).Encode(s) // If the agent is gone, nobody listens.
+	_ = json.NewEncoder(to).Encode(s) // If the agent is gone, the report is lost.
 	to.Close()
 }
 
-// finish writes the record and tells whoever waits for it. The agent is the process that started this one.
+// finish writes the record and notifies the processes that wait for it. The agent is the process that started this one.
 func finish(f folder, s *spec, agent int, e ending, then func()) int {
 	record(func() error { return f.putEnding(e) }, func() bool { return os.Getppid() == agent || leased(s.Lease) })
 	if then != nil {
@@ -163,17 +164,17 @@ func finish(f folder, s *spec, agent int, e ending, then func()) int {
 	return 0
 }
 
-// recordWait is how long a supervisor that nobody waits for tries to record the end of its program.
+// recordWait is how long a supervisor without a daemon tries to record the end of its program.
 const recordWait = time.Minute
 
-// record tries until it succeeds, because with the supervisor the exit code would be lost. Room was set aside for it, so that
-// it fails only with the disk. Once there has been no daemon for recordWait, which could see the disk work again, or end this
-// itself, the supervisor gives up.
+// record tries until it succeeds, because the exit code would be lost with the supervisor. Space is reserved for the
+// record, so that it fails only if the disk does. The supervisor gives up when there has been no daemon for recordWait;
+// a daemon could notice that the disk works again, or end the supervisor.
 func record(put func() error, attended func() bool) {
 	alone := time.Duration(0)
 	for alone < recordWait {
 		err := put()
-		if err == nil || errors.Is(err, os.ErrNotExist) { // The folder is gone: nobody wants to know.
+		if err == nil || errors.Is(err, os.ErrNotExist) { // The folder is gone: the record is not needed.
 			return
 		}
 		fmt.Fprintf(os.Stderr, "record the end: %v\n", err)
@@ -186,7 +187,7 @@ func record(put func() error, attended func() bool) {
 
 func now() timeline.Time { return timeline.Time(time.Now().UnixNano()) }
 
-// launch starts the program and returns once it runs, or why it does not.
+// launch starts the program and returns when it runs, or why it does not.
 func launch(f folder, s *spec, lock, stdin, anchor *os.File, printed *outputs) (*exec.Cmd, *report) {
 	stdout, err := printed.add(s.Launch.Stdout, s.Launch.As, s.OutputLimit)
 	if err != nil {
@@ -212,7 +213,7 @@ func launch(f folder, s *spec, lock, stdin, anchor *os.File, printed *outputs) (
 	command.Dir = "/"
 	command.Stdout, command.Stderr = stdout, stderr
 	if stdin != nil {
-		defer stdin.Close() // Once the program reads no more, nobody shall seem to.
+		defer stdin.Close() // When the program stops reading, no other process may seem to read.
 		command.Stdin = stdin
 	}
 	command.ExtraFiles = []*os.File{speak, anchor}
@@ -229,7 +230,8 @@ func launch(f folder, s *spec, lock, stdin, anchor *os.File, printed *outputs) (
 	printed.begin()
 	text, _ := io.ReadAll(listen)
 	if len(text) == 0 {
-		// The pipe closed without a word: the program runs. (Or the first stage was killed: its exit code will say so.)
+		// The pipe closed without a report: the program runs. (Or the first stage was killed: its exit code will say
+		// so.)
 		return command, nil
 	}
 	_ = command.Wait()
@@ -240,8 +242,8 @@ func launch(f folder, s *spec, lock, stdin, anchor *os.File, printed *outputs) (
 	return nil, &why
 }
 
-// enter goes into the control group, takes the user's rights and becomes the user's program. Whatever can be done before
-// going in is done before, because from then on memory counts.
+// enter enters the control group, takes the user's rights and becomes the user's program. It does as much as possible
+// before it enters, because from then on its memory counts.
 func enter(f folder) int {
 	if err := inherited.CloseDescriptors(); err != nil {
 		return refuse(report{Detail: err.Error(), Code: 126, Fault: true})
@@ -250,7 +252,7 @@ func enter(f folder) int {
 	if err := f.get("spec.json", &s); err != nil {
 		return refuse(*faulty("%w", err))
 	}
-	_ = inherited.TakeOOMScore(s.OOMScore) // before it goes in: there the kernel shall find what it may end first
+	_ = inherited.TakeOOMScore(s.OOMScore) // before it enters: the kernel must find in the group what it may kill first
 	var doors []*os.File
 	for _, path := range s.Join {
 		door, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -271,7 +273,7 @@ func enter(f folder) int {
 			return refuse(*faulty("enter the control group: write to %s: %w", door.Name(), err))
 		}
 	}
-	_ = layAnchor(os.NewFile(anchorFD, "anchor")) // The program can do without; one that swaps much is then in some danger.
+	_ = layAnchor(os.NewFile(anchorFD, "anchor")) // The program can run without an anchor; a program that swaps much is then in some danger.
 	if err := become(s.Launch.As); err != nil {
 		return refuse(*faulty("%w", err))
 	}
@@ -291,7 +293,7 @@ func enter(f folder) int {
 	}
 	inherited.TakeLimits(*own)
 	err = unix.Exec(program, launch.Args, launch.Env)
-	if isShortage(err) && !errors.Is(err, unix.ENOMEM) { // That may be for the little memory of the container.
+	if isShortage(err) && !errors.Is(err, unix.ENOMEM) { // That may result from the little memory of the container.
 		return refuse(*faulty("program %q cannot be executed: %w", program, err))
 	}
 	return refuse(report{Detail: fmt.Sprintf("program %q cannot be executed: %v", program, err), Code: 126})
@@ -302,7 +304,7 @@ func refuse(r report) int {
 	return r.Code
 }
 
-// openInput makes a file the standard input; no name leaves it as it is.
+// openInput makes a file the standard input; an empty name leaves it as it is.
 func openInput(name string) error {
 	if name == "" {
 		return nil
@@ -315,7 +317,7 @@ func openInput(name string) error {
 	return unix.Dup2(int(file.Fd()), 0)
 }
 
-// bare leaves out what an error says beside its cause.
+// bare returns the cause of an error without the context.
 func bare(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err
@@ -324,7 +326,7 @@ func bare(err error) error {
 }
 
 // become takes a user's rights, in the only order that works: groups first, the user last. A process without privileges
-// can only stay who it is.
+// can only keep its own rights.
 func become(as cluster.Credentials) error {
 	if os.Geteuid() != 0 {
 		if uint32(os.Geteuid()) != as.UID {
@@ -349,7 +351,8 @@ func become(as cluster.Credentials) error {
 	return nil
 }
 
-// find looks a program up as a shell would: a name with a slash is a path, any other is sought along PATH of env.
+// find looks a program up as a shell would: a name with a slash is a path, any other name is searched for along PATH of
+// env.
 func find(name string, env []string) (string, *report) {
 	if strings.Contains(name, "/") {
 		return name, check(name, name)
@@ -388,7 +391,7 @@ func check(name, path string) *report {
 	return nil
 }
 
-// settle ends whatever else runs in the container and takes its last reading. A container ends with its program.
+// settle kills the other processes of the container and takes its last reading. A container ends with its program.
 func settle(f folder, s *spec, state *os.ProcessState, tooLong bool) ending {
 	e := ending{Exit: cluster.Exit{Ended: now(), Code: state.ExitCode(), CPUTime: state.UserTime() + state.SystemTime()}}
 	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
@@ -400,7 +403,7 @@ func settle(f folder, s *spec, state *os.ProcessState, tooLong bool) ending {
 	}
 	g, err := openGroup(s)
 	if err != nil {
-		return e // The agent kills what is left.
+		return e // The agent kills the remaining processes.
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -424,7 +427,7 @@ func settle(f folder, s *spec, state *os.ProcessState, tooLong bool) ending {
 	return e
 }
 
-// waitEmpty gives processes that have been asked to end the time they were promised.
+// waitEmpty waits for the promised time until processes that were requested to end have ended.
 func waitEmpty(g *cgroup.Group, until time.Time) {
 	for time.Now().Before(until) {
 		if pids, err := g.Procs(); err != nil || len(pids) == 0 {
@@ -434,7 +437,7 @@ func waitEmpty(g *cgroup.Group, until time.Time) {
 	}
 }
 
-// openGroup finds the container's control group, if it is still the one that was made for it.
+// openGroup finds the container's control group, if it is still the group that was made for the container.
 func openGroup(s *spec) (*cgroup.Group, error) {
 	host, err := cgroup.Discover("")
 	if err != nil {
@@ -454,7 +457,7 @@ func openGroup(s *spec) (*cgroup.Group, error) {
 	return g, nil
 }
 
-// peakMemory reads the most memory that a group ever held; ok is false if the kernel does not tell.
+// peakMemory reads the peak memory of a group; ok is false if the kernel does not report it.
 func peakMemory(g *cgroup.Group) (int64, bool) {
 	dir, ok := g.Dir(cgroup.Memory)
 	if !ok {

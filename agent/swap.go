@@ -11,23 +11,23 @@ import (
 	"github.com/bellows-rm/bellows/swap"
 )
 
-// gauge tells how much may still be swapped out. One goroutine uses it, and another saves its count.
+// gauge reports how much may still be swapped out. One goroutine uses it, and another saves its count.
 type gauge struct {
 	agent   *Agent
 	machine swap.Machine
 	budget  *swap.Budget
 	at      time.Time
 	room    swap.Room
-	takes   resource.Amount // the devices, reserve and write budget or not
+	takes   resource.Amount // room on the devices, regardless of reserve and write budget
 	left    resource.Amount
-	failed  bool          // to read the last time, which was said
-	spent   bool          // the last time, which was said
-	saved   chan struct{} // closed when all is counted and saved
-	// What all groups hold, and of that the supervisors; nil if that cannot be read.
+	failed  bool          // the last read failed, which was logged
+	spent   bool          // the budget was spent at the last read, which was logged
+	saved   chan struct{} // closed when everything is counted and saved
+	// The use of all groups, and the supervisors' part of it; nil if that cannot be read.
 	all, supervisors *cgroup.Gauge
 }
 
-// How often swap is looked at at most, and how often the count of what was written is saved.
+// The shortest interval between reads of swap, and the interval at which the count of writes is saved.
 const (
 	gaugeInterval = 100 * time.Millisecond
 	countInterval = time.Minute
@@ -49,7 +49,7 @@ func (g *gauge) open() (err error) {
 	return err
 }
 
-// close ends its use.
+// close closes the gauge.
 func (g *gauge) close() {
 	for _, open := range []*cgroup.Gauge{g.all, g.supervisors} {
 		if open != nil {
@@ -78,12 +78,12 @@ func (g *gauge) free() resource.Amount {
 	return g.room.Bytes
 }
 
-// full tells whether the devices have so little room left that the kernel may kill for what programs touch next.
+// full reports whether the devices have so little room left that the kernel may kill at the programs' next page faults.
 func (g *gauge) full() bool {
 	return !g.failed && g.takes < memory.SwapReserve(g.agent.config.Capacity[resource.Memory])
 }
 
-// read looks at the machine. What cannot be known is no room.
+// read samples the machine. An unknown amount counts as no room.
 func (g *gauge) read() {
 	room, err := g.measure()
 	if err != nil && !g.failed {
@@ -117,8 +117,8 @@ func (g *gauge) measure() (swap.Room, error) {
 	return swap.RoomOn(devices, spare, left, bounded), nil
 }
 
-// promised is memory that containers do not hold yet and may come to hold. The kernel adds up what they hold: that takes as
-// long for a thousand of them as for one.
+// promised returns the memory that containers do not use yet but may come to use. The kernel adds up their use: that
+// takes the same time for one container as for a thousand.
 func (g *gauge) promised() resource.Amount {
 	left := g.agent.config.Capacity[resource.Memory]
 	if g.all == nil || g.supervisors == nil {
@@ -132,7 +132,7 @@ func (g *gauge) promised() resource.Amount {
 	return max(0, left)
 }
 
-// explain adds to a refusal what the write budget has to do with it.
+// explain adds the role of the write budget to a refusal.
 func (g *gauge) explain(r memory.Reason) string {
 	if r.Code != memory.NoSwapLeft || !g.room.Budgeted {
 		return r.Words()
@@ -140,7 +140,7 @@ func (g *gauge) explain(r memory.Reason) string {
 	return fmt.Sprintf("%s: the write budget of %s a day leaves %s", r.Words(), resource.FormatMemory(g.budget.PerDay), resource.FormatMemory(g.left))
 }
 
-// keepCount saves the count now and then, and at the end.
+// keepCount saves the count at intervals, and at the end.
 func (g *gauge) keepCount() {
 	defer close(g.saved)
 	tick := time.NewTicker(countInterval)

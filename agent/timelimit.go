@@ -13,18 +13,18 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// timedOut is the exit code of a program that was ended by its time limit, as that of timeout(1).
+// timedOut is the exit code of a program that was killed by its time limit, the same as timeout(1)'s.
 const timedOut = 124
 
-// timeLimit ends a program that has run for as long as it may, standing still included. The supervisor keeps it, so that it
-// holds without an agent too.
+// timeLimit kills a program that has run for its whole time limit, including time in suspension. The supervisor
+// enforces it, so that it also works without an agent.
 type timeLimit struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 	reached atomic.Bool
 }
 
-// keepTimeLimit begins to count. A limit of 0 is none.
+// keepTimeLimit starts the time limit. 0 is no limit.
 func keepTimeLimit(s *spec) *timeLimit {
 	l := &timeLimit{done: make(chan struct{})}
 	var ctx context.Context
@@ -39,14 +39,14 @@ func keepTimeLimit(s *spec) *timeLimit {
 	return l
 }
 
-// end is called once the program has ended; it returns whether that was for its time limit.
+// end is called when the program has ended; it returns whether the time limit caused that.
 func (l *timeLimit) end() bool {
 	l.cancel()
 	<-l.done
 	return l.reached.Load()
 }
 
-// enforce asks every process to end and, when their grace is over, ends them, until the program has ended.
+// enforce requests every process to end and kills the rest after their grace, until the program has ended.
 func (l *timeLimit) enforce(ctx context.Context, s *spec) {
 	var g *cgroup.Group
 	for {
@@ -61,7 +61,8 @@ func (l *timeLimit) enforce(ctx context.Context, s *spec) {
 	}
 	g.Signal(unix.SIGTERM)
 	for over := time.Now().Add(s.Grace); time.Now().Before(over); {
-		// What is suspended does not see that it is to end; and the memory manager, which knows nothing of this, may suspend it again.
+		// A suspended process does not handle the request to end; and the memory manager, which does not know about it,
+		// may suspend the process again.
 		_ = unthrottle(ctx, g, resource.Of(s.Grant[resource.CPU], 0))
 		_ = thaw(ctx, g)
 		if !passes(ctx, min(time.Second/5, time.Until(over))) {
@@ -69,14 +70,14 @@ func (l *timeLimit) enforce(ctx context.Context, s *spec) {
 		}
 	}
 	for {
-		_ = g.Kill(ctx) // Something may have been forked, or hang in the kernel.
+		_ = g.Kill(ctx) // A process may have been forked, or hang in the kernel.
 		if !passes(ctx, time.Second) {
 			return
 		}
 	}
 }
 
-// passes returns true once some time has passed, and false if ctx ends before.
+// passes returns true when the given time has passed, and false if ctx ends before.
 func passes(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

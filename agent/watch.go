@@ -13,7 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// watch stays with a running container until ended is closed, kills it if asked to, and reports how it ended.
+// watch stays with a running container until ended is closed, kills the container on request, and reports how it ended.
 func (a *Agent) watch(c *container, ended <-chan struct{}) {
 	select {
 	case <-ended:
@@ -36,8 +36,8 @@ func (a *Agent) watch(c *container, ended <-chan struct{}) {
 	a.events.put(e)
 }
 
-// kill asks every process of the container to end and, when its grace is over, ends them all, forks included. It returns
-// true once the container has ended, and false if the agent was closed before.
+// kill requests every process of the container to end, and when its grace is over kills all of them, forks included. It
+// returns true when the container has ended, and false if the agent was closed before.
 func (a *Agent) kill(c *container, ended <-chan struct{}) bool {
 	if c.preempted {
 		if err := c.dir.mark("preempted"); err != nil {
@@ -71,12 +71,12 @@ func (a *Agent) kill(c *container, ended <-chan struct{}) bool {
 		case <-a.closed.Done():
 			return false
 		case <-time.After(time.Second):
-			// Something may have been forked, or hang in the kernel.
+			// A process may have been forked, or hang in the kernel.
 		}
 	}
 }
 
-// wakeToEnd lets a suspended container run: a frozen process does not see that it is to end.
+// wakeToEnd lets a suspended container run: a frozen process does not handle the request to end.
 func (a *Agent) wakeToEnd(c *container) {
 	if c.spec.Envelope.Class != cluster.Flex {
 		return
@@ -88,7 +88,7 @@ func (a *Agent) wakeToEnd(c *container) {
 	}
 }
 
-// endEvent reads how a container ended, whose supervisor is gone, or why nothing ran in it.
+// endEvent reads how a container ended whose supervisor is gone, or why nothing ran in it.
 func endEvent(id cluster.ContainerID, dir folder) cluster.Event {
 	e := howEnded(id, dir)
 	if e.Outcome == cluster.Killed && dir.exists("preempted") {
@@ -122,7 +122,7 @@ func howEnded(id cluster.ContainerID, dir folder) cluster.Event {
 	return e
 }
 
-// judge says what the end of a program means.
+// judge interprets the end of a program.
 func judge(end *ending, killed bool) (cluster.Outcome, string) {
 	memory := ""
 	if end.OOMKills > 0 {
@@ -162,8 +162,8 @@ func join(clauses ...string) string {
 	return strings.Join(out, "; ")
 }
 
-// follow returns a channel that is closed when the supervisor of a container is gone (not when the agent is closed). The process tells by itself; the
-// lock, asked once a second, is the net below.
+// follow returns a channel that is closed when the supervisor of a container is gone (not when the agent is closed).
+// The kernel reports the end of the process; the lock, checked once a second, is the safety net.
 func (a *Agent) follow(dir folder) <-chan struct{} {
 	gone := make(chan struct{})
 	hint := make(chan struct{}, 1)
@@ -192,7 +192,7 @@ func (a *Agent) follow(dir folder) <-chan struct{} {
 	return gone
 }
 
-// hintEnd sends when the supervisor's process has ended, if the kernel lets us wait for it.
+// hintEnd sends when the supervisor's process has ended, if the kernel supports waiting for it.
 func (a *Agent) hintEnd(dir folder, hint chan<- struct{}) {
 	pid, ok := dir.supervisor()
 	if !ok {
@@ -210,7 +210,7 @@ func (a *Agent) hintEnd(dir folder, hint chan<- struct{}) {
 	if err != nil {
 		return
 	}
-	// The pid may since belong to another process, which does no harm: the lock has the last word.
+	// The pid may belong to another process by now, which does no harm: the lock decides.
 	err = raw.Read(func(fd uintptr) bool {
 		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		n, err := unix.Poll(poll, 0)
@@ -221,7 +221,7 @@ func (a *Agent) hintEnd(dir folder, hint chan<- struct{}) {
 	}
 }
 
-// held tells whether some process is responsible for the container.
+// held reports whether some process is responsible for the container.
 func held(dir folder) bool {
 	lock, err := dir.lock()
 	if err == nil {
