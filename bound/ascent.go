@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// point is where an ascent is: prices and weights.
+// point is the prices and weights at one step of an ascent.
 type point struct {
 	price   []prices
 	weights [][]float64
@@ -49,8 +49,8 @@ func (x *relaxation) restore(p *point) {
 	}
 }
 
-// ascend improves prices and weights and returns the best bound seen. Steps are as long as would lead to a target a little
-// above the best bound (Polyak); the target comes nearer when it is missed.
+// ascend improves prices and weights and returns the best bound seen. Steps are as long as would reach a target
+// slightly above the best bound (Polyak); the target is lowered when it is missed.
 func (x *relaxation) ascend(iterations int) float64 {
 	used, best := x.noPrices(), x.newPoint()
 	value := x.begin(used, best)
@@ -75,8 +75,8 @@ func (x *relaxation) ascend(iterations int) float64 {
 	return highest
 }
 
-// begin tries points to begin at, leaves the best one in best and returns its value: the prices of each row alone. Without
-// prices the only way up is to change prices and weights at once, which steps do not find.
+// begin tries starting points, leaves the best one in best and returns its value: the prices of each row alone. Without
+// prices the only way up is to change prices and weights at once, which single steps do not find.
 func (x *relaxation) begin(used []prices, best *point) float64 {
 	highest := math.Inf(-1)
 	consider := func() {
@@ -100,7 +100,7 @@ func (x *relaxation) begin(used []prices, best *point) float64 {
 	return highest
 }
 
-// toLargest gives half of a job's weight to the constraint that is the largest now.
+// toLargest moves half of a job's weight to the constraint with the largest value.
 func (x *relaxation) toLargest() {
 	for i := range x.chains {
 		c := &x.chains[i]
@@ -118,7 +118,8 @@ func (x *relaxation) toLargest() {
 	}
 }
 
-// whole returns which constraint counts all work of a chain in a row; without such work, the run time alone.
+// whole returns the index of the constraint that counts all work of a chain in a row; without such work, that of the
+// run time alone.
 func (c *claim) whole(r int) int {
 	if c.work[r] <= 0 || len(c.stages) == 0 {
 		return 0
@@ -135,13 +136,13 @@ func (c *claim) whole(r int) int {
 	return at
 }
 
-// mostLevels is how many sets of jobs prices are made up of at most.
+// mostLevels is the largest number of sets of jobs that make up prices.
 const mostLevels = 64
 
-// priceAlone sets the best prices if there were only one row, and jobs could be done at any rate: those of the rule to do
-// first what has the least work in all. Jobs with at most a certain work keep the cluster busy without a gap for some
-// time; the price of a second in it is the time that is left of that, summed up over all works, by what is gained per
-// unit of work.
+// priceAlone sets the prices that would be optimal if there were only row r, and jobs could be done at any rate: the
+// prices of the rule to do the job with the least total work first. Jobs with at most a given work keep the cluster
+// busy without a gap for some time; the price of a second in that busy period is the rest of the period, summed up over
+// all works, times the gain per unit of work.
 func (x *relaxation) priceAlone(r int) {
 	for l := range x.price {
 		clear(x.price[l].start)
@@ -167,10 +168,10 @@ func (x *relaxation) priceAlone(r int) {
 	}
 }
 
-// priceBusy adds gain × the time left of each busy period of the jobs with at most the given work.
+// priceBusy adds gain × the rest of each busy period of the jobs with at most the given work.
 func (x *relaxation) priceBusy(r int, byRelease []*claim, most, gain float64) {
 	from, to := math.Inf(-1), math.Inf(-1)
-	l := 0 // intervals before have been priced
+	l := 0 // the intervals before l have been priced
 	flush := func() {
 		for l < len(x.price) && x.knots[l+1] <= from {
 			l++
@@ -211,7 +212,7 @@ func (x *relaxation) ends(c *claim) []float64 {
 }
 
 // climb moves prices and weights along the subgradient, as far as should raise the value by the given amount. The price
-// of a second of the whole cluster is of the order of the number of jobs that wait.
+// of a second of the whole cluster is of the order of the number of waiting jobs.
 func (x *relaxation) climb(used []prices, rise float64) {
 	n := float64(len(x.chains))
 	var slope float64
@@ -255,7 +256,7 @@ func (x *relaxation) climb(used []prices, rise float64) {
 	}
 }
 
-// spread gives every constraint a little weight: all work is worth doing early.
+// spread gives every constraint a small weight: all work is worth doing early.
 func (c *claim) spread() {
 	const little = 1e-4
 	for m := range c.weights {
@@ -263,7 +264,7 @@ func (c *claim) spread() {
 	}
 }
 
-// uphill turns ends into the direction in which weights are moved, and returns how fast the value rises along it.
+// uphill turns ends into the direction in which weights are moved, and returns the rise of the value per unit along it.
 func uphill(weights, ends []float64) (slope float64) {
 	least, most := slices.Min(ends), slices.Max(ends)
 	if most <= least {

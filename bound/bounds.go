@@ -1,44 +1,48 @@
-// Package bound says what no schedule of a workload can be better than, whatever the policy. It sees the truth.
+// Package bound computes lower bounds on the makespan and mean run time of every schedule of a workload, whatever the
+// policy. It sees the truth.
 //
-// Left out are launch delays, heartbeats, coordinators and what contention costs, so that the best possible lies above. A
-// task that may be under-sized counts with the shortest run time and, separately for each row, the least size × time that
-// any allowed memory gives: one memory need not give both, but the least of each is never above what a schedule takes.
+// Launch delays, heartbeats, coordinators and the cost of contention are left out, so the best possible schedule lies
+// above the bounds. A task that may be under-sized counts with the shortest run time and, separately for each row, the
+// least size × time that any allowed memory gives: one memory need not give both, but no schedule takes less than the
+// least of each.
 //
-// A container is taken to hold what it was granted all its life, and to be granted from its least to its ideal memory, unless
-// Options.AnySize says otherwise. A FLEX container is granted its minimum and breathes: its memory does not count, and it
-// runs as with the most that it may hold.
+// A container is assumed to keep its grant all its life, and to be granted from its least to its ideal memory, unless
+// Options.AnySize says otherwise. A FLEX container is granted its minimum, and its limit moves: its memory does not
+// count, and it runs as with its maximum.
 //
 // A row is a way to count a resource (see row): its plain area, or with the sizes of tasks rounded by a dual feasible
-// function, which sees that tasks larger than half a node cannot share one.
+// function, which sees that tasks larger than half a node cannot share a node.
 //
-// The makespan is at least: the last end of a job that runs alone (its critical path, or its own area); per row and time of
-// submission, that time plus all work submitted from then on. The mean run time is at least: that of jobs that run alone;
-// per row, that of a machine which is given wholly to the job with the shortest remaining processing time, optimal there
-// (Schrage, A proof of the optimality of the shortest remaining processing time discipline, 1968); and the interval bound.
+// The makespan is at least the last end of jobs that each run alone (the critical path of a job, or its own area). Per
+// row and time of submission, it is also at least that time plus all work submitted from then on. The mean run time is
+// at least that of jobs that each run alone. Per row, it is also at least the mean on a machine which is given entirely
+// to the job with the shortest remaining processing time, which is optimal there (Schrage, A proof of the optimality of
+// the shortest remaining processing time discipline, 1968). The interval bound is a third bound on it.
 //
 // # The interval bound
 //
-// y[s](t) is the share of the work of stage s that is done per second at time t: at most that of all its tasks at once, and
-// no more than the whole cluster can do; the work done per second takes at most one second in each row. If M[s] is the mean time
-// at which the work of s is done, the integral of t × y[s](t), then its job ends no earlier than
+// y[s](t) is the share of the work of stage s that is done per second at time t: at most that of all its tasks at once,
+// and no more than the whole cluster can do; the work done per second takes at most one second in each row. If M[s] is
+// the mean time at which the work of s is done, the integral of t × y[s](t), then its job ends no earlier than
 //
 //	M[s] + half a task's run time (or half the stage's work in a row) + the critical path after s,
 //	the work-weighted mean of M over its stages + half of the job's work in a row, and
 //	its release + its run time alone.
 //
-// The least sum of ends under these is a linear program (compare Hall, Schulz, Shmoys, Wein, Scheduling to minimize average
-// completion time, 1997; mean busy times: Goemans, 1997). Its rows are relaxed by Lagrange: for any price of capacity at each
-// time, and any weights of the above per job, the relaxed optimum is a bound. It falls apart into one problem per stage, to
-// do its work in the cheapest times. Prices are straight lines in each of some intervals, so that nothing is lost by where
-// in an interval work is done: the price steers it there.
+// The least sum of ends under these constraints is a linear program (compare Hall, Schulz, Shmoys, Wein, Scheduling to
+// minimize average completion time, 1997; mean busy times: Goemans, 1997). Lagrangian relaxation of its rows gives a
+// bound for any price of capacity at each time, and any weights of the constraints of a job: the relaxed optimum. The
+// relaxed problem separates into one problem per stage, to do the stage's work at the cheapest times. Prices are
+// straight lines in each of some intervals. Nothing is lost by leaving open where in an interval work is done: the
+// price decides that.
 //
-// Prices and weights begin with the optimum of each row alone, which is known (see priceAlone), and are improved by subgradient
-// steps; their number is fixed, so that the same input gives the same bound.
+// Prices and weights begin with the optimum of each row alone, which is known (see priceAlone), and are improved by
+// subgradient steps; their number is fixed, so that the same input gives the same bound.
 //
-// Shortest remaining processing time stays a bound of its own. On one row alone it is the optimum; the program above has as
-// its optimum there the rule to do first what has the least work in all (it is a sum over thresholds of work, and for each the
-// best is not to idle), which falls behind where jobs with much work, but little left, are overtaken: preempted work has
-// been counted at its middle, not at its end.
+// Shortest remaining processing time remains as a bound of its own. On one row alone it is optimal. There the optimum
+// of the program above is the rule to do the job with the least total work first (the objective is a sum over
+// thresholds of work, and for each threshold it is best not to idle). That bound is lower where jobs with much work,
+// but little remaining work, are overtaken: work of a preempted job counts at its middle, not at its end.
 package bound
 
 import (
@@ -53,11 +57,11 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// Options say which bounds are worked out beside those that cost nothing.
+// Options say which bounds are computed in addition to the cheap ones.
 type Options struct {
-	// Iterations of the interval bound; 0: it is left out. DefaultIterations serves.
+	// Iterations is the number of steps of the interval bound; 0 leaves it out. DefaultIterations is a good choice.
 	Iterations int
-	// AnySize says that the policy gives containers sizes that nobody asked for. Then memory does not count.
+	// AnySize says that the policy gives containers sizes that no job requested. Then memory does not count.
 	AnySize bool
 }
 
@@ -67,7 +71,7 @@ type Value struct {
 	Duration time.Duration
 }
 
-// Bounds are what no schedule can be better than. The zero value is that of a workload without jobs.
+// Bounds are lower bounds for every schedule of a workload. The zero value is that of a workload without jobs.
 type Bounds struct {
 	// Makespan is the time from the first submission to the end of the last job: the largest of Makespans, named in MakespanBy.
 	Makespan   time.Duration
@@ -75,18 +79,19 @@ type Bounds struct {
 	// AverageJobRuntime is the mean time from submission to end: the largest of Averages, named in AverageBy.
 	AverageJobRuntime time.Duration
 	AverageBy         string
-	// Makespans and Averages are all bounds, in a fixed order; of the rows of one resource, the best one.
+	// Makespans and Averages are all bounds, in a fixed order; of the rows of one resource they contain the plain row and
+	// the best other row.
 	Makespans, Averages []Value
 }
 
-// Names of bounds that are not those of a resource.
+// Names of bounds that do not belong to a resource.
 const (
 	CriticalPath = "critical path"
 	Interval     = "interval"
 )
 
-// Of returns bounds for w on nodes. Elastic says whether the policy may start tasks with less than their ideal memory. A
-// resource of which some node has none does not count. See the package comment for what is counted.
+// Of returns bounds for w on nodes. elastic says whether the policy may start tasks with less than their ideal memory.
+// A resource that some node lacks does not count. The package comment says what is counted.
 func Of(w *workload.Workload, nodes []cluster.Node, elastic bool, o Options) Bounds {
 	if len(w.Jobs) == 0 || len(nodes) == 0 {
 		return Bounds{}
@@ -110,7 +115,8 @@ func Of(w *workload.Workload, nodes []cluster.Node, elastic bool, o Options) Bou
 	return b
 }
 
-// addRows adds the bounds of the plain resource, and of the best other row, of rows from to to, which are of one resource.
+// addRows adds the bounds of rows from to to-1, which belong to one resource: of the plain resource, and of the best
+// other row.
 func (p *problem) addRows(b *Bounds, from, to int) {
 	var makespan, average [2]float64
 	var makespanBy, averageBy [2]string
@@ -147,19 +153,19 @@ func (b *Bounds) addAverage(name string, seconds float64) {
 	}
 }
 
-// roundDown turns seconds into a Duration, a little less than that so that errors of rounding do not break a bound.
+// roundDown turns seconds into a Duration that is slightly shorter, so that rounding errors do not break a bound.
 func roundDown(seconds float64) time.Duration {
 	return max(0, time.Duration(timeline.Seconds(max(0, seconds*(1-1e-11)-1e-8))))
 }
 
-// problem is a workload on a cluster, as bounds see it.
+// problem is a workload on a cluster, as the bounds model it.
 type problem struct {
 	rows   []row
 	jobs   int
 	first  float64 // the earliest submission
 	chains []chain // every job is in one of them, or aside
-	// aside is the sum of the run times that jobs have at least which wait for one that another job waits for too: when
-	// they are submitted depends on the schedule, and their chain does not go on to the end of it.
+	// aside is the sum of the least run times of the jobs outside of chains: jobs that wait for a job which another job
+	// in a chain waits for too, and their followers. The schedule decides when they are submitted.
 	aside float64
 	// areas are all jobs with their earliest submission, for the makespan.
 	areas []chain
@@ -191,7 +197,8 @@ func newProblem(w *workload.Workload, nodes []cluster.Node, elastic, anySize boo
 	return p
 }
 
-// link makes chains of jobs that wait for each other. Where several wait for one, the chain goes on with the first.
+// link makes chains of jobs that wait for each other. If several jobs wait for one, the chain continues with the first
+// of them.
 func (p *problem) link(w *workload.Workload, single []chain) {
 	next := make([]int, len(single))
 	for i := range next {
@@ -224,7 +231,7 @@ func (p *problem) link(w *workload.Workload, single []chain) {
 	}
 }
 
-// follow appends the stages of the next job: those without parents wait for all that there are.
+// follow appends the stages of the next job: stages without parents wait for all stages so far.
 func (c *chain) follow(stages []stage) {
 	before := len(c.stages)
 	for _, s := range stages {
@@ -242,7 +249,7 @@ func (c *chain) follow(stages []stage) {
 	}
 }
 
-// settle works out what follows from the stages.
+// settle computes the fields that follow from the stages.
 func (c *chain) settle(rows int) {
 	c.alone, c.work = 0, make([]float64, rows)
 	done := make([]bool, len(c.stages))
@@ -279,7 +286,7 @@ func (c *chain) settle(rows int) {
 	}
 }
 
-// release returns when a job can be submitted at the earliest, in seconds.
+// release returns the earliest time at which a job can be submitted, in seconds.
 func release(w *workload.Workload, single []chain, i int) float64 {
 	at := 0.0
 	for w.Jobs[i].After >= 0 {
@@ -289,7 +296,7 @@ func release(w *workload.Workload, single []chain, i int) float64 {
 	return at + w.Jobs[i].Submitted.Seconds()
 }
 
-// critical returns the last end of a job that has the cluster to itself, and the sum of such run times.
+// critical returns the last end if every job has the cluster to itself, and the sum of these run times, in seconds.
 func (p *problem) critical() (last, sum float64) {
 	for i := range p.areas {
 		last = max(last, p.areas[i].release+p.areas[i].alone)
@@ -312,7 +319,8 @@ func (p *problem) lastByArea(k int) float64 {
 	return last
 }
 
-// shortestFirst returns the sum of run times if row k of the cluster went wholly to the chain with the least work left.
+// shortestFirst returns the sum of run times if row k of the cluster were given entirely to the chain with the least
+// remaining work.
 func (p *problem) shortestFirst(k int) float64 {
 	var sum float64
 	chains := slices.Clone(p.chains)
@@ -343,10 +351,10 @@ func (p *problem) shortestFirst(k int) float64 {
 	return sum
 }
 
-// rest is a job that is not done: seconds of work left, and when it was submitted.
+// rest is a job that is not done: its remaining work in seconds, and its time of submission.
 type rest struct{ work, release float64 }
 
-// remaining is a heap with the least work left on top.
+// remaining is a heap with the least remaining work on top.
 type remaining []rest
 
 func (r remaining) Len() int           { return len(r) }

@@ -11,47 +11,47 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// chain is a job with those that wait for it, one after the other. Their run times add up to the end of the last less the
-// first submission, so a chain is treated as one job with the stages of all.
+// chain is a job with the jobs that wait for it, one after the other. Their run times add up to the end of the last job
+// less the first submission, so a chain is treated as one job with the stages of all.
 type chain struct {
-	release float64 // of the first, seconds
+	release float64 // of the first job, seconds
 	stages  []stage
 	alone   float64   // run time with the cluster to itself
-	work    []float64 // per row, time for which the whole cluster would be needed
+	work    []float64 // per row, seconds of the whole cluster
 }
 
-// stage is what the tasks of a stage ask for at least. Times are in seconds.
+// stage is the least demands of the tasks of a stage. Times are in seconds.
 type stage struct {
 	ideal   resource.Vector
 	parents []int
 	count   float64   // tasks per entry of times
-	times   []float64 // least run time of each task; one entry stands for all if they are alike
+	times   []float64 // least run time of each task; one entry stands for all tasks if they are alike
 	longest float64
 	head    float64   // least time from the release of the chain to the start of a task
 	tail    float64   // least time from the end of the stage to the end of the chain
-	work    []float64 // per row, time for which the whole cluster would be needed
-	// even is work if each task did in proportion to its run time what the one does that does least.
+	work    []float64 // per row, seconds of the whole cluster
+	// even is the work if each task, in proportion to its run time, did only as much as the task that does least.
 	even  []float64
 	sizes []choice
 	real  []float64 // run time of each task at ideal memory
-	// breathes is set for FLEX containers: their memory is not theirs for life, and does not count.
+	// breathes is set for FLEX containers: their memory changes during their life, and does not count.
 	breathes bool
 }
 
-// choice is an amount of memory that a task may be given and what it costs.
+// choice is an amount of memory that a task may be granted, and its slowdown.
 type choice struct {
 	memory   resource.Amount
 	slowdown float64
 }
 
-// truth is what is true of one task.
+// truth is the truth of one task.
 type truth struct {
 	duration float64
 	ideal    resource.Amount
 	profile  *cluster.Elasticity
 }
 
-// truths returns what is true of the tasks of a stage; a single one stands for all.
+// truths returns the truths of the tasks of a stage; a single one stands for all tasks.
 func truths(j *workload.Job, i int) []truth {
 	s := &j.Stages[i]
 	one := truth{s.Duration.Seconds(), s.Ideal[resource.Memory], &s.Elasticity}
@@ -105,7 +105,7 @@ func (o *truth) settle(t *workload.StageTruth, phases []workload.Phase, n int) {
 	o.duration = max(0, o.duration-1e-9*float64(len(phases)))
 }
 
-// stageOf returns what a stage asks for, its works and its place in the chain aside.
+// stageOf returns a stage without its work and its place in the chain.
 func stageOf(j *workload.Job, i int, elastic, anySize bool) stage {
 	s := &j.Stages[i]
 	st := stage{ideal: s.Ideal, breathes: j.Class == cluster.Flex || anySize}
@@ -140,7 +140,7 @@ func stageOf(j *workload.Job, i int, elastic, anySize bool) stage {
 	return st
 }
 
-// most returns the most memory that a task which runs unhindered with ideal can make use of.
+// most returns the largest memory that is of use to a task which runs unhindered with ideal.
 func (st *stage) most(s *cluster.Stage, ideal resource.Amount) resource.Amount {
 	given := s.Ideal[resource.Memory]
 	switch {
@@ -152,7 +152,7 @@ func (st *stage) most(s *cluster.Stage, ideal resource.Amount) resource.Amount {
 	return max(given, ideal)
 }
 
-// leastTime returns a run time at a slowdown. What is slowed down takes whole milliseconds, rounded down.
+// leastTime returns a run time at a slowdown. A slowed-down run takes whole milliseconds, rounded down.
 func leastTime(d, slowdown float64) float64 {
 	if slowdown == 1 {
 		return d
@@ -160,8 +160,8 @@ func leastTime(d, slowdown float64) float64 {
 	return max(0, d*slowdown-1e-3)
 }
 
-// choicesOf returns amounts of memory among which is one with the least size × slowdown, whatever the size function, as
-// long as it is one of a row without jumps, and the least slowdown.
+// choicesOf returns amounts of memory that include one with the least size × slowdown, for every size function of a row
+// without jumps, and the least slowdown.
 func choicesOf(e *cluster.Elasticity, ideal, least, most resource.Amount) (choices []choice, slowdown float64) {
 	sizes, complete := promising(e, ideal, least, most)
 	slowdown = math.Inf(1)
@@ -171,18 +171,19 @@ func choicesOf(e *cluster.Elasticity, ideal, least, most resource.Amount) (choic
 		choices = append(choices, choice{m, s})
 	}
 	if e.Kind == cluster.Points && least < most {
-		// A measured profile may fall in a straight line to where a size jumps: any size at the least slowdown.
+		// A measured profile may fall in a straight line up to a jump of a size: any size may come with the least
+		// slowdown.
 		choices = append(choices, segments(e, ideal, least, most)...)
 	}
 	if !complete {
-		choices = append(choices, choice{least, 1}) // saw-teeth only slow down
+		choices = append(choices, choice{least, 1}) // saw-teeth only slow tasks down
 		slowdown = min(slowdown, 1)
 	}
 	return choices, slowdown
 }
 
-// segments returns, for each of a hundred equal ranges of memory, its least memory with its least slowdown: below what any
-// memory in it takes.
+// segments returns, for each of a hundred equal ranges of memory, the range's least memory with its least slowdown: a
+// lower bound for every memory in the range.
 func segments(e *cluster.Elasticity, ideal, least, most resource.Amount) (choices []choice) {
 	const ranges = 100
 	for i := resource.Amount(0); i < ranges; i++ {
@@ -204,7 +205,7 @@ func segments(e *cluster.Elasticity, ideal, least, most resource.Amount) (choice
 	return choices
 }
 
-// undominated leaves out choices that take no less memory and no less time than another.
+// undominated leaves out choices that have no less memory and no less time than another choice.
 func undominated(all []choice) (best []choice) {
 	slices.SortFunc(all, func(a, b choice) int {
 		return cmp.Or(cmp.Compare(a.memory, b.memory), cmp.Compare(a.slowdown, b.slowdown))
@@ -217,7 +218,7 @@ func undominated(all []choice) (best []choice) {
 	return best
 }
 
-// measure works out the work of a stage in every row.
+// measure computes the work of a stage in every row.
 func (st *stage) measure(rows []row) {
 	st.work, st.even = make([]float64, len(rows)), make([]float64, len(rows))
 	var total float64
@@ -247,8 +248,8 @@ func (st *stage) measure(rows []row) {
 	}
 }
 
-// leastArea returns the least size × slowdown of a task in a row, and what rounding of run times can take away from its
-// size × time.
+// leastArea returns the least size × slowdown of a task in a row, and the largest loss of size × time by rounding of
+// run times.
 func (st *stage) leastArea(r *row) (least, loss float64) {
 	most := r.size(min(st.ideal[r.kind], r.reference))
 	if r.kind != resource.Memory {
@@ -264,12 +265,13 @@ func (st *stage) leastArea(r *row) (least, loss float64) {
 	return least, 1e-3 * most
 }
 
-// mostSizes is how many sizes are tried at most.
+// mostSizes is the largest number of sizes tried.
 const mostSizes = 2000
 
-// promising returns sizes from least to most among which are the one with the least slowdown and the one with the least
-// memory × slowdown; complete is false if they would be too many. Between two neighbours the slowdown rises with memory or
-// stays, or it is a straight line, on which memory × slowdown has no minimum inside either: falling lines make it concave.
+// promising returns sizes from least to most that include the one with the least slowdown and the one with the least
+// memory × slowdown; complete is false if there would be too many. Between two neighbours the slowdown rises with
+// memory or stays, or it is a straight line, on which memory × slowdown has no minimum inside either: falling lines
+// make it concave.
 func promising(e *cluster.Elasticity, ideal, least, most resource.Amount) (sizes []resource.Amount, complete bool) {
 	sizes = []resource.Amount{least, most}
 	add := func(m resource.Amount) {
@@ -280,7 +282,7 @@ func promising(e *cluster.Elasticity, ideal, least, most resource.Amount) (sizes
 	add(min(ideal, most)) // unhindered from here on
 	switch e.Kind {
 	case cluster.SawTooth:
-		// With k fills the least memory is a k+1st of the ideal.
+		// With k fills the least memory is 1/(k+1) of the ideal.
 		for k := resource.Amount(2); ; k++ {
 			m := (ideal + k - 1) / k
 			if m <= least {
@@ -297,16 +299,16 @@ func promising(e *cluster.Elasticity, ideal, least, most resource.Amount) (sizes
 		for _, p := range e.Points {
 			add(p.Memory)
 		}
-		// A profile need not end at slowdown 1; it ends just below ideal memory.
+		// A profile need not reach slowdown 1; it ends just below ideal memory.
 		add(ideal - 1)
 	}
 	return sizes, true
 }
 
-// percents returns the least size of each whole percent of ideal: the slowdown is the same in all of one.
+// percents returns the least size of each whole percent of ideal: the slowdown is constant within a percent.
 func percents(ideal, least, most resource.Amount) (sizes []resource.Amount) {
 	for percent := 1.0; percent <= 100; percent++ {
-		// Where floating point is too coarse to find a percent's first byte, the bytes around it are tried as well.
+		// Where floating point is too coarse to find a percent's first byte, the neighbouring bytes are tried as well.
 		m := resource.Amount(math.Ceil(percent * float64(ideal) / 100))
 		for _, m := range []resource.Amount{m - 1, m, m + 1} {
 			if m > least && m < most {

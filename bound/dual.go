@@ -8,14 +8,14 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// row is one way to count what tasks take of a resource: every task has a size, and the sizes of tasks that run on a node
-// together never add up to more than the node's. So the area under them, size × time, is bounded like that of the
-// resource itself.
+// row is one way to count the use of a resource: every task has a size, and the sizes of tasks that run together on a
+// node never add up to more than the node's size. The area of the tasks, size × time, is therefore bounded like the
+// area of the resource itself.
 //
-// Which sizes may be used is what dual feasible functions say (Fekete and Schepers, New classes of fast lower bounds for bin
-// packing problems, 2001, section 2; Clautiaux, Alves, Valério de Carvalho, A survey of dual-feasible and superadditive
-// functions, 2010, section 3). All of ours are superadditive and do not fall, hence f(a) + f(b) <= f(a+b) <= f(capacity) for
-// tasks that fit together, on nodes of any capacity up to the reference.
+// Dual feasible functions give such sizes (Fekete and Schepers, New classes of fast lower bounds for bin packing
+// problems, 2001, section 2; Clautiaux, Alves, Valério de Carvalho, A survey of dual-feasible and superadditive
+// functions, 2010, section 3). All of our functions are superadditive and non-decreasing, hence f(a) + f(b) <= f(a+b)
+// <= f(capacity) for tasks that fit together, on nodes of any capacity up to the reference.
 type row struct {
 	kind      resource.Kind
 	shape     shape
@@ -82,14 +82,14 @@ func (r *row) String() string {
 	return name
 }
 
-// How many parameters are tried per family.
+// Numbers of parameters tried per family.
 const (
 	mostLadders = 12
 	mostCuts    = 16
-	fewestSteps = 50 // a stair has at most as many steps as that
+	fewestSteps = 50 // largest number of steps of a stair
 )
 
-// rowsOf returns the rows of all resources that count: those of which every node has some.
+// rowsOf returns the rows of all resources that count: the resources that every node has.
 func rowsOf(nodes []cluster.Node, stages []stage) []row {
 	var rows []row
 	for k := range resource.NumKinds {
@@ -123,8 +123,8 @@ func rowsOf(nodes []cluster.Node, stages []stage) []row {
 	return rows
 }
 
-// cuts returns sizes of tasks, up to half of a node, evenly chosen among all different ones. What is left of a node beside
-// a task is such a size too.
+// cuts returns sizes of tasks, up to half of a node, evenly chosen among all different ones. The rest of a node next to
+// a task counts as a size, too.
 func cuts(stages []stage, k resource.Kind, reference resource.Amount) []resource.Amount {
 	var all []resource.Amount
 	for i := range stages {

@@ -6,32 +6,32 @@ import (
 	"slices"
 )
 
-// DefaultIterations is how many steps the interval bound takes.
+// DefaultIterations is the usual number of steps of the interval bound.
 const DefaultIterations = 80
 
-// relaxation is the interval bound in the making.
+// relaxation is the state of the computation of the interval bound.
 type relaxation struct {
 	rows    []int     // of the problem
 	knots   []float64 // where intervals begin; the last one is where limits end
 	stages  []piece
 	chains  []claim
 	price   []prices // per interval
-	active  []int    // rows of which some price is not 0
+	active  []int    // rows with a price that is not 0
 	scratch []span
 }
 
-// prices are what a second of the whole cluster costs in an interval, in seconds of run time, per row: at its start and at its
-// end, and on a straight line between them.
+// prices are the price of a second of the whole cluster in an interval, in seconds of run time, per row: at its start
+// and at its end, with a straight line between them.
 type prices struct{ start, end []float64 }
 
 // piece is a stage in the linear program.
 type piece struct {
 	work   []float64 // per row
 	ready  float64
-	rate   float64 // share of its work that can be done per second
+	rate   float64 // largest share of its work that can be done per second
 	weight float64 // of its mean time in the ends of jobs
 	mean   float64 // at the present prices
-	level  float64 // of cost, up to which times were worth their cost
+	level  float64 // cost up to which times are used
 	first  int     // interval
 }
 
@@ -51,7 +51,7 @@ type constraint struct {
 	parts    []float64
 }
 
-// How many intervals there are: see docs/decisions/0008-lower-bounds.md for what they bring and cost.
+// Numbers of intervals; docs/decisions/0008-lower-bounds.md compares their gain and cost.
 const (
 	intervals     = 150
 	intervalsMany = 60 // for more than manyChains
@@ -67,7 +67,7 @@ func (p *problem) interval(iterations int, makespan float64) float64 {
 	return p.relax(makespan, n).ascend(iterations)
 }
 
-// relax sets the linear program up, with n intervals.
+// relax sets up the linear program, with n intervals.
 func (p *problem) relax(makespan float64, n int) *relaxation {
 	x := &relaxation{rows: p.tightest(), scratch: make([]span, n)}
 	end := p.first + max(1e-6, 1.05*makespan)
@@ -83,7 +83,7 @@ func (p *problem) relax(makespan float64, n int) *relaxation {
 	return x
 }
 
-// tightest returns, per resource, the plain row and the one with the most work.
+// tightest returns, per resource, the plain row and the row with the most work.
 func (p *problem) tightest() (rows []int) {
 	total := make([]float64, len(p.rows))
 	for i := range p.chains {
@@ -164,7 +164,8 @@ func (x *relaxation) piece(ready float64, s *stage) piece {
 	return t
 }
 
-// evaluate returns the relaxed optimum at the present prices and weights, and what is then used of each price's second.
+// evaluate returns the relaxed optimum at the present prices and weights, and stores in used the capacity used at each
+// price.
 func (x *relaxation) evaluate(used []prices) (value float64) {
 	x.active = x.active[:0]
 	for r := range x.rows {
@@ -199,10 +200,10 @@ func (x *relaxation) evaluate(used []prices) (value float64) {
 	return value
 }
 
-// span is an interval as a stage sees it: its cost rises or falls on a straight line between low and high.
+// span is an interval from the view of a stage: the cost rises or falls on a straight line between low and high.
 type span struct{ from, length, low, high, start, end float64 }
 
-// fill does the work of a stage where it is cheapest and returns what that costs, or a little less.
+// fill does the work of a stage where it is cheapest and returns its cost, or slightly less.
 func (x *relaxation) fill(s *piece, used []prices) (cost float64) {
 	spans := x.spans(s)
 	done := s.search(spans, max(s.ready, x.knots[len(x.knots)-1]))
@@ -214,7 +215,7 @@ func (x *relaxation) fill(s *piece, used []prices) (cost float64) {
 	return s.level - s.rate*done.saved
 }
 
-// spans works out what each interval costs a stage, from when it is ready.
+// spans computes the cost of each interval for a stage, from the time when the stage is ready.
 func (x *relaxation) spans(s *piece) []span {
 	spans := x.scratch[:0]
 	for l := s.first; l < len(x.price); l++ {
@@ -234,14 +235,14 @@ func (x *relaxation) spans(s *piece) []span {
 	return spans
 }
 
-// filled is what comes of a level of cost.
+// filled is the result of a level of cost.
 type filled struct {
-	share float64 // of the work, in times that cost at most the level
+	share float64 // of the work, done in times that cost at most the level
 	slope float64 // of share over level
-	saved float64 // integral over those times of level - cost
+	saved float64 // integral of level - cost over these times
 }
 
-// at returns what comes of a level; from end on, times cost the weight each second.
+// at returns the result of a level; from end on, a time costs the weight per second.
 func (s *piece) at(level float64, spans []span, end float64) (f filled) {
 	for i := range spans {
 		c := &spans[i]
@@ -267,8 +268,8 @@ func (s *piece) at(level float64, spans []span, end float64) (f filled) {
 	return f
 }
 
-// search finds the level at which all work is done, by Newton's method between bounds. By duality, any level gives a bound;
-// this one gives the best.
+// search finds the level at which all work is done, by Newton's method between bounds. By duality, any level gives a
+// bound; this level gives the best one.
 func (s *piece) search(spans []span, end float64) (f filled) {
 	low, high := s.weight*s.ready, s.weight*(end+1/s.rate)
 	if s.level <= low || s.level >= high {
@@ -297,7 +298,7 @@ func (s *piece) search(spans []span, end float64) (f filled) {
 	return s.at(s.level, spans, end)
 }
 
-// use books what a stage uses at its level, and works out its mean time.
+// use books the capacity that a stage uses at its level, and computes the stage's mean time.
 func (x *relaxation) use(s *piece, spans []span, rate float64, used []prices) {
 	s.mean = 0
 	for i := range spans {
@@ -327,7 +328,7 @@ func (x *relaxation) use(s *piece, spans []span, rate float64, used []prices) {
 	}
 }
 
-// project moves w to the nearest point of the simplex: at least 0, adding up to 1.
+// project moves w to the nearest point of the simplex: components at least 0, with sum 1.
 func project(w []float64) {
 	sorted := slices.Clone(w)
 	slices.SortFunc(sorted, func(a, b float64) int { return cmp.Compare(b, a) })

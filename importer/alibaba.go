@@ -18,16 +18,16 @@ import (
 // task, instances, start_s, end_s, avg_instance_s, plan_cpu and plan_mem. The name of a task holds the DAG: R4_1_2 is
 // task 4 and waits for tasks 1 and 2 of its job.
 type Alibaba struct {
-	MachineMemory resource.Amount // what a plan_mem of 100 is
+	MachineMemory resource.Amount // memory that a plan_mem of 100 means
 	MachineCPU    resource.Amount // of a machine, for the suggested cluster
 	KeepFailed    bool            // tasks with status Failed; batch_task.csv only
 	KeepRunning   bool            // tasks that had not ended when the trace did: Running, Waiting, or without a duration
-	Usage         bool            // cpu_usage_sum and mem_usage_sum, where they are, are the truth
-	TaskCPU       resource.Amount // of a task that does not say
-	TaskMemory    resource.Amount // of a task that does not say
+	Usage         bool            // cpu_usage_sum and mem_usage_sum, where present, are the truth
+	TaskCPU       resource.Amount // of a task without plan_cpu
+	TaskMemory    resource.Amount // of a task without plan_mem
 }
 
-// DefaultAlibaba returns what the trace's machines are said to be: 96 cores. Their memory is not said.
+// DefaultAlibaba returns the documented cores of the trace's machines, 96. Their memory is not documented.
 func DefaultAlibaba() *Alibaba {
 	return &Alibaba{MachineMemory: 512 * resource.GiB, MachineCPU: 96 * resource.Core,
 		TaskCPU: resource.Core, TaskMemory: 2 * resource.GiB}
@@ -66,7 +66,7 @@ type alibabaTask struct {
 	line    int
 }
 
-// alibabaColumns are those of batch_task.csv, which has no head.
+// alibabaColumns are the columns of batch_task.csv, which has no head.
 var alibabaColumns = []string{"task", "instances", "job", "task_type", "status", "start_s", "end_s", "plan_cpu", "plan_mem"}
 
 func (f *Alibaba) read(in *input, job func(workload.Job) error) error {
@@ -111,7 +111,7 @@ func (f *Alibaba) read(in *input, job func(workload.Job) error) error {
 	return nil
 }
 
-// rows looks at the first line: it is a head, or the first of batch_task.csv.
+// rows looks at the first line: it is a head, or the first task of batch_task.csv.
 func (f *Alibaba) rows(in *input) (next func() (*row, error), err error) {
 	start, _ := in.in.Peek(4)
 	if string(start) == "job," {
@@ -151,7 +151,7 @@ func (f *Alibaba) task(j *alibabaJob, r *row) {
 	average := r.numberOr("avg_instance_s", 0, mostSeconds, 0)
 	cpu := r.numberOr("plan_cpu", 0, 100*mostCores, 0)
 	memory := r.numberOr("plan_mem", 0, 100, 0)
-	// A task that had not ended has no end, and then the mean was taken of times since the start of the trace.
+	// A task that had not ended has no end; its mean was taken of times since the start of the trace.
 	if end <= 0 {
 		average = 0
 	}
@@ -205,7 +205,8 @@ func (f *Alibaba) keeps(r *row, instances int64, lasting float64) bool {
 	return false
 }
 
-// usage reads what the instances of a task used. The columns hold sums over instances, as their size tells.
+// usage reads the resource use of the instances of a task. The columns contain sums over instances, as their size
+// shows.
 func (f *Alibaba) usage(r *row, t *alibabaTask) {
 	cpu, memory := r.numberOr("cpu_usage_sum", 0, mostBytes, 0), r.numberOr("mem_usage_sum", 0, mostBytes, 0)
 	if memory > 0 {
@@ -216,8 +217,8 @@ func (f *Alibaba) usage(r *row, t *alibabaTask) {
 	}
 }
 
-// taskNumbers reads R4_1_2 as 4 and 1, 2. Names of other forms are of tasks that wait for nobody. Parts that are no
-// numbers, as in M1_Stg8, mean nothing here.
+// taskNumbers reads R4_1_2 as 4 and 1, 2. Tasks with names of other forms wait for no task. Parts that are not numbers,
+// as in M1_Stg8, are ignored.
 func taskNumbers(name string) (number int, parents []int) {
 	parts := strings.Split(name, "_")
 	digits := strings.TrimLeftFunc(parts[0], func(r rune) bool { return r < '0' || r > '9' })
@@ -233,7 +234,7 @@ func taskNumbers(name string) (number int, parents []int) {
 	return number, parents
 }
 
-// job puts the tasks together. A parent that is not there is waited for by nobody.
+// job puts the tasks together. A missing parent is ignored.
 func (a *alibabaJob) job(n *notes) workload.Job {
 	index := map[int]int{}
 	for i := range a.tasks {

@@ -16,16 +16,16 @@ import (
 )
 
 // Decima reads the TPC-H queries that Decima was trained on: one DAG of stages per line, with the durations of tasks as
-// measured with several numbers of executors. Arrivals are drawn, and what tasks need is assumed.
+// measured with several numbers of executors. Arrivals are drawn at random; the needs of tasks are assumed.
 type Decima struct {
-	Executors    int           // the measurement to take: the one with the closest number of executors
-	Jobs         int           // how many jobs are drawn, with replacement; 0: each query once, in an order that is drawn
+	Executors    int           // selects the measurement with the closest number of executors
+	Jobs         int           // number of jobs drawn, with replacement; 0: each query once, in random order
 	Interarrival time.Duration // mean time between submissions, which form a Poisson process
 	CPU          resource.Amount
 	Memory       resource.Amount
 }
 
-// DefaultDecima returns one core and two gigabytes for a task; jobs come often enough to queue for 50 executors.
+// DefaultDecima returns one core and two gigabytes for a task, and arrivals frequent enough for queues on 50 executors.
 func DefaultDecima() *Decima {
 	return &Decima{Executors: 50, Interarrival: 25 * time.Second, CPU: resource.Core, Memory: 2 * resource.GiB}
 }
@@ -57,7 +57,7 @@ type decimaLine struct {
 		ID    int              `json:"id"`
 		Tasks int              `json:"tasks"`
 		Fresh map[string][]int `json:"fresh"`
-		First map[string][]int `json:"first"` // the first wave, fresh ones included
+		First map[string][]int `json:"first"` // the first wave, fresh executors included
 		Rest  map[string][]int `json:"rest"`
 	} `json:"stages"`
 }
@@ -89,7 +89,7 @@ func (f *Decima) read(in *input, job func(workload.Job) error) error {
 	return f.draw(in, queries, job)
 }
 
-// draw hands over jobs in a random order at random times.
+// draw passes jobs on in a random order at random times.
 func (f *Decima) draw(in *input, queries []workload.Job, job func(workload.Job) error) error {
 	order, at := in.options.random(drawStream), in.options.random(arrivalStream)
 	jobs := f.Jobs
@@ -163,7 +163,8 @@ func (f *Decima) query(in *input, text string) (workload.Job, error) {
 	return j, nil
 }
 
-// key returns the number of executors that is closest to what is asked for, the smaller of two, among those with tasks.
+// key returns the number of executors closest to the requested number, the smaller of two, among the numbers with
+// tasks.
 func (f *Decima) key(lists map[string][]int) (key string, ok bool) {
 	best := 0
 	for k, list := range lists {
@@ -204,7 +205,7 @@ func mean(all []time.Duration) time.Duration {
 	return max(sum.Round(time.Millisecond), time.Millisecond)
 }
 
-// jsonFault puts an error of package json into words that speak of the file.
+// jsonFault rewords an error of package json in terms of the file.
 func jsonFault(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) && wrong.Field != "" {

@@ -15,16 +15,16 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// Format reads one kind of file. Its fields are what has to be assumed about what such a file does not say.
+// Format reads one kind of file. Its fields are assumptions about values that the file does not contain.
 type Format interface {
-	// Name is what the format is called on the command line.
+	// Name is the name of the format on the command line.
 	Name() string
-	// Node is a node on which such a workload makes sense.
+	// Node is a typical node for such a workload.
 	Node() resource.Vector
 	// check returns an error that names the first field that is out of range.
 	check() error
-	// read hands over the jobs of a file, in any order, each with the time of its submission in the file's own count.
-	// Lists of a job may have any length that its tasks have.
+	// read passes the jobs of a file to job, in any order, each with the time of its submission in the file's own
+	// count. A list of a job may have any length up to the number of its tasks.
 	read(in *input, job func(workload.Job) error) error
 }
 
@@ -34,58 +34,59 @@ type Source struct {
 	Data io.Reader
 }
 
-// Options are what can be asked of every format. The zero value is the whole workload as it is.
+// Options apply to every format. The zero value is the whole workload as it is.
 type Options struct {
-	// From and To bound when jobs are submitted, from the first submission in the file: From <= time < To. To 0 is no bound.
+	// From and To limit the times of submission, from the first submission in the file: From <= time < To. To 0 means
+	// no limit.
 	From, To time.Duration
-	// Jobs keeps that many of them: the first that are submitted or, if Sample is set, any. 0 keeps all.
+	// Jobs is the number of jobs to keep: the first ones submitted or, if Sample is set, a random sample. 0 keeps all.
 	Jobs   int
 	Sample bool
-	// ArrivalsScale, TasksScale and MemoryScale stretch the times of submission, the number of tasks of each stage and the
-	// memory of each task. 0 counts as 1.
+	// ArrivalsScale, TasksScale and MemoryScale scale the times of submission, the number of tasks of each stage and
+	// the memory of each task. 0 counts as 1.
 	ArrivalsScale, TasksScale, MemoryScale float64
-	// Bandwidth says who knows of disk and network.
+	// Bandwidth says whether policies know of disk and network.
 	Bandwidth Bandwidth
 	// Node is the node of the suggested cluster; components that are 0 are those of the format.
 	Node resource.Vector
-	// Load is what the suggested cluster is asked for, as a share of what it has: 1 is that the work of the resource that is
-	// asked for most just fits into the time in which jobs are submitted. 0 is as many nodes as a file tells of, else
+	// Load is the demand on the suggested cluster, as a share of its capacity: at 1 the work of the most demanded
+	// resource just fits into the time in which jobs are submitted. 0 means as many nodes as a file records, or else
 	// DefaultLoad.
 	Load float64
-	// Seed of all that is drawn.
+	// seed of all random draws
 	Seed   uint64
 	loaded bool // Load was given
 	total  *total
-	// Progress, if not nil, is told now and then how many bytes of the input were read, after unpacking.
+	// Progress, if not nil, is called now and then with the number of bytes of the input read, after unpacking.
 	Progress func(bytes int64)
 }
 
-// DefaultLoad makes queues form in the busy hours, and lets them drain in the others.
+// DefaultLoad makes queues form in busy hours, and lets them drain in quiet hours.
 const DefaultLoad = 0.8
 
-// Bandwidth says who knows of the disk and network bandwidth that tasks ask for.
+// Bandwidth says whether policies know the disk and network bandwidth that tasks need.
 type Bandwidth uint8
 
 const (
-	// TruthOnly leaves it to the truth: requests to a scheduler name CPU and memory.
+	// TruthOnly puts it into the truth only: requests to a scheduler name CPU and memory.
 	TruthOnly Bandwidth = iota
-	// Estimated tells policies too.
+	// Estimated makes it known to policies, too.
 	Estimated
-	// Ignored leaves it out.
+	// Ignored drops it.
 	Ignored
 )
 
 // Result is an imported workload.
 type Result struct {
 	Workload *workload.Workload
-	// Cluster is a cluster on which it makes sense.
+	// Cluster is a suggested cluster for the workload.
 	Cluster workload.ClusterShape
-	// Asked is the work of all tasks, as estimated to be needed and as long as they really run, over what Cluster has
+	// Asked is the work of all tasks, with their estimated needs and their true run times, over the capacity of Cluster
 	// during Span: for CPU and memory.
 	Asked [2]float64
-	// Span is the time over which jobs are submitted, or, if that is longer, for which nine jobs of ten run at least.
+	// Span is the time over which jobs are submitted, or, if it is longer, the 90th percentile of the jobs' critical paths.
 	Span time.Duration
-	// Notes are sentences on what was left out or repaired, and how often.
+	// Notes are sentences that say what was left out or repaired, and how often.
 	Notes []string
 }
 
@@ -146,10 +147,10 @@ type merger interface {
 	merge(jobs []workload.Job, n *notes)
 }
 
-// recorded is a format that tells how many nodes there were.
+// recorded is a format whose files record the number of nodes.
 type recorded interface{ nodes() int }
 
-// settle checks the options and fills in what counts as something else.
+// settle checks the options and fills in defaults.
 func (o *Options) settle() error {
 	o.loaded = o.Load != 0
 	if o.total == nil {
@@ -178,7 +179,7 @@ func (o *Options) settle() error {
 	return nil
 }
 
-// random returns a source of numbers of its own for each use.
+// random returns a separate source of random numbers for each use.
 func (o *Options) random(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(o.Seed, stream)) }
 
 // Streams of random numbers.
@@ -188,7 +189,7 @@ const (
 	drawStream
 )
 
-// cut puts the jobs in the order of submission, from 0 on, and keeps those that are asked for.
+// cut sorts the jobs by submission, from time 0 on, and keeps the requested jobs.
 func (o *Options) cut(w *workload.Workload, n *notes) error {
 	jobs := w.Jobs
 	sort.SliceStable(jobs, func(a, b int) bool { return jobs[a].Submitted < jobs[b].Submitted })
@@ -221,7 +222,7 @@ func (o *Options) cut(w *workload.Workload, n *notes) error {
 	return nil
 }
 
-// sample returns n of the jobs in their order; each set is as likely.
+// sample returns n of the jobs in their order; each set is equally likely.
 func sample(jobs []workload.Job, n int, r *rand.Rand) []workload.Job {
 	kept := make([]workload.Job, 0, n)
 	for i := range jobs {
@@ -232,7 +233,7 @@ func sample(jobs []workload.Job, n int, r *rand.Rand) []workload.Job {
 	return kept
 }
 
-// scale stretches what is to be stretched, and moves bandwidth to where it is wanted.
+// scale applies the scales and the choice of bandwidth.
 func (o *Options) scale(w *workload.Workload) {
 	for i := range w.Jobs {
 		j := &w.Jobs[i]
@@ -259,8 +260,8 @@ func (o *Options) scale(w *workload.Workload) {
 	}
 }
 
-// apply puts disk and network where they are wanted. Formats put them into the estimate and, where tasks or phases differ,
-// into the phases of the truth.
+// apply puts disk and network where b says. Formats put them into the estimate and, if tasks or phases differ, into the
+// phases of the truth.
 func (b Bandwidth) apply(j *workload.Job, i int) {
 	s := &j.Stages[i]
 	told := s.Ideal
@@ -292,7 +293,7 @@ func withoutBandwidth(phases []workload.Phase) {
 	}
 }
 
-// scaleTasks changes how many tasks a stage has. What is known of each is known of more or fewer, evenly.
+// scaleTasks changes the number of tasks of a stage. Known values of the tasks are spread evenly over the new tasks.
 func scaleTasks(s *cluster.Stage, t *workload.StageTruth, by float64) {
 	n := int(min(max(1, math.Round(float64(s.Tasks)*by)), 1<<30))
 	if t != nil {
@@ -341,7 +342,7 @@ func scaleMemory(s *cluster.Stage, t *workload.StageTruth, by float64) {
 	}
 }
 
-// said reports whether anything is said of the truth.
+// said reports whether the truth contains anything.
 func said(truth []workload.StageTruth) bool {
 	for i := range truth {
 		if !truth[i].IsZero() {
@@ -351,14 +352,14 @@ func said(truth []workload.StageTruth) bool {
 	return false
 }
 
-// number gives the jobs their ids, in the order of submission.
+// number assigns ids to the jobs, in the order of submission.
 func number(w *workload.Workload) {
 	for i := range w.Jobs {
 		w.Jobs[i].ID = cluster.JobID(i + 1)
 	}
 }
 
-// suggest finds a cluster on which the workload makes sense: one that is asked for o.Load of what it has.
+// suggest finds a cluster whose load from the workload is o.Load.
 func (r *Result) suggest(f Format, o *Options) {
 	s := workload.Summarise(r.Workload)
 	node := f.Node()

@@ -18,7 +18,7 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// Limits of what a file may say. They are far above anything that makes sense, and those of package workload.
+// Limits of the values in a file, far above any plausible value. They are the limits of package workload.
 const (
 	mostSeconds = 10 * 365 * 24 * 3600 // a time or a duration
 	mostTasks   = 1 << 22              // of a stage, and instances in a line
@@ -54,7 +54,7 @@ func open(s Source, o *Options, n *notes) (*input, error) {
 
 func (in *input) close() { in.closer.Close() }
 
-// counted tells the progress of what is read.
+// counted reports the progress of reading.
 type counted struct {
 	from io.Reader
 	in   *input
@@ -98,7 +98,7 @@ func (in *input) next() (string, error) {
 	}
 }
 
-// broken is an error of what is read from: a fault of the packing says also in which line it showed.
+// broken is an error of reading; a fault in the compressed data also names the line at which it showed.
 func (in *input) broken(err error) error {
 	var f *fault.Fault
 	if errors.As(err, &f) {
@@ -116,7 +116,7 @@ func (in *input) faultAt(line int, format string, operands ...any) error {
 	return fault.At(in.name, line, format, operands...)
 }
 
-// table reads lines of comma-separated values, whose quotes may hold commas.
+// table reads lines of comma-separated values; quoted values may contain commas.
 type table struct {
 	in      *input
 	csv     *csv.Reader
@@ -124,7 +124,7 @@ type table struct {
 	width   int
 }
 
-// table reads the head of the file and looks for the columns; those that begin with ? need not be there.
+// table reads the head of the file and looks for the columns; a column that begins with ? may be missing.
 func (in *input) table(columns ...string) (*table, error) {
 	t := &table{in: in, csv: csv.NewReader(in.in), columns: map[string]int{}}
 	t.csv.FieldsPerRecord = -1
@@ -195,12 +195,12 @@ type row struct {
 	err   error
 }
 
-// columnsAt returns the place of names in a list, for lines without a head.
+// columnsAt returns the index of names in a list, for lines without a head.
 func columnsAt(names []string) func(string) int {
 	return func(name string) int { return slices.Index(names, name) }
 }
 
-// text returns a cell, "" if the column is not there.
+// text returns a cell, "" if the column is missing.
 func (r *row) text(name string) string {
 	if i := r.at(name); i >= 0 && i < len(r.cells) {
 		return strings.TrimSpace(r.cells[i])
@@ -214,7 +214,7 @@ func (r *row) fail(name, must string, operands ...any) {
 	}
 }
 
-// named returns a cell that is not empty, as a name.
+// named returns a cell as a name, which must not be empty.
 func (r *row) named(name string) string {
 	text := r.text(name)
 	if text == "" {
@@ -233,7 +233,7 @@ func (r *row) number(name string, least, most float64) float64 {
 	return v
 }
 
-// numberOr is number where a cell that is empty or - is otherwise.
+// numberOr is number, with otherwise for a cell that is empty or -.
 func (r *row) numberOr(name string, least, most, otherwise float64) float64 {
 	if text := r.text(name); text == "" || text == "-" {
 		return otherwise
@@ -251,7 +251,7 @@ func (r *row) whole(name string, least, most int64) int64 {
 	return int64(v)
 }
 
-// parseNumber reads a number from least to most; NaN and infinity are none.
+// parseNumber reads a number from least to most; NaN and infinity are not accepted.
 func parseNumber(text string, least, most float64) (float64, bool) {
 	v, err := strconv.ParseFloat(text, 64)
 	return v, err == nil && v >= least && v <= most
@@ -298,7 +298,7 @@ type notes struct {
 	said  []string
 }
 
-// say notes a sentence.
+// say adds a sentence.
 func (n *notes) say(sentence string) { n.said = append(n.said, sentence) }
 
 func (n *notes) add(what string, times int) {
@@ -314,7 +314,7 @@ func (n *notes) add(what string, times int) {
 	n.count[what] += times
 }
 
-// sentences returns what was noted, in the order in which it was first met.
+// sentences returns the notes, in the order of their first occurrence.
 func (n *notes) sentences() []string {
 	var all []string
 	for _, what := range n.order {
@@ -323,7 +323,7 @@ func (n *notes) sentences() []string {
 	return append(all, n.said...)
 }
 
-// IsWorld reports whether err says that a file could not be read, as opposed to that a file or an option is wrong.
+// IsWorld reports whether err says that a file could not be read, as opposed to a mistake in a file or an option.
 func IsWorld(err error) bool {
 	var w worldError
 	return errors.As(err, &w)

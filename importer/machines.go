@@ -12,10 +12,10 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// Virtual machines become jobs of one task that runs for as long as the machine was watched, and whose phases are the
-// samples. Estimated is what was provisioned, true is what was used.
+// Virtual machines become jobs of one task that runs for as long as the machine was observed, with one phase per
+// sample. The estimate is what was provisioned, the truth is what was used.
 
-// mostSamples is how many samples one machine may have.
+// mostSamples is the largest number of samples of one machine.
 const mostSamples = 1 << 20
 
 // samples are the values of the metrics of one machine.
@@ -24,8 +24,9 @@ type samples struct {
 	values map[string][]float64
 }
 
-// readSamples reads lines of vm, metric and values with spaces between, which begin after a head, and hands over each
-// machine when its lines have ended. Missing values, -1 in the file, are those before them, or after if there are none before.
+// readSamples reads lines of vm, metric and values, separated by spaces, after a head, and passes each machine on when
+// its lines have ended. A missing value, -1 in the file, is the value before it, or the first value after it if there
+// is none before.
 func readSamples(in *input, metrics []string, machine func(name string, s samples) error) error {
 	head, err := in.next()
 	if err == io.EOF || err == nil && head != "vm,metric,values" {
@@ -113,7 +114,7 @@ func (s *samples) add(in *input, cells []string, metrics []string) error {
 	return nil
 }
 
-// vmJob makes the job of a machine. Equal samples that follow each other are one phase.
+// vmJob makes the job of a machine. Consecutive equal samples are one phase.
 func vmJob(in *input, name string, s samples, metrics []string, interval time.Duration, provisioned resource.Vector,
 	demand func(at int) resource.Vector) (workload.Job, error) {
 	slots := len(s.values[metrics[0]])
@@ -144,11 +145,11 @@ func vmJob(in *input, name string, s samples, metrics []string, interval time.Du
 	}, nil
 }
 
-// Bitbrains reads the GWA-T-12 trace: a file with lines of vm, metric and values, and one that says what each machine was
-// provisioned with.
+// Bitbrains reads the GWA-T-12 trace: a file with lines of vm, metric and values, and a file with the provisioned
+// resources of each machine.
 type Bitbrains struct {
 	Interval time.Duration // between samples
-	// VMs names cores, cpu_capacity_mhz and mem_provisioned_mb of each vm.
+	// VMs is the file with cores, cpu_capacity_mhz and mem_provisioned_mb of each vm.
 	VMs Source
 }
 
@@ -179,7 +180,7 @@ func checkInterval(d time.Duration) error {
 
 var bitbrainsMetrics = []string{"cpu_mhz", "mem_mb", "disk_read_kbps", "disk_write_kbps", "net_rx_kbps", "net_tx_kbps"}
 
-// provision is what a machine was given.
+// provision is the provisioned resources of a machine.
 type provision struct{ cores, mhz, memory float64 }
 
 func (f *Bitbrains) read(in *input, job func(workload.Job) error) error {
@@ -236,7 +237,7 @@ func (f *Bitbrains) provisions(in *input) (map[string]provision, error) {
 		if _, twice := all[name]; twice {
 			r.fail("vm", "given twice")
 		}
-		// Machines that were off all the time have nothing there.
+		// Machines that were always off have empty cells.
 		all[name] = provision{r.numberOr("cores", 0, mostCores, 0), r.numberOr("cpu_capacity_mhz", 0, mostBytes, 0), r.numberOr("mem_provisioned_mb", 0, 1e9, 0)}
 		if r.err != nil {
 			return nil, r.err
@@ -244,12 +245,12 @@ func (f *Bitbrains) provisions(in *input) (map[string]provision, error) {
 	}
 }
 
-// GoogleVMs reads the jobs of the Google trace of 2011 as virtual machines: lines of vm, metric and values, in percent of
-// something that is not said.
+// GoogleVMs reads the jobs of the Google trace of 2011 as virtual machines: lines of vm, metric and values, in percent
+// of an undocumented capacity.
 type GoogleVMs struct {
 	Interval time.Duration
-	CPU      resource.Amount // what 100 % of the CPU of a machine is
-	Memory   resource.Amount // what 100 % of its memory is
+	CPU      resource.Amount // CPU of a machine at 100 %
+	Memory   resource.Amount // memory of a machine at 100 %
 }
 
 // DefaultGoogleVMs returns the interval of the trace, and machines of a common size.

@@ -15,14 +15,14 @@ import (
 )
 
 // Nextflow reads tables of the tasks of Nextflow workflows, as its trace report writes them, with a column for the
-// workflow. A workflow is a job and the tasks of a process with equal requests are a stage. The file has no edges: a stage
-// waits for those whose last task had ended when its first task was submitted.
+// workflow. A workflow is a job, and the tasks of a process with equal requests are a stage. The file has no edges: a
+// stage waits for the stages whose last task had ended when its first task was submitted.
 type Nextflow struct {
-	KeepDates  bool // submit workflows when they were submitted, months apart; else all at once
+	KeepDates  bool // submit workflows at their recorded dates, months apart; otherwise all at once
 	KeepFailed bool // tasks that failed, for as long as they ran
 }
 
-// DefaultNextflow returns what makes workflows share a cluster.
+// DefaultNextflow submits all workflows at once, so that they share a cluster.
 func DefaultNextflow() *Nextflow { return &Nextflow{} }
 
 // Name implements Format.
@@ -119,7 +119,7 @@ func (f *Nextflow) task(j *nextflowJob, r *row) {
 	peak := r.numberOr("peak_rss", 0, mostBytes, 0)
 	busy := r.numberOr("pct_cpu", 0, 100*mostCores, 0)
 	moved := r.numberOr("read_bytes", 0, mostBytes, 0) + r.numberOr("write_bytes", 0, mostBytes, 0)
-	// Some times are whole seconds, rounded down, beside others in milliseconds.
+	// Some times are whole seconds, rounded down, next to others in milliseconds.
 	if r.err == nil && complete < submit && submit-complete < 1000 {
 		complete = submit
 	}
@@ -162,7 +162,7 @@ func (f *Nextflow) task(j *nextflowJob, r *row) {
 		Demand: resource.Vector{amount(busy / 100 * float64(resource.Core)), max(1, amount(peak)), amount(moved / lasting.Seconds())}}})
 }
 
-// lasting returns how long a task ran. Where that was recorded in whole seconds and is 0, half a second is as good as any.
+// lasting returns the run time of a task. A run time recorded in whole seconds as 0 counts as half a second.
 func (f *Nextflow) lasting(r *row) time.Duration {
 	ms := r.numberOr("realtime_ms", 0, mostSeconds*1000, 0)
 	if ms == 0 {
@@ -172,7 +172,7 @@ func (f *Nextflow) lasting(r *row) time.Duration {
 	return max(time.Duration(math.Round(ms))*time.Millisecond, time.Millisecond)
 }
 
-// job puts the stages of a workflow together, in the order in which they were first submitted.
+// job puts the stages of a workflow together, in the order of their first submissions.
 func (n *nextflowJob) job(f *Nextflow) workload.Job {
 	ran := make([]interval, len(n.stages))
 	for i, s := range n.stages {

@@ -5,18 +5,18 @@ import (
 	"sort"
 )
 
-// interval is when something ran, in any unit.
+// interval is the time in which something ran, in any unit.
 type interval struct{ begin, end int64 }
 
-// precede returns for each interval those that it waited for, if what began after another's end waited for it: the
-// interval order, without the pairs that follow from others. The result is ascending.
+// precede returns for each interval the intervals that it waited for, if an interval that began after another's end
+// waited for it: the interval order, without the pairs that follow from other pairs. The result is ascending.
 //
-// Of those that had ended, an interval directly follows the ones that ended after the last of them had begun: all others
-// ended before that one began.
+// Among the intervals that had ended, an interval directly follows the ones that ended after the last of them had
+// begun: all earlier ones ended before that one began.
 func precede(all []interval) [][]int {
 	all = slices.Clone(all)
 	for i := range all {
-		// What took no time still took place: else two at one instant would wait for each other.
+		// An empty interval still took place: otherwise two intervals at one instant would wait for each other.
 		all[i].end = max(all[i].end, all[i].begin+1)
 	}
 	byEnd := make([]int, len(all))

@@ -13,28 +13,29 @@ import (
 )
 
 // Spark reads event logs of Spark, one application each, as history servers keep them. An application is a job; stages,
-// what they wait for, and all that tasks used are measured. How much memory a task needs beside what Spark counts, and what
-// spilling cost, is assumed.
+// their parents, and the resource use of tasks are measured. The memory of a task outside of Spark's accounting, and
+// the cost of spilling, are assumed.
 type Spark struct {
-	// TaskBase is the memory of a task beside Spark's execution memory; 0 is its share of what an executor has beside it.
+	// TaskBase is the memory of a task outside of Spark's execution memory, bytes; 0: its share of the executor's other
+	// memory.
 	TaskBase resource.Amount
-	// SpillRate is how fast spilled bytes were written and read again: what makes a duration with ideal memory of one
-	// that was measured while spilling.
+	// SpillRate is the rate at which spilled bytes were written and read again, bytes per second. It turns a duration
+	// measured with spills into the duration with ideal memory.
 	SpillRate resource.Amount
-	// InputOverNetwork says that input and output are not on the nodes' own disks but in an object store.
+	// InputOverNetwork says that input and output are in an object store, not on the nodes' own disks.
 	InputOverNetwork bool
-	// IndependentJobs says that the Spark jobs of an application do not wait for those that had ended before.
+	// IndependentJobs says that the Spark jobs of an application do not wait for the jobs that had ended before.
 	IndependentJobs bool
 
-	shape workload.ClusterShape // of the executors, the most of any log
-	runs  []*sparkRun           // in the order of the jobs that were handed over
+	shape workload.ClusterShape // of the executors, the largest number in any log
+	runs  []*sparkRun           // in the order in which the jobs were passed on
 }
 
-// sparkRun is what is learned from a log for when another log shows the same stages with other memory.
+// sparkRun is the samples of a log, for use with another log that has the same stages with other memory.
 type sparkRun struct {
 	app     string
 	outside resource.Amount
-	samples []profile.Sample // of each stage; the memory is execution memory alone
+	samples []profile.Sample // per stage; the memory is execution memory alone
 }
 
 // DefaultSpark returns the bandwidth of a common disk.
@@ -51,7 +52,7 @@ func (f *Spark) Node() resource.Vector {
 	return resource.Of(resource.Core, resource.GiB+384*resource.MiB)
 }
 
-// nodes is how many executors there were at a time.
+// nodes is the largest number of simultaneous executors.
 func (f *Spark) nodes() int { return f.shape.Nodes }
 
 func (f *Spark) check() error {
@@ -111,7 +112,7 @@ func (f *Spark) outside(x *executor) resource.Amount {
 	return x.outside()
 }
 
-// stage makes a stage of one of Spark's.
+// stage makes a stage of a Spark stage.
 func (f *Spark) stage(s *sparkStage, x *executor) (cluster.Stage, workload.StageTruth, profile.Sample) {
 	outside := f.outside(x)
 	stage := cluster.Stage{Name: plainName(fmt.Sprintf("%d %s", s.id, s.name)), Tasks: len(s.tasks), Ideal: resource.Of(x.taskCPU, 0)}
@@ -120,7 +121,7 @@ func (f *Spark) stage(s *sparkStage, x *executor) (cluster.Stage, workload.Stage
 	for i := range s.tasks {
 		t := &s.tasks[i]
 		measured := max(time.Duration(t.finish-t.launch)*time.Millisecond, time.Millisecond)
-		// What was spilled was written and read once, at the given rate; the rest of the time stays.
+		// Spilled bytes were written and read once, at the given rate; the rest of the time stays.
 		spilling := seconds(2 * float64(t.DiskSpilled) / float64(f.SpillRate))
 		lasting := max(measured-spilling, measured/10, time.Millisecond)
 		needs := outside + resource.Amount(t.PeakExecution) + resource.Amount(t.MemorySpilled)
@@ -143,7 +144,7 @@ func (f *Spark) stage(s *sparkStage, x *executor) (cluster.Stage, workload.Stage
 	return stage, truth, sample
 }
 
-// demand returns what a task asks of its node while it runs with ideal memory.
+// demand returns the demand of a task on its node while it runs with ideal memory.
 func (f *Spark) demand(t *sparkTask, lasting time.Duration, memory resource.Amount) resource.Vector {
 	per := func(bytes int64) resource.Amount { return amount(float64(bytes) / lasting.Seconds()) }
 	disk := t.ShuffleWrite.Bytes + t.ShuffleRead.Local + t.ShuffleRead.RemoteToDisk
@@ -160,9 +161,9 @@ func (f *Spark) demand(t *sparkTask, lasting time.Duration, memory resource.Amou
 // sparkTotals are sums over the tasks of a stage.
 type sparkTotals struct {
 	peak, disk       int64
-	measured, spent  time.Duration // spent: of the tasks that spilled
-	ideal            time.Duration // likewise, with ideal memory
-	spilled          int64         // tasks that did
+	measured, spent  time.Duration // spent: run time of the tasks that spilled
+	ideal            time.Duration // the same tasks, with ideal memory
+	spilled          int64         // number of tasks that spilled
 	peakWhileSpilled int64
 }
 
@@ -178,8 +179,8 @@ func (s *sparkTotals) add(t *sparkTask, measured, ideal time.Duration) {
 	}
 }
 
-// underSized makes one measured point of the tasks that spilled: with the execution memory that they had, they took
-// that much longer. Below it nothing is known, so it is the least that they may be given.
+// underSized makes one measured point of the tasks that spilled: with their execution memory, they took longer by the
+// measured factor. Nothing is known below that memory, so it is the minimum memory of the stage.
 func (s *sparkTotals) underSized(stage *cluster.Stage, outside resource.Amount) {
 	if s.spilled == 0 {
 		return
@@ -194,7 +195,7 @@ func (s *sparkTotals) underSized(stage *cluster.Stage, outside resource.Amount) 
 		Points: []cluster.ElasticityPoint{{Memory: had, Slowdown: max(1, float64(s.spent)/float64(s.ideal))}, {Memory: ideal, Slowdown: 1}}}
 }
 
-// merge looks for stages that ran with different memory in different logs, and learns what memory costs them.
+// merge looks for stages that ran with different memory in different logs, and learns their elasticity.
 func (f *Spark) merge(jobs []workload.Job, n *notes) {
 	for i := range jobs {
 		for k := range jobs[i].Stages {
@@ -205,7 +206,7 @@ func (f *Spark) merge(jobs []workload.Job, n *notes) {
 	}
 }
 
-// mergeStage fits a model to stage k of job i and the same stage of later jobs, and gives it to all of them.
+// mergeStage fits a model to stage k of job i and the same stage of later jobs, and applies it to all of them.
 func (f *Spark) mergeStage(jobs []workload.Job, i, k int, n *notes) {
 	same := []int{i}
 	samples := []profile.Sample{f.runs[i].samples[k]}
@@ -223,7 +224,8 @@ func (f *Spark) mergeStage(jobs []workload.Job, i, k int, n *notes) {
 	if len(samples) < 2 || !spilled {
 		return
 	}
-	// What a task has beside execution memory does not matter to its run time; the least that any had is enough.
+	// The memory of a task outside of execution memory does not affect its run time; the least that any task had is
+	// enough.
 	outside := f.runs[i].outside
 	for _, o := range same {
 		outside = min(outside, f.runs[o].outside)
@@ -250,7 +252,7 @@ func (f *Spark) mergeStage(jobs []workload.Job, i, k int, n *notes) {
 	n.add("stages ran with different memory in several logs; what less of it costs is fitted to that", 1)
 }
 
-// rescale stretches the durations so that their mean is by times what was measured.
+// rescale scales the durations so that their mean is by times the measured mean.
 func rescale(t *workload.StageTruth, by, now, measured float64) {
 	factor := by * measured / now
 	for i := range t.Durations {
@@ -259,9 +261,9 @@ func rescale(t *workload.StageTruth, by, now, measured float64) {
 	}
 }
 
-// parents returns the indexes of the stages that each waits for. A stage waits for its parents; one without parents that
-// ran, for the last stages of the Spark jobs that had ended when its own was submitted, if ordered is set: the driver
-// submits the next job when it has seen the result of the one before.
+// parents returns the indexes of the stages that each stage waits for. A stage waits for its parents. If ordered is
+// set, a stage without parents that ran waits for the last stages of the Spark jobs that had ended when its own job was
+// submitted: the driver submits the next job when it has seen the result of the previous one.
 func (a *sparkApp) parents(kept []*sparkStage, ordered bool) [][]int {
 	index := map[int64]int{}
 	for i, s := range kept {
@@ -274,7 +276,7 @@ func (a *sparkApp) parents(kept []*sparkStage, ordered bool) [][]int {
 	if !ordered {
 		return all
 	}
-	// The job of a stage is the first that lists it; in later ones it is skipped.
+	// A stage belongs to the first job that lists it; later jobs skip it.
 	of := make([]int, len(kept))
 	for i := range of {
 		of[i] = -1
@@ -297,7 +299,7 @@ func (a *sparkApp) parents(kept []*sparkStage, ordered bool) [][]int {
 	return all
 }
 
-// ran returns those of the stages that have tasks, or for those that do not what they waited for.
+// ran returns the stages that have tasks; a stage without tasks is replaced by the stages that it waited for.
 func (a *sparkApp) ran(ids []int64, index map[int64]int, seen map[int64]bool) []int {
 	var all []int
 	for _, id := range ids {
@@ -315,7 +317,7 @@ func (a *sparkApp) ran(ids []int64, index map[int64]int, seen map[int64]bool) []
 	return slices.Compact(all)
 }
 
-// lastStages returns for each job its stages that no other stage of it waits for.
+// lastStages returns for each job the stages that no other stage of the job waits for.
 func lastStages(parents [][]int, of []int, jobs int) [][]int {
 	waited := make([]bool, len(parents))
 	for i, all := range parents {
@@ -332,13 +334,13 @@ func lastStages(parents [][]int, of []int, jobs int) [][]int {
 	return last
 }
 
-// sparkWaits finds what the first stages of a job wait for.
+// sparkWaits finds the stages that the first stages of a job wait for.
 type sparkWaits struct {
 	before, last [][]int
 	memo         map[int][]int
 }
 
-// stages returns the last stages of the jobs before job k, or of those before them where they had none.
+// stages returns the last stages of the jobs before job k; a job without stages is replaced by the jobs before it.
 func (w *sparkWaits) stages(k int) []int {
 	if known, ok := w.memo[k]; ok {
 		return known

@@ -11,7 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// sparkEvent is a line of an event log; only what is needed of the events that are needed.
+// sparkEvent is a line of an event log, with only the fields that are used.
 type sparkEvent struct {
 	Event     string
 	Timestamp int64
@@ -57,7 +57,7 @@ type sparkEvent struct {
 	Metrics *sparkMetrics `json:"Task Metrics"`
 }
 
-// sparkMetrics are of one task. Times are in ms, CPU time in ns, the rest in bytes.
+// sparkMetrics are the metrics of one task. Times are in ms, CPU time in ns, the rest in bytes.
 type sparkMetrics struct {
 	CPUTime            int64 `json:"Executor CPU Time"`
 	DeserializeCPUTime int64 `json:"Executor Deserialize CPU Time"`
@@ -119,7 +119,7 @@ type sparkJob struct {
 	stages                   []int64
 }
 
-// sparkApp is what a log tells of one application.
+// sparkApp is the content of a log about one application.
 type sparkApp struct {
 	name, id, user string
 	started        int64
@@ -132,7 +132,7 @@ type sparkApp struct {
 	tasks          map[int64]bool
 
 	alive         map[string]bool
-	cores         int64 // of an executor, the most of any
+	cores         int64 // of an executor, the largest number
 	mostExecutors int
 }
 
@@ -175,14 +175,14 @@ func readSparkLog(in *input) (*sparkApp, error) {
 	return a, nil
 }
 
-// sparkEvents are the events that are looked into.
+// sparkEvents are the events that are decoded.
 var sparkEvents = map[string]bool{
 	"SparkListenerApplicationStart": true, "SparkListenerApplicationEnd": true, "SparkListenerEnvironmentUpdate": true,
 	"SparkListenerExecutorAdded": true, "SparkListenerExecutorRemoved": true, "SparkListenerJobStart": true, "SparkListenerJobEnd": true,
 	"SparkListenerStageSubmitted": true, "SparkListenerTaskEnd": true,
 }
 
-// sparkKind returns the name of the event of a line as Spark writes it, "" if it is written in another way.
+// sparkKind returns the name of the event of a line in Spark's own form, "" for a line in another form.
 func sparkKind(line string) string {
 	rest, ok := strings.CutPrefix(line, `{"Event":"`)
 	name, rest, whole := strings.Cut(rest, `"`)
@@ -284,7 +284,7 @@ func (a *sparkApp) taskEnded(in *input, e *sparkEvent) error {
 		return in.fault("%s %d: must be from 0 to 1e15", name, value)
 	}
 	t := sparkTask{launch: e.Task.Launch, finish: e.Task.Finish, sparkMetrics: *e.Metrics}
-	// Before 3.0 the peak stands only among the accumulated values.
+	// Before Spark 3.0 the peak is only among the accumulated values.
 	for _, acc := range e.Task.Accumulables {
 		if acc.Name == "internal.metrics.peakExecutionMemory" {
 			if v, err := strconv.ParseInt(strings.Trim(string(acc.Update), `"`), 10, 64); err == nil && v >= 0 && v <= 1e15 {
@@ -297,7 +297,7 @@ func (a *sparkApp) taskEnded(in *input, e *sparkEvent) error {
 	return nil
 }
 
-// sparkBytes reads a size as Spark's settings have it: 40G, 512m, 1024 in the given unit.
+// sparkBytes reads a size in the form of Spark's settings: 40G, 512m, or 1024 in the given unit.
 func sparkBytes(text string, unit resource.Amount) (resource.Amount, bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	digits := strings.TrimRight(text, "kmgtpib")
@@ -336,10 +336,10 @@ type executor struct {
 	cpu      resource.Amount
 	heap     resource.Amount
 	overhead resource.Amount
-	fraction float64 // of the heap, less what is reserved, that execution and storage share
+	fraction float64 // of the heap without its reserved part, shared by execution and storage
 }
 
-// executor returns what the settings say, with Spark's own defaults.
+// executor returns the executor that the settings describe, with Spark's own defaults.
 func (a *sparkApp) executor(in *input) (executor, error) {
 	x := executor{heap: resource.GiB, fraction: 0.6}
 	get := func(name string, unit resource.Amount, to *resource.Amount) error {
@@ -354,7 +354,7 @@ func (a *sparkApp) executor(in *input) (executor, error) {
 	}
 	memory := "spark.executor.memory"
 	if strings.HasPrefix(a.conf["spark.master"], "local") {
-		memory = "spark.driver.memory" // there, the driver is the executor
+		memory = "spark.driver.memory" // in local mode the driver is the executor
 	}
 	if err := get(memory, resource.MiB, &x.heap); err != nil {
 		return x, err
@@ -380,16 +380,16 @@ func (a *sparkApp) executor(in *input) (executor, error) {
 	return x, nil
 }
 
-// sparkReserved is what Spark keeps of a heap for itself.
+// sparkReserved is the part of a heap that Spark reserves for itself, bytes.
 const sparkReserved = 300 * resource.MiB
 
-// outside returns what of an executor's memory each task has beside execution memory: user memory and overhead.
+// outside returns the memory of each task outside of execution memory, bytes: its share of user memory and overhead.
 func (x *executor) outside() resource.Amount {
 	managed := amount(x.fraction * float64(max(x.heap-sparkReserved, 0)))
 	return max((x.heap-managed+x.overhead)/resource.Amount(x.slots), resource.MiB)
 }
 
-// sparkName is what an application is called.
+// label is the name of an application.
 func (a *sparkApp) label(file string) string {
 	name := a.name
 	if name == "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// Sparrow reads traces as Sparrow, Hawk and Eagle use them: one job per line, with its arrival and how long each of its
-// tasks runs. What tasks need is assumed.
+// Sparrow reads traces in the form of Sparrow, Hawk and Eagle: one job per line, with its arrival and the run time of
+// each of its tasks. The needs of tasks are assumed.
 type Sparrow struct {
 	CPU    resource.Amount // millicores of a task
 	Memory resource.Amount // bytes of a task
@@ -31,7 +31,7 @@ func (f *Sparrow) Node() resource.Vector { return resource.Of(16*resource.Core, 
 
 func (f *Sparrow) check() error { return checkTask(f.CPU, f.Memory) }
 
-// checkTask checks what a task is assumed to need.
+// checkTask checks the assumed needs of a task.
 func checkTask(cpu, memory resource.Amount) error {
 	switch {
 	case cpu < 1:

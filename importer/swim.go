@@ -13,8 +13,8 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// SWIM reads the workload samples of SWIM: one MapReduce job per line, with the bytes that it reads, shuffles and writes.
-// How many tasks that makes, how long they run and what memory they need is assumed.
+// SWIM reads the workload samples of SWIM: one MapReduce job per line, with the bytes that it reads, shuffles and
+// writes. The number, run times and memory of its tasks are assumed.
 type SWIM struct {
 	Split         resource.Amount // bytes of input per map: HDFS's dfs.blocksize
 	ReducerInput  resource.Amount // bytes of shuffle per reducer: Hive's hive.exec.reducers.bytes.per.reducer
@@ -23,12 +23,12 @@ type SWIM struct {
 	ReduceRate    resource.Amount // bytes of shuffle per second and reducer
 	Startup       time.Duration   // of every task
 	MapMemory     resource.Amount // mapreduce.map.memory.mb
-	ReduceMemory  resource.Amount // mapreduce.reduce.memory.mb; reducers whose input does not fit into its buffer want more
+	ReduceMemory  resource.Amount // mapreduce.reduce.memory.mb; reducers whose input exceeds their buffer have a larger ideal memory
 	BufferShare   float64         // of a reducer's memory that buffers its input: heap share times shuffle.input.buffer.percent
 	SpillSlowdown float64         // of a reducer that spills all of its input (YARN-ME section 6.1)
 }
 
-// DefaultSWIM returns Hadoop's and Hive's own defaults where there are any.
+// DefaultSWIM returns the defaults of Hadoop and Hive where they exist.
 func DefaultSWIM() *SWIM {
 	return &SWIM{Split: 128 * resource.MiB, ReducerInput: 256 * resource.MB, MostReducers: 1009, MapRate: 10 * resource.MB,
 		ReduceRate: 10 * resource.MB, Startup: 2 * time.Second, MapMemory: resource.GiB, ReduceMemory: resource.GiB,
@@ -78,7 +78,7 @@ func (f *SWIM) read(in *input, job func(workload.Job) error) error {
 			return err
 		}
 		cells := strings.Split(line, "\t")
-		// Files with the paths of input have three columns more.
+		// Files with the paths of input have three more columns.
 		if len(cells) != len(swimColumns) && len(cells) != len(swimColumns)+3 {
 			return in.fault("columns: must be %d or %d, separated by tabs, but are %d", len(swimColumns), len(swimColumns)+3, len(cells))
 		}
@@ -110,7 +110,7 @@ func (f *SWIM) read(in *input, job func(workload.Job) error) error {
 // stages makes maps and, if anything is shuffled, reducers.
 func (f *SWIM) stages(read, shuffled, written float64) []cluster.Stage {
 	maps := max(1, math.Ceil(read/float64(f.Split)))
-	mapped := shuffled // what maps write
+	mapped := shuffled // bytes that maps write
 	if shuffled == 0 {
 		mapped = written
 	}
@@ -120,7 +120,7 @@ func (f *SWIM) stages(read, shuffled, written float64) []cluster.Stage {
 		return cluster.Stage{Name: name, Tasks: int(tasks), Duration: lasting,
 			Ideal: resource.Vector{resource.Core, memory, per(disk), per(network)}}
 	}
-	// A map works through what it reads or what it writes, whichever is more.
+	// The work of a map is its input or its output, whichever is larger.
 	all := []cluster.Stage{stage("map", maps, float64(f.MapRate), max(read, mapped), f.MapMemory, read+mapped, 0)}
 	if shuffled == 0 {
 		return all

@@ -4,15 +4,15 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// What all files of an import may hold together, after unpacking. A packed file of some kilobytes can hold anything; each job
-// takes about a kilobyte of memory.
+// Limits for all files of an import together, after unpacking. A packed file of some kilobytes can unpack to any size;
+// each job takes about a kilobyte of memory.
 const (
 	mostJobsInAll        = 2_000_000
 	mostTasksInAll       = 1 << 28
 	mostBytesInAll int64 = 16 << 30
 )
 
-// total counts what was read of all files, up to bounds.
+// total counts what was read of all files, up to limits.
 type total struct {
 	jobs, tasks         int
 	bytes               int64
