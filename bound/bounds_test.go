@@ -228,7 +228,7 @@ func TestMemoryOfFlexDoesNotCount(t *testing.T) {
 	}
 }
 
-// TestAnySize is a task of 4 GB that a policy runs with 1 GB: four of them beside each other on a node that holds one.
+// TestAnySize is a task of 4 GB that a policy runs with 1 GB: four of them at a time on a node that has room for one.
 func TestAnySize(t *testing.T) {
 	w := &workload.Workload{Jobs: []workload.Job{{After: -1, Job: cluster.Job{ID: 1, Stages: []cluster.Stage{{Tasks: 4,
 		Ideal: resource.Of(resource.Core, 4*resource.GB), Duration: 10 * time.Second}}}}}}

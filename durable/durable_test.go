@@ -19,7 +19,7 @@ func watch(t *testing.T) *[]string {
 	return &seen
 }
 
-// What must not be lost is on the disk before it has its name, and its name before anybody is told.
+// Content that must survive is on the disk before it has its name, and the name is on the disk before the write is reported.
 func TestOrderOfChanges(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
 	for _, c := range []struct {

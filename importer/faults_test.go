@@ -38,7 +38,7 @@ func spoilt(t *testing.T, e example, c edit) Source {
 	return Source{"f", strings.NewReader(strings.Join(lines, "\n") + "\n")}
 }
 
-// Whatever is wrong with a file is told with file, line and field. Each format has its wrong columns, negative and absurd
+// Every mistake in a file is reported with file, line and field. Each format has its wrong columns, negative and absurd
 // numbers, NaN, duplicates and, where it can have them, cycles.
 func TestFaults(t *testing.T) {
 	for name, edits := range map[string][]edit{

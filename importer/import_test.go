@@ -29,7 +29,7 @@ type example struct {
 	real   string // where such files are recorded, below the data beside the project; a pattern
 }
 
-// machinesFile is what Bitbrains needs beside its samples.
+// machinesFile is what Bitbrains needs in addition to its samples.
 const machinesFile = "vm,cores,cpu_capacity_mhz,mem_provisioned_mb\n1,2,4000.0,2048.0\n2,0,0.0,0.0\n3,,,0\n"
 
 func examples() []example {
@@ -332,7 +332,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// The suggested cluster is asked for no more than its load, and one node less would be asked for more.
+// The demand on the suggested cluster is at most its load, and would exceed the load with one node less.
 func TestSuggestion(t *testing.T) {
 	for _, load := range []float64{0.2, 0.8, 3} {
 		e := exampleOf(t, "sparrow")

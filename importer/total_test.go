@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/fault"
 )
 
-// packed is a file of so many jobs of two tasks, packed.
+// packed is a compressed file of the given number of jobs of two tasks.
 func packed(t *testing.T, jobs int) Source {
 	t.Helper()
 	var file bytes.Buffer

@@ -55,7 +55,7 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// TestTaken takes limits of which some are more than this process may have.
+// TestTaken sets limits, some of them higher than this process may have.
 func TestTaken(t *testing.T) {
 	if got, want := again(t, "take", ":"), "70 true {0 0} <nil>\n"; got != want {
 		t.Errorf("limits are %q, want %q", got, want)

@@ -27,7 +27,7 @@ func (p *pipe) Write(b []byte) (int, error) {
 
 func (p *pipe) Close() error { p.closed = true; return nil }
 
-// fragile breaks after so many bytes were written to it.
+// fragile breaks after a given number of bytes were written to it.
 type fragile struct {
 	net.Conn
 	left int
@@ -82,7 +82,7 @@ func TestInputSurvivesConnections(t *testing.T) {
 	}
 }
 
-// slowly gives at most so many bytes at once.
+// slowly returns at most a given number of bytes per read.
 type slowly struct {
 	r    io.Reader
 	most int

@@ -13,7 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// curve is a program that takes so many seconds with a size; 0 is a failure. It counts its runs.
+// curve is a program whose run time in seconds depends on the size; 0 is a failure. It counts its runs.
 type curve struct {
 	seconds func(mebibytes float64) float64
 	runs    []resource.Amount

@@ -8,7 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// beside is a program that takes 10 s of CPU time alone and twice that beside a neighbour that keeps a core busy.
+// beside is a program that takes 10 s of CPU time alone and twice that with a neighbour that keeps a core busy.
 type beside struct {
 	busy func(run int) bool // whether the neighbour is at work, by the number of the run
 	runs int
@@ -23,7 +23,7 @@ func (b *beside) Run(context.Context, resource.Amount) (Measurement, error) {
 	return m, nil
 }
 
-// TestNeighboursAreSetAside: what other work did to a run is told by that work, and the run does not count.
+// TestNeighboursAreSetAside: the CPU use of other programs shows that a run was disturbed, and the run does not count.
 func TestNeighboursAreSetAside(t *testing.T) {
 	sizes := []resource.Amount{64 * mib, 128 * mib}
 	for _, c := range []struct {

@@ -88,7 +88,7 @@ func TestOverAllocatedDiskLosesCapacity(t *testing.T) {
 	wantEnds(t, simulate(t, c, "fifo", oneStage(1, 2, reads)), 126*time.Second, 126*time.Second) // 1.2 × (1 + 0.25 × 0.2)
 }
 
-// A small demand is met in full; what the others get is the same for all.
+// A small demand is met in full; all other demands get the same share.
 func TestSharingIsMaxMin(t *testing.T) {
 	c := sim.Config{Nodes: sim.Uniform(1, vector(4, 8, 0, 100))}
 	uses := func(id cluster.JobID, rate float64) workload.Job {

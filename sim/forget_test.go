@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// What comes of a run does not depend on whether tasks that have ended are kept: with phases and without, killed or not.
+// The result of a run does not depend on whether tasks that have ended are kept: with phases and without, killed or not.
 func TestForgettingTasksChangesNothing(t *testing.T) {
 	o := workload.DefaultGenerateOptions(workload.Uniform)
 	o.Jobs, o.Tasks.Max = 40, 60

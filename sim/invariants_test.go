@@ -44,7 +44,7 @@ func (r *run) checkPlace(t *rapid.T, p *place) {
 }
 
 // Whatever the workload, the cluster, its incidents and the policy: time never goes back, nothing gives more than it has,
-// no task is lost or succeeds twice or runs beside itself, every job ends or is reported with the reason, all
+// no task is lost or succeeds twice or runs twice at a time, every job ends or is reported with the reason, all
 // that was taken is given back, and the same again gives the same.
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

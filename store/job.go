@@ -47,8 +47,8 @@ type Request struct {
 // JobState is the progress of a job.
 type JobState struct {
 	Status    cluster.JobStatus
-	Ended     bool // nothing more will happen to it
-	Cancelled bool // its owner wants it to end
+	Ended     bool // Status is final
+	Cancelled bool // its owner has requested its end
 	Started   timeline.Time
 	Finished  timeline.Time
 	ExitCode  *int

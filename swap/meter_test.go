@@ -105,7 +105,7 @@ func TestMeterAgainstList(t *testing.T) {
 	})
 }
 
-// machineAt is a fake machine of that uptime that swapped out so many pages.
+// machineAt is a fake machine with the given uptime and number of pages swapped out.
 func machineAt(t *testing.T, up time.Duration, pages int) Machine {
 	m := fake(t, map[string]string{
 		"proc/vmstat": fmt.Sprintf("pswpin 1\npswpout %d\n", pages), "proc/uptime": fmt.Sprintf("%f 1.0\n", up.Seconds()),

@@ -107,7 +107,7 @@ func readPlan() (plan.Plan, error) {
 	return p, err
 }
 
-// loadModules loads what the set-up put beside the kernel, in its order.
+// loadModules loads the modules that guest/setup packed, in its order.
 func loadModules() error {
 	order, err := os.ReadFile(plan.Modules + "/order")
 	if err != nil {
@@ -145,7 +145,7 @@ func handOver(p plan.Plan) error {
 			return err
 		}
 	}
-	// What was copied need not stay in memory twice.
+	// The copied files need not stay in memory twice.
 	if err := os.RemoveAll("/guest"); err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func handOver(p plan.Plan) error {
 	return fmt.Errorf("start %s: %w", systemd, unix.Exec(systemd, []string{systemd}, []string{"PATH=/usr/bin:/usr/sbin"}))
 }
 
-// off ends the guest: QEMU was told that a restart is the end.
+// off ends the guest: QEMU is configured to end at a restart.
 func off() {
 	unix.Sync()
 	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART)

@@ -40,7 +40,7 @@ func tell(line string) {
 	}
 	defer f.Close()
 	fmt.Fprintf(f, "\n%s\n", strings.ReplaceAll(line, "\n", " "))
-	_ = unix.IoctlSetInt(int(f.Fd()), unix.TCSBRK, 1) // Wait until it is out.
+	_ = unix.IoctlSetInt(int(f.Fd()), unix.TCSBRK, 1) // wait until all bytes are sent
 }
 
 func doRuns() error {

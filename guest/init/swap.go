@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// makeZram swaps to so many bytes of the device that comes with the module.
+// makeZram swaps to bytes bytes of the device that comes with the module.
 func makeZram(bytes int64) error {
 	if err := os.WriteFile("/sys/block/zram0/disksize", fmt.Append(nil, bytes), 0); err != nil {
 		return err

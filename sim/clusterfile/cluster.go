@@ -1,5 +1,6 @@
-// Package clusterfile reads descriptions of simulated clusters: nodes of several sizes, how they acquire work, what they make
-// of too much demand, when they fail, and how far off the truth estimates are. docs/formats.md describes the file.
+// Package clusterfile reads descriptions of simulated clusters: nodes of several sizes, how they acquire work, how they
+// behave under too much demand, when they fail, and how far estimates deviate from the truth. docs/formats.md describes
+// the file.
 package clusterfile
 
 import (
@@ -13,12 +14,12 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// Cluster is a cluster as it was asked for. A nil field was not given: whoever simulates decides what it is.
+// Cluster is a cluster as the file describes it. A nil field was not given: the caller chooses its value.
 type Cluster struct {
-	Groups []Group // of nodes, at least one if given
+	Groups []Group // of nodes; at least one if given
 
-	// Heartbeat to LaunchDelay are those of sim.Config. Acquire is the name of an acquisition (sim.Acquisitions), which gives
-	// those that are nil, and the start-up of containers.
+	// Heartbeat to LaunchDelay are the fields of sim.Config. Acquire is the name of an acquisition (sim.Acquisitions),
+	// which sets the fields that are nil, and the start-up of containers.
 	Heartbeat            *time.Duration
 	StartsPerHeartbeat   *int
 	CoordinatorHeartbeat *time.Duration
@@ -26,9 +27,9 @@ type Cluster struct {
 	LaunchDelay          time.Duration
 	Acquire              *string
 
-	// Machine is the name of what nodes make of too much demand (sim.Machines).
+	// Machine is the name of the nodes' behaviour under too much demand (sim.Machines).
 	Machine *string
-	// Swap is how much a node has, bytes; SwapSpeed, in bytes per second, is that of the machine if it is nil.
+	// Swap is the swap of a node, bytes. SwapSpeed is in bytes per second; nil means that of the machine.
 	Swap, SwapSpeed *resource.Amount
 
 	Failures Failures
@@ -44,34 +45,34 @@ type Group struct {
 
 // Failures are losses of nodes at random.
 type Failures struct {
-	Every  time.Duration // mean time between two; 0: none is lost
-	Repair time.Duration // until a node like the lost one joins; 0: none does
+	Every  time.Duration // mean time between two losses; 0: no node is lost
+	Repair time.Duration // until an equal node joins; 0: no node joins
 	Seed   uint64
 }
 
 // Flex is how the memory of FLEX containers is managed.
 type Flex struct {
 	Manager      string          // a name of memory.Managers
-	PuffRatio    float64         // 0 is that of the manager
-	MinContainer resource.Amount // that containers start with, bytes; 0 is as the workload says
+	PuffRatio    float64         // 0 means the manager's own
+	MinContainer resource.Amount // initial memory of containers, bytes; 0 means that of the workload
 	Look         *time.Duration  // sim.Flex.Look
 }
 
-// Misjudge is how far off the truth the workload's estimates are.
+// Misjudge is how far the workload's estimates deviate from the truth.
 type Misjudge struct {
 	Text string // as workload.ParseMisjudgement reads it
 	Seed uint64
 }
 
-// New returns a cluster of which nothing was given.
+// New returns a cluster with no field given.
 func New() *Cluster {
 	return &Cluster{Failures: Failures{Seed: 1}, Flex: Flex{Manager: "default"}, Misjudge: Misjudge{Text: "none", Seed: 1}}
 }
 
-// paperLook is how often Pufferfish's nodes look at their containers.
+// paperLook is the interval at which Pufferfish's nodes sample their containers.
 const paperLook = 2 * time.Second
 
-// mostFailures is how many losses are drawn at most, on average.
+// mostFailures is the largest mean number of losses.
 const mostFailures = 10_000
 
 // Numbered returns n names: base1, base2, …
@@ -83,7 +84,7 @@ func Numbered(base string, n int) []string {
 	return names
 }
 
-// Config returns the cluster for the simulator. What is nil is as in the zero value of sim.Config.
+// Config returns the cluster for the simulator. A nil field gets the zero value of sim.Config.
 func (c *Cluster) Config() (sim.Config, error) {
 	config := sim.Config{Coordinator: c.Coordinator, LaunchDelay: c.LaunchDelay}
 	for _, g := range c.Groups {
@@ -153,8 +154,8 @@ func (f *Flex) config() (sim.Flex, error) {
 	return flex, nil
 }
 
-// Apply returns the workload with the estimates and the first containers that the cluster's description asks for, for the
-// k-th seed from its own on. It does not change w.
+// Apply returns the workload with the estimates and the initial containers of the cluster's description, for the k-th
+// seed from its own seed on. It does not change w.
 func (c *Cluster) Apply(w *workload.Workload, k int) (*workload.Workload, error) {
 	m, err := workload.ParseMisjudgement(c.Misjudge.Text)
 	if err != nil {

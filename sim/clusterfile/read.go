@@ -23,11 +23,11 @@ import (
 // version of the format that is read.
 const version = "1"
 
-// mostNodes is how many nodes a cluster may have.
+// mostNodes is the largest number of nodes of a cluster.
 const mostNodes = 1 << 20
 
-// Read reads a description of a cluster. Name is used in errors, which are a *fault.Fault if the file is wrong: one sentence
-// with file, line and field.
+// Read reads a description of a cluster. name is used in errors, which are a *fault.Fault if the file is wrong: one
+// sentence with file, line and field.
 func Read(r io.Reader, name string) (*Cluster, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -57,7 +57,7 @@ func Read(r io.Reader, name string) (*Cluster, error) {
 	return c, nil
 }
 
-// wrongValue is a mistake in a file, in a line.
+// wrongValue is a mistake at a line of a file.
 type wrongValue struct {
 	line int
 	path string // names of fields, from the outermost on
@@ -74,10 +74,10 @@ func (w *wrongValue) Error() string {
 // setter reads the value of a field, and returns what is wrong with it.
 type setter func(n *yaml.Node) error
 
-// fields are those that a mapping may have.
+// fields are the fields that a mapping may have.
 type fields map[string]setter
 
-// read reads a mapping, of which every field must be known and stand once. A mistake in a value gets the name of its field.
+// read reads a mapping, whose fields must all be known and occur once. A mistake in a value gets the name of its field.
 func (f fields) read(n *yaml.Node) error {
 	if n.Kind != yaml.MappingNode {
 		return &wrongValue{line: n.Line, why: "must be a mapping of field names to values, but is " + shown(n)}
@@ -126,7 +126,7 @@ func shown(n *yaml.Node) string {
 	return cluster.ClipLine(n.Value)
 }
 
-// text reads a scalar by parse, whose error says what the value must be.
+// text reads a scalar with parse, whose error says what the value must be.
 func text[T any](to *T, parse func(string) (T, error)) setter {
 	return func(n *yaml.Node) error {
 		if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
@@ -140,7 +140,7 @@ func text[T any](to *T, parse func(string) (T, error)) setter {
 	}
 }
 
-// given is text for a value of which it matters whether it stands in the file.
+// given is text for a value whose absence differs from zero.
 func given[T any](to **T, parse func(string) (T, error)) setter {
 	return func(n *yaml.Node) error {
 		v := new(T)
@@ -244,7 +244,7 @@ func (c *Cluster) groups(n *yaml.Node) error {
 	return nil
 }
 
-// readGroup reads one group of at most most nodes. Nodes without names are numbered, from the first number on that is not taken.
+// readGroup reads one group of at most most nodes. Nodes without names are numbered, from the first free number on.
 func readGroup(n *yaml.Node, most int, taken map[string]bool) (Group, error) {
 	var g Group
 	count, base := 0, "node"
@@ -299,7 +299,7 @@ func nodeName(s string) (string, error) {
 	return s, nil
 }
 
-// duration reads a length of time from 0 on; a bare 0 is one.
+// duration reads a non-negative duration; a bare 0 is accepted.
 func duration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 || d > cluster.LongestTime {
@@ -346,7 +346,7 @@ func puffRatio(s string) (float64, error) {
 	return r, nil
 }
 
-// amount reads an amount above 0 by parse, whose error begins with the value.
+// amount reads an amount above 0 with parse, whose error begins with the value.
 func amount(most resource.Amount, parse func(string) (resource.Amount, error)) func(string) (resource.Amount, error) {
 	return func(s string) (resource.Amount, error) {
 		a, err := parse(s)
@@ -364,7 +364,7 @@ func amount(most resource.Amount, parse func(string) (resource.Amount, error)) f
 	}
 }
 
-// orZero also takes 0, which needs no unit.
+// orZero also accepts 0, which needs no unit.
 func orZero(read func(string) (resource.Amount, error)) func(string) (resource.Amount, error) {
 	return func(s string) (resource.Amount, error) {
 		if s == "0" {
@@ -380,7 +380,7 @@ var (
 	rate  = amount(cluster.MostMemory, resource.ParseRate)
 )
 
-// deviation reads an error of estimates into the part of that name.
+// deviation reads a deviation of estimates into the named part.
 func deviation(to map[string]string, part string) setter {
 	return func(n *yaml.Node) error {
 		var s string

@@ -1,5 +1,5 @@
-// Package plan is what the host tells the first program of a guest, and how that program answers: a file in the initial
-// file system one way, lines on the second serial port the other way.
+// Package plan is the protocol between the host and the first program of a guest: the host sends a file in the initial
+// file system, and the guest answers with lines on the second serial port.
 package plan
 
 // Plan is what a guest does between booting and switching itself off.
@@ -13,7 +13,7 @@ type Plan struct {
 	// Swap is a device to be made into swap, Scratch one that any user may overwrite; empty if there is none.
 	Swap    string `json:"swap"`
 	Scratch string `json:"scratch"`
-	// Zram is how many bytes are swapped to zram; 0 is none.
+	// Zram is the size of swap on zram, bytes; 0 means none.
 	Zram int64 `json:"zram_bytes"`
 	// Program is started once per run, with Args and Env, one run after the other.
 	Program string   `json:"program"`
@@ -32,7 +32,7 @@ type Mount struct {
 // Run is one start of the program.
 type Run struct {
 	Name string `json:"name"`
-	// UID and GID are who it runs as.
+	// UID and GID are those of the run.
 	UID uint32 `json:"uid"`
 	GID uint32 `json:"gid"`
 	// Args follow those of the plan.
@@ -49,12 +49,12 @@ const (
 	Modules = "/guest/modules"
 )
 
-// Lines that begin with these marks are about the run, all others are the program's output. They stand at the beginning of a
-// line even if the program's output did not end in one.
+// Lines that begin with these marks are about the run, all other lines are the program's output. A mark begins a line
+// even if the program's output did not end in a newline.
 const (
 	Mark  = "\x1eguest "
 	Begin = Mark + "begin " // followed by the name of the run
 	End   = Mark + "end "   // followed by the exit code
-	Fail  = Mark + "fail "  // followed by what went wrong outside the program
+	Fail  = Mark + "fail "  // followed by a failure outside of the program
 	Done  = Mark + "done"
 )
