@@ -186,7 +186,7 @@ func (a *Agent) openGroups() error {
 		a.root, err = host.OpenRoot(strings.TrimSpace(string(text)), cgroup.Memory)
 	}
 	if err != nil && !errors.Is(err, cgroup.ErrGone) && !errors.Is(err, fs.ErrNotExist) {
-		a.log.Warn("cannot use the note of the control group of last time", "note", note, "error", err)
+		a.log.Warn("cannot use the stored place of the control groups", "note", note, "error", err)
 	}
 	if a.root == nil {
 		// Two state directories have two agents, whose groups must differ.
@@ -270,7 +270,7 @@ func (a *Agent) Close() {
 	select {
 	case <-rest:
 	case <-time.After(closeWait):
-		a.log.Warn("what is under way for some container hangs in the kernel, and is left to itself", "after", closeWait)
+		a.log.Warn("work on some container hangs in the kernel and is abandoned", "after", closeWait)
 	}
 }
 

@@ -15,8 +15,8 @@ func TestSupervisorDiesWhileItStarts(t *testing.T) {
 	b := newBench(t)
 	for _, c := range []struct{ script, want string }{
 		{"printf '%s\\n\\n' $$ >&3", "its supervisor ended without a record"}, // The lock is its third file.
-		{"echo $$ >&3", "it ended without a word"},
-		{"echo broken >&2", "it ended without a word: broken"},
+		{"echo $$ >&3", "it ended without a report"},
+		{"echo broken >&2", "it ended without a report: broken"},
 	} {
 		b.config.Executable = script(t, c.script+"\nkill -9 $$")
 		o := b.order("true")

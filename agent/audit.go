@@ -50,7 +50,7 @@ func (k *keeper) audit() {
 
 func (k *keeper) mend(id cluster.ContainerID, what string) {
 	k.mended.Add(1)
-	k.agent.log.Error("the memory manager's books were wrong, and were mended", "container", id, "what", what)
+	k.agent.log.Error("the memory manager's books were wrong and have been corrected", "container", id, "what", what)
 }
 
 // Mended implements live.Audited.

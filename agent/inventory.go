@@ -120,7 +120,7 @@ func (a *Agent) lost(c *container, why error) cluster.Event {
 	if err != nil {
 		a.log.Warn("cannot keep the record of a lost container aside", "container", c.id, "error", err)
 	}
-	a.log.Error("the record of a container cannot be used, so that it is ended", "container", c.id, "error", why, "kept", kept)
+	a.log.Error("killing a container whose record cannot be used", "container", c.id, "error", why, "kept", kept)
 	return e
 }
 

@@ -156,7 +156,7 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, e
 		}
 		text, _ := os.ReadFile(c.dir.path("supervisor.log"))
 		if errors.Is(err, io.EOF) {
-			err = errors.New("it ended without a word")
+			err = errors.New("it ended without a report")
 		}
 		if c.dir.launched() {
 			// It is unknown how far it came: the program may have started, and this counts as if it had.

@@ -36,7 +36,7 @@ const (
 func newGauge(a *Agent) *gauge {
 	g := gaugeOf(a, swap.Machine{})
 	if err := g.open(); err != nil {
-		a.log.Warn("what containers hold is not known, so that zram counts for less", "error", err)
+		a.log.Warn("the containers' use is unknown, so zram counts for less", "error", err)
 	}
 	return g
 }
@@ -61,7 +61,7 @@ func (g *gauge) close() {
 func gaugeOf(a *Agent, m swap.Machine) *gauge {
 	b, err := swap.OpenBudget(m, swap.BudgetPath(a.config.Dir), a.config.SwapBudget)
 	if err != nil {
-		a.log.Warn("what was swapped out is counted from the start of the machine", "error", err)
+		a.log.Warn("swap writes are counted from the start of the machine", "error", err)
 	}
 	g := &gauge{agent: a, machine: m, budget: b, saved: make(chan struct{})}
 	g.read()
@@ -87,10 +87,10 @@ func (g *gauge) full() bool {
 func (g *gauge) read() {
 	room, err := g.measure()
 	if err != nil && !g.failed {
-		g.agent.log.Warn("nothing is swapped out on purpose", "error", err)
+		g.agent.log.Warn("the room in swap is unknown, so containers are not swapped out", "error", err)
 	}
 	if room.Budgeted && g.left == 0 && !g.spent {
-		g.agent.log.Warn("the write budget of swap is spent: containers give way again as what was written gets a day old", "budget", int64(g.budget.PerDay))
+		g.agent.log.Warn("the write budget of swap is spent: containers yield memory again when its writes are a day old", "budget", int64(g.budget.PerDay))
 	}
 	g.room, g.failed, g.spent = room, err != nil, room.Budgeted && g.left == 0
 }
@@ -159,6 +159,6 @@ func (g *gauge) keepCount() {
 
 func (g *gauge) save() {
 	if err := g.budget.Save(); err != nil {
-		g.agent.log.Warn("a restart of the machine will forget what was swapped out", "error", err)
+		g.agent.log.Warn("a restart of the machine will lose the count of swap writes", "error", err)
 	}
 }

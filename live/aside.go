@@ -155,8 +155,8 @@ func (d *Driver) answer(left stepNote) {
 		d.out.putJob(j)
 		d.log.Warn("a job is set aside: it stays, and does not start", "job", left.Job)
 	case left.Careful:
-		d.broken = Errorf(Internal, "policy %s hangs whenever it decides about the jobs that run, so nothing is decided until bellows is started again; what runs goes on: kill the job that is to blame, and start bellows again", d.config.Policy.Name())
-		d.log.Error("nothing is decided; what runs goes on", "policy", d.config.Policy.Name(), "error", d.broken)
+		d.broken = Errorf(Internal, "policy %s hangs whenever it decides about the jobs that run, so nothing is decided until bellows is started again; the containers run on: kill the job that causes it, and start bellows again", d.config.Policy.Name())
+		d.log.Error("the engine decides nothing; the containers run on", "policy", d.config.Policy.Name(), "error", d.broken)
 	default:
 		d.careful = true
 	}

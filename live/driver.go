@@ -128,7 +128,7 @@ func Start(c Config) (*Driver, error) {
 	case errors.Is(err, store.ErrFull):
 		d.runShort()
 	case err != nil:
-		d.log.Warn("no space is set aside for recording how things end on a full disk", "error", err)
+		d.log.Warn("no disk space is reserved: on a full disk the ends of tasks cannot be recorded", "error", err)
 	}
 	d.publish()
 	go d.loop()
@@ -271,7 +271,7 @@ func (d *Driver) step(e cluster.Event) {
 	taken := d.events.record(now, e)
 	if !taken && !d.unrecorded {
 		d.unrecorded = true
-		d.log.Warn("the event log has reached its bound: what follows of this run cannot be replayed", "event_log", d.logPath, "bytes", d.events.most)
+		d.log.Warn("the event log has reached its bound: the rest of this run cannot be replayed", "event_log", d.logPath, "bytes", d.events.most)
 	}
 	decisions, err := d.decide(now, e)
 	if err != nil {
@@ -309,8 +309,8 @@ func (d *Driver) decide(now timeline.Time, e cluster.Event) (decisions []cluster
 // Everything else continues: containers run, their ends are recorded, jobs can be listed and killed. The next start
 // rebuilds the engine.
 func (d *Driver) breakDown(err error) {
-	d.broken = Errorf(Internal, "policy %s took an impossible decision, so nothing more is decided until bellows is started again; what runs goes on: %w", d.config.Policy.Name(), err)
-	d.log.Error("nothing more is decided; what runs goes on", "policy", d.config.Policy.Name(), "error", err, "event_log", d.logPath)
+	d.broken = Errorf(Internal, "policy %s took an impossible decision, so nothing more is decided until bellows is started again; the containers run on: %w", d.config.Policy.Name(), err)
+	d.log.Error("the engine decides nothing more; the containers run on", "policy", d.config.Policy.Name(), "error", err, "event_log", d.logPath)
 	d.wakes = nil
 	d.settleAlone()
 }
@@ -319,7 +319,7 @@ func (d *Driver) breakDown(err error) {
 func (d *Driver) finish() {
 	d.flush()
 	if d.trouble != nil {
-		d.log.Error("not everything could be stored; the rest is found out again at the next start", "error", d.trouble)
+		d.log.Error("some events were not stored; the next start finds them out again", "error", d.trouble)
 	}
 	if err := d.store.EndRun(context.Background(), d.run, d.now()); err != nil {
 		d.log.Warn("cannot store the end of this run", "error", err)
@@ -417,7 +417,7 @@ func (d *Driver) awaitEnds(ctx context.Context, jobs []cluster.JobID) error {
 			if d.do(ctx, func() { trouble = d.trouble }) != nil || trouble == nil {
 				bad = 0
 			} else if bad += unrecordedWait / 5; bad >= unrecordedWait {
-				d.log.Error("bellows goes down without recording how jobs ended; the next one finds out", "error", trouble)
+				d.log.Error("bellows ends without recording how jobs ended; the next start finds out", "error", trouble)
 				cancel(errUnrecorded)
 			}
 		}

@@ -98,7 +98,7 @@ func (d *Driver) onReserve(record func() error) error {
 
 // runShort starts nothing more until there is space on the disk.
 func (d *Driver) runShort() {
-	d.short = fmt.Errorf("state directory %s: %w; until then nothing is begun, and what ends is recorded on space that was set aside", d.config.Dir, store.ErrFull)
+	d.short = fmt.Errorf("state directory %s: %w; until then no task starts, and ends of tasks are recorded in reserved space", d.config.Dir, store.ErrFull)
 	d.log.Error("disk full: no task is started", "error", d.short)
 }
 

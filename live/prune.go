@@ -204,7 +204,7 @@ func (d *Driver) prune(ctx context.Context) {
 			err = errors.Join(err, d.pruneEvents(ctx, keep))
 		}
 		if err != nil && ctx.Err() == nil {
-			d.log.Error("cannot remove what is old, trying again in an hour", "error", err)
+			d.log.Error("cannot remove ended jobs, trying again in an hour", "error", err)
 		}
 		err = nil
 		select {

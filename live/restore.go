@@ -15,7 +15,7 @@ func (d *Driver) load(ctx context.Context) error {
 	}
 	for _, stored := range jobs {
 		if stored.Request.Job.BringIntoBounds() {
-			d.log.Warn("stored job exceeds bounds of this release, its values are brought into them", "job", stored.ID)
+			d.log.Warn("stored job exceeds bounds of this release, its values are set to the nearest bounds", "job", stored.ID)
 		}
 		j := newJob(stored)
 		tasks, err := d.store.Tasks(ctx, j.ID)

@@ -199,7 +199,7 @@ func (d *Driver) Cancel(ctx context.Context, by cluster.Credentials, id cluster.
 			d.catchUp()
 			d.flush()
 			if d.trouble != nil {
-				err = Errorf(Internal, "job %d: what runs of it is being ended, and nothing of it starts again, but that cannot be recorded at the moment: %w", id, d.trouble)
+				err = Errorf(Internal, "job %d: its tasks are being killed and none starts again, but that cannot be recorded at the moment: %w", id, d.trouble)
 			}
 		}
 	}); e != nil {
