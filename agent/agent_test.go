@@ -71,7 +71,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// hold touches so many MiB again and again for so many seconds.
+// hold touches the given number of MiB repeatedly for the given number of seconds.
 func hold(size, seconds string) {
 	var mib int
 	var s float64
@@ -405,7 +405,7 @@ func TestContainersAreFoundAgain(t *testing.T) {
 	if e := b.next(cluster.TaskEnded); e.Task != waits.Task || e.Exit == nil || e.Exit.Code != 5 {
 		t.Errorf("ended %+v %+v", e, e.Exit)
 	}
-	// What was not forgotten is told again.
+	// A container that was not forgotten is reported again.
 	b.Forget(ends.Container)
 	b.reopen()
 	if e := b.next(cluster.TaskEnded); e.Task != waits.Task || e.Exit.Code != 5 {
@@ -417,8 +417,8 @@ func TestContainersAreFoundAgain(t *testing.T) {
 	}
 }
 
-// TestFoundBeforeItsEnd opens an agent that takes a second to find what runs, because a supervisor has left no pid. A container
-// that was found before that ends meanwhile: it is told that it was found, and then that it ended.
+// TestFoundBeforeItsEnd opens an agent that takes a second to find running containers, because a supervisor has left no
+// pid. A container that was found before that ends meanwhile: its discovery is reported first, then its end.
 func TestFoundBeforeItsEnd(t *testing.T) {
 	b := newBench(t)
 	gate := filepath.Join(b.dir, "gate")
@@ -636,7 +636,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// Whoever may not bound memory is told so, with what is missing and how to get it, in one sentence.
+// A user who may not bound memory gets one sentence that says what is missing and how to get it.
 func TestNoControlGroups(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to become somebody else")

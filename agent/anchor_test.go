@@ -14,8 +14,9 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// TestAnchor: a program of 100 MiB that is pushed out of memory again and again, and goes on in less than it works with, is not
-// killed as long as there is room in swap. Without the anchor Linux 6.18 killed it in ten of ten runs beside other work.
+// TestAnchor: a program of 100 MiB is swapped out repeatedly, and runs on in less memory than it works with. It is not
+// killed as long as there is room in swap. Without the anchor Linux 6.18 killed it in ten of ten runs next to other
+// work.
 func TestAnchor(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")

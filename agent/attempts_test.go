@@ -9,8 +9,8 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// A supervisor that dies while it starts may have started the program, unless it did not even begin; the two are told
-// apart by what it notes right before.
+// A supervisor that dies while it starts may have started the program, unless it did not even begin. Its note right
+// before the start distinguishes the two.
 func TestSupervisorDiesWhileItStarts(t *testing.T) {
 	b := newBench(t)
 	for _, c := range []struct{ script, want string }{
@@ -52,7 +52,7 @@ func script(t *testing.T, commands string) string {
 	return path
 }
 
-// What waits to be started when it is killed does not start.
+// A container that is killed while it waits for its start does not start.
 func TestKillStopsWhatWaitsToBeStarted(t *testing.T) {
 	b := newBench(t)
 	for range cap(b.starting) {

@@ -56,8 +56,9 @@ func daemon(dir string) {
 	}
 }
 
-// pattern fills so many MiB with numbers of its own, changes between all of them and a quarter, and checks them whenever it
-// passes by, until the gate opens; it says when they are full. Its exit code is 0 only if nothing was ever lost.
+// pattern fills the given number of MiB with numbers of its own, alternates between using all of them and a quarter,
+// and checks the numbers at each use, until the gate opens. It reports when they are full. Its exit code is 0 only if
+// no number was ever lost.
 func pattern(size, gate string) {
 	var mib int
 	fmt.Sscan(size, &mib)
@@ -133,7 +134,7 @@ func (m *mortal) start() {
 	}(m.events, out)
 }
 
-// listen reads what the daemon logs: what its memory manager begins, and for people what is worse than that.
+// listen reads the daemon's log: the actions that its memory manager begins, and warnings and errors for people.
 func (m *mortal) listen(log io.Reader, actions chan<- string, silent chan<- struct{}) {
 	defer close(silent)
 	for lines := bufio.NewScanner(log); lines.Scan(); {
@@ -175,7 +176,7 @@ func (m *mortal) await(action string, r *rand.Rand) bool {
 	}
 }
 
-// sync waits until the daemon has told what it found, which must be all that there was.
+// sync waits until the daemon has reported the containers that it found, which must be all.
 func (m *mortal) sync() {
 	m.t.Helper()
 	found := map[cluster.ContainerID]bool{}
@@ -239,7 +240,7 @@ func (m *mortal) die() {
 	m.checkLimits()
 }
 
-// groups are those that processes are in, but for that of the supervisors.
+// groups returns the control groups that contain processes, without that of the supervisors.
 func (m *mortal) groups() (groups []*cgroup.Group) {
 	m.t.Helper()
 	place, err := os.ReadFile(filepath.Join(m.b.dir, "cgroup"))

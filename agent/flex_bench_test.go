@@ -52,8 +52,8 @@ func load() string {
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 
-// puppet is a program that does what it is told line by line: hold N (MiB that do not compress), touch (all once), write (all,
-// again and again, until the next word).
+// puppet is a program that carries out commands line by line: hold N (MiB that do not compress), touch (all once),
+// write (all, repeatedly, until the next command).
 func puppet() {
 	in := bufio.NewScanner(os.Stdin)
 	words := make(chan string)
@@ -490,7 +490,7 @@ func BenchmarkNotice(b *testing.B) {
 
 const polled cgroup.Means = "poll"
 
-// notices fills a group and returns when who told so, since the first page was swapped out.
+// notices fills a group and returns when each means notified of it, since the first page was swapped out.
 func notices(b *testing.B, limit, near int64) map[cgroup.Means]time.Duration {
 	s := newStage(b)
 	defer s.leave()
@@ -541,7 +541,7 @@ func notices(b *testing.B, limit, near int64) map[cgroup.Means]time.Duration {
 	return since
 }
 
-// work fills so many MiB and then sorts and adds up what is there, as a batch job does, so many times.
+// work fills the given number of MiB and then sorts and adds them up, as a batch job does, the given number of times.
 func work(size, rounds string) {
 	var mib, times int
 	fmt.Sscan(size, &mib)
@@ -570,8 +570,9 @@ func work(size, rounds string) {
 	os.Exit(0)
 }
 
-// BenchmarkOverhead runs a program that needs 16 times what its FLEX container begins with, and the same in a static
-// container that is large enough: a short one and one that works with what it has filled, and with the paper's constants.
+// BenchmarkOverhead runs a program that needs 16 times the initial memory of its FLEX container, and the same program
+// in a static container that is large enough. It does so for a short program, for one that works with the memory it has
+// filled, and with the paper's constants.
 func BenchmarkOverhead(b *testing.B) {
 	for _, c := range []struct {
 		name, rounds string
@@ -675,7 +676,7 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// pulse holds so many MiB, and a quarter of them, every other two seconds.
+// pulse alternates between using the given number of MiB and a quarter of them, every two seconds.
 func pulse(size string) {
 	var mib int
 	fmt.Sscan(size, &mib)

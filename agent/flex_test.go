@@ -15,7 +15,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// flexOrder starts a program that holds so many MiB until it is killed, in a FLEX container that begins with 64 MiB.
+// flexOrder starts a program that keeps the given number of MiB until it is killed, in a FLEX container of initially 64
+// MiB.
 func (b *bench) flexOrder(mib int) cluster.Order {
 	return breathing(b.order(os.Args[0], "hold", fmt.Sprint(mib), "1000"), 64*resource.MiB, resource.GiB)
 }
@@ -81,8 +82,9 @@ func (b *bench) openGate(gate string, programs int) {
 	}
 }
 
-// rival starts a FLEX container that comes before all later ones, and that will lack memory once a REGULAR container takes most
-// of the node: the first that lacks memory pages rather than wait, so that those behind it are suspended.
+// rival starts a FLEX container that comes before all later ones, and that will lack memory when a REGULAR container
+// takes most of the node: the first container that lacks memory pages instead of waiting, so that later ones are
+// suspended.
 func (b *bench) rival(gate string, mib int64) {
 	b.t.Helper()
 	o := breathing(b.order(os.Args[0], "pattern", fmt.Sprint(mib), gate), 32*resource.MiB, resource.GiB)

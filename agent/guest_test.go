@@ -9,8 +9,8 @@ import (
 	"github.com/bellows-rm/bellows/guest"
 )
 
-// The tests of this package, once for each kind of control groups; and those that rights or swap decide, as ordinary users to
-// whom a group was delegated, and with zram.
+// The tests of this package, once for each kind of control groups. Tests that depend on rights or on swap also run as
+// ordinary users with a delegated group, and with zram.
 func TestGuest(t *testing.T) {
 	binary := guest.Build(t, ".")
 	// The guest has a C library, but no shell.

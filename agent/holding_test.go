@@ -7,7 +7,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Of a machine of 1000 bytes whose containers held 500 when that was told, 30 ms ago.
+// A machine of 1000 bytes whose containers had 500 at the last report, 30 ms ago.
 func TestWhenHoldingIsTold(t *testing.T) {
 	for _, c := range []struct {
 		held    resource.Amount

@@ -19,7 +19,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Programs that do what programs do at their worst, in FLEX containers. What they hold is small enough for a guest.
+// Programs that behave as badly as programs can, in FLEX containers. Their memory is small enough for a guest.
 
 var streamFor = flag.Duration("stream", 10*time.Second, "for how long TestStreamingSuspendsNobody streams")
 
@@ -43,7 +43,7 @@ func hostile(args []string) {
 	}
 }
 
-// stream writes and reads a file twice as large as its container, beside some memory of its own, for so long.
+// stream writes and reads a file twice as large as its container, next to some memory of its own, for the given time.
 func stream(path, seconds string) {
 	var s float64
 	fmt.Sscan(seconds, &s)
@@ -72,7 +72,7 @@ func stream(path, seconds string) {
 	os.Exit(0)
 }
 
-// flood takes so many MiB as fast as the machine gives them, checks them once, and ends.
+// flood takes the given number of MiB as fast as the machine can supply them, checks them once, and ends.
 func flood(size string) {
 	var mib int
 	fmt.Sscan(size, &mib)
@@ -223,8 +223,8 @@ func TestFullSwapDisk(t *testing.T) {
 	}
 }
 
-// TestNothingGivesWay asks for memory of a container none of which may be swapped out: it keeps what it holds and runs on, and
-// whoever asked knows after seconds.
+// TestNothingGivesWay requests memory of a container that cannot be swapped out at all: the container keeps its memory
+// and runs on, and the requester learns that within seconds.
 func TestNothingGivesWay(t *testing.T) {
 	b := newBench(t)
 	gate := filepath.Join(t.TempDir(), "gate")

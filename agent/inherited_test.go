@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// TestDescriptors leaves a file open, as whoever starts a daemon may; no program shall have it.
+// TestDescriptors leaves a file open, as the parent of a daemon may; no program may inherit it.
 func TestDescriptors(t *testing.T) {
 	secret := t.TempDir() + "/secret"
 	if err := os.WriteFile(secret, []byte("secret\n"), 0o600); err != nil {

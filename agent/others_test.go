@@ -9,8 +9,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// TestOtherDaemonsAreCounted: a daemon knows how much others on its machine manage, and what those that are gone left to their
-// containers; it says so if all is more than there is.
+// TestOtherDaemonsAreCounted: a daemon knows how much memory other daemons on its machine manage, and how much is
+// granted to containers of daemons that are gone. It says so if the sum is more than the machine has.
 func TestOtherDaemonsAreCounted(t *testing.T) {
 	const gib = resource.GiB
 	sockets := `Num       RefCount Protocol Flags    Type St Inode Path

@@ -34,7 +34,7 @@ func startOutput(t *testing.T, dir string, limit int64) (path string, print *os.
 	return path, print, all.finish
 }
 
-// data returns the parts of a file that are no holes, as offsets of begin and end, and what they hold.
+// data returns the parts of a file that are no holes, as offsets of begin and end, with their contents.
 func data(t *testing.T, path string) (parts [][2]int64, size int64, text []byte) {
 	t.Helper()
 	f, err := os.Open(path)

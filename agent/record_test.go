@@ -28,8 +28,8 @@ var damages = []struct {
 	{"no permission", func(path string) error { return os.Chmod(path, 0) }},
 }
 
-// A record that cannot be read is the end of its container alone: told as lost, unless how it ended is known; its group is
-// ended and its folder kept. The containers beside it go on.
+// An unreadable record ends only its own container. The container is reported as lost, unless its end is known; its
+// group is killed and its folder kept. Other containers run on.
 func TestUnreadableRecords(t *testing.T) {
 	for _, d := range damages {
 		t.Run(d.name, func(t *testing.T) {

@@ -87,8 +87,8 @@ func smallBench(t *testing.T) *bench {
 	return b
 }
 
-// TestLockedMemory: a program that locks what it takes is suspended before the kernel would kill it, which says why, and goes on when
-// there is memory. It is not asked for what cannot be taken.
+// TestLockedMemory: a program that locks its memory is suspended before the kernel would kill it, with that reason, and
+// runs on when there is memory. It need not yield memory that cannot be taken.
 func TestLockedMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
@@ -154,9 +154,9 @@ func (b *bench) awaitState(id cluster.ContainerID, state cluster.ContainerState)
 	await(b.t, state.String(), func() bool { return b.reading(id).State == state })
 }
 
-// TestSwapRunsFull: four programs want more than memory and swap together. Who would be killed by the kernel is suspended before, and
-// says that swap is full; the last gives way to the first, and runs again. On a machine on which the kernel's notice comes late one
-// may be killed; that, too, says why.
+// TestSwapRunsFull: four programs want more than memory and swap together. A program that the kernel would kill is
+// suspended before, with the reason that swap is full; the last yields to the first, and runs again. On a machine where
+// the kernel's notice comes late, one may be killed; that, too, has its reason.
 func TestSwapRunsFull(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
@@ -206,8 +206,8 @@ func TestSwapRunsFull(t *testing.T) {
 	}
 }
 
-// TestMappedFile: what a program works with in a mapped file is a working set. A container of class FLEX comes to hold it, so
-// that it takes hardly longer than a REGULAR one, and stays so while nobody else lacks memory.
+// TestMappedFile: the part of a mapped file that a program works with is a working set. A FLEX container grows to
+// contain it, so that it takes hardly longer than a REGULAR one, and keeps it while no other container lacks memory.
 func TestMappedFile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")

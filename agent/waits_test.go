@@ -18,7 +18,7 @@ import (
 
 // Programs that wait for each other while one of them lacks memory, and programs that sleep.
 
-// scale is the share of a node of 1 GiB, and of what programs hold there, that these tests play with.
+// scale is the share of a node of 1 GiB, and of the programs' memory there, that these tests use.
 var scale = flag.Float64("scale", 0.25, "share of 1 GiB that programs which wait for each other share")
 
 func scaled(mib int) int { return int(float64(mib) * *scale) }
@@ -123,10 +123,10 @@ func waiter(args []string) {
 	os.Exit(0)
 }
 
-// scaled50 is how many blocks of 64 KiB go through the pipe of a program that would hold so much at full size: 50 MB there.
+// scaled50 is the number of blocks of 64 KiB that go through the pipe of a program; at full size they are 50 MB.
 func scaled50(mib, full int) int { return 800 * mib / full }
 
-// awaitFile looks seldom: who looks often is not asleep.
+// awaitFile looks seldom, because a process that looks often is not asleep.
 func awaitFile(path string) {
 	for {
 		if _, err := os.Stat(path); err == nil {
@@ -136,7 +136,7 @@ func awaitFile(path string) {
 	}
 }
 
-// waiterOrder starts one with so many MiB of a node of 1 GiB.
+// waiterOrder starts a waiting program with the given number of MiB of a node of 1 GiB.
 func (b *bench) waiterOrder(kind string, mib int, file string) cluster.Order {
 	o := breathing(b.order(os.Args[0], "waiter", kind, fmt.Sprint(scaled(mib)), file), resource.Amount(scaled(64))*resource.MiB,
 		resource.Amount(scaled(1024))*resource.MiB)
@@ -152,7 +152,7 @@ func newScaledBench(t *testing.T) *bench {
 	return b
 }
 
-// ends waits for so many programs, which must succeed.
+// ends waits for the given number of programs, which must succeed.
 func (b *bench) ends(programs int) {
 	b.t.Helper()
 	began := time.Now()
@@ -164,8 +164,8 @@ func (b *bench) ends(programs int) {
 	b.t.Logf("after %v", time.Since(began).Round(100*time.Millisecond))
 }
 
-// TestWaitForLock: a program with most of the memory waits for a lock, and who holds that lacks memory. Both end, whether they fit
-// together or not.
+// TestWaitForLock: a program with most of the memory waits for a lock, and the owner of the lock lacks memory. Both
+// end, whether or not they fit together.
 func TestWaitForLock(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
@@ -195,7 +195,8 @@ func TestWaitForLock(t *testing.T) {
 	}
 }
 
-// TestWaitForPipe: one writes and one reads what the pipe holds a thousandth of, and together they need more memory than there is.
+// TestWaitForPipe: one program writes and one reads a thousand times what the pipe can contain, and together they need
+// more memory than there is.
 func TestWaitForPipe(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
@@ -212,8 +213,8 @@ func TestWaitForPipe(t *testing.T) {
 	b.ends(2)
 }
 
-// TestAsleep: a program that sleeps keeps its memory beside one that only computes, gives it to one that lacks memory, is not
-// frozen, and finds all that it had when it wakes.
+// TestAsleep: a program that sleeps keeps its memory next to one that only computes, yields it to one that lacks
+// memory, is not frozen, and finds all its data when it wakes.
 func TestAsleep(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")

@@ -8,12 +8,13 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// lost says that a container ended and nobody saw how.
+// lost reports that a container ended and that its end was not observed.
 func (f *fake) lost(id cluster.ContainerID) {
 	f.events <- cluster.Event{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run, Outcome: cluster.Lost, Detail: "its supervisor ended without a record"}
 }
 
-// A run that started is an attempt, whoever ended it: with one attempt the task does not run again, with two once more.
+// A run that started is an attempt, whatever ended it: with one attempt the task does not run again, with two it runs
+// once more.
 func TestLostRunIsAnAttempt(t *testing.T) {
 	for attempts := 1; attempts <= 3; attempts++ {
 		synctest.Test(t, func(t *testing.T) {
@@ -88,8 +89,8 @@ func TestRebootIsAnAttempt(t *testing.T) {
 	}
 }
 
-// A job that runs at most once is never started again after it may have started: not for what happened to the machine, nor to
-// give room to others. What certainly did not start is tried again.
+// A job that runs at most once is never started again after it may have started: neither after a fault of the machine,
+// nor after a preemption. A run that certainly did not start is tried again.
 func TestAtMostOnce(t *testing.T) {
 	for _, end := range []cluster.Outcome{cluster.Lost, cluster.Preempted} {
 		synctest.Test(t, func(t *testing.T) {

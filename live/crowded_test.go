@@ -5,7 +5,8 @@ import (
 	"testing/synctest"
 )
 
-// TestStatusOfCrowdedMachine: what the backend says of others on its machine is part of the status, and is no trouble.
+// TestStatusOfCrowdedMachine: what the backend reports of other daemons on its machine is part of the status, but no
+// trouble.
 func TestStatusOfCrowdedMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -19,7 +20,7 @@ func TestStatusOfCrowdedMachine(t *testing.T) {
 	})
 }
 
-// TestStatusOfMendedBooks: books that were wrong are told, until the daemon ends.
+// TestStatusOfMendedBooks: the status reports wrong books until the daemon ends.
 func TestStatusOfMendedBooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))

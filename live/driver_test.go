@@ -57,7 +57,7 @@ func TestJobRuns(t *testing.T) {
 				t.Errorf("container %s was not forgotten", o.Container)
 			}
 		}
-		// What has ended is read from the store.
+		// Ended jobs are read from the store.
 		if again := r.job(id); again.Status != cluster.StatusSucceeded || len(again.Tasks) != 3 || !again.Ended {
 			t.Errorf("job %+v", again)
 		}
@@ -196,7 +196,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// Events that are lost, late, doubled or of nobody's containers change nothing else.
+// Events that are lost, late, repeated or of unknown containers change nothing else.
 func TestOddEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -400,7 +400,7 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// bug is a policy that starts what there is no room for, or panics, when its time has come.
+// bug is a policy that starts a task without room for it, or panics, when its time has come.
 type bug struct {
 	policy.Policy
 	after  int
@@ -422,8 +422,8 @@ func (b *bug) Decide(now timeline.Time, p *cluster.Plan) {
 	}
 }
 
-// A bug of the policy ends deciding, and nothing else: what runs goes on, its end is kept, jobs can be seen and killed, and
-// the next start goes on from there.
+// A bug of the policy ends decisions and nothing else: containers run on, their ends are recorded, jobs can be listed
+// and killed, and the next start continues from there.
 func TestPolicyBugLosesNothing(t *testing.T) {
 	for _, panics := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -552,7 +552,8 @@ func TestOrderThatNeverArrived(t *testing.T) {
 	})
 }
 
-// A node may be smaller after a restart than what runs there; it goes on, and nothing more starts until there is room.
+// A node may be smaller after a restart than its running containers; they run on, and nothing more starts until there
+// is room.
 func TestRestartOnLessMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -586,7 +587,7 @@ func TestRestartOnLessMemory(t *testing.T) {
 	})
 }
 
-// What a live run has recorded, told to another engine, gives the same decisions; other events do not.
+// The events that a live run has recorded, replayed to another engine, give the same decisions; other events do not.
 func TestReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, err := policy.New("yarn-me", nil)
@@ -660,8 +661,8 @@ func readLog(t *testing.T, path string) (eventlog.Header, []eventlog.Record) {
 	}
 }
 
-// On a full disk what ends is recorded on the space that was set aside, and nothing is begun; so is it after a restart. Once
-// there is room, everything goes on.
+// On a full disk the ends of tasks are recorded in reserved space, and no task starts; the same holds after a restart.
+// When there is room, everything continues.
 func TestEndsAreRecordedOnAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("bellows-test", dir, "tmpfs", 0, "size=64m,mode=700"); err != nil {
@@ -730,8 +731,8 @@ func TestEndsAreRecordedOnAFullDisk(t *testing.T) {
 	})
 }
 
-// While nothing can be recorded nothing is started and no job is taken, but what is to be killed is killed, and what ends
-// is not forgotten; as soon as there is room again everything goes on.
+// While recording fails, no task is started and no job is accepted, but tasks to be killed are killed, and ends are not
+// forgotten; when there is room again everything continues.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("bellows-test", dir, "tmpfs", 0, "mode=0700,size=1m"); err != nil {
@@ -760,7 +761,7 @@ func TestFullDisk(t *testing.T) {
 		if err := os.WriteFile(ballast, make([]byte, 2<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
 			t.Fatalf("the disk is not full: %v", err)
 		}
-		// More than fits into what is left of the log's last page.
+		// More than the rest of the log's last page has room for.
 		r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: a.Task, Run: 1, Outcome: cluster.Succeeded, Exit: &cluster.Exit{}, Detail: strings.Repeat("x", 100_000)}
 		synctest.Wait()
 		r.noOrder()
@@ -788,7 +789,8 @@ func TestFullDisk(t *testing.T) {
 		if !r.fake.forgotten[a.Container] {
 			t.Error("the end of a container was not stored")
 		}
-		// What was decided meanwhile, and then cancelled, is started and killed, in this order.
+		// A task whose start was decided meanwhile, and whose job was then cancelled, is started and killed, in this
+		// order.
 		o := r.order(cluster.Start)
 		if k := r.order(cluster.Kill); k.Container != o.Container || o.Task.Job != first {
 			t.Errorf("started %s, killed %s", o.Container, k.Container)

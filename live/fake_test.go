@@ -13,7 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/store"
 )
 
-// fake is a Backend whose containers do what a test says. It is there for what a real machine does once in a year.
+// fake is a Backend whose containers do what a test says, including what a real machine does once in a year.
 type fake struct {
 	events    chan cluster.Event
 	orders    chan cluster.Order
@@ -173,7 +173,7 @@ func fifo(t testing.TB) policy.Policy {
 // user is an ordinary user, other than the daemon's.
 var user = cluster.Credentials{UID: 2000, GID: 2000, User: "ada"}
 
-// submission is a job of so many tasks of 400 MiB and one core: two run at a time.
+// submission is a job with the given number of tasks of 400 MiB and one core: two run at a time.
 func submission(tasks int) Submission {
 	return Submission{
 		Job: cluster.Job{Name: "sorts", Stages: []cluster.Stage{{Name: "sort", Tasks: tasks, Ideal: resource.Of(1000, 400*resource.MiB),

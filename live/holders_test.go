@@ -8,8 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// TestHolders names who has the memory that a suspended container waits for: a REGULAR one what it was granted, a FLEX one what it may
-// hold now, one that has not begun nothing.
+// TestHolders names the tasks with the memory that a suspended container waits for: a REGULAR one has its grant, a FLEX
+// one the most it may use now, one that has not begun nothing.
 func TestHolders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))

@@ -8,7 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// TestInputStartsOnce has the machine fail a program that reads input: what it has read cannot be read again.
+// TestInputStartsOnce makes the machine fail under a program that reads input: input cannot be read twice.
 func TestInputStartsOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		started bool
@@ -55,7 +55,7 @@ func TestInputStartsOnce(t *testing.T) {
 	}
 }
 
-// TestInputRefused submits jobs of which nobody could say whose the input is.
+// TestInputRefused submits jobs for which it is unclear which program gets the input.
 func TestInputRefused(t *testing.T) {
 	r := newRig(t, fifo(t))
 	defer r.end()

@@ -60,7 +60,8 @@ func doom(role, state string) {
 			panic(err)
 		}
 		if bytes.Count(before, []byte("\n")) == last {
-			// Everybody else goes on for as long as a slow disk would take, so that what must wait for this change is seen not to.
+			// The other processes run on for as long as a slow disk would take, to show that whatever must wait for
+			// this change does wait.
 			_ = unix.Flock(int(file.Fd()), unix.LOCK_UN)
 			time.Sleep(50 * time.Millisecond)
 			_ = unix.Kill(os.Getpid(), unix.SIGKILL)
@@ -69,7 +70,7 @@ func doom(role, state string) {
 	}
 }
 
-// act is a job of the play, and what is to be seen in the end if only daemons die.
+// act is a job of the play, and its expected end if only daemons die.
 type act struct {
 	tasks    int
 	attempts int
@@ -139,7 +140,7 @@ func (h *theatre) perform() bool {
 		return false
 	}
 	h.gone = true
-	// What runs is adopted by the next daemon, which may die of that.
+	// The next daemon adopts running containers, and may die of that.
 	h.p.kill()
 	h.p = startDaemon(h.t, h.state)
 	return do(askJobs()) && h.openGate() && do(askWait(h.told["gate"])) && do(askCancel(h.told["long"])) && do(askWait(h.told["long"]))
@@ -157,7 +158,7 @@ func (h *theatre) openGate() bool {
 	return true
 }
 
-// finish starts the daemon that nobody kills, has it bring every job to its end, and returns the jobs.
+// finish starts a daemon that is not killed, lets it end every job, and returns the jobs.
 func (h *theatre) finish() []live.Job {
 	if err := os.Remove(deadline(h.state)); err != nil {
 		h.t.Fatal(err)
@@ -181,7 +182,8 @@ func (h *theatre) finish() []live.Job {
 	return jobs
 }
 
-// awaitRemoval waits until the daemon has finished what another one began to remove: the output of jobs that are not listed.
+// awaitRemoval waits until the daemon has finished a removal that another daemon began: the output of jobs that are not
+// listed.
 func (h *theatre) awaitRemoval(listed []live.Job) {
 	for i, name := range old {
 		if slices.ContainsFunc(listed, func(j live.Job) bool { return j.Name == name }) {
@@ -198,7 +200,8 @@ func (h *theatre) hasOutput(i int) bool {
 	return err == nil
 }
 
-// check compares the jobs with what was told and what ran. dead is the change that was not made, as doom writes it.
+// check compares the jobs with the answers of the daemon and the programs' runs. dead is the change that was not made,
+// as doom writes it.
 func (h *theatre) check(jobs []live.Job, dead string) {
 	seen := map[string]bool{}
 	for i := range jobs {
@@ -234,7 +237,8 @@ func (h *theatre) checkPruned(seen map[string]bool) {
 	}
 }
 
-// checkJob wants what the play says. A task whose supervisor dies is lost with it: it may run again, or count as failed.
+// checkJob expects what the play says. A task whose supervisor dies is lost with it: it may run again, or count as
+// failed.
 func (h *theatre) checkJob(j *live.Job, dead string) {
 	a := play[j.Name]
 	victim := false

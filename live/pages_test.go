@@ -45,7 +45,7 @@ func (r *rig) keepEnded(n int) {
 	}
 }
 
-// all reads pages of that many jobs until the last.
+// all reads pages of the given number of jobs until the last.
 func (r *rig) all(most int) (jobs []Job) {
 	r.t.Helper()
 	for after := cluster.JobID(0); ; {
@@ -61,7 +61,7 @@ func (r *rig) all(most int) (jobs []Job) {
 	}
 }
 
-// Pages hold every job once, in order, whether it has ended or not, as Job shows it, but for tasks and stages.
+// Pages contain every job once, in order, whether it has ended or not, as Job shows it without tasks and stages.
 func TestPagesOfEndedJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{t: t, dir: t.TempDir(), fake: newFake()}

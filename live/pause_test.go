@@ -66,7 +66,7 @@ func TestNoJobFailsForTheMachine(t *testing.T) {
 		if s, err := r.Status(t.Context()); err != nil || s.Trouble != "" {
 			t.Errorf("status %+v, %v", s, err)
 		}
-		// What has worked since begins with a second again.
+		// After a success the pauses begin with a second again.
 		r.submit(submission(1))
 		r.fake.short(r.order(cluster.Start))
 		begun = time.Now()
@@ -77,7 +77,7 @@ func TestNoJobFailsForTheMachine(t *testing.T) {
 	})
 }
 
-// While a node is paused a job that waits for it can be killed at once, and what runs there ends as ever.
+// While a node is paused, a job that waits for it can be killed at once, and its running tasks end as usual.
 func TestPausedNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -109,7 +109,7 @@ func TestPausedNode(t *testing.T) {
 	})
 }
 
-// What is wrong with the job counts as before, and says that nothing ran.
+// A fault of the job counts as before, and its detail says that nothing ran.
 func TestJobThatCannotBeStarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -129,7 +129,8 @@ func TestJobThatCannotBeStarted(t *testing.T) {
 	})
 }
 
-// Nobody is preempted for room on a node that can start nothing: neither while it is paused, nor while it is tried again.
+// No task is preempted for room on a node that cannot start containers: neither while the node is paused, nor while it
+// is tried again.
 func TestNobodyIsPreemptedForAPausedNode(t *testing.T) {
 	for _, broken := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -21,7 +21,7 @@ var (
 	cutSeed = flag.Uint64("cut-seed", 0, "what the random moments of TestPowerLoss come from; 0 is the time")
 )
 
-// word is what a user was told of a job, and how many writes and flushes the disk had seen by then.
+// word is the daemon's statement about a job, with the number of writes and flushes that the disk had seen by then.
 type word struct {
 	at    int
 	name  string
@@ -53,7 +53,7 @@ func (b *blackout) ask(name string) ask {
 	return ask{Submit: kindOf(name).submission(name, ran)}
 }
 
-// record has a daemon run jobs, and notes what it says when.
+// record makes a daemon run jobs, and records its statements and their times.
 func (b *blackout) record(rounds int) {
 	p := startDaemon(b.t, b.state())
 	for round := range rounds {
@@ -140,8 +140,8 @@ func (b *blackout) restart(at int) (wrong []string, up time.Duration) {
 	return wrong, up
 }
 
-// After a loss of power at any moment the daemon starts, has every job that it said it had, and runs nothing again of which
-// it said that it had ended. A disk that forgets what was flushed is found out by the same test.
+// After a power failure at any moment the daemon starts, has every job that it acknowledged, and does not run a job
+// again that it reported as ended. The same test detects a disk that loses flushed data.
 func TestPowerLoss(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short; needs root, FUSE and loop devices")

@@ -9,7 +9,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// preempter preempts what runs of the first job when a second one comes, and then behaves.
+// preempter preempts the running tasks of the first job when a second job arrives, and then behaves.
 type preempter struct {
 	policy.Policy
 	done bool

@@ -17,7 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// runOne has a job of one task run to its end, after which it has printed that many bytes.
+// runOne runs a job of one task to its end, and makes it print the given number of bytes.
 func (r *rig) runOne(bytes int) cluster.JobID {
 	r.t.Helper()
 	id := r.submit(submission(1))
@@ -34,7 +34,7 @@ func (r *rig) runOne(bytes int) cluster.JobID {
 	return id
 }
 
-// kept returns the jobs that there are, after checking that exactly those have files.
+// kept returns the existing jobs, after checking that exactly these jobs have files.
 func (r *rig) kept() string {
 	r.t.Helper()
 	var ids []cluster.JobID
@@ -53,7 +53,8 @@ func (r *rig) kept() string {
 	return cluster.JobRanges(ids)
 }
 
-// The newest stay, and what waits or runs; with dry nothing goes; who asks for what went is told that it was removed.
+// The newest jobs stay, and jobs that wait or run; with dry nothing is removed; a request for a removed job returns
+// that it was removed.
 func TestPruneKeepsTheNewest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -101,7 +102,7 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 		if _, err := r.Logs(t.Context(), 2); KindOf(err) != NotFound {
 			t.Errorf("logs of job 2: %v", err)
 		}
-		// No number is given twice, and what has just ended stays.
+		// No number is used twice, and a job that has just ended stays.
 		for _, o := range running {
 			r.fake.ended(o.Container, cluster.Succeeded, 0)
 		}
@@ -146,7 +147,7 @@ func TestRetentionChooses(t *testing.T) {
 	}
 }
 
-// What was removed from the store when the daemon was killed loses its files at the next start.
+// Jobs that were removed from the store when the daemon was killed lose their files at the next start.
 func TestPruneIsFinished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -202,7 +203,8 @@ func TestDaemonPrunesByItself(t *testing.T) {
 	})
 }
 
-// The log of a run ends at its bound, after a whole step, and replay covers it to there; of those before, the latest stay.
+// The log of a run ends at its bound, after a complete step, and can be replayed up to there; of earlier logs the
+// latest stay.
 func TestEventLogsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 20_000

@@ -21,7 +21,7 @@ func (s *slow) Readings() map[cluster.ContainerID]cluster.Reading {
 	return map[cluster.ContainerID]cluster.Reading{}
 }
 
-// However many ask at once, containers are read ten times a second at most, and nobody is shown what is older than that.
+// However many callers ask at once, containers are read at most ten times a second, and no caller gets older readings.
 func TestReadingsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slow{fake: newFake()}
@@ -57,7 +57,7 @@ func TestReadingsAreShared(t *testing.T) {
 	})
 }
 
-// Status costs what the containers cost ten times a second at most.
+// Status costs at most ten readings of all containers per second.
 func BenchmarkStatus(b *testing.B) {
 	s := &slow{fake: newFake()}
 	r := &rig{t: b, dir: b.TempDir(), fake: s.fake}

@@ -9,8 +9,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Nobody is promised an end, nor room after one, while the program in question is suspended or waits for memory; and who waits
-// for cores is told that suspended containers keep theirs.
+// No end is estimated, nor room after an end, while the program in question is suspended or waits for memory; and the
+// owner of a task that waits for cores learns that suspended containers keep theirs.
 func TestExplainStandstill(t *testing.T) {
 	const running, suspended, waiting = cluster.ContainerRunning, cluster.ContainerSuspended, cluster.ContainerWaiting
 	const left = "All tasks of the job that are left are "

@@ -67,7 +67,7 @@ type answer struct {
 	Error string        `json:",omitempty"`
 }
 
-// obey opens a daemon and has it do what it is asked until its input ends, or it is killed.
+// obey opens a daemon and carries out requests until its input ends, or it is killed.
 func obey(dir string) error {
 	p, err := policy.New("fair", nil)
 	if err != nil {
@@ -204,7 +204,7 @@ func needCgroups(t *testing.T) {
 	}
 }
 
-// kind of job, by name: what its tasks do, and what must be seen at the end.
+// kind of job, by name: its tasks' scripts, and the expected end.
 type kind struct {
 	tasks   int
 	script  string
@@ -384,7 +384,7 @@ func awaitOutput(t *testing.T, dir string, id cluster.ContainerID, text string) 
 	}
 }
 
-// A container goes on while there is no daemon, whatever way the daemon went, and is there again afterwards.
+// A container runs on while there is no daemon, however the daemon ended, and is found again afterwards.
 func TestContainersSurviveEveryEnd(t *testing.T) {
 	needCgroups(t)
 	dir, ran := t.TempDir(), t.TempDir()

@@ -39,7 +39,8 @@ func TestStoreThatWasRemoved(t *testing.T) {
 	})
 }
 
-// Where nothing can be recorded a kill says what was done and what was not, and going down by force does not wait for it.
+// Where recording fails, a kill reports what was done and what was not, and a forced shutdown does not wait for
+// recording.
 func TestEndWithoutRecording(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))

@@ -32,7 +32,7 @@ func (h *hanging) Decide(now timeline.Time, p *cluster.Plan) {
 	h.Policy.Decide(now, p)
 }
 
-// hangsRig is a rig whose policy hangs on some jobs, and what it logs.
+// hangsRig is a rig whose policy hangs on some jobs, and its log.
 type hangsRig struct {
 	*rig
 	policy *hanging
@@ -108,7 +108,7 @@ func named(name string) Submission {
 	return s
 }
 
-// submitHanging submits a job on which the engine hangs: its owner is told after a while.
+// submitHanging submits a job on which the engine hangs: the submission returns an error after a while.
 func (r *hangsRig) submitHanging() {
 	r.t.Helper()
 	if _, err := r.Submit(r.t.Context(), named("hangs")); err == nil || !strings.Contains(err.Error(), "the engine has not answered for 6s") {
@@ -116,7 +116,7 @@ func (r *hangsRig) submitHanging() {
 	}
 }
 
-// While the engine hangs the log says where, status answers, and nobody waits for it in vain.
+// While the engine hangs the log says where, status answers, and no caller waits in vain.
 func TestStatusAnswersWhileTheEngineHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHangsRig(t, nil)
@@ -251,7 +251,7 @@ func TestCarefulStartFindsTheJob(t *testing.T) {
 	})
 }
 
-// If it hangs on those that run alone, nothing is decided: they go on, and can be killed.
+// If the engine hangs on jobs that run already, it decides nothing: they run on, and can be killed.
 func TestNothingIsDecidedIfThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tight := func(p *cluster.Plan) bool { return len(p.Nodes[0].Tasks) == 1 }
@@ -286,7 +286,7 @@ func TestNothingIsDecidedIfThatHangs(t *testing.T) {
 	})
 }
 
-// A daemon that somebody kills while it decides has not hung; one that never outlives a step has as good as.
+// A daemon that is killed while it decides has not hung; a daemon that never outlives a step counts as hung.
 func TestDeathsWithinAStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHangsRig(t, nil)
