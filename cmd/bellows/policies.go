@@ -82,19 +82,3 @@ func printPolicies(w io.Writer, list []policyJSON) error {
 	}
 	return nil
 }
-
-// newPolicy makes a policy; a test has one of its own.
-var newPolicy = policy.New
-
-// newPolicies returns the named policies; a mistake in a name or a setting is the user's.
-func newPolicies(names []string, settings map[string]string) ([]policy.Policy, error) {
-	var made []policy.Policy
-	for _, name := range names {
-		p, err := newPolicy(name, settings)
-		if err != nil {
-			return nil, command.Usage(err)
-		}
-		made = append(made, p)
-	}
-	return made, nil
-}

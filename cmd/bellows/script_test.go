@@ -14,6 +14,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/machine"
 	"github.com/bellows-rm/bellows/cmd/internal/command/commandtest"
 	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/internal/testswap"
@@ -42,8 +43,8 @@ func TestMain(m *testing.M) {
 
 // hangOn has every policy spin as soon as there is a job of that name, and the daemon notice soon.
 func hangOn(name string) {
-	enginePatience = live.Patience{Hangs: 500 * time.Millisecond, Dead: 10 * time.Second}
-	newPolicy = func(of string, settings map[string]string) (policy.Policy, error) {
+	machine.Patience = live.Patience{Hangs: 500 * time.Millisecond, Dead: 10 * time.Second}
+	machine.NewPolicy = func(of string, settings map[string]string) (policy.Policy, error) {
 		p, err := policy.New(of, settings)
 		return &spinning{p, name}, err
 	}

@@ -1,4 +1,4 @@
-package main
+package machine
 
 import (
 	"bufio"
@@ -123,9 +123,9 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 	if err := inherited.CloseDescriptors(); err != nil {
 		return err
 	}
-	p, err := newPolicies([]string{o.policy}, o.settings)
+	p, err := NewPolicy(o.policy, o.settings)
 	if err != nil {
-		return err
+		return command.Usage(err) // a mistake in a name or a setting
 	}
 	capacity, err := agent.Capacity(o.memory, o.cpus)
 	if err != nil {
@@ -159,7 +159,7 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 		}
 		to = log
 	}
-	d, err := daemon.Open(o.daemon(p[0], capacity, manager, slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level}))))
+	d, err := daemon.Open(o.daemon(p, capacity, manager, slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level}))))
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (o *upOptions) daemon(p policy.Policy, capacity resource.Vector, manager me
 	score := inherited.Protect()
 	return daemon.Config{State: o.place.State, Socket: o.place.Socket, MeasureDisk: !o.diskSet, Version: command.VersionText(), Log: log,
 		Agent:  agent.Config{Capacity: capacity, OOMScore: score, OutputLimit: o.output, SwapBudget: o.swapping, Memory: manager},
-		Driver: live.Config{Policy: p, Settings: o.settings, Keep: &o.keep, Patience: enginePatience}}
+		Driver: live.Config{Policy: p, Settings: o.settings, Keep: &o.keep, Patience: Patience}}
 }
 
 // line says what is managed.
@@ -188,8 +188,11 @@ func (o *upOptions) line(capacity resource.Vector) string {
 		resource.FormatMemory(capacity[resource.Memory]), resource.CPU.Format(capacity[resource.CPU]), name, o.policy, o.place.Socket)
 }
 
-// enginePatience is how long the engine may be at one step; a test has less.
-var enginePatience live.Patience
+// NewPolicy makes the policy of the daemon; a test has one of its own.
+var NewPolicy = policy.New
+
+// Patience is how long the engine may be at one step; a test has less.
+var Patience live.Patience
 
 // leave starts the same daemon in a session of its own, and returns once it has said what it manages.
 func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
