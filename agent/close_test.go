@@ -35,7 +35,7 @@ func TestCloseWaits(t *testing.T) {
 	if n := len(b.starting); n != 0 {
 		t.Errorf("%d containers are still being started", n)
 	}
-	b.Apply([]cluster.Order{b.order("true")}) // Nobody does anything about it.
+	b.Apply([]cluster.Order{b.order("true")}) // The closed agent does not handle it.
 	b.work.Wait()
 	if err := unix.Kill(supervisor, unix.SIGKILL); err != nil {
 		t.Error(err)

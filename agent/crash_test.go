@@ -143,7 +143,7 @@ func (m *mortal) listen(log io.Reader, actions chan<- string, silent chan<- stru
 			_, action, _ = strings.Cut(action, "action=")
 			select {
 			case actions <- strings.Fields(action)[0]:
-			default: // nobody waits
+			default: // no goroutine waits
 			}
 		} else if !strings.Contains(line, "level=DEBUG") {
 			fmt.Fprintln(m.t.Output(), line)

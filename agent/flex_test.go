@@ -69,7 +69,7 @@ func TestFlexGrows(t *testing.T) {
 	}
 }
 
-// openGate lets so many programs end, which must succeed.
+// openGate lets the given number of programs end, which must succeed.
 func (b *bench) openGate(gate string, programs int) {
 	b.t.Helper()
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {

@@ -139,7 +139,7 @@ func TestStreamingSuspendsNobody(t *testing.T) {
 	}
 }
 
-// TestFlood takes memory faster than anybody can react.
+// TestFlood takes memory faster than the memory manager can react.
 func TestFlood(t *testing.T) {
 	testswap.Need(t, 256<<20)
 	b := newBench(t)
@@ -249,8 +249,8 @@ func TestNothingGivesWay(t *testing.T) {
 	b.openGate(gate, 1)
 }
 
-// TestThousandForks: a container of a thousand processes is suspended, grown, shrunk and ended like any other. Each waits for
-// somebody to write into a pipe.
+// TestThousandForks: a container of a thousand processes is suspended, grown, shrunk and killed like any other. Each
+// process waits until a pipe is written to.
 func TestThousandForks(t *testing.T) {
 	forks := 1000
 	if slow() {

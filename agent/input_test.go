@@ -28,7 +28,7 @@ func sum() {
 	os.Exit(0)
 }
 
-// noise gives so many random bytes, and counts and sums up those that it gave.
+// noise writes the given number of random bytes, and counts and sums them up.
 type noise struct {
 	random *rand.ChaCha8
 	left   int64

@@ -222,8 +222,8 @@ func (f folder) supervisor() (pid int, ok bool) {
 	return pid, err == nil && whole && pid > 1
 }
 
-// launches notes in the lock, which has the supervisor's pid in its first line, that the program may run from now on: by an empty
-// second line, which hinders nobody who reads the first.
+// launches records in the lock that the program may run from now on. The first line of the lock is the supervisor's
+// pid; an empty second line is the record, which does not disturb readers of the first.
 func launches(lock *os.File) error {
 	_, err := lock.WriteAt(fmt.Appendf(nil, "%d\n\n", os.Getpid()), 0)
 	return err

@@ -79,7 +79,7 @@ func TestUnreadableRecords(t *testing.T) {
 			kept, err := filepath.Glob(filepath.Join(b.dir, "damaged", "*"))
 			want := 3
 			if strings.HasPrefix(d.name, "missing") || d.name == "a link to nothing" {
-				want = 2 // an end that nobody recorded is no damage
+				want = 2 // an unrecorded end is no damage
 			}
 			if err != nil || len(kept) != want {
 				t.Errorf("kept %v %v, want %d", kept, err, want)
@@ -92,7 +92,7 @@ func TestUnreadableRecords(t *testing.T) {
 	}
 }
 
-// A container whose folder is no folder, or whose lock is no file, hinders nobody.
+// A container whose folder is no folder, or whose lock is no file, does no harm to others.
 func TestUnreadableFolders(t *testing.T) {
 	b := newBench(t)
 	var ids []cluster.ContainerID

@@ -84,7 +84,7 @@ func TestSwapRoom(t *testing.T) {
 	s := newSwapping(t, onFile, 0)
 	g := gaugeOf(s.agent, s.machine)
 	s.put("proc/vmstat", "")
-	s.expect(g, 0) // Nobody knows what would be written.
+	s.expect(g, 0) // It is unknown how much would be written.
 	s.wrote(mib)
 	s.expect(g, gib-gib/10)
 }

@@ -112,5 +112,5 @@ func TestSecondAgentOfTheSameGroups(t *testing.T) {
 	if names, err := b.root.List(); err != nil || len(names) != 2 {
 		t.Errorf("groups %v %v", names, err)
 	}
-	b.reopen() // Once it is closed, it is anybody's.
+	b.reopen() // After it is closed, any process may take it.
 }

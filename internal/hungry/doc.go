@@ -1,3 +1,3 @@
-// Package hungry is programs whose memory comes and goes, and which check what they computed: demonstrations and studies run them
-// in containers.
+// Package hungry contains programs whose use of memory grows and shrinks, and which check their results: demonstrations
+// and studies run them in containers.
 package hungry

@@ -11,18 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Command is the hidden command that makes a program of this project a hungry one: KIND (grow, swell or sort), its memory in MiB,
-// and how many reads of one MiB it does.
+// Command is the hidden command that makes a program of this project a hungry one. Its arguments are KIND (grow, swell
+// or sort), the memory in MiB, and the number of reads of one MiB.
 const Command = "demo-work"
 
-// What Run returns beside 0.
+// The results of Run other than 0.
 const (
 	workUsage = 2
 	workWrong = 4 // a result is wrong
 )
 
-// Run is one memory-hungry program, and returns its exit code. It checks all of its data, so that exit code 0 means that nothing was lost on the way
-// to swap and back.
+// Run runs one memory-hungry program, and returns its exit code. It checks all of its data: exit code 0 means that no
+// data was lost on the way to swap and back.
 func Run(args []string) int {
 	if len(args) != 3 {
 		fmt.Fprintln(os.Stderr, "usage: bellows", Command, "KIND MIB READS")
@@ -62,17 +62,17 @@ const (
 	chunkWords = chunkBytes / 8
 )
 
-// mapped is memory of its own from the kernel, given back by unix.Munmap: what the program holds is exactly that, whatever
-// the Go runtime does.
+// mapped returns memory from the kernel that unix.Munmap gives back: the program uses exactly that memory, whatever the
+// Go runtime does.
 func mapped(bytes int) ([]byte, error) {
 	m, err := unix.Mmap(-1, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err == nil {
-		_ = unix.Madvise(m, unix.MADV_NOHUGEPAGE) // whole pages of 2 MiB would be charged for one byte
+		_ = unix.Madvise(m, unix.MADV_NOHUGEPAGE) // otherwise one byte would be charged as a whole page of 2 MiB
 	}
 	return m, err
 }
 
-// mix64 is the finaliser of SplitMix64: different numbers in, different numbers out.
+// mix64 is the finaliser of SplitMix64: different inputs give different outputs.
 func mix64(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
@@ -120,8 +120,8 @@ func (s *set) right(i int) bool {
 	return true
 }
 
-// workAlong grows and shrinks a working set from level to level, MiB, stays at each for so many steps, and spreads its
-// reads, of chunks drawn from the whole set, evenly over all steps.
+// workAlong grows and shrinks a working set from level to level, MiB, stays at each level for the given number of
+// steps, and spreads its reads, of chunks drawn from the whole set, evenly over all steps.
 func workAlong(levels []int, stay, reads int) bool {
 	steps, at := 0, 0
 	for _, level := range levels {
@@ -164,8 +164,8 @@ func workAlong(levels []int, stay, reads int) bool {
 	return true
 }
 
-// workSort draws numbers that fill half of its memory, sorts them in runs of 4 MiB as they come, and merges the runs by way
-// of the other half.
+// workSort draws numbers that fill half of its memory, sorts them in runs of 4 MiB as they are drawn, and merges the
+// runs with the help of the other half.
 func workSort(mib int) (right bool, err error) {
 	const run = 4 * chunkWords
 	words := mib / 8 * run
@@ -202,7 +202,7 @@ func workSort(mib int) (right bool, err error) {
 	return sum == 0, nil
 }
 
-// merge writes what is in a and b, both sorted, to out.
+// merge merges a and b, both sorted, into out.
 func merge(out, a, b []uint64) {
 	for k := range out {
 		if len(b) == 0 || len(a) > 0 && a[0] <= b[0] {

@@ -21,7 +21,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunSeesDamage: what was changed behind its back is found.
+// TestRunSeesDamage: a change from outside is detected.
 func TestRunSeesDamage(t *testing.T) {
 	var s set
 	if err := s.grow(); err != nil {

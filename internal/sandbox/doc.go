@@ -1,3 +1,3 @@
-// Package sandbox is bellows in a process and a directory of its own, as demonstrations and studies of real programs need it: a
-// place to work in, swap, and a machine to manage. It takes away what it made, and what was left of a process that was killed.
+// Package sandbox is bellows in a process and a directory of its own, for demonstrations and studies of real programs:
+// a place to work in, swap, and a machine to manage. It removes what it made, and what a killed process left behind.
 package sandbox

@@ -21,14 +21,14 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// Machine is this machine as `bellows up` would manage it, in this process, with a state directory of its own and no socket. It
-// serves one run.
+// Machine is this machine, managed as `bellows up` would manage it, in this process, with a state directory of its own
+// and no socket. It serves one run.
 type Machine struct {
 	*daemon.Daemon
-	dir string // of the state
+	dir string // state directory
 }
 
-// Open brings everything up under a policy, in a new directory below work. Jobs share capacity.
+// Open opens the daemon under a policy, in a new directory below work. Jobs share capacity.
 func Open(work, policy string, settings map[string]string, capacity resource.Vector) (*Machine, error) {
 	dir, err := os.MkdirTemp(work, "state-")
 	if err != nil {
@@ -41,7 +41,7 @@ func Open(work, policy string, settings map[string]string, capacity resource.Vec
 	return m, nil
 }
 
-// reopen brings everything up, in a directory that may have been a machine's before.
+// reopen opens the daemon, in a directory that an earlier machine may have used.
 func reopen(dir, name string, settings map[string]string, capacity resource.Vector) (*Machine, error) {
 	p, err := policy.New(name, settings)
 	if err != nil {
@@ -55,14 +55,15 @@ func reopen(dir, name string, settings map[string]string, capacity resource.Vect
 	return &Machine{d, dir}, nil
 }
 
-// End ends all jobs and takes everything away again, whatever has become of ctx.
+// End ends all jobs and removes everything that Open made, even if ctx has ended.
 func (m *Machine) End(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	return errors.Join(m.Driver.Shutdown(ctx, true), m.Remove(ctx), os.RemoveAll(m.dir))
 }
 
-// RunJobs submits each job of a workload at its time after begun, as Caller, and waits for the end of all. Programs run in dir.
+// RunJobs submits each job of a workload at its time after begun, as Caller, and waits until all have ended. Programs
+// run in dir.
 func (m *Machine) RunJobs(ctx context.Context, dir string, begun time.Time, w *workload.Workload) ([]live.Job, error) {
 	var ids []cluster.JobID
 	for i := range w.Jobs {
@@ -89,7 +90,8 @@ func (m *Machine) RunJobs(ctx context.Context, dir string, begun time.Time, w *w
 	return jobs, nil
 }
 
-// measured returns j without the names of profiles, which have filled its stages in: the store has none of them.
+// measured returns j without the names of profiles. The profiles have filled in its stages, and the store does not have
+// them.
 func measured(j cluster.Job) cluster.Job {
 	j.Stages = slices.Clone(j.Stages)
 	for i := range j.Stages {
@@ -98,7 +100,7 @@ func measured(j cluster.Job) cluster.Job {
 	return j
 }
 
-// Caller is whoever runs this process: its tasks run with the same rights.
+// Caller returns the user that runs this process: tasks run with the same rights.
 func Caller() cluster.Credentials {
 	c := cluster.Credentials{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
 	if groups, err := os.Getgroups(); err == nil {
@@ -112,7 +114,7 @@ func Caller() cluster.Credentials {
 	return c
 }
 
-// Environment is that of every program that is run.
+// Environment returns the environment of every program.
 func Environment() []string {
 	path := os.Getenv("PATH")
 	if path == "" {
@@ -121,7 +123,7 @@ func Environment() []string {
 	return []string{"PATH=" + path, "LC_ALL=C"}
 }
 
-// NoContainers returns in one clause why there can be no containers here; empty if there can.
+// NoContainers returns in one clause why containers are not possible here; empty if they are.
 func NoContainers(ctx context.Context, work string) string {
 	c, err := profiler.NewContainer(cluster.Command{Args: []string{"true"}}, Environment(), work, resource.Core)
 	if err == nil {

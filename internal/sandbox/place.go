@@ -14,21 +14,22 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// A Place is a directory in which a demonstration or a study works. It is locked for as long as its process lives, so that the
-// next demonstration can tell what one that was killed has left behind.
+// A Place is a directory in which a demonstration or a study works. It is locked while its process lives, so that the
+// next demonstration can recognise what a killed one has left behind.
 type Place struct {
 	Dir  string
 	lock *os.File
 }
 
-// InputDir is where programs find what they read, below the directory.
+// InputDir is where programs find their input, below the directory.
 const InputDir = "input"
 
-// prefix begins the names of working directories; until one is locked its name begins with a dot.
+// prefix begins the names of working directories; before a directory is locked, its name begins with a dot.
 const prefix = "bellows-demo-"
 
-// Parent is where working directories are made: where somebody wants it, or where temporary files go, or, if those lie
-// in memory, where large ones go: what is spilled into memory would count as the memory of the task.
+// Parent returns where working directories are made: in the given directory, else where temporary files go. If those
+// are in memory, it is where large temporary files go, because data spilled into memory would count as memory of the
+// task.
 func Parent(wanted string) string {
 	if wanted != "" {
 		return wanted
@@ -39,12 +40,12 @@ func Parent(wanted string) string {
 	return "/var/tmp"
 }
 
-// NoRoomError says that there is not enough disk.
+// NoRoomError says that the disk has not enough space.
 type NoRoomError string
 
 func (e NoRoomError) Error() string { return string(e) }
 
-// Make makes a working directory below parent, where so much must be free: else the error is a NoRoomError.
+// Make makes a working directory below parent. The error is a NoRoomError if less than the given space is free there.
 func Make(parent string, need resource.Amount) (*Place, error) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(parent, &fs); err != nil {
@@ -67,8 +68,8 @@ func Make(parent string, need resource.Amount) (*Place, error) {
 	return w, nil
 }
 
-// Remove takes the directory away, and the swap in it first, whatever has become of ctx. Where that cannot go, because
-// others have no memory for what they keep in it, all stays for the next demonstration.
+// Remove removes the directory, and before that the swap in it, even if ctx has ended. If swap cannot be turned off,
+// because other programs have no memory for its content, everything stays for the next demonstration.
 func (w *Place) Remove(ctx context.Context) error {
 	defer w.lock.Close()
 	if err := removeSwap(context.WithoutCancel(ctx), w.Dir); err != nil {
@@ -77,8 +78,8 @@ func (w *Place) Remove(ctx context.Context) error {
 	return os.RemoveAll(w.Dir)
 }
 
-// Sweep ends and removes what demonstrations of this user that were killed have left below parent: containers, swap, and
-// directories. It returns how many there were.
+// Sweep ends and removes what killed demonstrations of this user have left below parent: containers, swap, and
+// directories. It returns the number of directories.
 func Sweep(ctx context.Context, parent string) (swept int, err error) {
 	left, err := filepath.Glob(filepath.Join(parent, prefix+"*"))
 	if err != nil {
@@ -97,7 +98,7 @@ func Sweep(ctx context.Context, parent string) (swept int, err error) {
 	return swept, nil
 }
 
-// abandoned locks a working directory of this user that nobody works in; nil if it is none.
+// abandoned locks a working directory of this user that no process uses, and returns it; nil if a process does.
 func abandoned(dir string) *Place {
 	var st unix.Stat_t
 	if unix.Lstat(dir, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Geteuid() {
@@ -114,7 +115,7 @@ func abandoned(dir string) *Place {
 	return &Place{dir, lock}
 }
 
-// clear removes what was made in w: containers first, because their memory may lie in the swap.
+// clear removes what was made in w: containers first, because their memory may be in the swap.
 func (w *Place) clear(ctx context.Context) error {
 	states, err := filepath.Glob(filepath.Join(w.Dir, "state-*"))
 	if err != nil {

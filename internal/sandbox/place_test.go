@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestNoRoom: without disk the part is left out.
+// TestNoRoom: without disk space the part is left out.
 func TestNoRoom(t *testing.T) {
 	_, err := Make(t.TempDir(), 1<<62)
 	if _, ok := errors.AsType[NoRoomError](err); !ok {
@@ -29,7 +29,7 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestSweep removes what a killed demonstration has left, its containers too, and nothing of one that lives.
+// TestSweep removes what a killed demonstration has left, its containers included, and nothing of a live one.
 func TestSweep(t *testing.T) {
 	parent := t.TempDir()
 	dead, err := Make(parent, 0)

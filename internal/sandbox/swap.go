@@ -12,10 +12,10 @@ import (
 // Swap is the swap that FLEX containers use: the machine's, or made in a Place.
 type Swap struct {
 	About string
-	made  bool // in the working directory, and removed with it
+	made  bool // in the working directory, to be removed with it
 }
 
-// OpenSwap finds swap with so much room, or makes some in dir. why says in one clause why there is none.
+// OpenSwap finds swap with the given room, or makes some in dir. why says in one clause why there is none.
 func OpenSwap(dir string, size resource.Amount) (s *Swap, why string, err error) {
 	free, err := swapFree()
 	if err != nil {
@@ -34,8 +34,8 @@ func OpenSwap(dir string, size resource.Amount) (s *Swap, why string, err error)
 	return &Swap{fmt.Sprintf("FLEX uses a swap file of %s, made for this", resource.FormatMemory(size)), true}, "", nil
 }
 
-// Suffices reports whether swap of the machine, which others may remove at any time, still has so much room. What was made
-// here stays.
+// Suffices reports whether swap of the machine, which other users may remove at any time, still has the given room.
+// Swap that was made here stays.
 func (s *Swap) Suffices(size resource.Amount) bool {
 	if s.made {
 		return true
@@ -44,7 +44,7 @@ func (s *Swap) Suffices(size resource.Amount) bool {
 	return err == nil && free >= size
 }
 
-// swapFree is how much room all swap of the machine has.
+// swapFree returns how much room all swap of the machine has.
 func swapFree() (free resource.Amount, err error) {
 	devices, err := swap.Machine{}.Devices()
 	for i := range devices {
@@ -53,7 +53,7 @@ func swapFree() (free resource.Amount, err error) {
 	return free, err
 }
 
-// removeSwap removes what a demonstration in dir has made and did not remove.
+// removeSwap removes the swap that a demonstration has made in dir and did not remove.
 func removeSwap(ctx context.Context, dir string) error {
 	ledger := swap.NewLedger(swap.Machine{}, dir)
 	devices, err := ledger.Devices()
