@@ -378,7 +378,7 @@ func TestPacked(t *testing.T) {
 }
 
 // data is where recorded workloads lie beside the project.
-const data = "../../../shared/data"
+const data = "../../shared/data"
 
 // recordings returns the recorded files of an example, or skips.
 func recordings(t testing.TB, e example) (files []Source, close func()) {

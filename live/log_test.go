@@ -26,6 +26,7 @@ func TestLog(t *testing.T) {
 			r.fake.launched(o)
 			r.fake.ended(o.Container, cluster.Succeeded, 0)
 		}
+		synctest.Wait() // for the end of the job, so that the next comes after it
 		id := r.submit(submission(1))
 		o := r.order(cluster.Start)
 		r.fake.launched(o)
