@@ -113,7 +113,9 @@ func audit(m *Manager, actions []Action) error {
 
 // auditContainer returns what cannot be of a container.
 func auditContainer(m *Manager, c *container) error {
-	switch p, at := c.pending, c.place; {
+	p, at := c.pending, c.place
+	answered := p != nil && p.Kind == Kill && m.acting[p.ID] == nil // it is under way until the container has ended
+	switch {
 	case !slices.Contains(m.ordered, c):
 		return fmt.Errorf("is not ordered")
 	case !c.flex() && (c.state.suspended() || c.mayPage || c.short || c.atRisk || c.wants() || at.standing != ranked):
@@ -122,7 +124,7 @@ func auditContainer(m *Manager, c *container) error {
 		return fmt.Errorf("is to have %d, has %d, and no resize is under way", c.target, c.limit)
 	case p != nil && (p.Kind == Grow || p.Kind == Shrink) && c.target != p.Limit:
 		return fmt.Errorf("is to have %d and %d", c.target, p.Limit)
-	case p != nil && m.acting[p.ID] != c:
+	case p != nil && m.acting[p.ID] != c && !answered:
 		return fmt.Errorf("does not get its answer")
 	case (at.standing == onTurn) != (at.turn > 0), at.standing == onTurn && m.p.Strategy != InOrder,
 		at.standing == promoted && m.p.Strategy == InOrder, at.standing == yielding && m.p.Stall == 0:
