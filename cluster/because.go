@@ -7,10 +7,10 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// A reason is made by the function that is named after its code, which takes what the code's operands are. Because makes those
-// without operands.
+// Each reason code has a constructor of the same name, which takes the operands of the code. Because constructs the
+// reasons without operands.
 
-// Because returns the reason with a code that has no operands. It panics if the code has some.
+// Because returns the reason with a code that has no operands. It panics if the code has operands.
 func Because(code ReasonCode) Reason {
 	switch code {
 	case ReservationUsed, ReservationNotNeeded, ReservationHopeless, EstimatesDue, CancelledByOwner, JobGaveUp, WaitsForCoordinator,
@@ -28,32 +28,32 @@ func BecauseFitsElastic(memory resource.Amount, end, jobEnd timeline.Time) Reaso
 	return Reason{FitsElastic, int64(memory), int64(end), int64(jobEnd)}
 }
 
-// BecauseFitsElasticNoLimit: an under-sized task may end at any time, because the end of its job is not in sight.
+// BecauseFitsElasticNoLimit: an under-sized task may end at any time, because the end of its job is unknown.
 func BecauseFitsElasticNoLimit(memory resource.Amount, end timeline.Time) Reason {
 	return Reason{Code: FitsElasticNoLimit, A: int64(memory), B: int64(end)}
 }
 
-// BecauseFitsInGap: a task ends before the job that the node is reserved for gets the node.
+// BecauseFitsInGap: a task ends before the job that reserved the node can use the node.
 func BecauseFitsInGap(memory resource.Amount, end, until timeline.Time) Reason {
 	return Reason{FitsInGap, int64(memory), int64(end), int64(until)}
 }
 
-// BecauseFitsContainer: every task gets the same memory; needed is what this one needs.
+// BecauseFitsContainer: every task is granted the same memory; needed is the memory that this task needs.
 func BecauseFitsContainer(memory, needed resource.Amount) Reason {
 	return Reason{Code: FitsContainer, A: int64(memory), B: int64(needed)}
 }
 
-// BecauseBestAligned: of compared tasks that fit, this one suits the node best. Alignment is in thousandths.
+// BecauseBestAligned: of the compared tasks that fit, this task suits the node best. Alignment is in thousandths.
 func BecauseBestAligned(memory resource.Amount, alignment int64, compared int) Reason {
 	return Reason{BestAligned, int64(memory), alignment, int64(compared)}
 }
 
-// BecauseAlmostDone: ended of the tasks of its stage have ended, so that the last come first.
+// BecauseAlmostDone: the last tasks of a stage are preferred, and ended of the stage's tasks have ended.
 func BecauseAlmostDone(memory resource.Amount, ended, tasks int) Reason {
 	return Reason{AlmostDone, int64(memory), int64(ended), int64(tasks)}
 }
 
-// BecauseFitsMostAvailable: of all nodes with room this one has the most memory available.
+// BecauseFitsMostAvailable: of all nodes with room, this node has the most memory available.
 func BecauseFitsMostAvailable(memory, available resource.Amount) Reason {
 	return Reason{Code: FitsMostAvailable, A: int64(memory), B: int64(available)}
 }
@@ -63,31 +63,31 @@ func BecauseFitsAvailable(memory, available resource.Amount) Reason {
 	return Reason{Code: FitsAvailable, A: int64(memory), B: int64(available)}
 }
 
-// BecauseFitsReclaimed: FLEX containers on the node give back what is not available.
+// BecauseFitsReclaimed: only part of the memory is available; FLEX containers on the node give back the rest.
 func BecauseFitsReclaimed(memory, available resource.Amount) Reason {
 	return Reason{Code: FitsReclaimed, A: int64(memory), B: int64(available)}
 }
 
-// BecauseFitsNearData: the node holds the data of the task, and none has more memory available.
+// BecauseFitsNearData: the node stores the data of the task, and no node has more memory available.
 func BecauseFitsNearData(memory, available resource.Amount) Reason {
 	return Reason{Code: FitsNearData, A: int64(memory), B: int64(available)}
 }
 
-// BecauseNoRoom: no node has as much memory and CPU free as is needed.
+// BecauseNoRoom: no node has both the needed memory and the needed CPU free.
 func BecauseNoRoom(need resource.Vector) Reason {
 	return Reason{Code: NoRoom, A: int64(need[resource.Memory]), B: int64(need[resource.CPU])}
 }
 
-// BecauseNoBandwidth: no node with enough memory and CPU has as much of another resource free.
+// BecauseNoBandwidth: no node with enough memory and CPU has the needed amount of another resource free.
 func BecauseNoBandwidth(k resource.Kind, need resource.Amount) Reason {
 	return Reason{Code: NoBandwidth, A: int64(k), B: int64(need)}
 }
 
-// BecauseNodeFull: the node holds as many containers as it may.
+// BecauseNodeFull: the node runs as many containers as it may.
 func BecauseNodeFull(containers int) Reason { return Reason{Code: NodeFull, A: int64(containers)} }
 
-// BecauseNotAvailable: a FLEX container needs more memory to be available than there is on the best node, where FLEX
-// containers have grown.
+// BecauseNotAvailable: a FLEX container requires more available memory than the best node has, because FLEX containers
+// have grown there.
 func BecauseNotAvailable(must, available, grown resource.Amount) Reason {
 	return Reason{NotAvailable, int64(must), int64(available), int64(grown)}
 }
@@ -97,17 +97,17 @@ func BecauseWouldEndAfterJob(memory resource.Amount, end, jobEnd timeline.Time) 
 	return Reason{WouldEndAfterJob, int64(memory), int64(end), int64(jobEnd)}
 }
 
-// BecauseDiskBudget: an under-sized task needs more disk bandwidth than is left for such tasks, both in bytes/s.
+// BecauseDiskBudget: an under-sized task needs more disk bandwidth than is left for under-sized tasks, both in bytes/s.
 func BecauseDiskBudget(need, left resource.Amount) Reason {
 	return Reason{Code: DiskBudget, A: int64(need), B: int64(left)}
 }
 
-// BecauseTooCoarse: the least memory of a stage, in whole steps of the policy, is more than is free.
+// BecauseTooCoarse: the minimum memory of a stage, rounded up to whole steps of the policy, is more than is free.
 func BecauseTooCoarse(least, inSteps, free resource.Amount) Reason {
 	return Reason{TooCoarse, int64(least), int64(inSteps), int64(free)}
 }
 
-// BecauseContainerTooSmall: a task needs more memory than every container has.
+// BecauseContainerTooSmall: a task needs more memory than the fixed size of containers.
 func BecauseContainerTooSmall(needed, memory resource.Amount) Reason {
 	return Reason{Code: ContainerTooSmall, A: int64(needed), B: int64(memory)}
 }
@@ -115,16 +115,16 @@ func BecauseContainerTooSmall(needed, memory resource.Amount) Reason {
 // BecauseBehindJob: another job comes first.
 func BecauseBehindJob(first JobID) Reason { return Reason{Code: BehindJob, A: int64(first)} }
 
-// BecauseNearFairShare: only some of the jobs that wait, those furthest from their fair share, are considered.
+// BecauseNearFairShare: the policy considers only the waiting jobs that are furthest below their fair share.
 func BecauseNearFairShare(considered, waiting int) Reason {
 	return Reason{Code: NearFairShare, A: int64(considered), B: int64(waiting)}
 }
 
-// BecauseNodeReserved: a node has room and is reserved for another job.
+// BecauseNodeReserved: a node has room but is reserved for another job.
 func BecauseNodeReserved(holder JobID) Reason { return Reason{Code: NodeReserved, A: int64(holder)} }
 
-// BecauseReserved: a node is kept until it has free what a task needs. The reason names memory if the node is short of it,
-// otherwise the last other resource that it is short of.
+// BecauseReserved: a node is reserved until a task's need is free there. The reason names memory if the node lacks
+// memory, otherwise the last other resource that the node lacks.
 func BecauseReserved(need, free resource.Vector) Reason {
 	short := resource.Memory
 	for k := range need {
@@ -135,17 +135,17 @@ func BecauseReserved(need, free resource.Vector) Reason {
 	return Reason{ReservedForTask, int64(short), int64(need[short]), int64(free[short])}
 }
 
-// BecauseQueueFull: the queue of a job, or one above it, would hold more of a resource than it may.
+// BecauseQueueFull: the queue of a job, or an ancestor of the queue, would use more of a resource than it may.
 func BecauseQueueFull(k resource.Kind, would, most resource.Amount) Reason {
 	return Reason{QueueFull, int64(k), int64(would), int64(most)}
 }
 
-// BecauseUserLimit: the owner of a job holds more of a resource in the queue than a user may.
+// BecauseUserLimit: the owner of a job uses more of a resource in the queue than the limit of a user.
 func BecauseUserLimit(k resource.Kind, holds, limit resource.Amount) Reason {
 	return Reason{UserLimit, int64(k), int64(holds), int64(limit)}
 }
 
-// BecauseQueueOverShare: the queue of a task holds more of a resource than it is guaranteed.
+// BecauseQueueOverShare: the queue of a task uses more of a resource than it is guaranteed.
 func BecauseQueueOverShare(k resource.Kind, holds, guaranteed resource.Amount) Reason {
 	return Reason{QueueOverShare, int64(k), int64(holds), int64(guaranteed)}
 }

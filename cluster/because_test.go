@@ -2,7 +2,7 @@ package cluster
 
 import "testing"
 
-// TestBecause: a reason with operands cannot be made without them.
+// TestBecause: Because rejects the reasons that have operands.
 func TestBecause(t *testing.T) {
 	if r := Because(ReservationUsed); r != (Reason{Code: ReservationUsed}) {
 		t.Errorf("reason is %+v", r)

@@ -2,8 +2,8 @@ package cluster
 
 import "github.com/bellows-rm/bellows/timeline"
 
-// Book is the cluster as the engine keeps it. What happened is entered; a policy gets a plan that is open for one step. Who does
-// not hold the book can only read: everybody the snapshot, and a policy what its plan embeds of it.
+// Book is the engine's record of the cluster. The engine enters events and opens a plan for one step at a time. Only
+// the owner of the book can change it: a reader gets the Snapshot, and a policy gets a Plan, which embeds the snapshot.
 type Book struct {
 	snapshot *Snapshot
 	plan     Plan
@@ -15,18 +15,18 @@ func NewBook() *Book {
 	return &Book{snapshot: s, plan: newPlan(0, s, 0)}
 }
 
-// Snapshot returns the cluster. Before the first event, what the substrate is like is set there.
+// Snapshot returns the cluster. Before the first event, the driver sets the properties of the substrate there.
 func (b *Book) Snapshot() *Snapshot { return b.snapshot }
 
-// Open begins a step and returns its plan, which is of use until Close. The decisions of the last step are gone.
+// Open begins a step and returns its plan, which is valid until Close. It discards the decisions of the last step.
 func (b *Book) Open(now timeline.Time) *Plan {
 	b.plan.reset(now)
 	return &b.plan
 }
 
-// Enter records an event. An error means that the event cannot have happened to this cluster, which is then unchanged.
+// Enter records an event. It returns an error, and changes nothing, if the event is impossible in this cluster.
 func (b *Book) Enter(now timeline.Time, e *Event) error { return b.snapshot.apply(now, e) }
 
-// Close ends the step: jobs that wait and were given no reason get one, the snapshot's Changes are forgotten, and the decisions
-// are returned in the order in which they were taken. They are valid until Open.
+// Close ends the step: it gives a reason to each waiting job that has none, clears the snapshot's Changes, and returns
+// the decisions in the order in which they were taken. The slice is valid until Open.
 func (b *Book) Close() ([]Decision, error) { return b.plan.close() }

@@ -9,8 +9,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// What any job may ask for, whether it comes from a file, a flag, the API or a recording. The bounds are far above anything
-// that makes sense; they keep sums over a whole run in range.
+// The bounds of what a job may request, whether the job comes from a file, a flag, the API or a recording. They are far
+// above any sensible value; they keep sums over a whole run from overflowing.
 const (
 	LongestTime  = 10 * 365 * 24 * time.Hour // a duration, or a time of submission
 	MostMemory   = 1000 * resource.PB        // of one task, bytes; also its bytes per second of disk and network
@@ -23,24 +23,25 @@ const (
 	MostDataOn   = 100 // names of nodes
 )
 
-// What a job may ask for in addition that is run, as opposed to simulated. They are what keeps one job from taking up a
-// daemon: each task costs it a record, and each container a process beside those of the user.
+// The additional bounds of a job that is run, as opposed to simulated. They keep one job from exhausting a daemon: each
+// task costs the daemon a record, and each container costs a process beyond those of the user.
 const (
 	LeastRunCPU    resource.Amount = 1 // of one task, millicores
 	LeastRunMemory                 = resource.MiB
 	MostRunTasks                   = 100_000 // of one job
 	MostRunStages                  = 10_000
-	// LeastHeartbeatTimeout is the shortest time-out. A container that is suspended stands still for a quarter of it at a
-	// time, and in addition while memory is taken from it: a shorter one could not be kept.
+	// LeastHeartbeatTimeout is the shortest heartbeat time-out. A suspended container stands still for a quarter of the
+	// time-out at a time, and also while memory is reclaimed from it: a shorter time-out could not be met.
 	LeastHeartbeatTimeout = 2 * time.Second
 )
 
-// ContainersPerCore is how many containers a daemon puts on a node for each of its cores, at most: beside its programs each
-// costs the node a supervisor, a group and a record, and the daemon a booking in the step that starts it.
+// ContainersPerCore is the most containers per core that a daemon puts on a node. Apart from its programs, each
+// container costs the node a supervisor, a control group and a record, and costs the daemon a booking in the step that
+// starts it.
 const ContainersPerCore = 100
 
-// IsName reports whether text can be the name of something that people read: one line of 1 to LongestName bytes, all of
-// whose characters are seen.
+// IsName reports whether text can be a name that people read: one line of 1 to LongestName bytes, all of them visible
+// characters.
 func IsName(text string) bool {
 	if text == "" || len(text) > LongestName || strings.TrimSpace(text) != text {
 		return false
@@ -53,7 +54,7 @@ func IsName(text string) bool {
 	return true
 }
 
-// CheckName returns an error if a name that may be left out is given and is none. What says whose it is.
+// CheckName returns an error if text is neither empty nor a name. what says in the error what is named.
 func CheckName(what, text string) error {
 	if text == "" || IsName(text) {
 		return nil
@@ -61,7 +62,7 @@ func CheckName(what, text string) error {
 	return fmt.Errorf("%s %s: must be at most %d bytes of printable characters, with no space at either end", what, clipName(text), LongestName)
 }
 
-// clipName quotes a text that is no name, for a message of one line.
+// clipName quotes a text that is not a name, for a message of one line.
 func clipName(text string) string {
 	if len(text) > LongestName {
 		text = text[:60] + "..."
@@ -69,7 +70,7 @@ func clipName(text string) string {
 	return fmt.Sprintf("%q", text)
 }
 
-// CheckRuns is Check for a job that is to be run: it must keep the bounds of those as well.
+// CheckRuns is Check for a job that is to be run: it also checks the bounds of such jobs.
 func (j *Job) CheckRuns() error {
 	if err := j.checkNames(); err != nil {
 		return err
@@ -137,7 +138,7 @@ func (s *Stage) checkRuns() error {
 	return nil
 }
 
-// checkBounds is what Check asks of the amounts of a stage.
+// checkBounds checks the amounts of a stage for Check.
 func (s *Stage) checkBounds() error {
 	for k, a := range s.Ideal {
 		kind, most := resource.Kind(k), MostMemory
@@ -163,8 +164,8 @@ func (s *Stage) checkBounds() error {
 	return nil
 }
 
-// BringIntoBounds changes a job that was recorded before a bound was what it is now as little as is needed to keep it, so
-// that one old record does not keep all others from running. It reports whether anything changed.
+// BringIntoBounds changes a job that was recorded under laxer bounds as little as needed to satisfy the present bounds,
+// so that one old record does not block all other jobs. It reports whether anything changed.
 func (j *Job) BringIntoBounds() (changed bool) {
 	for i := range j.Stages {
 		s := &j.Stages[i]
@@ -183,7 +184,7 @@ func (j *Job) BringIntoBounds() (changed bool) {
 			s.HeartbeatTimeout = max(s.HeartbeatTimeout, LeastHeartbeatTimeout)
 		}
 		if s.Elasticity.Worst() > MostSlowdown {
-			s.Elasticity = Elasticity{} // of no use: nothing gains by it
+			s.Elasticity = Elasticity{} // of no use: nothing gains from it
 		}
 		changed = changed || before.Ideal != s.Ideal || before.MinMemory != s.MinMemory || before.MaxMemory != s.MaxMemory ||
 			before.Duration != s.Duration || before.HeartbeatTimeout != s.HeartbeatTimeout ||

@@ -7,8 +7,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// CheckBreathing returns an error, and the field that it names first, if a stage asks for what only a container whose memory
-// changes can have, or what none can.
+// CheckBreathing returns an error, and the first field that is wrong, if a stage requests what only a container with
+// changing memory can have, or what no container can have.
 func (j *Job) CheckBreathing(stage int) (field string, err error) {
 	const needs = "needs class flex: a regular container keeps its memory and is never suspended"
 	s := &j.Stages[stage]

@@ -12,16 +12,17 @@ type Command struct {
 	Dir  string            `json:"dir,omitempty" yaml:"dir" form:"a directory" doc:"working directory, relative to that of the job"` // working directory; empty is the submitter's
 	// Stdin is the file that the command reads, relative to the working directory; empty is none.
 	Stdin string `json:"stdin,omitempty" yaml:"stdin" form:"a file" doc:"file that the program reads, relative to the working directory; none if empty"`
-	// Timeout is how long the command may run, standing still included, before it is ended; 0 is for ever.
+	// Timeout is how long the command may run, including time suspended, before it is ended; 0 is no limit.
 	Timeout time.Duration `json:"timeout_ns,omitempty" yaml:"timeout" doc:"how long a task may run, standing still included, before it is ended; 0 is for ever"`
-	// Runtime is JVM if java is to be told about its memory before the job is submitted: see WithHeap. Empty is none.
+	// Runtime is JVM if java gets memory options before the job is submitted: see WithHeap. Empty is none.
 	Runtime string `json:"runtime,omitempty" yaml:"runtime" form:"jvm" doc:"what a client told about memory; a daemon takes no notice"`
 }
 
 // HasCommands reports whether the stages of j have commands, so that j can be run.
 func (j *Job) HasCommands() bool { return len(j.Stages) > 0 && len(j.Stages[0].Args) > 0 }
 
-// Estimates returns j without commands: what an engine needs to know of it. Commands can hold secrets, and events are recorded.
+// Estimates returns j without commands: the part that an engine needs. Commands can contain secrets, and events are
+// recorded.
 func (j *Job) Estimates() Job {
 	out := *j
 	out.Stages = slices.Clone(j.Stages)
@@ -31,7 +32,7 @@ func (j *Job) Estimates() Job {
 	return out
 }
 
-// Encoded returns c with what of it is not UTF-8 encoded, as EncodeText does.
+// Encoded returns c with every text that is not valid UTF-8 encoded by EncodeText.
 func (c Command) Encoded() Command {
 	c.Args, c.Dir, c.Stdin = EncodeTexts(c.Args), EncodeText(c.Dir), EncodeText(c.Stdin)
 	env := c.Env

@@ -12,16 +12,16 @@ import (
 // DecisionID numbers decisions from 1 in the order in which they were taken.
 type DecisionID int64
 
-// DecisionKind says what a policy asks for.
+// DecisionKind says what a policy requests.
 type DecisionKind uint8
 
 const (
 	Start     DecisionKind = iota + 1 // run Task on Node with Grant
 	Kill                              // end Task
-	Reserve                           // keep Node for Job
-	Unreserve                         // give Node back
-	Wake                              // call again At
-	Wait                              // Job's next task does not start; nothing changes but what explain says
+	Reserve                           // reserve Node for Job
+	Unreserve                         // end the reservation of Node
+	Wake                              // request another step At
+	Wait                              // Job's next task does not start; only what explain says changes
 )
 
 var decisionNames = [...]string{"", "start", "kill", "reserve", "unreserve", "wake", "wait"}
@@ -46,17 +46,18 @@ func (k *DecisionKind) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Decision is what a policy wants to happen, and why.
+// Decision is an action that a policy requests, and why.
 type Decision struct {
 	ID       DecisionID      `json:"id"`
 	Kind     DecisionKind    `json:"kind"`
-	Task     TaskID          `json:"task,omitzero"` // Start, Kill; of Reserve, Unreserve and Wait the Job and Stage
+	Task     TaskID          `json:"task,omitzero"` // Start, Kill; Reserve, Unreserve and Wait use its Job and Stage
 	Node     NodeID          `json:"node"`
 	Grant    resource.Vector `json:"grant,omitzero"`
 	Duration time.Duration   `json:"duration_ns,omitempty"` // Start: estimated run time with Grant, 0 if unknown
 	At       timeline.Time   `json:"at_ns,omitempty"`       // Wake
 	Envelope Envelope        `json:"envelope,omitzero"`     // Start: what the node's memory manager may do with the container
-	// Preempt says of a Kill that the task gives its room to others: it runs again, and the run is no attempt.
+	// Preempt says of a Kill that the task makes room for other tasks: it runs again, and the run does not count as an
+	// attempt.
 	Preempt bool   `json:"preempt,omitempty"`
 	Reason  Reason `json:"reason"`
 }

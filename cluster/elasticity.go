@@ -18,7 +18,7 @@ const (
 	NotElastic    ElasticityKind = iota // runs at ideal memory only
 	Step                                // one slowdown for every under-sized allocation (mappers, YARN-ME section 2.2)
 	SawTooth                            // slowdown in proportion to the spilled share of the input (reducers, section 2.3)
-	Points                              // measured points, straight lines between them
+	Points                              // measured points, interpolated linearly
 	SawToothTable                       // SawTooth as the YARN-ME authors' simulator looks it up, by whole percent
 )
 
@@ -44,16 +44,17 @@ func (k *ElasticityKind) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Elasticity says how much longer a task runs when it is under-sized (YARN-ME section 2). The zero value is a task that
-// cannot be under-sized.
+// Elasticity is the slowdown of a task that is under-sized (YARN-ME section 2). The zero value is a task that cannot be
+// under-sized.
 type Elasticity struct {
 	Kind ElasticityKind `json:"kind"`
 	// Factor is the slowdown of Step, and of SawTooth when all input is spilled. At least 1.
 	Factor float64 `json:"factor,omitempty"`
-	// Points of kind Points: memory strictly ascending, the last at ideal memory. Below the first the first holds.
+	// Points of kind Points: memory strictly ascending, the last point at ideal memory. Below the first point its
+	// slowdown applies.
 	Points []ElasticityPoint `json:"points,omitempty"`
-	// DiskRate is what one under-sized task asks of its node's disk, bytes per second, read and write together.
-	// 0 is unknown and counts as nothing against a disk budget.
+	// DiskRate is the bandwidth that one under-sized task requests of its node's disk, bytes per second, read and write
+	// together. 0 is unknown and counts as 0 against a disk budget.
 	DiskRate resource.Amount `json:"disk_rate_bytes_per_s,omitempty"`
 }
 
@@ -63,8 +64,8 @@ type ElasticityPoint struct {
 	Slowdown float64         `json:"slowdown"` // run time over run time at ideal memory; above 0
 }
 
-// Slowdown returns run time at memory over run time at ideal memory. Memory at or above ideal gives 1. Both are in bytes
-// and positive.
+// Slowdown returns the run time at memory divided by the run time at ideal memory. Memory at or above ideal gives 1.
+// Both amounts are in bytes and positive.
 func (e *Elasticity) Slowdown(ideal, memory resource.Amount) float64 {
 	if memory >= ideal || ideal <= 0 {
 		return 1
@@ -82,17 +83,18 @@ func (e *Elasticity) Slowdown(ideal, memory resource.Amount) float64 {
 	return 1
 }
 
-// spilledShare is the share of the input that goes to disk with a buffer of share r of the input: the buffer is spilled
-// whole each time it is full, the rest stays in memory. Just above 1/k it is smallest. (YARN-ME section 2.3; the
-// authors' simulator takes (ceil(1/r)-1)*r.)
+// spilledShare is the share of the input that is spilled to disk if the buffer holds a share r of the input: each full
+// buffer is spilled whole, and the rest of the input stays in memory. The spilled share has its minima just above r =
+// 1/k. (YARN-ME section 2.3; the authors' simulator computes (ceil(1/r)-1)*r.)
 func spilledShare(ideal, memory resource.Amount) float64 {
 	fills := (ideal - 1) / memory // ceil(ideal/memory) - 1
 	return float64(fills) * float64(memory) / float64(ideal)
 }
 
-// tabulatedShare is the spilled share as the YARN-ME authors tabulate it: of memory as a whole percent of ideal, for an
-// input of 1155 segments that are spilled whole. Their entry for 25 % is 1, where the rule gives 0.75; it is kept,
-// because it decides about sizes in all results of their simulator. Below 10 %, where nothing runs, theirs differs.
+// tabulatedShare is the spilled share as the YARN-ME authors tabulate it: by memory as a whole percentage of ideal, for
+// an input of 1155 segments that are spilled whole. Their entry for 25 % is 1, where the rule gives 0.75; the entry is
+// kept, because it determines sizes in all results of their simulator. Below 10 %, where nothing runs, their table
+// differs from the rule.
 func tabulatedShare(ideal, memory resource.Amount) float64 {
 	const segments, whole, quarter = 1155, 100, 25
 	percent := max(1, int64(float64(memory)*whole/float64(ideal)))
@@ -136,7 +138,8 @@ func (e *Elasticity) Worst() float64 {
 	return worst
 }
 
-// Duration returns the run time at memory of a task that takes d at ideal memory, in whole milliseconds rounded down.
+// Duration returns the run time at memory of a task that runs for d at ideal memory. If the task is slowed down, the
+// result is rounded down to whole milliseconds.
 func (e *Elasticity) Duration(d time.Duration, ideal, memory resource.Amount) time.Duration {
 	s := e.Slowdown(ideal, memory)
 	if s == 1 {
@@ -146,7 +149,7 @@ func (e *Elasticity) Duration(d time.Duration, ideal, memory resource.Amount) ti
 	if ms > math.MaxInt64/float64(time.Millisecond) {
 		return math.MaxInt64
 	}
-	// A billionth keeps a product such as 0.1*3*10 from falling to the millisecond below.
+	// The billionth keeps a product such as 0.1*3*10 from rounding down to the millisecond below.
 	return time.Duration(ms*(1+1e-12)) * time.Millisecond
 }
 

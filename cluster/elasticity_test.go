@@ -172,7 +172,7 @@ func TestElasticityCheck(t *testing.T) {
 	}
 }
 
-// TestJobCheck names field, value and limit.
+// TestJobCheck checks that errors name field, value and limit.
 func TestJobCheck(t *testing.T) {
 	ideal := resource.Of(resource.Core, resource.GB)
 	stage := func(change func(*Stage)) *Job {

@@ -6,26 +6,28 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Envelope is what the engine allows a node's memory manager to do with a container without asking. It stands in the Start
-// decision, so that the manager of a simulated node and that of a machine work with the same one.
+// Envelope is what a node's memory manager may do with a container without asking the engine. It is part of the Start
+// decision, so that the memory managers of simulated and real nodes work with the same envelope.
 //
 // Invariant: Min <= Max, and Min == Max for a REGULAR container.
 type Envelope struct {
 	Class Class `json:"class"`
-	// Min and Max bound the limit of the container, in bytes. Min is the memory granted, with which the container starts.
+	// Min and Max bound the container's limit, in bytes. Min is the granted memory, with which the container starts.
 	Min resource.Amount `json:"min_memory_bytes"`
 	Max resource.Amount `json:"max_memory_bytes"`
-	// Rank orders the containers of a node: the lower is served first. Containers of one job share a rank, and no two jobs do.
+	// Rank orders the containers of a node: the lowest rank is served first. Containers of one job share a rank;
+	// containers of different jobs do not.
 	Rank int `json:"rank"`
 	// Duration is how long a FLEX container is expected to run with enough memory; 0 is unknown.
 	Duration time.Duration `json:"duration_ns,omitempty"`
-	// HeartbeatTimeout is how long the programs of a FLEX container may be silent before their partners take them for dead; 0
-	// is for ever.
+	// HeartbeatTimeout is how long the programs of a FLEX container may be silent before their peers consider them
+	// dead; 0 is no limit.
 	HeartbeatTimeout time.Duration `json:"heartbeat_timeout_ns,omitempty"`
 }
 
-// Envelope returns the envelope of a container of a stage that is granted so many bytes, on a node that has the given memory.
-// JobIDs ascend with submission, so that the earliest job has the lowest rank (Pufferfish, section 4.3.3: earliest job first).
+// Envelope returns the envelope of a container of a stage that is granted the given bytes, on a node with the given
+// memory. JobIDs ascend with submission, so that the earliest job has the lowest rank (Pufferfish, section 4.3.3:
+// earliest job first).
 func (j *Job) Envelope(stage int, granted, node resource.Amount) Envelope {
 	e := Envelope{Min: granted, Max: granted, Rank: int(j.ID)}
 	if !j.Breathes(stage) {

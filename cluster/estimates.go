@@ -6,19 +6,20 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Estimates are when the ends of jobs were last estimated, for policies that do so. At is that time; StaleSince is when the first
-// thing happened since that may change them, Never if nothing did. A task that ended when it should have changes nothing.
+// Estimates record when a policy last estimated the ends of jobs. At is the time of the last estimate. StaleSince is
+// the time of the first event since then that may change the estimate, Never if there was none. A task that ended on
+// time changes nothing.
 type Estimates struct {
 	At, StaleSince timeline.Time
 }
 
-// Estimate is what was last estimated of a job. What is not Known cannot be said.
+// Estimate is the last estimate of a job. A time whose Known flag is false cannot be estimated.
 type Estimate struct {
-	End, AllStarted           timeline.Time // when it ends, and when the last of its tasks starts
+	End, AllStarted           timeline.Time // when the job ends, and when its last task starts
 	EndKnown, AllStartedKnown bool
 }
 
-// EstimateEnd records when j should end; known is false if that cannot be said.
+// EstimateEnd records when j should end; known is false if that cannot be estimated.
 func (p *Plan) EstimateEnd(j *JobState, end timeline.Time, known bool) {
 	j.Estimate.End, j.Estimate.EndKnown = end, known
 }
@@ -28,8 +29,9 @@ func (p *Plan) EstimateAllStarted(j *JobState, at timeline.Time, known bool) {
 	j.Estimate.AllStarted, j.Estimate.AllStartedKnown = at, known
 }
 
-// EstimatesStale reports whether something happened that may change the ends of jobs, and the interval in which nodes report, or
-// without one the given interval, has passed.
+// EstimatesStale reports whether the estimates should be renewed: something happened that may change the ends of jobs, and
+// the heartbeat interval in which it happened is over. Without heartbeats the given interval must have passed since the
+// last estimate.
 func (p *Plan) EstimatesStale(interval time.Duration) bool {
 	switch every := timeline.Time(p.Heartbeats.Every); {
 	case p.Estimates.StaleSince == timeline.Never:
@@ -43,8 +45,8 @@ func (p *Plan) EstimatesStale(interval time.Duration) bool {
 // Estimated records that the ends of all jobs have been estimated now.
 func (p *Plan) Estimated() { p.Estimates.At, p.Estimates.StaleSince = p.now, timeline.Never }
 
-// staleByEnd notes that a task ended, unless the last estimate already took it for ended. It counts from just before the
-// time when the task should have ended, since its node may report late.
+// staleByEnd notes that a task ended, unless the last estimate already counted the task as ended. Staleness begins just
+// before the task's estimated end, since the node may report late.
 func (s *Snapshot) staleByEnd(now timeline.Time, t *TaskState) {
 	should, known := s.EstimatedEnd(t, 0)
 	switch {

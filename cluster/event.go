@@ -16,16 +16,16 @@ const (
 	NodeLeft                            // Node; its tasks end as Lost
 	JobSubmitted                        // NewJob
 	JobCancelled                        // Job
-	Heartbeat                           // Node reports, and takes new work now (only where the substrate works by heartbeats)
-	DecisionDone                        // Decision was carried out; for a Start, Task runs from now on
-	DecisionFailed                      // Decision could not be carried out, for Detail; for a Start, Task never ran
+	Heartbeat                           // Node reports and takes new work now (only where the substrate uses heartbeats)
+	DecisionDone                        // Decision was carried out; for a Start, Task is running from now on
+	DecisionFailed                      // Decision could not be carried out, Detail says why; for a Start, Task never ran
 	TaskEnded                           // Task, Outcome
 	TaskAdopted                         // Task, Node, Grant: found running when the substrate took inventory
-	Synced                              // the inventory is complete; nothing is decided before
-	Woken                               // the time a Wake decision asked for has come
-	NodeMemory                          // Node, Held: what its containers may hold has changed
-	NodePaused                          // Node can start nothing for now, for Detail; what runs there goes on
-	NodeResumed                         // Node may be able to start something again
+	Synced                              // the inventory is complete; the engine takes no decisions before
+	Woken                               // the time of a Wake decision has come
+	NodeMemory                          // Node, Held: the sum of the limits of its containers has changed
+	NodePaused                          // Node can start nothing for now, Detail says why; its tasks keep running
+	NodeResumed                         // Node may be able to start tasks again
 )
 
 var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "job-cancelled", "heartbeat", "decision-done",
@@ -52,16 +52,16 @@ func (k *EventKind) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Outcome says how a task ended.
+// Outcome is how a task ended.
 type Outcome uint8
 
 const (
 	Succeeded   Outcome = iota + 1
-	Failed              // ended with a non-zero exit code or by a signal of its own making
-	OutOfMemory         // the kernel killed it for memory
-	Killed              // a Kill decision, or its owner
-	Lost                // its node left, or its end was never seen
-	Preempted           // a Kill decision that gives its room to others: it runs again, and the run is no attempt
+	Failed              // ended with a non-zero exit code or by a signal that bellows did not send
+	OutOfMemory         // the kernel killed it for lack of memory
+	Killed              // by a Kill decision or by its owner
+	Lost                // its node left, or its end was not observed
+	Preempted           // a Kill decision that makes room for other tasks: it runs again, and the run does not count as an attempt
 )
 
 var outcomeNames = [...]string{"", "succeeded", "failed", "out-of-memory", "killed", "lost", "preempted"}
@@ -86,7 +86,7 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Event is something that happened. Which fields mean something is said at each EventKind.
+// Event is something that happened. Each EventKind says which fields are meaningful.
 type Event struct {
 	Kind     EventKind       `json:"kind"`
 	Node     NodeID          `json:"node,omitempty"`
@@ -95,11 +95,11 @@ type Event struct {
 	Decision DecisionID      `json:"decision,omitempty"`
 	Outcome  Outcome         `json:"outcome,omitempty"`
 	Grant    resource.Vector `json:"grant,omitzero"`
-	Launched timeline.Time   `json:"launched_ns,omitempty"` // TaskAdopted: when it began to run
+	Launched timeline.Time   `json:"launched_ns,omitempty"` // TaskAdopted: when it started running
 	Held     resource.Amount `json:"held_bytes,omitempty"`  // NodeMemory: the sum of the limits of its containers, bytes
 	Detail   string          `json:"detail,omitempty"`
-	Short    bool            `json:"short,omitempty"` // DecisionFailed: the machine was short of something of its own
-	Run      int             `json:"run,omitempty"`   // which run of Task, on substrates with containers; see ContainerID
+	Short    bool            `json:"short,omitempty"` // DecisionFailed: the machine lacked a resource of its own, not of the job
+	Run      int             `json:"run,omitempty"`   // number of the run of Task, on substrates with containers; see ContainerID
 	Exit     *Exit           `json:"exit,omitempty"`  // TaskEnded, on substrates with containers
 	NewNode  *Node           `json:"new_node,omitempty"`
 	NewJob   *Job            `json:"new_job,omitempty"`

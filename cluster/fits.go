@@ -6,10 +6,11 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Whether what a task needs fits, and why not, is said here: on a node now (Fits), on any node now (NoRoom), and on any node ever
-// (CheckFits).
+// These functions decide whether a task's need fits, and why not: on one node now (Fits), on any node now (NoRoom), and
+// on any node ever (CheckFits).
 
-// Fits reports whether n has free now what a task needs; if not, why says so. The plan's Wait works out what exactly is short.
+// Fits reports whether the need of a task is free on n now; if not, why says so. Plan.Wait works out which resource is
+// short.
 func (n *NodeState) Fits(need resource.Vector) (why Reason, ok bool) {
 	if need.FitsIn(n.Free) {
 		return Reason{}, true
@@ -35,7 +36,7 @@ func (s *Snapshot) NoRoom(need resource.Vector) (why Reason, ok bool) {
 	return BecauseNoRoom(need), true
 }
 
-// lacking tells what of need no node has free, each resource taken by itself.
+// lacking returns which of memory and CPU no node has enough of, each resource taken by itself.
 func (p *Plan) lacking(need resource.Vector) (lacks lacking) {
 	most := p.mostFree()
 	if need[resource.Memory] > most[resource.Memory] {
@@ -47,7 +48,7 @@ func (p *Plan) lacking(need resource.Vector) (lacks lacking) {
 	return lacks
 }
 
-// fullNode returns a node on which a task finds no room only because there are as many as there may be.
+// fullNode returns a node that rejects a task only because it already has as many tasks as it may.
 func (p *Plan) fullNode(j *JobState, stage int, code ReasonCode) (*NodeState, bool) {
 	if p.ContainersPerCore == 0 || code != NoRoom && code != NotAvailable {
 		return nil, false
@@ -60,8 +61,8 @@ func (p *Plan) fullNode(j *JobState, stage int, code ReasonCode) (*NodeState, bo
 	return nil, false
 }
 
-// CheckFits returns an error that names the first stage of j that no node can ever hold, with nothing else running.
-// Elastic says whether the policy under-sizes tasks whose run time is known: those need their minimum memory only.
+// CheckFits returns an error that names the first stage of j that does not fit on any node, even an empty one. Elastic
+// says whether the policy under-sizes tasks whose run time is known: such tasks need only their minimum memory.
 func (s *Snapshot) CheckFits(j *Job, elastic bool) error {
 	largest := s.Largest()
 	for i := range j.Stages {
@@ -87,10 +88,10 @@ func (s *Snapshot) CheckFits(j *Job, elastic bool) error {
 	return nil
 }
 
-// Largest returns the most of each resource that any node has.
+// Largest returns, per resource, the largest capacity of any node.
 func (s *Snapshot) Largest() resource.Vector { return s.largest }
 
-// findLargest looks at all nodes, which is needed only when one left.
+// findLargest scans all nodes. It is needed only after a node has left.
 func (s *Snapshot) findLargest() {
 	s.largest = resource.Vector{}
 	for _, n := range s.Nodes {

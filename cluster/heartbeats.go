@@ -6,20 +6,21 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Heartbeats are how nodes and jobs report on substrates that work as YARN does. Policies need not know them: see Plan.Offers.
+// Heartbeats are how nodes and jobs report on substrates that work as YARN does. Policies do not see them: see
+// Plan.Offers.
 type Heartbeats struct {
-	// Every is how often nodes report, and take new work; 0 means that a node takes new work at any time. Heartbeats of a node on
-	// which nothing was started, launched or ended since its last may be left out.
+	// Every is the interval at which a node reports and takes new work; 0 means that a node takes new work at any time.
+	// A node may skip a heartbeat if no task was started, launched or ended on it since the previous one.
 	Every time.Duration
 	// Starts is how many tasks may start on a node per heartbeat; 0 means any number.
 	Starts int
-	// Launch is the interval between heartbeats of a job, which begin when it is submitted, and with which it collects what it
-	// was given; 0 is none.
+	// Launch is the interval between heartbeats of a job, which begin when the job is submitted. With each of them the
+	// job collects the containers that it was granted. 0 is no heartbeats.
 	Launch time.Duration
 }
 
-// LaunchTime returns when a task that is booked at the given time, of a job submitted at the given time, should begin to
-// run.
+// LaunchTime returns when a task should begin to run, from the times at which its job was submitted and the task was
+// booked.
 func (s *Snapshot) LaunchTime(submitted, booked timeline.Time) timeline.Time {
 	if s.Heartbeats.Launch > 0 {
 		every := timeline.Time(s.Heartbeats.Launch)

@@ -15,8 +15,8 @@ type room struct {
 	available resource.Amount
 }
 
-// setMax makes r the component-wise maximum of two rooms, and reports whether that changes it. It works in place, since it is what
-// a large simulation does most.
+// setMax makes r the component-wise maximum of two rooms, and reports whether that changes it. It works in place,
+// because a large simulation spends most of its time here.
 func (r *room) setMax(a, b *room) (changed bool) {
 	for k := range r.free {
 		if m := max(a.free[k], b.free[k]); m != r.free[k] {
@@ -29,10 +29,10 @@ func (r *room) setMax(a, b *room) (changed bool) {
 	return changed
 }
 
-// closed is the room of a node that takes no new work.
+// closed is the room of a node that accepts no new work.
 var closed = room{resource.Vector{-1, -1, -1, -1}, -1}
 
-// set stores what node n offers, growing the tree as needed.
+// set stores the room of node n, growing the tree as needed.
 func (x *roomIndex) set(n NodeID, r room) {
 	for int(n) >= x.leaves {
 		x.grow()
@@ -65,7 +65,7 @@ func (x *roomIndex) grow() {
 	}
 }
 
-// top is the most of each that any node offers.
+// top is the most of each resource that any node has.
 func (x *roomIndex) top() room {
 	if x.leaves == 0 {
 		return closed
@@ -84,8 +84,8 @@ func (x *roomIndex) first(need resource.Vector, from NodeID) (n NodeID, ok bool)
 	return x.search(1, 0, x.leaves, need, from)
 }
 
-// search looks below tree node i, which covers leaves [low, low+width). The maxima of two resources may come from
-// different nodes, so that a promising subtree can still hold nothing.
+// search looks below tree node i, which covers leaves [low, low+width). The maxima of two resources may belong to
+// different nodes, so that no leaf of a promising subtree may fit.
 func (x *roomIndex) search(i, low, width int, need resource.Vector, from NodeID) (NodeID, bool) {
 	if low+width <= int(from) || !need.FitsIn(x.tree[i].free) {
 		return 0, false
@@ -111,8 +111,8 @@ func (x *roomIndex) most(need resource.Vector) (n NodeID, ok bool) {
 	return NodeID(best - x.leaves), best >= 0
 }
 
-// improve makes best, the index of a leaf or -1, the best of it and those below tree node i. The half with more available
-// goes first, so that as a rule the other need not be looked at.
+// improve replaces best, the index of a leaf or -1, by a better leaf below tree node i, if there is one. It visits the
+// half with more memory available first, so that the other half can usually be skipped.
 func (x *roomIndex) improve(i int, need resource.Vector, best *int) {
 	t := &x.tree[i]
 	if !need.FitsIn(t.free) || *best >= 0 && !x.better(i, *best) {
@@ -130,7 +130,7 @@ func (x *roomIndex) improve(i int, need resource.Vector, best *int) {
 	x.improve(second, need, best)
 }
 
-// better reports whether a leaf below tree node i may be better than the leaf best, none of whose ancestors is i.
+// better reports whether a leaf below tree node i may be better than the leaf best; i is no ancestor of best.
 func (x *roomIndex) better(i, best int) bool {
 	if x.tree[i].available != x.tree[best].available {
 		return x.tree[i].available > x.tree[best].available

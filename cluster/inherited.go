@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// Inherited is what a program has from whoever starts it, beside its rights: here from whoever submitted it, not from the daemon.
+// Inherited is what a program inherits, apart from its credentials: from the submitter, not from the daemon.
 type Inherited struct {
-	// Umask are the permissions that files it makes do not get, 0 to 0o777.
+	// Umask are the permission bits that are cleared on files that the program creates, 0 to 0o777.
 	Umask uint32 `json:"umask"`
-	// Nice is how far it steps back from the processor, -20 to 19.
+	// Nice is the scheduling priority, -20 (most favourable) to 19.
 	Nice int `json:"nice"`
-	// Limits bound what a process may use, by the name in setrlimit(2) in small letters, such as nofile.
+	// Limits bound what a process may use, keyed by the name in setrlimit(2) in lower case, such as nofile.
 	Limits map[string]ResourceLimit `json:"limits,omitempty"`
 }
 
-// ResourceLimit is a limit that holds and one up to which it may be raised; -1 is none.
+// ResourceLimit is the limit in force and the one up to which the process may raise it; -1 is unlimited.
 type ResourceLimit struct {
 	Soft int64 `json:"soft"`
 	Hard int64 `json:"hard"`
 }
 
-// LimitNames are the limits of a process, in the order of their numbers.
+// LimitNames are the resource limits of a process, in the kernel's numbering.
 var LimitNames = []string{"cpu", "fsize", "data", "stack", "core", "rss", "nproc", "nofile", "memlock", "as", "locks", "sigpending",
 	"msgqueue", "nice", "rtprio", "rttime"}
 

@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// JobID numbers jobs in the order of submission. It is never given twice.
+// JobID numbers jobs in the order of submission. No ID is reused.
 type JobID int64
 
 // TaskID names one task: the job, the index of its stage, and its index in the stage.
@@ -29,8 +29,8 @@ func (t TaskID) String() string { return fmt.Sprintf("%d.%d.%d", t.Job, t.Stage,
 type Class uint8
 
 const (
-	Regular Class = iota // memory fixed for life
-	Flex                 // memory breathes between a minimum and a maximum
+	Regular Class = iota // memory fixed for the life of the container
+	Flex                 // memory grows and shrinks between a minimum and a maximum
 )
 
 func (c Class) String() string {
@@ -65,8 +65,9 @@ type Job struct {
 	Weight      float64       `json:"weight,omitempty"` // share of its queue relative to others; 0 counts as 1
 	Submitted   timeline.Time `json:"submitted_ns"`
 	Class       Class         `json:"class"`
-	MaxAttempts int           `json:"max_attempts,omitempty"` // how often a task may run; 0 counts as 1
-	// AtMostOnce says that no task may run again after it may have started, whatever became of it. MaxAttempts is then 1 at most.
+	MaxAttempts int           `json:"max_attempts,omitempty"` // how many times a task may run; 0 counts as 1
+	// AtMostOnce says that a task that may have started never runs again, however it ended. MaxAttempts is then at most
+	// 1.
 	AtMostOnce bool    `json:"at_most_once,omitempty"`
 	Stages     []Stage `json:"stages"`
 }
@@ -80,39 +81,43 @@ func (j *Job) Tasks() int {
 	return n
 }
 
-// Breathes reports whether the memory of a stage's containers may change while they run: in a FLEX job, but for its coordinator.
+// Breathes reports whether the memory of a stage's containers may change while they run: in a FLEX job, except its
+// coordinator.
 func (j *Job) Breathes(stage int) bool { return j.Class == Flex && !j.Stages[stage].Coordinator }
 
-// Stage is a set of tasks that do the same work on different data. Everything in it is an estimate: what we were told or
-// have learned.
+// Stage is a set of tasks that do the same work on different data. All its amounts and times are estimates: given by
+// the user or learned.
 type Stage struct {
 	Name string `json:"name,omitempty" yaml:"name" form:"name"`
-	// Tasks is how many there are, at least 1.
+	// Tasks is the number of tasks, at least 1.
 	Tasks int `json:"tasks" yaml:"tasks" most:"1073741824" doc:"at least 1"`
-	// Parents are indexes of stages whose tasks must all have succeeded before one of this stage starts.
+	// Parents are the indexes of the stages whose tasks must all have succeeded before a task of this stage starts.
 	Parents []int `json:"parents,omitempty" yaml:"after" doc:"indexes of the stages that must end first"`
-	// Coordinator marks a stage of one task that steers the job (a YARN application master): nothing else of the job
-	// starts before it runs, and it ends after everything else. Its end is not estimated.
+	// Coordinator marks a stage of one task that steers the job (a YARN application master): it runs before any other
+	// task of the job starts, and ends after all of them. Its end is not estimated.
 	Coordinator bool `json:"coordinator,omitempty" yaml:"coordinator"`
-	// Ideal is what one task needs to run unhindered; Ideal[Memory] is YARN-ME's ideal memory.
+	// Ideal is the need of one task that runs unhindered; Ideal[Memory] is YARN-ME's ideal memory.
 	Ideal resource.Vector `json:"ideal" yaml:",inline"`
-	// MinMemory is the least memory a task may be given, in bytes. 0 or Ideal[Memory]: it cannot be under-sized.
+	// MinMemory is the least memory a task may be granted, in bytes. If it is 0 or Ideal[Memory], the task cannot be
+	// under-sized.
 	MinMemory resource.Amount `json:"min_memory_bytes,omitempty" yaml:"min_memory" form:"memory" doc:"0 takes it from the profile, else is the ideal memory"`
-	// MaxMemory is the most that a FLEX container of the stage may hold, in bytes; it starts with Ideal[Memory]. 0 is as
-	// much as its node has.
+	// MaxMemory is the most memory that a FLEX container of the stage may use, in bytes; the container starts with
+	// Ideal[Memory]. 0 is the memory of its node.
 	MaxMemory resource.Amount `json:"max_memory_bytes,omitempty" yaml:"max_memory" form:"memory" doc:"the most a container of class flex may hold; 0 is what its node has"`
-	// HeartbeatTimeout is how long the programs of a FLEX container may be silent before somebody takes them for dead; 0
-	// is for ever.
+	// HeartbeatTimeout is how long the programs of a FLEX container may be silent before their peers consider them
+	// dead; 0 is no limit.
 	HeartbeatTimeout time.Duration `json:"heartbeat_timeout_ns,omitempty" yaml:"heartbeat_timeout" doc:"how long programs of a flex container may be silent; 0 is for ever"`
-	// DataOn names the nodes that hold the stage's data. It is a wish: names that no node has mean nothing.
+	// DataOn names the nodes that store the stage's data. It is a preference: names of unknown nodes are ignored.
 	DataOn []string `json:"data_on,omitempty" yaml:"data_on" form:"node name" doc:"names of nodes that hold the stage's data, a wish"`
 	// Duration is the run time at ideal memory; 0 is unknown.
 	Duration time.Duration `json:"duration_ns,omitempty" yaml:"duration" doc:"estimated run time at ideal memory; 0 is unknown"`
-	// Elasticity is what less memory costs.
+	// Elasticity is the slowdown with less than ideal memory.
 	Elasticity Elasticity `json:"elasticity,omitzero" yaml:"elasticity" doc:"what less memory costs"`
-	// Profile is the name of a stored profile that is still to fill in what the stage leaves out: see Profile.Fill. Empty is none.
+	// Profile names a stored profile that is still to fill in what the stage leaves out: see Profile.Fill. Empty is
+	// none.
 	Profile string `json:"profile,omitempty" yaml:"profile" form:"name" doc:"name of a stored profile for what is left out"`
-	// Command is what a task runs; it has no Args if the stage can only be simulated. All stages of a job have one, or none has.
+	// Command is the program of a task; its Args are empty if the stage can only be simulated. Either all stages of a
+	// job have a command or none has.
 	Command `yaml:",inline"`
 }
 
@@ -130,7 +135,7 @@ func (s *Stage) DurationAt(memory resource.Amount) (d time.Duration, ok bool) {
 }
 
 // Check returns an error that names the first field of j that is out of range. It does not know the cluster: see
-// Snapshot.CheckFits for jobs that no node can hold, and CheckRuns for what a job that is run must keep to in addition.
+// Snapshot.CheckFits for jobs that fit on no node, and CheckRuns for the additional bounds of a job that is run.
 func (j *Job) Check() error {
 	if len(j.Stages) == 0 {
 		return fmt.Errorf("job %q: must have at least one stage", j.Name)
@@ -235,15 +240,15 @@ func (j *Job) cycle() []string {
 	return nil
 }
 
-// JobStatus is where a job is in its life; the order is the order of progress.
+// JobStatus is the state of a job; the order is the order of progress.
 type JobStatus uint8
 
 const (
-	StatusPending JobStatus = iota // nothing of it has started
+	StatusPending JobStatus = iota // no task has started
 	StatusRunning
-	StatusSetAside // the engine hung when it took the job in; it is kept, and the engine does not have it
+	StatusSetAside // the engine hung on the submission of the job; the job is kept, but the engine does not have it
 	StatusSucceeded
-	StatusFailed    // a task failed as often as it may
+	StatusFailed    // a task failed on its last attempt
 	StatusCancelled // by its owner
 )
 
@@ -264,18 +269,18 @@ func (s *JobStatus) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Ended reports whether nothing more will happen to the job.
+// Ended reports whether the job can no longer change.
 func (s JobStatus) Ended() bool { return s >= StatusSucceeded }
 
 // StageState is a stage as the engine knows it.
 type StageState struct {
-	Pending int // not started, or to be started again
-	Booked  int // started, launch not confirmed
+	Pending int // not started, or waiting to run again
+	Booked  int // started, launch not yet confirmed
 	Running int // launched
 	Ended   int // succeeded
 	// parentsLeft counts parents not yet ended.
 	parentsLeft int
-	next        int32   // the lowest index never started
+	next        int32   // the lowest index that has never started
 	retry       []int32 // ended without success, to run again
 	attempts    map[int32]int
 }
@@ -290,19 +295,19 @@ type JobState struct {
 	Used resource.Vector
 	// Tasks are booked or running, in no particular order.
 	Tasks []*TaskState
-	// Steered is false while a coordinator of the job has not been launched.
+	// Steered is false while the job has a coordinator that has not been launched.
 	Steered bool
 	// Reservations counts nodes reserved for the job.
 	Reservations int
 	// Waiting is the newest reason why the job's next task did not start; Code 0 if there is none.
 	Waiting Reason
-	// Estimate is what a policy that estimates ends last estimated of the job.
+	// Estimate is the last estimate by a policy that estimates ends of jobs.
 	Estimate Estimate
 	Started  timeline.Time // first launch; meaningful from StatusRunning on
 	Finish   timeline.Time // meaningful when Status.Ended()
 
-	// Version changes whenever Tasks, a launch among them, or what is pending does: what a policy has worked out for a
-	// job holds until then.
+	// Version changes whenever Tasks, the launch of a task or the pending tasks change. A policy can cache what it
+	// computed for a job until then.
 	Version uint64
 }
 
@@ -339,18 +344,19 @@ func (j *JobState) Pending() int {
 	return n
 }
 
-// TaskState is a task that is booked or running. What is looked at for many tasks at a time stands together: at 10,000
-// nodes the memory is what a look costs.
+// TaskState is a task that is booked or running. Fields that loops over many tasks read are adjacent: with 10,000
+// nodes, memory accesses dominate the cost of such a loop.
 type TaskState struct {
 	Grant resource.Vector
-	// end is when it should end; Never is unknown.
+	// end is when the task should end; Never is unknown.
 	end     timeline.Time
 	Job     *JobState
 	ID      TaskID
 	Running bool // launched
 	Elastic bool // granted less than ideal memory
 	Steers  bool // is its job's coordinator
-	// Killing is set when a Kill decision for it has been given, Preempting if that is to give its room to others.
+	// Killing is set when a Kill decision for the task has been taken, Preempting if that decision makes room for
+	// others.
 	Killing, Preempting bool
 
 	inNode, inJob int32 // positions in Node.Tasks and Job.Tasks
@@ -359,20 +365,20 @@ type TaskState struct {
 	// Duration is the estimated run time with this grant; 0 is unknown.
 	Duration time.Duration
 	Booked   timeline.Time
-	// Launched is when it began to run; meaningful if Running.
+	// Launched is when the task began to run; meaningful if Running.
 	Launched timeline.Time
-	// Decision is the Start decision that booked it.
+	// Decision is the Start decision that booked the task.
 	Decision DecisionID
 	Attempt  int // 1 for the first
-	// Mark is what a policy that preempts remembers of the task.
+	// Mark is the note of a policy that preempts tasks.
 	Mark Mark
 }
 
 // Stage returns the stage of the task.
 func (t *TaskState) Stage() *Stage { return &t.Job.Stages[t.ID.Stage] }
 
-// EstimatedEnd returns when the task should end, as far as known at now; a task that is overdue should end now. ok is
-// false if its run time is unknown.
+// EstimatedEnd returns when the task should end, as far as known at now; an overdue task should end now. ok is false if
+// its run time is unknown.
 func (s *Snapshot) EstimatedEnd(t *TaskState, now timeline.Time) (end timeline.Time, ok bool) {
 	if t.end == timeline.Never {
 		return timeline.Never, false
@@ -380,7 +386,7 @@ func (s *Snapshot) EstimatedEnd(t *TaskState, now timeline.Time) (end timeline.T
 	return max(now, t.end), true
 }
 
-// foreseeEnd works out when t should end.
+// foreseeEnd computes when t should end.
 func (s *Snapshot) foreseeEnd(t *TaskState) {
 	from := t.Launched
 	if !t.Running {

@@ -119,7 +119,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestReasons checks that every reason has words of its own.
+// TestReasons checks that every reason has its own words.
 func TestReasons(t *testing.T) {
 	seen := map[string]ReasonCode{}
 	for code := Fits; code < numReasons; code++ {

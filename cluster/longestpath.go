@@ -1,7 +1,7 @@
 package cluster
 
-// LongestPath returns how long the longest chain of a job's stages takes, each begun when its parents have ended, if stage i
-// takes lasting(i): the job's critical path. Parents must not form a cycle: see Job.Check.
+// LongestPath returns the length of a job's critical path: the longest chain of stages, each of which begins when its
+// parents have ended. Stage i takes lasting(i). Parents must not form a cycle: see Job.Check.
 func LongestPath[T ~int64 | ~float64](j *Job, lasting func(stage int) T) T {
 	ends, known := make([]T, len(j.Stages)), make([]bool, len(j.Stages))
 	var end func(i int) T

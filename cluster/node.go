@@ -5,7 +5,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// NodeID numbers nodes from 0 in the order in which they joined. It is never given twice in a run.
+// NodeID numbers nodes from 0 in the order in which they joined. No ID is reused in a run.
 type NodeID int32
 
 // Node is a machine that runs containers.
@@ -18,48 +18,48 @@ type Node struct {
 // NodeState is a node as the engine knows it. Policies read it and never write to it.
 type NodeState struct {
 	Node
-	Gone bool // left the cluster; it holds nothing any more
+	Gone bool // left the cluster; it has no tasks any more
 
-	// Free is what may be granted: Capacity less the grants of Tasks, or nothing while the node is paused, or if there are as
-	// many tasks as the node may hold. Invariant: no component is negative.
+	// Free is what may be granted: Capacity less the grants of Tasks, or nothing while the node is paused or has as
+	// many tasks as it may have. Invariant: no component is negative.
 	Free resource.Vector
-	// Paused says that the node can start nothing for now. What runs there goes on. Doubtful says that it was paused, and
-	// nothing has started there since.
+	// Paused says that the node can start nothing for now; its tasks keep running. Doubtful says that the node was
+	// paused, and no task has been launched on it since.
 	Paused, Doubtful bool
 	// Tasks are booked or running here, in no particular order.
 	Tasks []*TaskState
-	// ElasticDisk is the disk bandwidth (bytes per second) that under-sized tasks here were started with.
+	// ElasticDisk is the disk bandwidth (bytes per second) promised to the under-sized tasks on the node.
 	ElasticDisk resource.Amount
-	// Held is how much memory the containers here may hold, in bytes, as the substrate last reported: the sum of their
-	// limits, which exceeds the grants when FLEX containers have grown. 0 until it reports.
+	// Held is the sum of the limits of the node's containers, in bytes, as the substrate last reported it. It exceeds
+	// the grants when FLEX containers have grown. 0 until the substrate reports.
 	Held resource.Amount
 
-	// ReservedFor is the job that alone may start regular work here, nil if none; ReservedStage and ReservedSince go
-	// with it.
+	// ReservedFor is the only job that may start regular work here, nil if none; ReservedStage and ReservedSince
+	// describe the reservation.
 	ReservedFor   *JobState
 	ReservedStage int
 	ReservedSince timeline.Time
 
-	// Version changes whenever Tasks, a launch among them, the reservation or Held does: what a policy has worked out for
-	// a node holds until then.
+	// Version changes whenever Tasks, the launch of a task, the reservation or Held changes. A policy can cache what it
+	// computed for a node until then.
 	Version uint64
 
-	// LastHeartbeat is the time of the newest Heartbeat event. Meaningful when the snapshot's Heartbeat is not 0.
+	// LastHeartbeat is the time of the newest Heartbeat event. Meaningful if the snapshot's Heartbeats.Every is not 0.
 	LastHeartbeat timeline.Time
 
-	booked   resource.Amount // memory granted to tasks that do not run yet, bytes
-	most     int             // tasks that it may hold; 0 is any number
-	withheld resource.Vector // what is not granted, while it may not be
-	unfiled  bool            // the snapshot's indexes do not know its newest version
+	booked   resource.Amount // memory granted to booked tasks that are not running yet, bytes
+	most     int             // the most tasks that it may have; 0 is any number
+	withheld resource.Vector // what Free would be if the node were not paused or full; zero if it is neither
+	unfiled  bool            // the snapshot's indexes lack its newest version
 }
 
-// Unused is Capacity less the grants of Tasks, whether or not it may be granted.
+// Unused is Capacity less the grants of Tasks, even while the node is paused or full.
 func (n *NodeState) Unused() resource.Vector { return n.Free.Add(n.withheld) }
 
-// Full reports whether n holds as many tasks as it may.
+// Full reports whether n has as many tasks as it may have.
 func (n *NodeState) Full() bool { return n.most > 0 && len(n.Tasks) >= n.most }
 
-// setUnused records what is not granted, once n.Tasks are those that hold the rest.
+// setUnused records the unused resources of n, after n.Tasks has changed.
 func (n *NodeState) setUnused(unused resource.Vector) {
 	n.Free, n.withheld = unused, resource.Vector{}
 	if n.Paused || n.Full() {
@@ -67,9 +67,10 @@ func (n *NodeState) setUnused(unused resource.Vector) {
 	}
 }
 
-// Available is how much memory is neither held nor granted, in bytes: the capacity less Held, or the grants of what runs if
-// they are more, and less the grants of what is booked. What is booked may wait until others have given memory back, so that
-// Held does not count it; between that and its launch it can count twice. Never negative, nor more than is free.
+// Available is the memory that is neither held nor granted, in bytes: the capacity, less the larger of Held and the
+// grants of running tasks, less the grants of booked tasks. A booked task may wait until other containers have returned
+// memory, so that Held does not include it yet; while it is being launched it may be counted twice. The result is
+// between 0 and what is free.
 func (n *NodeState) Available() resource.Amount {
 	if n.Paused || n.Full() {
 		return 0

@@ -8,14 +8,14 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Where nodes report by heartbeats, a node takes new work only in the step in which it reports, and no more tasks than the
-// substrate allows for each heartbeat. Elsewhere a node takes new work at any time. What follows hides the difference from
-// policies.
+// Where nodes report by heartbeats, a node takes new work only in the step in which it reports, and only as many tasks
+// as the substrate allows per heartbeat. Elsewhere a node takes new work at any time. The functions below hide the
+// difference from policies.
 
 // AtOnce reports whether nodes take new work at any time, rather than when they report.
 func (p *Plan) AtOnce() bool { return p.Heartbeats.Every == 0 }
 
-// Takes reports whether n may be given another task in this step, as far as it has room.
+// Takes reports whether n may be given another task in this step, if the task fits.
 func (p *Plan) Takes(n *NodeState) bool {
 	switch {
 	case n.Gone:
@@ -28,10 +28,11 @@ func (p *Plan) Takes(n *NodeState) bool {
 	return slices.Contains(p.Changes.Heartbeats, n.ID)
 }
 
-// Offers yields the nodes that may be able to start what they could not start before: those that changed or, where nodes
-// report by heartbeats, those that report. A node is yielded again for as long as a task was started on it since it was last
-// yielded and it takes another. Nodes that change during the loop are yielded, too. Each change is offered once: a second loop
-// in the same step yields what has changed since the first. Reserved nodes are yielded like others.
+// Offers yields the nodes that may be able to start more than before: the nodes that changed or, where nodes report by
+// heartbeats, the nodes that report. A node is yielded again as long as a task was started on it since it was last
+// yielded and it takes another task. Nodes that change during the loop are also yielded. Each change is offered once: a
+// second loop in the same step yields what has changed since the first loop. Reserved nodes are yielded like other
+// nodes.
 func (p *Plan) Offers() iter.Seq[*NodeState] {
 	return func(yield func(*NodeState) bool) {
 		for p.offered < len(p.offers()) {
@@ -47,7 +48,8 @@ func (p *Plan) Offers() iter.Seq[*NodeState] {
 	}
 }
 
-// Offered yields the nodes of Offers, each once for each change, whether or not they have been offered and take more.
+// Offered yields the nodes of Offers, each once per change, including nodes that were already offered or take no more
+// tasks.
 func (p *Plan) Offered() iter.Seq[*NodeState] {
 	return func(yield func(*NodeState) bool) {
 		for i := 0; i < len(p.offers()); i++ {
@@ -65,8 +67,8 @@ func (p *Plan) offers() []NodeID {
 	return p.Changes.Heartbeats
 }
 
-// FirstFit returns the first node that takes new work now, is not reserved, and has need free: by NodeID, or in the order in
-// which nodes reported.
+// FirstFit returns the first node that takes new work now, is not reserved, and has need free. The order is by NodeID,
+// or the order in which nodes reported.
 func (p *Plan) FirstFit(need resource.Vector) (*NodeState, bool) {
 	if p.AtOnce() {
 		return p.FirstOpen(need, 0)
@@ -79,9 +81,9 @@ func (p *Plan) FirstFit(need resource.Vector) (*NodeState, bool) {
 	return nil, false
 }
 
-// NextRoom returns the first node from a NodeID on that is not reserved and has need free, for tasks that could not run
-// before: the node need not have changed. There is none where nodes report by heartbeats, because each is offered when it
-// reports.
+// NextRoom returns the first node, starting at a NodeID, that is not reserved and has need free, for tasks that were
+// not runnable before: the node need not have changed. Where nodes report by heartbeats it returns none, because each
+// node is offered when it reports.
 func (p *Plan) NextRoom(need resource.Vector, from NodeID) (*NodeState, bool) {
 	if !p.AtOnce() {
 		return nil, false
@@ -97,5 +99,5 @@ func (p *Plan) NextReservedRoom(need resource.Vector, from NodeID) (*NodeState, 
 	return p.FirstReserved(need, from)
 }
 
-// HeardOf returns when the end of a task at the given time is known, at the latest.
+// HeardOf returns the latest time at which the end of a task, given by its time, becomes known.
 func (p *Plan) HeardOf(end timeline.Time) timeline.Time { return end.Add(p.Heartbeats.Every) }

@@ -1,9 +1,9 @@
 package cluster
 
-// Order is a decision with what must be known to carry it out.
+// Order is a decision with the information needed to carry it out.
 type Order struct {
 	Decision
-	// Container is what a Start makes and a Kill ends.
+	// Container is the container that a Start creates and a Kill ends.
 	Container ContainerID `json:"container,omitzero"`
 	// Launch is set for a Start.
 	Launch *Launch `json:"launch,omitempty"`

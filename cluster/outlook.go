@@ -5,13 +5,14 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Outlook is what a node will have free if nothing more is started there. It keeps its room between uses.
+// Outlook is what a node will have free if nothing more is started there. It reuses its memory.
 type Outlook struct {
 	free timeline.Timeline
 	ends []timeline.Step
 }
 
-// Look makes o the outlook of n. Ends tells when a task should end; what a task holds whose end is unknown stays taken.
+// Look makes o the outlook of n. ends returns when a task should end; the grant of a task with an unknown end is never
+// freed.
 func (o *Outlook) Look(n *NodeState, ends func(*TaskState) (at timeline.Time, known bool)) {
 	o.ends = o.ends[:0]
 	for _, t := range n.Tasks {
@@ -22,12 +23,13 @@ func (o *Outlook) Look(n *NodeState, ends func(*TaskState) (at timeline.Time, kn
 	o.free.Sum(n.Unused(), o.ends)
 }
 
-// Room returns the earliest time from now on at which what is free is usable. ok is false if that cannot be said.
+// Room returns the earliest time, from now on, at which the free resources are usable. ok is false if that time is
+// unknown.
 func (o *Outlook) Room(now timeline.Time, usable func(free resource.Vector) bool) (at timeline.Time, ok bool) {
 	return o.free.First(now, usable)
 }
 
-// RoomAfterEnd is Room from the first end of a task on.
+// RoomAfterEnd is Room starting at the first end of a task.
 func (o *Outlook) RoomAfterEnd(usable func(free resource.Vector) bool) (at timeline.Time, ok bool) {
 	return o.free.First(o.free.FirstStep(), usable)
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// FillCommand returns the command of a task of j as the task runs it with the given grant: {memory} and the other placeholders
-// are replaced in arguments, values of variables and directory; docs/formats.md lists them. j stays as it is. An error names
-// the placeholder that is unknown or cannot be filled with this grant.
+// FillCommand returns the command of a task of j as the task runs it with the given grant. It replaces {memory} and the
+// other placeholders in arguments, values of variables, directory and standard input; docs/formats.md lists them. j
+// does not change. An error names the placeholder that is unknown or cannot be filled with this grant.
 func (j *Job) FillCommand(task TaskID, grant resource.Vector) (Command, error) {
 	c := &j.Stages[task.Stage].Command
 	f := filler{grant: grant, job: j, task: task, left: mostFilled}
@@ -34,8 +34,8 @@ func (j *Job) FillCommand(task TaskID, grant resource.Vector) (Command, error) {
 	return filled, nil
 }
 
-// CheckCommand returns an error if a stage of j has no command, or if a placeholder in it is unknown or cannot be filled for a
-// task of the stage with its ideal or with its minimum memory.
+// CheckCommand returns an error if the stage has no command, or if a placeholder in its command is unknown or cannot be
+// filled for a task of the stage, with either ideal or minimum memory.
 func (j *Job) CheckCommand(stage int) error {
 	s := &j.Stages[stage]
 	if len(s.Args) == 0 || s.Args[0] == "" {
@@ -71,7 +71,8 @@ type filler struct {
 	err   error
 }
 
-// What a filled command may be long. The kernel executes nothing longer: see MAX_ARG_STRLEN and ARG_MAX in execve(2).
+// The longest lengths of a filled command. The kernel executes nothing longer: see MAX_ARG_STRLEN and ARG_MAX in
+// execve(2).
 const (
 	longestFilled = 128<<10 - 1 // one argument, value or directory, bytes
 	mostFilled    = 2 << 20     // all together, bytes
@@ -103,7 +104,7 @@ func (f *filler) fill(field, text string) string {
 	}
 }
 
-// write adds text to one argument, value or directory, as long as that is not too long.
+// write appends text to one argument, value or directory, unless it becomes too long.
 func (f *filler) write(out *strings.Builder, field, text string) {
 	f.left -= len(text)
 	switch {
@@ -122,7 +123,7 @@ func (f *filler) fail(format string, operands ...any) {
 	}
 }
 
-// value returns what stands for {name}.
+// value returns the text that replaces {name}.
 func (f *filler) value(field, name string) string {
 	stage := &f.job.Stages[f.task.Stage]
 	switch name {
@@ -158,8 +159,8 @@ type memoryForm struct {
 	unit         resource.Amount
 }
 
-// memoryForms are what may follow the colon in {memory:...}. The first is that of {memory}: whole KiB, as sort -S and
-// java -Xmx read them.
+// memoryForms are the forms that may follow the colon in {memory:...}. {memory} uses the first: whole KiB, as sort -S
+// and java -Xmx read them.
 var memoryForms = []memoryForm{
 	{"K", "K", resource.KiB},
 	{"M", "M", resource.MiB},
@@ -173,12 +174,13 @@ var memoryForms = []memoryForm{
 	{"GB", "", resource.GB},
 }
 
-// Headroom is what {memory} without arithmetic leaves of the grant: room for the program beside the buffer whose size it is
-// told, and for a little page cache. GNU sort takes 2 MiB more than it is told and slows down with less than 12 MiB.
+// Headroom is what {memory} without arithmetic leaves of the grant: for the program's memory outside its configured
+// buffer, and for a little page cache. GNU sort uses 2 MiB more than its -S and slows down with less than 12 MiB.
 const Headroom = 16 * resource.MiB
 
-// fillMemory prints memory, in bytes, after the arithmetic in sum: any of *N /N +SIZE -SIZE, from left to right, and then
-// perhaps :FORM. Without arithmetic it is memory less the headroom, or half of memory if that is more. It rounds down.
+// fillMemory prints memory, in bytes, after the arithmetic in sum: any of *N /N +SIZE -SIZE, from left to right, and
+// then an optional :FORM. Without arithmetic it is the larger of memory less the headroom and half of memory. It rounds
+// down.
 func fillMemory(memory resource.Amount, sum string) (string, error) {
 	sum, formName, hasForm := strings.Cut(sum, ":")
 	form := memoryForms[0]
@@ -231,7 +233,7 @@ func step(value resource.Amount, operator byte, operand string) (resource.Amount
 	if err != nil || !(factor >= 1e-6 && factor <= 1e6) {
 		return 0, fmt.Errorf("%q: must be a number from 0.000001 to 1000000", operand)
 	}
-	// A little more keeps 0.1*30 from rounding down to 2.
+	// The small excess keeps 0.1*30 from rounding down to 2.
 	product := float64(value) * (1 + 1e-12)
 	if operator == '*' {
 		product *= factor

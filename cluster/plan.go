@@ -7,16 +7,16 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Plan is what a policy works on: the Snapshot as it will be once the decisions taken so far in this call are carried
-// out, and those decisions. Each decision is checked as it is taken; the first that is impossible fails the whole call,
-// because it is a bug of the policy.
+// Plan is what a policy works on: the Snapshot as it will be once the decisions taken so far in this step are carried
+// out, and those decisions. Each decision is checked when it is taken. The first impossible decision fails the whole
+// step, because it is a bug of the policy.
 type Plan struct {
 	*Snapshot
 	now       timeline.Time
 	decisions []Decision
-	starts    map[NodeID]int // in this call; counted only where nodes report by heartbeats
-	offered   int            // nodes that Offers has yielded in this call
-	ahead     *JobState      // behind which everybody waits who was given no reason; nil if there is none
+	starts    map[NodeID]int // in this step; counted only where nodes report by heartbeats
+	offered   int            // nodes that Offers has yielded in this step
+	ahead     *JobState      // the job behind which all jobs without another reason wait; nil if there is none
 	lastID    DecisionID
 	err       error
 }
@@ -26,22 +26,23 @@ func newPlan(now timeline.Time, s *Snapshot, lastID DecisionID) Plan {
 	return Plan{Snapshot: s, now: now, lastID: lastID}
 }
 
-// reset begins the next plan on the same snapshot; it takes over room from the last one, whose decisions are gone.
+// reset begins the next plan on the same snapshot. It reuses the memory of the last plan, whose decisions become
+// invalid.
 func (p *Plan) reset(now timeline.Time) {
 	p.now, p.decisions, p.err, p.offered, p.ahead = now, p.decisions[:0], nil, 0, nil
 	clear(p.starts)
 }
 
-// close ends the plan: jobs that wait and were given no reason get one, Changes are forgotten and the decisions returned, in
-// the order taken. The slice is valid until reset.
+// close ends the plan: it gives a reason to each waiting job that has none, clears Changes, and returns the decisions
+// in the order in which they were taken. The slice is valid until reset.
 func (p *Plan) close() ([]Decision, error) {
 	p.explainRest()
 	p.Changes.reset()
 	return p.decisions, p.err
 }
 
-// Start runs the next task of a stage on n with the given memory, in bytes, and the stage's ideal need of everything
-// else. It returns nil if that is impossible.
+// Start runs the next task of a stage on n with the given memory, in bytes, and with the stage's ideal amounts of all
+// other resources. If that is impossible, the plan fails and Start returns nil.
 func (p *Plan) Start(j *JobState, stage int, n *NodeState, memory resource.Amount, why Reason) *TaskState {
 	s := &j.Stages[stage]
 	least := min(s.Ideal[resource.Memory], max(s.MinMemory, 1))
@@ -52,8 +53,8 @@ func (p *Plan) Start(j *JobState, stage int, n *NodeState, memory resource.Amoun
 	return p.StartSized(j, stage, n, memory, why)
 }
 
-// StartSized is Start with a container of any size: memory above the ideal lies idle, and with less than its minimum a
-// task runs as well as it can, if it does.
+// StartSized is Start with a container of any size: memory above the ideal is unused; below its minimum memory a task
+// may run slowly or not at all.
 func (p *Plan) StartSized(j *JobState, stage int, n *NodeState, memory resource.Amount, why Reason) *TaskState {
 	grant := j.Stages[stage].Ideal.With(resource.Memory, memory)
 	switch {
@@ -83,7 +84,7 @@ func (p *Plan) StartSized(j *JobState, stage int, n *NodeState, memory resource.
 	return nil
 }
 
-// Reserve keeps n for a stage of j.
+// Reserve reserves n for a stage of j.
 func (p *Plan) Reserve(n *NodeState, j *JobState, stage int, why Reason) {
 	if n.ReservedFor != nil || n.Gone {
 		p.fail("reserve node %q for job %d: it is reserved or gone", n.Name, j.ID)
@@ -93,7 +94,7 @@ func (p *Plan) Reserve(n *NodeState, j *JobState, stage int, why Reason) {
 	p.add(Decision{Kind: Reserve, Task: TaskID{j.ID, int32(stage), 0}, Node: n.ID, Reason: why})
 }
 
-// Unreserve gives n back.
+// Unreserve ends the reservation of n.
 func (p *Plan) Unreserve(n *NodeState, why Reason) {
 	if n.ReservedFor == nil {
 		p.fail("unreserve node %q: it is not reserved", n.Name)
@@ -104,7 +105,7 @@ func (p *Plan) Unreserve(n *NodeState, why Reason) {
 	p.add(Decision{Kind: Unreserve, Task: id, Node: n.ID, Reason: why})
 }
 
-// Kill ends a task. Doing it twice is one decision.
+// Kill ends a task. A second Kill of the same task is ignored.
 func (p *Plan) Kill(t *TaskState, why Reason) {
 	if t.Killing {
 		return
@@ -113,8 +114,9 @@ func (p *Plan) Kill(t *TaskState, why Reason) {
 	p.add(Decision{Kind: Kill, Task: t.ID, Node: t.Node.ID, Reason: why})
 }
 
-// Preempt ends a task to give its room to others. It runs again, and the run is no attempt of its job. A coordinator
-// cannot be preempted. Doing it twice, or to a task that is being killed, is nothing.
+// Preempt ends a task to make room for others. The task runs again, and the run does not count as an attempt. A
+// coordinator, or a task of a job that runs at most once, cannot be preempted. Preempting a task that is already being
+// killed is ignored.
 func (p *Plan) Preempt(t *TaskState, why Reason) {
 	switch {
 	case t.Killing:
@@ -128,7 +130,7 @@ func (p *Plan) Preempt(t *TaskState, why Reason) {
 	}
 }
 
-// Wake asks for another call at the given time, which must lie ahead.
+// Wake requests another step at the given time, which must be in the future.
 func (p *Plan) Wake(at timeline.Time, why Reason) {
 	if at <= p.now {
 		p.fail("wake at %v: must be after now, %v", at, p.now)

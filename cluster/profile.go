@@ -7,14 +7,14 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Profile is what has been measured of a program, under a name that job files can give.
+// Profile is the measured behaviour of a program, stored under a name that job files can refer to.
 type Profile struct {
 	Ideal, MinMemory resource.Amount // bytes
 	Duration         time.Duration   // at ideal memory
 	Elasticity       Elasticity
 }
 
-// Fill gives s what it leaves out: ideal and minimum memory, duration and elasticity.
+// Fill sets the fields that s leaves out: ideal and minimum memory, duration and elasticity.
 func (p Profile) Fill(s *Stage) {
 	if s.Ideal[resource.Memory] == 0 {
 		s.Ideal[resource.Memory] = p.Ideal
@@ -30,8 +30,8 @@ func (p Profile) Fill(s *Stage) {
 	}
 }
 
-// AssumingProfiles returns j with as much ideal memory, where a profile is to say how much, as passes every check that does not
-// depend on how much it is.
+// AssumingProfiles returns j for checks before profiles are known: where a profile will give the ideal memory, it is
+// the largest memory allowed, with which every check passes that does not depend on the amount.
 func (j *Job) AssumingProfiles() Job {
 	filled := *j
 	filled.Stages = slices.Clone(j.Stages)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// JobRanges names jobs, given by ascending ID, in few words: "1-3, 7, 9-12".
+// JobRanges names jobs, given by ascending ID, in short form: "1-3, 7, 9-12".
 func JobRanges(ids []JobID) string {
 	var words []string
 	for i := 0; i < len(ids); {

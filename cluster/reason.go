@@ -15,44 +15,44 @@ const (
 	_                    ReasonCode = iota
 	Fits                            // A: memory granted, bytes
 	FitsElastic                     // A: memory granted, bytes; B: end of the task; C: estimated end of its job
-	FitsElasticNoLimit              // A: memory granted, bytes; B: end of the task; the job's end is not in sight
-	FitsInGap                       // A: memory granted, bytes; B: end of the task; C: when the reserved job gets the node
+	FitsElasticNoLimit              // A: memory granted, bytes; B: end of the task; the end of the job is unknown
+	FitsInGap                       // A: memory granted, bytes; B: end of the task; C: when the job that reserved the node can use it
 	NoRoom                          // A: memory needed, bytes; B: CPU needed, millicores: no node has both free; C: lacking, filled in by Plan.Wait
 	WouldEndAfterJob                // A: least memory considered, bytes; B: end of the task; C: estimated end of its job
 	DiskBudget                      // A: disk bandwidth needed, bytes/s; B: bandwidth left for under-sized tasks on the node
 	BehindJob                       // A: the job that comes first
-	NodeReserved                    // A: the job that holds the reservation
+	NodeReserved                    // A: the job that reserved the node
 	ReservedForTask                 // A: kind of resource that is short; B: how much is needed; C: how much is free on the node
-	ReservationUsed                 // the task started there
-	ReservationNotNeeded            // the job needs the node no more
-	ReservationHopeless             // what is running on the node has no known end; others may use it
-	EstimatesDue                    // estimated ends of jobs are renewed once per heartbeat
+	ReservationUsed                 // the task for which the node was reserved starts there
+	ReservationNotNeeded            // the job no longer needs the node
+	ReservationHopeless             // nothing with a known end runs on the node; other jobs may use it
+	EstimatesDue                    // estimated ends of jobs are renewed; no policy uses it, old event logs may
 	CancelledByOwner                // the job was cancelled
-	JobGaveUp                       // another task of the job failed as often as it may
+	JobGaveUp                       // another task of the job failed on its last attempt
 	DependsOnStage                  // A: index of a stage that must end first
 	WaitsForCoordinator             // the job's coordinator has not started
-	QueueFull                       // A: kind of resource; B: what its queue, or one above, would hold; C: the most that may be
-	UserLimit                       // A: kind of resource; B: what its user holds in the queue; C: the user's limit
-	NoSuchQueue                     // the policy has no queue of the name that the job gives
-	PreemptionDue                   // the policy looks at its interval for tasks to preempt
-	QueueOverShare                  // A: kind of resource; B: what the task's queue holds; C: what it is guaranteed
+	QueueFull                       // A: kind of resource; B: what the queue or one of its ancestors would use; C: the most that it may use
+	UserLimit                       // A: kind of resource; B: what the job's user uses in the queue; C: the user's limit
+	NoSuchQueue                     // the policy has no queue with the name that the job gives
+	PreemptionDue                   // the policy looks for tasks to preempt, at its interval
+	QueueOverShare                  // A: kind of resource; B: what the task's queue uses; C: what it is guaranteed
 	FitsContainer                   // A: memory granted, bytes, the same for every task; B: memory needed, bytes
 	ContainerTooSmall               // A: memory needed, bytes; B: memory of every container, bytes
-	BestAligned                     // A: memory granted, bytes; B: alignment with the node, thousandths; C: tasks that it was compared with, itself included
+	BestAligned                     // A: memory granted, bytes; B: alignment with the node, thousandths; C: tasks compared, including this one
 	AlmostDone                      // A: memory granted, bytes; B: tasks of its stage that have ended; C: all tasks of the stage
 	NearFairShare                   // A: jobs that are considered; B: jobs that wait
-	NoBandwidth                     // A: kind of resource; B: how much is needed, bytes/s: no node with enough CPU and memory has it free
+	NoBandwidth                     // A: kind of resource; B: amount needed, bytes/s: no node with enough CPU and memory has it free
 	FitsMostAvailable               // A: memory granted, bytes; B: memory that was available on the node, bytes, more than on any other with room
-	FitsAvailable                   // A, B: the same, of the nodes that the policy could choose from
-	FitsReclaimed                   // A: memory granted, bytes; B: memory that was available on the node, bytes: FLEX containers give the rest back
-	NotAvailable                    // A: memory that must be available, bytes; B: the most that is on a node with room by grants, bytes; C: by how much FLEX containers there have grown, bytes
-	FitsNearData                    // A: memory granted, bytes; B: memory that was available on the node, bytes, no less than on any other, and it holds the data
-	NodeFull                        // A: containers on the node, as many as it may hold
-	TooCoarse                       // A: least memory of the stage, bytes; B: the same in whole steps of the policy; C: memory free on the node, bytes
+	FitsAvailable                   // A, B: as FitsMostAvailable, among the nodes that the policy could choose from
+	FitsReclaimed                   // A: memory granted, bytes; B: memory that was available on the node, bytes: FLEX containers return the rest
+	NotAvailable                    // A: memory that must be available, bytes; B: the most available on a node with room by grants, bytes; C: growth of the FLEX containers there, bytes
+	FitsNearData                    // A: memory granted, bytes; B: memory that was available on the node, bytes, no less than on any other; the node stores the data
+	NodeFull                        // A: containers on the node, as many as it may run
+	TooCoarse                       // A: minimum memory of the stage, bytes; B: the same in whole steps of the policy; C: memory free on the node, bytes
 	numReasons
 )
 
-// Reason is why a decision was taken: a code with operands, put into words only when somebody asks.
+// Reason is why a decision was taken: a code with operands. It is put into words only on request.
 type Reason struct {
 	Code ReasonCode `json:"code,omitempty"`
 	A    int64      `json:"a,omitempty"`
@@ -60,8 +60,8 @@ type Reason struct {
 	C    int64      `json:"c,omitempty"`
 }
 
-// lacking is what no node has as much of free as is needed. Without either, there are nodes with enough memory and nodes with
-// enough cores, but none with both.
+// lacking names the resources of which no node has enough free. If it names none, some nodes have enough memory and
+// some have enough cores, but no node has both.
 type lacking int64
 
 const (
@@ -69,8 +69,8 @@ const (
 	lacksCPU
 )
 
-// Words puts r into one clause for people. Times are printed by at, so that each substrate shows its own clock; nil
-// prints them as time since the origin.
+// Words puts r into one clause for people. at prints times, so that each substrate shows its own clock; nil prints them
+// as time since the origin.
 func (r Reason) Words(at func(timeline.Time) string) string {
 	if at == nil {
 		at = func(t timeline.Time) string {

@@ -23,15 +23,16 @@ func (s *Snapshot) first(x *roomIndex, need resource.Vector, from NodeID) (*Node
 	return s.Nodes[n], true
 }
 
-// mostFree is the most that any node that takes new work has free of each resource, reserved or not; different nodes may have it.
+// mostFree is, per resource, the most that any node that accepts new work has free, reserved or not. The maxima may
+// belong to different nodes.
 func (s *Snapshot) mostFree() resource.Vector {
 	s.file()
 	return s.open.top().free.Max(s.kept.top().free)
 }
 
-// MostAvailable returns the node that has the most memory available, the one with the lowest NodeID among equals, of
-// those that are not reserved and have need free. It takes O(log nodes) unless many nodes have much memory but too little
-// of something else.
+// MostAvailable returns the node with the most memory available, among the nodes that are not reserved and have need
+// free. Ties go to the lowest NodeID. It takes O(log nodes), unless many nodes have much memory but too little of
+// another resource.
 func (s *Snapshot) MostAvailable(need resource.Vector) (*NodeState, bool) {
 	s.file()
 	n, ok := s.open.most(need)
@@ -41,13 +42,13 @@ func (s *Snapshot) MostAvailable(need resource.Vector) (*NodeState, bool) {
 	return s.Nodes[n], true
 }
 
-// touch notes that n has more free or available than before or is no longer reserved, and names it among the changes.
+// touch notes that n has more resources free or available, or is no longer reserved, and adds n to the changes.
 func (s *Snapshot) touch(n *NodeState) {
 	s.reindex(n)
 	s.Changes.Nodes = append(s.Changes.Nodes, n.ID)
 }
 
-// reindex notes that n.Free, n.Available, n.Gone or the reservation changed.
+// reindex notes that n.Free, n.Available, n.Gone or the reservation of n changed.
 func (s *Snapshot) reindex(n *NodeState) {
 	n.Version++
 	if !n.unfiled {

@@ -13,12 +13,12 @@ import (
 // JVM is the Runtime of a Command whose program is java.
 const JVM = "jvm"
 
-// HeapShare is the largest heap of a JVM as a share of the memory of its container: the rest is for what a JVM holds beside it,
+// HeapShare is the largest heap of a JVM as a share of its container's memory. The rest is for memory outside the heap,
 // such as compiled code and stacks.
 const HeapShare = 0.8
 
-// CheckRuntime returns an error if c names a runtime that there is not, or that cannot be told about memory by its arguments: what
-// a shell would start is out of reach.
+// CheckRuntime returns an error if c names an unknown runtime, or if arguments of c cannot reach the runtime: a java
+// that a shell starts gets no options.
 func (c *Command) CheckRuntime() error {
 	switch {
 	case c.Runtime == "":
@@ -31,8 +31,9 @@ func (c *Command) CheckRuntime() error {
 	return nil
 }
 
-// WithHeap returns c as a container runs it: java is told how large its heap may become, unless c says so itself. most is what a
-// container of class FLEX may come to hold, bytes, 0 if nobody knows: java then takes its own default. A REGULAR one holds what it is granted.
+// WithHeap returns c as a container runs it: with an option for the maximum heap size of java, unless c has one. most
+// is the most memory that a container of class FLEX may use, bytes, or 0 if unknown: java then uses its own default. A
+// REGULAR container uses its granted memory.
 func (c Command) WithHeap(class Class, most resource.Amount) Command {
 	if c.Runtime != JVM || slices.ContainsFunc(c.Args, saysHeap) {
 		return c
@@ -48,7 +49,7 @@ func (c Command) WithHeap(class Class, most resource.Amount) Command {
 	return c
 }
 
-// saysHeap reports whether an argument of java says how large its heap may become.
+// saysHeap reports whether an argument of java sets the maximum heap size.
 func saysHeap(argument string) bool {
 	return strings.HasPrefix(argument, "-Xmx") || strings.HasPrefix(argument, "-XX:MaxRAM") || strings.HasPrefix(argument, "-XX:MaxHeapSize")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// apply records an event. An error means that the event cannot have happened to this cluster; the snapshot is unchanged.
+// apply records an event. It returns an error, and changes nothing, if the event is impossible in this cluster.
 func (s *Snapshot) apply(now timeline.Time, e *Event) error {
 	switch e.Kind {
 	case NodeJoined:
@@ -91,7 +91,7 @@ func (s *Snapshot) leave(now timeline.Time, id NodeID) error {
 	return nil
 }
 
-// hold records how much memory the containers of a node may hold.
+// hold records the sum of the limits of a node's containers.
 func (s *Snapshot) hold(id NodeID, held resource.Amount) error {
 	n, err := s.node(id)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Snapshot) hold(id NodeID, held resource.Amount) error {
 	return nil
 }
 
-// pause has a node withhold what it has free, or give it again.
+// pause makes a node withhold its free resources, or offer them again.
 func (s *Snapshot) pause(id NodeID, paused bool) error {
 	n, err := s.node(id)
 	if err != nil {
@@ -130,8 +130,8 @@ func (s *Snapshot) pause(id NodeID, paused bool) error {
 	return nil
 }
 
-// demand notes that a job has runnable tasks that it had not before. Where nodes report by heartbeats, those that did not
-// change are not asked.
+// demand notes that a job has new runnable tasks. Where nodes report by heartbeats, nodes that did not change take no
+// work.
 func (s *Snapshot) demand() { s.Changes.Demand = s.Heartbeats.Every == 0 }
 
 func (s *Snapshot) submit(job *Job) error {
@@ -170,8 +170,8 @@ func byID(j *JobState, id JobID) int {
 	return 0
 }
 
-// cancel ends a job at once if nothing of it runs; otherwise it is marked, its pending tasks never start, and it ends
-// with its last task. The engine kills those.
+// cancel ends a job at once if none of its tasks is running. Otherwise it marks the job: the job's pending tasks never
+// start, the engine kills its running tasks, and the job ends with the last of them.
 func (s *Snapshot) cancel(now timeline.Time, id JobID) error {
 	j, ok := s.byJob[id]
 	if !ok {
@@ -182,7 +182,7 @@ func (s *Snapshot) cancel(now timeline.Time, id JobID) error {
 	return nil
 }
 
-// stop makes sure that nothing more of j starts.
+// stop ensures that no further task of j starts.
 func (s *Snapshot) stop(now timeline.Time, j *JobState, status JobStatus) {
 	if !j.Status.Ended() {
 		j.Status = status
@@ -203,7 +203,7 @@ func (s *Snapshot) giveBack(j *JobState) {
 	}
 }
 
-// retire takes an ended job out of the snapshot.
+// retire removes an ended job from the snapshot.
 func (s *Snapshot) retire(now timeline.Time, j *JobState) {
 	j.Finish = now
 	s.giveBack(j)
@@ -233,7 +233,7 @@ func (s *Snapshot) markRunning(t *TaskState, at timeline.Time) {
 	s.foreseeEnd(t)
 	t.Node.Version++
 	if t.Node.Available() > before {
-		s.touch(t.Node) // it counted twice
+		s.touch(t.Node) // its memory was counted twice
 	}
 	t.Job.Version++
 	p := &t.Job.Progress[t.ID.Stage]
@@ -250,7 +250,7 @@ func (s *Snapshot) markRunning(t *TaskState, at timeline.Time) {
 	s.Changes.Tasks, s.Estimates.StaleSince = true, min(s.Estimates.StaleSince, at)
 }
 
-// adopt takes over a task that was found running. Before Synced only.
+// adopt takes over a task that was found running. Only before Synced.
 func (s *Snapshot) adopt(e *Event) error {
 	j, ok := s.byJob[e.Task.Job]
 	if !ok {
@@ -277,7 +277,7 @@ func (s *Snapshot) adopt(e *Event) error {
 	return nil
 }
 
-// take removes one particular task from those to be started.
+// take removes one particular task from the tasks to be started.
 func (j *JobState) take(id TaskID) error {
 	if int(id.Stage) >= len(j.Progress) || id.Stage < 0 || id.Index < 0 || int(id.Index) >= j.Stages[id.Stage].Tasks {
 		return fmt.Errorf("the job has no such task")
@@ -299,7 +299,7 @@ func (j *JobState) take(id TaskID) error {
 	return nil
 }
 
-// nextIndex returns the index of the task of a stage to start next and takes it.
+// nextIndex removes the next task of a stage from the tasks to be started, and returns its index.
 func (p *StageState) nextIndex() int32 {
 	p.Pending--
 	if len(p.retry) > 0 {
@@ -311,7 +311,7 @@ func (p *StageState) nextIndex() int32 {
 	return p.next - 1
 }
 
-// book gives a task room on a node.
+// book places a task on a node.
 func (s *Snapshot) book(at timeline.Time, j *JobState, id TaskID, n *NodeState, grant resource.Vector) *TaskState {
 	var t *TaskState
 	if last := len(s.spare) - 1; last >= 0 {
@@ -345,7 +345,7 @@ func (s *Snapshot) book(at timeline.Time, j *JobState, id TaskID, n *NodeState, 
 	return t
 }
 
-// end releases what a task held and records how it ended.
+// end releases the resources of a task and records its outcome.
 func (s *Snapshot) end(now timeline.Time, id TaskID, outcome Outcome) error {
 	if outcome < Succeeded || outcome > Preempted {
 		return fmt.Errorf("task %s: ended with outcome %d: unknown", id, outcome)
@@ -384,12 +384,12 @@ func (s *Snapshot) end(now timeline.Time, id TaskID, outcome Outcome) error {
 	if j.Retired() {
 		s.retire(now, j)
 	}
-	// The caller may still look at t during this step; it is used again only after later bookings.
+	// The caller may still read t during this step; it is reused only by later bookings.
 	s.spare = append(s.spare, t)
 	return nil
 }
 
-// endBeforeSync records a task that ended while the engine was away.
+// endBeforeSync records a task that ended while the engine was not running.
 func (s *Snapshot) endBeforeSync(now timeline.Time, id TaskID, outcome Outcome) error {
 	j, ok := s.byJob[id.Job]
 	if !ok || s.Synced {

@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// EncodeText makes valid UTF-8 of an argument, a variable or a path, which may hold any bytes but zero. JSON, in which they
-// travel and are stored, would change all others. A byte that is not part of a UTF-8 character becomes a zero byte and two
-// hexadecimal digits; what is UTF-8 stays as it is, placeholders too. DecodeText turns it back.
+// EncodeText makes valid UTF-8 of an argument, a variable or a path, which may contain any byte except zero. Without
+// it, JSON, which transports and stores them, would change bytes that are not UTF-8. Each such byte becomes a zero byte
+// and two hexadecimal digits; valid UTF-8, including placeholders, does not change. DecodeText is the inverse.
 func EncodeText(raw string) string {
 	if utf8.ValidString(raw) {
 		return raw
@@ -30,7 +30,7 @@ func EncodeText(raw string) string {
 	return b.String()
 }
 
-// EncodeTexts encodes each of a list.
+// EncodeTexts encodes each text of a list.
 func EncodeTexts(raw []string) []string {
 	all := slices.Clone(raw)
 	for i := range all {
@@ -39,10 +39,10 @@ func EncodeTexts(raw []string) []string {
 	return all
 }
 
-// errZero is what DecodeText returns: of zero bytes only those that EncodeText writes are allowed.
+// errZero is what DecodeText returns for a zero byte that EncodeText did not write.
 var errZero = errors.New("must not hold a zero byte")
 
-// DecodeText turns what EncodeText made back, and returns an error for a text that it cannot have made.
+// DecodeText reverses EncodeText. It returns an error for a text that EncodeText cannot have written.
 func DecodeText(text string) (raw string, err error) {
 	if strings.IndexByte(text, 0) < 0 {
 		return text, nil
@@ -70,8 +70,8 @@ func DecodeText(text string) (raw string, err error) {
 	return b.String(), nil
 }
 
-// Printable writes characters that would break a line, steer a terminal or not show as escapes: what others have named is
-// printed that way.
+// Printable escapes characters that would break a line, control a terminal or not show. Names that users choose are
+// printed this way.
 func Printable(text string) string {
 	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
 		return text
@@ -90,7 +90,7 @@ func Printable(text string) string {
 	return b.String()
 }
 
-// Decoded returns l as the kernel takes it: see EncodeText.
+// Decoded returns l with the bytes that the kernel gets: see EncodeText.
 func (l *Launch) Decoded() (raw Launch, err error) {
 	raw = *l
 	raw.Args, raw.Env = make([]string, len(l.Args)), make([]string, len(l.Env))
@@ -120,7 +120,7 @@ func Clip(value string) string {
 	return value
 }
 
-// ClipLine is Clip for text that may hold anything: what cannot be printed is escaped.
+// ClipLine is Clip for arbitrary text: unprintable characters are escaped.
 func ClipLine(text string) string {
 	quoted := strconv.Quote(Clip(text))
 	return quoted[1 : len(quoted)-1]

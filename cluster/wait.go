@@ -4,9 +4,9 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Wait records why the next task of a stage of j does not start; n is the node that the reason is about, if it is about one. A
-// reason with the code that is already known for the job is not repeated. A job for which a policy gives no reason gets one
-// when the plan is closed: see explainRest.
+// Wait records why the next task of a stage of j does not start. n is the node that the reason is about, if any. A
+// reason whose code is already recorded for the job is not repeated. When the plan is closed, explainRest gives a
+// reason to each job for which the policy gave none.
 func (p *Plan) Wait(j *JobState, stage int, n NodeID, why Reason) {
 	if full, ok := p.fullNode(j, stage, why.Code); ok {
 		n, why = full.ID, BecauseNodeFull(len(full.Tasks))
@@ -22,11 +22,12 @@ func (p *Plan) Wait(j *JobState, stage int, n NodeID, why Reason) {
 	p.add(Decision{Kind: Wait, Task: TaskID{j.ID, int32(stage), 0}, Node: n, Reason: why})
 }
 
-// WaitBehind records that nobody is served before j: who waits and is given no other reason waits behind it.
+// WaitBehind records that no job is served before j: each waiting job without another reason waits behind j.
 func (p *Plan) WaitBehind(j *JobState) { p.ahead = j }
 
-// explainRest gives a reason to every job that changed, could start a task and was given no reason by the policy. Where nodes
-// report by heartbeats, such a job may just wait for the next one: nothing is recorded, and NoRoom tells who asks.
+// explainRest gives a reason to each changed job that could start a task and has no reason from the policy. Where nodes
+// report by heartbeats, such a job may just be waiting for the next one: nothing is recorded, and NoRoom answers on
+// request.
 func (p *Plan) explainRest() {
 	if !p.AtOnce() {
 		return
