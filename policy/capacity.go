@@ -13,24 +13,24 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// capacity is YARN's CapacityScheduler. Each queue is guaranteed a share of its parent's and may hold up to another; what
-// nobody else asks for is there for all. The queue that holds least of what it is guaranteed is served first; in a leaf,
-// the job that was submitted first. A node that cannot hold the next task of the job whose turn it is is kept for that
-// job. With preemption, tasks of queues that hold more than their guarantee end when others miss theirs. What was taken
-// over of YARN, and what was not, stands in docs/decisions/0009-queues.md.
+// capacity is YARN's CapacityScheduler. Each queue is guaranteed a share of its parent's resources and may use up to a
+// maximum share; guaranteed resources that a queue does not request are available to all queues. The queue that uses
+// the least of its guarantee is served first; in a leaf, the job that was submitted first. If no node fits the next
+// task of the job in turn, nodes are reserved for that job. With preemption, tasks of queues above their guarantee are
+// ended when other queues are below theirs. docs/decisions/0009-queues.md says which parts of YARN were taken over.
 type capacity struct {
 	tree         *queueTree
 	measure      measure
-	fair         bool // in a leaf, the job that holds least is served first
+	fair         bool // in a leaf, the job that uses the least is served first
 	reservations bool
 	users        userLimits
 	preemption   preemption
 
-	// All below is worked out from the snapshot.
+	// All fields below are computed from the snapshot.
 	members map[*cluster.JobState]*capacityMember
 	kept    map[cluster.NodeID]*capacityMember // reserved nodes
 	limits  []queueLimits                      // by queue.index
-	of      resource.Vector                    // the capacity of the cluster that limits are of
+	of      resource.Vector                    // the capacity of the cluster from which limits were computed
 	misses  misses                             // in the decision in progress
 	// decisions counts calls of Decide.
 	decisions int
@@ -41,10 +41,10 @@ type capacityMember struct {
 	member
 	user   *userUse
 	kept   []reservation // by node
-	looked int           // capacity.decisions when it last looked for nodes to reserve
+	looked int           // capacity.decisions when nodes were last considered for reservation
 }
 
-// queueLimits are the shares of a queue as amounts, and what is reserved for the jobs in and below it.
+// queueLimits are the shares of a queue as amounts, and what is reserved for the jobs in the queue and below it.
 type queueLimits struct {
 	guaranteed, most, reserved resource.Vector
 	share                      float64 // guaranteed, of the cluster
@@ -115,7 +115,7 @@ func percent(text string) (float64, bool) {
 	return v / 100, ok && err == nil && v >= 0 && v <= 100
 }
 
-// checkShares returns an error if more is guaranteed below a queue than there is.
+// checkShares returns an error if the children of a queue are guaranteed more than the queue has.
 func (t *queueTree) checkShares() error {
 	for _, q := range t.all {
 		sum := 0.0
@@ -140,7 +140,8 @@ func (c *capacity) Traits() Traits {
 
 func (c *capacity) dropCaches() { c.members = nil }
 
-// admit refuses jobs whose queue there is not, or could not hold one of their tasks if it were empty.
+// admit rejects a job whose queue does not exist, or whose queue is too small for one of the job's tasks even when
+// empty.
 func (c *capacity) admit(s *cluster.Snapshot, j *cluster.Job) error {
 	if err := c.tree.check(j); err != nil {
 		return err
@@ -166,8 +167,8 @@ func (c *capacity) admit(s *cluster.Snapshot, j *cluster.Job) error {
 	return nil
 }
 
-// overMost returns the first queue on the way from a leaf to the root that could not hold need if it were empty, and the
-// resource it lacks; nil if all could.
+// overMost returns the first queue on the way from a leaf to the root that is too small for need even when empty, and
+// the resource that it lacks; nil if all queues are large enough.
 func (c *capacity) overMost(leaf *queue, need resource.Vector) (resource.Kind, *queue) {
 	for q := leaf; q.parent != nil; q = q.parent {
 		for _, k := range c.measure.kinds() {
@@ -194,7 +195,7 @@ func (c *capacity) Decide(now timeline.Time, p *cluster.Plan) {
 	c.explain(p)
 }
 
-// follow brings queues and limits up to date with what changed.
+// follow updates queues and limits from the changes of the snapshot.
 func (c *capacity) follow(p *cluster.Plan) {
 	c.scale(p.Capacity)
 	if c.members == nil {
@@ -211,7 +212,7 @@ func (c *capacity) follow(p *cluster.Plan) {
 	}
 }
 
-// fill works everything out anew.
+// fill computes everything from the snapshot.
 func (c *capacity) fill(p *cluster.Plan) {
 	c.members, c.kept = make(map[*cluster.JobState]*capacityMember, len(p.Jobs)), map[cluster.NodeID]*capacityMember{}
 	c.tree.clear()
@@ -231,7 +232,7 @@ func (c *capacity) fill(p *cluster.Plan) {
 	}
 }
 
-// scale works out what the shares of the queues are worth.
+// scale converts the shares of the queues to amounts.
 func (c *capacity) scale(whole resource.Vector) {
 	if c.limits == nil {
 		c.limits = make([]queueLimits, len(c.tree.all))
@@ -250,7 +251,7 @@ func (c *capacity) scale(whole resource.Vector) {
 	}
 }
 
-// portion is a share of v, rounded down, but not for want of digits.
+// portion is a share of v, rounded down; an amount that is whole except for rounding errors is kept.
 func portion(v resource.Vector, share float64) resource.Vector {
 	for k := range v {
 		v[k] = resource.Amount(math.Floor(float64(v[k])*share + 1e-6))
@@ -285,7 +286,7 @@ func (c *capacity) update(p *cluster.Plan, j *cluster.JobState) {
 	}
 }
 
-// key is what a job is filed under in its leaf.
+// key is the sort key of a job in its leaf.
 func (c *capacity) key(j *cluster.JobState) float64 {
 	if c.fair {
 		return fairKey(j)
@@ -293,8 +294,8 @@ func (c *capacity) key(j *cluster.JobState) float64 {
 	return 0
 }
 
-// serve lets one task in or below q start, and reports whether one did. Queues are served in the order of what they hold
-// of their guarantee.
+// serve lets one task in or below q start, and reports whether a task started. Queues are served in ascending order of
+// use over guarantee.
 func (c *capacity) serve(p *cluster.Plan, q *queue) bool {
 	if q.runnable == 0 {
 		return false
@@ -302,7 +303,7 @@ func (c *capacity) serve(p *cluster.Plan, q *queue) bool {
 	if q.leaf() {
 		return c.serveLeaf(p, q)
 	}
-	// Every start changes the order here and above: it is worked out anew.
+	// Every start changes the order here and in the queues above: it is computed anew.
 	order := make([]*queue, 0, 8)
 	for _, child := range q.children {
 		if child.runnable > 0 {
@@ -313,7 +314,7 @@ func (c *capacity) serve(p *cluster.Plan, q *queue) bool {
 	return slices.ContainsFunc(order, func(child *queue) bool { return c.serve(p, child) })
 }
 
-// compare orders queues: first who holds least of what it is guaranteed, then who is guaranteed more.
+// compare orders queues by use over guarantee, ascending; ties go to the larger guarantee.
 func (c *capacity) compare(a, b *queue) int {
 	switch x, y := c.ratio(a), c.ratio(b); {
 	case x < y:
@@ -328,7 +329,7 @@ func (c *capacity) compare(a, b *queue) int {
 	return 0
 }
 
-// ratio is what a queue holds, with what is reserved for it, over what it is guaranteed. Queues without a guarantee come
+// ratio is the use of a queue, including what is reserved for it, over its guarantee. Queues without a guarantee come
 // last.
 func (c *capacity) ratio(q *queue) float64 {
 	l := &c.limits[q.index]
@@ -338,8 +339,8 @@ func (c *capacity) ratio(q *queue) float64 {
 	return c.measure.share(q.used.Add(l.reserved)) / l.share
 }
 
-// serveLeaf lets one job of a leaf start one task. A job that would take a queue above its most blocks those behind it;
-// one that no node can hold, or whose user holds as much as he may, does not.
+// serveLeaf lets one job of a leaf start one task. A job that would take a queue above its maximum blocks the jobs
+// behind it. A job that fits on no node, or whose user is above the user limit, does not block them.
 func (c *capacity) serveLeaf(p *cluster.Plan, leaf *queue) bool {
 	for i := 0; i < len(leaf.jobs.jobs); i++ {
 		j := leaf.jobs.jobs[i].job
@@ -366,8 +367,8 @@ func (c *capacity) serveLeaf(p *cluster.Plan, leaf *queue) bool {
 	return false
 }
 
-// overLimit reports whether a queue on the way to the root would hold more than it may with need more and without what it
-// gives back.
+// overLimit reports whether a queue on the way to the root would exceed its maximum after adding need and subtracting
+// back.
 func (c *capacity) overLimit(m *capacityMember, need, back resource.Vector) (cluster.Reason, bool) {
 	for q := m.leaf; q.parent != nil; q = q.parent {
 		l := &c.limits[q.index]
@@ -395,7 +396,7 @@ func (c *capacity) start(p *cluster.Plan, m *capacityMember, stage int, n *clust
 	c.giveBackExcess(p, m)
 }
 
-// explain gives a reason to the jobs that no one got to because another one blocks their leaf.
+// explain gives a reason to the jobs that were not considered because another job blocks their leaf.
 func (c *capacity) explain(p *cluster.Plan) {
 	for _, j := range p.Changes.Jobs {
 		m := c.members[j]

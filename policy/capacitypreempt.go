@@ -11,8 +11,8 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// preemption are the settings of YARN's ProportionalCapacityPreemptionPolicy, by YARN's names in
-// capacityParameters.
+// preemption are the settings of YARN's ProportionalCapacityPreemptionPolicy; capacityParameters names them as YARN
+// does.
 type preemption struct {
 	on          bool
 	interval    time.Duration
@@ -29,7 +29,7 @@ func newPreemption(s *settings) preemption {
 		overshoot: s.flag("capacity.preemption-overshoot")}
 }
 
-// preempt looks for tasks to preempt, once per interval while somebody misses what is guaranteed to them.
+// preempt looks for tasks to preempt, once per interval while some queue lacks guaranteed resources.
 func (c *capacity) preempt(now timeline.Time, p *cluster.Plan) {
 	due := p.Preemption.At != 0 && now >= p.Preemption.At
 	if p.Preemption.At != 0 && !due {
@@ -47,8 +47,8 @@ func (c *capacity) preempt(now timeline.Time, p *cluster.Plan) {
 	p.PlanPreemption(now.Add(c.preemption.interval), cluster.Because(cluster.PreemptionDue))
 }
 
-// imbalanced reports whether some queue with tasks to start holds less than it is guaranteed while some leaf holds more,
-// by more than is ignored.
+// imbalanced reports whether some queue with tasks to start uses less than its guarantee while some leaf exceeds its
+// own guarantee by more than the ignored margin.
 func (c *capacity) imbalanced() bool {
 	less, more := false, false
 	for _, q := range c.tree.all[1:] {
@@ -58,7 +58,7 @@ func (c *capacity) imbalanced() bool {
 	return less && more
 }
 
-// beyondIgnored reports whether used is more than what a queue is guaranteed and what is ignored.
+// beyondIgnored reports whether used exceeds the guarantee of a queue by more than the ignored margin.
 func (c *capacity) beyondIgnored(q *queue, used resource.Vector) bool {
 	var bound resource.Vector
 	for k, v := range c.limits[q.index].guaranteed {
@@ -67,28 +67,28 @@ func (c *capacity) beyondIgnored(q *queue, used resource.Vector) bool {
 	return c.measure.less(bound, used)
 }
 
-// idealQueue is a queue while it is worked out what it should hold.
+// idealQueue is a queue in the computation of what each queue should use.
 type idealQueue struct {
 	*queue
 	children         []*idealQueue
-	used, pending    resource.Vector // what it holds, reserved nodes included; what its jobs ask for beyond that
+	used, pending    resource.Vector // what it uses, reserved nodes included; what its jobs request in addition
 	guaranteed, most resource.Vector
-	stays            resource.Vector // what its coordinators hold
-	ideal            resource.Vector // what it should hold
-	preempt          resource.Vector // what of it should be preempted
+	stays            resource.Vector // what its coordinators use
+	ideal            resource.Vector // what it should use
+	preempt          resource.Vector // what should be preempted from it
 	normal           [resource.NumKinds]float64
 }
 
-// preemptRound chooses tasks for preemption and ends those that have been chosen for long enough.
+// preemptRound chooses tasks for preemption and ends those that have stayed chosen for long enough.
 func (c *capacity) preemptRound(now timeline.Time, p *cluster.Plan) {
-	// 1. What each queue holds, and what it asks for.
+	// 1. What each queue uses, and what it requests.
 	queues := c.look(p)
 	root := queues[0]
-	// 2. What each should hold, from the root down, and what has to be taken from it for that.
+	// 2. What each queue should use, from the root down, and what must be preempted from it.
 	allowed := scaled(root.guaranteed, c.preemption.perRound)
 	root.ideal = root.guaranteed
 	c.distribute(root, allowed)
-	// 3. Tasks of those leaves that hold too much, until enough is found.
+	// 3. Tasks of the leaves that use too much, until enough is found.
 	for _, q := range queues {
 		if !q.leaf() || !c.beyondIgnored(q.queue, q.used) {
 			continue
@@ -100,7 +100,7 @@ func (c *capacity) preemptRound(now timeline.Time, p *cluster.Plan) {
 	}
 }
 
-// look makes a copy of the tree to work on. What is being killed counts as gone.
+// look returns a copy of the tree to work on. Tasks that are being killed count as ended.
 func (c *capacity) look(p *cluster.Plan) []*idealQueue {
 	queues := make([]*idealQueue, len(c.tree.all))
 	for i, q := range c.tree.all {
@@ -137,9 +137,9 @@ func (c *capacity) look(p *cluster.Plan) []*idealQueue {
 	return queues
 }
 
-// claims adds up what the jobs of a leaf ask for, less the nodes that are reserved for them. For what can never start
-// others would be preempted for ever, so that it does not count: what no node or no queue could hold beside coordinators,
-// with the jobs behind it where it blocks them, and what its user may not have.
+// claims adds up what the jobs of a leaf request, less the nodes that are reserved for them. A request that can never
+// be met does not count, because other tasks would be preempted for it for ever: one that no node or no queue can take
+// beside coordinators, together with the jobs that it blocks, and one beyond its user's limit.
 func (c *capacity) claims(p *cluster.Plan, queues []*idealQueue, leaf *queue) (all resource.Vector) {
 	possible := map[resource.Vector]bool{}
 	for _, e := range leaf.jobs.jobs {
@@ -163,7 +163,7 @@ func (c *capacity) claims(p *cluster.Plan, queues []*idealQueue, leaf *queue) (a
 				possible[need] = fits
 			}
 			if _, over := c.users.over(c, m, need); over || !fits {
-				break // what comes next is never got to
+				break // the job's later stages are not served before this one
 			}
 			pending = pending.Add(need.Scale(int64(e.job.Progress[i].Pending)))
 		}
@@ -172,7 +172,7 @@ func (c *capacity) claims(p *cluster.Plan, queues []*idealQueue, leaf *queue) (a
 	return all
 }
 
-// tooLarge reports whether some queue on the way to the root could not hold need beside its coordinators.
+// tooLarge reports whether some queue on the way to the root could not take need in addition to its coordinators.
 func (c *capacity) tooLarge(queues []*idealQueue, leaf *queue, need resource.Vector) bool {
 	for q := leaf; q.parent != nil; q = q.parent {
 		for _, k := range c.measure.kinds() {
@@ -184,8 +184,8 @@ func (c *capacity) tooLarge(queues []*idealQueue, leaf *queue, need resource.Vec
 	return false
 }
 
-// fitsBesideCoordinators reports whether some node could hold need if it held nothing but coordinators, which stay. Whether
-// one that was paused can start anything is not known, whoever is preempted there.
+// fitsBesideCoordinators reports whether some node could take need if it ran nothing but coordinators, which are not
+// preempted. Doubtful nodes do not count: they may be unable to start anything even after a preemption.
 func fitsBesideCoordinators(p *cluster.Plan, need resource.Vector) bool {
 	for _, n := range p.Nodes {
 		if n.Gone || n.Doubtful || !need.FitsIn(n.Capacity) {
@@ -204,7 +204,7 @@ func fitsBesideCoordinators(p *cluster.Plan, need resource.Vector) bool {
 	return false
 }
 
-// distribute works out what the queues below q should hold of what q should, and what must be preempted for that.
+// distribute computes what the children of q should use of q's ideal, and what must be preempted for that.
 func (c *capacity) distribute(q *idealQueue, allowed resource.Vector) {
 	if len(q.children) == 0 {
 		return
@@ -232,7 +232,7 @@ func (c *capacity) distribute(q *idealQueue, allowed resource.Vector) {
 		factor = c.measure.share(allowed) / c.measure.share(needed)
 	}
 	for _, child := range q.children {
-		// It keeps what it should hold, and what it asks for of its guarantee.
+		// It keeps its ideal, and what it requests within its guarantee.
 		keep := c.measure.max(c.measure.min(child.used.Add(child.pending), child.guaranteed), child.ideal)
 		if c.measure.less(keep, child.used) {
 			child.preempt = scaled(child.used.Sub(keep), factor)
@@ -241,8 +241,8 @@ func (c *capacity) distribute(q *idealQueue, allowed resource.Vector) {
 	}
 }
 
-// assign shares out what there is: first to each what it holds up to its guarantee, then to those that hold the least of
-// their guarantees, until nobody asks for more. It returns what is left.
+// assign distributes what is left: first to each queue its use up to its guarantee, then to the queues with the least
+// of their guarantees, until no queue requests more. It returns the rest.
 func (c *capacity) assign(queues []*idealQueue, left resource.Vector, byGuarantee bool) resource.Vector {
 	var asking []*idealQueue
 	for _, q := range queues {
@@ -280,7 +280,7 @@ func (c *capacity) assign(queues []*idealQueue, left resource.Vector, byGuarante
 	return left
 }
 
-// normalize works out the part of each queue among those that ask for more.
+// normalize computes the part of each queue among the queues that request more.
 func normalize(asking []*idealQueue, byGuarantee bool) {
 	var sum resource.Vector
 	for _, q := range asking {
@@ -298,7 +298,7 @@ func normalize(asking []*idealQueue, byGuarantee bool) {
 	}
 }
 
-// idealRatio is what a queue should hold over its guarantee; without a guarantee it is the last to get more.
+// idealRatio is the ideal of a queue over its guarantee; a queue without a guarantee is the last to get more.
 func (c *capacity) idealRatio(q *idealQueue) float64 {
 	guaranteed := c.measure.share(q.guaranteed)
 	if guaranteed == 0 {
@@ -307,8 +307,8 @@ func (c *capacity) idealRatio(q *idealQueue) float64 {
 	return c.measure.share(q.ideal) / guaranteed
 }
 
-// offer returns what of part a queue takes: what it may hold at most and what it asks for bound it. A leaf takes no more
-// than its guarantee, or what it holds already: nothing is preempted to take anybody further above a guarantee.
+// offer returns how much of part a queue takes, bounded by its maximum and its requests. A leaf takes no more than the
+// larger of its guarantee and its use: no task is preempted to lift a queue further above its guarantee.
 func (c *capacity) offer(q *idealQueue, part resource.Vector) resource.Vector {
 	var none resource.Vector
 	taken := c.measure.min(q.most.Sub(q.ideal).Max(none), c.measure.min(part, q.used.Add(q.pending).Sub(q.ideal)))
@@ -319,13 +319,14 @@ func (c *capacity) offer(q *idealQueue, part resource.Vector) resource.Vector {
 	return taken
 }
 
-// choose gives back nodes that are kept for jobs of a leaf, marks tasks for preemption, those of the last job first and of
-// each job the newest first, and ends those that have been marked for long enough. A mark is forgotten that was not renewed in time.
+// choose ends reservations of jobs of a leaf, marks tasks for preemption, and ends the tasks that have been marked for
+// long enough. It begins with the job that is served last, and in each job with the newest task. A mark becomes
+// stale if the task does not stay chosen; the task is then marked anew.
 func (c *capacity) choose(now timeline.Time, p *cluster.Plan, queues []*idealQueue, q *idealQueue, obtain resource.Vector, allowed *resource.Vector) {
 	k := c.measure.largest(q.used)
 	why := cluster.BecauseQueueOverShare(k, q.used[k], q.guaranteed[k])
 	wait := timeline.Time(c.preemption.wait)
-	forgotten := now - timeline.Time(c.preemption.interval) - 2*wait // what was marked before was so at the end of the last round
+	forgotten := now - timeline.Time(c.preemption.interval) - 2*wait // a task with an older mark was not chosen in some round since
 	for _, j := range c.lastFirst(q.queue) {
 		m := c.members[j]
 		for len(m.kept) > 0 && c.measure.less(resource.Vector{}, obtain) {
@@ -349,8 +350,8 @@ func (c *capacity) choose(now timeline.Time, p *cluster.Plan, queues []*idealQue
 	}
 }
 
-// overshoots reports whether the end of t would take its leaf, or a queue above, from more than its guarantee to less: it
-// would be served first and take the room back at once, for ever.
+// overshoots reports whether the end of t would take its leaf, or a queue above, from more than its guarantee to less:
+// the queue would then be served first and take the room back at once, for ever.
 func (c *capacity) overshoots(queues []*idealQueue, q *idealQueue, t *cluster.TaskState) bool {
 	if c.preemption.overshoot {
 		return false
@@ -364,7 +365,7 @@ func (c *capacity) overshoots(queues []*idealQueue, q *idealQueue, t *cluster.Ta
 	return false
 }
 
-// contributes reports whether the end of t would give something of what is wanted and is allowed, and takes it off both.
+// contributes reports whether the end of t would yield part of obtain within allowed, and subtracts it from both.
 func (c *capacity) contributes(t *cluster.TaskState, obtain, allowed *resource.Vector) bool {
 	var none resource.Vector
 	grant := c.measure.of(t.Grant)
@@ -378,7 +379,7 @@ func (c *capacity) contributes(t *cluster.TaskState, obtain, allowed *resource.V
 	return true
 }
 
-// lastFirst returns the jobs of a leaf that hold anything, those that are served last first.
+// lastFirst returns the jobs of a leaf that use anything, in reverse order of service.
 func (c *capacity) lastFirst(leaf *queue) []*cluster.JobState {
 	var jobs []queued
 	for j, m := range c.members {
@@ -394,7 +395,7 @@ func (c *capacity) lastFirst(leaf *queue) []*cluster.JobState {
 	return out
 }
 
-// newestFirst returns the tasks of a job that can be preempted.
+// newestFirst returns the tasks of a job that can be preempted, the newest first.
 func newestFirst(j *cluster.JobState) []*cluster.TaskState {
 	var tasks []*cluster.TaskState
 	for _, t := range j.Tasks {
@@ -415,7 +416,7 @@ func scaled(v resource.Vector, factor float64) resource.Vector {
 	return v
 }
 
-// roundUp scales v and rounds up to what YARN counts in.
+// roundUp scales v and rounds up to YARN's units.
 func roundUp(v resource.Vector, factor float64) resource.Vector {
 	for k := range v {
 		v[k] = roundUpAmount(resource.Kind(k), float64(v[k])*factor)

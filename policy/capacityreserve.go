@@ -9,7 +9,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// reservation is a node that is kept for a job, and what the job's queue is charged for it.
+// reservation is a node that is reserved for a job, and the amount charged to the job's queue.
 type reservation struct {
 	node cluster.NodeID
 	need resource.Vector
@@ -23,8 +23,8 @@ func (m *capacityMember) reserved() (v resource.Vector) {
 	return v
 }
 
-// settleReservations starts tasks on the nodes that are kept for them and have room now, and gives back nodes that are
-// kept in vain.
+// settleReservations starts tasks on reserved nodes that now have room for them, and ends reservations that are no
+// longer needed.
 func (c *capacity) settleReservations(p *cluster.Plan) {
 	if len(c.kept) == 0 {
 		return
@@ -42,7 +42,7 @@ func (c *capacity) settleReservations(p *cluster.Plan) {
 	}
 }
 
-// settle looks after one reservation. What it was charged for when it was made needs no other permission.
+// settle handles one reservation. A task within the amount that was charged for the reservation needs no further check.
 func (c *capacity) settle(p *cluster.Plan, n *cluster.NodeState) {
 	m := c.kept[n.ID]
 	if m == nil {
@@ -57,8 +57,8 @@ func (c *capacity) settle(p *cluster.Plan, n *cluster.NodeState) {
 	}
 }
 
-// giveBackHopeless ends the reservations of nodes when nothing but coordinators runs: no end is in sight for which they
-// could wait.
+// giveBackHopeless ends the reservations of nodes without enough room. It is called when only coordinators run: no
+// running task has a known end for which the nodes could wait.
 func (c *capacity) giveBackHopeless(p *cluster.Plan) {
 	for _, id := range slices.Sorted(maps.Keys(c.kept)) {
 		if n := p.Nodes[id]; !n.ReservedFor.Stages[n.ReservedStage].Ideal.FitsIn(n.Free) {
@@ -67,8 +67,8 @@ func (c *capacity) giveBackHopeless(p *cluster.Plan) {
 	}
 }
 
-// giveBackExcess ends the reservations for which a job has no task any more. Where nodes report, each is given back when it
-// does.
+// giveBackExcess ends the reservations for which a job has no more tasks. Where nodes report by heartbeats, each
+// reservation ends when its node reports.
 func (c *capacity) giveBackExcess(p *cluster.Plan, m *capacityMember) {
 	if !p.AtOnce() || len(m.kept) == 0 {
 		return
@@ -84,7 +84,7 @@ func (c *capacity) giveBackExcess(p *cluster.Plan, m *capacityMember) {
 	}
 }
 
-// makeLimit gives back nodes that are kept for m until m may take need elsewhere.
+// makeLimit ends reservations of m until m may use need elsewhere.
 func (c *capacity) makeLimit(p *cluster.Plan, m *capacityMember, need resource.Vector) {
 	for len(m.kept) > 0 {
 		if _, over := c.overLimit(m, need, resource.Vector{}); !over {
@@ -94,8 +94,8 @@ func (c *capacity) makeLimit(p *cluster.Plan, m *capacityMember, need resource.V
 	}
 }
 
-// reserve keeps nodes that changed, but have no room for the next task of a job, for that job: no more of them than it has
-// tasks to start, and only if its queues may hold that much more. What has no end in sight is not waited for.
+// reserve reserves changed nodes that lack room for the next task of a job: no more nodes than the job has tasks to
+// start, and only within the limits of its queues. It skips nodes on which no running task ends by itself.
 func (c *capacity) reserve(p *cluster.Plan, m *capacityMember, stage int) {
 	if m.looked == c.decisions || p.Running == 0 {
 		return
@@ -114,7 +114,7 @@ func (c *capacity) reserve(p *cluster.Plan, m *capacityMember, stage int) {
 	}
 }
 
-// someFree reports whether there is something free of all that is needed: full nodes are not kept.
+// someFree reports whether some of each needed resource is free: nodes that lack one entirely are not reserved.
 func someFree(free, need resource.Vector) bool {
 	for k := range need {
 		if need[k] > 0 && free[k] <= 0 {
@@ -124,7 +124,7 @@ func someFree(free, need resource.Vector) bool {
 	return true
 }
 
-// ends reports whether a task ends by itself.
+// ends reports whether a task ends by itself. A coordinator does not.
 func ends(t *cluster.TaskState) bool { return !t.Steers }
 
 func (c *capacity) unreserve(p *cluster.Plan, m *capacityMember, n *cluster.NodeState, why cluster.ReasonCode) {
@@ -150,7 +150,7 @@ func (c *capacity) forgetReservation(m *capacityMember, id cluster.NodeID) {
 
 func byNode(r reservation, id cluster.NodeID) int { return cmp.Compare(r.node, id) }
 
-// charge counts what is reserved in the leaf of a job and in the queues above.
+// charge adds to what is reserved in the leaf of a job and in the queues above.
 func (c *capacity) charge(m *capacityMember, more resource.Vector) {
 	for q := m.leaf; q != nil; q = q.parent {
 		l := &c.limits[q.index]

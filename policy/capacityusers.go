@@ -5,7 +5,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// userLimits bound what one owner of jobs may hold in a leaf.
+// userLimits bound what one owner of jobs may use in a leaf.
 type userLimits struct {
 	on      bool
 	percent float64 // YARN's minimum-user-limit-percent
@@ -19,13 +19,13 @@ type userOf struct {
 	owner string
 }
 
-// userUse is what a user has in a leaf.
+// userUse is the use of one user in a leaf.
 type userUse struct {
 	used     resource.Vector
 	runnable int // jobs that can start a task; a user who has one is active
 }
 
-// leafUse adds up the active users of a leaf.
+// leafUse adds up the use of a leaf's active users.
 type leafUse struct {
 	active int
 	used   resource.Vector
@@ -37,7 +37,7 @@ func newUserLimits(s *settings) userLimits {
 
 func (u *userLimits) clear() { u.users, u.leaves = map[userOf]*userUse{}, map[*queue]*leafUse{} }
 
-// of returns what is counted of a user; nil if nothing is.
+// of returns the use of a user; nil if user limits are off or the leaf is unknown.
 func (u *userLimits) of(leaf *queue, owner string) *userUse {
 	if !u.on || leaf == nil {
 		return nil
@@ -52,7 +52,7 @@ func (u *userLimits) of(leaf *queue, owner string) *userUse {
 	return u.users[key]
 }
 
-// leave takes a job that is about to change out of what is counted; join puts it back.
+// leave subtracts a job that is about to change from the counts; join adds it again.
 func (u *userLimits) leave(m *capacityMember) { u.count(m, -1) }
 func (u *userLimits) join(m *capacityMember)  { u.count(m, 1) }
 
@@ -76,9 +76,10 @@ func (l *leafUse) count(user *userUse, sign int64) {
 	}
 }
 
-// over reports whether the owner of a job holds more than he may in its leaf. He may hold an equal part, among the users
-// who want more, of what those hold, or, if that is more, a percentage of what the leaf is guaranteed or of what it holds
-// beyond; but never more than a multiple of the guarantee. The task that takes him above his limit may start.
+// over reports whether the owner of a job is above the user limit of the leaf. The limit is the larger of an equal part
+// of what the active users of the leaf use, need included, and a percentage of the leaf: of its guarantee, or of its
+// use, need included, once it uses its guarantee. It is never more than a multiple of the guarantee. The task that
+// takes the owner above the limit may start.
 func (u *userLimits) over(c *capacity, m *capacityMember, need resource.Vector) (cluster.Reason, bool) {
 	if !u.on {
 		return cluster.Reason{}, false

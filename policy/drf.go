@@ -11,22 +11,22 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// drf is Dominant Resource Fairness (Ghodsi et al., NSDI 2011, Algorithm 1): the job whose dominant share, over its weight,
-// is the least is served first, and what does not fit lets others pass. With queues it is H-DRF, the dynamic algorithm of
-// Bhattacharya et al. (SoCC 2013): at each queue, the one below with the least dominant share comes first, where what those
-// below a queue hold is added up after they have been scaled down to the least of them, those that are blocked are left as
-// they are, and saturated resources do not count. Readings stand in docs/decisions/0009-queues.md.
+// drf is Dominant Resource Fairness (Ghodsi et al., NSDI 2011, Algorithm 1): the job with the least dominant share over
+// its weight is served first; jobs whose tasks do not fit are skipped. With queues it is H-DRF, the dynamic algorithm
+// of Bhattacharya et al. (SoCC 2013): each queue serves its child with the least dominant share first. The share of a
+// queue adds up its children: those that are not blocked are scaled down to the least share among them, blocked ones
+// count as they are, and saturated resources do not count. docs/decisions/0009-queues.md says how the papers were read.
 type drf struct {
 	tree  *queueTree
-	naive bool // a queue holds the plain sum of what those below it hold
+	naive bool // a queue's use is the plain sum of its children's
 
-	// All below is worked out from the snapshot.
+	// All fields below are computed from the snapshot.
 	members map[*cluster.JobState]*drfMember
 	leaves  [][]*drfGroup // by queue.index; each sorted by need
 	needs   map[resource.Vector]*drfNeed
-	whole   resource.Vector // the capacity of the cluster that shares are of
+	whole   resource.Vector // the capacity of the cluster from which shares were computed
 	misses  misses          // in the decision in progress
-	shares  []drfShare      // by queue.index, of the choice in progress
+	shares  []drfShare      // by queue.index, for the choice in progress
 }
 
 // drfMember is a job in its leaf.
@@ -35,32 +35,32 @@ type drfMember struct {
 	group *drfGroup // nil unless it can start a task
 }
 
-// drfGroup is the jobs of one leaf whose next task needs the same: they fit, or do not, together.
+// drfGroup is the jobs of one leaf whose next tasks need the same: either all of them fit or none does.
 type drfGroup struct {
 	need *drfNeed
 	jobs fairQueue // by dominant share over weight
 	used resource.Vector
-	// unit adds up what the jobs hold, each scaled to a dominant share of its weight; meaningful if added.
+	// unit adds up the use of the jobs, each scaled to a dominant share equal to its weight; meaningful if added.
 	unit  parts
 	added bool
 }
 
-// drfNeed is what the next task of some jobs needs.
+// drfNeed is the need of the next tasks of some jobs.
 type drfNeed struct {
 	amount resource.Vector
 	groups int
-	node   *cluster.NodeState // that can hold it; nil if none can
+	node   *cluster.NodeState // a node that fits it; nil if none does
 	known  bool               // node is up to date
 }
 
 // parts are shares of the cluster's resources.
 type parts [resource.NumKinds]float64
 
-// drfShare is what a queue holds in the sense of H-DRF.
+// drfShare is the use of a queue in the sense of H-DRF.
 type drfShare struct {
 	parts   parts
 	share   float64 // the largest part
-	blocked bool    // nothing in or below it can start
+	blocked bool    // nothing in the queue or below it can start
 }
 
 func drfParameters() []Parameter {
@@ -93,7 +93,7 @@ func (d *drf) Traits() Traits { return Traits{Admit: d.admit, DropCaches: d.drop
 
 func (d *drf) dropCaches() { d.members = nil }
 
-// admit refuses jobs that name no queue that there is.
+// admit rejects jobs that name an unknown queue.
 func (d *drf) admit(_ *cluster.Snapshot, j *cluster.Job) error {
 	if d.tree.root.leaf() {
 		return nil
@@ -123,7 +123,7 @@ func (d *drf) Decide(_ timeline.Time, p *cluster.Plan) {
 	}
 }
 
-// follow brings the queues up to date with what changed. When the cluster changes all shares do.
+// follow updates the queues from the changes of the snapshot. A change of the cluster changes all shares.
 func (d *drf) follow(p *cluster.Plan) {
 	changed := p.Changes.Jobs
 	if d.members == nil || d.whole != p.Capacity {
@@ -138,7 +138,7 @@ func (d *drf) follow(p *cluster.Plan) {
 	}
 }
 
-// update files a job where it belongs now.
+// update files one job anew.
 func (d *drf) update(p *cluster.Plan, j *cluster.JobState) {
 	m := d.members[j]
 	if m == nil {
@@ -162,7 +162,7 @@ func (d *drf) update(p *cluster.Plan, j *cluster.JobState) {
 	}
 }
 
-// regroup moves a job to the group of its next task. What m has counted is what its group has.
+// regroup moves a job to the group of its next task. m.counted is the job's part of its group's use.
 func (d *drf) regroup(m *drfMember, stage int, runnable bool) {
 	if old := m.group; old != nil && (!runnable || old.need.amount != m.job.Stages[stage].Ideal) {
 		old.jobs.remove(m.job)
@@ -183,7 +183,7 @@ func (d *drf) regroup(m *drfMember, stage int, runnable bool) {
 	m.group.used, m.group.added = m.group.used.Add(m.job.Used.Sub(had)), false
 }
 
-// groupOf returns the group of a leaf for a need, which is made if there is none.
+// groupOf returns the group of a leaf for a need; it creates a missing group.
 func (d *drf) groupOf(leaf *queue, amount resource.Vector) *drfGroup {
 	groups := d.leaves[leaf.index]
 	at, found := slices.BinarySearchFunc(groups, amount, byNeed)
@@ -223,7 +223,7 @@ func weightOf(j *cluster.JobState) float64 {
 	return 1
 }
 
-// parts returns the share of each resource that v is; of one that there is none of, nothing.
+// parts returns v as shares of the cluster's resources; the share of a resource that the cluster lacks is 0.
 func (d *drf) parts(v resource.Vector) (s parts) {
 	for k := range v {
 		if d.whole[k] > 0 {
@@ -249,7 +249,7 @@ func (s parts) plus(t parts, factor float64) parts {
 	return s
 }
 
-// choose returns the job that is served next; nil if no task fits.
+// choose returns the job to serve next; nil if no task fits.
 func (d *drf) choose(p *cluster.Plan) *cluster.JobState {
 	q := d.tree.root
 	if !q.leaf() {
@@ -284,7 +284,7 @@ func (d *drf) first(p *cluster.Plan, leaf *queue) *cluster.JobState {
 	return least.job
 }
 
-// fits reports whether some node can hold a need.
+// fits reports whether a need fits on some node.
 func (d *drf) fits(p *cluster.Plan, need *drfNeed) bool {
 	if !need.known {
 		need.known = true
@@ -308,7 +308,7 @@ func (d *drf) start(p *cluster.Plan, j *cluster.JobState) {
 	}
 }
 
-// workOut works out the shares of all queues, those below first (H-DRF, Algorithm 2).
+// workOut computes the shares of all queues, children first (H-DRF, Algorithm 2).
 func (d *drf) workOut(p *cluster.Plan) {
 	saturated := d.saturated(p)
 	for i := len(d.tree.all) - 1; i >= 0; i-- {
@@ -351,7 +351,7 @@ func (d *drf) leafShare(p *cluster.Plan, leaf *queue) drfShare {
 	return s
 }
 
-// firstHolder is the index of the first job that holds anything.
+// firstHolder is the index of the first job that uses anything.
 func (g *drfGroup) firstHolder() int {
 	at, _ := slices.BinarySearchFunc(g.jobs.jobs, 0.0, func(e queued, _ float64) int {
 		if e.key > 0 {
@@ -362,7 +362,7 @@ func (g *drfGroup) firstHolder() int {
 	return at
 }
 
-// add works out g.unit.
+// add computes g.unit.
 func (d *drf) add(g *drfGroup) {
 	if g.added {
 		return
@@ -373,7 +373,7 @@ func (d *drf) add(g *drfGroup) {
 	}
 }
 
-// sumShare adds up the queues right below q.
+// sumShare adds up the children of q.
 func (d *drf) sumShare(q *queue) drfShare {
 	s := drfShare{blocked: true}
 	least := 0.0
@@ -395,8 +395,9 @@ func (d *drf) sumShare(q *queue) drfShare {
 	return s
 }
 
-// saturated tells of each resource whether no node has as much of it free as is asked for by those who mostly ask for it,
-// or, if there are none, by anybody.
+// saturated reports for each resource whether its free amount is below the smallest request of the jobs that need it most,
+// or, if there are no such jobs, below the smallest request of all jobs. The free amount of CPU and memory is that of one
+// node that is not reserved; the free amount of other resources is that of the cluster.
 func (d *drf) saturated(p *cluster.Plan) (saturated [resource.NumKinds]bool) {
 	var mostly, least resource.Vector // the least amounts
 	for _, need := range d.needs {

@@ -8,7 +8,7 @@ import (
 // StopUnderSizing makes a yarn-me policy start tasks with their ideal memory only.
 func StopUnderSizing(p Policy) { p.(*yarnME).fair.size = idealSize }
 
-// Estimate has a yarn-me policy estimate the ends of all jobs.
+// Estimate makes a yarn-me policy estimate the ends of all jobs.
 func Estimate(p Policy, now timeline.Time, plan *cluster.Plan) {
 	p.(*yarnME).timeline.Estimate(now, plan)
 }

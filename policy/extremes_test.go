@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// extremes are the jobs on the edges of what may be asked for.
+// extremes are jobs at the bounds of what a job may request.
 func extremes() []*cluster.Job {
 	var jobs []*cluster.Job
 	least := resource.Of(cluster.LeastRunCPU, cluster.LeastRunMemory)
@@ -33,7 +33,7 @@ func extremes() []*cluster.Job {
 	return jobs
 }
 
-// Whatever a job asks for within the bounds, each policy refuses it or decides about it, at once and possibly.
+// For every job within the bounds, each policy either rejects the job or takes a possible decision, without delay.
 func TestExtremesUnderEveryPolicy(t *testing.T) {
 	for _, name := range policy.Names() {
 		t.Run(name, func(t *testing.T) {

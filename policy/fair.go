@@ -8,18 +8,21 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// fair is YARN's FairScheduler by memory: the job that consumes least is served first. With reservations, a node that
-// cannot hold the next task of the job at the head of the queue is kept for that job (YARN-ME section 3.3, "Node
-// reservations"); with gaps, others may use a kept node as long as that does not delay the job it is kept for.
+// fair is YARN's FairScheduler by memory: the job with the least memory is served first. With reservations, a node
+// without room for the next task of the job at the head of the queue is reserved for that job (YARN-ME section 3.3,
+// "Node reservations"); with gaps, other jobs may use a reserved node as long as that does not delay the job that
+// reserved it.
 type fair struct {
 	name         string
 	reservations bool
 	gaps         string // "true", "false" or "auto": only where nodes have no heartbeats
 	queue        fairQueue
-	// size says with how much memory the next task of a stage may start on n, and why, or why it may not.
+	// size returns with how much memory the next task of a stage may start on n, and why; ok is false if it may not,
+	// why says why not.
 	size    func(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, j *cluster.JobState, stage int) (memory resource.Amount, why cluster.Reason, ok bool)
 	outlook cluster.Outlook
-	// demand is set while a decision is made if there are runnable tasks that no node with room has been offered yet.
+	// demand is set during a decision if there are runnable tasks that have not yet been offered to every node with
+	// room.
 	demand bool
 }
 
@@ -42,7 +45,7 @@ func makeFair(name string, s *settings) fair {
 func (f *fair) Name() string   { return f.name }
 func (f *fair) Traits() Traits { return Traits{DropCaches: f.queue.drop} }
 
-// idealSize starts tasks with their ideal memory or not at all.
+// idealSize starts tasks only with their ideal memory.
 func idealSize(_ timeline.Time, _ *cluster.Plan, n *cluster.NodeState, j *cluster.JobState, stage int) (resource.Amount, cluster.Reason, bool) {
 	need := j.Stages[stage].Ideal
 	if why, ok := n.Fits(need); !ok {
@@ -56,14 +59,14 @@ func (f *fair) Decide(now timeline.Time, p *cluster.Plan) {
 	f.offerAll(now, p)
 }
 
-// offerAll offers every node that may be able to start something: those that changed and, if there are new runnable tasks,
-// those with room for one of them.
+// offerAll offers every node that may be able to start something: the nodes that changed and, if there are new runnable
+// tasks, the nodes with room for one of them.
 func (f *fair) offerAll(now timeline.Time, p *cluster.Plan) {
 	if f.reservations && p.Running == 0 && slices.ContainsFunc(f.queue.jobs, func(e queued) bool { return e.job.Reservations > 0 }) {
 		giveBackHopeless(p)
 	}
 	f.demand = p.Changes.Demand
-	for again := true; again; { // a start may change other nodes and make demand
+	for again := true; again; { // a start may change other nodes and create demand
 		for n := range p.Offers() {
 			f.offer(now, p, n)
 		}
@@ -90,7 +93,7 @@ func (f *fair) offerRoom(now timeline.Time, p *cluster.Plan) {
 	}
 }
 
-// leastNeed is the least of each resource with which any changed job could start a task.
+// leastNeed is, per resource, the least with which a changed job could start a task.
 func (f *fair) leastNeed(p *cluster.Plan) (least resource.Vector, any bool) {
 	jobs := p.Changes.Jobs
 	for _, j := range jobs {
@@ -158,13 +161,13 @@ func (f *fair) start(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, j
 	}
 	if next, more := j.NextStage(); p.AtOnce() && (!more || next != stage) {
 		giveBackUnneeded(p, j)
-		f.demand = f.demand || more // its next stage may fit on nodes that had no room for this one
+		f.demand = f.demand || more // its next stage may fit on nodes without room for this stage
 	}
 	return true
 }
 
-// giveBackUnneeded ends the reservations of a job that has nothing more to start from the stage they are for. Where nodes
-// have heartbeats each gives itself back with its next one.
+// giveBackUnneeded ends the reservations of a job that has nothing more to start from the reserved stage. Where nodes
+// have heartbeats, a reservation ends at its node's next heartbeat instead.
 func giveBackUnneeded(p *cluster.Plan, j *cluster.JobState) {
 	next, more := j.NextStage()
 	for i := 0; i < len(p.Nodes) && j.Reservations > 0; i++ {
@@ -174,8 +177,8 @@ func giveBackUnneeded(p *cluster.Plan, j *cluster.JobState) {
 	}
 }
 
-// giveBackHopeless ends all reservations when nothing but coordinators runs: no end is in sight for which they could
-// wait. (The YARN-ME authors' simulator deadlocks there.)
+// giveBackHopeless ends the reservations of nodes without enough room. It is called when only coordinators run: no
+// running task has a known end for which the nodes could wait. (The YARN-ME authors' simulator deadlocks there.)
 func giveBackHopeless(p *cluster.Plan) {
 	for _, n := range p.Nodes {
 		if n.ReservedFor == nil || n.Gone || n.ReservedFor.Stages[n.ReservedStage].Ideal.FitsIn(n.Free) {
@@ -185,9 +188,9 @@ func giveBackHopeless(p *cluster.Plan) {
 	}
 }
 
-// offerGap starts a task of another job on a reserved node if its end is known before the job that the
-// node is kept for can use it, whether with its ideal memory or under-sized, or no longer needs it because all its tasks
-// should have started by then. Coordinators have no known end and do not count as a use of a gap.
+// offerGap starts a task of another job on a reserved node if the end of the task is known in time: before the job that
+// reserved the node can use it, with its ideal memory or under-sized, or by the time at which all tasks of that job should
+// have started. Coordinators have no known end and never start in a gap.
 func (f *fair) offerGap(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) bool {
 	holder, stage := n.ReservedFor, n.ReservedStage
 	then := *n

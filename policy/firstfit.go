@@ -7,24 +7,24 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// firstFit serves jobs in an order: what has room goes to the first, and what the first cannot use to the next. It neither
-// stops tasks nor reserves nodes.
+// firstFit serves jobs in an order: free room goes to the first job, and what the first job cannot use to the next. It
+// neither preempts tasks nor reserves nodes.
 //
-// After each decision nothing that is queued fits anywhere, so that only nodes with more room and jobs with other tasks
-// need be looked at.
+// After each decision no queued task fits anywhere, so that the next decision needs to look only at nodes with more
+// room and at jobs with different tasks.
 type firstFit struct {
 	queue fitQueue
-	// blocks is set where nobody is served before the first.
+	// blocks is set if no job is served before the first one.
 	blocks bool
-	// demand is set while a decision is made if some task may fit on nodes that did not change.
+	// demand is set during a decision if some task may fit on nodes that did not change.
 	demand bool
 }
 
-// container is what the next task of a stage gets on whatever node has room for it, and why. ok is false if it gets
-// nothing anywhere, and then why is the reason for that.
+// container returns the resources that the next task of a stage is granted on any node with room, and why. ok is false
+// if the task can be granted nothing, and then why says why not.
 type container func(j *cluster.JobState, stage int) (need resource.Vector, why cluster.Reason, ok bool)
 
-// idealContainer gives tasks what they need to run unhindered.
+// idealContainer grants tasks what they need to run unhindered.
 func idealContainer(j *cluster.JobState, stage int) (resource.Vector, cluster.Reason, bool) {
 	need := j.Stages[stage].Ideal
 	return need, cluster.BecauseFits(need[resource.Memory]), true
@@ -39,7 +39,7 @@ func (f *firstFit) decide(p *cluster.Plan) {
 	}
 }
 
-// serve starts tasks of whoever fits: on nodes that changed and then, if there are new runnable tasks, on any node.
+// serve starts the tasks that fit: on nodes that changed and then, if there are new runnable tasks, on any node.
 func (f *firstFit) serve(p *cluster.Plan) {
 	f.demand = p.Changes.Demand
 	for n := range p.Offers() {
@@ -52,7 +52,7 @@ func (f *firstFit) serve(p *cluster.Plan) {
 	}
 }
 
-// place starts what fits on any node of the jobs that changed, in the order of the queue.
+// place starts tasks of the jobs that changed on any node where they fit, in the order of the queue.
 func (f *firstFit) place(p *cluster.Plan) {
 	var changed []fitEntry
 	for _, j := range p.Changes.Jobs {
@@ -67,7 +67,7 @@ func (f *firstFit) place(p *cluster.Plan) {
 		changed = changed[1:]
 		n, ok := p.FirstFit(e.with)
 		if !ok {
-			continue // nor will it once others have started
+			continue // nor will it fit after other tasks have started
 		}
 		f.start(p, e.job, n)
 		if e, queued := f.queue.filed[e.job]; queued {

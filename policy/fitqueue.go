@@ -5,16 +5,16 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// fitQueue holds the jobs that have a runnable task, the one with the least key first; among equals the one submitted
-// first. It finds the first whose next task fits without looking at every job.
+// fitQueue contains the jobs that have a runnable task, by ascending key; ties go to the job submitted first. It finds
+// the first job whose next task fits without looking at every job.
 type fitQueue struct {
-	ranked[resource.Vector] // with what the next task of each needs
+	ranked[resource.Vector] // with the need of each job's next task
 
 	key       func(*cluster.JobState) float64
 	container container
 
-	// least is the smallest need of each block of jobs: component by component, so that nothing in the block fits if that
-	// does not.
+	// least is the component-wise minimum of the needs of each block of jobs: if it does not fit, nothing in the block
+	// fits.
 	least []resource.Vector
 }
 
@@ -27,14 +27,14 @@ func (q *fitQueue) drop() {
 	q.least = nil
 }
 
-// follow brings the queue up to date with what changed.
+// follow updates the queue from the changes of the snapshot.
 func (q *fitQueue) follow(p *cluster.Plan) {
 	for _, j := range q.changed(p) {
 		q.update(j)
 	}
 }
 
-// update files j where it belongs now, or removes it if it has nothing to run.
+// update files j anew, or removes it if it has nothing to run.
 func (q *fitQueue) update(j *cluster.JobState) {
 	stage, runnable := j.NextStage()
 	var need resource.Vector
@@ -54,7 +54,7 @@ func (q *fitQueue) update(j *cluster.JobState) {
 	}
 }
 
-// summarise works out the blocks that hold the jobs in [from, to) anew.
+// summarise recomputes the blocks that contain the jobs in [from, to).
 func (q *fitQueue) summarise(from, to int) {
 	blocks := (len(q.jobs) + fitBlock - 1) / fitBlock
 	for len(q.least) < blocks {
@@ -74,7 +74,7 @@ func (q *fitQueue) block(b int) []fitEntry {
 	return q.jobs[b*fitBlock : min(len(q.jobs), (b+1)*fitBlock)]
 }
 
-// firstFit returns the first job whose next task needs no more than is free.
+// firstFit returns the first job whose next task fits in free.
 func (q *fitQueue) firstFit(free resource.Vector) (*cluster.JobState, bool) {
 	e, ok := q.fitFrom(0, free)
 	return e.job, ok

@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// jobWork is what one job still asks for, worked out once for each version of the job.
+// jobWork is the outstanding work of one job, computed once for each version of the job.
 type jobWork struct {
 	job       *cluster.JobState
 	version   uint64
@@ -21,8 +21,8 @@ type jobWork struct {
 	known     bool          // every task has an estimate
 }
 
-// measure brings s.work up to date with the jobs of p: ended jobs leave, new ones come, those that changed are measured
-// again. The order is nearly that of the last time, so that sorting costs little more than looking.
+// measure updates s.work from the jobs of p: ended jobs are removed, new jobs added, changed jobs measured again. The
+// order hardly changes between calls, so that sorting costs little more than a scan.
 func (s *sum) measure(p *cluster.Plan) {
 	s.removeRetired()
 	if len(s.work) < len(p.Jobs) {
@@ -49,7 +49,7 @@ func (s *sum) removeRetired() {
 	})
 }
 
-// addNew enters the jobs that are not known yet, with a version that no job has. They are mostly the last of all.
+// addNew adds the unknown jobs, with a version that no job has. Most of them belong at the end.
 func (s *sum) addNew(p *cluster.Plan) {
 	if s.known == nil {
 		s.known = map[*cluster.JobState]bool{}
@@ -74,7 +74,7 @@ func (s *sum) sift(i int) {
 	s.work[i] = w
 }
 
-// less orders by what is queued; no two jobs are equal.
+// less orders by queued work; no two jobs are equal.
 func (w *jobWork) less(v *jobWork) bool {
 	return w.queued < v.queued || w.queued == v.queued && w.job.ID < v.job.ID
 }
@@ -94,7 +94,7 @@ func workOf(p *cluster.Plan, j *cluster.JobState, node resource.Vector) jobWork 
 		if pending == 0 || stage.Coordinator {
 			continue
 		}
-		// What no node can hold with its ideal memory runs under-sized or never: its end says nothing about waiting.
+		// A task whose ideal memory fits on no node runs under-sized or never: its end says nothing about waiting.
 		w.known = w.known && stage.Duration > 0 && stage.Ideal.FitsIn(node)
 		w.longest = max(w.longest, stage.Duration)
 		w.queued += float64(pending) * stage.Duration.Seconds() * partOfNode(stage.Ideal, node)
@@ -102,7 +102,7 @@ func workOf(p *cluster.Plan, j *cluster.JobState, node resource.Vector) jobWork 
 	return w
 }
 
-// partOfNode returns how much of a node's memory one task takes when the node is full of its like, in bytes.
+// partOfNode returns the memory that one task takes of a node, in bytes, when the node is full of equal tasks.
 func partOfNode(need, node resource.Vector) float64 {
 	fit := resource.Amount(1)
 	if need[resource.Memory] > 0 {

@@ -6,8 +6,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// measure says how large a vector of resources is beside a whole one: by memory, or by the resource of which it is the
-// largest part.
+// measure compares vectors of resources as parts of a whole: by memory, or by the resource with the largest part.
 type measure struct {
 	dominant bool
 	whole    resource.Vector
@@ -18,7 +17,7 @@ var (
 	memoryAndCPU = []resource.Kind{resource.Memory, resource.CPU}
 )
 
-// kinds are the resources that are looked at.
+// kinds are the resources that count.
 func (m *measure) kinds() []resource.Kind {
 	if m.dominant {
 		return memoryAndCPU
@@ -26,7 +25,7 @@ func (m *measure) kinds() []resource.Kind {
 	return memoryOnly
 }
 
-// part is how much of the whole v is of one resource; of one that there is none of, nothing.
+// part is v's part of the whole of one resource; 0 if the whole has none of that resource.
 func (m *measure) part(v resource.Vector, k resource.Kind) float64 {
 	if m.whole[k] <= 0 {
 		return 0
@@ -43,7 +42,7 @@ func (m *measure) share(v resource.Vector) float64 {
 	return share
 }
 
-// largest is the resource that share is of.
+// largest is the resource with the largest part.
 func (m *measure) largest(v resource.Vector) resource.Kind {
 	if m.dominant && m.part(v, resource.CPU) > m.part(v, resource.Memory) {
 		return resource.CPU
@@ -51,7 +50,7 @@ func (m *measure) largest(v resource.Vector) resource.Kind {
 	return resource.Memory
 }
 
-// compare orders vectors by their largest parts, then by the others.
+// compare orders vectors by their largest parts, then by the other parts.
 func (m *measure) compare(v, w resource.Vector) int {
 	if !m.dominant {
 		return cmp.Compare(v[resource.Memory], w[resource.Memory])
@@ -63,7 +62,7 @@ func (m *measure) compare(v, w resource.Vector) int {
 
 func (m *measure) less(v, w resource.Vector) bool { return m.compare(v, w) < 0 }
 
-// min and max are one of both vectors.
+// min and max return one of the two vectors.
 func (m *measure) min(v, w resource.Vector) resource.Vector {
 	if m.compare(v, w) <= 0 {
 		return v
@@ -78,7 +77,7 @@ func (m *measure) max(v, w resource.Vector) resource.Vector {
 	return w
 }
 
-// of is v without the resources that are not looked at.
+// of is v without the resources that do not count.
 func (m *measure) of(v resource.Vector) resource.Vector {
 	var out resource.Vector
 	for _, k := range m.kinds() {

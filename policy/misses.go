@@ -5,11 +5,12 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// misses are needs that no node has room for. In one decision room only shrinks, unless a node is given back, so that what needs no
-// less than one of them need not be looked for.
+// misses are needs that fit on no node. During one decision room only shrinks, unless a reservation ends: a need that
+// is at least as large as a miss does not fit either.
 type misses []resource.Vector
 
-// firstFit is Plan.FirstFit that remembers what did not fit. A slice that is too long would cost more than it saves.
+// firstFit is Plan.FirstFit that remembers what did not fit. The slice is bounded: a longer one would cost more than it
+// saves.
 func (m *misses) firstFit(p *cluster.Plan, need resource.Vector) (*cluster.NodeState, bool) {
 	for _, v := range *m {
 		if v.FitsIn(need) {

@@ -13,32 +13,33 @@ import (
 )
 
 // Policy decides what should change now. Decide neither blocks nor reads a clock, draws random numbers, or keeps p: the
-// same now and the same p give the same decisions, whichever substrate asks. What a policy caches it must be able to
-// compute again from p.
+// same now and the same p give the same decisions on every substrate. A policy must be able to recompute from p
+// whatever it caches.
 type Policy interface {
 	Name() string
 	Traits() Traits
 	Decide(now timeline.Time, p *cluster.Plan)
 }
 
-// Traits are what others must know of a policy. They stay the same for as long as it lives. The zero Traits are those of a
-// policy that starts tasks with their ideal memory, as room permits, can run every job that fits on a node, and caches nothing.
+// Traits are what callers must know about a policy. They never change. The zero Traits describe a policy that starts
+// tasks only with their ideal memory, as room permits, can run every job that fits on a node, and caches nothing.
 type Traits struct {
 	// UnderSizes: it may start tasks with less than their ideal memory.
 	UnderSizes bool
-	// Resizes: it may give containers sizes that neither their stage nor its profile allows.
+	// Resizes: it may give containers sizes that neither the stage nor its profile allows.
 	Resizes bool
-	// Quotas: something besides room on a node, such as a quota, bounds what may run. The end of a task can therefore let
-	// another task start on a different node, which had room for it all the time.
+	// Quotas: something other than room on a node, such as a quota, limits what may run. The end of a task can
+	// therefore let another task start on a different node that had room all the time.
 	Quotas bool
-	// Admit returns an error that says why the policy can never run a job; nil runs every job.
+	// Admit returns an error that says why the policy can never run a job; nil admits every job.
 	Admit func(s *cluster.Snapshot, j *cluster.Job) error
-	// DropCaches forgets all that can be computed again from the plan, which changes no decision; nil if there is nothing.
+	// DropCaches discards everything that can be recomputed from the plan, which changes no decision; nil if nothing is
+	// cached.
 	DropCaches func()
 }
 
-// CheckRuns returns an error that says why p can never run j on the nodes of s: because no node can hold it, or because p
-// does not admit it.
+// CheckRuns returns an error that says why p can never run j on the nodes of s: j fits on no node, or p does not admit
+// it.
 func CheckRuns(p Policy, s *cluster.Snapshot, j *cluster.Job) error {
 	t := p.Traits()
 	if err := s.CheckFits(j, t.UnderSizes); err != nil || t.Admit == nil {
@@ -61,7 +62,7 @@ type entry struct {
 	make       func(*settings) Policy
 }
 
-// registry holds every policy by name.
+// registry lists every policy by name.
 var registry = map[string]entry{
 	"capacity":   {about: "YARN's capacity scheduling: queues with guaranteed and maximum shares", parameters: capacityParameters(), make: newCapacity},
 	"drf":        {about: "dominant resource fairness, with queues in a hierarchy (DRF, H-DRF)", parameters: drfParameters(), make: newDRF},
@@ -77,11 +78,11 @@ var registry = map[string]entry{
 // Names returns the names of all policies, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(registry)) }
 
-// About returns what the named policy does in one line, and its parameters.
+// About returns a one-line description of the named policy, and its parameters.
 func About(name string) (string, []Parameter) { return registry[name].about, registry[name].parameters }
 
-// New returns the named policy. Settings are "POLICY.NAME" to value; those of other policies are left alone, so that one
-// set can serve several. The error names the policy, setting or value that is wrong.
+// New returns the named policy. Settings map "POLICY.NAME" to a value; settings of other policies are ignored, so that
+// one map can serve several policies. The error names the wrong policy, setting or value.
 func New(name string, values map[string]string) (Policy, error) {
 	e, ok := registry[name]
 	if !ok {

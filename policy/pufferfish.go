@@ -12,19 +12,20 @@ import (
 )
 
 // pufferfish is the cluster scheduler of "Pufferfish: container-driven elastic memory management for data-intensive
-// applications" (Chen et al., SoCC 2019), section 4.3.2. It knows how far FLEX containers have grown, which the grants do not
-// tell. A FLEX container starts on the node with the most memory available, if what it starts with is available there, and
-// is delayed otherwise, "to avoid meaningless memory reclaim". A REGULAR one goes there too, but where only the grants leave
-// room for it, the node's memory manager reclaims the rest from FLEX containers. That manager also knows how long a
-// suspension is tolerated; a task it kills comes back here.
+// applications" (Chen et al., SoCC 2019), section 4.3.2. Unlike the grants, it accounts for the growth of FLEX
+// containers. A FLEX container starts on the node with the most memory available, if its initial memory is available
+// there; otherwise it is delayed, "to avoid meaningless memory reclaim". A REGULAR container also goes to that node. If
+// only the grants leave room for it, the node's memory manager reclaims the difference from FLEX containers. The memory
+// manager also knows how long a suspension is tolerated; a task that it kills is scheduled again here.
 //
-// Among nodes with the same memory available it takes one that holds the data, and of those the lowest NodeID. Where nodes have heartbeats, a FLEX container waits until the node with the most reports, unless
-// that has changed by then; a REGULAR one takes the best of those that report in the same step. Coordinators of FLEX jobs are
-// REGULAR, as in the authors' code.
+// Among nodes with equal memory available the policy prefers a node that stores the task's data, then the lowest
+// NodeID. Where nodes have heartbeats, a FLEX container waits until the best node reports, unless another node has
+// become the best by then; a REGULAR container takes the best of the nodes that report in the same step. Coordinators
+// of FLEX jobs are REGULAR, as in the authors' code.
 type pufferfish struct {
-	flex, regular fitQueue // a job is in the one that its next task belongs to
-	room          float64  // of a FLEX container's first memory, how much must be available
-	stop          float64  // of a node's memory, how much is ever counted as available for FLEX containers
+	flex, regular fitQueue // a job is in the queue of its next task's class
+	room          float64  // the part of a FLEX container's initial memory that must be available
+	stop          float64  // the part of a node's memory that is ever available for FLEX containers
 	quantile      float64  // see pufferfish.count-quantile; NaN is off
 	sites         sites
 }
@@ -57,7 +58,7 @@ func newPufferfish(s *settings) Policy {
 
 func (*pufferfish) Name() string { return "pufferfish" }
 
-// Traits has Quotas set because what starts or grows on the best node makes another the best, which had room before.
+// Traits sets Quotas because a start or growth on the best node makes another node the best, which had room before.
 func (f *pufferfish) Traits() Traits {
 	return Traits{Quotas: true, Admit: f.admit, DropCaches: f.dropCaches}
 }
@@ -68,7 +69,7 @@ func (f *pufferfish) dropCaches() {
 	f.sites = sites{}
 }
 
-// admit refuses jobs with FLEX containers that no empty node has room for, by the settings.
+// admit rejects jobs with FLEX containers that fit on no empty node under the settings.
 func (f *pufferfish) admit(s *cluster.Snapshot, j *cluster.Job) error {
 	for i := range j.Stages {
 		if !j.Breathes(i) {
@@ -95,7 +96,7 @@ func (f *pufferfish) regularContainer(j *cluster.JobState, stage int) (resource.
 	return j.Stages[stage].Ideal, cluster.Reason{}, !j.Breathes(stage)
 }
 
-// mustHave is how much memory must be available where a FLEX container starts, in bytes.
+// mustHave is the memory that must be available for a FLEX container to start, in bytes.
 func (f *pufferfish) mustHave(ideal resource.Vector) resource.Amount {
 	return resource.Amount(min(math.Ceil(float64(ideal[resource.Memory])*f.room), 1<<62)) // more than any node has
 }
@@ -105,13 +106,13 @@ func (f *pufferfish) beyondStop(n *cluster.NodeState) resource.Amount {
 	return resource.Amount(math.Ceil(float64(n.Capacity[resource.Memory]) * (1 - f.stop)))
 }
 
-// available is the memory on n that a FLEX container may start in, in bytes; it can be negative.
+// available is the memory on n that FLEX containers may start in, in bytes; it can be negative.
 func (f *pufferfish) available(n *cluster.NodeState) resource.Amount {
 	return n.Available() - f.beyondStop(n)
 }
 
-// After each decision nothing that is queued has a node, and only a node with more room or a job with other tasks changes
-// that. Where a job stands in the order never changes.
+// After each decision no queued task has a node. Only a node with more room or a job with different tasks changes that.
+// The order of jobs never changes.
 func (f *pufferfish) Decide(_ timeline.Time, p *cluster.Plan) {
 	f.flex.follow(p)
 	f.regular.follow(p)
@@ -130,11 +131,11 @@ func (f *pufferfish) Decide(_ timeline.Time, p *cluster.Plan) {
 	f.explain(p)
 }
 
-// sites are the nodes that may have room now for what had none.
+// sites are the nodes that may now have room for tasks that had none.
 type sites struct {
 	nodes []*cluster.NodeState
-	// free and available are the most of each resource on any of them, for REGULAR and for FLEX containers: what does not
-	// fit in that fits nowhere.
+	// free and available are the component-wise maxima over these nodes, for REGULAR and for FLEX containers: a task
+	// that does not fit in them fits on no node.
 	free, available resource.Vector
 }
 
@@ -145,7 +146,7 @@ func (f *pufferfish) open(p *cluster.Plan) {
 	}
 }
 
-// look finds out what there is on the sites.
+// look computes the maxima over the sites.
 func (f *pufferfish) look(p *cluster.Plan) {
 	s := &f.sites
 	none := resource.Vector{-1, -1, -1, -1}
@@ -158,7 +159,7 @@ func (f *pufferfish) look(p *cluster.Plan) {
 	}
 }
 
-// fresh returns the jobs that may start something on nodes that did not change, in the order of service.
+// fresh returns the jobs that may start tasks on nodes that did not change, in the order of service.
 func (f *pufferfish) fresh(p *cluster.Plan) []fitEntry {
 	if !p.Changes.Demand {
 		return nil
@@ -175,7 +176,7 @@ func (f *pufferfish) fresh(p *cluster.Plan) []fitEntry {
 	return slices.Compact(jobs)
 }
 
-// next returns the first job after the last one that may start something.
+// next returns the first job behind last that may start something.
 func (f *pufferfish) next(last fitEntry, fresh *[]fitEntry) (first fitEntry, ok bool) {
 	consider := func(e fitEntry, found bool) {
 		if found && (!ok || e.compare(first) < 0) {
@@ -193,7 +194,7 @@ func (f *pufferfish) next(last fitEntry, fresh *[]fitEntry) (first fitEntry, ok 
 	return first, ok
 }
 
-// fitAfter returns the first job after the last one whose next task needs no more than is free.
+// fitAfter returns the first job behind last whose next task fits in free.
 func (q *fitQueue) fitAfter(last fitEntry, free resource.Vector) (fitEntry, bool) {
 	at := 0
 	if last.job != nil {
@@ -231,8 +232,9 @@ func (f *pufferfish) startNext(p *cluster.Plan, j *cluster.JobState) bool {
 	return true
 }
 
-// choose returns the node for the next task of a stage: the best of all, if it takes work now. Otherwise a FLEX container waits
-// for it, unless one that takes work now is as good, and a REGULAR one takes the best of those that take work now.
+// choose returns the node for the next task of a stage: the best node, if it takes work now. Otherwise a FLEX container
+// waits for that node, unless a node that takes work now is equally good; a REGULAR container takes the best of the
+// nodes that take work now.
 func (f *pufferfish) choose(p *cluster.Plan, j *cluster.JobState, stage int) (*cluster.NodeState, bool) {
 	need, flex := j.Stages[stage].Ideal, j.Breathes(stage)
 	fits := func(n *cluster.NodeState) bool {
@@ -257,10 +259,10 @@ func (f *pufferfish) choose(p *cluster.Plan, j *cluster.JobState, stage int) (*c
 	return n, n != nil && (!flex || !w.better(best, n))
 }
 
-// wish is what makes one node better than another with room, for one task.
+// wish ranks the nodes with room for one task.
 type wish struct {
-	few  int      // nodes with no more FLEX containers come first; MaxInt: all do
-	data []string // names of the nodes that hold its data
+	few  int      // nodes with at most this many FLEX containers come first; MaxInt: no preference
+	data []string // names of the nodes that store its data
 }
 
 // bestOf returns the best of the nodes that fit, the one with the lowest NodeID among equals; nil if none does.
@@ -273,7 +275,7 @@ func (w *wish) bestOf(nodes []*cluster.NodeState, fits func(*cluster.NodeState) 
 	return best
 }
 
-// nearData returns the best node if n is the best of all but for where data is.
+// nearData returns n, or a node with the task's data that is as good as n.
 func (w *wish) nearData(p *cluster.Plan, n *cluster.NodeState, fits func(*cluster.NodeState) bool) *cluster.NodeState {
 	equals := []*cluster.NodeState{n}
 	for _, name := range w.data {
@@ -319,8 +321,8 @@ func (f *pufferfish) usualCount(p *cluster.Plan) int {
 	return counts[int(f.quantile*float64(len(counts)-1))]
 }
 
-// explain says of every job that changed, and of the FLEX job that is first, why it waits. Where nodes have heartbeats, it
-// may just be for one.
+// explain gives each job that changed, and the first FLEX job, the reason why it waits. Where nodes have heartbeats, a
+// job may be waiting only for a heartbeat.
 func (f *pufferfish) explain(p *cluster.Plan) {
 	for _, j := range p.Changes.Jobs {
 		f.explainJob(p, j)
@@ -349,8 +351,8 @@ func (f *pufferfish) explainJob(p *cluster.Plan, j *cluster.JobState) {
 	}
 }
 
-// expectedDuration is how long a job takes from its first task to its last if none waits, in seconds: the longest chain of
-// stages. It is infinite if the run time of one of them is unknown. Coordinators do not count.
+// expectedDuration is the time from a job's first start to its last end if no task waits, in seconds: the longest chain
+// of stages. It is infinite if one of the run times is unknown. Coordinators do not count.
 func expectedDuration(j *cluster.JobState) float64 {
 	return cluster.LongestPath(j.Job, func(i int) float64 {
 		if j.Stages[i].Coordinator {

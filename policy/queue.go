@@ -5,12 +5,12 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// fairQueue holds the jobs that have a runnable task, the one with the least memory per weight first.
+// fairQueue contains the jobs that have a runnable task, by ascending memory per weight.
 type fairQueue struct{ ranked[struct{}] }
 
 type queued = filing[struct{}]
 
-// fairKey is a job's consumption of memory, in bytes, over its weight.
+// fairKey is a job's granted memory, in bytes, over its weight.
 func fairKey(j *cluster.JobState) float64 {
 	used := float64(j.Used[resource.Memory])
 	if j.Weight > 0 {
@@ -19,20 +19,20 @@ func fairKey(j *cluster.JobState) float64 {
 	return used
 }
 
-// follow brings the queue up to date with what changed.
+// follow updates the queue from the changes of the snapshot.
 func (q *fairQueue) follow(p *cluster.Plan) {
 	for _, j := range q.changed(p) {
 		q.update(j)
 	}
 }
 
-// update files j where it belongs now, or removes it if it has nothing to run.
+// update files j anew, or removes it if it has nothing to run.
 func (q *fairQueue) update(j *cluster.JobState) {
 	_, runnable := j.NextStage()
 	q.set(j, fairKey(j), runnable)
 }
 
-// set is update with another key than the memory per weight; the least comes first.
+// set is update with a key other than the memory per weight; the least key comes first.
 func (q *fairQueue) set(j *cluster.JobState, key float64, runnable bool) {
 	if runnable {
 		q.file(queued{job: j, key: key})

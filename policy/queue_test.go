@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestQueueIsSorted compares, after each decision of a random run with accidents, the queue that is kept up to date with one
-// that is made and sorted anew.
+// TestQueueIsSorted compares, after each decision of a random run with failures, the incrementally updated queue with
+// one that is built and sorted anew.
 func TestQueueIsSorted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(rt, what) }
@@ -51,7 +51,7 @@ func TestQueueIsSorted(t *testing.T) {
 	})
 }
 
-// possibleEvent draws something that can happen now.
+// possibleEvent draws an event that is possible now.
 func possibleEvent(t *rapid.T, s *cluster.Snapshot, now timeline.Time) (e cluster.Event, ok bool) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	var tasks []*cluster.TaskState
@@ -108,13 +108,13 @@ func sorted(t *rapid.T, p Policy, s *cluster.Snapshot) {
 	}
 }
 
-// TestSettings checks that what is wrong is named.
+// TestSettings checks that errors name the wrong setting.
 func TestSettings(t *testing.T) {
 	for _, c := range []struct {
 		policy, key, value, want string
 	}{
 		{"fair", "fair.reservations", "false", ""},
-		{"fair", "yarn-me.granularity", "1MB", ""}, // of another policy
+		{"fair", "yarn-me.granularity", "1MB", ""}, // a setting of another policy is ignored
 		{"yarn-me", "yarn-me.interval", "2s", ""},
 		{"best", "fair.gaps", "true", `policy "best": must be one of `},
 		{"fair", "fair.reservation", "true", `setting "fair.reservation": must be one of fair.reservations, fair.gaps`},
@@ -173,7 +173,7 @@ func TestBestSizes(t *testing.T) {
 	})
 }
 
-// The sizes that are looked at are bounded by the largest node and in number, and no sum of theirs overflows.
+// The number of sizes and the largest size are bounded, and no sum of sizes overflows.
 func TestBestSizesAreBounded(t *testing.T) {
 	for _, tt := range []struct{ ideal, least, granularity, largest resource.Amount }{
 		{8000 * 1024 * resource.TiB, 64 * resource.MiB, 100 * resource.MB, 2 * resource.GiB},

@@ -43,7 +43,7 @@ func TestQueueSettings(t *testing.T) {
 	}
 }
 
-// Jobs that no queue takes are refused at the door.
+// Jobs that fit into no queue are rejected on submission.
 func TestAdmission(t *testing.T) {
 	b := cluster.NewBook()
 	if err := b.Enter(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(8*resource.Core, 10*resource.GB)}}); err != nil {
@@ -77,7 +77,7 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// A job that was let in although there is no queue for it waits, and says so.
+// A job that was admitted although its queue does not exist waits, with that reason.
 func TestJobWithoutQueueWaits(t *testing.T) {
 	for _, c := range [][2]string{{"capacity", "a=100%"}, {"drf", "a=1"}} {
 		j := startAll(t, c[0], c[1], resource.Of(8*resource.Core, 8*resource.GB), []ask{{need: resource.Of(resource.Core, resource.GB), tasks: 1, queue: "b"}})[0]
@@ -95,7 +95,7 @@ type ask struct {
 	queue  string
 }
 
-// startAll returns the jobs, as they are once everything was submitted to one empty node and then decided.
+// startAll returns the jobs after all of them were submitted to one empty node and one decision was taken.
 func startAll(t interface {
 	Helper()
 	Fatal(...any)
@@ -118,10 +118,10 @@ func startAll(t interface {
 	return slices.Clone(e.Snapshot().Jobs)
 }
 
-// TestDRFAgainstProgressiveFilling compares the tasks that each job gets with filling the shares little by little (DRF,
-// section 4): all dominant shares, over the weights, grow at the same rate; a job stops when a resource that it needs is
-// used up. Tasks are small, so that whole ones come close. It also checks that nobody envies anybody, and that everybody
-// has at least the share that his weight would give him of a cluster of his own.
+// TestDRFAgainstProgressiveFilling compares the tasks that each job gets with progressive filling (DRF, section 4): all
+// dominant shares, over the weights, grow at the same rate; a job stops when a resource that it needs is used up. Tasks
+// are small, so that whole tasks come close. It also checks that no job envies another, and that each job has at least
+// the share that its weight would give it in a cluster of its own.
 func TestDRFAgainstProgressiveFilling(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		node := resource.Of(40_000, 40_000_000)
@@ -138,8 +138,8 @@ func TestDRFAgainstProgressiveFilling(t *testing.T) {
 		}
 		for i, j := range jobs {
 			got := dominant(j.Used, node)
-			// What is left when the next whole task of the job in turn does not fit, up to 0.5 % of a resource, may hold ten
-			// small tasks of another job, which may need 0.5 % of the other resource each.
+			// The rest that is left when the next whole task of the job in turn does not fit, up to 0.5 % of a
+			// resource, may fit ten small tasks of another job, each of which may need 0.5 % of the other resource.
 			if got < want[i]-0.02 || got > want[i]+0.06 {
 				t.Fatalf("job %d of %+v has a dominant share of %g, want %g", i, asks, got, want[i])
 			}
@@ -159,7 +159,7 @@ func dominant(v, whole resource.Vector) float64 {
 	return max(float64(v[resource.CPU])/float64(whole[resource.CPU]), float64(v[resource.Memory])/float64(whole[resource.Memory]))
 }
 
-// wouldRun is how many tasks that need so much run on what another one has.
+// wouldRun is how many tasks with the given need run on the resources that another job has.
 func wouldRun(have, need resource.Vector) float64 {
 	n := float64(have[resource.Memory]) / float64(need[resource.Memory])
 	if need[resource.CPU] > 0 {
@@ -168,11 +168,11 @@ func wouldRun(have, need resource.Vector) float64 {
 	return n
 }
 
-// fill is progressive filling in small steps.
+// fill does progressive filling in small steps.
 func fill(node resource.Vector, asks []ask) []float64 {
 	const step = 1e-4
 	shares, left := make([]float64, len(asks)), [2]float64{1, 1}
-	for left[0] > 0 && left[1] > 0 { // everybody needs both
+	for left[0] > 0 && left[1] > 0 { // every job needs both
 		for i, a := range asks {
 			size := dominant(a.need, node)
 			cpu := float64(a.need[resource.CPU]) / float64(node[resource.CPU]) / size * step * a.weight

@@ -17,29 +17,29 @@ type queueTree struct {
 
 // queue is a node of the tree.
 type queue struct {
-	name     string // path from the root, its parts separated by dots; the root has none
+	name     string // path from the root, its parts separated by dots; empty for the root
 	index    int    // in queueTree.all
-	parent   *queue // nil of the root
+	parent   *queue // nil for the root
 	children []*queue
 
-	// share and most are what it is guaranteed and what it may hold of its parent's, from 0 to 1; weight is its part
-	// beside its siblings. A policy uses either.
+	// share and most are its guaranteed and maximum shares of its parent, from 0 to 1; weight is its weight among its
+	// siblings. A policy uses either the shares or the weight.
 	share, most float64
 	weight      float64
 
-	// jobs are those of a leaf that can start a task, in the order in which a policy serves them.
+	// jobs are the jobs of a leaf that can start a task, in the order in which the policy serves them.
 	jobs fairQueue
 	// runnable counts the jobs in and below the queue that can start a task.
 	runnable int
-	// used adds up what the jobs in and below the queue hold.
+	// used adds up the use of the jobs in and below the queue.
 	used resource.Vector
 }
 
 // defaultQueue takes the jobs that name no queue.
 const defaultQueue = "default"
 
-// parseQueues reads "NAME=VALUE,NAME=VALUE", or nothing: a queue below another one has that one's name and a dot before its own, and
-// stands behind it. Value reads what is said of one queue.
+// parseQueues reads "NAME=VALUE,NAME=VALUE", or the empty text. The name of a child is the name of its parent, a dot
+// and its own name; a child comes after its parent. value parses the VALUE of one queue.
 func parseQueues(text string, value func(q *queue, text string) error) (*queueTree, error) {
 	t := &queueTree{byName: map[string]*queue{}}
 	t.add(&queue{share: 1, most: 1, weight: 1})
@@ -88,10 +88,10 @@ func (t *queueTree) add(q *queue) {
 	q.parent.children = append(q.parent.children, q)
 }
 
-// leaf reports whether q may hold jobs.
+// leaf reports whether q may have jobs.
 func (q *queue) leaf() bool { return len(q.children) == 0 }
 
-// home returns the leaf that a job belongs to; nil if there is none of the name that it gives.
+// home returns the leaf of a job; nil if no queue has the name that the job gives.
 func (t *queueTree) home(j *cluster.Job) *queue {
 	name := j.Queue
 	if name == "" {
@@ -103,7 +103,7 @@ func (t *queueTree) home(j *cluster.Job) *queue {
 	return nil
 }
 
-// check returns an error if there is no queue for j.
+// check returns an error if the queue of j does not exist.
 func (t *queueTree) check(j *cluster.Job) error {
 	if t.home(j) != nil {
 		return nil
@@ -117,7 +117,7 @@ func (t *queueTree) check(j *cluster.Job) error {
 	return fmt.Errorf("job %q queue %q: must be one of %s", j.Name, j.Queue, strings.Join(leaves, ", "))
 }
 
-// clear forgets all that was worked out from jobs.
+// clear discards everything that was computed from jobs.
 func (t *queueTree) clear() {
 	for _, q := range t.all {
 		q.jobs, q.runnable, q.used = fairQueue{}, 0, resource.Vector{}
@@ -127,12 +127,12 @@ func (t *queueTree) clear() {
 // member is a job in its leaf.
 type member struct {
 	job      *cluster.JobState
-	leaf     *queue          // nil if the policy has no such queue
-	counted  resource.Vector // of its consumption in the leaf's
+	leaf     *queue          // nil if the queue does not exist
+	counted  resource.Vector // the job's part of the leaf's use
 	runnable bool
 }
 
-// count brings the leaf of m, and the queues above, up to date with the job.
+// count updates the leaf of m, and the queues above, from the job.
 func (m *member) count() {
 	if m.leaf == nil {
 		return

@@ -7,21 +7,21 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// ranked keeps jobs in order: the one with the least key first, and among equals the one submitted first. T is what a policy
-// files along with each. The zero ranked is empty.
+// ranked keeps jobs in ascending order of their keys; ties go to the job submitted first. T is what a policy files with
+// each job. The zero ranked is empty.
 type ranked[T comparable] struct {
 	jobs  []filing[T]
-	filed map[*cluster.JobState]filing[T] // how each of them is filed
+	filed map[*cluster.JobState]filing[T] // how each job is filed
 }
 
-// filing is a job as it is filed.
+// filing is a job with its key and the policy's data.
 type filing[T comparable] struct {
 	job  *cluster.JobState
 	key  float64
 	with T
 }
 
-// compare orders entries. No two jobs are equal, because no two share an ID.
+// compare orders filings. No two jobs are equal, because no two have the same ID.
 func (a filing[T]) compare(b filing[T]) int {
 	switch {
 	case a.key < b.key:
@@ -34,8 +34,8 @@ func (a filing[T]) compare(b filing[T]) int {
 	return cmp.Compare(a.job.ID, b.job.ID)
 }
 
-// file puts e.job where it belongs. It takes O(log jobs) and a move. What stands at [from, to) afterwards, or in the rest if the job
-// is new, may be another than before; from and to are equal if nothing changed.
+// file puts e.job in its place, in O(log jobs) and a move. The entries in [from, to), or to the end if the job is new,
+// may have changed; from and to are equal if nothing changed.
 func (q *ranked[T]) file(e filing[T]) (from, to int) {
 	old, present := q.filed[e.job]
 	if present && old == e {
@@ -54,12 +54,12 @@ func (q *ranked[T]) file(e filing[T]) (from, to int) {
 	return min(from, to), max(from, to) + 1
 }
 
-// find returns where e is, or would be.
+// find returns the position of e, or where e belongs.
 func (q *ranked[T]) find(e filing[T]) (at int, ok bool) {
 	return slices.BinarySearchFunc(q.jobs, e, filing[T].compare)
 }
 
-// move shifts only the entries between the old and the new place.
+// move shifts only the entries between the old and the new position.
 func (q *ranked[T]) move(old, e filing[T]) (from, to int) {
 	from, _ = q.find(old)
 	to = from
@@ -75,7 +75,7 @@ func (q *ranked[T]) move(old, e filing[T]) (from, to int) {
 	return from, to
 }
 
-// remove takes a job out and returns where it was; ok is false if it was not there.
+// remove removes a job and returns its position; ok is false if it was not filed.
 func (q *ranked[T]) remove(j *cluster.JobState) (at int, ok bool) {
 	e, ok := q.filed[j]
 	if !ok {
@@ -87,7 +87,7 @@ func (q *ranked[T]) remove(j *cluster.JobState) (at int, ok bool) {
 	return at, true
 }
 
-// changed returns the jobs to look at for the queue to be up to date: those that changed, or all if none has been filed yet.
+// changed returns the jobs to update: the jobs that changed, or all jobs if none has been filed yet.
 func (q *ranked[T]) changed(p *cluster.Plan) []*cluster.JobState {
 	if q.filed != nil {
 		return p.Changes.Jobs
@@ -96,5 +96,5 @@ func (q *ranked[T]) changed(p *cluster.Plan) []*cluster.JobState {
 	return p.Jobs
 }
 
-// drop forgets all jobs.
+// drop discards all jobs.
 func (q *ranked[T]) drop() { q.jobs, q.filed = nil, nil }

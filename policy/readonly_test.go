@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPoliciesOnlyRead: what a policy changes it changes by its decisions. A second book, in which the same events are entered and
-// only the decisions are taken again, holds the same afterwards.
+// TestPoliciesOnlyRead: a policy changes a snapshot only by its decisions. A second book that receives the same events
+// and repeats the decisions has the same contents afterwards.
 func TestPoliciesOnlyRead(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func livesByDecisions(t *rapid.T, p Policy) {
 	}
 }
 
-// take takes a decision of another plan again. Wakes and reasons leave nothing behind that text shows.
+// take repeats a decision of another plan. Wakes and reasons leave no trace in text.
 func take(p *cluster.Plan, d *cluster.Decision) {
 	n := p.Nodes[d.Node]
 	j, _ := p.Job(d.Task.Job)
@@ -95,8 +95,8 @@ func take(p *cluster.Plan, d *cluster.Decision) {
 	}
 }
 
-// text prints what policies can see of a snapshot, but for what they record there besides decisions: reasons, estimates, and
-// which tasks they mean to preempt.
+// text prints what policies can see of a snapshot, except what they record there besides decisions: reasons, estimates,
+// and marks for preemption.
 func text(s *cluster.Snapshot) string {
 	out := fmt.Sprintln(s.Capacity, s.Running, s.Synced, len(s.Changes.Nodes), len(s.Changes.Jobs))
 	for _, n := range s.Nodes {
@@ -118,7 +118,7 @@ func text(s *cluster.Snapshot) string {
 	return out
 }
 
-// TestPoliciesDoNotSeeHeartbeats: how nodes report is the plan's business, see Plan.Offers.
+// TestPoliciesDoNotSeeHeartbeats: the plan hides how nodes report, see Plan.Offers.
 func TestPoliciesDoNotSeeHeartbeats(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) < 10 {

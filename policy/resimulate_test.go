@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// watched is a yarn-me policy that becomes fair at some time, and from then on notes at each decision when all jobs
-// should end.
+// watched is a yarn-me policy that stops under-sizing at some time, and from then on records at each decision when all
+// jobs should end.
 type watched struct {
 	policy.Policy
 	from    timeline.Time
@@ -28,7 +28,7 @@ type watched struct {
 
 type estimated struct {
 	now, horizon timeline.Time
-	ends         map[cluster.JobID]timeline.Time // of those that should end within the horizon
+	ends         map[cluster.JobID]timeline.Time // of the jobs that should end within the horizon
 	open         []cluster.JobID
 }
 
@@ -56,8 +56,8 @@ func (w *watched) Decide(now timeline.Time, p *cluster.Plan) {
 	w.Policy.Decide(now, p)
 }
 
-// reach is how far the resimulation promises to look: as long as the first queued task of a job could take when it is
-// under-sized, its ideal duration on top, and a heartbeat.
+// reach is how far ahead the resimulation promises to look: the longest run time of a job's first queued task when
+// under-sized, plus its ideal duration and a heartbeat.
 func reach(p *cluster.Plan) time.Duration {
 	longest := time.Duration(0)
 	for _, j := range p.Jobs {
@@ -149,8 +149,8 @@ func (s *play) run(t *rapid.T) (*watched, map[cluster.JobID]timeline.Time) {
 	return w, ends
 }
 
-// TestResimulationComesTrue lets a cluster run on without elasticity and without new jobs, as the resimulation assumes, and
-// compares: each end that it had estimated must come true, and none within its horizon may be missing.
+// TestResimulationComesTrue runs a cluster without elasticity and without new jobs, as the resimulation assumes. Each
+// estimated end must come true, and each job that ends within the horizon must have an estimate.
 func TestResimulationComesTrue(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawPlay(rt)

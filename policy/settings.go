@@ -17,7 +17,7 @@ type settings struct {
 	err        error
 }
 
-// text returns the value of a parameter, which must have been declared.
+// text returns the value of a parameter, which must be declared.
 func (s *settings) text(name string) string {
 	if v, ok := s.values[name]; ok {
 		return v
@@ -36,7 +36,7 @@ func (s *settings) fail(name, must string) {
 	}
 }
 
-// reject keeps an error in the text of a setting.
+// reject records an error in the value of a setting.
 func (s *settings) reject(name string, err error) {
 	if s.err == nil {
 		s.err = fmt.Errorf("setting %s=%q: %w", name, s.text(name), err)
@@ -68,7 +68,7 @@ func (s *settings) share(name string) float64 {
 	return v
 }
 
-// number is one of at least 0.
+// number is a number of at least 0.
 func (s *settings) number(name string) float64 {
 	v, err := strconv.ParseFloat(s.text(name), 64)
 	if err != nil || !(v >= 0) || math.IsInf(v, 0) {

@@ -7,7 +7,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// srjf is shortest remaining job first: what has room goes to the job with the least work left to start, and what that job
+// srjf is shortest remaining job first: free room goes to the job with the least work left to start, and what that job
 // cannot use to the next (YARN-ME section 6.2, where it runs on one node that pools the cluster, the Meganode).
 type srjf struct{ firstFit }
 
@@ -20,8 +20,8 @@ func (s *srjf) Traits() Traits { return Traits{DropCaches: s.queue.drop} }
 
 func (s *srjf) Decide(_ timeline.Time, p *cluster.Plan) { s.decide(p) }
 
-// remainingWork is the sum of the estimated run times of a job's tasks that have not started, in seconds; coordinators do
-// not count. It is infinite if one of them is unknown.
+// remainingWork is the sum of the estimated run times of a job's tasks that have not started, in seconds. It is
+// infinite if one of the run times is unknown. Coordinators do not count.
 func remainingWork(j *cluster.JobState) float64 {
 	work := 0.0
 	for i := range j.Stages {

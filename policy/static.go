@@ -8,13 +8,13 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// static gives every task an over-provisioned container: its peak memory, whatever it could do with less (what ECS and
-// Pufferfish compare with, and what users of YARN ask for), or a size that is the same for all containers of the cluster
-// (Pufferfish section 5: 4 to 64 GB).
+// static gives every task an over-provisioned container: either its peak memory, even if it could run with less (the
+// baseline of ECS and Pufferfish, and what users of YARN request), or a size that is the same for all containers of the
+// cluster (Pufferfish section 5: 4 to 64 GB).
 type static struct {
 	firstFit
 	memory  resource.Amount // of every container, bytes; 0 is each task's peak
-	refuses bool            // tasks that need more than that
+	refuses bool            // tasks that need more than the container size
 }
 
 func staticParameters() []Parameter {
@@ -48,7 +48,7 @@ func (s *static) Decide(_ timeline.Time, p *cluster.Plan) {
 	s.explain(p)
 }
 
-// explain gives a reason to jobs that wait because of the size of containers, unless they wait behind the first.
+// explain gives a reason to jobs that wait because of the size of containers, except those behind a blocking first job.
 func (s *static) explain(p *cluster.Plan) {
 	for _, j := range p.Changes.Jobs {
 		stage, ok := j.NextStage()
@@ -69,7 +69,7 @@ func (s *static) explain(p *cluster.Plan) {
 	}
 }
 
-// admit refuses jobs with tasks that need more than a container holds, and all if no node can hold a container.
+// admit rejects jobs with tasks that need more than a container has, and all jobs if no node fits a container.
 func (s *static) admit(c *cluster.Snapshot, j *cluster.Job) error {
 	for i := range j.Stages {
 		stage := &j.Stages[i]
@@ -86,7 +86,7 @@ func (s *static) admit(c *cluster.Snapshot, j *cluster.Job) error {
 	return nil
 }
 
-// size is the container of a task. Coordinators are no tasks: they get what they need.
+// size is the container of a task. A coordinator is granted what it needs.
 func (s *static) size(j *cluster.JobState, stage int) (resource.Vector, cluster.Reason, bool) {
 	need := j.Stages[stage].Ideal
 	memory := need[resource.Memory]

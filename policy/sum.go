@@ -9,19 +9,20 @@ import (
 )
 
 // sum estimates ends of jobs by adding up estimates. YARN-ME section 3.2 "iterates over all the nodes, adding up the
-// task duration estimates of the executing and queued tasks", and does not say which queued task goes to which node; sum has
-// one pool of memory × time as large as the cluster instead, and no timeline per node.
+// task duration estimates of the executing and queued tasks", and does not say which queued task goes to which node.
+// Instead of a timeline per node, sum has one pool of memory × time as large as the cluster.
 //
-// What is added up is memory × time, as shares of the whole cluster: what running tasks still hold; what reserved nodes
-// keep idle until the task they wait for fits; and what queued tasks will hold, each counted with its part of a node
-// (a task of 6 GB on a node of 10 GB keeps the other 4 GB from its like). Under fair sharing, a job of work w shares the
-// cluster with every other job until either has no more queued, so that it waits for the sum of min(w, w of the other).
+// It adds up memory × time, as shares of the whole cluster: what running tasks will still use; what reserved nodes keep
+// idle until the waiting task fits; and what queued tasks will use, each counted with its part of a node (a task of 6
+// GB on a node of 10 GB keeps equal tasks from the other 4 GB). Under fair sharing, a job of work w shares the cluster
+// with every other job until one of them has no more queued tasks, so that it waits for the sum of min(w, work of the
+// other job).
 type sum struct {
 	outlook cluster.Outlook
 	nodes   []nodeWork                 // by NodeID
-	work    []jobWork                  // the least queued first
+	work    []jobWork                  // by ascending queued work
 	known   map[*cluster.JobState]bool // the jobs in work
-	node    resource.Vector            // the largest node, which stands for all when tasks are cut to their part of a node
+	node    resource.Vector            // the largest node, which stands for all nodes in partOfNode
 }
 
 // Estimate implements timelineGenerator.
@@ -29,7 +30,7 @@ func (s *sum) Estimate(now timeline.Time, p *cluster.Plan) {
 	capacity := float64(p.Capacity[resource.Memory])
 	busy := s.committed(now, p)
 	s.measure(p)
-	smaller := 0.0 // sum over the jobs with less queued
+	smaller := 0.0 // sum over the jobs with less queued work
 	for i := range s.work {
 		w := &s.work[i]
 		ahead := smaller + w.queued*float64(len(s.work)-i)
@@ -51,18 +52,18 @@ func (s *sum) DropCaches() { *s = sum{} }
 
 func seconds(s float64) time.Duration { return time.Duration(min(s, 1e9) * 1e9) }
 
-// nodeWork is what one node has committed itself to, worked out once for each version of the node.
+// nodeWork is the committed memory × time of one node, computed once for each version of the node.
 type nodeWork struct {
 	version uint64
 	valid   bool
 	held    resource.Amount // memory of tasks with a known end, bytes
-	ends    timeline.Area   // the same memory × when it is freed, since the origin
-	first   timeline.Time   // the earliest of those ends: later than it, some task is overdue
-	kept    resource.Amount // memory kept idle by a reservation, bytes
+	ends    timeline.Area   // the same memory × the time when it is freed, since the origin
+	first   timeline.Time   // the earliest of those ends: after it, some task is overdue
+	kept    resource.Amount // memory that a reservation keeps idle, bytes
 	until   timeline.Time   // when the reservation should be used; meaningful if kept > 0
 }
 
-// committed adds up the memory × time, in byte-seconds, that no queued task can have.
+// committed adds up the memory × time, in byte-seconds, that is not available to queued tasks.
 func (s *sum) committed(now timeline.Time, p *cluster.Plan) float64 {
 	if len(s.nodes) != len(p.Nodes) {
 		s.nodes = make([]nodeWork, len(p.Nodes))

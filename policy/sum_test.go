@@ -9,8 +9,8 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// sumCase is a node of 10 cores and 10GB. On it one of three tasks of job 1, of 6GB, has run since 0s; job 2 has two tasks of 1GB
-// and two cores, job 3 one of 4GB, and none of them has started.
+// sumCase is a node of 10 cores and 10GB. One of the three tasks of job 1, of 6GB, has run there since 0s. Job 2 has
+// two tasks of 1GB and two cores, job 3 one task of 4GB; none of them has started.
 func sumCase(t *testing.T) *cluster.Book {
 	t.Helper()
 	job := func(id cluster.JobID, tasks int, cores, gb resource.Amount, run time.Duration) *cluster.Job {
@@ -38,9 +38,10 @@ func sumCase(t *testing.T) *cluster.Book {
 	return b
 }
 
-// TestSum compares what sum estimates with what was worked out by hand, at 40s. The task that runs holds 6GB for 60s more: 360GBs. Tasks
-// take 10, 2 (one fifth, as of the cores) and 5GB of a node, so that 2000, 200 and 100GBs are queued, of which each job waits for its own,
-// all of what has less, and as much as its own of what has more: 2300, 500 and 300GBs. A reservation keeps 4GB idle for 60s: 240GBs.
+// TestSum compares the estimates of sum with results worked out by hand, at 40s. The running task uses 6GB for 60s
+// more: 360GBs. Tasks take 10, 2 (one fifth, because of the cores) and 5GB of a node, so that 2000, 200 and 100GBs are
+// queued. Each job waits for its own queued work, for all work of jobs with less, and for as much as its own of each
+// job with more: 2300, 500 and 300GBs. A reservation keeps 4GB idle for 60s: 240GBs.
 func TestSum(t *testing.T) {
 	at := func(s float64) timeline.Time { return timeline.Time(s * 1e9) }
 	type times struct{ end, started float64 }
@@ -51,7 +52,7 @@ func TestSum(t *testing.T) {
 	}{
 		"plain":    {false, 40, []times{{306, 206}, {126, 76}, {106, 86}}},
 		"reserved": {true, 40, []times{{330, 230}, {150, 100}, {130, 110}}},
-		// The task should have ended: nothing is held any more for a time that is known.
+		// The task should have ended: no memory is in use until a known time.
 		"overdue": {false, 120, []times{{350, 250}, {170, 120}, {150, 130}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +62,7 @@ func TestSum(t *testing.T) {
 				p.Reserve(s.Nodes[0], s.Jobs[0], 0, cluster.BecauseReserved(resource.Vector{}, resource.Vector{}))
 			}
 			var by sum
-			by.Estimate(at(40), p) // It must not keep what is true no more.
+			by.Estimate(at(40), p) // It must not keep what is no longer true.
 			for range 2 {
 				by.Estimate(at(c.now), p)
 				for i, want := range c.want {
@@ -75,8 +76,8 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// TestSumOfLittle: on an idle cluster a job takes as long as its longest task, however little it asks for, and one that has all of
-// its tasks running as long as they do.
+// TestSumOfLittle: on an idle cluster a job takes as long as its longest task, however little it requests; a job with
+// all of its tasks running takes as long as they do.
 func TestSumOfLittle(t *testing.T) {
 	b := cluster.NewBook()
 	for _, e := range []cluster.Event{
@@ -102,5 +103,5 @@ func TestSumOfLittle(t *testing.T) {
 	}
 }
 
-// near allows for what floating point rounds.
+// near allows for rounding of floating-point numbers.
 func near(a, b timeline.Time) bool { return max(a-b, b-a) < timeline.Time(time.Microsecond) }

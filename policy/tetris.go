@@ -8,34 +8,36 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// tetris packs tasks onto nodes by their peak demands of all resources (Grandl et al., "Multi-Resource Packing for Cluster
-// Schedulers", SIGCOMM 2014). When a node has room, the tasks that fit are compared: by their alignment with the node, the
-// dot product of their demand and what is free, both over the node's capacity; and by the remaining work of their job,
-// the less the better. Only jobs far from their fair share are considered, and the last tasks of a stage come first.
+// tetris packs tasks onto nodes by their peak demands of all resources (Grandl et al., "Multi-Resource Packing for
+// Cluster Schedulers", SIGCOMM 2014). When a node has room, the tasks that fit are ranked by their alignment with the
+// node, which is the dot product of their demand and the free resources, both over the node's capacity, and by the
+// remaining work of their job, less work first. Only jobs far below their fair share are considered, and the last tasks
+// of a stage come first.
 //
-// The paper's penalty for remote input does not apply: nothing here is local or remote. Its text was not at hand; what it
-// leaves open, and how it is read here, is in docs/decisions/0006-baselines.md.
+// The paper's penalty for remote input does not apply, because input is neither local nor remote here. The full text of
+// the paper was not available; docs/decisions/0006-baselines.md lists what is unclear and how it is interpreted here.
 type tetris struct {
-	fairness   float64 // f: only the jobs furthest from their fair share are considered, a share of 1-f of them
-	barrier    float64 // b: once so large a share of a stage has ended, the rest is preferred
+	fairness   float64 // f: only the share 1-f of the jobs that are furthest below their fair share is considered
+	barrier    float64 // b: once this share of a stage has ended, the rest of the stage is preferred
 	multiplier float64 // m: weight of remaining work
 
-	capacity resource.Vector    // of the cluster, when jobs were filed
-	queue    ranked[*packedJob] // with a task to start, the one furthest from its fair share first
+	capacity resource.Vector    // of the cluster, when the jobs were filed
+	queue    ranked[*packedJob] // jobs with a task to start, the furthest below its fair share first
 	// fresh are considered jobs whose tasks may fit on nodes that did not change.
 	fresh   []*packedJob
 	demands map[resource.Vector]int // to an index in scores
 	scores  []alignment
-	live    int // how many demands there were when all jobs were filed
-	offers  int // counts offers, so that old scores are known
+	live    int // the number of demands when all jobs were filed
+	offers  int // counts offers, to recognise outdated scores
 	fit     []candidate
 }
 
-// packedJob is a job as it is filed.
+// packedJob is a job with what was computed for it.
 type packedJob struct {
 	job   *cluster.JobState
 	share float64 // dominant share over weight
-	// work is how much it still asks for, over the cluster's capacity, in seconds, summed over resources; NaN if unknown.
+	// work is the job's outstanding work over the cluster's capacity, in seconds, summed over resources; NaN if
+	// unknown.
 	work       float64
 	ready      []packedStage
 	considered bool
@@ -48,10 +50,10 @@ type packedStage struct {
 	preferred bool
 }
 
-// alignment is how well a demand suits the node that was offered last. Jobs with the same demand share it.
+// alignment is how well a demand suits the node that was offered last. Jobs with equal demands share it.
 type alignment struct {
 	demand resource.Vector
-	offer  int // for which it was worked out
+	offer  int // the offer for which it was computed
 	fits   bool
 	score  float64
 }
@@ -93,9 +95,9 @@ func (t *tetris) Decide(_ timeline.Time, p *cluster.Plan) {
 	t.explain(p)
 }
 
-// follow brings the queue up to date with what changed.
+// follow updates the queue from the changes of the snapshot.
 func (t *tetris) follow(p *cluster.Plan) {
-	const gone = 1000 // demands that may be kept though no job has them any more
+	const gone = 1000 // demands that may be kept although no job has them any more
 	if t.queue.filed == nil || t.capacity != p.Capacity || len(t.scores) > gone+2*t.live {
 		t.dropCaches()
 		t.capacity, t.demands = p.Capacity, map[resource.Vector]int{}
@@ -113,7 +115,7 @@ func (t *tetris) follow(p *cluster.Plan) {
 	}
 }
 
-// file brings what is known of j up to date and moves it to where it belongs.
+// file recomputes j and moves it to its place.
 func (t *tetris) file(j *cluster.JobState) {
 	_, runnable := j.NextStage()
 	e := t.queue.filed[j].with
@@ -132,17 +134,18 @@ func (t *tetris) file(j *cluster.JobState) {
 	t.reconsider(e)
 }
 
-// limit is how many jobs are considered.
+// limit is the number of jobs that are considered.
 func (t *tetris) limit() int {
 	return min(len(t.queue.jobs), considered(t.fairness, len(t.queue.jobs)))
 }
 
-// considered is how many of the given number of jobs are considered.
+// considered returns how many of the given number of jobs the fairness knob lets compete.
 func considered(fairness float64, jobs int) int {
 	return max(1, int(math.Ceil((1-fairness)*float64(jobs)-1e-9)))
 }
 
-// reconsider notes who is considered, after e has moved, come or gone: besides e, only jobs at the limit can have crossed it.
+// reconsider updates which jobs are considered after e moved, came or left: apart from e, only jobs at the limit can
+// change.
 func (t *tetris) reconsider(e *packedJob) {
 	limit := t.limit()
 	look := func(e *packedJob, now bool) {
@@ -161,7 +164,7 @@ func (t *tetris) reconsider(e *packedJob) {
 	look(e, ok && limit > 0 && filed.compare(t.queue.jobs[limit-1]) <= 0)
 }
 
-// measure works out all that is known of a job.
+// measure recomputes what is known of a job.
 func (t *tetris) measure(e *packedJob) {
 	j := e.job
 	e.share = dominantShare(j, t.capacity)
@@ -182,14 +185,14 @@ func (t *tetris) measure(e *packedJob) {
 	}
 }
 
-// almostDone reports whether the tasks of a stage that have not started come first: because few are left, or because
-// nothing else of the job starts before.
+// almostDone reports whether the tasks of a stage that have not started come first: because few are left, or because no
+// other task of the job can start before.
 func almostDone(j *cluster.JobState, stage int, barrier float64) bool {
 	s := &j.Stages[stage]
 	return s.Coordinator || barrier < 1 && float64(j.Progress[stage].Ended) >= barrier*float64(s.Tasks)
 }
 
-// dominantShare is the largest share of a resource of the cluster that a job holds, over its weight.
+// dominantShare is the largest share of a resource of the cluster that a job uses, over its weight.
 func dominantShare(j *cluster.JobState, capacity resource.Vector) float64 {
 	share := 0.0
 	for k, c := range capacity {
@@ -203,8 +206,8 @@ func dominantShare(j *cluster.JobState, capacity resource.Vector) float64 {
 	return share
 }
 
-// packedWork is the demand × run time of a job's tasks that have not started, over the cluster's capacity and summed over
-// resources, in seconds. It is NaN if a run time is unknown. Coordinators do not count.
+// packedWork is the demand × run time of a job's tasks that have not started, over the cluster's capacity and summed
+// over resources, in seconds. It is NaN if a run time is unknown. Coordinators do not count.
 func packedWork(j *cluster.JobState, capacity resource.Vector) float64 {
 	work := 0.0
 	for i := range j.Stages {
@@ -224,7 +227,7 @@ func packedWork(j *cluster.JobState, capacity resource.Vector) float64 {
 	return work
 }
 
-// align is the dot product of a demand and what is free, both over the node's capacity.
+// align is the dot product of a demand and the free resources, both over the node's capacity.
 func align(demand, free, capacity resource.Vector) float64 {
 	score := 0.0
 	for k, c := range capacity {
@@ -266,9 +269,9 @@ func (t *tetris) gather(n *cluster.NodeState) {
 	}
 }
 
-// choose returns the best of the candidates, of which there is one at least. Those that are preferred come first. Among them
-// the greatest alignment less ε × remaining work wins, where ε is multiplier × the mean alignment over the mean remaining
-// work of all that fit; among equals the first. Unknown work counts as the most that is known.
+// choose returns the best of the candidates; there must be at least one. Preferred candidates come first. Among equally
+// preferred candidates the greatest alignment less ε × remaining work wins, where ε is multiplier × the mean alignment
+// over the mean remaining work of all candidates; ties go to the first. Unknown work counts as the largest known work.
 func choose(fit []candidate, multiplier float64) candidate {
 	alignments, work, most, known, preferred := 0.0, 0.0, 0.0, 0.0, false
 	for i := range fit {
@@ -310,9 +313,9 @@ func (t *tetris) start(p *cluster.Plan, n *cluster.NodeState, c candidate) {
 	t.file(j)
 }
 
-// offerRoom offers nodes with room for a fresh job's tasks, until nothing fits anywhere. Jobs that come to be considered on
-// the way are fresh too, so that it begins again with the first node: what is started must not depend on who was fresh
-// without need.
+// offerRoom offers nodes with room for a fresh job's tasks, until nothing fits anywhere. Jobs that become considered on
+// the way are also fresh, and the search starts again at the first node: the result must not depend on which jobs were
+// fresh unnecessarily.
 func (t *tetris) offerRoom(p *cluster.Plan) {
 	fresh := t.fresh
 	t.fresh = nil
@@ -323,7 +326,8 @@ func (t *tetris) offerRoom(p *cluster.Plan) {
 	t.fresh = fresh
 }
 
-// offerRoomTo offers nodes with room for a task of the given jobs, until others come to be considered, which it reports.
+// offerRoomTo offers nodes with room for a task of the given jobs. It stops and returns true when further jobs become
+// considered.
 func (t *tetris) offerRoomTo(p *cluster.Plan, fresh []*packedJob) bool {
 	least, any := leastReady(fresh)
 	for from := cluster.NodeID(0); any; least, any = leastReady(fresh) {
@@ -341,7 +345,7 @@ func (t *tetris) offerRoomTo(p *cluster.Plan, fresh []*packedJob) bool {
 	return false
 }
 
-// leastReady is the least of each resource with which one of the jobs could start a task.
+// leastReady is, per resource, the least with which one of the jobs could start a task.
 func leastReady(jobs []*packedJob) (least resource.Vector, any bool) {
 	for _, e := range jobs {
 		if !e.considered {
@@ -358,7 +362,7 @@ func leastReady(jobs []*packedJob) (least resource.Vector, any bool) {
 	return least, any
 }
 
-// explain says of every job that changed, waits and is not considered that it is not.
+// explain records for each changed job that waits because it is not considered that this is the reason.
 func (t *tetris) explain(p *cluster.Plan) {
 	for _, j := range p.Changes.Jobs {
 		stage, ok := j.NextStage()

@@ -14,16 +14,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// twin decides as a policy should, plainly.
+// twin is a plain implementation of a policy.
 type twin interface{ decide(p *cluster.Plan) }
 
-// slow decides in the plainest way, looking at everything each time. first is what it starts next on a node; if it is not
-// told a node, on the first that has something to start.
+// slow decides in the plainest way and looks at everything each time. first returns what to start next on a node;
+// without a node, on the first node that can start something.
 type slow struct {
 	first func(p *cluster.Plan, n *cluster.NodeState) (j *cluster.JobState, stage int, memory resource.Amount, ok bool)
-	// jobs are served in their order on whatever node, rather than nodes one after the other.
+	// jobs are served in their order on any node, rather than one node after the other.
 	jobs bool
-	// nodes that changed are not served before others.
+	// alike: nodes that changed are not served first.
 	alike bool
 	rank  func(p *cluster.Plan, j *cluster.JobState) float64
 }
@@ -77,7 +77,7 @@ func runnable(p *cluster.Plan, key func(*cluster.JobState) float64) []*cluster.J
 	return jobs
 }
 
-// slowFirstFit is srjf or static.
+// slowFirstFit is the twin of srjf and static.
 func slowFirstFit(key func(*cluster.JobState) float64, size resource.Amount, blocks bool) *slow {
 	memory := func(j *cluster.JobState, stage int) resource.Amount {
 		return cmp.Or(size, j.Stages[stage].Ideal[resource.Memory])
@@ -103,7 +103,7 @@ func slowFirstFit(key func(*cluster.JobState) float64, size resource.Amount, blo
 	}
 }
 
-// slowTetris is tetris.
+// slowTetris is the twin of tetris.
 func slowTetris(fairness, barrier, multiplier float64) *slow {
 	return &slow{first: func(p *cluster.Plan, n *cluster.NodeState) (*cluster.JobState, int, resource.Amount, bool) {
 		jobs := runnable(p, func(j *cluster.JobState) float64 { return slowShare(p, j) })
@@ -188,7 +188,8 @@ func slowAlignment(s *cluster.Stage, n *cluster.NodeState) float64 {
 	return score
 }
 
-// slowPufferfish is pufferfish, from the text of the paper: whoever is first and has a node starts there, and again.
+// slowPufferfish is the twin of pufferfish, from the text of the paper: start the first job that has a node, and
+// repeat.
 type slowPufferfish struct {
 	shortest             bool
 	room, stop, quantile float64
@@ -264,7 +265,7 @@ func (s *slowPufferfish) takes(n *cluster.NodeState, stage *cluster.Stage, flex 
 	return !flex || float64(stage.Ideal[resource.Memory])*s.room <= float64(n.Available())-memory+s.stop*memory
 }
 
-// key is 0, or how long the job takes at least.
+// key is 0, or the job's minimum duration.
 func (s *slowPufferfish) key(j *cluster.JobState) float64 {
 	longest := 0.0
 	for i := range j.Stages {
@@ -299,8 +300,8 @@ func breathing(n *cluster.NodeState) (count int) {
 	return count
 }
 
-// TestFastAndSlowStartTheSame lets a fast policy and its plain twin live through the same random events: they must start
-// the same tasks on the same nodes, in the same order.
+// TestFastAndSlowStartTheSame runs a fast policy and its plain twin through the same random events: they must start the
+// same tasks on the same nodes, in the same order.
 func TestFastAndSlowStartTheSame(t *testing.T) {
 	for _, c := range []struct {
 		policy, settings string
@@ -335,7 +336,7 @@ func TestFastAndSlowStartTheSame(t *testing.T) {
 	}
 }
 
-// side is one of two clusters that live through the same.
+// side is one of two clusters that receive the same events.
 type side struct {
 	book     *cluster.Book
 	snapshot *cluster.Snapshot
@@ -428,7 +429,7 @@ func liveTogether(t *rapid.T, fast Policy, twin twin) {
 	}
 }
 
-// vary makes the stages of a job ask for all resources, and for runs of different or unknown length.
+// vary makes the stages of a job request all resources, and gives them different or unknown run times.
 func vary(t *rapid.T, j *cluster.Job) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	j.Class = cluster.Class(number("class", 0, 1))
@@ -473,7 +474,7 @@ func TestStaticRefusesWhatItsContainersCannotHold(t *testing.T) {
 	}
 }
 
-// What was admitted under other settings is not started, and it is said why; it blocks nobody.
+// A job admitted under other settings is not started, and a reason is recorded; it blocks no other job.
 func TestStaticSaysWhatItRefuses(t *testing.T) {
 	p, err := New("static", map[string]string{"static.memory": "5GB", "static.order": "fifo"})
 	if err != nil {

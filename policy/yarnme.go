@@ -11,16 +11,16 @@ import (
 )
 
 // yarnME is the scheduler of "Don't cry over spilled records" (Iorgulescu et al., USENIX ATC 2017), Algorithm 1: fair
-// sharing in which a task that does not fit with its ideal memory starts with the smallest memory that costs it the
-// least time, if it still ends no later than its job is estimated to end.
+// sharing in which a task that does not fit with its ideal memory starts with the smallest memory that gives the least
+// run time, if it still ends no later than its job is estimated to end.
 type yarnME struct {
 	fair
-	granularity resource.Amount // of memory given to under-sized tasks
+	granularity resource.Amount // step of the memory of under-sized tasks
 	diskShare   float64         // of a node's disk bandwidth, for under-sized tasks
 	interval    time.Duration   // between estimates of the jobs' ends, where nodes have no heartbeat
 	timeline    timelineGenerator
 	best        map[*cluster.Stage]*bestSizes
-	most        resource.Amount // memory of the largest node, which best is worked out for
+	most        resource.Amount // memory of the largest node, for which best is computed
 }
 
 // timelineGenerator estimates when jobs end (YARN-ME section 3.2). It calls p.EstimateEnd for every job of p.
@@ -63,8 +63,9 @@ func (y *yarnME) dropCaches() {
 
 func (y *yarnME) Decide(now timeline.Time, p *cluster.Plan) {
 	y.queue.follow(p)
-	// "The generator runs periodically, every heartbeat interval […]. It also runs when a new job arrives or an existing one is
-	// prematurely canceled" (section 3.2). An interval in which nothing happened changes nothing.
+	// "The generator runs periodically, every heartbeat interval […]. It also runs when a new job arrives or an
+	// existing one is prematurely canceled" (section 3.2). It may skip an interval without events, which would change
+	// nothing.
 	if p.Changes.Arrived || len(y.queue.jobs) > 0 && p.EstimatesStale(y.interval) {
 		y.timeline.Estimate(now, p)
 		p.Estimated()
@@ -105,7 +106,7 @@ func wholeSteps(memory, granularity resource.Amount) resource.Amount {
 	return (memory + granularity - 1) / granularity * granularity
 }
 
-// diskLeft returns what of the node's disk budget for under-sized tasks is not yet promised.
+// diskLeft returns the part of the node's disk budget for under-sized tasks that is not yet promised.
 func (y *yarnME) diskLeft(n *cluster.NodeState) (left resource.Amount, limited bool) {
 	if n.Capacity[resource.Disk] == 0 {
 		return 0, false
@@ -132,12 +133,12 @@ type bestSizes struct {
 	durations []time.Duration
 }
 
-// mostSizes is how many sizes are looked at for one stage. With more multiples of the granularity in question only every
-// so many is.
+// mostSizes is how many sizes are considered for one stage. A stage with more multiples of the granularity is sampled
+// at a multiple of the granularity.
 const mostSizes = 100_000
 
-// newBestSizes looks at the stage's least memory, rounded up to the granularity, and all multiples of the granularity
-// between that and the ideal, of which none that is larger than the largest node.
+// newBestSizes considers the stage's minimum memory, rounded up to the granularity, and all multiples of the
+// granularity between that and the ideal, up to the memory of the largest node.
 func newBestSizes(stage *cluster.Stage, granularity, largest resource.Amount) *bestSizes {
 	b := &bestSizes{}
 	ideal := stage.Ideal[resource.Memory]

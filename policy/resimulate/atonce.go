@@ -8,12 +8,12 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// atOnce is what a step of the resimulation has changed. Where nodes have no heartbeats it decides, as in fair.offerAll,
-// which nodes are offered: that decides in turn which are reserved.
+// atOnce is what a step of the resimulation has changed. Where nodes have no heartbeats it determines, as in
+// fair.offerAll, which nodes are offered, and so which nodes become reserved.
 type atOnce struct {
 	nodes  []int32 // have more free than before, or are no longer reserved
-	jobs   []int32 // with another consumption or other runnable tasks
-	demand bool    // there are runnable tasks that no node with room has been offered yet
+	jobs   []int32 // with a different consumption or different runnable tasks
+	demand bool    // there are runnable tasks that have not yet been offered to every node with room
 	found  []foundTask
 }
 
@@ -21,8 +21,8 @@ func (s *atOnce) reset() {
 	s.nodes, s.jobs, s.demand, s.found = s.nodes[:0], s.jobs[:0], false, s.found[:0]
 }
 
-// playAtOnce plays a cluster without heartbeats forward: every end is a step of its own, and of those at the same time the
-// task that was started first ends first.
+// playAtOnce simulates a cluster without heartbeats: every end is a step of its own; of tasks that end at the same
+// time, the one started first ends first.
 func (r *Estimator) playAtOnce(p *cluster.Plan) {
 	slices.SortFunc(r.step.found, func(a, b foundTask) int {
 		return cmp.Or(cmp.Compare(a.task.Decision, b.task.Decision), cmp.Compare(a.task.Launched, b.task.Launched))
@@ -95,7 +95,7 @@ func (r *Estimator) offerRoom(p *cluster.Plan) {
 	}
 }
 
-// moveOn follows a job to its next stage, as fair.start does.
+// moveOn updates a job for its next stage, as fair.start does.
 func (r *Estimator) moveOn(job int32) {
 	j := &r.jobs[job]
 	for i := 0; i < len(r.nodes) && j.held > 0; i++ {
@@ -106,7 +106,7 @@ func (r *Estimator) moveOn(job int32) {
 	r.step.demand = r.step.demand || j.next >= 0
 }
 
-// giveBackHopeless is the function of that name on the copy.
+// giveBackHopeless is the function of the same name in package policy, on the copy.
 func (r *Estimator) giveBackHopeless() {
 	for i := range r.nodes {
 		n := &r.nodes[i]

@@ -1,9 +1,9 @@
-// Package resimulate estimates ends of jobs as the YARN-ME authors' simulator does: it plays the cluster forward under fair
-// sharing (with reservations if the policy has them) but without elasticity and without new jobs. Jobs that do not
-// end within the horizon have no estimate. The horizon is the longest time that a task started now could take, and the
-// task's ideal duration on top: what ends later cannot matter to a task that starts now.
+// Package resimulate estimates ends of jobs as the YARN-ME authors' simulator does: it simulates the cluster from now
+// on under fair sharing (with reservations if the policy has them), without elasticity and without new jobs. Jobs that
+// do not end within the horizon have no estimate. The horizon is the longest run time of a task started now plus the
+// task's ideal duration: a later end cannot matter to a task that starts now.
 //
-// It works on flat copies that it keeps between calls, because it runs once per heartbeat.
+// It works on flat copies that it reuses between calls, because it runs once per heartbeat.
 package resimulate
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Estimator plays the cluster forward. It keeps its copies of the cluster between calls.
+// Estimator simulates the cluster from now on. It reuses its copies of the cluster between calls.
 type Estimator struct {
-	reservations bool // fair sharing keeps nodes for the head of its queue
+	reservations bool // fair sharing reserves nodes for the head of its queue
 
 	now, horizon timeline.Time
 	every        timeline.Time // nodes' heartbeat
@@ -35,11 +35,11 @@ type Estimator struct {
 type simNode struct {
 	cpu, memory resource.Amount // free
 	gone        bool
-	holder      int32         // job that the node is reserved for, -1 if none
+	holder      int32         // job that reserved the node, -1 if none
 	heldFor     int32         // index in stages
 	phase       timeline.Time // of its heartbeat
 	nextOffer   timeline.Time // the offer that is already among the events, or before now
-	due         bool          // its heartbeat of this very moment is still to come
+	due         bool          // its heartbeat of this moment is still to come
 }
 
 type simJob struct {
@@ -49,8 +49,8 @@ type simJob struct {
 	first, last int32 // its part of stages
 	next        int32 // stage to start from next, -1 if nothing is runnable
 	place       int32 // in queue, -1 if not there
-	left        int   // tasks that have not ended, coordinators aside
-	pending     int   // tasks that have not started, coordinators aside
+	left        int   // tasks that have not ended, without coordinators
+	pending     int   // tasks that have not started, without coordinators
 	lastStart   timeline.Time
 	held        int  // nodes that are reserved for it
 	lost        bool // will not end within the horizon
@@ -60,7 +60,7 @@ type simJob struct {
 
 type simStage struct {
 	cpu, memory resource.Amount
-	least       resource.Amount // of memory, when it is under-sized
+	least       resource.Amount // minimum memory, when it is under-sized
 	duration    time.Duration
 	pending     int
 	left        int // tasks not ended
@@ -74,18 +74,18 @@ type simTask struct {
 	stage, node int32
 }
 
-// simEvent is ordered by time, then node, then what happens: tasks end before the node is offered. Where nodes have no
-// heartbeats the node is 0 for all: what was started first comes first.
+// simEvent is ordered by time, then node, then kind: tasks end before the node is offered. Where nodes have no
+// heartbeats the node is 0 for all events: ties go to the task started first.
 type simEvent struct {
 	at   timeline.Time
 	node int32
-	task uint32 // index in tasks, or one of those below
+	task uint32 // index in tasks, or one of the values below
 }
 
 const (
-	readyEvents uint32 = 1 << 30   // plus the index of a job whose coordinator is launched; of no node
+	readyEvents uint32 = 1 << 30   // plus the index of a job whose coordinator is launched; belongs to no node
 	offerEvent  uint32 = 1<<32 - 1 // the node takes new work
-	nowhere     int32  = 1<<31 - 1 // node of events that belong to none
+	nowhere     int32  = 1<<31 - 1 // node of events that belong to no node
 )
 
 // New returns an estimator for fair sharing with or without reservations.
@@ -105,7 +105,7 @@ func (r *Estimator) Estimate(now timeline.Time, p *cluster.Plan) {
 		if p.Heartbeats.Launch == 0 {
 			end = j.end
 		}
-		end = max(end, now) // of a job that waits for nothing but its coordinator
+		end = max(end, now) // for a job that waits only for its coordinator
 		p.EstimateAllStarted(j.state, j.lastStart, j.pending == 0)
 		p.EstimateEnd(j.state, end, j.left == 0 && !j.lost && end.Add(p.Heartbeats.Launch) <= r.horizon)
 	}
@@ -132,10 +132,10 @@ func (r *Estimator) playHeartbeats(p *cluster.Plan) {
 	}
 }
 
-// DropCaches does nothing: what is kept between calls is room alone.
+// DropCaches does nothing: only memory is reused between calls.
 func (r *Estimator) DropCaches() {}
 
-// copyCluster takes over what is running, queued and reserved.
+// copyCluster copies running tasks, queued tasks and reservations.
 func (r *Estimator) copyCluster(now timeline.Time, p *cluster.Plan) {
 	r.now, r.every = now, timeline.Time(p.Heartbeats.Every)
 	r.nodes, r.jobs, r.stages = r.nodes[:0], r.jobs[:0], r.stages[:0]
@@ -170,7 +170,7 @@ func (r *Estimator) copyCluster(now timeline.Time, p *cluster.Plan) {
 	}
 }
 
-// copyJob returns how far ahead one has to look for the job's sake.
+// copyJob copies a job and returns how far ahead to look for it.
 func (r *Estimator) copyJob(s *cluster.JobState, index int32) (reach time.Duration) {
 	j := simJob{state: s, used: float64(s.Used[resource.Memory]), weight: s.Weight, first: int32(len(r.stages)), place: -1, steered: s.Steered}
 	if j.weight <= 0 {
@@ -218,7 +218,7 @@ func (r *Estimator) copyNode(p *cluster.Plan, n *cluster.NodeState) {
 	for _, t := range n.Tasks {
 		job := r.indexOf(p, t.Job)
 		if job < 0 {
-			continue // its job has failed or was cancelled; the memory stays taken
+			continue // its job has failed or was cancelled; its memory stays in use
 		}
 		stage := r.jobs[job].first + t.ID.Stage
 		if r.stages[stage].coordinator {
@@ -246,7 +246,7 @@ func (r *Estimator) copyNode(p *cluster.Plan, n *cluster.NodeState) {
 	}
 }
 
-// booked tells nodes whose next heartbeat is due although nothing ends there: heartbeats that tell nothing are left out.
+// booked selects nodes whose next heartbeat is due although no task ends there: heartbeats without news are skipped.
 func booked(t *cluster.TaskState) bool { return !t.Running }
 
 func (r *Estimator) indexOf(p *cluster.Plan, j *cluster.JobState) int32 {
@@ -270,7 +270,7 @@ func (r *Estimator) addFound(p *cluster.Plan, f foundTask) {
 	r.addTask(simTask{f.task.Grant[resource.CPU], f.task.Grant[resource.Memory], f.stage, f.node}, end, ok)
 }
 
-// addTask has a task end at the given time. The node reports that with its next heartbeat.
+// addTask schedules the end of a task. The node reports the end with its next heartbeat.
 func (r *Estimator) addTask(t simTask, end timeline.Time, known bool) {
 	j := &r.jobs[r.stages[t.stage].job]
 	if !known || end > r.horizon {
@@ -295,7 +295,7 @@ func (r *Estimator) lose(j *simJob) {
 	j.lost = true
 }
 
-// nextReport returns when the node's first heartbeat after the given time is.
+// nextReport returns the time of the node's first heartbeat after the given time.
 func (r *Estimator) nextReport(node int32, after timeline.Time) timeline.Time {
 	if r.every == 0 {
 		return after
@@ -323,14 +323,14 @@ func (r *Estimator) readyAt(p *cluster.Plan, job int32, booked timeline.Time) {
 	r.push(simEvent{max(at, r.now), nowhere, readyEvents + uint32(job)})
 }
 
-// steer makes the tasks of a job runnable; every node hears of it with its next heartbeat.
+// steer makes the tasks of a job runnable; every node is offered at its next heartbeat.
 func (r *Estimator) steer(job int32) {
 	r.jobs[job].steered = true
 	r.requeue(job)
 	r.offerToAll()
 }
 
-// settle finds the stage that the job starts from next.
+// settle finds the stage from which the job starts next.
 func (r *Estimator) settle(job int32) {
 	j := &r.jobs[job]
 	j.next = -1
@@ -469,7 +469,7 @@ func (r *Estimator) before(a, b int32) bool {
 	return x.state.ID < y.state.ID
 }
 
-// requeue files a job where it belongs after its consumption or its runnable tasks changed.
+// requeue files a job anew after its consumption or its runnable tasks changed.
 func (r *Estimator) requeue(job int32) {
 	r.settle(job)
 	if r.every == 0 {
