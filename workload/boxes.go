@@ -7,9 +7,9 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Boxed returns a copy of w whose FLEX jobs are REGULAR: each of their tasks gets a container of the given size, in bytes,
-// and a program that collects garbage a heap as large as that. Size 0 is the most that the tasks of a stage really hold,
-// which nobody knows in advance: the best that over-provisioning can do. Coordinators stay as they are.
+// Boxed returns a copy of w whose FLEX jobs are REGULAR: each of their tasks gets a container of the given size, in
+// bytes, and a garbage-collected program gets a heap of the same size. Size 0 is the largest working set of the tasks
+// of each stage, which is unknown in advance: the best possible over-provisioning. Coordinators do not change.
 func Boxed(w *Workload, size resource.Amount) *Workload {
 	return changeFlex(w, func(j *Job, stage int) {
 		s, t := &j.Stages[stage], &j.Truth[stage]
@@ -37,7 +37,7 @@ func StartWith(w *Workload, memory resource.Amount) *Workload {
 	})
 }
 
-// changeFlex returns a copy of w in which the stages of FLEX jobs that are no coordinators are changed.
+// changeFlex returns a copy of w in which change is applied to the stages of FLEX jobs, except coordinators.
 func changeFlex(w *Workload, change func(j *Job, stage int)) *Workload {
 	out := &Workload{Jobs: slices.Clone(w.Jobs)}
 	for i := range out.Jobs {

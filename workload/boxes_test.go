@@ -59,8 +59,8 @@ func TestBoxed(t *testing.T) {
 	}
 }
 
-// What a generated FLEX job really does: it starts with what policies see, grows to what was drawn, and takes the time that
-// policies expect.
+// A generated FLEX job starts with the memory that policies see, grows to the memory that was drawn, and takes the time
+// that policies expect.
 func TestGenerateFlex(t *testing.T) {
 	o := DefaultGenerateOptions(Flex)
 	o.Jobs = 200

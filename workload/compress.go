@@ -13,7 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/fault"
 )
 
-// Compression is how the bytes of a file are packed.
+// Compression is the compression of a file.
 type Compression uint8
 
 const (
@@ -31,8 +31,8 @@ func (c Compression) String() string {
 	return fmt.Sprintf("compression(%d)", uint8(c))
 }
 
-// CompressionOf returns what the ending of a file's name asks for: .gz, .zst or .zstd, else nothing. It says how a file is
-// written; how one is read is found in its first bytes.
+// CompressionOf returns the compression that the ending of a file's name stands for: .gz, .zst or .zstd, else none. It
+// determines how a file is written; a reader detects the compression from the first bytes.
 func CompressionOf(name string) Compression {
 	switch {
 	case strings.HasSuffix(name, ".gz"):
@@ -46,12 +46,12 @@ func CompressionOf(name string) Compression {
 const (
 	gzipMagic = "\x1f\x8b"
 	zstdMagic = "\x28\xb5\x2f\xfd"
-	// A frame that wants a larger window than this is refused: what it holds would not be read as a stream.
+	// A frame that requests a larger window is rejected: it could not be read as a stream.
 	mostWindow = 256 << 20
 )
 
-// unpacker reads what a file holds, unpacked if it is packed. Packed data that is damaged or ends too soon is a *fault.Fault
-// that says how far it got.
+// unpacker reads the content of a file and decompresses it if necessary. Damaged or truncated data gives a *fault.Fault
+// that says how many bytes could be read.
 type unpacker struct {
 	name   string
 	packed Compression
@@ -61,7 +61,7 @@ type unpacker struct {
 	read   int64 // bytes, after unpacking
 }
 
-// rawReader remembers whether it was the file that could not be read: any other error is one of what it holds.
+// rawReader records errors of reading the file itself: any other error is one of its content.
 type rawReader struct {
 	in  io.Reader
 	err error
@@ -76,13 +76,13 @@ func (r *rawReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Unpack returns a reader of the content of r, which may be gzip, zstd or neither: its first bytes tell. Name is used in
-// errors. The reader must be closed; r is not closed by that.
+// Unpack returns a reader of the content of r, which may be gzip, zstd or uncompressed: its first bytes decide. Name is
+// used in errors. The caller must close the reader, which does not close r.
 func Unpack(r io.Reader, name string) (io.ReadCloser, error) {
 	raw := &rawReader{in: r}
 	in := bufio.NewReaderSize(raw, 64<<10)
 	u := &unpacker{name: name, raw: raw, in: in, close: func() {}}
-	// An error of Peek comes again with the first Read.
+	// Peek's error is returned again by the first Read.
 	start, _ := in.Peek(len(zstdMagic))
 	switch {
 	case strings.HasPrefix(string(start), gzipMagic):
@@ -126,7 +126,7 @@ func (u *unpacker) explain(err error) error {
 	return fault.At(u.name, 0, "the %s data is damaged after %d bytes of content: %v", u.packed, u.read, err)
 }
 
-// pack returns a writer that packs what goes to out; what is still inside is written by Close, which does not close out.
+// pack returns a writer that compresses to out. Close writes what is still buffered; it does not close out.
 func pack(out io.Writer, c Compression) (io.WriteCloser, error) {
 	switch c {
 	case Gzip:

@@ -19,8 +19,8 @@ import (
 // leastDSSMemory is the least memory of a task in the YARN-ME authors' format, in MB.
 const leastDSSMemory = 100
 
-// dssJobFields and dssTaskFields are all that may stand in a trace. Another name is most likely a slip of the pen that
-// would change results in silence.
+// dssJobFields and dssTaskFields are all fields of a trace. An unknown name is most likely a typing error that would
+// change results silently.
 var (
 	dssJobFields  = []string{"am.type", "job.start.ms", "job.end.ms", "job.queue.name", "job.id", "job.user", "job.tasks"}
 	dssTaskFields = []string{"c.host", "c.dur", "c.prio", "c.mem", "c.type", "c.nr", "c.cores", "c.penalty", "c.ib"}
@@ -31,13 +31,14 @@ type dssReader struct {
 	objects *objectReader
 	jobs    []Job
 	lines   []int                 // of each job
-	after   []int64               // the number of the job that each waits for; -1 if none
+	after   []int64               // the number of the job that each job waits for; -1 if none
 	index   map[cluster.JobID]int // of each job in jobs
 }
 
-// ReadDSS reads a trace of the YARN-ME authors' simulator: JSON objects one after another, one per job, however they are
-// spread over lines; see docs/formats.md. The jobs of the workload are in the order of submission, those that wait for
-// another job last and after it; the id of job_N is N. Name is used in errors, which are a *fault.Fault if the trace is wrong.
+// ReadDSS reads a trace of the YARN-ME authors' simulator: a sequence of JSON objects, one per job, with any line
+// breaks; see docs/formats.md. The jobs of the workload are in the order of submission; jobs that wait for another job
+// come last and after that job; the id of job_N is N. Name is used in errors, which are a *fault.Fault if the trace is
+// wrong.
 func ReadDSS(r io.Reader, name string) (*Workload, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -139,7 +140,7 @@ func (d *dssReader) stages(job string, classes []object) ([]cluster.Stage, error
 	return stages, nil
 }
 
-// UnusedName returns name, or name-2, name-3... whichever is not in seen, and puts it there.
+// UnusedName returns name, or the first of name-2, name-3... that is not in seen, and adds it to seen.
 func UnusedName(name string, seen map[string]bool) string {
 	free := name
 	for n := 2; seen[free]; n++ {
@@ -149,7 +150,7 @@ func UnusedName(name string, seen map[string]bool) string {
 	return free
 }
 
-// resolveAfter turns the numbers of jobs that others wait for into indexes.
+// resolveAfter converts the numbers of jobs that other jobs wait for to indexes.
 func (d *dssReader) resolveAfter() error {
 	for i, number := range d.after {
 		if number < 0 {
@@ -178,7 +179,7 @@ func jobNumber(name string) (n int64, ok bool) {
 type dssValues struct {
 	objects *objectReader
 	object  object
-	who     string // goes before the field's name in an error
+	who     string // prefix of the field's name in an error
 	err     error
 }
 
@@ -206,7 +207,8 @@ func (v *dssValues) known(names []string) {
 	}
 }
 
-// text returns a string; absent, it is otherwise, or an error if that is empty. "-" stands for the empty string.
+// text returns a string; if it is absent, otherwise, or an error if otherwise is empty. "-" stands for the empty
+// string.
 func (v *dssValues) text(name, otherwise string) string {
 	f, given := v.object.fields[name]
 	var s string
@@ -239,7 +241,7 @@ func (v *dssValues) whole(name string, least, most int64) int64 {
 	return n
 }
 
-// start returns when a job is submitted, or the number of the job that it waits for, -1 if none.
+// start returns when a job is submitted, and the number of the job that it waits for, -1 if none.
 func (v *dssValues) start() (at timeline.Time, after int64) {
 	const name = "job.start.ms"
 	var parent string
@@ -253,7 +255,7 @@ func (v *dssValues) start() (at timeline.Time, after int64) {
 	return timeline.Milliseconds(v.whole(name, 0, cluster.LongestTime.Milliseconds())), -1
 }
 
-// penalty returns the elasticity of a task class, not elastic if it has none of its own.
+// penalty returns the elasticity of a task class; it is not elastic if the class has no penalty of its own.
 func (v *dssValues) penalty() cluster.Elasticity {
 	const shape, factor = "c.penalty", "c.ib"
 	_, hasShape := v.object.fields[shape]
@@ -272,7 +274,7 @@ func (v *dssValues) penalty() cluster.Elasticity {
 	return e
 }
 
-// objectsOf returns a list that is not empty.
+// objectsOf returns a list of at least one object.
 func (v *dssValues) objectsOf(name string) []object {
 	f := v.object.fields[name]
 	if len(f.list) == 0 {

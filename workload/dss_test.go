@@ -15,7 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// fixture opens a trace of the YARN-ME authors' generator, or skips.
+// fixture opens a trace of the YARN-ME authors' generator, or skips the test.
 func fixture(t *testing.T, name string) *os.File {
 	t.Helper()
 	f, err := os.Open(filepath.Join("../../shared/fixtures/dss", name))
@@ -62,7 +62,7 @@ func TestReadDSSFixtures(t *testing.T) {
 	}
 }
 
-// dssJob is a job in the format, one field per line: start in line 1, id in 2, tasks from 3.
+// dssJob is a job in the trace format, one field per line: start in line 1, id in 2, tasks from 3.
 func dssJob(id, start string, classes ...string) string {
 	return `{"job.start.ms": ` + start + ",\n" + `"job.id": ` + id + ",\n" + `"job.tasks": [` + strings.Join(classes, ",\n") + "]}\n"
 }

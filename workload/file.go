@@ -22,21 +22,21 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// workloadFileVersion is the version of workload files that is written; version 1 is read, too.
+// workloadFileVersion is the version of workload files that is written; version 1 is also read.
 const workloadFileVersion = 2
 
-// longestLine is how long a line of a workload file may be, in bytes.
+// longestLine is the largest length of a line of a workload file, in bytes.
 const longestLine = 1 << 28
 
-// ClusterShape is equal nodes.
+// ClusterShape describes a cluster of equal nodes.
 type ClusterShape struct {
 	Nodes int
-	Node  resource.Vector // each
+	Node  resource.Vector // of each node
 }
 
-// Header is what a workload file says of itself.
+// Header is the description of a workload file.
 type Header struct {
-	// Cluster is one on which the workload makes sense; nil if nobody said.
+	// Cluster is a cluster that suits the workload; nil if unknown.
 	Cluster *ClusterShape
 }
 
@@ -47,15 +47,15 @@ type headerLine struct {
 	Cluster *clusterLine      `json:"cluster,omitempty"`
 }
 
-// jobRecord is a job in a line of its own.
+// jobRecord is a job on a line of its own.
 type jobRecord struct {
 	*cluster.Job
-	After *int `json:"after,omitempty"` // index in the file, from 0; left out: submitted at its time
-	// Truth names, per stage, the truth of its tasks, which stands in a line above; "" is as estimated.
+	After *int `json:"after,omitempty"` // index in the file, from 0; if omitted, the job is submitted at its time
+	// Truth names, per stage, the truth of its tasks, which is on an earlier line; "" is as estimated.
 	Truth []string `json:"truth,omitempty"`
 }
 
-// truthRecord is what is true of the tasks of stages, in a line of its own, under a name that any number of stages give.
+// truthRecord is the truth of tasks, on a line of its own, with a name that any number of stages can refer to.
 type truthRecord struct {
 	Name  string      `json:"truth_profile"`
 	Truth *StageTruth `json:"truth"`
@@ -72,10 +72,10 @@ type Writer struct {
 	jobs   int
 	seen   map[cluster.JobID]bool
 	last   timeline.Time
-	truths map[[sha256.Size]byte]string // names of those written, by what they say
+	truths map[[sha256.Size]byte]string // names of the written truths, by content
 }
 
-// NewWriter writes the header.
+// NewWriter returns a writer after writing the header.
 func NewWriter(out io.Writer, h Header) (*Writer, error) {
 	line := headerLine{Version: workloadFileVersion}
 	if h.Cluster != nil {
@@ -108,7 +108,7 @@ func checkVector(what string, v resource.Vector) error {
 	return nil
 }
 
-// line writes a value in a line of its own.
+// line writes a value on a line of its own.
 func (w *Writer) line(v any) error {
 	text, err := json.Marshal(v)
 	switch {
@@ -123,7 +123,7 @@ func (w *Writer) line(v any) error {
 	return nil
 }
 
-// Write adds a job. Jobs come in the order of submission; one that waits for another comes after it.
+// Write adds a job. Jobs must come in the order of submission, and after the job that they wait for.
 func (w *Writer) Write(j *Job) error {
 	if err := checkPlace(j, w.jobs, w.seen, w.last); err != nil {
 		return fmt.Errorf("write job %d of the workload: %w", w.jobs+1, err)
@@ -159,7 +159,7 @@ func (w *Writer) Write(j *Job) error {
 	return w.line(&record)
 }
 
-// truth returns the name of a truth; what is written for the first time gets one.
+// truth returns the name of a truth. A new truth gets a name and is written.
 func (w *Writer) truth(t *StageTruth) (name string, err error) {
 	if t.IsZero() {
 		return "", nil
@@ -178,7 +178,8 @@ func (w *Writer) truth(t *StageTruth) (name string, err error) {
 	return name, w.line(&truthRecord{Name: name, Truth: t})
 }
 
-// Close writes the last line, which tells a whole file from part of one. It does not close what is written to.
+// Close writes the last line, which distinguishes a complete file from a truncated one. It does not close the
+// underlying writer.
 func (w *Writer) Close() error {
 	return w.line(struct {
 		Jobs int `json:"jobs"`
@@ -200,7 +201,7 @@ func checkPlace(j *Job, before int, seen map[cluster.JobID]bool, last timeline.T
 	return nil
 }
 
-// checkWritable checks what a job holds, whichever way it goes.
+// checkWritable checks the contents of a job, for writing and reading.
 func checkWritable(j *Job) error {
 	filled := j.AssumingProfiles()
 	if err := filled.Check(); err != nil {
@@ -240,13 +241,13 @@ func Write(out io.Writer, w *Workload, h Header) error {
 	return to.Close()
 }
 
-// Save writes w into a file, whole or not at all: it is written beside its place and renamed. The file is packed
-// as its name says; see CompressionOf.
+// Save writes w to a file atomically: it writes a temporary file in the same folder and renames it. The compression
+// depends on the name of the file; see CompressionOf.
 func Save(path string, w *Workload, h Header) error {
 	return SaveFile(path, CompressionOf(path), func(out io.Writer) error { return Write(out, w, h) })
 }
 
-// SaveFile creates or replaces a file with what write writes, packed by c, whole or not at all.
+// SaveFile creates or replaces a file atomically with what write writes, compressed by c.
 func SaveFile(path string, c Compression, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -275,7 +276,7 @@ func SaveFile(path string, c Compression, write func(io.Writer) error) (err erro
 	return nil
 }
 
-// IsFile reports whether the first bytes of a file, unpacked, are those of a workload file.
+// IsFile reports whether the first bytes of a file, decompressed, are those of a workload file.
 func IsFile(start []byte) bool { return bytes.HasPrefix(start, []byte(`{"bellows_workload":`)) }
 
 // Reader reads a workload file, job by job.
@@ -283,7 +284,7 @@ type Reader struct {
 	Header Header
 
 	file   string
-	unit   time.Duration          // of times in version 1; 0 in a later one
+	unit   time.Duration          // of times in version 1; 0 in later versions
 	truths map[string]*StageTruth // by name
 	in     *bufio.Reader
 	line   int
@@ -300,7 +301,7 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The version decides what the rest means, so it is looked at alone first.
+	// The version decides the meaning of everything else, so it is read first.
 	var version struct {
 		Version *int `json:"bellows_workload"`
 	}
@@ -336,7 +337,7 @@ func (h *Header) read(line *headerLine) error {
 	return nil
 }
 
-// Next returns the next job; io.EOF says that there is none, and that the file is whole.
+// Next returns the next job; io.EOF says that there are no more jobs and that the file is complete.
 func (r *Reader) Next() (*Job, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -378,7 +379,7 @@ func (r *Reader) job() (*Job, error) {
 	return j, nil
 }
 
-// truth keeps what a line says is true of stages to come.
+// truth stores the truth on a line for the stages that follow.
 func (r *Reader) truth(text []byte) error {
 	var record truthRecord
 	if err := fault.DecodeLine(text, &record); err != nil {
@@ -391,7 +392,7 @@ func (r *Reader) truth(text []byte) error {
 	return nil
 }
 
-// decode reads a job. Stages that name the same truth share what it holds.
+// decode reads a job. Stages that name the same truth share it.
 func (r *Reader) decode(text []byte) (*Job, error) {
 	if r.unit != 0 {
 		return r.decodeVersion1(text)
@@ -460,7 +461,7 @@ func (r *Reader) next() ([]byte, error) {
 	}
 }
 
-// broken is an error of what is read from.
+// broken converts an error of reading the file.
 func (r *Reader) broken(err error) error {
 	var f *fault.Fault
 	if errors.As(err, &f) {
@@ -473,7 +474,7 @@ func (r *Reader) fault(format string, operands ...any) error {
 	return fault.At(r.file, r.line, format, operands...)
 }
 
-// jsonFault puts an error of package json into words that speak of the file.
+// jsonFault describes an error of package json in terms of the file.
 func jsonFault(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) && wrong.Field != "" {

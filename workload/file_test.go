@@ -22,7 +22,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// drawWorkload draws any workload that a file can hold, in its one form: what says nothing is nil.
+// drawWorkload draws any workload that a file can contain, in canonical form: empty slices are nil.
 func drawWorkload(t *rapid.T) *Workload {
 	unit := rapid.SampledFrom([]time.Duration{1, time.Microsecond, time.Millisecond, time.Second}).Draw(t, "unit")
 	w := &Workload{}
@@ -132,7 +132,7 @@ func drawTruth(t *rapid.T, tasks int, unit time.Duration) StageTruth {
 	return truth
 }
 
-// What is written is read back as it was, whichever way it is packed, and written again it is the same bytes.
+// A workload that is written with any compression is read back unchanged, and written again as the same bytes.
 func TestWorkloadFileRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorkload(t)
@@ -165,7 +165,7 @@ func TestWorkloadFileRoundTrip(t *testing.T) {
 	})
 }
 
-// A list of version 1 reads as what its runs say.
+// A list of version 1 is read as the expansion of its runs.
 func TestRuns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var want []int64
@@ -197,7 +197,7 @@ func TestRuns(t *testing.T) {
 	})
 }
 
-// A file that a program of the previous release wrote is read, and written in the version of this one.
+// A file that the previous release wrote is read, and written in the current version.
 func TestVersion1(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "version-1.jsonl"))
 	if err != nil {
@@ -218,7 +218,7 @@ func TestVersion1(t *testing.T) {
 	}
 }
 
-// Stages of which the same is true name it once.
+// Stages with the same truth share one name.
 func TestTruthIsNamedOnce(t *testing.T) {
 	truth := StageTruth{Duration: time.Second, Phases: []Phase{{Duration: time.Second, Demand: resource.Of(1, 2)}}}
 	w := &Workload{}
@@ -322,7 +322,7 @@ func TestReadWorkloadRefuses(t *testing.T) {
 	}
 }
 
-// Whatever a packed file is cut down to is refused, and the error says how far it got.
+// A compressed file cut at any point is rejected, and the error says how many bytes were read.
 func TestTruncatedWorkloadFile(t *testing.T) {
 	w, err := Generate(Uniform, DefaultGenerateOptions(Uniform))
 	if err != nil {
@@ -350,7 +350,7 @@ func TestTruncatedWorkloadFile(t *testing.T) {
 	}
 }
 
-// A file that cannot be written whole is not there.
+// A failed write leaves no file behind.
 func TestSaveFileIsAtomic(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "w")
@@ -432,7 +432,7 @@ func FuzzReadWorkload(f *testing.F) {
 	})
 }
 
-// What a job file refuses a workload file cannot hold either.
+// A workload file cannot contain what a job file rejects.
 func TestWorkloadFileRefusesWhatOnlyFlexCanHave(t *testing.T) {
 	header := `{"bellows_workload":1,"units":{"time":"ms"}}` + "\n"
 	for fields, want := range map[string]string{

@@ -16,9 +16,9 @@ import (
 type Distribution uint8
 
 const (
-	Uniform     Distribution = iota // every value in the range is as likely; Max itself is never drawn
-	Exponential                     // small values are likely; stretched so that the largest draw is Max
-	Flex                            // uniform; jobs are FLEX, start small, and turn out to need the memory that is drawn
+	Uniform     Distribution = iota // all values of the range are equally likely; Max itself is never drawn
+	Exponential                     // small values are more likely; scaled so that the largest draw is Max
+	Flex                            // uniform; jobs are FLEX, start small, and turn out to need the memory that was drawn
 )
 
 var distributionNames = [...]string{"uniform", "exponential", "flex"}
@@ -40,10 +40,10 @@ func ParseDistribution(text string) (Distribution, error) {
 	return 0, fmt.Errorf("distribution %q: must be uniform, exponential or flex", cluster.Clip(text))
 }
 
-// mostJobs is how many jobs a generator makes at most.
+// mostJobs is the most jobs that a generator generates.
 const mostJobs = 1_000_000
 
-// GenerateOptions says what Generate draws from. All tasks of a job are alike, as in the paper.
+// GenerateOptions are the ranges from which Generate draws. All tasks of a job are alike, as in the paper.
 type GenerateOptions struct {
 	Jobs     int                    // 1 to 1,000,000
 	Tasks    Range[int]             // per job, at least 1
@@ -53,9 +53,9 @@ type GenerateOptions struct {
 	Seed     uint64
 }
 
-// DefaultGenerateOptions returns the workload of the paper's section 6.1: 100 jobs that arrive in 1000 s, with ranges of
-// Table 2. Where the paper sweeps a maximum, tasks have the middle of the sweep, memory and duration its end. That of Flex is
-// small, and ours.
+// DefaultGenerateOptions returns the workload of the paper's section 6.1: 100 jobs that arrive in 1000 s, with the
+// ranges of Table 2. Where the paper sweeps a maximum, the default is the middle of the sweep for tasks, and its end
+// for memory and duration. The default of Flex is small, and our own.
 func DefaultGenerateOptions(d Distribution) GenerateOptions {
 	o := GenerateOptions{
 		Jobs:     100,
@@ -77,8 +77,8 @@ func DefaultGenerateOptions(d Distribution) GenerateOptions {
 }
 
 // Generate returns a workload of jobs with one stage each, one core per task and no elasticity, in the order of
-// submission. The same distribution and options give the same workload; each range has random numbers of its own, so that
-// changing one leaves the draws from the others.
+// submission. The same distribution and options give the same workload. Each range has its own stream of random
+// numbers, so that changing one range does not change the draws from the others.
 func Generate(d Distribution, o GenerateOptions) (*Workload, error) {
 	if err := o.check(d); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func Generate(d Distribution, o GenerateOptions) (*Workload, error) {
 	return w, nil
 }
 
-// shares returns, per job, how far its draw lies between the ends of a range, 0 to 1. stream tells the ranges apart.
+// shares returns, per job, where its draw lies between the ends of a range, 0 to 1. Each range has its own stream.
 func shares(d Distribution, o GenerateOptions, stream uint64) []float64 {
 	random := rand.New(rand.NewPCG(o.Seed, stream))
 	all := make([]float64, o.Jobs)

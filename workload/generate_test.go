@@ -43,8 +43,8 @@ func TestGenerateFollowsDistribution(t *testing.T) {
 			if s.low != least || s.high > most || (s.high == most) != reachesMost {
 				t.Errorf("%v %s: from %v to %v, want %v to %v", d, name, s.low, s.high, least, most)
 			}
-			// The mean of the uniform distribution is in the middle; the exponential one has its mean at 1/ln(jobs) or so of
-			// the way, since the largest of n draws is about ln n.
+			// The mean of the uniform distribution is in the middle. The mean of the exponential distribution is at
+			// about 1/ln(jobs) of the range, because the largest of n draws is about ln n.
 			share := (s.mean() - least) / (most - least)
 			if want := 0.5; d == Uniform && math.Abs(share-want) > 0.02 {
 				t.Errorf("%v %s: mean at %.3f of the range, want %.3f", d, name, share, want)

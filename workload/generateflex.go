@@ -7,14 +7,15 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// flexStart is what the FLEX containers of a generated workload start with, and flexSteps in how many steps they grow.
+// flexStart is the initial memory of the FLEX containers of a generated workload, and flexSteps the number of steps in
+// which they grow.
 const (
 	flexStart = 512 * resource.MB
 	flexSteps = 16
 )
 
-// flexJob makes j a FLEX job whose tasks turn out to need what was drawn as their memory: they grow steadily for two fifths
-// of their run, need all of it for as long, and a third of it in the last fifth. Policies see what they start with.
+// flexJob makes j a FLEX job whose tasks turn out to need the memory that was drawn: they grow steadily for two fifths
+// of their run, need all of it for two fifths, and a third of it in the last fifth. Policies see the initial memory.
 func flexJob(j *Job) {
 	s := &j.Stages[0]
 	peak, run := s.Ideal[resource.Memory], s.Duration

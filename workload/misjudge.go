@@ -13,28 +13,29 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Deviation is an interval from which a relative error is drawn, uniformly: 0.15 is 15 % more. An end that is 0 is left
-// out, the other is drawn too: {0, 0.15} is (0, 0.15], {-0.5, 0} is [-0.5, 0). The zero value is no error.
+// Deviation is an interval from which a relative error is drawn, uniformly: 0.15 is 15 % more. An end of 0 is excluded,
+// the other end is included: {0, 0.15} is (0, 0.15], {-0.5, 0} is [-0.5, 0). The zero value is no error.
 type Deviation struct{ Low, High float64 }
 
-// Misjudgement says how far estimates are from the truth (YARN-ME section 6.2, Fig. 7, where the intervals are (0, 0.15],
-// (0, 0.5] and their negatives).
+// Misjudgement is the deviation of estimates from the truth (YARN-ME section 6.2, Fig. 7, where the intervals are (0,
+// 0.15], (0, 0.5] and their negatives).
 type Misjudgement struct {
 	// Duration is drawn for each task: its real run time is the estimate times one plus the error.
 	Duration Deviation
-	// Memory is drawn for each job: what its tasks really need to run unhindered is the estimate times one plus the error.
+	// Memory is drawn for each job: the memory its tasks really need to run unhindered is the estimate times one plus
+	// the error.
 	Memory Deviation
-	// Penalty is drawn for each job: the largest slowdown that a policy is told is the real one times one plus the error,
-	// at least 1; the others keep their proportion to it. It is the estimate that changes here: the paper's
+	// Penalty is drawn for each job: the largest slowdown that a policy sees is the real one times one plus the error,
+	// at least 1; smaller slowdowns change in proportion. Unlike the other two, it changes the estimate: the paper's
 	// scheduler "perceives elastic tasks as taking longer" with positive errors.
 	Penalty Deviation
 }
 
-// largestDeviation bounds errors from above; from below it is -1, since nothing is less than nothing.
+// largestDeviation bounds errors from above; the bound from below is -1, because no amount is negative.
 const largestDeviation = 10
 
-// ParseMisjudgement reads "duration=0.15,memory=-0.5,penalty=0.5": each an end of an interval whose other end is 0, or both
-// ends, "duration=-0.5:0.5". What is left out is estimated rightly; so is all with "none".
+// ParseMisjudgement reads "duration=0.15,memory=-0.5,penalty=0.5": each value is an end of an interval whose other end
+// is 0, or both ends, "duration=-0.5:0.5". What is left out is estimated correctly; "none" is no error at all.
 func ParseMisjudgement(text string) (Misjudgement, error) {
 	var m Misjudgement
 	if text == "" || text == "none" {
@@ -128,9 +129,10 @@ func (d Deviation) draw(random *rand.Rand) float64 {
 	return 1 + d.High - u*(d.High-d.Low)
 }
 
-// Misjudge returns w with estimates that are off the truth. What w says of the truth, or its estimates where it says
-// nothing, is the point from which errors count. Coordinators stay as they are. Each of the three has random numbers of its
-// own, so that one leaves the draws of the others; the same arguments give the same workload. w stays as it is.
+// Misjudge returns a copy of w with estimates that deviate from the truth. Errors are relative to the truth of w, or to
+// its estimates where w has no truth. Coordinators do not change. Each of the three errors has its own stream of random
+// numbers, so that one does not change the draws of the others; the same arguments give the same workload. w does not
+// change.
 func Misjudge(w *Workload, m Misjudgement, seed uint64) *Workload {
 	off := &Workload{Jobs: slices.Clone(w.Jobs)}
 	const durations, memories, penalties = 1, 2, 3 // streams of random numbers
@@ -183,7 +185,7 @@ func misjudgeDurations(s *cluster.Stage, t *StageTruth, d Deviation, random *ran
 	}
 }
 
-// together is how long the phases of a task take, otherwise if they say nothing.
+// together is the sum of the durations of a task's phases, otherwise if that is 0.
 func (t *StageTruth) together(task int, otherwise time.Duration) time.Duration {
 	phases, total := t.Phases, time.Duration(0)
 	if task < len(t.TaskPhases) {
@@ -198,7 +200,7 @@ func (t *StageTruth) together(task int, otherwise time.Duration) time.Duration {
 	return total
 }
 
-// misjudgeMemory multiplies everything that says how much memory is really needed.
+// misjudgeMemory multiplies every real need for memory by factor.
 func misjudgeMemory(s *cluster.Stage, t *StageTruth, factor float64) {
 	scale := func(a resource.Amount) resource.Amount { return resource.Amount(max(1, scaled(int64(a), factor))) }
 	if t.IdealMemory == 0 {
@@ -207,7 +209,7 @@ func misjudgeMemory(s *cluster.Stage, t *StageTruth, factor float64) {
 	t.MapMemory(scale)
 }
 
-// misjudgePenalty moves the estimate away; the truth keeps what was estimated before, unless it says something itself.
+// misjudgePenalty changes the estimate; the truth keeps the previous estimate, unless it has an elasticity of its own.
 func misjudgePenalty(s *cluster.Stage, t *StageTruth, factor float64) {
 	if s.Elasticity.Kind == cluster.NotElastic {
 		return
@@ -219,8 +221,8 @@ func misjudgePenalty(s *cluster.Stage, t *StageTruth, factor float64) {
 	s.Elasticity = exaggerate(s.Elasticity, factor)
 }
 
-// exaggerate returns e with its worst slowdown multiplied by factor, at least 1, and what the others lie above 1 in
-// proportion.
+// exaggerate returns e with its worst slowdown multiplied by factor, at least 1, and the excess over 1 of the other
+// slowdowns scaled in proportion.
 func exaggerate(e cluster.Elasticity, factor float64) cluster.Elasticity {
 	worst := e.Worst()
 	if worst <= 1 {
@@ -239,7 +241,7 @@ func exaggerate(e cluster.Elasticity, factor float64) cluster.Elasticity {
 	return e
 }
 
-// scaled multiplies without running over.
+// scaled multiplies without overflow.
 func scaled(v int64, factor float64) int64 {
 	if f := float64(v) * factor; f < math.MaxInt64 {
 		return int64(f)

@@ -44,7 +44,7 @@ func TestParseMisjudgement(t *testing.T) {
 }
 
 // Errors lie in their interval: the truth of duration and memory relative to the estimate, the estimate of the penalty
-// relative to the truth. What is not misjudged stays, and the original is not touched.
+// relative to the truth. What is not misjudged is unchanged, and so is the original.
 func TestMisjudgeStaysInItsInterval(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &Workload{}
@@ -100,7 +100,7 @@ func TestMisjudgeStaysInItsInterval(t *testing.T) {
 	})
 }
 
-// Everything that says how much memory is needed moves together.
+// All parts of the truth of memory are scaled together.
 func TestMisjudgeMovesTheWholeTruthOfMemory(t *testing.T) {
 	phase := []Phase{{Duration: time.Second, Demand: resource.Of(resource.Core, resource.GB)}, {Duration: time.Second}}
 	w := &Workload{Jobs: []Job{{After: -1, Job: cluster.Job{Stages: []cluster.Stage{

@@ -11,7 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/fault"
 )
 
-// objectReader reads JSON objects one after another and knows the line of each field, which package json does not keep.
+// objectReader reads a sequence of JSON objects and knows the line of each field, which package json does not report.
 type objectReader struct {
 	file string
 	data []byte
@@ -21,7 +21,7 @@ type objectReader struct {
 	at, line int
 }
 
-// object is a JSON object whose values have not been looked into.
+// object is a JSON object whose values have not been decoded.
 type object struct {
 	line   int
 	fields map[string]field
@@ -31,7 +31,7 @@ type object struct {
 type field struct {
 	line int
 	raw  json.RawMessage
-	list []object // instead of raw, where a list of objects was asked for
+	list []object // instead of raw, where a list of objects was requested
 }
 
 func newObjectReader(file string, data []byte) *objectReader {
@@ -39,7 +39,7 @@ func newObjectReader(file string, data []byte) *objectReader {
 	return &objectReader{file: file, data: data, dec: json.NewDecoder(bytes.NewReader(data)), line: 1}
 }
 
-// here returns the line of what was read last. Offsets only grow, so that all calls together read data once.
+// here returns the line of the last token. Offsets only grow, so that all calls together scan data once.
 func (r *objectReader) here() int {
 	to := min(int(r.dec.InputOffset()), len(r.data))
 	r.line += bytes.Count(r.data[r.at:to], []byte{'\n'})
@@ -51,7 +51,7 @@ func (r *objectReader) fault(line int, format string, operands ...any) error {
 	return fault.At(r.file, line, format, operands...)
 }
 
-// broken puts an error of package json, met while reading what, into words.
+// broken describes an error of package json that occurred while reading what.
 func (r *objectReader) broken(what string, err error) error {
 	var syntax *json.SyntaxError
 	switch {
@@ -60,7 +60,7 @@ func (r *objectReader) broken(what string, err error) error {
 		return r.fault(end, "%s: the file is truncated: it ends inside an object", what)
 	case errors.As(err, &syntax):
 		line := r.here()
-		// The offset of a syntax error counts from the start of the input; white space may lie between.
+		// The offset of a syntax error counts from the start of the input; white space may precede it.
 		if off := int(syntax.Offset); off > r.at && off <= len(r.data) {
 			line += bytes.Count(r.data[r.at:off-1], []byte{'\n'})
 		}
@@ -69,7 +69,7 @@ func (r *objectReader) broken(what string, err error) error {
 	return r.fault(r.here(), "%s: must be JSON: %v", what, err)
 }
 
-// next returns the next object; io.EOF says that there is none. The value of the field named list is read as a list of
+// next returns the next object; io.EOF if there is none. The value of the field named list is read as a list of
 // objects.
 func (r *objectReader) next(list string) (object, error) {
 	tok, err := r.dec.Token()
@@ -85,7 +85,7 @@ func (r *objectReader) next(list string) (object, error) {
 	return r.rest(list)
 }
 
-// rest reads an object whose brace has been read.
+// rest reads an object whose opening brace has been read.
 func (r *objectReader) rest(list string) (object, error) {
 	o := object{line: r.here(), fields: map[string]field{}}
 	for r.dec.More() {
@@ -93,7 +93,7 @@ func (r *objectReader) rest(list string) (object, error) {
 		if err != nil {
 			return o, r.broken("field", err)
 		}
-		name, _ := tok.(string) // the decoder lets nothing else pass
+		name, _ := tok.(string) // the decoder accepts only strings here
 		f := field{line: r.here()}
 		if first, twice := o.fields[name]; twice {
 			return o, r.fault(f.line, "%s: written twice, first in line %d", cluster.Clip(name), first.line)

@@ -6,10 +6,10 @@ import (
 )
 
 // AfterCycle returns the names along a cycle of jobs that wait for each other, and the index of the first; nil if there
-// is none.
+// is no cycle.
 func (w *Workload) AfterCycle() (first int, names []string) {
 	const unseen, closed = 0, -1
-	walk := make([]int, len(w.Jobs)) // the walk that came by, from 1
+	walk := make([]int, len(w.Jobs)) // the walk that visited each job, from 1
 	for i := range w.Jobs {
 		k := i
 		for k >= 0 && walk[k] == unseen {
@@ -30,8 +30,8 @@ func (w *Workload) AfterCycle() (first int, names []string) {
 	return 0, nil
 }
 
-// sort puts the jobs in the order of submission: by Submitted, those of the same time in the order they had. Jobs that
-// wait for another come last, by how many they wait for. There must be no cycle.
+// Sort puts the jobs in the order of submission: by Submitted, stable. Jobs that wait for another job come last,
+// ordered by the length of their chain of waiting. There must be no cycle.
 func (w *Workload) Sort() {
 	depth := w.afterDepths()
 	order := make([]int, len(w.Jobs))
@@ -58,9 +58,9 @@ func (w *Workload) Sort() {
 	w.Jobs = jobs
 }
 
-// afterDepths returns, for each job, how many others must end one after the other before it is submitted.
+// afterDepths returns, for each job, how many other jobs must end one after the other before it is submitted.
 func (w *Workload) afterDepths() []int {
-	depth := make([]int, len(w.Jobs)) // 0 also while it is not known
+	depth := make([]int, len(w.Jobs)) // 0 is also unknown
 	for i := range w.Jobs {
 		var chain []int
 		k := i

@@ -13,7 +13,7 @@ import (
 const (
 	// DefaultMinShare is the least memory of an elastic task as a share of its ideal memory (YARN-ME section 6.1).
 	DefaultMinShare = 0.1
-	// DefaultGranularity is the step in which memory is given to elastic tasks (YARN-ME section 6.1).
+	// DefaultGranularity is the step in which memory is granted to elastic tasks (YARN-ME section 6.1).
 	DefaultGranularity = 100 * resource.MB
 )
 
@@ -44,7 +44,7 @@ func parseFactor(text string) (factor float64, ok bool) {
 	return factor, err == nil && factor >= 1 && factor <= cluster.MostSlowdown
 }
 
-// elasticityOf returns the authors' penalties: their saw-tooth is the one that their simulator looks up in a table.
+// elasticityOf returns the authors' penalties: their saw-tooth is the tabulated one of their simulator.
 func elasticityOf(shape string, factor float64) (e cluster.Elasticity, known bool) {
 	switch strings.ToLower(shape) {
 	case "step":
@@ -55,9 +55,9 @@ func elasticityOf(shape string, factor float64) (e cluster.Elasticity, known boo
 	return cluster.Elasticity{}, false
 }
 
-// SetPenalty gives e to every stage that has no elasticity of its own, and minimum memory to every elastic stage that has
-// none: minShare (0 to 1) of its ideal memory, rounded up to a multiple of granularity (bytes, positive), at least one
-// granularity, at most its ideal memory. Coordinators stay as they are.
+// SetPenalty sets e as the elasticity of every stage that has none, and sets the minimum memory of every elastic stage
+// that has none: minShare (0 to 1) of its ideal memory, rounded up to a multiple of granularity (bytes, positive), at
+// least one granularity, at most the ideal memory. Coordinators do not change.
 func (w *Workload) SetPenalty(e cluster.Elasticity, minShare float64, granularity resource.Amount) {
 	for i := range w.Jobs {
 		for k := range w.Jobs[i].Stages {
@@ -77,7 +77,7 @@ func (w *Workload) SetPenalty(e cluster.Elasticity, minShare float64, granularit
 
 // leastMemory returns share of ideal, rounded up to a multiple of granularity.
 func leastMemory(ideal resource.Amount, share float64, granularity resource.Amount) resource.Amount {
-	// A millionth of a grain keeps a product such as 0.1*3000MB from rounding up to a grain too many.
+	// The millionth of a grain keeps a product such as 0.1*3000MB from rounding up to one grain too many.
 	grains := math.Ceil(float64(ideal)*share/float64(granularity) - 1e-6)
 	return min(ideal, granularity*resource.Amount(max(1, grains)))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Range is what a generator draws from: from Min up to Max.
+// Range is the interval from which a generator draws, from Min to Max.
 type Range[T ~int | ~int64] struct{ Min, Max T }
 
 // ParseTasks reads a number of tasks, "MIN:MAX", such as "1:300".
@@ -71,7 +71,7 @@ func (r Range[T]) check(what string, least, most T, show func(T) string) error {
 	return nil
 }
 
-// at returns the value the given share (0 to 1) of the way from Min to Max, in whole grains above Min.
+// at returns the value at the given share (0 to 1) of the way from Min to Max, in whole grains above Min.
 func (r Range[T]) at(share float64, grain T) T {
 	return r.Min + T(math.Floor(share*float64(r.Max-r.Min)/float64(grain)))*grain
 }

@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// runs is a list of integers as it stands in a workload file of version 1: a value, or [value,count] for one that repeats.
+// runs is a list of integers as written in a workload file of version 1: a value, or [value,count] for a repeated
+// value.
 type runs struct {
 	values []run
 	total  int // of all counts
@@ -16,7 +17,7 @@ type run struct {
 	count int
 }
 
-// mostListed is how many integers one list may hold.
+// mostListed is the most integers that one list may contain.
 const mostListed = 1 << 22
 
 // UnmarshalJSON implements json.Unmarshaler. Text is valid JSON without space around it.
@@ -49,7 +50,7 @@ func (r *runs) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// runScanner reads the few kinds of tokens that a list has.
+// runScanner reads the few kinds of tokens of such a list.
 type runScanner struct {
 	text []byte
 	at   int
@@ -83,7 +84,7 @@ func (s *runScanner) whole(to *int64) bool {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// expand writes the list out.
+// expand returns the expanded list.
 func expand[T ~int64](r *runs, convert func(int64) (T, bool)) (all []T, ok bool) {
 	if r == nil {
 		return nil, true

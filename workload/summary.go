@@ -8,34 +8,36 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Summary is what is in a workload.
+// Summary describes the contents of a workload.
 type Summary struct {
 	Jobs, Stages, Edges int
 	Tasks               int64
-	// First and Last are when the first and the last job are submitted, jobs that wait for another aside; Span is between.
+	// First and Last are the submissions of the first and the last job that wait for no other job; Span is the time
+	// between them.
 	First, Last, Span time.Duration
 	// LongestPath is the longest chain of stages of one job with ideal memory, as tasks really run.
 	LongestPath time.Duration
-	// Work is what all tasks are estimated to need for as long as they really run: millicore-seconds, byte-seconds, bytes.
+	// Work is the estimated need of all tasks times their real run times: millicore-seconds, byte-seconds, bytes.
 	Work [resource.NumKinds]float64
-	// Used is what they really use in that time; as Work where nobody said.
+	// Used is the real use in that time; equal to Work where it is unknown.
 	Used [resource.NumKinds]float64
-	// Largest is the most of each resource that a task is estimated to need.
+	// Largest is the largest estimated need of a task, per resource.
 	Largest resource.Vector
-	// Elastic counts tasks that may be under-sized; Phased those whose demand changes over time.
+	// Elastic counts tasks that may be under-sized; Phased counts tasks whose demand changes over time.
 	Elastic, Phased int64
-	// TasksOfJob, StagesOfJob and PathOfJob count each job once, Gap each submission after the first; the others each task.
+	// TasksOfJob, StagesOfJob and PathOfJob have one value per job, Gap one per submission after the first; all others
+	// have one per task.
 	TasksOfJob, StagesOfJob, PathOfJob, Gap, Duration, CPU, Memory, MemoryUsed Quantiles
 }
 
-// Quantiles describe a distribution. What is not known of anybody has a Count of 0.
+// Quantiles describe a distribution. Count is 0 if no value is known.
 type Quantiles struct {
 	Count                             int64
 	Min, P25, P50, P75, P90, P99, Max float64
 	Mean                              float64
 }
 
-// weighted collects values, each as often as its weight says.
+// weighted collects values, each with a weight that counts its repetitions.
 type weighted struct {
 	values []weightedValue
 	total  int64
@@ -51,7 +53,7 @@ func (w *weighted) add(value float64, weight int64) {
 	w.total += weight
 }
 
-// quantiles returns for each share the least value that so many are at most.
+// quantiles returns, for each percentage, the least value such that this percentage of the values is at most as large.
 func (w *weighted) quantiles() Quantiles {
 	q := Quantiles{Count: w.total}
 	if w.total == 0 {
@@ -75,13 +77,13 @@ func (w *weighted) quantiles() Quantiles {
 	return q
 }
 
-// summing is a summary in the making.
+// summing is a summary under construction.
 type summing struct {
 	Summary
 	tasks, stages, path, gap, duration, cpu, memory, used weighted
 }
 
-// Summarise looks at all of w: CPU is in millicores, memory in bytes, durations in seconds.
+// Summarise describes w: CPU is in millicores, memory in bytes, durations in seconds.
 func Summarise(w *Workload) Summary {
 	s := &summing{Summary: Summary{Jobs: len(w.Jobs)}}
 	submitted := 0

@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Quantiles of weighted values are those of a list in which each stands as often as its weight says.
+// Quantiles of weighted values equal those of a list that repeats each value by its weight.
 func TestQuantilesAreOfAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var w weighted
@@ -60,7 +60,7 @@ func TestSummarise(t *testing.T) {
 	if s.Span != time.Minute || s.LongestPath != 27*time.Second || s.Gap.Count != 1 || s.Gap.Max != 60 {
 		t.Errorf("span %v, longest path %v, gap %+v", s.Span, s.LongestPath, s.Gap)
 	}
-	// 24 s and 7 s, and 8 s of which a quarter is the first phase.
+	// 24 s and 7 s, and 8 s whose first quarter is the first phase.
 	if want := [resource.NumKinds]float64{39 * 2000, 39 * 1000}; s.Work != want {
 		t.Errorf("work %v, want %v", s.Work, want)
 	}

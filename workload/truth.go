@@ -9,14 +9,14 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// IsZero reports whether nothing is said: all is as estimated.
+// IsZero reports whether the truth is empty: everything is as estimated.
 func (t *StageTruth) IsZero() bool {
 	return t.Durations == nil && t.Duration == 0 && t.IdealMemory == 0 && t.Elasticity == nil && t.IdealMemories == nil &&
 		t.Phases == nil && t.TaskPhases == nil && t.Heap == nil
 }
 
-// MapMemory replaces each amount of memory that t says tasks need by f of it: ideal memory, working sets of phases, live sets of
-// heaps. Amounts of 0, which are as estimated, stay. What t shares with other stages is copied before.
+// MapMemory replaces each real need for memory in t by f of it: ideal memory, working sets of phases, live sets of
+// heaps. Amounts of 0, which are as estimated, do not change. Data that t shares with other stages is copied first.
 func (t *StageTruth) MapMemory(f func(resource.Amount) resource.Amount) {
 	replace := func(a *resource.Amount) {
 		if *a > 0 {
@@ -59,6 +59,8 @@ func (j *Job) CheckTruth() error {
 	return nil
 }
 
+// Check returns an error that names the first field of the truth, of a stage with the given number of tasks, that is out of
+// range.
 func (t *StageTruth) Check(tasks int) error {
 	for _, list := range []struct {
 		name  string

@@ -12,7 +12,8 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// A job in a workload file of version 1, which is read and no longer written. What is left out is zero, apart from what is said here. Times are in the unit of the header.
+// These types are a job in a workload file of version 1, which is read but no longer written. An omitted field is zero,
+// except where a comment says otherwise. Times are in the unit of the header.
 type (
 	jobLine struct {
 		ID       *int64      `json:"id"` // left out: the number of the job in the file, from 1
@@ -77,7 +78,7 @@ var phaseColumns = [...]string{"cpu", "memory", "disk", "network"}
 // jobDecoder turns a line into a job and keeps the first error.
 type jobDecoder struct {
 	unit time.Duration
-	// listed counts the numbers of all lists of the job, so that a short line cannot ask for much memory.
+	// listed counts the numbers of all lists of the job, so that a short line cannot allocate much memory.
 	listed int
 	who    string
 	err    error
@@ -203,7 +204,7 @@ func (d *jobDecoder) truth(l *truthLine) StageTruth {
 	return t
 }
 
-// room reports whether a list of r fits beside the others.
+// room reports whether r fits within the limit for all lists of the job.
 func (d *jobDecoder) room(name string, r *runs) bool {
 	if r == nil || d.err != nil {
 		return false
@@ -262,10 +263,10 @@ func (d *jobDecoder) phases(l *phasesLine) []Phase {
 	return all
 }
 
-// timeUnits are what times may be written in.
+// timeUnits are the units in which times may be written.
 var timeUnits = map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": time.Nanosecond}
 
-// fixedUnits are those of which a file has no choice.
+// fixedUnits are the units that a file cannot choose.
 var fixedUnits = map[string]string{"cpu": "millicores", "memory": "bytes", "disk": "bytes/s", "network": "bytes/s"}
 
 // timeUnit returns the unit of all times in a file of version 1.
@@ -296,7 +297,7 @@ func (r *Reader) decodeVersion1(text []byte) (*Job, error) {
 	return j, nil
 }
 
-// inUnits returns n units, ok if that is in range.
+// inUnits returns n units; ok is false on overflow.
 func inUnits(n int64, unit time.Duration) (time.Duration, bool) {
 	if n > math.MaxInt64/int64(unit) || n < math.MinInt64/int64(unit) {
 		return 0, false
