@@ -12,17 +12,17 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// field is a field of a struct as people write it. The struct is the one description: its tag yaml names the field, and its tag
-// form says how the value is written where the type does not: memory, cpus or rate of an amount; name of a text that is one;
-// otherwise what a text must be, in words. The tags least and most bound numbers: most of a whole number is required, least of
-// a duration is 1 ns unless it is 0.
+// field is a field of a struct as people write it. The struct is the only description: its tag yaml names the field.
+// Its tag form gives the notation where the type does not: memory, cpus or rate for an amount; name for a text that is
+// a name; otherwise the description of a valid text. The tags least and most bound numbers. A whole number requires
+// most; least of a duration is 1 ns unless the tag is 0.
 //
-// A vector gives four fields, and an embedded struct its own. Fields of other types, such as lists of stages, are special: who
-// reads the struct reads them.
+// A vector has four fields, and an embedded struct has its own. Fields of other types, such as lists of stages, are
+// special: the caller that reads the struct reads them.
 type field struct {
 	name, form  string
 	least, most int64
-	index       []int // of the field in the struct; for a vector also of the element
+	index       []int // of the field in the struct; for a vector, also of the component
 	special     bool
 }
 
@@ -36,7 +36,7 @@ var (
 // needs are the fields of a vector, by kind of resource.
 var needs = [resource.NumKinds]struct{ name, form string }{{"cpus", "cpus"}, {"memory", "memory"}, {"disk", "rate"}, {"network", "rate"}}
 
-// fieldsOf returns the fields of a struct that have a tag yaml, in its order.
+// fieldsOf returns the fields of a struct that have a tag yaml, in the order of the struct.
 func fieldsOf(t reflect.Type) []field {
 	var all []field
 	for i := range t.NumField() {
@@ -67,7 +67,8 @@ func fieldsOf(t reflect.Type) []field {
 	return all
 }
 
-// isPlain reports whether values of a type are read and written here. A list of texts says in its form what each is.
+// isPlain reports whether this file reads and writes values of a type. The form of a list of texts describes its
+// elements.
 func isPlain(t reflect.Type, form string) bool {
 	switch t.Kind() {
 	case reflect.Int, reflect.Int64, reflect.Bool, reflect.String:
@@ -99,7 +100,7 @@ func (f *field) of(in reflect.Value) reflect.Value {
 	return in
 }
 
-// read reads what is written of the fields that are not special.
+// read reads the fields that are not special.
 func (m *mapping) read(into any, fields []field) {
 	v := reflect.ValueOf(into).Elem()
 	for i := range fields {
@@ -146,7 +147,7 @@ func (m *mapping) amountAs(name, form string) resource.Amount {
 	return m.memory(name)
 }
 
-// writer makes a mapping of YAML, field by field.
+// writer builds a YAML mapping, field by field.
 type writer struct {
 	node *yaml.Node
 	err  error
@@ -156,7 +157,8 @@ func newWriter(style yaml.Style) *writer {
 	return &writer{node: &yaml.Node{Kind: yaml.MappingNode, Style: style}}
 }
 
-// put adds a field with a value of any type that package yaml writes; in flow it stands on one line.
+// put adds a field with a value of any type that package yaml writes. style is the style of the value; in flow style it
+// is on one line.
 func (w *writer) put(name string, value any, style yaml.Style) {
 	n, isNode := value.(*yaml.Node)
 	if !isNode {
@@ -169,7 +171,7 @@ func (w *writer) put(name string, value any, style yaml.Style) {
 	w.node.Content = append(w.node.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, n)
 }
 
-// write adds the fields of a struct that are not zero. Special ones are left to special, which is nil if there are none.
+// write adds the non-zero fields of a struct. It calls special for each special field, unless special is nil.
 func (w *writer) write(from any, fields []field, special func(name string)) {
 	v := reflect.ValueOf(from).Elem()
 	for i := range fields {

@@ -26,7 +26,7 @@ func TestDocumentedJobFiles(t *testing.T) {
 	}
 }
 
-// Every field that a reader takes is documented.
+// Every field that a reader accepts is documented.
 func TestEveryFieldIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../docs/formats.md")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// The first jobs of each default workload, so that a change of the generator does not go unnoticed. Their file reads as the
-// same.
+// The first jobs of each default workload are stored, so that a change of the generator is noticed. Reading their file
+// gives the same workload.
 func TestGenerateGolden(t *testing.T) {
 	for _, d := range []workload.Distribution{workload.Uniform, workload.Exponential, workload.Flex} {
 		o := workload.DefaultGenerateOptions(d)

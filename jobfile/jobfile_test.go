@@ -167,7 +167,7 @@ func TestWriteJobs(t *testing.T) {
 	}
 }
 
-// A trace of the YARN-ME authors can be turned into a file of our own.
+// A trace of the YARN-ME authors can be converted to a job file.
 func TestWriteJobsOfDSS(t *testing.T) {
 	const trace = `{"job.start.ms": "job_1", "job.id": "job_3", "job.tasks": [
 		{"c.dur": 1000, "c.mem": 3000, "c.nr": 2}, {"c.dur": 1000, "c.mem": 3000, "c.nr": 2}]}
@@ -218,7 +218,7 @@ func TestReadJobsWithProfile(t *testing.T) {
 	}
 }
 
-// Where profiles are not at hand their names stay for whoever has them.
+// Without access to profiles, the names of profiles are kept for a later reader.
 func TestReadJobsKeepsProfiles(t *testing.T) {
 	text := "bellows: 1\nname: j\nstages:\n  - {name: s, profile: sort, command: 'sort -S {memory-16MiB}'}\n" +
 		"  - {name: t, memory: 1MiB, command: true}\n"

@@ -14,12 +14,12 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// mapping reads the fields of one YAML mapping. It works on the nodes of package yaml, which know their lines, and not
-// on structs, whose errors speak of Go types and not of what is allowed.
+// mapping reads the fields of one YAML mapping. It works on the nodes of package yaml, which know their lines. Decoding
+// into structs would report errors in terms of Go types instead of valid values.
 type mapping struct {
 	file   string
 	line   int
-	who    string // goes before a field's name in an error, such as `job "x" stage "y" `
+	who    string // prefix of a field's name in an error, such as `job "x" stage "y" `
 	fields map[string]*yaml.Node
 	err    *error // the first error in the file; shared by all its mappings
 }
@@ -65,7 +65,7 @@ func (m *mapping) failAt(line int, format string, operands ...any) {
 	}
 }
 
-// fail says what a field must be.
+// fail records what a field must be.
 func (m *mapping) fail(name, must string, operands ...any) {
 	must = fmt.Sprintf(must, operands...)
 	n, given := m.fields[name]
@@ -80,10 +80,10 @@ func (m *mapping) fail(name, must string, operands ...any) {
 	m.failAt(n.Line, "%s%s %s: %s", m.who, name, value, must)
 }
 
-// has reports whether a field is written.
+// has reports whether a field is present.
 func (m *mapping) has(name string) bool { _, given := m.fields[name]; return given }
 
-// scalar returns the text of a field; ok is false if it is missing or no text.
+// scalar returns the text of a field; ok is false if it is missing or not a text.
 func (m *mapping) scalar(name string) (text string, ok bool) {
 	n, given := m.fields[name]
 	if !given || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
@@ -101,7 +101,7 @@ func (m *mapping) name(field string) string {
 	return text
 }
 
-// whole returns a whole number from least to most; a field that is not written is otherwise.
+// whole returns a whole number from least to most; otherwise if the field is missing.
 func (m *mapping) whole(name string, least, most, otherwise int) int {
 	if !m.has(name) {
 		return otherwise
@@ -115,7 +115,7 @@ func (m *mapping) whole(name string, least, most, otherwise int) int {
 	return n
 }
 
-// number returns a number above 0, or from least on if that is more.
+// number returns a positive number from least to most.
 func (m *mapping) number(name string, least, most float64) float64 {
 	text, _ := m.scalar(name)
 	v, err := strconv.ParseFloat(text, 64)
@@ -139,7 +139,7 @@ func (m *mapping) flag(name string) bool {
 	return text == "true"
 }
 
-// amount returns a size of at least 1 and at most most, as parse reads it.
+// amount returns a positive size of at most most, in the notation of parse.
 func (m *mapping) amount(name string, most resource.Amount, parse func(string) (resource.Amount, error), show func(resource.Amount) string) resource.Amount {
 	text, ok := m.scalar(name)
 	if !ok {
@@ -149,7 +149,7 @@ func (m *mapping) amount(name string, most resource.Amount, parse func(string) (
 	a, err := parse(text)
 	switch {
 	case err != nil:
-		// The parser names the value, but not whose it is.
+		// The parser's error begins with the value; the field's name is added here.
 		_, why, _ := strings.Cut(err.Error(), " ")
 		m.failAt(m.fields[name].Line, "%s%s %s", m.who, name, why)
 	case a < 1 || a > most:
@@ -172,7 +172,7 @@ func (m *mapping) rate(name string) resource.Amount {
 	return m.amount(name, cluster.MostMemory, resource.ParseRate, resource.FormatRateExact)
 }
 
-// duration returns a length of time of at least least, which is 0 or 1.
+// duration returns a duration of at least least, which is 0 or 1.
 func (m *mapping) duration(name string, least time.Duration) time.Duration {
 	text, _ := m.scalar(name)
 	d, err := parseDuration(text)
@@ -187,7 +187,7 @@ func (m *mapping) duration(name string, least time.Duration) time.Duration {
 	return least
 }
 
-// parseDuration is time.ParseDuration without a bare 0: each number has its unit.
+// parseDuration is time.ParseDuration without a bare 0: each number must have a unit.
 func parseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err == nil && (text == "0" || text == "+0" || text == "-0") {
@@ -196,7 +196,7 @@ func parseDuration(text string) (time.Duration, error) {
 	return d, err
 }
 
-// list returns the elements of a list of at least one.
+// list returns the elements of a list, of which there must be at least one.
 func (m *mapping) list(name, of string) []*yaml.Node {
 	n, given := m.fields[name]
 	if !given || n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
@@ -219,7 +219,7 @@ func (m *mapping) texts(name, of string) []string {
 	return all
 }
 
-// open opens a field that is a mapping.
+// open opens a field whose value is a mapping.
 func (m *mapping) open(name string, known ...string) *mapping {
 	return openMapping(m.file, m.who+name+" ", m.fields[name], m.err, known...)
 }

@@ -1,5 +1,5 @@
-// Package jobfile reads and writes job files, the YAML in which people describe jobs, for a machine and for the simulator
-// alike; see docs/formats.md.
+// Package jobfile reads and writes job files, the YAML in which people describe jobs, both for a machine and for the
+// simulator; see docs/formats.md.
 package jobfile
 
 import (
@@ -18,19 +18,18 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// The YAML library is go.yaml.in/yaml/v3: kept by the YAML organisation itself, without dependencies, and its nodes know
-// their lines.
+// The YAML library is go.yaml.in/yaml/v3: the YAML organisation maintains it, it has no dependencies, and its nodes
+// know their lines.
 
 // jobFileVersion is the version of the format that is read and written.
 const jobFileVersion = 1
 
-// Profiles looks a profile up; ok is false if there is none of that name.
+// Profiles looks up a profile; ok is false if no profile has that name.
 type Profiles func(name string) (p cluster.Profile, ok bool)
 
-// Read reads a file of jobs in the project's own format; see docs/formats.md. The jobs of the workload are in the
-// order of submission, those that wait for another job last and after it, and numbered from 1. If profiles is nil, the
-// profiles that stages name stay to be filled in: see cluster.Stage.Profile. Name is used in errors, which are a *fault.Fault if the file
-// is wrong.
+// Read reads a job file; see docs/formats.md. The jobs of the workload are numbered from 1 in the order of submission;
+// jobs that wait for another job come last and after that job. If profiles is nil, the profiles that stages name remain
+// to be filled in: see cluster.Stage.Profile. Name is used in errors, which are a *fault.Fault if the file is wrong.
 func Read(r io.Reader, name string, profiles Profiles) (*workload.Workload, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -48,7 +47,7 @@ func Read(r io.Reader, name string, profiles Profiles) (*workload.Workload, erro
 			return nil, fault.OfYAML(name, err)
 		}
 		if len(doc.Content) != 1 || (doc.Content[0].Kind == yaml.ScalarNode && doc.Content[0].Tag == "!!null") {
-			continue // nothing between two separators
+			continue // empty document between two separators
 		}
 		f.job(doc.Content[0])
 		if f.err != nil {
@@ -61,7 +60,7 @@ func Read(r io.Reader, name string, profiles Profiles) (*workload.Workload, erro
 	return f.workload()
 }
 
-// jobFields are what may stand in a job.
+// jobFields are the fields of a job.
 var jobFields = []string{"bellows", "name", "queue", "weight", "class", "max_attempts", "at_most_once", "at", "after", "stages"}
 
 // jobFile collects the jobs of one file.
@@ -69,7 +68,7 @@ type jobFile struct {
 	file     string
 	profiles Profiles
 	jobs     []workload.Job
-	after    []string       // the name of the job that each waits for
+	after    []string       // the name of the job that each job waits for
 	lines    map[string]int // of each job, by name
 	err      error
 }
@@ -135,7 +134,7 @@ func (f *jobFile) stages(m *mapping, j *workload.Job) {
 		index[s.stage.Name] = i
 		all = append(all, s)
 	}
-	commands := false // one stage at least has one
+	commands := false // at least one stage has a command
 	for _, s := range all {
 		commands = commands || len(s.stage.Args) > 0
 		for _, parent := range s.after {

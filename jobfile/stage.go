@@ -21,7 +21,7 @@ type stageReader struct {
 	truth *workload.StageTruth
 }
 
-// What may stand in a stage, in a phase of its truth and in a heap.
+// The fields of a stage, of a phase of its truth and of a heap.
 var (
 	stageFields   = fieldsOf(reflect.TypeFor[cluster.Stage]())
 	phaseFields   = fieldsOf(reflect.TypeFor[workload.Phase]())
@@ -55,7 +55,7 @@ func readStage(job *mapping, n *yaml.Node, profiles Profiles) *stageReader {
 	return s
 }
 
-// fillIn fills in what is known of the stage's program.
+// fillIn sets the missing fields of the stage from its profile.
 func (s *stageReader) fillIn(profiles Profiles) {
 	p, known := profiles(s.stage.Profile)
 	if !known {
@@ -65,7 +65,7 @@ func (s *stageReader) fillIn(profiles Profiles) {
 	p.Fill(&s.stage)
 }
 
-// checkNeeds checks what neither the file nor a profile may leave out.
+// checkNeeds checks the fields that must come from the file or from a profile.
 func (s *stageReader) checkNeeds() {
 	memory := s.stage.Ideal[resource.Memory]
 	switch {
@@ -82,10 +82,10 @@ func (s *stageReader) checkNeeds() {
 	}
 }
 
-// elasticityShapes are the fields of which an elasticity has exactly one.
+// elasticityShapes are the fields that exclude each other: an elasticity has exactly one of them.
 var elasticityShapes = []string{"step", "sawtooth", "sawtooth_table", "points"}
 
-// readElasticity reads the field elasticity of a stage or of its truth. Ideal is 0 if it is not known yet.
+// readElasticity reads the field elasticity of a stage or of its truth. ideal is 0 if it is not yet known.
 func readElasticity(in *mapping, ideal resource.Amount) cluster.Elasticity {
 	var e cluster.Elasticity
 	m := in.open("elasticity", append(elasticityShapes, "disk_rate")...)
@@ -139,7 +139,7 @@ func readPoints(m *mapping, ideal resource.Amount) []cluster.ElasticityPoint {
 // truthFields are the fields of a stage's truth.
 var truthFields = []string{"duration", "durations", "memory", "memories", "elasticity", "phases", "task_phases", "heap"}
 
-// readTruth reads what the tasks really do.
+// readTruth reads the truth of the tasks.
 func (s *stageReader) readTruth() {
 	m := s.open("truth", truthFields...)
 	t := &workload.StageTruth{}
@@ -220,7 +220,7 @@ func (s *stageReader) onePerTask(m *mapping, name string, given int) {
 	}
 }
 
-// readPhases reads what a task passes through.
+// readPhases reads the phases of a task.
 func readPhases(m *mapping, who string, list []*yaml.Node) []workload.Phase {
 	var phases []workload.Phase
 	for i, n := range list {
@@ -229,7 +229,7 @@ func readPhases(m *mapping, who string, list []*yaml.Node) []workload.Phase {
 			return nil
 		}
 		if !p.has("duration") {
-			p.duration("duration", 0) // says so
+			p.duration("duration", 0) // reports the missing field
 		}
 		var phase workload.Phase
 		p.read(&phase, phaseFields)
@@ -260,7 +260,7 @@ func readHeap(m *mapping) *workload.Heap {
 	return h
 }
 
-// readCommand reads what a machine runs, and refuses what only a command can have.
+// readCommand reads the fields of a command, and rejects them in a stage without one.
 func (s *stageReader) readCommand() {
 	for _, f := range commandFields {
 		if s.has(f.name) && !s.has("command") {
@@ -303,5 +303,5 @@ func (s *stageReader) environment() map[string]string {
 	return env
 }
 
-// isVariable reports whether a process can have a variable of that name.
+// isVariable reports whether name can be the name of an environment variable.
 func isVariable(name string) bool { return name != "" && !strings.ContainsAny(name, "=\x00") }

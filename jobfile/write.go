@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// The documents that Write writes; the fields stand in the order in which people read them.
+// The documents that Write writes. The order of their fields is the order for readers.
 type (
 	jobDoc struct {
 		Bellows     int          `yaml:"bellows"`
@@ -50,9 +50,9 @@ type (
 	}
 )
 
-// Write writes w in the project's own format; Read reads the same workload back, except that it numbers the jobs
-// anew and that owners, which a live machine learns from the connection, are not in the format. Jobs must have different
-// names; stages without a name get one.
+// Write writes w as a job file. Read returns the same workload, except that it numbers the jobs anew and that the
+// format has no owners, which a live machine learns from the connection. Jobs must have different names; stages without
+// a name get one.
 func Write(out io.Writer, w *workload.Workload) error {
 	enc := yaml.NewEncoder(out)
 	enc.SetIndent(2)
@@ -90,7 +90,7 @@ func Write(out io.Writer, w *workload.Workload) error {
 	return nil
 }
 
-// stageNames returns a name for every stage of j, no two alike.
+// stageNames returns a distinct name for every stage of j.
 func stageNames(j *workload.Job) []string {
 	all := make([]string, len(j.Stages))
 	seen := map[string]bool{}
@@ -104,7 +104,7 @@ func stageNames(j *workload.Job) []string {
 	return all
 }
 
-// stageNode returns a stage as it stands in the file; names are those of all stages of the job.
+// stageNode returns a stage as a YAML node; names are the names of all stages of the job.
 func stageNode(j *workload.Job, i int, names []string) (*yaml.Node, error) {
 	s := j.Stages[i]
 	s.Name = names[i]
@@ -185,13 +185,13 @@ func truthText(t *workload.StageTruth) *truthDoc {
 	return doc
 }
 
-// phaseNodes returns phases as they stand in the file, one on a line.
+// phaseNodes returns phases as YAML nodes, one per line.
 func phaseNodes(phases []workload.Phase) []*yaml.Node {
 	var all []*yaml.Node
 	for i := range phases {
 		w := newWriter(yaml.FlowStyle)
 		w.write(&phases[i], phaseFields, nil)
-		if phases[i].Duration == 0 { // which is required
+		if phases[i].Duration == 0 { // the field is required
 			w.put("duration", "0s", 0)
 		}
 		all = append(all, w.node)
