@@ -18,8 +18,8 @@ import (
 // eventLogVersion is the version of the format that is read and written.
 const eventLogVersion = 1
 
-// Header is the first line of an event log: everything that an engine must be made with so that the same events give
-// the same decisions.
+// Header is the first line of an event log: the complete configuration of an engine, so that the same events give the
+// same decisions.
 type Header struct {
 	Version  int               `json:"bellows_event_log"` // set by the writer
 	Policy   string            `json:"policy"`

@@ -95,7 +95,7 @@ func TestEventLog(t *testing.T) {
 	}
 }
 
-// Wherever a crash cuts a log, all complete lines are read and the rest is reported.
+// Wherever a crash truncates a log, all complete lines are read and the incomplete line is reported.
 func TestEventLogTornAnywhere(t *testing.T) {
 	h, records := loggedRun()
 	text := writeLog(t, h, records)
@@ -212,7 +212,7 @@ func TestDocumentedEventLog(t *testing.T) {
 	}
 }
 
-// A log from before commands were a part of stages is read to its end.
+// A log from before commands became part of stages is read completely.
 func TestRecordedEventLog(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "before-commands-in-stages.jsonl"))
 	if err != nil {

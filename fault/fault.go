@@ -1,5 +1,5 @@
-// Package fault says what is wrong with a file, and where. Whoever reads a file of people or of other programs returns a
-// *Fault for what these can mend, and any other error for what kept the file from being read.
+// Package fault describes what is wrong with a file, and where. A reader of files that people or other programs wrote
+// returns a *Fault for an error that they can correct, and any other error if the file could not be read.
 package fault
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// Fault is a mistake in a file: what is wrong, where. Its text is one sentence that begins with FILE:LINE.
+// Fault is a mistake in a file. Its text is one sentence that begins with FILE:LINE.
 type Fault struct {
 	File string
 	Line int // counted from 1; 0 is the file as a whole
@@ -26,20 +26,20 @@ func At(file string, line int, format string, operands ...any) *Fault {
 	return &Fault{File: file, Line: line, What: fmt.Sprintf(format, operands...)}
 }
 
-func (f *Fault) Error() string { // it may quote whatever a file holds
+func (f *Fault) Error() string { // it may quote arbitrary content of a file
 	if f.Line == 0 {
 		return cluster.Printable(f.File + ": " + f.What)
 	}
 	return cluster.Printable(fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.What))
 }
 
-// Is reports whether err says that a file is wrong, as opposed to that it could not be read.
+// Is reports whether err says that the content of a file is wrong, as opposed to that the file could not be read.
 func Is(err error) bool {
 	var f *Fault
 	return errors.As(err, &f)
 }
 
-// DecodeLine decodes a line that is one JSON value and nothing else. A field that into does not have is an error.
+// DecodeLine decodes a line that contains exactly one JSON value. A field that into lacks is an error.
 func DecodeLine(text []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
@@ -52,7 +52,8 @@ func DecodeLine(text []byte, into any) error {
 	return nil
 }
 
-// FieldPath returns the path of a field in an error of package json as the JSON has it, without the Go names of embedded structs.
+// FieldPath converts the path of a field in an error of package json to the path in the JSON, without the Go names of
+// embedded structs.
 func FieldPath(path string) string {
 	parts := strings.Split(path, ".")
 	return strings.Join(slices.DeleteFunc(parts, func(name string) bool { return name != "" && 'A' <= name[0] && name[0] <= 'Z' }), ".")

@@ -9,7 +9,7 @@ import (
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?((?s:.*))$`)
 
-// OfYAML puts an error of package go.yaml.in/yaml into one sentence: the file is no YAML.
+// OfYAML describes an error of package go.yaml.in/yaml in one sentence: the file is not YAML.
 func OfYAML(file string, err error) *Fault {
 	f := &Fault{File: file, What: "must be YAML: " + cluster.ClipLine(err.Error())}
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {

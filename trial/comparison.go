@@ -2,13 +2,13 @@ package trial
 
 import "fmt"
 
-// Comparison is told the outcomes, seed by seed, on each of them contender by contender.
+// Comparison collects the outcomes of contenders, seed by seed and on each seed contender by contender.
 type Comparison struct {
-	Contenders []Contender // the first is what others are compared with
+	Contenders []Contender // the others are compared with the first
 	Outcomes   []Outcome
 }
 
-// Add takes the next outcome.
+// Add adds the next outcome.
 func (c *Comparison) Add(o Outcome) { c.Outcomes = append(c.Outcomes, o) }
 
 // seeds returns how many seeds there are.
@@ -20,10 +20,10 @@ func (c *Comparison) seeds() int {
 	return len(seen)
 }
 
-// Summary is what came of a contender over all seeds. Ratios are to the first contender on the same seeds.
+// Summary sums up a contender over all seeds. Ratios are relative to the first contender on the same seeds.
 type Summary struct {
-	Runs   int `json:"runs"`        // with a result
-	Failed int `json:"failed_runs"` // without
+	Runs   int `json:"runs"`        // runs with a result
+	Failed int `json:"failed_runs"` // runs without a result
 	// FailedJobs counts over all runs.
 	FailedJobs int `json:"failed_jobs"`
 

@@ -17,7 +17,8 @@ func near(t *testing.T, what string, got, want, within float64) {
 	}
 }
 
-// TestEstimates by hand: 1 to 5 have the mean 3 and the standard error √(2.5/5), and t for 4 degrees of freedom is 2.7764.
+// TestEstimates compares with results worked out by hand: 1 to 5 have the mean 3 and the standard error √(2.5/5), and t
+// for 4 degrees of freedom is 2.7764.
 func TestEstimates(t *testing.T) {
 	e := Mean([]float64{1, 2, 3, 4, 5})
 	near(t, "mean", e.Mean, 3, 1e-12)
@@ -30,7 +31,7 @@ func TestEstimates(t *testing.T) {
 	if Mean(nil).Known() || GeometricMean(nil).Known() || Mean([]float64{1, math.Inf(1)}).Known() {
 		t.Error("nothing is known of nothing")
 	}
-	// From tables of the distribution, by degrees of freedom. -1 and 1 in turn have a mean of 0.
+	// From tables of the distribution, by degrees of freedom. Alternating -1 and 1 have the mean 0.
 	for freedom, want := range map[int]float64{1: 12.7062, 9: 2.2622, 31: 2.0395, 119: 1.9801, 999: 1.9623} {
 		values := make([]float64, freedom+1)
 		for i := range values {
@@ -40,7 +41,7 @@ func TestEstimates(t *testing.T) {
 	}
 }
 
-// TestGeometricMeanOfInverse: which policy is first does not matter.
+// TestGeometricMeanOfInverse: the order of the two policies does not matter.
 func TestGeometricMeanOfInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ratios := rapid.SliceOfN(rapid.Float64Range(0.01, 100), 2, 20).Draw(t, "ratios")
@@ -57,7 +58,7 @@ func TestGeometricMeanOfInverse(t *testing.T) {
 	})
 }
 
-// example has two policies on three seeds; on the second the first policy fails, on the third the other.
+// example has two policies on three seeds; the first policy fails on the second seed, the other on the third.
 func example() *Comparison {
 	c := &Comparison{Contenders: []Contender{{Label: "fair"}, {Label: "yarn-me:a=b", Settings: map[string]string{"yarn-me.a": "b"}}}}
 	run := func(contender int, seed uint64, average float64) Outcome {
@@ -73,7 +74,7 @@ func example() *Comparison {
 	return c
 }
 
-// TestPairs: ratios and differences are of seeds on which both have a result.
+// TestPairs: ratios and differences use only seeds on which both policies have a result.
 func TestPairs(t *testing.T) {
 	s := example().Summaries()
 	near(t, "mean of fair", s[0].Average.Mean, 150, 1e-9)

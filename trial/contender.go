@@ -10,26 +10,26 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// Contender is a scheduler as it enters trials. Values are independent: a contender can enter many trials at once.
+// Contender is a policy with its settings, for trials. A contender can take part in many trials at once.
 type Contender struct {
-	// Label is what tables call it, and what it was parsed from.
+	// Label is its name in tables, and the text from which it was parsed.
 	Label string
-	// Policy is the name of a policy, Settings are its settings by POLICY.NAME. What they leave out has its default.
+	// Policy is the name of a policy, Settings are its settings by POLICY.NAME. A missing setting has its default.
 	Policy   string
 	Settings map[string]string
-	// Pooled runs it on one node as large as all nodes together, which starts any number of tasks per heartbeat: what
-	// the nodes would have started.
+	// Pooled runs the policy on one node with the capacity of all nodes together. The node starts any number of tasks
+	// per heartbeat, as the separate nodes together would.
 	Pooled bool
-	// Box is what FLEX jobs run in.
+	// Box is the fixed container of FLEX jobs, if any.
 	Box Box
 }
 
-// poolSuffix marks a policy that runs on one node as large as all.
+// poolSuffix marks a policy that runs on one node with the capacity of all nodes.
 const poolSuffix = "pool"
 
 // ParseContender reads NAME[@pool][@SIZE|@peak][:SETTING=VALUE...]. A part without = belongs to the value before it.
-// Settings hold for every policy whose name they begin with; those in the text go before them. The error names what is
-// wrong with the text; whether the policy and its settings exist is found out by On.
+// settings apply to every policy whose name they begin with; settings in the text override them. The error names what
+// is wrong with the text; On checks whether the policy and its settings exist.
 func ParseContender(text string, settings map[string]string) (Contender, error) {
 	parts := strings.Split(text, ":")
 	suffixes := strings.Split(parts[0], "@")
@@ -63,7 +63,7 @@ func ParseContender(text string, settings map[string]string) (Contender, error) 
 	return c, nil
 }
 
-// AllSettings returns every setting of the policy with the value that is in force: as given, else its default.
+// AllSettings returns every setting of the policy with its effective value: the given value, or the default.
 func (c Contender) AllSettings() map[string]string {
 	all := map[string]string{}
 	_, parameters := policy.About(c.Policy)
@@ -76,11 +76,11 @@ func (c Contender) AllSettings() map[string]string {
 	return all
 }
 
-// Box is the container that each task of a FLEX job runs in for life, instead of one that breathes. The zero value is
-// none: FLEX jobs breathe.
+// Box is the fixed-size container of each task of a FLEX job, instead of a container whose memory changes. The zero
+// value is no box: FLEX containers grow and shrink.
 type Box struct {
 	given bool
-	size  resource.Amount // bytes; 0 is the most that each task holds
+	size  resource.Amount // bytes; 0 is the largest working set of each stage
 }
 
 // parseBox reads a size, or peak.
@@ -95,7 +95,7 @@ func parseBox(text string) (Box, error) {
 	return Box{true, size}, nil
 }
 
-// String returns the size, peak, or nothing if FLEX jobs breathe.
+// String returns the size, peak, or the empty string if there is no box.
 func (b Box) String() string {
 	switch {
 	case !b.given:
@@ -106,7 +106,7 @@ func (b Box) String() string {
 	return resource.FormatMemoryExact(b.size)
 }
 
-// fill puts the FLEX jobs of w into boxes, if there are any.
+// fill puts the FLEX jobs of w into boxes, if b is given.
 func (b Box) fill(w *workload.Workload) *workload.Workload {
 	if !b.given {
 		return w

@@ -2,7 +2,7 @@ package trial
 
 import "testing"
 
-// TestParseContender: settings stand behind colons; what has no = belongs to the value before.
+// TestParseContender: settings follow colons; a part without = belongs to the value before it.
 func TestParseContender(t *testing.T) {
 	settings := map[string]string{"yarn-me.timeline": "sum"}
 	plain, err := ParseContender("yarn-me", settings)

@@ -10,7 +10,7 @@ import (
 var columns = []string{"policy", "seed", "jobs", "failed_jobs", "tasks", "retries", "average_job_runtime_s", "makespan_s",
 	"memory_utilisation", "elastic_task_share", "bound_average_job_runtime_s", "bound_makespan_s", "error"}
 
-// WriteCSV writes a row per outcome, in their order. What is not known is an empty field.
+// WriteCSV writes one row per outcome, in their order. An unknown value is an empty field.
 func (c *Comparison) WriteCSV(to io.Writer) error {
 	w := csv.NewWriter(to)
 	if err := w.Write(columns); err != nil {

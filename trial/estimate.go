@@ -8,11 +8,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Estimate is a mean with the ends of its 95 % confidence interval, by Student's t distribution. The ends are NaN if there
-// are fewer than two values; all are if there is none.
+// Estimate is a mean with its 95 % confidence interval, by Student's t distribution. Low and High are NaN if there are
+// fewer than two values; all three are NaN if there is none.
 type Estimate struct{ Mean, Low, High float64 }
 
-// Confidence is that of the intervals.
+// Confidence is the confidence level of the intervals.
 const Confidence = 0.95
 
 // Known reports whether there is a mean.
@@ -21,7 +21,7 @@ func (e Estimate) Known() bool { return !math.IsNaN(e.Mean) }
 // Interval reports whether there is an interval.
 func (e Estimate) Interval() bool { return !math.IsNaN(e.Low) && !math.IsNaN(e.High) }
 
-// MarshalJSON leaves out what is not known.
+// MarshalJSON omits unknown values.
 func (e Estimate) MarshalJSON() ([]byte, error) {
 	out := map[string]float64{}
 	if e.Known() {
@@ -33,10 +33,10 @@ func (e Estimate) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// unknown is an estimate from nothing.
+// unknown is the estimate from no values.
 var unknown = Estimate{math.NaN(), math.NaN(), math.NaN()}
 
-// Mean estimates the mean of what values are drawn from.
+// Mean estimates the mean of the distribution from which values are drawn.
 func Mean(values []float64) Estimate {
 	if len(values) == 0 {
 		return unknown
@@ -53,7 +53,8 @@ func Mean(values []float64) Estimate {
 	return Estimate{mean, mean - half, mean + half}
 }
 
-// GeometricMean estimates the geometric mean of what ratios are drawn from: the mean of their logarithms, and back.
+// GeometricMean estimates the geometric mean of the distribution from which ratios are drawn, by way of the mean of
+// their logarithms.
 func GeometricMean(ratios []float64) Estimate {
 	logs := make([]float64, len(ratios))
 	for i, v := range ratios {

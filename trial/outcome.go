@@ -8,16 +8,16 @@ import (
 	"github.com/bellows-rm/bellows/sim"
 )
 
-// Outcome is what came of one contender on one seed, in numbers. Times are in seconds.
+// Outcome is the result of one contender on one seed, in numbers. Times are in seconds.
 type Outcome struct {
 	Contender int    `json:"-"` // index of the contender
 	Seed      uint64 `json:"seed"`
-	// Error is why there is no result; then only Contender and Seed mean something.
+	// Error says why there is no result; then only Contender and Seed are meaningful.
 	Error string `json:"error,omitempty"`
 
 	Jobs          int     `json:"jobs"`
 	FailedJobs    int     `json:"failed_jobs"`
-	Tasks         int     `json:"tasks"` // started, application masters aside
+	Tasks         int     `json:"tasks"` // started, without application masters
 	Retries       int     `json:"retries"`
 	Average       float64 `json:"average_job_runtime_s"`
 	Makespan      float64 `json:"makespan_s"`
@@ -27,7 +27,7 @@ type Outcome struct {
 	BoundMakespan float64 `json:"bound_makespan_s"`
 }
 
-// Measure takes the numbers of a result and of its bounds.
+// Measure fills in the numbers of a result and of its bounds.
 func (o *Outcome) Measure(r *sim.Result, b bound.Bounds) {
 	o.Jobs, o.FailedJobs = len(r.Jobs), len(r.Failures())
 	o.Tasks, o.Retries = r.Started, r.Retries
@@ -36,7 +36,7 @@ func (o *Outcome) Measure(r *sim.Result, b bound.Bounds) {
 	o.BoundAverage, o.BoundMakespan = b.AverageJobRuntime.Seconds(), b.Makespan.Seconds()
 }
 
-// MarshalJSON of an outcome without a result tells only why there is none.
+// MarshalJSON writes only the seed and the error of an outcome without a result.
 func (o Outcome) MarshalJSON() ([]byte, error) {
 	if o.Error != "" {
 		return json.Marshal(map[string]any{"seed": o.Seed, "error": o.Error})
@@ -45,7 +45,8 @@ func (o Outcome) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(o))
 }
 
-// Finished returns an error that counts the jobs of a run that did not end, or else failed, and says of one of them why.
+// Finished returns an error if some jobs of a run did not end, or else if some failed. The error counts these jobs and
+// says why the first of them did not succeed.
 func Finished(r *sim.Result) error {
 	kind, left := "did not end", r.Unfinished()
 	if len(left) == 0 {

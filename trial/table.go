@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Table returns heads and rows for people. Heads that begin with > stand to the right.
+// Table returns heads and rows for people. A head that begins with > is right-aligned.
 func (c *Comparison) Table() (heads []string, rows [][]string) {
 	first := c.Contenders[0].Label
 	heads = []string{"POLICY", ">JOB RUNTIME", ">÷ BOUND", ">MAKESPAN", ">÷ BOUND", ">MEMORY", ">ELASTIC"}
@@ -29,7 +29,7 @@ func (c *Comparison) Table() (heads []string, rows [][]string) {
 	return heads, rows
 }
 
-// short cuts a label before its settings.
+// short cuts off the settings of a label.
 func short(label string) string { label, _, _ = strings.Cut(label, ":"); return label }
 
 func measured(e Estimate) string {
@@ -70,7 +70,7 @@ func percent(e Estimate) string {
 	return strconv.FormatFloat(100*e.Mean, 'f', 0, 64) + "%"
 }
 
-// Notes are sentences on what the table does not show.
+// Notes are sentences about what the table does not show.
 func (c *Comparison) Notes() []string {
 	var notes []string
 	for p, s := range c.Summaries() {
@@ -81,7 +81,7 @@ func (c *Comparison) Notes() []string {
 	return notes
 }
 
-// Seeds says how many seeds there are.
+// Seeds returns the number of seeds in words.
 func (c *Comparison) Seeds() string {
 	if n := c.seeds(); n != 1 {
 		return fmt.Sprintf("%d seeds", n)
@@ -89,7 +89,7 @@ func (c *Comparison) Seeds() string {
 	return "1 seed"
 }
 
-// Method says in one sentence how the numbers were made.
+// Method describes in one sentence how the numbers were computed.
 func (c *Comparison) Method() string {
 	if len(c.Outcomes) <= len(c.Contenders) {
 		return "One seed: no confidence intervals. ÷: over the lower bound, and over " + c.Contenders[0].Label + "."

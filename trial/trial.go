@@ -1,5 +1,5 @@
-// Package trial simulates contenders, which are policies with their settings, on the same clusters and workloads, and sums
-// up what came of them: means over seeds with their confidence intervals, each contender against the first on the same
+// Package trial simulates contenders, which are policies with their settings, on the same clusters and workloads, and
+// summarises the outcomes: means over seeds with confidence intervals, each contender relative to the first on the same
 // seeds, as a table, CSV and JSON.
 package trial
 
@@ -13,20 +13,21 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// Trial is one run to be simulated: a policy with its settings, a cluster and a workload. Every trial has a policy of its
-// own, because policies keep caches.
+// Trial is one run to be simulated: a policy with its settings, a cluster and a workload. Every trial has its own
+// policy, because policies keep caches.
 type Trial struct {
 	Contender
-	// Cluster is what the contender runs on: one node, if it is pooled. Who wants to observe the run may set more of it.
+	// Cluster is the simulated cluster: one node, if the contender is pooled. A caller can set more fields to observe
+	// the run.
 	Cluster sim.Config
-	// Workload is what it runs: its FLEX jobs are in boxes, if it has a box.
+	// Workload is the simulated workload: its FLEX jobs are in boxes, if the contender has a box.
 	Workload *workload.Workload
 
 	policy policy.Policy
 }
 
-// On returns the trial of c on a cluster with a workload, neither of which it changes. The error names a policy or a
-// setting that does not exist.
+// On returns the trial of c on a cluster with a workload. It changes neither. The error names a policy or a setting
+// that does not exist.
 func (c Contender) On(config sim.Config, w *workload.Workload) (*Trial, error) {
 	p, err := policy.New(c.Policy, c.Settings)
 	if err != nil {
@@ -38,7 +39,7 @@ func (c Contender) On(config sim.Config, w *workload.Workload) (*Trial, error) {
 	return &Trial{c, config, c.Box.fill(w), p}, nil
 }
 
-// Check returns an error if the policy could never start some task, before anything runs.
+// Check returns an error if the policy could never start some task. It simulates nothing.
 func (t *Trial) Check() error {
 	b := cluster.NewBook()
 	for i := range t.Cluster.Nodes {
@@ -54,7 +55,7 @@ func (t *Trial) Check() error {
 	return nil
 }
 
-// Run simulates the trial, once. Jobs may fail, or never end: the result tells.
+// Run simulates the trial; call it once. Jobs that fail or never end are reported in the result.
 func (t *Trial) Run() (*sim.Result, error) {
 	return sim.Run(t.Cluster, &workload.Workload{Jobs: slices.Clone(t.Workload.Jobs)}, t.policy)
 }
@@ -62,7 +63,8 @@ func (t *Trial) Run() (*sim.Result, error) {
 // UnderSizes reports whether the policy may start tasks with less than their ideal memory.
 func (t *Trial) UnderSizes() bool { return t.policy.Traits().UnderSizes }
 
-// Bounds returns what no policy of the kind can be better than. The interval bound counts if iterations are above 0.
+// Bounds returns lower bounds for every policy with the same freedom to size tasks. The interval bound is computed if
+// iterations are above 0.
 func (t *Trial) Bounds(iterations int) bound.Bounds {
 	return bound.Of(t.Workload, t.Cluster.Nodes, t.UnderSizes(), bound.Options{AnySize: t.policy.Traits().Resizes, Iterations: iterations})
 }
