@@ -13,8 +13,8 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// auditor follows a run from its events and decisions alone, in the slowest and plainest way, and looks for what must
-// never be. It shares nothing with the snapshot.
+// auditor follows a run from its events and decisions alone, in the slowest and plainest way, and looks for violated
+// invariants. It shares nothing with the snapshot.
 type auditor struct {
 	s      *scenario
 	c      choice
@@ -23,7 +23,7 @@ type auditor struct {
 	nodes  map[cluster.NodeID]cluster.Node
 	kept   map[cluster.NodeID]cluster.JobID // reservations
 	jobs   map[cluster.JobID]*auditedJob
-	holds  map[cluster.NodeID]resource.Amount // what containers may hold, as last reported
+	holds  map[cluster.NodeID]resource.Amount // the sum of the limits of the node's containers, as last reported
 	err    error
 }
 
@@ -38,9 +38,9 @@ type auditedTask struct {
 	state    taskState
 	node     cluster.NodeID
 	grant    resource.Vector
-	attempts int // that ended without success through the task's own fault
+	attempts int // runs that failed through the task's own fault
 	killing  bool
-	// preempted says that its room goes to others: what comes of it is no attempt.
+	// preempted says that the task is ended to make room for others: the run does not count as an attempt.
 	preempted bool
 }
 
@@ -53,7 +53,7 @@ const (
 	done
 )
 
-// audit returns the first thing in h that must never be.
+// audit returns the first violation in h.
 func audit(s *scenario, c choice, h *history) error {
 	a := &auditor{s: s, c: c, nodes: map[cluster.NodeID]cluster.Node{}, kept: map[cluster.NodeID]cluster.JobID{}, jobs: map[cluster.JobID]*auditedJob{}, holds: map[cluster.NodeID]resource.Amount{}}
 	synced := false
@@ -141,7 +141,7 @@ func (a *auditor) stop(j *auditedJob) {
 	j.stopped = true
 	for n, holder := range a.kept {
 		if holder == j.ID {
-			delete(a.kept, n) // it gives back what is kept for it
+			delete(a.kept, n) // its reservation ends with it
 		}
 	}
 }
@@ -275,11 +275,11 @@ func (a *auditor) start(d *cluster.Decision) {
 	t.state, t.node, t.grant = booked, d.Node, d.Grant
 }
 
-// sized reports whether every container has the same memory.
+// sized reports whether all containers have the same memory.
 func (a *auditor) sized() bool { return a.c.name == "static" && a.flag("memory") != "peak" }
 
-// need is what a task gets if it gets its ideal memory or, where all containers have one size, that; ok is false if it is
-// refused.
+// need is what a task is granted: its ideal memory, or the fixed size of containers; ok is false if the policy rejects
+// the task.
 func (a *auditor) need(stage *cluster.Stage) (need resource.Vector, ok bool) {
 	if !a.sized() || stage.Coordinator {
 		return stage.Ideal, true
@@ -288,7 +288,7 @@ func (a *auditor) need(stage *cluster.Stage) (need resource.Vector, ok bool) {
 	return stage.Ideal.With(resource.Memory, size), stage.Ideal[resource.Memory] <= size || a.flag("too-large") == "run"
 }
 
-// free is what is not granted on a node; nothing if it holds as many tasks as it may.
+// free is what is not granted on a node; nothing if the node has as many tasks as it may have.
 func (a *auditor) free(n cluster.Node) resource.Vector {
 	free, tasks := n.Capacity, 0
 	for _, j := range a.jobs {
@@ -346,7 +346,7 @@ func (j *auditedJob) ready(stage int) bool {
 	return waits
 }
 
-// consumption is what fair sharing divides.
+// consumption is the amount that fair sharing balances.
 func (j *auditedJob) consumption() float64 {
 	used := 0.0
 	for _, t := range j.tasks {
@@ -360,7 +360,7 @@ func (j *auditedJob) consumption() float64 {
 	return used
 }
 
-// fairness checks that nobody who consumes less than j had a task for the room on n.
+// fairness checks that no job with less consumption than j had a task for the room on n.
 func (a *auditor) fairness(j *auditedJob, n cluster.Node) {
 	free := a.free(n)
 	for _, other := range a.jobs {
@@ -375,8 +375,8 @@ func (a *auditor) fairness(j *auditedJob, n cluster.Node) {
 	}
 }
 
-// conserving checks that nothing waits for room that is there. Where nodes have heartbeats or are kept, or jobs are passed
-// over because others are further from their fair share, it may.
+// conserving checks that no task waits although room for it is free. That is allowed where nodes have heartbeats or are
+// reserved, and where jobs are skipped in favour of jobs further below their fair share.
 func (a *auditor) conserving() {
 	if a.s.heartbeat > 0 || a.flag("reservations") == "true" || a.c.name == "tetris" && a.flag("fairness") != "0" {
 		return
@@ -403,7 +403,7 @@ func (a *auditor) conserving() {
 	}
 }
 
-// end checks that nothing was lost, and that whatever can end has ended.
+// end checks that no job was lost, and that every job that can end has ended.
 func (a *auditor) end(h *history) {
 	for i, e := range h.jobs {
 		j := a.jobs[cluster.JobID(i+1)]
@@ -420,8 +420,8 @@ func (a *auditor) end(h *history) {
 	}
 }
 
-// lives checks that an ended job runs no more, and that each task of one that succeeded has done so once. Where nodes have
-// heartbeats, the last ends are not told any more.
+// lives checks that an ended job has no running tasks, and that each task of a successful job succeeded exactly once.
+// Where nodes have heartbeats, the last ends are no longer reported.
 func (a *auditor) lives(j *auditedJob, e ending, h *history) {
 	if !e.ended {
 		return
@@ -443,7 +443,7 @@ func (a *auditor) lives(j *auditedJob, e ending, h *history) {
 	}
 }
 
-// everyoneFits reports whether each task has a node that could hold it beside all coordinators.
+// everyoneFits reports whether each task fits on some node beside all coordinators.
 func (a *auditor) everyoneFits() bool {
 	coordinators := a.s.coordinator.Scale(int64(len(a.s.jobs)))
 	for i := range a.s.jobs {

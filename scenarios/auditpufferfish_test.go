@@ -7,7 +7,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// available is the memory of a node that is neither granted nor held by FLEX containers that have grown.
+// available is the memory of a node that is neither granted nor used by FLEX containers that have grown.
 func (a *auditor) available(n cluster.Node) resource.Amount {
 	left := n.Capacity[resource.Memory] - a.holds[n.ID]
 	for _, j := range a.jobs {
@@ -20,7 +20,7 @@ func (a *auditor) available(n cluster.Node) resource.Amount {
 	return max(0, min(left, a.free(n)[resource.Memory]))
 }
 
-// leaves reports whether a FLEX container may start on a node on which it has room by the grants.
+// leaves reports whether a FLEX container may start on a node where the grants leave room for it.
 func (a *auditor) leaves(n cluster.Node, need resource.Vector) bool {
 	room, _ := strconv.ParseFloat(a.flag("room"), 64)
 	stop, _ := strconv.ParseFloat(a.flag("stop"), 64)
@@ -28,8 +28,9 @@ func (a *auditor) leaves(n cluster.Node, need resource.Vector) bool {
 	return float64(a.available(n)) >= room*float64(need[resource.Memory])+(1-stop)*memory
 }
 
-// knowsWhatIsLeft checks that a container starts where most memory is available and, if it is FLEX, only where enough is.
-// Where nodes have heartbeats the choice is smaller, and where containers are counted it is another.
+// knowsWhatIsLeft checks that a container starts on the node with the most memory available and, if it is FLEX, only
+// where enough is available. Where nodes have heartbeats, the policy chooses among fewer nodes; with count-quantile, by
+// another order.
 func (a *auditor) knowsWhatIsLeft(d *cluster.Decision, class cluster.Class) {
 	chosen := a.nodes[d.Node]
 	if class == cluster.Flex && !a.leaves(chosen, d.Grant) {

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRandomQueues plays random scenarios under the policies with queues.
+// TestRandomQueues runs random scenarios under the policies with queues.
 func TestRandomQueues(t *testing.T) {
 	withQueues := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.name != "capacity" && c.name != "drf" })
 	rapid.Check(t, func(rt *rapid.T) {
@@ -25,13 +25,13 @@ func TestRandomQueues(t *testing.T) {
 	})
 }
 
-// auditedQueue is a queue as its setting describes it. Shares are of the parent's.
+// auditedQueue is a queue as its setting describes it. Shares are relative to the parent.
 type auditedQueue struct {
 	name              string
 	weight, min, most float64
 }
 
-// queues reads the setting of the policy; the root is not among them.
+// queues parses the setting of the policy; the root is not included.
 func (a *auditor) queues() (queues []auditedQueue) {
 	for _, item := range strings.Split(a.flag("queues"), ",") {
 		name, value, ok := strings.Cut(item, "=")
@@ -58,14 +58,14 @@ func percentOf(text string) float64 {
 // queueOf is the path of the queue of a job.
 func queueOf(j *auditedJob) string { return cmp.Or(j.Queue, "default") }
 
-// within reports whether queue is top or below it; "" is the root.
+// within reports whether queue is top or is below it; "" is the root.
 func within(queue, top string) bool {
 	return top == "" || queue == top || strings.HasPrefix(queue, top+".")
 }
 
 func parentOf(queue string) string { return queue[:max(0, strings.LastIndexByte(queue, '.'))] }
 
-// held adds up what the jobs in and below a queue hold.
+// held adds up what the jobs in and below a queue use.
 func (a *auditor) held(top string) (v resource.Vector) {
 	for _, j := range a.jobs {
 		if within(queueOf(j), top) {
@@ -91,7 +91,7 @@ func (a *auditor) capacity() (v resource.Vector) {
 	return v
 }
 
-// shares returns what a queue is guaranteed and may hold at most of the cluster.
+// shares returns the guaranteed and the maximum share of the cluster of a queue.
 func (a *auditor) shares(name string) (guaranteed, most float64) {
 	guaranteed, most = 1, 1
 	for _, q := range a.queues() {
@@ -102,7 +102,7 @@ func (a *auditor) shares(name string) (guaranteed, most float64) {
 	return guaranteed, most
 }
 
-// counts are the resources that shares are measured in.
+// counts are the resources in which shares are measured.
 func (a *auditor) counts() []resource.Kind {
 	if a.c.name == "capacity" && a.flag("calculator") == "memory" {
 		return []resource.Kind{resource.Memory}
@@ -110,7 +110,7 @@ func (a *auditor) counts() []resource.Kind {
 	return []resource.Kind{resource.CPU, resource.Memory, resource.Disk}
 }
 
-// dominant is the largest share of the cluster that v is.
+// dominant is the largest share of the cluster's resources in v.
 func (a *auditor) dominant(v resource.Vector) float64 {
 	whole, share := a.capacity(), 0.0
 	for _, k := range a.counts() {
@@ -121,7 +121,7 @@ func (a *auditor) dominant(v resource.Vector) float64 {
 	return share
 }
 
-// aboveMost returns whether the queue of j, or one above, would hold more than it may with need more.
+// aboveMost reports whether the queue of j, or an ancestor, would exceed its maximum with need more.
 func (a *auditor) aboveMost(j *auditedJob, need resource.Vector) bool {
 	whole := a.capacity()
 	for name := queueOf(j); name != ""; name = parentOf(name) {
@@ -173,8 +173,8 @@ func weightOf(j *auditedJob) float64 {
 	return 1
 }
 
-// startable returns the job of a leaf that a policy with queues starts next; nil if there is none. A job that would take
-// its queue above its most blocks those behind it.
+// startable returns the job of a leaf that a policy with queues starts next; nil if there is none. A job that would
+// take its queue above its maximum blocks the jobs behind it.
 func (a *auditor) startable(leaf string) *auditedJob {
 	for _, j := range a.waiters(leaf) {
 		stage, _ := j.next()
@@ -207,7 +207,7 @@ func (a *auditor) anyStartable(top string) bool {
 	return slices.ContainsFunc(a.leavesOf(top), func(leaf string) bool { return a.startable(leaf) != nil })
 }
 
-// servesQueues checks that it is the turn of j, and that it takes no queue above what it may hold.
+// servesQueues checks that j is the next job to serve, and that its start takes no queue above its maximum.
 func (a *auditor) servesQueues(d *cluster.Decision, j *auditedJob, kept bool) {
 	if a.c.name == "capacity" && !(kept && len(a.s.departures) > 0) && a.aboveMost(j, d.Grant) {
 		a.fail("task %s takes queue %s above what it may hold", d.Task, queueOf(j))
@@ -235,7 +235,7 @@ func (a *auditor) equal(x, y *auditedJob) bool {
 	return math.Abs(a.dominant(x.held())/weightOf(x)-a.dominant(y.held())/weightOf(y)) < 1e-12
 }
 
-// turn is what queues are ordered by.
+// turn is the key by which queues are ordered.
 func (a *auditor) turn(name string) float64 {
 	if a.c.name == "drf" {
 		h := hierarchy{a, a.saturated()}
@@ -253,7 +253,7 @@ func (a *auditor) turn(name string) float64 {
 	return a.dominant(a.held(name)) / guaranteed
 }
 
-// hierarchy works out shares as H-DRF does, from the jobs up.
+// hierarchy computes shares as H-DRF does, from the jobs up.
 type hierarchy struct {
 	*auditor
 	saturated [resource.NumKinds]bool
@@ -261,7 +261,7 @@ type hierarchy struct {
 
 type vector [resource.NumKinds]float64
 
-// dominant is the largest share; of a queue saturated resources do not count.
+// dominant is the largest share; without saturated resources, except in the naive hierarchy.
 func (h hierarchy) dominant(v vector) float64 {
 	share := 0.0
 	for k := range v {
@@ -272,7 +272,7 @@ func (h hierarchy) dominant(v vector) float64 {
 	return share
 }
 
-// child is something below a queue.
+// child is a queue or a job below a queue.
 type child struct {
 	share    vector
 	dominant float64
@@ -326,7 +326,7 @@ func (h hierarchy) queue(name string) (vector, bool) {
 	return sum, blocked
 }
 
-// saturated tells which resources no node has enough of for anybody who mostly asks for it.
+// saturated reports which resources no node has enough of for the jobs that need the resource most.
 func (a *auditor) saturated() (saturated [resource.NumKinds]bool) {
 	whole := a.capacity()
 	for k := range saturated {
@@ -359,7 +359,7 @@ func (a *auditor) saturated() (saturated [resource.NumKinds]bool) {
 	return saturated
 }
 
-// conservingQueues checks that no leaf with a task to start waits for room that is there.
+// conservingQueues checks that no leaf with a task to start waits although room for it is free.
 func (a *auditor) conservingQueues() {
 	if a.flag("user-limits") == "true" {
 		return
@@ -371,14 +371,15 @@ func (a *auditor) conservingQueues() {
 	}
 }
 
-// queueHolds reports whether the queue of a job could hold a task of each of its stages beside all coordinators.
+// queueHolds reports whether the queue of a job is large enough for a task of each of its stages beside all
+// coordinators.
 func (a *auditor) queueHolds(j *plannedJob) bool {
 	if a.c.name != "capacity" {
 		return true
 	}
 	if a.s.coordinates > 0 || a.s.heartbeat > 0 && a.flag("preemption") == "true" {
-		// Coordinators alone may hold what their user may. And where nodes take work by heartbeats, what was preempted for
-		// others can be the first to start there again, as in YARN.
+		// Coordinators alone may use all that their user may use. And where nodes take work by heartbeats, tasks that
+		// were preempted for others can be the first to start there again, as in YARN.
 		return false
 	}
 	_, most := a.shares(cmp.Or(j.Queue, "default"))

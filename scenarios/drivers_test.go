@@ -25,10 +25,10 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// endless is more steps than any scenario has.
+// endless is more steps than any scenario takes.
 const endless = 50_000
 
-// simulate is the simulator.
+// simulate runs a scenario in the simulator.
 func simulate(t tester, s *scenario, c choice) history {
 	t.Helper()
 	var h history
@@ -68,10 +68,10 @@ func simulate(t tester, s *scenario, c choice) history {
 	return h
 }
 
-// loop is the least driver there is: it hands each event of the world to an engine.
+// loop is the smallest possible driver: it passes each event of the world to an engine.
 func loop(t tester, s *scenario, c choice) history { return loopFrom(t, s, c, 0) }
 
-// loopLater is loop with a clock that has run for long: what is decided must not depend on when the origin was.
+// loopLater is loop with a clock that started long ago: decisions must not depend on the origin of time.
 func loopLater(t tester, s *scenario, c choice) history {
 	return loopFrom(t, s, c, timeline.Time(26*365*24*time.Hour+777*time.Millisecond))
 }
@@ -107,7 +107,7 @@ func loopFrom(t tester, s *scenario, c choice, origin timeline.Time) history {
 	w.tell = func(now timeline.Time, ev cluster.Event) []cluster.Decision {
 		if ev.Kind == cluster.JobCancelled {
 			if _, here := e.Snapshot().Job(ev.Job); !here {
-				return nil // it has ended; whoever cancels it then is told so
+				return nil // it has ended; whoever cancels it then gets an error
 			}
 		}
 		decisions := tell(now, ev)
@@ -138,7 +138,7 @@ func shift(e cluster.Event, by timeline.Time) cluster.Event {
 	return e
 }
 
-// moveBack counts all times of the steps from the origin.
+// moveBack makes all times of the steps relative to the origin.
 func (h *history) moveBack(origin timeline.Time) {
 	if origin == 0 {
 		return
@@ -172,7 +172,7 @@ func moveReason(r *cluster.Reason, origin timeline.Time) {
 // backend is a machine whose containers are processes of a world.
 type backend struct {
 	events  chan cluster.Event
-	applied chan struct{} // holds something when there may be orders
+	applied chan struct{} // has an element when there may be orders
 	mu      sync.Mutex
 	orders  []cluster.Order
 }
@@ -187,7 +187,7 @@ func (b *backend) Apply(orders []cluster.Order) {
 	}
 }
 
-// wait returns at the given time, or when orders come without being asked for, which a driver's own timer brings about.
+// wait returns at the given time, or earlier when unrequested orders arrive, which a driver's own timer causes.
 func (b *backend) wait(until time.Time) []cluster.Decision {
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
@@ -211,7 +211,7 @@ func (b *backend) Input(cluster.ContainerID) (io.ReadWriteCloser, error) {
 }
 func (b *backend) Readings() map[cluster.ContainerID]cluster.Reading { return nil }
 
-// take returns the decisions that arrived since it was last called.
+// take returns the decisions that have arrived since the last call.
 func (b *backend) take() (decisions []cluster.Decision) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -222,7 +222,8 @@ func (b *backend) take() (decisions []cluster.Decision) {
 	return decisions
 }
 
-// runLive is the driver in real time, in a bubble in which time passes at once. Its steps are read from its event log.
+// runLive runs the driver in real time, in a bubble in which time advances at once. Its steps are read from its event
+// log.
 func runLive(tb tester, s *scenario, c choice) (h history) {
 	tb.Helper()
 	dir := tb.(*testing.T).TempDir()
@@ -270,7 +271,7 @@ func runLive(tb tester, s *scenario, c choice) (h history) {
 	return h
 }
 
-// hand tells a live driver of an event of the world as whoever causes it would.
+// hand passes an event of the world to a live driver, through the interface of whoever causes it.
 func hand(t *testing.T, d *live.Driver, b *backend, e cluster.Event, origin timeline.Time) {
 	t.Helper()
 	switch e.Kind {
@@ -322,7 +323,7 @@ func readLog(t *testing.T, name string) (steps []step) {
 	}
 }
 
-// replay tells the events of another driver's run to a new engine whose policy forgets what it has cached now and then.
+// replay passes the events of another driver's run to a new engine whose policy sometimes drops its caches.
 func replay(of driver) func(tester, *scenario, choice) history {
 	return func(t tester, s *scenario, c choice) history {
 		t.Helper()
@@ -342,7 +343,7 @@ func replay(of driver) func(tester, *scenario, choice) history {
 	}
 }
 
-// describe tells an engine how s launches tasks.
+// describe configures in an engine's snapshot how s launches tasks.
 func (s *scenario) describe(to *cluster.Snapshot) {
 	to.Heartbeats.Every, to.Heartbeats.Starts = s.heartbeat, s.starts
 	to.ContainersPerCore = s.containers
@@ -362,7 +363,7 @@ func (f *forgetful) Decide(now timeline.Time, p *cluster.Plan) {
 	f.Policy.Decide(now, p)
 }
 
-// tooLarge says which job no node can hold, or the policy does not admit.
+// tooLarge returns an error for the first job that fits on no node, or that the policy does not admit.
 func (s *scenario) tooLarge(p policy.Policy) error {
 	b := cluster.NewBook()
 	for i := range s.nodes {

@@ -17,7 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// parse reads a scenario. Errors name the file, the line, the word and what is allowed.
+// parse reads a scenario. Errors name the file, the line, the word and the valid values.
 func parse(file, text string) (*scenario, error) {
 	p := parser{s: &scenario{}}
 	lines := strings.SplitAfter(text, "\n")
@@ -50,8 +50,8 @@ func parse(file, text string) (*scenario, error) {
 
 type parser struct {
 	s     *scenario
-	keys  map[string]string // of the line at hand, those not yet asked for
-	err   error             // the first of the line at hand
+	keys  map[string]string // of the current line, without those already read
+	err   error             // the first one of the current line
 	after [][][]string      // per job and stage, the names of its parents
 }
 
@@ -61,7 +61,7 @@ func (p *parser) fail(format string, operands ...any) {
 	}
 }
 
-// line reads one line: a word that says what it is, a name, and key=value pairs.
+// line reads one line: a word for its kind, a name, and key=value pairs.
 func (p *parser) line(line string) error {
 	words := strings.Fields(line)
 	kind, name := words[0], ""
@@ -125,7 +125,7 @@ func (p *parser) line(line string) error {
 	return p.err
 }
 
-// text takes a value out of the line.
+// text removes a value from the line.
 func (p *parser) text(key, otherwise string) string {
 	v, ok := p.keys[key]
 	if !ok {
@@ -165,7 +165,7 @@ func (p *parser) parseDuration(key, text string) time.Duration {
 	return d
 }
 
-// duration is 0 if there is none.
+// duration is 0 if the key is missing.
 func (p *parser) duration(key string) time.Duration {
 	if text := p.text(key, ""); text != "" {
 		return p.parseDuration(key, text)
@@ -348,7 +348,7 @@ func (p *parser) findNode(name string) cluster.NodeID {
 	return cluster.NodeID(i)
 }
 
-// finish checks what no line alone can tell.
+// finish checks what concerns several lines.
 func (p *parser) finish() error {
 	s := p.s
 	switch {
@@ -427,7 +427,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that whatever is read can be played: no text makes a driver fail.
+// FuzzParse checks that every scenario that can be parsed can be run: no text makes a driver fail.
 func FuzzParse(f *testing.F) {
 	files, _ := filepath.Glob("*.txt")
 	for _, file := range files {

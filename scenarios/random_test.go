@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// choices are all policies, with each setting that changes decisions.
+// choices are all policies, with each setting that affects decisions.
 var choices = []choice{
 	made("capacity", "queues", queuesForRandom),
 	made("capacity", "queues", queuesForRandom, "reservations", "false"),
@@ -56,10 +56,10 @@ var choices = []choice{
 	made("yarn-me", "granularity", "700MB", "interval", "7s"),
 }
 
-// oddInterval ends when nothing else happens, so that all drivers tell of the same things in the same order.
+// oddInterval never ends at the time of another event, so that all drivers report the same events in the same order.
 const oddInterval = "1.7317s"
 
-// Of both, tightQueues have a most that is less than the cluster, and some a guarantee of nothing.
+// tightQueues have maxima below the capacity of the cluster, and some have a guarantee of 0.
 const (
 	queuesForRandom = "a=40%,b=50%,b.x=50%,b.y=50%,default=10%"
 	tightQueues     = "b=60%..80%,b.x=0%..70%,b.y=80%..90%,default=0%..60%,a=40%..50%"
@@ -74,8 +74,8 @@ func made(name string, settings ...string) choice {
 	return c
 }
 
-// TestRandomScenarios plays scenarios that nobody has thought of. What must never be is looked for by the auditor; all
-// drivers must agree; and the same input must give the same bytes.
+// TestRandomScenarios runs random scenarios. The auditor looks for violated invariants; all drivers must agree; and the
+// same input must give the same bytes.
 func TestRandomScenarios(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := draw(rt)
@@ -86,7 +86,7 @@ func TestRandomScenarios(t *testing.T) {
 	})
 }
 
-// TestRandomScenariosLive does the same with the live driver, for which each takes longer.
+// TestRandomScenariosLive does the same with the live driver, which takes longer for each scenario.
 func TestRandomScenariosLive(t *testing.T) {
 	for i := range choices {
 		s := rapid.Custom(func(rt *rapid.T) *scenario {
@@ -107,7 +107,7 @@ func TestRandomScenariosLive(t *testing.T) {
 	}
 }
 
-// check plays s by some drivers, of which the live one needs a *testing.T.
+// check runs s with some drivers. The live driver needs a *testing.T.
 func check(t tester, s *scenario, drivers []driver) {
 	t.Helper()
 	c := s.policies[0]
@@ -123,7 +123,7 @@ func check(t tester, s *scenario, drivers []driver) {
 		got := s.render(&h) + exactly(&h)
 		if first == "" {
 			first = got
-			// 2. The same once more.
+			// 2. The same run again.
 			again := d.run(t, s, c)
 			if text := s.render(&again) + exactly(&again); text != got {
 				t.Fatalf("%s decides\n%s\nand then\n%s\n%s", d.name, got, text, s)
@@ -135,7 +135,7 @@ func check(t tester, s *scenario, drivers []driver) {
 	}
 }
 
-// exactly prints decisions with all their digits.
+// exactly prints decisions with all digits.
 func exactly(h *history) string {
 	var out strings.Builder
 	for _, step := range h.steps {
@@ -146,7 +146,8 @@ func exactly(h *history) string {
 	return out.String()
 }
 
-// draw returns a small random scenario that some node can hold. Amounts are few and round, so that ties are common.
+// draw returns a small random scenario whose tasks fit on some node. Amounts are few and round, so that ties are
+// common.
 func draw(t *rapid.T) *scenario {
 	s := &scenario{showTasks: true}
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
@@ -197,7 +198,7 @@ func drawStage(t *rapid.T, index int) cluster.Stage {
 		Ideal:    resource.Of(max(cluster.LeastRunCPU, resource.Amount(number("task cores", 0, 2))*resource.Core), resource.Amount(number("task memory", 1, 10))*resource.GB),
 		Duration: time.Duration(number("run", 0, 12)*5) * time.Second}
 	if stage.Ideal[resource.Memory] == 10*resource.GB {
-		stage.Ideal[resource.Memory] -= 2 * resource.GB // so that a coordinator has room beside it
+		stage.Ideal[resource.Memory] -= 2 * resource.GB // so that a coordinator fits beside it
 	}
 	for p := range index {
 		if number("parent", 0, 1) == 1 {
@@ -233,14 +234,14 @@ func (s *scenario) drawAccidents(t *rapid.T) {
 		s.failures = append(s.failures, failure{task, time.Duration(number("failing after", 0, 20)) * time.Second, number("failing runs", 1, 3),
 			cluster.Outcome(number("outcome", int(cluster.Failed), int(cluster.OutOfMemory)))})
 	}
-	for n := 1; n < len(s.nodes); n++ { // the first, which can hold everything, stays
+	for n := 1; n < len(s.nodes); n++ { // the first node, on which everything fits, stays
 		if number("leaves", 0, 3) == 0 {
 			s.departures = append(s.departures, departure{cluster.NodeID(n), timeline.Seconds(float64(number("leaves at", 0, 150)))})
 		}
 	}
 }
 
-// drawBreathing makes jobs FLEX, and tells now and then how far their containers have grown or shrunk.
+// drawBreathing makes jobs FLEX, and sometimes reports how far their containers have grown or shrunk.
 func (s *scenario) drawBreathing(t *rapid.T) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	for i := range s.jobs {
@@ -252,7 +253,7 @@ func (s *scenario) drawBreathing(t *rapid.T) {
 	}
 }
 
-// String prints s for whoever has to find out what is wrong.
+// String prints s for debugging.
 func (s *scenario) String() string {
 	var out strings.Builder
 	for _, n := range s.nodes {

@@ -1,5 +1,5 @@
-// Package scenarios runs text scenarios: each tells a story, describes a cluster, its jobs and what happens to them, and
-// lists the decisions that must come of it. All drivers must take the same decisions. See TestScenarios for the format.
+// Package scenarios runs text scenarios: each tells a story, describes a cluster, its jobs and what happens to them,
+// and lists the expected decisions. All drivers must take the same decisions. See TestScenarios for the format.
 package scenarios
 
 import (
@@ -22,24 +22,24 @@ import (
 var rewrite = flag.Bool("rewrite", false, "write the decisions that were taken into the scenarios; commit a change only if you understand it")
 
 // TestScenarios runs every file of this folder. A file is a comment that tells the story, a description, a line of four
-// dashes, and the decisions with their times and reasons, followed by how the jobs ended. The description has one thing
-// per line:
+// dashes, and the decisions with their times and reasons, followed by the ends of the jobs. The description has one
+// item per line:
 //
-//	nodes 2 cores=4 memory=10GB disk=100MB/s     nodes n1, n2; repeated, more of them
-//	policy fair reservations=false               repeated, the scenario is played once under each
-//	heartbeat 1s starts=1                        nodes work by heartbeats
-//	containers 2                                 nodes hold two containers for each of their cores at most
-//	coordinator 1s cores=1 memory=1GB            jobs have coordinators with heartbeats of their own
-//	job A at=10s weight=2 attempts=3 queue=a.b owner=ada class=flex   its stages follow, or are said on the same line if it has one
+//	nodes 2 cores=4 memory=10GB disk=100MB/s     nodes n1, n2; may be repeated
+//	policy fair reservations=false               may be repeated: the scenario is run under each
+//	heartbeat 1s starts=1                        nodes report by heartbeats
+//	containers 2                                 nodes run at most two containers per core
+//	coordinator 1s cores=1 memory=1GB            jobs have coordinators, with this heartbeat
+//	job A at=10s weight=2 attempts=3 queue=a.b owner=ada class=flex   its stages follow, or its only stage is on the same line
 //	stage map tasks=3 cores=1 memory=6GB disk=10MB/s min=1GB penalty=sawtooth:2 spill=50MB/s run=100s really=120s
-//	stage reduce after=map data=n1,n2 ...         nodes that hold its data
+//	stage reduce after=map data=n1,n2 ...         nodes that store its data
 //	cancel A at=30s
 //	fail A.map.1 after=5s runs=2 outcome=out-of-memory
 //	leave n2 at=50s
-//	holds n1 at=20s memory=8GB                   the containers of a node may hold this much
-//	show tasks                                   when and where each task ran is listed too
+//	holds n1 at=20s memory=8GB                   sum of the limits of the node's containers
+//	show tasks                                   also list when and where each task ran
 //
-// Cores are 1, and penalty none, unless said otherwise; run without a value is unknown, and really is as run.
+// Cores are 1 and penalty is none by default; run without a value is unknown, and really is equal to run by default.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("*.txt")
 	if err != nil || len(files) < 15 {
@@ -73,7 +73,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// scenario is a cluster, what is submitted to it and what happens.
+// scenario is a cluster, the submitted jobs and the events.
 type scenario struct {
 	story       string
 	description string // all lines above the dashes
@@ -98,7 +98,7 @@ type scenario struct {
 type choice struct {
 	name     string
 	settings map[string]string
-	title    string // as it was written
+	title    string // as written in the scenario
 }
 
 func (c choice) make(t tester) policy.Policy {
@@ -110,7 +110,7 @@ func (c choice) make(t tester) policy.Policy {
 	return p
 }
 
-// plannedJob is a job with what its tasks really do.
+// plannedJob is a job with the truth about its tasks.
 type plannedJob struct {
 	cluster.Job
 	really []time.Duration // per stage, at ideal memory
@@ -134,31 +134,31 @@ type departure struct {
 	at   timeline.Time
 }
 
-// report tells how much memory the containers of a node may hold.
+// report gives the sum of the limits of a node's containers.
 type report struct {
 	node cluster.NodeID
 	at   timeline.Time
 	held resource.Amount
 }
 
-// simulable reports whether the simulator knows all that happens in s: it has no accidents, its nodes hold any number of
-// containers, and its FLEX containers grow by themselves.
+// simulable reports whether the simulator can run s: s has no failures, its nodes run any number of containers, and its
+// FLEX containers grow by themselves.
 func (s *scenario) simulable() bool {
 	flex := slices.ContainsFunc(s.jobs, func(j plannedJob) bool { return j.Class == cluster.Flex })
 	return len(s.cancellations)+len(s.failures)+len(s.departures)+len(s.reports)+s.containers == 0 && !flex
 }
 
-// live reports whether a live driver can run s: it knows no heartbeats.
+// live reports whether a live driver can run s: it has no heartbeats.
 func (s *scenario) live() bool { return s.heartbeat == 0 }
 
-// history is what came of one driver's run.
+// history is the result of one driver's run.
 type history struct {
 	steps []step
 	jobs  []ending
 	tasks []life
 }
 
-// step is one step of an engine. Its slices belong to it.
+// step is one step of an engine. It owns its slices.
 type step struct {
 	now       timeline.Time
 	events    []cluster.Event
@@ -180,7 +180,8 @@ type life struct {
 	outcome      cluster.Outcome
 }
 
-// play runs s under each of its policies by every driver that can, checks that they agree, and returns the decisions.
+// play runs s under each of its policies with every driver that can run it, checks that they agree, and returns the
+// decisions.
 func (s *scenario) play(t *testing.T) string {
 	t.Helper()
 	var out strings.Builder
@@ -199,7 +200,7 @@ type driver struct {
 	run  func(t tester, s *scenario, c choice) history
 }
 
-// drivers returns those that can run s. There are always two: what no second one can run is replayed.
+// drivers returns the drivers that can run s. There are always two: a run without a second driver is replayed.
 func (s *scenario) drivers() []driver {
 	var all []driver
 	if s.simulable() {
@@ -230,7 +231,7 @@ func (s *scenario) playUnder(t *testing.T, c choice) string {
 	return first
 }
 
-// render puts a history into words.
+// render prints a history in words.
 func (s *scenario) render(h *history) string {
 	var out strings.Builder
 	line := func(at timeline.Time, format string, operands ...any) {
@@ -296,7 +297,7 @@ func (s *scenario) taskName(id cluster.TaskID) string {
 	return s.stageName(id) + "." + strconv.Itoa(int(id.Index))
 }
 
-// tester is what *testing.T, *testing.F and *rapid.T have in common.
+// tester is the common interface of *testing.T, *testing.F and *rapid.T.
 type tester interface {
 	Helper()
 	Fatal(...any)

@@ -9,14 +9,14 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// world is what really happens in a scenario without heartbeats: jobs come, what was started runs and ends, accidents
-// occur. It tells an engine of it and does what the engine asks for. Times are since the origin.
+// world is what really happens in a scenario without heartbeats: jobs arrive, started tasks run and end, failures
+// occur. It notifies an engine and carries out the engine's decisions. Times are since the origin.
 type world struct {
 	s *scenario
-	// tell hands an event to the engine and returns what it decides.
+	// tell passes an event to the engine and returns its decisions.
 	tell   func(now timeline.Time, e cluster.Event) []cluster.Decision
 	now    timeline.Time
-	agenda []happening // by time; what was entered first comes first among equals
+	agenda []happening // by time; ties in the order of entry
 	runs   map[cluster.TaskID]*process
 	count  map[cluster.TaskID]int // runs so far
 	lives  []life
@@ -67,8 +67,8 @@ func (w *world) enter(at timeline.Time, do func()) {
 	w.agenda = slices.Insert(w.agenda, i, happening{at, do})
 }
 
-// pass lets everything happen. Before each change of time it calls until, which may return early with decisions that were
-// taken before that time without anything having happened in the world.
+// pass runs the world to the end. Before each change of time it calls until, which may return early with decisions that
+// were taken before that time without an event in the world.
 func (w *world) pass(until func(timeline.Time) (timeline.Time, []cluster.Decision)) {
 	for len(w.agenda) > 0 {
 		next := w.agenda[0]
@@ -94,7 +94,7 @@ func lifeOrder(a, b *life) int {
 	return 0
 }
 
-// say tells the engine and does what it decides.
+// say notifies the engine and carries out its decisions.
 func (w *world) say(e cluster.Event) { w.carryOut(w.tell(w.now, e)) }
 
 func (w *world) carryOut(decisions []cluster.Decision) {
