@@ -8,18 +8,18 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// books are the rooms of containers as somebody counts them who sees only what goes into a manager and what comes out.
+// books are the rooms of containers, counted from the inputs and actions of a manager alone.
 type books struct {
 	limits map[cluster.ContainerID]resource.Amount // in force
 	open   map[cluster.ContainerID][]Action        // resizes that may come into force
-	of     map[ActionID]cluster.ContainerID        // actions that were not answered
+	of     map[ActionID]cluster.ContainerID        // actions without an outcome yet
 }
 
 func newBooks() *books {
 	return &books{map[cluster.ContainerID]resource.Amount{}, map[cluster.ContainerID][]Action{}, map[ActionID]cluster.ContainerID{}}
 }
 
-// follow takes in one step.
+// follow updates the books for one step.
 func (b *books) follow(in *Input, actions []Action, min func(cluster.ContainerID) resource.Amount) {
 	for _, s := range in.Started {
 		b.limits[s.Container] = s.Limit
@@ -55,8 +55,8 @@ func (b *books) rooms() (sum resource.Amount) {
 	return sum
 }
 
-// audit returns what is wrong with the books of a manager after a step that took these actions: memory = the rooms of all containers
-// + awaited + reserve + claimed + free, each counted again here.
+// audit returns what is wrong with the ledger of a manager after a step that took the given actions: memory = the rooms
+// of all containers + awaited + reserve + claimed + free. Each term is counted again here.
 func audit(m *Manager, actions []Action) error {
 	l := m.ledger()
 	var rooms, coming, awaited, claimed resource.Amount
@@ -111,7 +111,7 @@ func audit(m *Manager, actions []Action) error {
 	return nil
 }
 
-// auditContainer returns what cannot be of a container.
+// auditContainer returns an impossible state of a container.
 func auditContainer(m *Manager, c *container) error {
 	p, at := c.pending, c.place
 	answered := p != nil && p.Kind == Kill && m.acting[p.ID] == nil // it is under way until the container has ended

@@ -11,19 +11,19 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// claims holds the manager to what REGULAR containers that were refused may count on.
+// claims checks the guarantees for REGULAR containers that were refused.
 type claims struct {
 	k       *kernel
-	refused []*program // in the order in which they asked first, whether or not they are asking again
-	times   int        // how many were
+	refused []*program // in the order of their first requests, even if they are not requesting again now
+	times   int        // how many requests were refused
 	met     timeline.Time
-	metNow  bool // what is free would do for the first
+	metNow  bool // the free memory is enough for the first
 	waited  map[*program]time.Duration
-	without bool // the manager knows no claims: given counts what is not to be
+	without bool // the manager has no claims: given counts violations
 	given   int
 }
 
-// want is what so much memory would meet of what those wait for that asked before p; nil: all.
+// want is how much of the claims made before p's the given memory would meet; nil: of all claims.
 func (c *claims) want(memory resource.Amount, p *program) (sum resource.Amount) {
 	for _, o := range c.refused {
 		if o == p {
@@ -46,8 +46,9 @@ func (c *claims) free() resource.Amount {
 	return free
 }
 
-// see holds: what is free and would meet claims is not given away; what nobody needs, and what a FLEX container would start
-// with, comes of what is left beside all claims; and so does growth ahead of need while another runs whose end would meet one.
+// see checks the use of free memory. Free memory that would meet claims is not given away. Growth into spare memory and
+// the start of a FLEX container use only what is left after all claims. So does growth ahead of need while another
+// container runs whose end would meet a claim.
 func (c *claims) see(a *Action, p *program) (fail, silent bool) {
 	free, more, kept := c.free(), resource.Amount(0), resource.Amount(0)
 	switch {
@@ -73,7 +74,7 @@ func (c *claims) see(a *Action, p *program) (fail, silent bool) {
 	return false, false
 }
 
-// anotherRuns reports whether the end of another than p would meet a claim that is not met.
+// anotherRuns reports whether the end of a container other than p would meet a claim that is not met now.
 func (c *claims) anotherRuns(p *program) bool {
 	free := c.free()
 	could := free
@@ -85,7 +86,8 @@ func (c *claims) anotherRuns(p *program) bool {
 	return c.want(could, nil) > c.want(free, nil)
 }
 
-// served holds: the first for which there is enough has it when it has asked again, which it does after a second.
+// served checks that the first refused container gets its memory once enough is free and it has requested again, which
+// takes up to a second.
 func (c *claims) served() {
 	k := c.k
 	for _, p := range k.programs {
@@ -102,7 +104,7 @@ func (c *claims) served() {
 	}
 }
 
-// scarce lets hardly anything be swapped, and makes REGULAR containers larger.
+// scarce allows hardly any swap, and makes REGULAR containers larger.
 func scarce(k *kernel, r *rand.Rand) {
 	k.budget = resource.Amount(r.IntN(8)) << 20
 	for _, p := range k.programs {
@@ -115,8 +117,8 @@ func scarce(k *kernel, r *rand.Rand) {
 	}
 }
 
-// TestRandomClaims plays nodes on which hardly anything may be swapped, so that REGULAR containers are refused: see and served
-// hold, and all programs end. Without claims they do not hold.
+// TestRandomClaims runs nodes on which hardly any memory may be swapped, so that REGULAR containers are refused. see
+// and served find no violation, and all programs end. Without claims there are violations.
 func TestRandomClaims(t *testing.T) {
 	for _, claimFor := range []time.Duration{Default().ClaimFor, 0} {
 		p, without := Default(), claimFor == 0
@@ -142,7 +144,8 @@ func TestRandomClaims(t *testing.T) {
 	}
 }
 
-// TestClaimEnds: what is kept for a REGULAR container is not once it has ended, or has not asked for ClaimFor.
+// TestClaimEnds: the claim of a REGULAR container ends when the container ends, or has not requested memory for
+// ClaimFor.
 func TestClaimEnds(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		m := newManager(t, Default(), 1000, Started{Envelope: flex(1, 500, 1000)}, Started{Envelope: flex(2, 500, 1000)})
@@ -164,7 +167,8 @@ func TestClaimEnds(t *testing.T) {
 	}
 }
 
-// TestClaimsInOrder: of two that were refused the one that asked first is served first, whoever asks again first.
+// TestClaimsInOrder: of two refused containers, the one that requested first is served first, whichever requests again
+// first.
 func TestClaimsInOrder(t *testing.T) {
 	m := newManager(t, Default(), 1000, Started{Envelope: flex(1, 500, 1000)}, Started{Envelope: flex(2, 500, 1000)})
 	one, other := Request{Envelope{Container: id(8), Envelope: cluster.Envelope{Min: 400, Max: 400, Rank: 8}}}, Request{Envelope{Container: id(7), Envelope: cluster.Envelope{Min: 300, Max: 300, Rank: 7}}}

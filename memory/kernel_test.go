@@ -11,9 +11,9 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// kernel is a model of a node: programs with working sets that come and go, limits that the manager sets, and a swap device
-// that takes what does not fit and is shared by all that is written to it and read from it. It holds the manager to what must
-// always be true.
+// kernel is a model of a node: programs with working sets that grow and shrink, limits that the manager sets, and a
+// swap device for the memory above the limits. All reads from and writes to swap share the device. The model checks
+// that the manager keeps its invariants.
 type kernel struct {
 	t        testing.TB
 	manager  *Manager
@@ -28,29 +28,29 @@ type kernel struct {
 	orders   []*order // actions under way
 	log      []string
 	kills    int
-	moved    resource.Amount // to and from swap
+	moved    resource.Amount // total read from and written to swap
 	done     int
-	limits   resource.Amount // together after the last step
+	limits   resource.Amount // sum after the last step
 	faults   *faults
-	changed  timeline.Time // when the node's memory last did
-	shuffle  *rand.Rand    // puts readings into any order; nil leaves them
+	changed  timeline.Time // when the node's memory last changed
+	shuffle  *rand.Rand    // shuffles the readings; nil keeps their order
 	tick     time.Duration // how often containers are read
-	name     string        // of what is played, a seed for example
-	again    bool          // what was killed is started again; else it went elsewhere
+	name     string        // of the run, a seed for example
+	again    bool          // a killed program is started again here; otherwise elsewhere
 	budget   resource.Amount
-	after    func()                                          // after each step; nil: nobody looks
-	seen     func(a *Action, p *program) (fail, silent bool) // nil: nobody looks
-	onKill   func(p *program)                                // the kernel kills it; nil: it must not
+	after    func()                                          // called after each step; may be nil
+	seen     func(a *Action, p *program) (fail, silent bool) // called for each action; may be nil
+	onKill   func(p *program)                                // the kernel kills p; nil: it must not kill
 }
 
-// faults are what goes wrong until a given time.
+// faults are the failures that occur until a given time.
 type faults struct {
 	r          *rand.Rand
 	until      timeline.Time
 	fail       float64 // share of actions that the kernel refuses
-	silent     float64 // share whose outcome is never told, done or not
+	silent     float64 // share of actions whose outcome is never reported, done or not
 	restart    float64 // share of steps after which the manager is lost
-	end        float64 // share of steps in which a program just ends
+	end        float64 // share of steps in which a program ends early
 	resize     float64 // share of steps in which the node's memory changes
 	from, most resource.Amount
 }
@@ -62,41 +62,42 @@ func (k *kernel) happens(share func(*faults) float64) bool {
 // program is what runs in a container.
 type program struct {
 	Envelope
-	sets      []resource.Amount // working set at equal steps of its life, what is between is in proportion
-	work      time.Duration     // how long it runs with enough memory
-	pass      time.Duration     // in so much work it touches all of its working set once
+	sets      []resource.Amount // working set at equal steps of its life, interpolated between them
+	work      time.Duration     // run time with enough memory
+	pass      time.Duration     // work in which it touches all of its working set once
 	arrives   timeline.Time
-	submitted timeline.Time // when it arrived first
+	submitted timeline.Time // when it first arrived
 	ended     timeline.Time
 	state     string // "", asked, refused, running, done, moved
 	progress  time.Duration
 	limit     resource.Amount
 	held      resource.Amount // anonymous memory and swap together
-	resident  resource.Amount // of which in memory
+	resident  resource.Amount // the part of held in memory
 	traffic   int64
 	pressed   bool // since the last reading
 	stopped   bool
-	giving    bool // an action keeps it still
+	giving    bool // an action keeps it suspended
 	lastTurn  timeline.Time
 	everTurn  bool
 	stoppedAt timeline.Time
-	waited    time.Duration // stopped, in all
-	after     *program      // until it has ended this one makes no progress
-	lock      *wait         // nil: it waits for nobody's progress
-	pipe      *pipe         // nil: it neither writes nor reads one
+	waited    time.Duration // total time suspended
+	after     *program      // this program makes no progress before after has ended
+	lock      *wait         // nil: it waits for no other program
+	pipe      *pipe         // nil: it neither writes to nor reads from a pipe
 	sleeps    *nap          // nil: it never sleeps
-	locked    bool          // nothing of it goes to swap
-	worked    time.Duration // how long it computed
+	locked    bool          // nothing of it can be swapped
+	worked    time.Duration // time spent computing
 }
 
-// wait has a program, having come to a point, wait until another has come to one, or has ended: as for a lock that this holds.
+// wait makes a program stop at a point of its work until another program reaches a point or ends, as for a lock held by
+// the other.
 type wait struct {
 	at, until time.Duration
 	of        *program
 }
 
-// pipe has two programs, having come to a point, go on together: the reader comes no further than the writer, which comes no
-// further ahead than what the pipe takes.
+// pipe couples two programs from a point of their work on: the reader cannot overtake the writer, and the writer can be
+// ahead of the reader only by what the pipe holds.
 type pipe struct {
 	other   *program
 	from    time.Duration
@@ -104,7 +105,7 @@ type pipe struct {
 	written bool // by this one
 }
 
-// nap has a program, having come to a point, sleep.
+// nap makes a program sleep at a point of its work.
 type nap struct {
 	at, long time.Duration
 	until    timeline.Time
@@ -139,11 +140,11 @@ type order struct {
 	Action
 	program *program
 	fail    bool
-	partly  bool // it comes to another limit
+	partly  bool // it stops at another limit
 	silent  bool
 }
 
-// setAt is the working set after so much work.
+// setAt is the working set after the given work.
 func (p *program) setAt(progress time.Duration) resource.Amount {
 	if len(p.sets) == 1 || progress >= p.work {
 		return p.sets[len(p.sets)-1]
@@ -163,7 +164,7 @@ func (p *program) peak() resource.Amount {
 
 func (p *program) swapped() resource.Amount { return p.held - p.resident }
 
-// run plays until all programs are done or the time is up.
+// run runs the node until all programs have ended or the time is up.
 func (k *kernel) run(limit time.Duration) {
 	end := k.now.Add(limit)
 	for k.now < end && k.done < len(k.programs) {
@@ -211,7 +212,7 @@ func (k *kernel) stepWith(happen func(in *Input)) {
 	k.check()
 }
 
-// goWrong lets happen what can.
+// goWrong injects the failures of this step.
 func (k *kernel) goWrong(in *Input) {
 	if k.happens(func(f *faults) float64 { return f.restart }) {
 		k.restart(in)
@@ -229,7 +230,7 @@ func (k *kernel) goWrong(in *Input) {
 	}
 }
 
-// restart replaces the manager by one that knows only what the kernel shows.
+// restart replaces the manager by a new one that knows only what the kernel shows.
 func (k *kernel) restart(in *Input) {
 	k.note("restart")
 	orders := k.orders
@@ -238,7 +239,7 @@ func (k *kernel) restart(in *Input) {
 		p.giving = false
 	}
 	for _, o := range orders {
-		// Who is told to end does, whoever told it.
+		// A program that was ordered to end ends, even if the manager that ordered it is gone.
 		if o.program.state == "running" && (o.Kind == Kill || k.faults == nil || k.faults.r.IntN(2) == 0) {
 			k.apply(o, in)
 		}
@@ -268,8 +269,8 @@ func (k *kernel) swapUsed() resource.Amount {
 	return a
 }
 
-// work lets programs run for one tick, and the device do what they and the orders under way want of it: each gets the same
-// share of what it wants.
+// work lets programs run for one tick. The device serves the programs and the orders in progress; each gets the same
+// share of what it requests.
 func (k *kernel) work(in *Input) {
 	most := resource.Amount(float64(k.rate) * k.tick.Seconds())
 	var wanted resource.Amount
@@ -291,7 +292,7 @@ func (k *kernel) work(in *Input) {
 		if o.program.Container == o.Container {
 			moved := min(o.wants(), 1+resource.Amount(share*float64(min(most, o.wants()))))
 			if room := max(0, k.swap-k.swapUsed()); o.Kind == Shrink && moved > room {
-				moved, o.Limit = room, o.program.resident-room // there it ends
+				moved, o.Limit = room, o.program.resident-room // the order ends there
 				o.fail, o.partly = true, true
 			}
 			o.transfer(moved)
@@ -312,7 +313,7 @@ func (k *kernel) work(in *Input) {
 
 func (p *program) runs() bool { return p.state == "running" && !p.stopped && !p.giving }
 
-// movement is what a program does to memory and swap in some time at full speed.
+// movement is a program's traffic between memory and swap in some time at full speed.
 type movement struct {
 	held    resource.Amount // afterwards
 	in, out resource.Amount // pages read and written
@@ -320,8 +321,8 @@ type movement struct {
 
 func (m movement) traffic() resource.Amount { return m.in + m.out }
 
-// move says what p does in so much work: it allocates what its set grew by and touches all of its set every pass. What it
-// touches of swap comes in, and if there is no room for it as much goes out.
+// move returns what p does in the given work: it allocates the growth of its working set and touches all of the set
+// once per pass. Touched pages in swap are read in; if there is no room for them, as many pages are written out.
 func (p *program) move(work time.Duration) movement {
 	m := movement{held: p.setAt(p.progress + work)}
 	swapped := p.swapped()
@@ -338,7 +339,7 @@ func (p *program) move(work time.Duration) movement {
 	return m
 }
 
-// runFor lets p run for a tick, or as much of it as the device allows.
+// runFor lets p run for a tick, or for the part of it that the device allows.
 func (k *kernel) runFor(p *program, share float64, most resource.Amount, in *Input) {
 	if k.waiting(p) {
 		return
@@ -370,7 +371,7 @@ func (k *kernel) runFor(p *program, share float64, most resource.Amount, in *Inp
 	}
 }
 
-// wants is what an order still moves between memory and swap.
+// wants is what an order still has to move between memory and swap.
 func (o *order) wants() resource.Amount {
 	p := o.program
 	switch {
@@ -379,7 +380,7 @@ func (o *order) wants() resource.Amount {
 	case o.Kind == Shrink:
 		return max(0, p.resident-o.Limit)
 	case o.Kind == Grow && o.Suspended && p.held <= p.limit:
-		return p.swapped() // it is brought back before its programs run
+		return p.swapped() // it is read in before its programs run
 	}
 	return 0
 }
@@ -398,7 +399,7 @@ func (k *kernel) end(p *program, how string, in *Input) {
 	in.Ended = append(in.Ended, p.Container)
 }
 
-// killed ends a program that lacks memory and cannot be helped by swap.
+// killed ends a program that lacks memory and gets none from swap.
 func (k *kernel) killed(p *program, in *Input) {
 	if k.onKill == nil {
 		k.fail("the kernel kills %v, which holds %d of %d", p.Container, p.held, p.limit)
@@ -412,7 +413,7 @@ func (k *kernel) finishOrders(in *Input) {
 	k.orders = nil
 	for _, o := range orders {
 		if o.program.state != "running" || o.program.Container != o.Container {
-			continue // it ended meanwhile
+			continue // it has ended in the meantime
 		}
 		if o.wants() > 0 {
 			k.orders = append(k.orders, o)
@@ -426,7 +427,7 @@ func (k *kernel) finishOrders(in *Input) {
 	}
 }
 
-// apply does what was ordered.
+// apply carries out an order.
 func (k *kernel) apply(o *order, in *Input) {
 	p := o.program
 	if o.fail && !o.partly {
@@ -497,7 +498,7 @@ func (k *kernel) carryOut(a Action) {
 	k.orders = append(k.orders, o)
 }
 
-// checkKill holds that nothing is killed for another that fits beside the least memory of all: swap would have done.
+// checkKill checks that no program is killed for another that fits beside the minimum memory of all: swapping would do.
 func (k *kernel) checkKill(a Action) {
 	if k.p.Strategy != InOrder || k.faults != nil || k.budget < k.swap || k.swap-k.swapUsed() < k.swap/2 {
 		return
@@ -520,7 +521,7 @@ func (k *kernel) checkKill(a Action) {
 	}
 }
 
-// turn stops or resumes a program. It may not be turned back within Settle, unless others need its memory.
+// turn suspends or resumes a program. A suspended program must not be resumed within Settle.
 func (k *kernel) turn(p *program, stop bool) {
 	if p.stopped == stop {
 		return
@@ -534,8 +535,8 @@ func (k *kernel) turn(p *program, stop bool) {
 	}
 }
 
-// audit holds that the books are right: what the manager counts as rooms covers all that may come into force, and is no more while
-// the kernel answers.
+// audit checks the books: the rooms that the manager counts cover every limit that may come into force, and no more as
+// long as the kernel answers.
 func (k *kernel) audit(in *Input, actions []Action) {
 	if err := audit(k.manager, actions); err != nil {
 		k.fail("%v", err)
@@ -546,7 +547,7 @@ func (k *kernel) audit(in *Input, actions []Action) {
 	}
 }
 
-// check holds after every step.
+// check runs after every step.
 func (k *kernel) check() {
 	var limits resource.Amount
 	for _, p := range k.programs {
@@ -575,7 +576,7 @@ func (k *kernel) check() {
 	}
 }
 
-// note keeps what happened, for when something must not.
+// note keeps a log for failures.
 func (k *kernel) note(format string, operands ...any) {
 	const kept = 40
 	if len(k.log) == 2*kept {
@@ -602,7 +603,7 @@ func newKernel(t testing.TB, p Parameters, memory, swap, rate resource.Amount) *
 		books: newBooks(), again: p.Strategy == InOrder, byID: map[cluster.ContainerID]*program{}}
 }
 
-// add puts a program on the node.
+// add adds a program to the node.
 func (k *kernel) add(p *program) {
 	p.submitted = p.arrives
 	k.programs = append(k.programs, p)

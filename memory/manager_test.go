@@ -25,7 +25,7 @@ func full(job int, anonymous, swap resource.Amount, traffic int64) Reading {
 	return Reading{Container: id(job), Anonymous: anonymous, Swap: swap, SwapTraffic: traffic, Pressed: swap > 0}
 }
 
-// words writes actions as "grow 1 to 1400" and the like.
+// words prints actions as "grow 1 to 1400" and the like.
 func words(actions []Action) string {
 	var all []string
 	for _, a := range actions {
@@ -52,7 +52,7 @@ func newManager(t *testing.T, p Parameters, memory resource.Amount, started ...S
 
 func at(s float64) timeline.Time { return timeline.Time(s * 1e9) }
 
-// done answers the last actions as a kernel that does all at once.
+// done returns the outcomes of the last actions by a kernel that carries out everything at once.
 func done(actions []Action) []Outcome {
 	var all []Outcome
 	for _, a := range actions {
@@ -76,8 +76,8 @@ func expect(t *testing.T, what string, actions []Action, want string) []Outcome 
 	return done(actions)
 }
 
-// TestShortTask: what asks for memory, starts or ends within one step holds nothing afterwards, in whatever combination, and
-// the next one gets its memory.
+// TestShortTask: a container that requests memory, starts or ends within one step leaves nothing allocated, in any
+// combination, and the next container gets its memory.
 func TestShortTask(t *testing.T) {
 	e := Envelope{Container: id(1), Envelope: cluster.Envelope{Min: 600, Max: 600, Rank: 1}}
 	ends, starts, asks := []cluster.ContainerID{id(1)}, []Started{{Envelope: e}}, []Request{{e}}
@@ -102,7 +102,7 @@ func TestShortTask(t *testing.T) {
 	}
 }
 
-// TestNewsInTheWrongOrder: what has ended is not brought back by what is told of it later.
+// TestNewsInTheWrongOrder: a late report does not bring an ended container back.
 func TestNewsInTheWrongOrder(t *testing.T) {
 	m := newManager(t, Default(), 1000)
 	e := flex(1, 600, 900)
@@ -117,8 +117,8 @@ func TestNewsInTheWrongOrder(t *testing.T) {
 	}
 }
 
-// TestBelowLeast: programs that are found running with less than their least get that at once, or stand still until they can have
-// it.
+// TestBelowLeast: a container that is found running below its minimum gets its minimum at once, or is suspended until
+// it can have it.
 func TestBelowLeast(t *testing.T) {
 	m, err := New(Default())
 	if err != nil {
@@ -146,8 +146,8 @@ func TestBelowLeast(t *testing.T) {
 	}
 }
 
-// TestAlgorithm1 follows three containers that run out of memory at the same time: growth by φ, φ/3 and φ/9 of the limit,
-// none more than half of what is left (section 4.3.1).
+// TestAlgorithm1 follows three containers that run out of memory at the same time: they grow by φ, φ/3 and φ/9 of the
+// limit, none by more than half of the free memory (section 4.3.1).
 func TestAlgorithm1(t *testing.T) {
 	m := newManager(t, Paper(), 10_000, Started{Envelope: flex(1, 1000, 9000)}, Started{Envelope: flex(2, 1000, 9000)},
 		Started{Envelope: flex(3, 1000, 9000)})
@@ -181,7 +181,7 @@ func TestPageCacheIsNoNeed(t *testing.T) {
 	p.Lend = 0
 	m := newManager(t, p, 10_000, Started{Envelope: flex(1, 1000, 9000)})
 	for i := range 600 {
-		r := Reading{Container: id(1), Anonymous: 300, Pressed: true} // the rest of its 1000 is cache
+		r := Reading{Container: id(1), Anonymous: 300, Pressed: true} // the rest of its 1000 is page cache
 		expect(t, "streaming", m.Step(at(float64(i)), Input{Readings: []Reading{r}}), "")
 	}
 }
@@ -239,7 +239,7 @@ func TestShortestFirst(t *testing.T) {
 	}
 }
 
-// TestRequestWaitsForAnAction has memory that can be had as soon as a growth that is under way is over.
+// TestRequestWaitsForAnAction requests memory that is free as soon as a growth in progress is over.
 func TestRequestWaitsForAnAction(t *testing.T) {
 	m := newManager(t, Default(), 1000, Started{Envelope: flex(1, 100, 1000), Limit: 500})
 	regular := Request{Envelope{Container: id(9), Envelope: cluster.Envelope{Class: cluster.Regular, Min: 600, Max: 600, Rank: 9}}}
@@ -292,8 +292,8 @@ func TestEveryReasonHasWords(t *testing.T) {
 	}
 }
 
-// BenchmarkStep is a node with 500 containers. All is well with them, and one or all have been read; or half are suspended;
-// or all are out of memory all the time, and the kernel does at once what it is asked for.
+// BenchmarkStep is a node with 500 containers. Either nothing is wrong and one or all containers have been read; or
+// half of them are suspended; or all are always out of memory, and the kernel carries out every action at once.
 func BenchmarkStep(b *testing.B) {
 	const gib = 1 << 30
 	for _, c := range []struct {

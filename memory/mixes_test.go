@@ -15,15 +15,15 @@ import (
 
 var mixes = flag.Uint64("mixes", 100, "how many random mixes of jobs to play")
 
-// randomMix is a node with jobs that all want more memory than a static split would leave them: 2 to 12 jobs with a peak of
-// 10 to 100 % of the node, that come at once, one after the other, or over time.
+// randomMix is a node with jobs that all need more memory than a static partition would give them: 2 to 12 jobs with a
+// peak of 10 to 100 % of the node, which arrive at once, one after the other, or over time.
 func randomMix(t testing.TB, r *rand.Rand, p Parameters) *kernel {
 	const mib = 1 << 20
 	memory := resource.Amount(640 * mib)
 	whole := 0.5 + 7.5*r.Float64() // seconds to move all of the node's memory
 	k := newKernel(t, p, memory, 64*memory, resource.Amount(float64(memory)/whole))
 	jobs, known := 2+r.IntN(11), r.IntN(2) == 0
-	spread := [...]float64{0, 0.1, 0.5, 1}[r.IntN(4)] // arrivals over this share of the time that the work takes
+	spread := [...]float64{0, 0.1, 0.5, 1}[r.IntN(4)] // arrivals are spread over this share of the total work
 	large := 0.1 + 0.9*r.Float64()
 	long := time.Duration(3+r.IntN(30)) * time.Second
 	at := timeline.Time(0)
@@ -45,17 +45,17 @@ func randomMix(t testing.TB, r *rand.Rand, p Parameters) *kernel {
 	return k
 }
 
-// shapes are how working sets go over the life of a job, as shares of the peak.
+// shapes are working sets over the life of a job, as shares of the peak.
 var shapes = [][]float64{
 	{0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},                            // loaded, then used
 	{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1},          // growing all the time
 	{0, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 1, 1, 0.3, 0.3},            // a late peak
 	{0, 1, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2},          // an early peak
-	{0, 0.5, 1, 0.2, 0.5, 1, 0.2, 0.5, 1, 0.2, 0.5, 1, 0.2, 0.5}, // collected from time to time
+	{0, 0.5, 1, 0.2, 0.5, 1, 0.2, 0.5, 1, 0.2, 0.5, 1, 0.2, 0.5}, // with a garbage collection from time to time
 	{0, 0.5, 0.5, 0.5, 1, 1, 0.5, 0.5, 0.5, 1, 1, 0.5},           // two phases
 }
 
-// makespans are what a mix takes.
+// makespans are the makespans and mean run times of a mix.
 type makespans struct {
 	flex, serial, static             time.Duration
 	meanFlex, meanSerial, meanStatic time.Duration
@@ -77,8 +77,8 @@ func playMix(t testing.TB, seed uint64, p Parameters) makespans {
 	return m
 }
 
-// oneAfterTheOther is what the programs take in fixed containers of exactly their peaks, started in order as soon as there is
-// room; without memory each waits for the end of the one before.
+// oneAfterTheOther is the makespan in fixed containers of exactly the peaks, started in order as soon as there is room;
+// without memory each program waits for the end of the previous one.
 func (k *kernel) oneAfterTheOther(memory resource.Amount) (makespan, mean time.Duration) {
 	type run struct {
 		end  timeline.Time
@@ -108,9 +108,9 @@ func (k *kernel) oneAfterTheOther(memory resource.Amount) (makespan, mean time.D
 	return makespan, sum / time.Duration(len(k.programs))
 }
 
-// TestMixes compares what random mixes take under FLEX with fixed containers: one after the other, and packed by the peaks that
-// nobody would know. Nobody is killed. Where the swap device is so slow that it takes longer to move the node's memory than
-// a job runs, who began at the same time as others may have begun in vain.
+// TestMixes compares random mixes under FLEX with fixed containers: one after the other, and packed by their peaks,
+// which are unknown in practice. No program is killed. Where swapping the node's memory takes longer than a job runs,
+// starting together with other jobs may not pay.
 func TestMixes(t *testing.T) {
 	var serial, static, mean, meanStatic, moved, fast []float64
 	for seed := range *mixes {
@@ -148,7 +148,7 @@ func TestMixes(t *testing.T) {
 	}
 }
 
-// swapTime is how long the device takes for all of the node's memory.
+// swapTime is how long the device takes to swap all of the node's memory.
 func (k *kernel) swapTime() time.Duration {
 	return time.Duration(float64(k.memory) / float64(k.rate) * float64(time.Second))
 }
@@ -166,7 +166,7 @@ func quantile(all []float64, q float64) float64 {
 	return all[int(q*float64(len(all)-1))]
 }
 
-// spread says how values are distributed.
+// spread describes the distribution of values.
 func spread(all []float64) string {
 	var sum float64
 	for _, v := range all {

@@ -15,7 +15,7 @@ import (
 
 var seeds = flag.Uint64("seeds", 150, "how many random nodes of every kind to play")
 
-// randomKernel is a node with programs of all sorts.
+// randomKernel is a node with all kinds of programs.
 func randomKernel(t testing.TB, r *rand.Rand, p Parameters) *kernel {
 	k := newKernel(t, p, 64<<20, 1<<30, 100<<20)
 	for i := range 1 + r.IntN(8) {
@@ -39,7 +39,7 @@ func randomKernel(t testing.TB, r *rand.Rand, p Parameters) *kernel {
 			}
 			if r.IntN(2) == 0 {
 				if pr.Duration = work/2 + time.Duration(r.Int64N(int64(work))); r.IntN(4) == 0 {
-					pr.Duration /= 1000 // no idea
+					pr.Duration /= 1000 // a useless estimate
 				}
 			}
 		}
@@ -48,7 +48,7 @@ func randomKernel(t testing.TB, r *rand.Rand, p Parameters) *kernel {
 	return k
 }
 
-// finish plays until all programs are done, and says why if they are not.
+// finish runs until all programs have ended, and fails with the reason if they do not.
 func (k *kernel) finish(seed uint64) {
 	k.t.Helper()
 	k.name = fmt.Sprintf("seed %d", seed)
@@ -61,7 +61,7 @@ func (k *kernel) finish(seed uint64) {
 	}
 }
 
-// kinds are the managers that random nodes are played with.
+// kinds are the managers for random nodes.
 func kinds() map[string]Parameters {
 	all := Variants()
 	all["default"] = Default()
@@ -71,7 +71,7 @@ func kinds() map[string]Parameters {
 	return all
 }
 
-// TestRandomNodes plays nodes on which nothing goes wrong: all programs end, and what check and calm hold.
+// TestRandomNodes runs nodes without failures: all programs end, and check and calm find no violation.
 func TestRandomNodes(t *testing.T) {
 	for name, p := range kinds() {
 		t.Run(name, func(t *testing.T) {
@@ -89,19 +89,20 @@ func TestRandomNodes(t *testing.T) {
 	}
 }
 
-// calm holds the manager to what keeps it from going back and forth, and from leaving memory idle.
+// calm checks that the manager neither oscillates nor leaves memory idle.
 type calm struct {
 	k       *kernel
 	grown   map[*program]timeline.Time
 	resumed map[*program]timeline.Time
 	puffed  timeline.Time
-	idle    timeline.Time // since when the first stands still although what it wants is free
+	idle    timeline.Time // since when the first container has been suspended although enough memory is free for it
 	since   bool
 }
 
-// see holds: between a growth and the shrinking of what proved to be slack is Hold at least; between a resumption and the
-// suspension of a container for its own want, Settle (kernel.turn holds that there is as much between a suspension and the
-// resumption); and between two puffs of a node, Interval. Others' needs may come at any time.
+// see checks minimum intervals: Hold between a growth and the removal of its slack; Settle between a resumption and a
+// suspension for the container's own lack of memory (kernel.turn checks the same between a suspension and the
+// resumption); and Interval between two puffs of a node. Actions for the needs of other containers may come at any
+// time.
 func (c *calm) see(a *Action, p *program) (fail, silent bool) {
 	now, params := c.k.now, c.k.p
 	switch {
@@ -127,8 +128,8 @@ func (c *calm) see(a *Action, p *program) (fail, silent bool) {
 	return false, false
 }
 
-// conserving holds for the manager that gives memory in order: whoever comes first of all does not stand still for longer
-// than it takes to move all memory twice, if what it wants is free.
+// conserving checks the manager that serves containers in order: the first container is not suspended for longer than
+// it takes to swap all memory twice, if enough memory is free for it.
 func (c *calm) conserving() {
 	k := c.k
 	if k.p.Strategy != InOrder {
@@ -154,7 +155,7 @@ func (c *calm) conserving() {
 	}
 }
 
-// TestSameAgain plays nodes twice, the second time with readings in any order: what is done is the same.
+// TestSameAgain runs nodes twice, the second time with shuffled readings: the actions are the same.
 func TestSameAgain(t *testing.T) {
 	for name, p := range kinds() {
 		t.Run(name, func(t *testing.T) {
@@ -179,8 +180,8 @@ func TestSameAgain(t *testing.T) {
 	}
 }
 
-// TestRandomFaults lets actions fail or never be answered, programs end in the middle of an action, the node's memory change
-// and the manager be lost, for the first minutes.
+// TestRandomFaults injects failures for the first minutes: actions fail or are never answered, programs end during an
+// action, the node's memory changes, and the manager is lost.
 func TestRandomFaults(t *testing.T) {
 	for name, p := range map[string]Parameters{"default": Default(), "paper": Paper(), "sjf": Variants()["sjf"]} {
 		t.Run(name, func(t *testing.T) {

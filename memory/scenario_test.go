@@ -20,29 +20,29 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the actions that were taken into the scenarios; commit a change only if you understand it")
 
-// TestScenarios runs every file of testdata on the model of a node: a comment that tells the story, a description, a line of
-// four dashes, and what the manager did, and why. The description has one thing per line:
+// TestScenarios runs every file of testdata on the model of a node: a comment that tells the story, a description, a
+// line of four dashes, and the manager's actions with their reasons. The description has one item per line:
 //
 //	node memory=120GiB swap=500GiB speed=2GiB/s look=1s   speed of the swap device, in and out together; how often containers are read
-//	manager paper stop=0.8                             paper, default, ejf, ejf+s, sjf or kill, with settings; repeated, played under each
-//	flex A min=4GiB max=64GiB work=100s sets=4GiB,60GiB,60GiB   working set at equal steps of its work, what is between in proportion
-//	flex B at=10s duration=60s heartbeat=10s pass=500ms after=A ...   duration: what its job tells; pass: in so much work it touches
-//	                                                   all of its set once; after: it makes no progress before A has ended
+//	manager paper stop=0.8                             paper, default, ejf, ejf+s, sjf or kill, with settings; may be repeated: run under each
+//	flex A min=4GiB max=64GiB work=100s sets=4GiB,60GiB,60GiB   working set at equal steps of its work, interpolated between them
+//	flex B at=10s duration=60s heartbeat=10s pass=500ms after=A ...   duration: the job's estimate; pass: the work in which it
+//	                                                   touches all of its set once; after: no progress before A has ended
 //	flex A2 job=A ...                                  another container of A's job
-//	flex B lock=A from=2s until=5s ...                 from 2s of its work on it makes no progress before A has done 5s of its own
-//	flex B reads=A from=2s holds=100ms ...             from 2s of its work, and as much of A's, on it reads what A writes into a pipe
+//	flex B lock=A from=2s until=5s ...                 after 2s of its work it makes no progress until A has done 5s of work
+//	flex B reads=A from=2s holds=100ms ...             after 2s of its work and of A's it reads what A writes into a pipe
 //	flex S sleeps=20s from=3s ...                      sleeps for 20s after 3s of its work
-//	flex L locked=all ...                              nothing of it can go to swap
+//	flex L locked=all ...                              nothing of it can be swapped
 //	regular R at=20s memory=30GiB work=10s duration=10s
-//	memory 100GiB at=50s                                what the node's containers may have from then on
-//	budget 1GiB at=50s                                  the swap that may still be used
-//	collect A 20GiB at=40s                              A gives memory back by itself down to so much, suspended or not
-//	fail shrink A limit=50GiB times=2                   the kernel does not do so many of them, or comes down to so much only
-//	lose suspend A                                     the kernel does it, and the answer is lost
-//	restart at=60s                                     a new manager finds the containers
-//	until 100s                                         the end, unless all have ended before
+//	memory 100GiB at=50s                                memory for the node's containers from then on
+//	budget 1GiB at=50s                                  the swap space that may still be used
+//	collect A 20GiB at=40s                              A frees memory down to this amount, suspended or not
+//	fail shrink A limit=50GiB times=2                   the kernel fails the given number of them, or stops at the limit
+//	lose suspend A                                     the kernel carries it out, and the answer is lost
+//	restart at=60s                                     a new manager takes over the containers
+//	until 100s                                         the end, unless all programs have ended before
 //
-// Jobs are ranked in their order here. What ran out of memory and why stands in the reasons.
+// Jobs are ranked in their order here. The reasons show which containers ran out of memory.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) < 12 {
@@ -75,25 +75,25 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// scene is a scenario as it was read, for one manager.
+// scene is a parsed scenario for one manager.
 type scene struct {
 	k      *kernel
 	names  map[*program]string
 	events []event
 	faults []*fault
-	later  []func() // to do once all programs are known
+	later  []func() // actions for when all programs are known
 	until  time.Duration
-	said   map[*program]string // why it was refused, when it was the last time
+	said   map[*program]string // reason of the last refusal
 	out    strings.Builder
 }
 
-// event happens at a time.
+// event happens at a given time.
 type event struct {
 	at timeline.Time
 	do func(in *Input)
 }
 
-// fault is something that the kernel does not do.
+// fault is an action that the kernel does not carry out.
 type fault struct {
 	kind   string
 	of     *program
@@ -102,7 +102,7 @@ type fault struct {
 	silent bool
 }
 
-// playScenario plays a description under each of its managers.
+// playScenario runs a description under each of its managers.
 func playScenario(t *testing.T, description string) (string, error) {
 	var managers []string
 	lines := strings.Split(description, "\n")
@@ -170,7 +170,7 @@ func parseManager(title string) (Parameters, error) {
 	return p, p.Check()
 }
 
-// arguments are what stands on a line behind its first word.
+// arguments are the words on a line after the first.
 type arguments struct {
 	names []string
 	keys  map[string]string
@@ -208,7 +208,7 @@ func (w *arguments) name(i int) string {
 	return ""
 }
 
-// line takes in one line of a description.
+// line reads one line of a description.
 func (s *scene) line(l string) error {
 	l, _, _ = strings.Cut(l, "#")
 	all := strings.Fields(l)
@@ -342,7 +342,7 @@ func (s *scene) play() {
 	}
 }
 
-// action writes an action down, and lets the kernel fail if the scenario says so.
+// action logs an action, and lets the kernel fail if the scenario says so.
 func (s *scene) action(a *Action, p *program) (fail, silent bool) {
 	limit := ""
 	if a.Limit > 0 {
@@ -359,7 +359,7 @@ func (s *scene) action(a *Action, p *program) (fail, silent bool) {
 		}
 	}
 	if a.Kind == Refuse && s.said[p] == a.Reason.Words() {
-		return fail, silent // it asks every second
+		return fail, silent // it requests every second
 	}
 	if s.said[p] = ""; a.Kind == Refuse {
 		s.said[p] = a.Reason.Words()

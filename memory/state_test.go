@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestTransitions enumerates the table: suspend and resume say whether the programs run and leave doubts; confirm and denied are
-// about doubts only.
+// TestTransitions enumerates the table: suspend and resume decide whether the programs run and leave doubts; confirm
+// and denied affect only doubts.
 func TestTransitions(t *testing.T) {
 	for s := range state(len(transitions)) {
 		suspended, inDoubt := s.suspended(), s.inDoubt()
@@ -25,8 +25,8 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// TestPlaces enumerates the order of containers: turns first, then by job, what yields last; promoted ones are right before the job
-// whose place they have.
+// TestPlaces enumerates the order of containers: turns first, then by job, yielding containers last; promoted
+// containers come immediately before the job whose place they have.
 func TestPlaces(t *testing.T) {
 	inOrder := []place{
 		{standing: onTurn, turn: 1, rank: 9},
@@ -48,8 +48,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestStatesAreReached plays nodes on which things go wrong, and programs that wait for each other, and holds that every state and
-// every standing is reached: none of them is there for nothing.
+// TestStatesAreReached runs nodes with failures, and programs that wait for each other, and checks that every state and
+// every standing is reached: none of them is superfluous.
 func TestStatesAreReached(t *testing.T) {
 	states, standings := map[state]bool{}, map[standing]bool{}
 	look := func(k *kernel) {

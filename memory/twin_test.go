@@ -16,12 +16,12 @@ type wish struct {
 	job     int
 	limit   resource.Amount
 	max     resource.Amount
-	short   bool // c.is_ocm(); else it was lately
+	short   bool // c.is_ocm(); otherwise it was recently
 	granted resource.Amount
 }
 
-// puffSlowly is Algorithm 1 line by line, as decision 10 reads it: containers of a job share a ratio, and what is not worth
-// a call is left out.
+// puffSlowly is Algorithm 1 line by line, as decision 10 interprets it: containers of a job share a ratio, and changes
+// too small to be worth a call are omitted.
 func puffSlowly(memory resource.Amount, phi float64, c []wish) {
 	slices.SortFunc(c, func(a, b wish) int { return compareIDs(a.id, b.id) }) // jobs are ranked by their numbers here
 	allocated := resource.Amount(0)
@@ -46,7 +46,7 @@ func puffSlowly(memory resource.Amount, phi float64, c []wish) {
 	}
 }
 
-// TestPuffAgainstSlowTwin compares one puff of random containers with the algorithm written down plainly.
+// TestPuffAgainstSlowTwin compares one puff of random containers with the plain version of the algorithm.
 func TestPuffAgainstSlowTwin(t *testing.T) {
 	for seed := range *seeds * 10 {
 		r := rand.New(rand.NewPCG(seed, 11))

@@ -11,8 +11,8 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// TestRandomWaits plays nodes whose programs wait for each other's locks and pipes, and sleep: all end, and while somebody stands
-// still that could go on nothing else is so quiet for longer than half a minute.
+// TestRandomWaits runs nodes whose programs wait for each other's locks and pipes, and sleep: all of them end. While a
+// suspended program could make progress, the rest of the node is not idle for longer than half a minute.
 func TestRandomWaits(t *testing.T) {
 	for seed := range *seeds {
 		r := rand.New(rand.NewPCG(seed, 21))
@@ -25,7 +25,7 @@ func TestRandomWaits(t *testing.T) {
 	}
 }
 
-// randomWaiters puts programs on the node that wait for one that waits for nobody.
+// randomWaiters adds programs that wait for one that waits for no other.
 func randomWaiters(k *kernel, r *rand.Rand) {
 	n := 2 + r.IntN(5)
 	for i := range n {
@@ -38,7 +38,7 @@ func randomWaiters(k *kernel, r *rand.Rand) {
 		}
 		k.add(p)
 	}
-	free := r.IntN(n) // it waits for nobody
+	free := r.IntN(n) // it waits for no other program
 	of := k.programs[free]
 	for i, p := range k.programs {
 		from := p.work / time.Duration(2+r.IntN(3))
@@ -55,7 +55,8 @@ func randomWaiters(k *kernel, r *rand.Rand) {
 	}
 }
 
-// quiet looks for the time in which nobody computes and nothing is swapped although somebody could that is kept still.
+// quiet measures the time in which no program computes and nothing is swapped although a suspended program could make
+// progress.
 type quiet struct {
 	k     *kernel
 	since timeline.Time
