@@ -12,8 +12,8 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// waits returns how long the tasks of a stage waited from the time the stage was ready, ascending: Mira's micro-benchmark,
-// n tasks of 10 s at a time on 14 nodes that hold eight each.
+// waits returns how long the tasks of a stage waited after the stage became ready, ascending. The workload is Mira's
+// micro-benchmark: n concurrent tasks of 10 s on 14 nodes with room for eight tasks each.
 func waits(t *testing.T, a sim.Acquisition, n int, stage int32) []time.Duration {
 	t.Helper()
 	wave := func(name string) cluster.Stage {
@@ -56,8 +56,9 @@ func waits(t *testing.T, a sim.Acquisition, n int, stage int32) []time.Duration 
 	return all
 }
 
-// The presets are set beside what Mira measured (section II.A, Fig. 3; IV.B, Fig. 10). The last of 110 executors comes too soon
-// on YARN: there Spark asks for the next only later, and they wait for heartbeats after that, not at the same time.
+// The presets are compared with Mira's measurements (section II.A, Fig. 3; IV.B, Fig. 10). On YARN the last of 110
+// executors comes too early: there Spark requests the next executors only later, and waits for their heartbeats one
+// after the other.
 func TestAcquisitionPresetsBesideMira(t *testing.T) {
 	for _, c := range []struct {
 		preset                    sim.Acquisition
@@ -83,7 +84,7 @@ func TestAcquisitionPresetsBesideMira(t *testing.T) {
 	}
 }
 
-// Executors of the first wave serve the second: on bellows in 36 ms, on Spark without being started again.
+// Executors of the first wave serve the second: on bellows within 36 ms, on Spark without a restart.
 func TestWarmExecutors(t *testing.T) {
 	if w := waits(t, sim.Bellows(), 110, 1); w[0] != 36*time.Millisecond || w[109] != 36*time.Millisecond {
 		t.Errorf("on warm executors tasks wait %v to %v", w[0], w[109])
@@ -98,7 +99,7 @@ func TestWarmExecutors(t *testing.T) {
 	}
 }
 
-// Executors are shared among jobs only where they may be, and end after a while.
+// Jobs share executors only where they may, and idle executors end after a while.
 func TestWhoseExecutors(t *testing.T) {
 	node := sim.Uniform(1, vector(1, 8, 0, 0))
 	a := sim.Acquisition{Startup: sim.Startup{Container: time.Second, Executor: 4 * time.Second, Warm: time.Second, Keep: 30 * time.Second}}

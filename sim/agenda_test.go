@@ -9,8 +9,8 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// TestAgendaAgainstSortedList compares the agenda with a list that is sorted anew for each look. Times are near and far,
-// equal and in the past, as far as the open millisecond goes.
+// TestAgendaAgainstSortedList compares the agenda with a list that is sorted anew for each look. Times are near and
+// far, equal and in the past, as far back as the open millisecond.
 func TestAgendaAgainstSortedList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var a agenda
@@ -24,9 +24,9 @@ func TestAgendaAgainstSortedList(t *testing.T) {
 				what := rapid.SampledFrom([]happening{arrival, nodeHeartbeat, jobPoll, woken, ended}).Draw(t, "what")
 				turn := a.turn()
 				if what == jobPoll {
-					at = now + 1e9 // always as far ahead
+					at = now + 1e9 // always equally far ahead
 				} else if len(turns) > 0 && rapid.IntRange(0, 9).Draw(t, "turn") == 0 {
-					// A turn that was had before, of something that lies ahead no more.
+					// A turn that was taken before, of an entry that is no longer ahead.
 					turn, turns = turns[0], turns[1:]
 				}
 				a.pushAt(at, turn, what, 7)

@@ -11,8 +11,8 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// Nodes without news leave their heartbeats out. When a barrier opens all must hear of it: the only node that can run
-// what comes after it may not be the one that reports the end of what came before.
+// Nodes without news skip their heartbeats. When a barrier opens, all nodes must be notified: the only node that can
+// run the next stage may not be the one that reports the end of the previous stage.
 func TestBarrierWakesNodes(t *testing.T) {
 	nodes := sim.Uniform(2, resource.Of(resource.Core, 4*resource.GB))
 	nodes[1].Capacity[resource.Memory] = 8 * resource.GB

@@ -21,7 +21,7 @@ import (
 )
 
 // BenchmarkU100 is the YARN-ME authors' scale: 100 jobs of 14,970 tasks on 100 nodes, from their trace. cpu-ms is the
-// processor time of one run, garbage collection included, to be set beside that of their simulator.
+// processor time of one run, including garbage collection, for comparison with their simulator.
 func BenchmarkU100(b *testing.B) {
 	for _, c := range []struct {
 		name, policy, timeline, penalty string
@@ -63,9 +63,9 @@ func BenchmarkU100(b *testing.B) {
 	}
 }
 
-// BenchmarkScale grows cluster and workload together, jobs drawn as in YARN-ME section 6.1 with a penalty of 3x. The cost
-// of an event should stay flat: ns/event at 10,000 nodes within twice that at 100. peak-MB is the most memory that the
-// process held.
+// BenchmarkScale scales cluster and workload together, with jobs drawn as in YARN-ME section 6.1 and a penalty of 3x.
+// The cost of an event should stay flat: ns/event at 10,000 nodes within twice the value at 100. peak-MB is the peak
+// resident memory of the process.
 func BenchmarkScale(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as bellows simulate
 	for _, name := range []string{"fair", "yarn-me"} {
@@ -97,8 +97,8 @@ func BenchmarkScale(b *testing.B) {
 	}
 }
 
-// BenchmarkFlex runs FLEX jobs whose memory rises in steps, six to a node, on the cluster of Pufferfish section 5.1 and on a
-// larger one.
+// BenchmarkFlex runs FLEX jobs whose memory rises in steps, six per node, on the cluster of Pufferfish section 5.1 and
+// on a larger one.
 func BenchmarkFlex(b *testing.B) {
 	for _, m := range []struct {
 		name    string
@@ -139,8 +139,8 @@ func benchmarkFlex(b *testing.B, c Config, name string, w *workload.Workload) {
 	b.ReportMetric(cpu.Seconds()/float64(b.N), "cpu-s")
 }
 
-// risingWorkload has FLEX jobs of two minutes to an hour whose working sets rise from 4 GB to up to 61, in 20 steps, six per
-// node and hour.
+// risingWorkload has FLEX jobs of two minutes to an hour whose working sets rise from 4 GB to at most 61 GB, in 20
+// steps; six jobs per node and hour.
 func risingWorkload(jobs int) *workload.Workload {
 	random := rand.New(rand.NewPCG(1, 2))
 	w := &workload.Workload{}
@@ -171,7 +171,7 @@ func scaledWorkload(b *testing.B, jobs int) *workload.Workload {
 	return w
 }
 
-// forgetPeakMemory makes the kernel count the peak from now on.
+// forgetPeakMemory makes the kernel reset the peak.
 func forgetPeakMemory(b *testing.B) {
 	runtime.GC()
 	debug.FreeOSMemory()
@@ -194,7 +194,7 @@ func peakMemory(b *testing.B) float64 {
 	return kib * 1024 / 1e6
 }
 
-// processorTime is what this process has used so far, of all cores.
+// processorTime is the processor time that this process has used so far, on all cores.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// Jobs that wait for others come when those end. There are so many that to look through all of them at each end would take
-// minutes.
+// A job that waits for another job is submitted when that job ends. With this many jobs, a scan of all jobs at each end
+// would take minutes.
 func TestManyJobsThatWaitForOthers(t *testing.T) {
 	const jobs, perNode = 100_000, 100
 	w := &workload.Workload{}

@@ -24,7 +24,7 @@ func vector(cores, memory, disk, network float64) resource.Vector {
 		resource.Amount(disk * float64(MB)), resource.Amount(network * float64(MB))}
 }
 
-// oneStage is a job of one stage; tasks need one core and 1 GB and take 100 s, as far as a policy knows.
+// oneStage is a job of one stage; a policy sees tasks that need one core and 1 GB and take 100 s.
 func oneStage(id cluster.JobID, tasks int, truth workload.StageTruth, change ...func(*workload.Job)) workload.Job {
 	j := workload.Job{After: -1, Job: cluster.Job{ID: id, Name: "job" + string(rune('0'+id)), Stages: []cluster.Stage{
 		{Name: "work", Tasks: tasks, Ideal: vector(1, 1, 0, 0), Duration: 100 * time.Second}}}, Truth: []workload.StageTruth{truth}}
@@ -48,7 +48,7 @@ func simulate(t testing.TB, c sim.Config, name string, jobs ...workload.Job) *si
 	return res
 }
 
-// wantEnds compares when the tasks ended, in the order of their launch.
+// wantEnds compares the ends of the tasks, in the order of their launch.
 func wantEnds(t *testing.T, res *sim.Result, ends ...time.Duration) {
 	t.Helper()
 	if len(res.Tasks) != len(ends) {
@@ -67,21 +67,21 @@ func phase(length time.Duration, demand resource.Vector) workload.Phase {
 	return workload.Phase{Duration: length, Demand: demand}
 }
 
-// Two tasks ask for 60 MB/s each of a disk with 100 MB/s; when the first phase of one is over the other has the disk to
+// Two tasks request 60 MB/s each of a disk with 100 MB/s; after the first phase of one task, the other has the disk to
 // itself.
 func TestDiskIsShared(t *testing.T) {
 	node := sim.Uniform(1, vector(4, 8, 100, 0))
 	reads := phases(phase(60*time.Second, vector(1, 1, 60, 0)), phase(40*time.Second, vector(1, 1, 0, 0)))
 	wantEnds(t, simulate(t, sim.Config{Nodes: node}, "fifo", oneStage(1, 2, reads)), 112*time.Second, 112*time.Second)
 
-	// The second begins 30 s later: 30 s alone, then both at 5/6; the first has 30 s left and takes 36 s for them, in which
-	// the second does 30 s of its 60.
+	// The second task begins 30 s later. The first runs 30 s alone, then both run at 5/6 of the speed: the remaining 30
+	// s of the first take 36 s, in which the second does 30 s of its 60 s.
 	late := oneStage(2, 1, reads, func(j *workload.Job) { j.Submitted = timeline.Seconds(30) })
 	res := simulate(t, sim.Config{Nodes: node}, "fifo", oneStage(1, 1, reads), late)
 	wantEnds(t, res, 106*time.Second, 136*time.Second)
 }
 
-// On a hard disk there is less to share: demand is 1.2 times the capacity.
+// An overloaded hard disk loses capacity: demand is 1.2 times the capacity.
 func TestOverAllocatedDiskLosesCapacity(t *testing.T) {
 	c := sim.Config{Nodes: sim.Uniform(1, vector(4, 8, 100, 0)), Machine: sim.Machine{Disk: sim.Loss{Slope: 0.25, Floor: 0.3}}}
 	reads := phases(phase(100*time.Second, vector(1, 1, 60, 0)))
@@ -94,16 +94,16 @@ func TestSharingIsMaxMin(t *testing.T) {
 	uses := func(id cluster.JobID, rate float64) workload.Job {
 		return oneStage(id, 1, phases(phase(100*time.Second, vector(1, 1, 0, rate))))
 	}
-	// 10 + 30 + 60: until the first ends nobody notices anything but the third and the fourth, which get 30 each.
+	// 10 + 30 + 60: until the first ends, only the third and the fourth are slowed down; they get 30 each.
 	res := simulate(t, c, "fifo", uses(1, 10), uses(2, 30), uses(3, 60), uses(4, 45))
 	if a, b := res.Tasks[0].Finished, res.Tasks[1].Finished; a != timeline.Seconds(100) || b != timeline.Seconds(100) {
 		t.Errorf("small demands end at %v and %v, want 100s", a, b)
 	}
-	// Then 100 MB/s are left for 105: 45 and 55. The fourth ends first, and the third has all.
+	// Then 100 MB/s are left for demands of 105: 45 and 55. The fourth ends first, and the third gets everything.
 	wantEnds(t, res, 100*time.Second, 100*time.Second, 152_777_778*time.Microsecond, 133_333_333*time.Microsecond)
 }
 
-// Tasks that ask for nothing of what is short are not slowed down, nor are those of other nodes.
+// Tasks that request none of the scarce resource are not slowed down, nor are tasks on other nodes.
 func TestOnlyThoseWhoAskAreSlowed(t *testing.T) {
 	c := sim.Config{Nodes: sim.Uniform(2, vector(2, 8, 100, 0))}
 	disk := phases(phase(100*time.Second, vector(1, 1, 100, 0)))
@@ -111,7 +111,7 @@ func TestOnlyThoseWhoAskAreSlowed(t *testing.T) {
 	wantEnds(t, res, 200*time.Second, 200*time.Second, 100*time.Second, 100*time.Second)
 }
 
-// least is a policy that gives every task the least that it may have, on the first node where that fits.
+// least is a policy that gives every task its minimum memory, on the first node with room.
 type least struct{}
 
 func (least) Name() string          { return "least" }
@@ -133,8 +133,8 @@ func (least) Decide(_ timeline.Time, p *cluster.Plan) {
 	}
 }
 
-// Under-sized tasks run their penalty longer and ask for their spill bandwidth, so that they are in each other's way: two
-// that ask for 80 MB/s each of 100 MB/s.
+// Under-sized tasks run longer by their penalty and request their spill bandwidth, so that they contend: two tasks
+// request 80 MB/s each of 100 MB/s.
 func TestSpillingContends(t *testing.T) {
 	job := func(tasks int) *workload.Workload {
 		j := oneStage(1, tasks, workload.StageTruth{})
@@ -191,7 +191,7 @@ func TestWorkingSetAboveTheGrant(t *testing.T) {
 		c.Nodes = sim.Uniform(1, vector(2, 8, 0, 0))
 		c.Machine = sim.Machine{Swap: 1500 * MB, Paging: sim.Paging{{0.5, 3}, {1, 1}}}
 		res := simulate(t, c, "fifo", oneStage(1, 2, grows))
-		// The second finds 500 MB left, wants 1 GB, and is killed; its job ends with it.
+		// The second finds 500 MB free, needs 1 GB, and is killed; its job ends with it.
 		if res.OutOfMemory != 1 || res.Killed != 1 || !res.Jobs[0].Failed {
 			t.Errorf("result is %+v", res)
 		}
@@ -225,13 +225,13 @@ func TestHeap(t *testing.T) {
 			}
 		}
 	}
-	// A heap larger than the container: what is in use pages, and the rest of the heap costs nothing.
+	// The heap is larger than the container: the working set pages, and the rest of the heap costs nothing.
 	large := heap(0.2, 4)
 	large.Phases = []workload.Phase{phase(100*time.Second, vector(1, 2, 0, 0))}
 	c.Machine.Collection.Cost = 0
 	c.Machine.Paging = sim.Paging{{0.5, 2}, {1, 1}}
 	wantEnds(t, simulate(t, c, "fifo", oneStage(1, 1, large)), 200*time.Second)
-	// A heap smaller than the working set bounds it.
+	// A heap smaller than the working set limits it.
 	large.Heap.Size = GB
 	wantEnds(t, simulate(t, c, "fifo", oneStage(1, 1, large)), 100*time.Second)
 }

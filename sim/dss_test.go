@@ -19,8 +19,8 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// The YARN-ME authors' simulator (DSS) was run on fixed traces; its results stand beside the project. What differs from
-// ours, and why, is in docs/decisions/0003-cross-check.md.
+// The YARN-ME authors' simulator (DSS) was run on fixed traces; its results are stored outside the repository.
+// docs/decisions/0003-cross-check.md lists the differences from our simulator and their causes.
 
 const fixtures = "../../shared/fixtures/dss"
 
@@ -30,9 +30,9 @@ func needFixtures(t testing.TB) {
 	}
 }
 
-// dssRun is one run of theirs, and the same run in our words.
+// dssRun is one run of their simulator, and our equivalent of it.
 type dssRun struct {
-	name      string // folder of results
+	name      string // folder with its results
 	trace     string
 	nodes     int
 	policy    string
@@ -40,9 +40,9 @@ type dssRun struct {
 	penalty   string
 	amMemory  resource.Amount
 	perBeat   int
-	pooled    bool   // on one node as large as all
+	pooled    bool   // on one node with the capacity of all nodes
 	otherName string // for yarn-me: the run without the check of job ends, smartg
-	equal     int    // for yarn-me: how many jobs end when theirs do; decision 3 quotes it
+	equal     int    // for yarn-me: how many jobs end at the same time as in their run; decision 3 quotes it
 }
 
 func (r *dssRun) config() Config {
@@ -101,7 +101,7 @@ func readDSS(t testing.TB, name, penalty string) *workload.Workload {
 
 var jobLine = regexp.MustCompile(`^job_(\d+), start_ms=(\d+), end_ms=(\d+)`)
 
-// theirEnds reads when each job ended in their run.
+// theirEnds reads the ends of the jobs in their run.
 func theirEnds(t testing.TB, run string) map[cluster.JobID]timeline.Time {
 	t.Helper()
 	f, err := os.Open(filepath.Join(fixtures, "expected", run, "job_stats.out"))
@@ -123,7 +123,7 @@ func theirEnds(t testing.TB, run string) map[cluster.JobID]timeline.Time {
 	return ends
 }
 
-// distance is the mean difference between our ends of jobs and theirs, and how many are equal to the millisecond.
+// distance is the mean difference between our ends of jobs and theirs, and the number of ends equal to the millisecond.
 func distance(t testing.TB, ours *Result, theirs map[cluster.JobID]timeline.Time) (mean time.Duration, equal int) {
 	t.Helper()
 	if len(ours.Jobs) != len(theirs) {
@@ -140,7 +140,7 @@ func distance(t testing.TB, ours *Result, theirs map[cluster.JobID]timeline.Time
 	return total / time.Duration(len(ours.Jobs)), equal
 }
 
-// TestFairEqualsDSS holds fair sharing to the millisecond, far within the 2 % that would do.
+// TestFairEqualsDSS requires equal ends to the millisecond for fair sharing; a difference of 2 % would be acceptable.
 func TestFairEqualsDSS(t *testing.T) {
 	needFixtures(t)
 	for _, r := range []dssRun{
@@ -161,7 +161,7 @@ func TestFairEqualsDSS(t *testing.T) {
 	}
 }
 
-// TestMeganodeFairEqualsDSS is their one big node, with all its tasks from one heartbeat a second.
+// TestMeganodeFairEqualsDSS is their Meganode, where all tasks start from one heartbeat per second.
 func TestMeganodeFairEqualsDSS(t *testing.T) {
 	needFixtures(t)
 	for _, r := range []dssRun{
@@ -178,9 +178,9 @@ func TestMeganodeFairEqualsDSS(t *testing.T) {
 	}
 }
 
-// TestSRJFEqualsDSS is their SRTF: on nodes, and on the one big node that is the paper's Meganode. Theirs starts any number
-// of tasks per heartbeat. Among jobs with equal remaining work theirs serves the one that has had so little for longest,
-// ours the one submitted first: on 100 nodes that parts the runs after 6,725 of 14,970 tasks.
+// TestSRJFEqualsDSS is their SRTF: on nodes, and on one large node, the paper's Meganode. Their SRTF starts any number
+// of tasks per heartbeat. Among jobs with equal remaining work it serves the job that reached that amount first, and
+// ours the job submitted first: on 100 nodes the runs diverge after 6,725 of 14,970 tasks.
 func TestSRJFEqualsDSS(t *testing.T) {
 	needFixtures(t)
 	for _, r := range []dssRun{
@@ -204,8 +204,8 @@ func TestSRJFEqualsDSS(t *testing.T) {
 	}
 }
 
-// TestYarnMEIsNearerToPeekThanToSmartg: the check that a task ends no later than its job is what tells their YARN-ME
-// (peek) from under-sizing whatever fits (smartg); our runs must show it.
+// TestYarnMEIsNearerToPeekThanToSmartg: their YARN-ME (peek) differs from under-sizing whatever fits (smartg) by the
+// check that a task ends no later than its job; our runs must show the difference.
 func TestYarnMEIsNearerToPeekThanToSmartg(t *testing.T) {
 	needFixtures(t)
 	for _, r := range []dssRun{
@@ -239,7 +239,7 @@ func TestYarnMEIsNearerToPeekThanToSmartg(t *testing.T) {
 var tinyRunLine = regexp.MustCompile(`^## (t\d) nodes=(\d) opts='(.*)' (.*)$`)
 var tinyTaskLine = regexp.MustCompile(`^job_(\d+):(\d+), type=(\w+), start_ms=(\d+), end_ms=(\d+), .*given_memory_mb=(\d+)`)
 
-// TestTinyEqualsDSS holds every task of the one- and two-node cases to the millisecond: launch, end and memory.
+// TestTinyEqualsDSS compares every task of the cases with one and two nodes to the millisecond: launch, end and memory.
 func TestTinyEqualsDSS(t *testing.T) {
 	needFixtures(t)
 	text, err := os.ReadFile(filepath.Join(fixtures, "tiny", "expected.txt"))
@@ -255,7 +255,7 @@ func TestTinyEqualsDSS(t *testing.T) {
 		}
 		run, ok := tinyCase(head)
 		if !ok {
-			continue // smartg has no counterpart here
+			continue // smartg has no counterpart in our policies
 		}
 		cases++
 		t.Run(strings.ReplaceAll(head[0][3:], " ", "_"), func(t *testing.T) {
@@ -284,7 +284,7 @@ func TestTinyEqualsDSS(t *testing.T) {
 	}
 }
 
-// tinyCase puts their command line into our words.
+// tinyCase converts their command line to a run of ours.
 func tinyCase(head []string) (dssRun, bool) {
 	nodes, _ := strconv.Atoi(head[2])
 	run := dssRun{trace: filepath.Join("tiny", head[1]+".trace"), nodes: nodes, perBeat: 1, policy: "fair"}
@@ -302,7 +302,7 @@ func tinyCase(head []string) (dssRun, bool) {
 	return run, true
 }
 
-// compareTasks compares launches, ends and memory; which of its like a task is does not matter.
+// compareTasks compares launches, ends and memory; equal tasks are interchangeable.
 func compareTasks(t *testing.T, ours *Result, theirs string) {
 	t.Helper()
 	want := map[string]int{}
@@ -332,7 +332,7 @@ func kind(coordinator bool) string {
 	return "task"
 }
 
-// TestAveragesOfDSS holds the numbers people quote: average job runtime and makespan.
+// TestAveragesOfDSS compares the numbers that people quote: average job runtime and makespan.
 func TestAveragesOfDSS(t *testing.T) {
 	needFixtures(t)
 	r := dssRun{trace: "u100-s12345.trace", nodes: 100, policy: "fair", settings: "reservations=true", perBeat: 1}

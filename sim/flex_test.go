@@ -15,7 +15,8 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// flexJob is a FLEX job of one task that starts with the given memory and passes through working sets, each for a minute.
+// flexJob is a FLEX job of one task that starts with the given memory and has the given working sets, each for a
+// minute.
 func flexJob(id int, least resource.Amount, sets ...resource.Amount) workload.Job {
 	var phases []workload.Phase
 	for _, s := range sets {
@@ -26,7 +27,7 @@ func flexJob(id int, least resource.Amount, sets ...resource.Amount) workload.Jo
 		Truth: []workload.StageTruth{{Phases: phases}}}
 }
 
-// swapping is a machine whose pages move at 2 GB a second.
+// swapping is a machine that swaps 2 GB per second.
 func swapping() Machine {
 	return Machine{Swap: 100 * testGB, SwapSpeed: 2 * testGB, Paging: SSDPaging}
 }
@@ -44,7 +45,7 @@ func runFlex(t *testing.T, c Config, jobs ...workload.Job) *Result {
 	return r
 }
 
-// A container that may not grow pages while it must, and gives back what it does not need.
+// A container at its maximum pages while its working set is larger, and releases memory that it no longer needs.
 func TestFullGrownContainerPages(t *testing.T) {
 	j := flexJob(1, 1, 1, 2, 1)
 	j.Stages[0].MaxMemory = testGB
@@ -58,7 +59,7 @@ func TestFullGrownContainerPages(t *testing.T) {
 	}
 }
 
-// What comes back by faults, because the container runs when it may have more, comes back more slowly.
+// Pages that a running container faults in are read more slowly.
 func TestFaultsAreSlow(t *testing.T) {
 	took := func(share float64) time.Duration {
 		c := Config{Nodes: Uniform(1, resource.Of(resource.Core, 10*testGB)), Machine: swapping(),
@@ -75,7 +76,7 @@ func TestFaultsAreSlow(t *testing.T) {
 	}
 }
 
-// A REGULAR container waits until a FLEX one has given it room: no longer than the pages take.
+// A REGULAR container waits until a FLEX container has made room: no longer than swapping the pages takes.
 func TestRegularTakesFromFlex(t *testing.T) {
 	flex, regular := flexJob(1, 1, 8, 8), flexJob(2, 5, 5)
 	flex.Stages[0].MaxMemory = 8 * testGB
@@ -107,8 +108,8 @@ func TestRegularTakesFromFlex(t *testing.T) {
 	}
 }
 
-// What a REGULAR container waits for comes free in two pieces, and hardly anything may go to swap: with a claim it has them
-// before a FLEX container grows, and without it waits for the end of that.
+// The memory that a REGULAR container waits for is freed in two pieces, and hardly any swap is allowed. With a claim
+// the container starts before a FLEX container grows; without a claim it waits until the FLEX container ends.
 func TestClaimComesBeforeGrowth(t *testing.T) {
 	waits := func(claimFor time.Duration) time.Duration {
 		flex, one := flexJob(1, 2, 12, 12, 12, 17, 17, 17, 17, 17, 17), flexJob(2, 6, 6, 6, 6, 6)
@@ -129,8 +130,8 @@ func TestClaimComesBeforeGrowth(t *testing.T) {
 	}
 }
 
-// While a FLEX container gives its memory to a REGULAR one that waits for it, their node is lost, or the one that waits is
-// cancelled: nothing stays behind.
+// While a FLEX container gives memory to a waiting REGULAR container, their node is lost or the REGULAR container is
+// cancelled: nothing is left behind.
 func TestEndInTheMiddleOfAnOrder(t *testing.T) {
 	const middle = 30*time.Second + 700*time.Millisecond
 	flex, regular := flexJob(1, 1, 7, 7), flexJob(2, 5, 5)
@@ -165,7 +166,7 @@ func TestEndInTheMiddleOfAnOrder(t *testing.T) {
 	}
 }
 
-// Granted is what containers may hold, used what they do.
+// Granted is the sum of limits, used the memory in use.
 func TestFlexSeries(t *testing.T) {
 	j := flexJob(1, 1, 1, 2)
 	j.Stages[0].MaxMemory = testGB
@@ -188,7 +189,7 @@ func TestFlexSeries(t *testing.T) {
 	}
 }
 
-// What a manager kills runs again, and the run was no attempt.
+// A task that a manager kills runs again, and the run does not count as an attempt.
 func TestKilledByTheManagerRunsAgain(t *testing.T) {
 	c := Config{Nodes: Uniform(1, resource.Of(4*resource.Core, 10*testGB)), Machine: swapping(),
 		Flex: Flex{Manager: memory.Variants()["ejf"], Look: 2 * time.Second}}
@@ -200,7 +201,7 @@ func TestKilledByTheManagerRunsAgain(t *testing.T) {
 
 // A job that never ends because the managers let its containers wait for ever is reported.
 func TestStandstillIsReported(t *testing.T) {
-	forever := memory.Paper() // nothing is killed for having been suspended too long
+	forever := memory.Paper() // no container is killed for too long a suspension
 	forever.Tolerance, forever.LongestSuspension, forever.KillPatience = 0, 0, 1000*time.Hour
 	c := Config{Nodes: Uniform(1, resource.Of(4*resource.Core, 10*testGB)), Machine: swapping(), Flex: Flex{Manager: forever}}
 	r := runFlex(t, c, flexJob(1, 1, 1, 9), flexJob(2, 1, 1, 9))

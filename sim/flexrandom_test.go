@@ -44,7 +44,7 @@ func randomFlex(t *rapid.T, c *Config, w *workload.Workload) {
 	}
 }
 
-// checkKeeper holds a node to what memory it has.
+// checkKeeper checks a node's use of memory.
 func (r *run) checkKeeper(t *rapid.T, id cluster.NodeID) {
 	k, p := r.keepers[id], &r.places[id]
 	var limits, swapped, leaving resource.Amount
@@ -88,7 +88,7 @@ func (r *run) checkKeeper(t *rapid.T, id cluster.NodeID) {
 	}
 }
 
-// watchActions holds the managers to what they may do.
+// watchActions checks the actions of the managers.
 func watchActions(t *rapid.T, c *Config, w *workload.Workload) {
 	classes := map[cluster.JobID]cluster.Class{}
 	for i := range w.Jobs {
@@ -117,7 +117,7 @@ func watchActions(t *rapid.T, c *Config, w *workload.Workload) {
 	}
 }
 
-// progress adds up, from what could be seen of containers' memory alone, how long they would have taken with all of it.
+// progress adds up, from the observed memory of containers alone, how long they would have run with all their memory.
 type progress struct {
 	paging Paging
 	last   map[cluster.ContainerID]ContainerMemory
@@ -131,7 +131,7 @@ func (p *progress) observe(m ContainerMemory) {
 	p.last[m.Container] = m
 }
 
-// alone is how long a FLEX task takes with all the memory that it asks for, on a node where nothing else is scarce.
+// alone is the run time of a FLEX task with all the memory that it demands, on a node where nothing else is scarce.
 func alone(run *task, most resource.Amount, m *Machine) (length float64) {
 	truth := realOf(run.job.Job, int(run.id.Stage), run.id.Index)
 	phases, total, largest := truth.phases, time.Duration(0), resource.Amount(0)
@@ -163,8 +163,8 @@ func alone(run *task, most resource.Amount, m *Machine) (length float64) {
 	return length
 }
 
-// Every FLEX task that succeeds has had exactly the time that its phases need, slower while it paged and none while it stood
-// still.
+// Every FLEX task that succeeds has made exactly the progress that its phases need: more slowly while it paged, and
+// none while it was suspended.
 func TestFlexWorkAddsUp(t *testing.T) {
 	compared := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -205,10 +205,11 @@ func TestFlexWorkAddsUp(t *testing.T) {
 	}
 }
 
-// Whatever FLEX and REGULAR jobs run together: no node is asked for more than it has, REGULAR containers keep what they were
-// granted, nothing is turned back within Settle, every job ends, all is given back, and the same again gives the same.
+// Whatever FLEX and REGULAR jobs run together: no node provides more than it has, REGULAR containers keep their grants,
+// no container is resumed within Settle, every job ends, everything is released, and the same input gives the same
+// result.
 func TestFlexInvariants(t *testing.T) {
-	var sum Result // of what happened in all
+	var sum Result // sum over all runs
 	gaveUp := 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := randomCluster(t)
@@ -234,7 +235,7 @@ func TestFlexInvariants(t *testing.T) {
 			t.Fatal(err)
 		}
 		if again := r.goesRound() || r.standsStill(); again && c.Flex.Manager.Strategy != memory.InOrder {
-			gaveUp++ // the paper's managers may kill, or wait, for ever
+			gaveUp++ // the paper's managers may kill or wait for ever
 			return
 		}
 		r.checkJobs(t, res)
@@ -256,7 +257,8 @@ func TestFlexInvariants(t *testing.T) {
 	})
 	t.Logf("suspended for %v, %d kills by managers, %d bytes swapped, %v waited for memory, %d out of memory, %d lost; %d never end",
 		sum.Suspended, sum.ManagerKills, sum.SwappedBytes, sum.WaitedForMemory, sum.OutOfMemory, sum.Lost, gaveUp)
-	// The rest is rare, and has tests of its own; so is this in the few clusters that rapid draws with -short.
+	// The remaining counts are rare, and have tests of their own; with -short, rapid draws so few clusters that these
+	// are rare, too.
 	if !testing.Short() && (sum.Suspended == 0 || sum.SwappedBytes == 0) {
 		t.Error("nothing was out of memory")
 	}

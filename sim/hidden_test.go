@@ -16,10 +16,10 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// sentinel stands for every number that is true and not estimated.
+// sentinel stands for every number that belongs to the truth and not to an estimate.
 const sentinel = 1_234_567_891
 
-// spy walks through everything that a policy can reach, unexported fields included, and notes what it must not see.
+// spy walks through everything that a policy can reach, including unexported fields, and records what it must not see.
 type spy struct {
 	policy.Policy
 	seen  map[any]bool
@@ -67,7 +67,7 @@ func (s *spy) walk(path string, v reflect.Value) {
 	case reflect.Interface:
 		s.walk(path, v.Elem())
 	case reflect.Slice:
-		for i := range v.Cap() { // also what lies behind its end
+		for i := range v.Cap() { // also elements beyond its length
 			s.walk(fmt.Sprintf("%s[%d]", path, i), v.Slice(0, v.Cap()).Index(i))
 		}
 	case reflect.Array:
@@ -77,7 +77,7 @@ func (s *spy) walk(path string, v reflect.Value) {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			field := v.Field(i)
-			if field.CanAddr() { // a field that is not exported can be walked as well
+			if field.CanAddr() { // unexported fields are reachable, too
 				field = reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem()
 			}
 			s.walk(path+"."+v.Type().Field(i).Name, field)
@@ -97,7 +97,7 @@ func truthOfSentinels() workload.StageTruth {
 		Heap:          &workload.Heap{Live: 1, Size: sentinel}}
 }
 
-// Nothing of the truth, and nothing of the simulator, can be reached from what a policy is given.
+// Neither the truth nor the simulator can be reached from what a policy is given.
 func TestPoliciesSeeNoTruth(t *testing.T) {
 	for _, name := range policy.Names() {
 		for _, a := range []sim.Acquisition{{}, sim.YARN()} {
@@ -128,7 +128,7 @@ func TestPoliciesSeeNoTruth(t *testing.T) {
 	}
 }
 
-// The spy finds what is there to be found.
+// The spy finds a truth that is reachable.
 func TestTheSpySees(t *testing.T) {
 	j := oneStage(1, 1, truthOfSentinels())
 	s := spy{seen: map[any]bool{}}
@@ -140,7 +140,7 @@ func TestTheSpySees(t *testing.T) {
 	}
 }
 
-// As long as the same has happened, the same is decided, whatever else is true.
+// Decisions depend only on what has happened so far, not on the rest of the truth.
 func TestDecisionsDoNotDependOnTheTruth(t *testing.T) {
 	type step struct {
 		now               timeline.Time

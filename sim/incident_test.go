@@ -11,7 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// The coordinator and a task that it has not yet heard of are lost together; both run again elsewhere.
+// The coordinator and a task of which it has not yet been notified are lost together; both run again elsewhere.
 func TestCoordinatorIsLost(t *testing.T) {
 	c := sim.Config{Nodes: sim.Uniform(2, vector(2, 8, 0, 0)), Heartbeat: time.Second, CoordinatorHeartbeat: time.Second,
 		Incidents: []sim.Incident{{At: 2 * time.Second, Kind: sim.NodeLoss, Node: 0}}}
@@ -21,7 +21,7 @@ func TestCoordinatorIsLost(t *testing.T) {
 	}
 }
 
-// Random losses are those of their seed, hit nodes that are there, and leave one.
+// Random losses depend only on the seed, hit existing nodes, and leave at least one node.
 func TestRandomFailures(t *testing.T) {
 	nodes := sim.Uniform(3, vector(1, 1, 0, 0))
 	f := sim.Failures{Every: 10 * time.Second, Until: time.Hour, Repair: time.Minute}
@@ -66,7 +66,7 @@ func TestRandomFailures(t *testing.T) {
 	}
 }
 
-// What is lost runs again, a node that joins takes work, and a cancelled job ends with what of it runs.
+// Lost tasks run again, a node that joins takes work, and a cancelled job ends together with its running tasks.
 func TestIncidents(t *testing.T) {
 	c := sim.Config{Nodes: sim.Uniform(1, vector(1, 8, 0, 0)), Incidents: []sim.Incident{
 		{At: 10 * time.Second, Kind: sim.NodeJoin, New: sim.Uniform(1, vector(1, 8, 0, 0))[0]},

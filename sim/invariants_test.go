@@ -11,7 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// checkPlace holds a place to what it can give.
+// checkPlace checks that a place gives no more than its capacity.
 func (r *run) checkPlace(t *rapid.T, p *place) {
 	var demand resource.Vector
 	var used [resource.NumKinds]float64
@@ -43,9 +43,9 @@ func (r *run) checkPlace(t *rapid.T, p *place) {
 	}
 }
 
-// Whatever the workload, the cluster, its incidents and the policy: time never goes back, nothing gives more than it has,
-// no task is lost or succeeds twice or runs twice at a time, every job ends or is reported with the reason, all
-// that was taken is given back, and the same again gives the same.
+// For any workload, cluster, incidents and policy: time never goes back, no node gives more than it has, no task is
+// lost or succeeds twice or has two runs at a time, every job ends or is reported with the reason, everything that was
+// taken is released, and the same input gives the same result.
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := randomCluster(t)
@@ -104,7 +104,7 @@ func (r *run) checkJobs(t *rapid.T, res *Result) {
 
 func (r *run) checkTasks(t *rapid.T, res *Result) {
 	succeeded := map[cluster.TaskID]int{}
-	free := map[cluster.TaskID]timeline.Time{} // since when no run of the task is left
+	free := map[cluster.TaskID]timeline.Time{} // the time at which the last run of the task ended
 	for _, run := range res.Tasks {
 		if run.Finished < run.Launched || run.Launched < run.Decided && run.Launched != 0 {
 			t.Fatalf("task %v is decided at %v, launched at %v and ends at %v", run.ID, run.Decided, run.Launched, run.Finished)
@@ -132,7 +132,7 @@ func (r *run) checkTasks(t *rapid.T, res *Result) {
 	}
 }
 
-// checkLeftovers looks for what is still held when all jobs have ended.
+// checkLeftovers looks for resources still in use when all jobs have ended.
 func (r *run) checkLeftovers(t *rapid.T, res *Result) {
 	for _, task := range r.tasks {
 		if !task.ended() {

@@ -19,8 +19,8 @@ const (
 	testGB = resource.GB
 )
 
-// haphazard is a policy that does as it likes, but always the same: it gives tasks any memory that they may have, and now
-// and then kills or preempts one.
+// haphazard is a policy that is arbitrary but deterministic: it gives tasks any memory that they may have, and
+// sometimes kills or preempts a task.
 type haphazard struct{ seed uint64 }
 
 func (haphazard) Name() string          { return "haphazard" }
@@ -34,7 +34,7 @@ func (h haphazard) draw(of ...any) uint64 {
 
 func (h haphazard) Decide(now timeline.Time, p *cluster.Plan) {
 	for _, n := range p.Nodes {
-		if now > timeline.Seconds(60) { // or it would never let a long task end
+		if now > timeline.Seconds(60) { // otherwise it would never let a long task end
 			break
 		}
 		for _, t := range n.Tasks {
@@ -65,7 +65,7 @@ func (h haphazard) Decide(now timeline.Time, p *cluster.Plan) {
 	}
 }
 
-// randomCluster draws nodes that are alike, and how they work.
+// randomCluster draws equal nodes, and their properties.
 func randomCluster(t *rapid.T) Config {
 	capacity := resource.Vector{resource.Core * resource.Amount(rapid.IntRange(2, 6).Draw(t, "cores")),
 		testGB * resource.Amount(rapid.IntRange(2, 6).Draw(t, "memory")),
@@ -80,7 +80,7 @@ func randomCluster(t *rapid.T) Config {
 	return c
 }
 
-// randomProtocol adds how work is acquired, and what happens to the cluster from outside.
+// randomProtocol adds how work is acquired, and external incidents.
 func randomProtocol(t *rapid.T, c *Config, jobs int) {
 	switch rapid.IntRange(0, 5).Draw(t, "protocol") {
 	case 0:
@@ -112,7 +112,7 @@ func randomProtocol(t *rapid.T, c *Config, jobs int) {
 	}
 }
 
-// randomWorkload draws jobs whose tasks fit on the nodes, and a truth that need not.
+// randomWorkload draws jobs whose tasks fit on the nodes, with a truth that may not fit.
 func randomWorkload(t *rapid.T, capacity resource.Vector) *workload.Workload {
 	w := &workload.Workload{}
 	for i := range rapid.IntRange(1, 4).Draw(t, "jobs") {

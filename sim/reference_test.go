@@ -17,13 +17,14 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// reference is a second simulator, slow and plain, of fair sharing and of YARN-ME's Algorithm 1 on a cluster in which tasks
-// start at once: jobs of one stage, saw-tooths, no coordinators. It shares no code with the engine or the policies.
+// reference is a second, slow and plain simulator of fair sharing and of YARN-ME's Algorithm 1 on a cluster in which
+// tasks start at once: jobs of one stage, saw-tooths, no coordinators. It shares no code with the engine or the
+// policies.
 //
-// A node is offered when something on it ends or its reservation does; every node with room for a job is offered when that
-// job arrives. The job with the least memory is served first, until nothing more can start. With reservations the first job
-// whose task cannot start has the node kept for itself. An under-sized task gets the multiple of 100 MB that makes it
-// shortest, the smallest of these, if it ends no later than its job does when this simulator plays on without under-sizing.
+// A node is offered when a task on it ends or its reservation ends; when a job arrives, every node with room for it is
+// offered. The job with the least memory is served first, until nothing more can start. With reservations, the first
+// job whose task cannot start reserves the node. An under-sized task gets the multiple of 100 MB with the shortest run
+// time, the smallest of ties, if it ends no later than its job does when this simulator continues without under-sizing.
 type reference struct {
 	jobs         []*refJob
 	nodes        []refNode
@@ -33,7 +34,7 @@ type reference struct {
 	elastic      bool
 	estimatedAt  timeline.Time
 	log          []string
-	keeps        int // how often a node was kept for a job
+	keeps        int // how often a node was reserved
 }
 
 type refJob struct {
@@ -50,7 +51,7 @@ type refJob struct {
 
 type refNode struct {
 	cores, memory int64 // free
-	kept          int   // for the job of this index, -1 if for none
+	kept          int   // index of the job that reserved it, -1 if none
 }
 
 type refTask struct {
@@ -59,7 +60,7 @@ type refTask struct {
 	end           timeline.Time
 }
 
-// play lets everything happen and returns a line per task.
+// play runs everything and returns one line per task.
 func (r *reference) play() []string {
 	r.estimatedAt = -1
 	arrivals := slices.Clone(r.jobs)
@@ -81,7 +82,7 @@ func (r *reference) play() []string {
 	return r.log
 }
 
-// firstEnd is the task that ends next: of those that end together the one that was started first. -1: none runs.
+// firstEnd is the task that ends next; ties go to the task that started first. -1: no task is running.
 func (r *reference) firstEnd() int {
 	first := -1
 	for i, t := range r.running {
@@ -106,7 +107,7 @@ func (r *reference) finish(i int) int {
 	return t.node
 }
 
-// decide starts what can start: on these nodes, and for a job that arrived on any.
+// decide starts what can start: on the given nodes, and tasks of an arrived job on any node.
 func (r *reference) decide(nodes []int, arrived *refJob) {
 	if r.elastic && (arrived != nil || r.now > r.estimatedAt) {
 		r.estimatedAt = r.now
@@ -115,7 +116,7 @@ func (r *reference) decide(nodes []int, arrived *refJob) {
 	r.serve(nodes, arrived)
 }
 
-// estimate plays a copy on without under-sizing and without further jobs.
+// estimate continues a copy without under-sizing and without new jobs.
 func (r *reference) estimate(nodes []int, arrived *refJob) {
 	c := &reference{now: r.now, nodes: slices.Clone(r.nodes), running: slices.Clone(r.running), reservations: r.reservations}
 	var same *refJob
@@ -138,7 +139,7 @@ func (r *reference) estimate(nodes []int, arrived *refJob) {
 }
 
 func (r *reference) serve(nodes []int, arrived *refJob) {
-	if len(r.running) == 0 { // nothing will end that a reservation could wait for
+	if len(r.running) == 0 { // no task will end that a reservation could wait for
 		for i := range r.nodes {
 			if n := &r.nodes[i]; n.kept >= 0 && !r.fits(r.jobs[n.kept], n) {
 				n.kept = -1
@@ -171,7 +172,7 @@ func (r *reference) fits(j *refJob, n *refNode) bool {
 	return n.cores >= j.cores && n.memory >= j.memory
 }
 
-// offer starts on a node all that may start there, and returns nodes that are no longer kept.
+// offer starts on a node all tasks that may start there, and returns nodes that are no longer reserved.
 func (r *reference) offer(node int) (freed []int) {
 	for n := &r.nodes[node]; ; {
 		if n.kept >= 0 && r.jobs[n.kept].waiting > 0 {
@@ -203,7 +204,7 @@ func (r *reference) offer(node int) (freed []int) {
 	}
 }
 
-// queue is the jobs with tasks to start, the one with the least memory first.
+// queue returns the jobs with tasks to start, by ascending memory.
 func (r *reference) queue() []int {
 	var q []int
 	for i, j := range r.jobs {
@@ -217,7 +218,7 @@ func (r *reference) queue() []int {
 	return q
 }
 
-// start starts a task of a job on a node, if it may, and returns nodes that need not be kept for the job any longer.
+// start starts a task of a job on a node, if it may, and returns nodes whose reservation the job no longer needs.
 func (r *reference) start(job, node int) (ok bool, freed []int) {
 	j, n := r.jobs[job], &r.nodes[node]
 	memory := j.memory
@@ -260,8 +261,8 @@ func (r *reference) underSized(j *refJob, n *refNode) (memory int64, ok bool) {
 	return memory, memory > 0 && (!j.estimated || end <= j.end)
 }
 
-// takes is the run time in ms: that with ideal memory, and (factor-1) of it for each time that the memory, less than the
-// input, is spilled whole.
+// takes is the run time in ms: the run time with ideal memory, plus (factor-1) of it for each time that a memory
+// smaller than the input is spilled whole.
 func (j *refJob) takes(memory int64) int64 {
 	if memory == j.memory {
 		return j.ms
@@ -270,7 +271,7 @@ func (j *refJob) takes(memory int64) int64 {
 	return j.ms * (2*j.memory + (j.factor2-2)*fills*memory) / (2 * j.memory)
 }
 
-// simulated is what package sim makes of the same cluster, a line per task.
+// simulated is the result of package sim for the same cluster, one line per task.
 func simulated(t rapid.TB, r *reference, name string, settings map[string]string) []string {
 	t.Helper()
 	p, err := policy.New(name, settings)
@@ -302,7 +303,7 @@ func simulated(t rapid.TB, r *reference, name string, settings map[string]string
 	return lines
 }
 
-// settings are those of the policy that r stands for.
+// settings are the settings of the policy that r implements.
 func (r *reference) settings() (name string, settings map[string]string) {
 	if !r.elastic {
 		return "fair", map[string]string{"fair.reservations": fmt.Sprint(r.reservations), "fair.gaps": "false"}
@@ -311,8 +312,8 @@ func (r *reference) settings() (name string, settings map[string]string) {
 		"yarn-me.timeline": "resimulate", "yarn-me.interval": "1ns"}
 }
 
-// TestReference: on random clusters fair and yarn-me, with and without reservations, start every task when and where the
-// reference does, with as much memory.
+// TestReference: on random clusters fair and yarn-me, with and without reservations, start every task at the same time,
+// on the same node and with the same memory as the reference.
 func TestReference(t *testing.T) {
 	underSized, kept, clusters := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -355,7 +356,7 @@ func drawReference(t *rapid.T) *reference {
 		j := &refJob{id: i + 1, waiting: rapid.IntRange(1, 7).Draw(t, "tasks"), cores: rapid.Int64Range(1, on.cores/2).Draw(t, "needs"),
 			memory: 100 * rapid.Int64Range(5, on.memory/100).Draw(t, "ideal"), ms: rapid.Int64Range(1000, 100_000).Draw(t, "ms"),
 			factor2: rapid.SampledFrom([]int64{0, 3, 4, 6}).Draw(t, "twice the factor")}
-		// No two jobs arrive, and no task ends, in the microsecond in which another arrives.
+		// No job arrives, and no task ends, in the microsecond in which another job arrives.
 		j.submitted = timeline.Time(at*1e6 + int64(i+1)*1e3)
 		j.left, j.least = j.waiting, max(100, j.memory/10)
 		r.jobs = append(r.jobs, j)
@@ -363,7 +364,7 @@ func drawReference(t *rapid.T) *reference {
 	return r
 }
 
-// TestTiny: clusters so small that what must happen was worked out by hand.
+// TestTiny: clusters so small that the results were worked out by hand.
 func TestTiny(t *testing.T) {
 	one := []refNode{{cores: 16, memory: 10_000, kept: -1}}
 	job := func(id int, at int64, tasks int, memory, ms, factor2 int64) *refJob {
@@ -374,25 +375,29 @@ func TestTiny(t *testing.T) {
 		r    reference
 		want []string // "job: from to seconds, MB"
 	}{
-		// One after the other they would end at 300 s. 4 GB are free beside the first: half of the ideal spills half of the
-		// input and costs half of the penalty, 150 s. In the last GB, 5 fills of a sixth are spilled: 100 + 5/6 of 100 s.
+		// One after the other, the tasks would end at 300 s. 4 GB are free beside the first task: half of the ideal
+		// memory spills half of the input and costs half of the penalty, 150 s. In the last GB, 5 fills of a sixth are
+		// spilled: 100 + 5/6 of 100 s.
 		{"the best sizes below the ideal", reference{elastic: true, jobs: []*refJob{job(1, 0, 3, 6000, 100_000, 4)}},
 			[]string{"1: 0 100 s, 6000", "1: 0 150 s, 3000", "1: 0 183.333 s, 1000"}},
-		// Alone they end at 200 s; with 2 GB of 8, 3 fills of a quarter make it 100 + 2*3/4*100 = 250 s, and with any less more.
+		// Alone, the tasks end at 200 s; with 2 GB of 8, 3 fills of a quarter give 100 + 2*3/4*100 = 250 s, and less
+		// memory more.
 		{"no straggler", reference{elastic: true, jobs: []*refJob{job(1, 0, 2, 8000, 100_000, 6)}},
 			[]string{"1: 0 100 s, 8000", "1: 100 200 s, 8000"}},
-		// With a penalty of 1.5 instead of 3 it is 137.5 s, and worth it.
+		// With a penalty of 1.5 instead of 3 it is 137.5 s, which is shorter.
 		{"no straggler after all", reference{elastic: true, jobs: []*refJob{job(1, 0, 2, 8000, 100_000, 3)}},
 			[]string{"1: 0 100 s, 8000", "1: 0 137.500 s, 2000"}},
-		// The second job does not fit, and the node is kept for it: the third waits although it would fit.
+		// The second job does not fit, and reserves the node: the third waits although it would fit.
 		{"a node is kept", reference{reservations: true, jobs: []*refJob{job(1, 0, 1, 5000, 100_000, 0), job(2, 5, 1, 8000, 50_000, 0), job(3, 6, 1, 4000, 10_000, 0)}},
 			[]string{"1: 0 100 s, 5000", "2: 100 150 s, 8000", "3: 150 160 s, 4000"}},
 		{"no node is kept", reference{jobs: []*refJob{job(1, 0, 1, 5000, 100_000, 0), job(2, 5, 1, 8000, 50_000, 0), job(3, 6, 1, 4000, 10_000, 0)}},
 			[]string{"1: 0 100 s, 5000", "2: 100 150 s, 8000", "3: 6 16 s, 4000"}},
-		// The second may be under-sized: 5 GB are free, and 4 GB, half, cost it 50+25 s. Fitting, it would have ended at 150 s.
+		// The second task may be under-sized: 5 GB are free, and 4 GB, half, give 50+25 s. Waiting, it would have ended
+		// at 150 s.
 		{"under-sized instead of waiting", reference{reservations: true, elastic: true, jobs: []*refJob{job(1, 0, 1, 5000, 100_000, 0), job(2, 5, 1, 8000, 50_000, 4)}},
 			[]string{"1: 0 100 s, 5000", "2: 5 80 s, 4000"}},
-		// At 10 s both tasks of the first job end. When one has, the second job has the least memory; then the first has none.
+		// At 10 s both tasks of the first job end. After one end the second job has the least memory; after the other,
+		// the first.
 		{"least memory first", reference{jobs: []*refJob{job(1, 0, 4, 4000, 10_000, 0), job(2, 1, 2, 4000, 10_000, 0)}},
 			[]string{"1: 0 10 s, 4000", "1: 0 10 s, 4000", "1: 10 20 s, 4000", "1: 20 30 s, 4000", "2: 10 20 s, 4000", "2: 20 30 s, 4000"}},
 	} {

@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// Two tasks read 60 MB/s each from a disk with 100 MB/s for 72 s, then work on with a larger working set.
+// Two tasks read 60 MB/s each from a disk with 100 MB/s for 72 s, then continue with a larger working set.
 func TestSeries(t *testing.T) {
 	reads := phases(phase(60*time.Second, vector(0.5, 0.5, 60, 0)), phase(40*time.Second, vector(1, 1, 0, 0)))
 	c := sim.Config{Nodes: sim.Uniform(2, vector(2, 4, 100, 0)), Series: sim.SeriesOptions{Resolution: 36 * time.Second},
@@ -37,7 +37,7 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// However long a run, the samples are few, and their sum is what was granted.
+// However long a run is, it has few samples, and their sum is the granted amount.
 func TestSeriesIsBounded(t *testing.T) {
 	c := sim.Config{Nodes: sim.Uniform(1, vector(1, 1, 0, 0)), Series: sim.SeriesOptions{Resolution: time.Second, Limit: 7}}
 	for tasks := 1; tasks < 20; tasks++ {

@@ -15,11 +15,12 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// twin works a task out the slow and obvious way: all paces of a node anew, in exact fractions, whenever something happens.
+// twin computes a task's run in the slow and obvious way: after every event, all paces of a node anew, in exact
+// fractions.
 type twin struct {
 	run    *task
 	phases []need
-	oom    bool // at the begin of the phase after the last
+	oom    bool // killed at the beginning of the phase after the last one
 	at     int
 	left   *big.Rat // nanoseconds at full pace
 	ended  bool
@@ -28,7 +29,7 @@ type twin struct {
 
 func rat(v float64) *big.Rat { return new(big.Rat).SetFloat64(v) }
 
-// course lists the needs of a task's phases, up to the one in which it cannot live.
+// course lists the needs of a task's phases, up to a phase that kills it.
 func (w *twin) course(m *Machine) {
 	j, s := w.run.job, int(w.run.id.Stage)
 	stage, truth := &j.Stages[s], &j.Truth[s]
@@ -98,7 +99,7 @@ func (w *twin) course(m *Machine) {
 	}
 }
 
-// shareOut gives everybody the same, those who need less only that, until nothing is left.
+// shareOut gives each demand the same share, or less if it needs less, until nothing is left.
 func shareOut(demands []*big.Rat, capacity *big.Rat) []*big.Rat {
 	got := make([]*big.Rat, len(demands))
 	left, open := new(big.Rat).Set(capacity), len(demands)
@@ -124,7 +125,7 @@ func shareOut(demands []*big.Rat, capacity *big.Rat) []*big.Rat {
 	return got
 }
 
-// paces returns how fast each goes on.
+// paces returns the pace of each task.
 func paces(list []*twin, capacity resource.Vector, m *Machine) []*big.Rat {
 	all := make([]*big.Rat, len(list))
 	for i := range all {
@@ -162,7 +163,7 @@ func paces(list []*twin, capacity resource.Vector, m *Machine) []*big.Rat {
 	return all
 }
 
-// replay runs one node. Launches, and ends that come from outside, are when they were.
+// replay runs one node. Launches, and ends with external causes, have their recorded times.
 func replay(list []*twin, capacity resource.Vector, m *Machine) {
 	slices.SortStableFunc(list, func(a, b *twin) int { return int(a.run.result.Launched - b.run.result.Launched) })
 	now, begun := new(big.Rat), 0
@@ -221,13 +222,13 @@ func replay(list []*twin, capacity resource.Vector, m *Machine) {
 	}
 }
 
-// Every run of a task ends when the twin says, and for the reason that it says: all work is done, and no more.
+// Every run of a task ends at the time and for the reason that its twin computes: all work is done, and no more.
 func TestRunsEndWhenTheirTwinSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := randomCluster(t)
 		w := randomWorkload(t, c.Nodes[0].Capacity)
 		randomProtocol(t, &c, len(w.Jobs))
-		c.CoordinatorHeartbeat = 0 // coordinators ask for nothing, but would number the stages anew
+		c.CoordinatorHeartbeat = 0 // coordinators demand nothing, but would renumber the stages
 		r, err := newRun(c, w, randomPolicy(t)())
 		if err != nil {
 			t.Fatal(err)
