@@ -9,7 +9,7 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// BenchmarkOf works out bounds of a generated elastic workload, with and without the interval bound.
+// BenchmarkOf computes the bounds of a generated elastic workload, with and without the interval bound.
 func BenchmarkOf(b *testing.B) {
 	e, err := workload.ParsePenalty("sawtooth:1.5")
 	if err != nil {

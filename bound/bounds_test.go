@@ -17,7 +17,8 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// Every memory that a task may be given takes at least the time and, in every row, the area that bounds count with.
+// With any memory that it may be granted, a task takes at least the time and, in every row, the area that bounds
+// assume.
 func TestLeastUse(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -56,7 +57,7 @@ func TestLeastUse(t *testing.T) {
 	}
 }
 
-// Sizes of tasks that fit on a node together never add up to more than the size of the node, for nodes of any capacity.
+// The sizes of tasks that fit on a node together never add up to more than the size of the node, for any capacity.
 func TestRowsAreSuperadditive(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	for range 2000 {
@@ -97,12 +98,12 @@ func TestLowerBoundsByHand(t *testing.T) {
 		{name: "none"},
 		{"one task", []workload.Job{job(3*time.Second, 10*time.Second, 1, resource.GB)}, false, 10 * time.Second, 10 * time.Second},
 		{"five waves", []workload.Job{job(3*time.Second, 10*time.Second, 10, resource.GB)}, false, 50 * time.Second, 50 * time.Second},
-		// Two jobs of 10 s and 20 s on the whole cluster: one waits for the other.
+		// Two jobs of 10 s and 20 s, each of which needs the whole cluster: one waits for the other.
 		{"shortest first", []workload.Job{job(0, 20*time.Second, 2, resource.GB), job(0, 10*time.Second, 2, resource.GB)}, false, 30 * time.Second, 20 * time.Second},
 		{"after", []workload.Job{job(3*time.Second, 10*time.Second, 1, resource.GB), after}, false, 15 * time.Second, 7500 * time.Millisecond},
 		{"elastic, but the policy is not", []workload.Job{elasticJob}, false, 50 * time.Second, 50 * time.Second},
-		// A tenth of the memory for twice the time is a fifth of the area, 10 s, as long as the shortest run time; rounding to
-		// milliseconds could save a little of the area, but not of the run time.
+		// A tenth of the memory for twice the time is a fifth of the area, 10 s, which equals the shortest run time.
+		// Rounding to milliseconds could reduce the area slightly, but not the run time.
 		{"elastic", []workload.Job{elasticJob}, true, 10 * time.Second, 10 * time.Second},
 	} {
 		b := Of(&workload.Workload{Jobs: c.jobs}, sim.Uniform(1, resource.Of(16*resource.Core, 2*resource.GB)), c.elastic, Options{})
@@ -113,8 +114,8 @@ func TestLowerBoundsByHand(t *testing.T) {
 	}
 }
 
-// On a workload of the YARN-ME authors the bounds are below what any of their runs reached, and near where memory is the
-// bottleneck: 19.03 million GB s on a terabyte.
+// On a workload of the YARN-ME authors the bounds are below the results of all their runs, and close to them where
+// memory is the bottleneck: 19.03 million GB s on a terabyte.
 func TestLowerBoundsOfAuthorsWorkload(t *testing.T) {
 	f, err := os.Open(filepath.Join("../../shared/fixtures/dss", "u100-s12345.trace"))
 	if err != nil {
@@ -150,7 +151,7 @@ func TestLowerBoundsOfAuthorsWorkload(t *testing.T) {
 	}
 }
 
-// No policy beats the bounds, on one node that pools all resources or on many.
+// No policy beats the bounds, on one node that pools all resources or on many nodes.
 func TestNoPolicyBeatsLowerBounds(t *testing.T) {
 	for seed := range uint64(6) {
 		for _, d := range []workload.Distribution{workload.Uniform, workload.Exponential} {
@@ -202,7 +203,7 @@ func checkBounds(t *testing.T, w *workload.Workload, nodes int, what string) {
 	}
 }
 
-// A FLEX container is granted its minimum only, and runs with what it then gets: its memory does not count.
+// A FLEX container is granted only its minimum, and runs with the memory that it gets later: its memory does not count.
 func TestMemoryOfFlexDoesNotCount(t *testing.T) {
 	w := &workload.Workload{Jobs: []workload.Job{{After: -1, Truth: []workload.StageTruth{{IdealMemory: 2 * resource.GB}},
 		Job: cluster.Job{Stages: []cluster.Stage{{Tasks: 8, Duration: 10 * time.Second, Ideal: resource.Of(resource.Core, resource.GB),
@@ -215,7 +216,7 @@ func TestMemoryOfFlexDoesNotCount(t *testing.T) {
 	}{
 		{cluster.Regular, 0, 120 * time.Second},             // 8 tasks, 2 at a time, 30 s each
 		{cluster.Flex, 0, 20 * time.Second},                 // 8 tasks, 4 at a time, with all their memory
-		{cluster.Flex, resource.GB, 60 * time.Second},       // without
+		{cluster.Flex, resource.GB, 60 * time.Second},       // without their memory
 		{cluster.Flex, 2*resource.GB - 1, 60 * time.Second}, // a byte is missing
 		{cluster.Flex, 2 * resource.GB, 20 * time.Second},   // just enough
 	} {
@@ -228,7 +229,7 @@ func TestMemoryOfFlexDoesNotCount(t *testing.T) {
 	}
 }
 
-// TestAnySize is a task of 4 GB that a policy runs with 1 GB: four of them at a time on a node that has room for one.
+// TestAnySize is a task of 4 GB that a policy runs with 1 GB: four of them run together on a node with room for one.
 func TestAnySize(t *testing.T) {
 	w := &workload.Workload{Jobs: []workload.Job{{After: -1, Job: cluster.Job{ID: 1, Stages: []cluster.Stage{{Tasks: 4,
 		Ideal: resource.Of(resource.Core, 4*resource.GB), Duration: 10 * time.Second}}}}}}

@@ -14,8 +14,8 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// grid tries all start times in whole seconds, with every size on every node. Where all times are whole seconds, a best
-// schedule is among them.
+// grid tries all start times in whole seconds, with every size on every node. If all times are whole seconds, one of
+// these schedules is optimal.
 type grid struct {
 	w             *workload.Workload
 	nodes         []cluster.Node
@@ -115,7 +115,7 @@ func (g *grid) place(job, stage, index int) {
 	}
 }
 
-// hold adds a task to what is used, and reports whether it fits.
+// hold adds a task to the used resources, and reports whether it fits.
 func (g *grid) hold(node, at, long int, need resource.Vector) bool {
 	fits := true
 	for t := at; t < at+long; t++ {
@@ -147,7 +147,7 @@ func (g *grid) judge() {
 	g.makespan, g.sum = min(g.makespan, last-first), min(g.sum, sum)
 }
 
-// Branch and bound finds what trying all start times finds, and the bounds are not above it.
+// Branch and bound finds the same optimum as trying all start times, and no bound is above it.
 func TestOptimumAgainstAllStartTimes(t *testing.T) {
 	runs := 60
 	if testing.Short() {

@@ -23,7 +23,7 @@ type program struct {
 
 func (g *program) row() []float64 { return make([]float64, len(g.cost)) }
 
-// solve writes it with slack variables and solves it with the simplex method.
+// solve adds slack variables and solves the program with the simplex method.
 func (g *program) solve() (float64, error) {
 	n, m := len(g.cost), len(g.limits)
 	a := mat.NewDense(m+len(g.equalities), n+m, nil)
@@ -45,8 +45,8 @@ func (g *program) solve() (float64, error) {
 	return value, err
 }
 
-// exact returns the optimum of the linear program that x relaxes, if what a stage does per second stayed the same over each
-// of some parts of an interval: a little more than the optimum without that.
+// exact returns the optimum of the linear program that x relaxes, with the restriction that the rate of each stage is
+// constant over each of the given parts of an interval: slightly more than the optimum without the restriction.
 func (x *relaxation) exact(parts int) (float64, error) {
 	cells := (len(x.price) + 2) * parts // per stage; the last ones are after all intervals
 	end := func(c int) int { return len(x.stages)*cells + c }
@@ -96,7 +96,7 @@ func (x *relaxation) exact(parts int) (float64, error) {
 	return value - released, err
 }
 
-// cells returns, per stage, the times into which exact cuts it.
+// cells returns, per stage, the begins and the ends of the periods into which exact divides its time.
 func (x *relaxation) cells(parts int) (from, to [][]float64) {
 	horizon := x.knots[len(x.knots)-1]
 	for s := range x.stages {
@@ -117,7 +117,7 @@ func (x *relaxation) cells(parts int) (from, to [][]float64) {
 	return from, to
 }
 
-// The interval bound is never above the optimum of its linear program, and near it.
+// The interval bound is never above the optimum of its linear program, and is close to it.
 func TestIntervalBoundAgainstSimplex(t *testing.T) {
 	solved, least, sum := 0, math.Inf(1), 0.0
 	for seed := range uint64(25) {
@@ -146,7 +146,7 @@ func TestIntervalBoundAgainstSimplex(t *testing.T) {
 	}
 }
 
-// A point on the simplex is where it was; others come to lie on it, in the same order.
+// A point on the simplex does not move; any other point is projected onto it, in the same order.
 func TestProject(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 6))
 	for range 500 {

@@ -10,16 +10,16 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// optimum finds the best schedule of a tiny workload by branch and bound. It starts tasks one after the other, in the order
-// of their start times, each with every useful size on every node as early as it can from the start of the one before:
-// every schedule in which no task can start earlier by itself comes about that way. Ends that come earlier never make it
-// worse, with up to three jobs even where jobs wait for others. What is cut off is told by bounds written down here, not by
-// those of the package, which are to be checked against the result.
+// optimum finds the best schedule of a tiny workload by branch and bound. It starts tasks one after the other, in the
+// order of their start times, each with every useful size on every node, as early as possible from the start of the
+// previous task: this yields every schedule in which no single task can start earlier. With up to three jobs, an
+// earlier end never makes a schedule worse, even if jobs wait for other jobs. The search cuts off branches with bounds
+// written here, not with those of the package, which are checked against the result.
 type optimum struct {
 	w        *workload.Workload
 	nodes    []cluster.Node
-	tasks    []tinyTask // of a job after those it waits for
-	makespan bool       // what is looked for: the least makespan, or the least sum of run times
+	tasks    []tinyTask // each job after the jobs it waits for
+	makespan bool       // the objective: the least makespan, or the least sum of run times
 	best     time.Duration
 
 	jobEnd   []time.Duration
@@ -32,7 +32,7 @@ type tinyTask struct {
 	useful     []size // by falling memory
 	shortest   time.Duration
 	least      resource.Vector // least size × time, nanoseconds
-	twin       bool            // alike in all but its index to the task before
+	twin       bool            // equal to the previous task in all but its index
 
 	placed     bool
 	start, end time.Duration
@@ -40,13 +40,13 @@ type tinyTask struct {
 	node       int
 }
 
-// size is a memory that a task may get, and its true run time with that.
+// size is a memory that a task may get, and its true run time with that memory.
 type size struct {
 	memory resource.Amount
 	run    time.Duration
 }
 
-// newOptimum is for nodes with equal capacities.
+// newOptimum requires nodes with equal capacities.
 func newOptimum(w *workload.Workload, nodes []cluster.Node, elastic bool) *optimum {
 	x := &optimum{w: w, nodes: nodes, jobEnd: make([]time.Duration, len(w.Jobs)), stageEnd: make([][]time.Duration, len(w.Jobs))}
 	for j := range w.Jobs {
@@ -75,7 +75,7 @@ func newTinyTask(j *workload.Job, stage, index int, elastic bool) tinyTask {
 	for m := from; m <= most; m++ {
 		d := trueDuration(j, stage, int32(index), m)
 		if d >= t.shortest {
-			continue // as slow as with less
+			continue // as slow as with less memory
 		}
 		t.shortest = d
 		t.useful = append(t.useful, size{m, d})
@@ -93,7 +93,7 @@ func (x *optimum) solve(makespan bool) time.Duration {
 	return x.best
 }
 
-// search places the tasks that are left, none before now nor, at now, before the task after last.
+// search places the remaining tasks, none before now nor, at now, before the task after last.
 func (x *optimum) search(now time.Duration, last, left int) {
 	value := x.atLeast(now)
 	if value >= x.best {
@@ -123,7 +123,7 @@ func (x *optimum) search(now time.Duration, last, left int) {
 				x.search(t.start, i, left-1)
 				t.placed = false
 				if !x.occupied(t.node) {
-					break // nodes without tasks are alike
+					break // nodes without tasks are equivalent
 				}
 			}
 		}
@@ -134,7 +134,7 @@ func (x *optimum) occupied(node int) bool {
 	return slices.ContainsFunc(x.tasks, func(t tinyTask) bool { return t.placed && t.node == node })
 }
 
-// ready returns when a task may start; false if what it waits for is not placed yet.
+// ready returns when a task may start; ok is false if a task that it waits for is not placed yet.
 func (x *optimum) ready(t *tinyTask) (from time.Duration, ok bool) {
 	j := &x.w.Jobs[t.job]
 	if from, ok = x.submitted(t.job); !ok {
@@ -170,7 +170,7 @@ func (x *optimum) submitted(job int) (at time.Duration, ok bool) {
 }
 
 // earliest returns the first time from which the grant of t is free on its node. No placed task starts later than from,
-// so that what is free once stays free.
+// so that resources that are free once stay free.
 func (x *optimum) earliest(t *tinyTask, from time.Duration) time.Duration {
 	for {
 		used, next := t.grant, time.Duration(math.MaxInt64)
@@ -186,8 +186,8 @@ func (x *optimum) earliest(t *tinyTask, from time.Duration) time.Duration {
 	}
 }
 
-// atLeast returns what the makespan or the sum of run times is at least if all tasks that are left start at now or later,
-// which is what it is if none are left.
+// atLeast returns a lower bound of the makespan or of the sum of run times if all remaining tasks start at now or
+// later; it is exact if no tasks remain.
 func (x *optimum) atLeast(now time.Duration) time.Duration {
 	var sum, last time.Duration
 	first := time.Duration(math.MaxInt64)
@@ -205,7 +205,7 @@ func (x *optimum) atLeast(now time.Duration) time.Duration {
 		for s := range job.Stages {
 			from, path := submitted, time.Duration(0)
 			for _, p := range job.Stages[s].Parents {
-				// Stages have at most one parent, and it has none.
+				// Stages have at most one parent, which has none.
 				from = max(from, x.stageEnd[j][p])
 				for i := range x.tasks {
 					if o := &x.tasks[i]; o.job == j && o.stage == p {
@@ -243,7 +243,7 @@ func (x *optimum) atLeast(now time.Duration) time.Duration {
 	return max(last, now+x.drained(work)) - first
 }
 
-// drained returns how long the whole cluster takes for some work.
+// drained returns how long the whole cluster takes for the given work.
 func (x *optimum) drained(work []resource.Vector) (long time.Duration) {
 	for _, r := range []resource.Kind{resource.CPU, resource.Memory} {
 		var all, capacity resource.Amount

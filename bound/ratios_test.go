@@ -17,7 +17,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden table anew; commit a change only if you understand it")
 
-// ratios collects results over the optimum, by what they are of and by name, in the order in which they came first.
+// ratios collects results relative to the optimum, by subject and by name, in the order of their first occurrence.
 type ratios struct {
 	what, names []string
 	all         map[[2]string][]float64
@@ -34,7 +34,7 @@ func (r *ratios) add(what, name string, got, best time.Duration) {
 	r.all[key] = append(r.all[key], float64(got)/float64(best))
 }
 
-// String prints the median and the worst of each, which is the least for a bound and the largest for a policy.
+// String prints the median and the worst ratio of each: the least for a bound, the largest for a policy.
 func (r *ratios) String() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "Over the best possible: median and worst.\n\n%-24s", "")
@@ -64,7 +64,7 @@ func (r *ratios) String() string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// bounds adds all bounds, those from rounded sizes under one name per resource.
+// bounds adds all bounds; bounds from rounded sizes share one name per resource.
 func (r *ratios) bounds(what string, values []Value, largest, best time.Duration) {
 	for _, v := range values {
 		name := v.Name
@@ -78,7 +78,7 @@ func (r *ratios) bounds(what string, values []Value, largest, best time.Duration
 	r.add(what, "bound, largest", largest, best)
 }
 
-// No bound is above the best schedule of a tiny workload, and no policy below it. How far away they are is in testdata.
+// No bound is above the best schedule of a tiny workload, and no policy is below it. testdata has the distances.
 func TestBoundsAndPoliciesAgainstOptimum(t *testing.T) {
 	const path = "testdata/ratios.txt"
 	runs := 150
@@ -130,11 +130,11 @@ func checkTiny(t *testing.T, seed uint64, elastic bool, r *ratios) {
 			t.Fatal(err)
 		}
 		if p.Traits().UnderSizes && !elastic {
-			continue // it may use what the best rigid schedule may not
+			continue // it may use resources that the best rigid schedule may not
 		}
 		result, err := sim.Run(sim.Config{Nodes: nodes}, w, p)
 		if err != nil || len(result.Unfinished())+len(result.Failures()) > 0 {
-			continue // a task that truly needs more than it asks for fails
+			continue // a task that really needs more than it requests fails
 		}
 		var total time.Duration
 		for i := range result.Jobs {

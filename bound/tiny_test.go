@@ -32,8 +32,8 @@ func trueDuration(j *workload.Job, stage int, index int32, memory resource.Amoun
 	return profile.Duration(d, ideal, memory)
 }
 
-// tinyWorkload draws up to three jobs with so many tasks together, and everything else that bounds depend on, for nodes with
-// four cores and the given memory.
+// tinyWorkload draws up to three jobs with the given total number of tasks, and every other property that bounds depend
+// on, for nodes with four cores and the given memory.
 func tinyWorkload(r *rand.Rand, memory resource.Amount, tasks int) *workload.Workload {
 	share := func() resource.Amount { return max(4, memory*resource.Amount(10+r.IntN(90))/100) }
 	w := &workload.Workload{}

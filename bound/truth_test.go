@@ -16,7 +16,7 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// anySize is a policy that gives tasks any memory that they may have, but always the same.
+// anySize is a deterministic policy that gives tasks any memory that they may have.
 type anySize struct{ seed uint64 }
 
 func (anySize) Name() string          { return "any-size" }
@@ -41,7 +41,7 @@ func (a anySize) Decide(now timeline.Time, p *cluster.Plan) {
 	}
 }
 
-// drawStage draws a stage and a truth about it with everything that a truth can have.
+// drawStage draws a stage, and a truth with every field that a truth can have.
 func drawStage(t *rapid.T) (cluster.Stage, workload.StageTruth) {
 	amount := func(name string, least, most resource.Amount) resource.Amount {
 		return resource.Amount(rapid.Int64Range(int64(least), int64(most)).Draw(t, name))
@@ -123,7 +123,7 @@ func drawCluster(t *rapid.T) sim.Config {
 	return c
 }
 
-// Whatever the truth is and however a machine copes with it, no run beats the bounds.
+// Whatever the truth is, and however a machine copes with it, no run beats the bounds.
 func TestNoTruthBeatsLowerBounds(t *testing.T) {
 	judged, closest := 0, 0.0
 	rapid.Check(t, func(t *rapid.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// edit changes one line of an example, counted from 1; a line of 0 is appended to.
+// edit changes one line of an example, counted from 1; for line 0 it appends a line.
 type edit struct {
 	line     int
 	from, to string
@@ -38,8 +38,8 @@ func spoilt(t *testing.T, e example, c edit) Source {
 	return Source{"f", strings.NewReader(strings.Join(lines, "\n") + "\n")}
 }
 
-// Every mistake in a file is reported with file, line and field. Each format has its wrong columns, negative and absurd
-// numbers, NaN, duplicates and, where it can have them, cycles.
+// Every mistake in a file is reported with file, line and field. Each format is tested with wrong columns, negative and
+// absurd numbers, NaN, duplicates and, where possible, cycles.
 func TestFaults(t *testing.T) {
 	for name, edits := range map[string][]edit{
 		"swim": {
@@ -142,7 +142,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Every format refuses an assumption that is out of range, in a sentence.
+// Every format rejects an assumption that is out of range, in one sentence.
 func TestAssumptionsAreChecked(t *testing.T) {
 	for _, c := range []struct {
 		format Format
@@ -162,7 +162,7 @@ func TestAssumptionsAreChecked(t *testing.T) {
 	}
 }
 
-// A file without a job is a fault of the file, whatever it holds besides.
+// A file without a job is a fault of the file, whatever else it contains.
 func TestEmptyFiles(t *testing.T) {
 	for _, e := range examples() {
 		_, err := Import(e.format(), []Source{{"f", strings.NewReader("")}}, Options{})
@@ -172,7 +172,7 @@ func TestEmptyFiles(t *testing.T) {
 	}
 }
 
-// fuzz imports anything; what is taken can be written and read.
+// fuzz imports arbitrary input; an accepted workload can be written and read back.
 func fuzz(f *testing.F, name string, others ...string) {
 	for _, n := range append([]string{name}, others...) {
 		for _, s := range exampleOf(f, n).sources(f) {

@@ -21,15 +21,15 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
-// example is a small file that was made by hand.
+// example is a small handmade file.
 type example struct {
 	name   string
 	format func() Format
 	files  []string
-	real   string // where such files are recorded, below the data beside the project; a pattern
+	real   string // path of recorded files, below the data next to the project; a pattern
 }
 
-// machinesFile is what Bitbrains needs in addition to its samples.
+// machinesFile is the second input of Bitbrains, in addition to its samples.
 const machinesFile = "vm,cores,cpu_capacity_mhz,mem_provisioned_mb\n1,2,4000.0,2048.0\n2,0,0.0,0.0\n3,,,0\n"
 
 func examples() []example {
@@ -88,7 +88,7 @@ func imported(t testing.TB, name string, o Options) *Result {
 	return r
 }
 
-// What becomes of each example, notes and suggested cluster included, is in testdata/*.golden.
+// testdata/*.golden has the imported workload of each example, with notes and suggested cluster.
 func TestExamples(t *testing.T) {
 	for _, e := range examples() {
 		t.Run(e.name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestExamples(t *testing.T) {
 func TestSWIMModel(t *testing.T) {
 	w := imported(t, "swim", Options{Bandwidth: Estimated}).Workload
 	a := w.Jobs[0].Stages
-	// 300 MB of input are 3 splits of 128 MiB; a map reads 100 MB at 10 MB/s after 2 s of start.
+	// 300 MB of input are 3 splits of 128 MiB; a map reads 100 MB at 10 MB/s after a start-up of 2 s.
 	if len(a) != 1 || a[0].Tasks != 3 || a[0].Duration != 12*time.Second || a[0].Ideal[resource.Disk] != 8888889 {
 		t.Errorf("map-only job: %+v", a)
 	}
@@ -168,13 +168,14 @@ func TestSparkModel(t *testing.T) {
 		t.Fatalf("stages %+v", j.Stages)
 	}
 	sort := j.Stages[1]
-	// An executor has 1 GiB of heap, of which 60 % less 300 MiB are execution memory, and 384 MiB beside it, for 2 tasks.
+	// An executor has 1 GiB of heap, of which 60 % less 300 MiB is execution memory, and 384 MiB outside the heap, for
+	// 2 tasks.
 	x := executor{slots: 2, heap: resource.GiB, overhead: 384 * resource.MiB, fraction: 0.6}
 	outside := x.outside()
 	if want := (resource.GiB - amount(0.6*float64(resource.GiB-300*resource.MiB)) + 384*resource.MiB) / 2; outside != want {
 		t.Errorf("a task has %d bytes beside execution memory, want %d", outside, want)
 	}
-	// It had 100 MB, spilled 300 MB, 60 MB on disk: written and read again at 100 MB/s, 1.2 s of 5.2 s.
+	// It had 100 MB and spilled 300 MB, 60 MB on disk: written and read at 100 MB/s, 1.2 s of 5.2 s.
 	e := sort.Elasticity
 	if sort.Ideal[resource.Memory] != outside+400*resource.MB || sort.MinMemory != outside+100*resource.MB || sort.Duration != 4*time.Second ||
 		e.Kind != cluster.Points || len(e.Points) != 2 || e.Points[0].Memory != sort.MinMemory || e.Points[0].Slowdown != 1.3 {
@@ -186,7 +187,7 @@ func TestSparkModel(t *testing.T) {
 	}
 }
 
-// With two logs of different memory, the cost of less memory is fitted to both.
+// With two logs of different memory, the cost of under-sizing is fitted to both.
 func TestSparkTwoLogs(t *testing.T) {
 	r := imported(t, "spark-two", Options{})
 	for _, j := range r.Workload.Jobs {
@@ -233,7 +234,7 @@ func TestNextflowModel(t *testing.T) {
 	if !slices.Equal(names, []string{"NF:INDEX", "NF:QC", "NF:ALIGN", "NF:REPORT"}) {
 		t.Fatalf("stages %v", names)
 	}
-	// QC and ALIGN began when INDEX had ended, and REPORT when ALIGN and QC had; that it waits for INDEX follows.
+	// QC and ALIGN began after INDEX had ended, and REPORT after ALIGN and QC; that it waits for INDEX is implied.
 	if !slices.Equal(parents["NF:QC"], []int{0}) || !slices.Equal(parents["NF:ALIGN"], []int{0}) || !slices.Equal(parents["NF:REPORT"], []int{1, 2}) {
 		t.Errorf("parents %v", parents)
 	}
@@ -242,7 +243,7 @@ func TestNextflowModel(t *testing.T) {
 	}
 }
 
-// precede gives the pairs of the interval order from which all others follow.
+// precede returns the pairs of the interval order that imply all others.
 func TestPrecede(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) interval {
@@ -313,7 +314,7 @@ func TestOptions(t *testing.T) {
 		t.Errorf("the same seed draws %s and %s", a, b)
 	}
 	w := imported(t, "sparrow", Options{ArrivalsScale: 0.5, TasksScale: 2, MemoryScale: 0.25}).Workload
-	j := w.Jobs[1] // the first of the file, 5 s after the job before it
+	j := w.Jobs[1] // first in the file, 5 s after the job before it
 	if j.Submitted != timeline.Time(2500*time.Millisecond) || j.Stages[0].Tasks != 6 || j.Stages[0].Ideal[resource.Memory] != resource.GiB/2 {
 		t.Errorf("scaled: %+v", j)
 	}
@@ -348,7 +349,7 @@ func TestSuggestion(t *testing.T) {
 	}
 }
 
-// Packed files are as good, and truncated ones say how far they got.
+// Compressed files give the same workload, and errors of truncated files say how many bytes were read.
 func TestPacked(t *testing.T) {
 	e := exampleOf(t, "swim")
 	text, err := os.ReadFile("testdata/swim.tsv")
@@ -377,10 +378,10 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// data is where recorded workloads lie beside the project.
+// data is the folder of recorded workloads next to the project.
 const data = "../../shared/data"
 
-// recordings returns the recorded files of an example, or skips.
+// recordings returns the recorded files of an example, or skips the test.
 func recordings(t testing.TB, e example) (files []Source, close func()) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(data, e.real))
@@ -406,7 +407,7 @@ func recordings(t testing.TB, e example) (files []Source, close func()) {
 	}
 }
 
-// formatFor is the format of recorded files, with what it needs beside them.
+// formatFor is the format of recorded files, with the other files that it needs.
 func formatFor(t testing.TB, e example, files []Source) Format {
 	f := e.format()
 	if b, ok := f.(*Bitbrains); ok {
@@ -419,7 +420,7 @@ func formatFor(t testing.TB, e example, files []Source) Format {
 	return f
 }
 
-// Recorded workloads are imported whole: as many jobs and tasks as their descriptions say.
+// Recorded workloads are imported completely: the numbers of jobs and tasks are those of their descriptions.
 func TestRecordings(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -26,7 +26,7 @@ func packed(t *testing.T, jobs int) Source {
 	return Source{"f.gz", &file}
 }
 
-// What a small packed file unfolds to is bounded: it is refused where it goes beyond, not when memory ends.
+// The expansion of a small compressed file is bounded: the import fails at the bound, not when memory runs out.
 func TestBomb(t *testing.T) {
 	for _, tt := range []struct {
 		most total

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestSwapOnReplacedFile puts another file, a link and nothing in the place of the file that was made, as whoever may write to the folder
-// can: nothing of that is swapped to.
+// TestSwapOnReplacedFile replaces the created file by another file, by a link and by nothing, as anyone with write
+// access to the folder can: the ledger swaps to none of them.
 func TestSwapOnReplacedFile(t *testing.T) {
 	dir := t.TempDir()
 	path, other := filepath.Join(dir, "swap"), filepath.Join(dir, "other")

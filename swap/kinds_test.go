@@ -17,7 +17,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// What a program holds, and what its control group may hold, when kinds of swap are tried.
+// kindsHeld is the memory of a program, and kindsLimit the limit of its control group, in the tests of the kinds of
+// swap.
 const kindsHeld, kindsLimit = 96 * mib, 32 * mib
 
 func TestMain(m *testing.M) {
@@ -27,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// hold is a program that, once it is told to, holds random words, or zeros but for one word in a page, until its standard input
-// ends.
+// hold is a program that fills memory with random words, or with zeros except one word per page, after the first byte
+// of its standard input, and ends at the next byte or at the end of the input.
 func hold(what string) {
 	in := bufio.NewReader(os.Stdin)
 	_, _ = in.ReadByte()
@@ -45,7 +46,7 @@ func hold(what string) {
 	os.Exit(0)
 }
 
-// squeeze makes a program hold more than its control group may; release ends it.
+// squeeze makes a program use more memory than the limit of its control group; release ends the program.
 func squeeze(t *testing.T, what string) (release func()) {
 	t.Helper()
 	host, err := cgroup.Discover("")
@@ -92,10 +93,11 @@ func squeeze(t *testing.T, what string) (release func()) {
 	return release
 }
 
-// TestKinds swaps to every kind that this machine can have, and holds what is told about it against what went there.
+// TestKinds swaps to every kind of swap that this machine can have, and compares its readings with what was written to
+// it.
 func TestKinds(t *testing.T) {
 	needRoot(t)
-	onDisk := func(t *testing.T) string { // what is there already, or else a file
+	onDisk := func(t *testing.T) string { // existing swap, or else a file
 		all, err := Machine{}.Devices()
 		if err != nil {
 			t.Fatal(err)
@@ -159,7 +161,7 @@ func tryKind(t *testing.T, kind, data, path string) {
 		}
 		return d, z, c
 	}
-	const most, least = kindsHeld, kindsHeld - kindsLimit - 8*mib // the program itself needs some
+	const most, least = kindsHeld, kindsHeld - kindsLimit - 8*mib // the program itself needs some memory
 	written := func(d *Device) resource.Amount {
 		if d.Written == nil {
 			return 0
@@ -197,7 +199,7 @@ func tryKind(t *testing.T, kind, data, path string) {
 	}
 }
 
-// makeSwapFile makes a file that is swapped to before all else.
+// makeSwapFile creates a file with the highest priority for swapping.
 func makeSwapFile(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "swap")
 	if err := MakeFile(path, 4*kindsHeld, Highest, nil); errors.Is(err, ErrRefused) {
@@ -213,7 +215,7 @@ func makeSwapFile(t *testing.T) string {
 	return path
 }
 
-// turnOnZswap does so until the test ends.
+// turnOnZswap turns zswap on until the test ends.
 func turnOnZswap(t *testing.T) {
 	before := Machine{}.Zswap()
 	if before == nil || before.Enabled {

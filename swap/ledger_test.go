@@ -18,7 +18,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// needRoot skips a test that makes swap, and takes its turn among those.
+// needRoot skips a test that cannot create swap, and serialises the tests that do.
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -27,7 +27,7 @@ func needRoot(t *testing.T) {
 	testswap.Lock(t)
 }
 
-// newLedger returns a ledger in a folder of its own on a disk, all of which is gone when the test ends.
+// newLedger returns a ledger in a folder of its own on a disk; both are removed when the test ends.
 func newLedger(t *testing.T) *Ledger {
 	t.Helper()
 	needRoot(t)
@@ -59,7 +59,7 @@ func newLedger(t *testing.T) *Ledger {
 	return l
 }
 
-// ours returns the paths of devices that are ours, those that are off with a note.
+// ours returns the paths of our devices; a device that is off has a note.
 func (l *Ledger) ours(t *testing.T) []string {
 	t.Helper()
 	all, err := l.Devices()
@@ -108,7 +108,7 @@ func TestFile(t *testing.T) {
 	refused(t, err, "exists already")
 	l.expect(t, path)
 
-	// Whoever comes later finds it.
+	// A later ledger finds it.
 	later := NewLedger(Machine{}, l.dir)
 	if err := later.Remove(t.Context(), path); err != nil {
 		t.Fatal(err)
@@ -144,12 +144,12 @@ func TestZram(t *testing.T) {
 	l.expect(t)
 }
 
-// TestCrash ends at every point at which something would be left behind.
+// TestCrash crashes at every point at which something would be left behind.
 func TestCrash(t *testing.T) {
 	l := newLedger(t)
 	path := l.FilePath()
 
-	// Before it has a name: nothing is left but a note.
+	// Before it has a name: only a note is left.
 	crash := errors.New("crash")
 	_, err := writeFile(path, 8*mib, func(id FileID) error {
 		if err := l.note(entry{Path: path, Kind: File, Size: 8 * mib, File: &id}); err != nil {
@@ -165,7 +165,7 @@ func TestCrash(t *testing.T) {
 		t.Errorf("left behind: %q", names)
 	}
 
-	// Before it is turned on: it is found, and can be removed.
+	// Before it is turned on: the ledger finds it and can remove it.
 	made, err := writeFile(path, 8*mib, func(id FileID) error { return l.note(entry{Path: path, Kind: File, Size: 8 * mib, File: &id}) })
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestCrash(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// After it is removed, before that is noted.
+	// After it is removed, before the removal is noted.
 	if _, err := l.CreateFile("", 8*mib); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestCrash(t *testing.T) {
 	l.expect(t, path)
 }
 
-// TestOthersAreLeftAlone: a file with the name of one of ours is not ours, nor is swap that others turned on.
+// TestOthersAreLeftAlone: a file with the name of one of our files is not ours, nor is swap that others turned on.
 func TestOthersAreLeftAlone(t *testing.T) {
 	l := newLedger(t)
 	path := filepath.Join(l.dir, "file")
@@ -267,7 +267,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A disk is not filled.
+// Creating a file leaves a margin on the disk.
 func TestMargin(t *testing.T) {
 	for _, c := range []struct {
 		size, total, free resource.Amount
@@ -285,7 +285,7 @@ func TestMargin(t *testing.T) {
 	}
 }
 
-// What is in swap comes back only if there is memory for it.
+// A device is turned off only if there is memory for its contents.
 func TestFits(t *testing.T) {
 	l := NewLedger(fake(t, map[string]string{"proc/meminfo": "MemTotal: 1000 kB\nMemAvailable: 150 kB\n"}), t.TempDir())
 	for _, c := range []struct {
@@ -303,7 +303,7 @@ func TestFits(t *testing.T) {
 	}
 }
 
-// The header is that of mkswap(8), but for UUID and label.
+// The header is that of mkswap(8), except for UUID and label.
 func TestHeader(t *testing.T) {
 	mkswap, err := exec.LookPath("mkswap")
 	if err != nil {
@@ -339,7 +339,7 @@ func TestUnreadableRecord(t *testing.T) {
 	}
 }
 
-// TestZramOfOthers: a device is known by its number in the sequence of all, or where kernels do not count them by its size.
+// TestZramOfOthers: a device is identified by its sequence number or, on kernels without sequence numbers, by its size.
 func TestZramOfOthers(t *testing.T) {
 	for _, c := range []struct {
 		boot, sequence, size string
@@ -367,7 +367,8 @@ func TestZramOfOthers(t *testing.T) {
 	}
 }
 
-// TestWrittenIsKnown: of a file of ours it is what was written since, if nothing else could have taken it.
+// TestWrittenIsKnown: the writes to our file since its creation are known unless other swap on a disk could have
+// received them.
 func TestWrittenIsKnown(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")

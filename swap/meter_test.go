@@ -14,7 +14,7 @@ import (
 
 var noon = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 
-// counted is a reading so long after a start at noon.
+// counted is a reading at the given time after a start at noon.
 func counted(after time.Duration, out resource.Amount) Counters {
 	return Counters{Boot: "a", Booted: noon, At: noon.Add(after), Out: out}
 }
@@ -68,8 +68,8 @@ func TestMeter(t *testing.T) {
 	step("and went on", again, 0)
 }
 
-// A meter that is saved and read again at any time counts no less than one that goes on, and both no less than what a list
-// of all that was written says, and no more than the hour before.
+// A meter counts no less than a list of all writes of the last day, and no more than the list with the hour before that
+// day.
 func TestMeterAgainstList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var m Meter
@@ -115,7 +115,7 @@ func machineAt(t *testing.T, up time.Duration, pages int) Machine {
 	return m
 }
 
-// The budget goes on where it was when its file is opened again.
+// The budget continues where it was when its file is opened again.
 func TestBudgetSurvives(t *testing.T) {
 	page := resource.Amount(os.Getpagesize())
 	path := BudgetPath(t.TempDir())
@@ -139,7 +139,7 @@ func TestBudgetSurvives(t *testing.T) {
 	}
 	b = open(machineAt(t, 2*time.Hour, 300))
 	left(b, 700)
-	// It is not saved this time: the counters know it.
+	// It is not saved this time: the counters have the difference.
 	b = open(machineAt(t, 3*time.Hour, 1500))
 	left(b, 0)
 	if err := b.Save(); err != nil {
@@ -184,7 +184,7 @@ func TestRoom(t *testing.T) {
 		why     string
 		devices []Device
 		spare   resource.Amount
-		left    resource.Amount // -1: no bound
+		left    resource.Amount // -1: unlimited
 		want    Room
 	}{
 		{"none", nil, 1000, -1, Room{}},
@@ -208,7 +208,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// There is never more room with less budget or memory, nor than there is without bounds.
+// Less budget or less memory never means more room, and bounds never mean more room than no bounds.
 func TestRoomIsMonotonic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var devices []Device

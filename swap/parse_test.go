@@ -58,7 +58,7 @@ func TestParseNumbers(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever a kernel prints, nothing fails, and no number is negative or more than there can be.
+// FuzzParse: whatever a kernel prints, parsing does not panic, and no number is negative or impossibly large.
 func FuzzParse(f *testing.F) {
 	f.Add("Filename Type Size Used Priority\n/a\\040b file 8 4 -2\n")
 	f.Add("MemTotal: 9223372036854775807 kB\npswpout 18446744073709551615\n")
@@ -91,7 +91,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// fake makes a tree of files that looks like a machine.
+// fake creates a tree of files that looks like a machine.
 func fake(t *testing.T, files map[string]string) Machine {
 	t.Helper()
 	root := t.TempDir()
@@ -141,7 +141,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// A kernel that was built without swap has no list of it, and is a machine without swap.
+// A kernel built without swap has no list of swap, and counts as a machine without swap.
 func TestNoSwap(t *testing.T) {
 	m := fake(t, nil)
 	if all, err := m.Devices(); err != nil || len(all) > 0 {

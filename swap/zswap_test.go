@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestZswap turns zswap on and off on a machine of files.
+// TestZswap turns zswap on and off on a fake machine.
 func TestZswap(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
@@ -54,7 +54,7 @@ func TestZswap(t *testing.T) {
 		t.Fatal(err)
 	}
 	is(false, false, "lzo")
-	// A machine that starts again has forgotten it, and what others turn on is theirs.
+	// After a reboot the setting is lost, and zswap that others turn on is theirs.
 	if err := l.TurnOnZswap(""); err != nil {
 		t.Fatal(err)
 	}
