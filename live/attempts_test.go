@@ -13,7 +13,7 @@ func (f *fake) lost(id cluster.ContainerID) {
 	f.events <- cluster.Event{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run, Outcome: cluster.Lost, Detail: "its supervisor ended without a record"}
 }
 
-// A run that started is an attempt, whatever ended it: with one attempt the task does not run again, with two it runs
+// A run that started is an attempt, however it ended: with one attempt the task does not run again, with two it runs
 // once more.
 func TestLostRunIsAnAttempt(t *testing.T) {
 	for attempts := 1; attempts <= 3; attempts++ {
@@ -37,8 +37,8 @@ func TestLostRunIsAnAttempt(t *testing.T) {
 	}
 }
 
-// So it is when the machine ended it: the next daemon finds the record of a container that ran, or that it once ran and
-// nothing else. What never started is no attempt.
+// The same holds when the machine ended the run: the next daemon finds the record of a container that ran, or only that
+// it once ran. A run that never started is no attempt.
 func TestRebootIsAnAttempt(t *testing.T) {
 	for _, c := range []struct {
 		name      string

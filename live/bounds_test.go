@@ -13,7 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/store"
 )
 
-// A job that is beyond a bound is refused before anything of it is stored, so that it cannot come back with the next start.
+// A job beyond a bound is rejected before any of it is stored, so that it cannot return at the next start.
 func TestWhatIsBeyondABoundIsNotStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		yarnME, err := policy.New("yarn-me", nil)
@@ -47,7 +47,7 @@ func TestWhatIsBeyondABoundIsNotStored(t *testing.T) {
 		if stored, err := r.store.OpenJobs(t.Context()); err != nil || len(stored) != 0 {
 			t.Errorf("%d jobs are stored, %v", len(stored), err)
 		}
-		// The daemon still decides, and on the edge of a bound it decides at once.
+		// The daemon still decides, and at the edge of a bound it decides at once.
 		s := submission(1)
 		elastic(&s, cluster.MostMemory)
 		r.submit(s)
@@ -57,7 +57,7 @@ func TestWhatIsBeyondABoundIsNotStored(t *testing.T) {
 	})
 }
 
-// A job that was stored before there was a bound runs on, with the nearest that is in bounds.
+// A job that was stored before a bound existed keeps running, with the nearest value within the bound.
 func TestOldRecordsAreBroughtIntoBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{t: t, dir: t.TempDir(), fake: newFake()}

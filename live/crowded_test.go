@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 )
 
-// TestStatusOfCrowdedMachine: what the backend reports of other daemons on its machine is part of the status, but no
+// TestStatusOfCrowdedMachine: the backend's report of other daemons on its machine is part of the status, but is not
 // trouble.
 func TestStatusOfCrowdedMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -20,7 +20,7 @@ func TestStatusOfCrowdedMachine(t *testing.T) {
 	})
 }
 
-// TestStatusOfMendedBooks: the status reports wrong books until the daemon ends.
+// TestStatusOfMendedBooks: the status reports that the books were wrong until the daemon ends.
 func TestStatusOfMendedBooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))

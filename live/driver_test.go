@@ -121,7 +121,7 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// A machine that cannot start anything is tried again after a while, and not for ever.
+// A machine that cannot start anything is tried again after a pause, but not for ever.
 func TestStartsThatFailAreTriedAgainLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -142,7 +142,7 @@ func TestStartsThatFailAreTriedAgainLater(t *testing.T) {
 	})
 }
 
-// While a start that failed is held back, its job can be cancelled at once.
+// While a failed start is held back, its job can be cancelled at once.
 func TestCancelDoesNotWaitForWhatIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -196,16 +196,16 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// Events that are lost, late, repeated or of unknown containers change nothing else.
+// Lost, late and repeated events, and events of unknown containers, have no other effects.
 func TestOddEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
 		defer r.end()
 		id := r.submit(submission(2))
 		a, b := r.order(cluster.Start), r.order(cluster.Start)
-		r.fake.ended(a.Container, cluster.Succeeded, 0) // its start was never told
+		r.fake.ended(a.Container, cluster.Succeeded, 0) // its launch was never reported
 		r.fake.launched(a)                              // too late
-		r.fake.ended(a.Container, cluster.Failed, 1)    // told already
+		r.fake.ended(a.Container, cluster.Failed, 1)    // reported already
 		stranger := cluster.ContainerID{Task: cluster.TaskID{Job: 77}, Run: 1}
 		r.fake.ended(stranger, cluster.Failed, 1)
 		r.fake.events <- cluster.Event{Kind: cluster.TaskAdopted, Task: stranger.Task, Run: 1}
@@ -400,7 +400,7 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// bug is a policy that starts a task without room for it, or panics, when its time has come.
+// bug is a policy that, from a given call on, starts a task without room for it, or panics.
 type bug struct {
 	policy.Policy
 	after  int
@@ -422,8 +422,8 @@ func (b *bug) Decide(now timeline.Time, p *cluster.Plan) {
 	}
 }
 
-// A bug of the policy ends decisions and nothing else: containers run on, their ends are recorded, jobs can be listed
-// and killed, and the next start continues from there.
+// A bug of the policy stops decisions and nothing else: containers keep running, their ends are recorded, jobs can be
+// listed and killed, and the next start continues from there.
 func TestPolicyBugLosesNothing(t *testing.T) {
 	for _, panics := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -474,8 +474,8 @@ func TestPolicyBugLosesNothing(t *testing.T) {
 	}
 }
 
-// A restart finds everything as it was: what ran, what ended meanwhile, what was stored but never started, what was
-// cancelled, and how often a task has failed.
+// A restart finds everything unchanged: running tasks, tasks that ended in the meantime, stored tasks that never
+// started, cancelled jobs, and the number of failures of each task.
 func TestRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -520,7 +520,7 @@ func TestRestart(t *testing.T) {
 		if j.Status != cluster.StatusRunning || j.Stages[0].Succeeded != 1 || j.Stages[0].Running != 1 || j.Stages[1].Pending != 1 {
 			t.Errorf("job %+v", j)
 		}
-		// It has failed once before; once more is too often.
+		// It has failed once before; a second failure is its last.
 		r.fake.ended(a.Container, cluster.Failed, 8)
 		if j := r.wait(dag); j.Status != cluster.StatusFailed || *j.ExitCode != 8 {
 			t.Errorf("job %+v", j)
@@ -528,7 +528,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// An order that was stored but never reached the machine is given again, as another run.
+// An order that was stored but never reached the machine is issued again, as a new run.
 func TestOrderThatNeverArrived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -552,8 +552,8 @@ func TestOrderThatNeverArrived(t *testing.T) {
 	})
 }
 
-// A node may be smaller after a restart than its running containers; they run on, and nothing more starts until there
-// is room.
+// A node may have less capacity after a restart than its running containers use. They keep running, and nothing more
+// starts until there is room.
 func TestRestartOnLessMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -587,7 +587,7 @@ func TestRestartOnLessMemory(t *testing.T) {
 	})
 }
 
-// The events that a live run has recorded, replayed to another engine, give the same decisions; other events do not.
+// The recorded events of a live run, replayed to another engine, give the same decisions; other events do not.
 func TestReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, err := policy.New("yarn-me", nil)
@@ -761,7 +761,7 @@ func TestFullDisk(t *testing.T) {
 		if err := os.WriteFile(ballast, make([]byte, 2<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
 			t.Fatalf("the disk is not full: %v", err)
 		}
-		// More than the rest of the log's last page has room for.
+		// It is larger than the rest of the log's last page.
 		r.fake.events <- cluster.Event{Kind: cluster.TaskEnded, Task: a.Task, Run: 1, Outcome: cluster.Succeeded, Exit: &cluster.Exit{}, Detail: strings.Repeat("x", 100_000)}
 		synctest.Wait()
 		r.noOrder()
@@ -789,8 +789,8 @@ func TestFullDisk(t *testing.T) {
 		if !r.fake.forgotten[a.Container] {
 			t.Error("the end of a container was not stored")
 		}
-		// A task whose start was decided meanwhile, and whose job was then cancelled, is started and killed, in this
-		// order.
+		// A task whose start was decided in the meantime, and whose job was then cancelled, is started and killed, in
+		// this order.
 		o := r.order(cluster.Start)
 		if k := r.order(cluster.Kill); k.Container != o.Container || o.Task.Job != first {
 			t.Errorf("started %s, killed %s", o.Container, k.Container)

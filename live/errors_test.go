@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Every kind has a name and a status of its own, and comes back from both; commands exit with 1 or 2.
+// Each kind has its own name and status, and is restored from both; commands exit with 1 or 2.
 func TestKinds(t *testing.T) {
 	for k := Invalid; int(k) < len(kinds); k++ {
 		text, err := json.Marshal(Errorf(k, "said"))

@@ -13,11 +13,11 @@ import (
 	"github.com/bellows-rm/bellows/store"
 )
 
-// fake is a Backend whose containers do what a test says, including what a real machine does once in a year.
+// fake is a Backend whose containers follow the script of a test, including rare events of real machines.
 type fake struct {
 	events    chan cluster.Event
 	orders    chan cluster.Order
-	forgotten map[cluster.ContainerID]bool // only to be read when the Driver is idle or has stopped
+	forgotten map[cluster.ContainerID]bool // to be read only when the Driver is idle or has stopped
 	readings  map[cluster.ContainerID]cluster.Reading
 	crowded   string
 	mended    int64
@@ -46,7 +46,7 @@ func (f *fake) Crowded() string                                       { return f
 func (f *fake) Mended() int64                                         { return f.mended }
 func (f *fake) Readings() map[cluster.ContainerID]cluster.Reading     { return f.readings }
 
-// launched says that an order to start was carried out.
+// launched reports that an order to start was carried out.
 func (f *fake) launched(o cluster.Order) {
 	f.events <- cluster.Event{Kind: cluster.DecisionDone, Task: o.Task, Run: o.Container.Run, Decision: o.ID, Launched: 1}
 }
@@ -55,7 +55,7 @@ func (f *fake) ended(id cluster.ContainerID, outcome cluster.Outcome, code int) 
 	f.events <- cluster.Event{Kind: cluster.TaskEnded, Task: id.Task, Run: id.Run, Outcome: outcome, Exit: &cluster.Exit{Code: code, Started: 1, Ended: 2}, Detail: outcome.String()}
 }
 
-// rig is a Driver on a fake.
+// rig is a Driver with a fake.
 type rig struct {
 	*Driver
 	t     testing.TB
@@ -83,7 +83,7 @@ func (r *rig) open() {
 	}
 }
 
-// start starts a Driver on the state that there is.
+// start starts a Driver on the existing state.
 func (r *rig) start(p policy.Policy) {
 	r.t.Helper()
 	r.startOn(p, r.fake)
@@ -108,7 +108,7 @@ func (r *rig) end() {
 	}
 }
 
-// order returns the next order, which must be of a kind.
+// order returns the next order, which must be of the given kind.
 func (r *rig) order(kind cluster.DecisionKind) cluster.Order {
 	r.t.Helper()
 	select {

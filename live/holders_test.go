@@ -8,8 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// TestHolders names the tasks with the memory that a suspended container waits for: a REGULAR one has its grant, a FLEX
-// one the most it may use now, one that has not begun nothing.
+// TestHolders names the tasks that use the memory a suspended container waits for: a REGULAR container uses its grant,
+// a FLEX container its current limit, a container that has not started nothing.
 func TestHolders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))

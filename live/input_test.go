@@ -8,7 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// TestInputStartsOnce makes the machine fail under a program that reads input: input cannot be read twice.
+// TestInputStartsOnce makes the machine fail while a program reads input: input cannot be read twice.
 func TestInputStartsOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		started bool

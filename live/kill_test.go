@@ -28,12 +28,13 @@ var (
 	killSeed = flag.Uint64("kill-seed", 0, "where the changes at which TestKillAtEveryWrite kills begin; 0 is the time")
 )
 
-// Beside a state directory: which change is the last of the process that is about to make it, and all changes so far.
+// These files are next to a state directory: deadline names the last change of the process that is about to make it,
+// and changes counts all changes so far.
 func deadline(state string) string { return state + ".deadline" }
 func changes(state string) string  { return state + ".changes" }
 
-// doom has this process, a daemon or a supervisor of a state directory, count its changes of files together with the
-// others, and die (SIGKILL) right before the one that the deadline names.
+// doom makes this process, a daemon or a supervisor of a state directory, count its changes of files together with the
+// other processes, and die (SIGKILL) immediately before the change that the deadline names.
 func doom(role, state string) {
 	text, err := os.ReadFile(deadline(state))
 	if err != nil {
@@ -60,8 +61,8 @@ func doom(role, state string) {
 			panic(err)
 		}
 		if bytes.Count(before, []byte("\n")) == last {
-			// The other processes run on for as long as a slow disk would take, to show that whatever must wait for
-			// this change does wait.
+			// The other processes keep running for as long as a slow disk would take, to show that everything that must
+			// wait for this change does wait.
 			_ = unix.Flock(int(file.Fd()), unix.LOCK_UN)
 			time.Sleep(50 * time.Millisecond)
 			_ = unix.Kill(os.Getpid(), unix.SIGKILL)
@@ -80,8 +81,8 @@ type act struct {
 	starts   int
 }
 
-// play are the jobs of TestKillAtEveryWrite by name. A task says when it starts, and complains if another of its runs is
-// not over.
+// play are the jobs of TestKillAtEveryWrite by name. A task reports its start, and complains if another run of it is
+// still going on.
 var play = map[string]act{
 	"plain":  {2, 1, cluster.Regular, `sleep 0.05`, "succeeded", 1},
 	"retry":  {1, 2, cluster.Regular, `test $(wc -l <"$RAN/$BELLOWS_JOB-$BELLOWS_TASK") -ge 2`, "succeeded", 2},
@@ -109,11 +110,11 @@ type theatre struct {
 	state string
 	ran   string
 	p     *process
-	told  map[string]cluster.JobID // jobs that the daemon said it had
-	gone  bool                     // it said that the old jobs are removed
+	told  map[string]cluster.JobID // jobs that the daemon acknowledged
+	gone  bool                     // the daemon reported that the old jobs were removed
 }
 
-// perform runs the script until its end, or that of the daemon; it returns whether it came to the end.
+// perform runs the script until its end or until the daemon dies; it reports whether the script ended.
 func (h *theatre) perform() bool {
 	h.p = startDaemon(h.t, h.state)
 	do := func(q ask) bool {
@@ -140,7 +141,7 @@ func (h *theatre) perform() bool {
 		return false
 	}
 	h.gone = true
-	// The next daemon adopts running containers, and may die of that.
+	// The next daemon adopts running containers, and may die doing so.
 	h.p.kill()
 	h.p = startDaemon(h.t, h.state)
 	return do(askJobs()) && h.openGate() && do(askWait(h.told["gate"])) && do(askCancel(h.told["long"])) && do(askWait(h.told["long"]))
@@ -182,8 +183,7 @@ func (h *theatre) finish() []live.Job {
 	return jobs
 }
 
-// awaitRemoval waits until the daemon has finished a removal that another daemon began: the output of jobs that are not
-// listed.
+// awaitRemoval waits until the daemon has finished a removal that another daemon began: the output of unlisted jobs.
 func (h *theatre) awaitRemoval(listed []live.Job) {
 	for i, name := range old {
 		if slices.ContainsFunc(listed, func(j live.Job) bool { return j.Name == name }) {
@@ -194,14 +194,14 @@ func (h *theatre) awaitRemoval(listed []live.Job) {
 	}
 }
 
-// hasOutput tells whether there is output of an old job.
+// hasOutput reports whether output of an old job exists.
 func (h *theatre) hasOutput(i int) bool {
 	_, err := os.Stat(filepath.Join(h.state, "logs", strconv.Itoa(i+1)))
 	return err == nil
 }
 
-// check compares the jobs with the answers of the daemon and the programs' runs. dead is the change that was not made,
-// as doom writes it.
+// check compares the jobs with the answers of the daemon and the runs of the programs. dead is the change that was
+// prevented, as doom writes it.
 func (h *theatre) check(jobs []live.Job, dead string) {
 	seen := map[string]bool{}
 	for i := range jobs {
@@ -228,7 +228,8 @@ func (h *theatre) check(jobs []live.Job, dead string) {
 	}
 }
 
-// checkPruned wants no old job if that was said, and in any case of each job row and output, or neither.
+// checkPruned expects no old job if the removal was reported. In any case each job must have both row and output, or
+// neither.
 func (h *theatre) checkPruned(seen map[string]bool) {
 	for i, name := range old {
 		if there := h.hasOutput(i); h.gone && seen[name] || there != seen[name] {
@@ -237,7 +238,7 @@ func (h *theatre) checkPruned(seen map[string]bool) {
 	}
 }
 
-// checkJob expects what the play says. A task whose supervisor dies is lost with it: it may run again, or count as
+// checkJob expects the ends in play. A task whose supervisor dies is lost with it: it may run again, or count as
 // failed.
 func (h *theatre) checkJob(j *live.Job, dead string) {
 	a := play[j.Name]
@@ -265,7 +266,7 @@ func (h *theatre) checkJob(j *live.Job, dead string) {
 // old are jobs that ended before the play, so long ago that they are removed; their ids count from 1.
 var old = []string{"old-1", "old-2", "old-3"}
 
-// stage makes a state directory with the old jobs.
+// stage creates a state directory with the old jobs.
 func stage(t *testing.T) (state string) {
 	state = filepath.Join(t.TempDir(), "state")
 	p := startDaemon(t, state)
@@ -297,7 +298,7 @@ func stage(t *testing.T) (state string) {
 	return state
 }
 
-// failedByLoss tells whether a job failed, and a run of it was lost: that counts as an attempt.
+// failedByLoss reports whether a job failed and one of its runs was lost, which counts as an attempt.
 func failedByLoss(j *live.Job) bool {
 	return j.Status == cluster.StatusFailed && slices.ContainsFunc(slices.Concat(j.Tasks, j.Earlier), func(t live.Task) bool { return t.Outcome == cluster.Lost })
 }
@@ -328,8 +329,9 @@ func performance(t *testing.T, stage string, at int) (list []string) {
 	return list
 }
 
-// A daemon or a supervisor that dies right before any change of a file (write, fsync, rename, commit …) of a run with
-// retries, FLEX, a restart, a cancellation and jobs that are removed loses nothing that was acknowledged, and runs nothing again that ended.
+// A daemon or a supervisor dies immediately before any change of a file (write, fsync, rename, commit …) in a run with
+// retries, FLEX, a restart, a cancellation and the removal of jobs. The death loses nothing that was acknowledged, and
+// no task that ended runs again.
 func TestKillAtEveryWrite(t *testing.T) {
 	needCgroups(t)
 	want := *kills

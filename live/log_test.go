@@ -10,8 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// An operator finds in the log, at its usual level, when a job was submitted, started and ended, what killed it, and why; and three
-// lines of a job whose tasks all did well, however many there are.
+// The log at its default level tells an operator when a job was submitted, started and ended, what killed it, and why.
+// A job whose tasks all succeeded has three lines, whatever the number of its tasks.
 func TestLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))

@@ -12,8 +12,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// What the machine says of the memory that its containers may hold reaches the policy, also with the inventory, and is in
-// the event log: replayed, it gives the same decisions, and without it others.
+// The machine's report of its containers' limits reaches the policy, also with the inventory, and is in the event log:
+// a replay with it gives the same decisions, and a replay without it different ones.
 func TestNodeMemoryReachesThePolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, err := policy.New("pufferfish", nil)
@@ -58,8 +58,8 @@ func TestNodeMemoryReachesThePolicy(t *testing.T) {
 	})
 }
 
-// A FLEX job that comes without a look at the machine's swap is treated as one that comes through the command: refused in
-// one sentence, or REGULAR if its programs can spill.
+// A FLEX job that was submitted without a check of the machine's swap is treated like one submitted through the
+// command: rejected in one sentence, or run as REGULAR if its programs can spill.
 func TestFlexNeedsSwap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		swaps := false
@@ -87,8 +87,8 @@ func TestFlexNeedsSwap(t *testing.T) {
 	})
 }
 
-// A container breathes as far as the node does that it is on, not as far as the largest; in the order of submission; and not at
-// all if it coordinates its job.
+// A container's maximum is bounded by the memory of its node, not of the largest node; containers rank by submission; a
+// coordinator does not grow at all.
 func TestBreathingIsOfTheNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := []cluster.Node{{Name: "n1", Capacity: resource.Of(2000, resource.GiB)}, {ID: 1, Name: "n2", Capacity: resource.Of(8000, 4*resource.GiB)}}

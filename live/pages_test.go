@@ -12,8 +12,8 @@ import (
 	"github.com/bellows-rm/bellows/store"
 )
 
-// keepEnded stores that many jobs that have ended, each of three tasks of which one failed, with an environment as large as
-// a shell's.
+// keepEnded stores the given number of ended jobs, each with three tasks, one of them failed, and an environment as
+// large as a shell's.
 func (r *rig) keepEnded(n int) {
 	r.t.Helper()
 	s := submission(3)
@@ -45,7 +45,7 @@ func (r *rig) keepEnded(n int) {
 	}
 }
 
-// all reads pages of the given number of jobs until the last.
+// all reads pages with the given number of jobs until the last page.
 func (r *rig) all(most int) (jobs []Job) {
 	r.t.Helper()
 	for after := cluster.JobID(0); ; {
@@ -61,7 +61,7 @@ func (r *rig) all(most int) (jobs []Job) {
 	}
 }
 
-// Pages contain every job once, in order, whether it has ended or not, as Job shows it without tasks and stages.
+// Pages contain every job once, in order, ended or not, as Job shows it without tasks and stages.
 func TestPagesOfEndedJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{t: t, dir: t.TempDir(), fake: newFake()}
@@ -89,7 +89,7 @@ func TestPagesOfEndedJobs(t *testing.T) {
 	})
 }
 
-// A list of jobs that have ended costs a fraction of reading each of them whole.
+// A list of ended jobs costs a fraction of reading each job completely.
 func BenchmarkEndedJobs(b *testing.B) {
 	const jobs = 10_000
 	r := &rig{t: b, dir: b.TempDir(), fake: newFake()}

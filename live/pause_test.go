@@ -13,13 +13,13 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// short says that a start failed because the machine is short of something.
+// short reports that a start failed because the machine lacks a resource of its own.
 func (f *fake) short(o cluster.Order) {
 	f.events <- cluster.Event{Kind: cluster.DecisionFailed, Task: o.Task, Run: o.Container.Run, Decision: o.ID, Detail: "start the supervisor: too many open files", Short: true}
 }
 
-// A machine that can start nothing for an hour costs no job anything but the hour: it is asked at 1, 2, 4 … and then every
-// 30 s.
+// If a machine can start nothing for an hour, each job loses only that hour: the driver tries again after 1, 2, 4 … and
+// then every 30 s.
 func TestNoJobFailsForTheMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -66,7 +66,7 @@ func TestNoJobFailsForTheMachine(t *testing.T) {
 		if s, err := r.Status(t.Context()); err != nil || s.Trouble != "" {
 			t.Errorf("status %+v, %v", s, err)
 		}
-		// After a success the pauses begin with a second again.
+		// After a success the pauses begin at one second again.
 		r.submit(submission(1))
 		r.fake.short(r.order(cluster.Start))
 		begun = time.Now()
@@ -109,7 +109,7 @@ func TestPausedNode(t *testing.T) {
 	})
 }
 
-// A fault of the job counts as before, and its detail says that nothing ran.
+// A failure of the job counts as before, and its detail says that nothing ran.
 func TestJobThatCannotBeStarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))

@@ -21,7 +21,7 @@ var (
 	cutSeed = flag.Uint64("cut-seed", 0, "what the random moments of TestPowerLoss come from; 0 is the time")
 )
 
-// word is the daemon's statement about a job, with the number of writes and flushes that the disk had seen by then.
+// word is the daemon's statement about a job, with the number of writes and flushes that the disk had received by then.
 type word struct {
 	at    int
 	name  string
@@ -29,7 +29,7 @@ type word struct {
 	ended bool
 }
 
-// kindOf is the act that a job of TestPowerLoss is one of many of.
+// kindOf is the act in play of which a job of TestPowerLoss is an instance.
 func kindOf(name string) act {
 	kind, _, _ := strings.Cut(name, "-")
 	return play[kind]
@@ -72,7 +72,7 @@ func (b *blackout) record(rounds int) {
 	b.down(p)
 }
 
-// down ends a daemon and takes the file system away.
+// down stops a daemon and unmounts the file system.
 func (b *blackout) down(p *process) {
 	b.t.Helper()
 	p.mustAsk(ask{Tidy: true})
@@ -84,7 +84,7 @@ func (b *blackout) down(p *process) {
 	}
 }
 
-// starts is how often tasks of a job started.
+// starts is how many times tasks of a job started.
 func (b *blackout) starts(name string) (n int) {
 	paths, err := filepath.Glob(filepath.Join(b.ran, name, "[0-9]*-[0-9]*"))
 	if err != nil {
@@ -100,8 +100,8 @@ func (b *blackout) starts(name string) (n int) {
 	return n
 }
 
-// restart starts a daemon on what the disk holds after a cut, lets all jobs end, and returns what is wrong with what was said
-// before the cut, and how long it took until the daemon answered.
+// restart starts a daemon on the contents of the disk after a cut and lets all jobs end. It returns the contradictions
+// to the statements before the cut, and the time until the daemon answered.
 func (b *blackout) restart(at int) (wrong []string, up time.Duration) {
 	b.t.Helper()
 	before := map[string]int{}

@@ -9,7 +9,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// preempter preempts the running tasks of the first job when a second job arrives, and then behaves.
+// preempter preempts the running tasks of the first job when a second job arrives, and then decides normally.
 type preempter struct {
 	policy.Policy
 	done bool
@@ -25,8 +25,8 @@ func (p *preempter) Decide(now timeline.Time, plan *cluster.Plan) {
 	p.Policy.Decide(now, plan)
 }
 
-// A preempted task runs again, in a container of its own, and is not taken for a failure: not by the daemon that ended it,
-// and not by one that was started meanwhile and is told by the machine.
+// A preempted task runs again, in a new container, and does not count as failed: neither for the daemon that ended it,
+// nor for a daemon that was started in the meantime and gets the machine's report.
 func TestPreemptedTaskRunsAgain(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

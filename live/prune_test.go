@@ -17,7 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// runOne runs a job of one task to its end, and makes it print the given number of bytes.
+// runOne runs a job of one task to its end; the task prints the given number of bytes.
 func (r *rig) runOne(bytes int) cluster.JobID {
 	r.t.Helper()
 	id := r.submit(submission(1))
@@ -53,8 +53,8 @@ func (r *rig) kept() string {
 	return cluster.JobRanges(ids)
 }
 
-// The newest jobs stay, and jobs that wait or run; with dry nothing is removed; a request for a removed job returns
-// that it was removed.
+// The newest jobs stay, and so do waiting and running jobs; with dry nothing is removed; a request for a removed job
+// reports that it was removed.
 func TestPruneKeepsTheNewest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -102,7 +102,7 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 		if _, err := r.Logs(t.Context(), 2); KindOf(err) != NotFound {
 			t.Errorf("logs of job 2: %v", err)
 		}
-		// No number is used twice, and a job that has just ended stays.
+		// No number is reused, and a job that has just ended stays.
 		for _, o := range running {
 			r.fake.ended(o.Container, cluster.Succeeded, 0)
 		}
@@ -117,7 +117,7 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 	})
 }
 
-// Whatever was chosen could go by the rule, and all that stays had to stay.
+// The rule allows the removal of every chosen job, and requires that all others stay.
 func TestRetentionChooses(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -147,7 +147,7 @@ func TestRetentionChooses(t *testing.T) {
 	}
 }
 
-// Jobs that were removed from the store when the daemon was killed lose their files at the next start.
+// If the daemon is killed after jobs were removed from the store, the next start removes their files.
 func TestPruneIsFinished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))
@@ -160,7 +160,7 @@ func TestPruneIsFinished(t *testing.T) {
 		if err := r.store.Remove(t.Context(), []cluster.JobID{1, 3}); err != nil {
 			t.Fatal(err)
 		}
-		// Of job 1 some files are gone already.
+		// Some files of job 1 are gone already.
 		if err := os.Remove(logPath(r.dir, cluster.ContainerID{Task: cluster.TaskID{Job: 1}, Run: 1}) + ".out"); err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +203,7 @@ func TestDaemonPrunesByItself(t *testing.T) {
 	})
 }
 
-// The log of a run ends at its bound, after a complete step, and can be replayed up to there; of earlier logs the
+// The log of a run ends at its bound, after a complete step, and can be replayed up to there; of the earlier logs, the
 // latest stay.
 func TestEventLogsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

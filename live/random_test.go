@@ -17,8 +17,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// machine is a machine that does everything that it may do to a driver: it fails to start, tells things twice, late or
-// not at all, and goes on while no driver is there.
+// machine is a machine that does everything that it may do to a driver: it fails to start containers, reports events
+// twice, late or not at all, and keeps running without a driver.
 type machine struct {
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -112,7 +112,7 @@ func (s *session) Apply(orders []cluster.Order) {
 	}
 }
 
-// run is the life of a container.
+// run simulates the life of a container.
 func (m *machine) run(o cluster.Order, b *box) {
 	if m.chance(8) {
 		m.mu.Lock()
@@ -160,7 +160,7 @@ func randomSubmission(random *rand.Rand) Submission {
 	return s
 }
 
-// Whatever the machine does, and however often the driver is started again, no event and no decision is impossible, no
+// Whatever the machine does, and however often the driver is restarted, no event and no decision is impossible, no
 // container is started twice, and every job ends.
 func TestRandomMachines(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())

@@ -9,10 +9,10 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// slow is a Backend of many containers, which takes as long to read them as a machine does.
+// slow is a Backend of many containers that takes as long as a real machine to read them.
 type slow struct {
 	*fake
-	taken int // only to be read when nobody asks
+	taken int // to be read only while no caller requests readings
 }
 
 func (s *slow) Readings() map[cluster.ContainerID]cluster.Reading {
@@ -21,7 +21,8 @@ func (s *slow) Readings() map[cluster.ContainerID]cluster.Reading {
 	return map[cluster.ContainerID]cluster.Reading{}
 }
 
-// However many callers ask at once, containers are read at most ten times a second, and no caller gets older readings.
+// However many callers request readings at once, containers are read at most ten times a second, and no caller gets
+// older readings.
 func TestReadingsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slow{fake: newFake()}

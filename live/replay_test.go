@@ -10,8 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/policy"
 )
 
-// replay tells the events of a log to a new engine. It returns the first record that came out differently; ok says that
-// none did.
+// replay passes the events of a log to a new engine. It returns the first record with different decisions; ok reports
+// that there is none.
 func replay(t *testing.T, header eventlog.Header, log []eventlog.Record) (at int, ok bool) {
 	t.Helper()
 	p, err := policy.New(header.Policy, header.Settings)
@@ -36,8 +36,8 @@ func replay(t *testing.T, header eventlog.Header, log []eventlog.Record) (at int
 	return 0, true
 }
 
-// Replay is for the tests that drive the driver from outside.
+// Replay exports replay to the tests that use the driver from outside.
 var Replay = replay
 
-// ReadLog is for the tests that drive the driver from outside.
+// ReadLog exports readLog to the tests that use the driver from outside.
 var ReadLog = readLog

@@ -23,7 +23,7 @@ func TestSpillInstead(t *testing.T) {
 		why    string
 		stages []cluster.Stage
 		first  *cluster.Profile // of the first stage
-		words  string           // empty: refused
+		words  string           // empty: rejected
 		ideal  resource.Amount
 	}{
 		{"elastic by itself", []cluster.Stage{stage(gib, 256*mib, 1.5)}, nil,

@@ -9,17 +9,17 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// No end is estimated, nor room after an end, while the program in question is suspended or waits for memory; and the
-// owner of a task that waits for cores learns that suspended containers keep theirs.
+// While a program is suspended or waits for memory, neither its end nor room after its end is estimated. The owner of a
+// task that waits for cores learns that suspended containers keep their cores.
 func TestExplainStandstill(t *testing.T) {
 	const running, suspended, waiting = cluster.ContainerRunning, cluster.ContainerSuspended, cluster.ContainerWaiting
 	const left = "All tasks of the job that are left are "
 	const next = "The next task of the job has not started: no node has 1 core free."
 	for name, c := range map[string]struct {
-		states    [2]cluster.ContainerState // of the containers, as Readings tells
+		states    [2]cluster.ContainerState // of the containers, as Readings reports them
 		why, wait string
-		ends      [2]bool // whether the end of a task is told
-		room      bool    // whether it is told when there will be some for the job that waits
+		ends      [2]bool // whether the end of a task is estimated
+		room      bool    // whether the time of room for the waiting job is estimated
 	}{
 		"running":   {[2]cluster.ContainerState{running, 0}, left + "running.", next, [2]bool{true, true}, true},
 		"one":       {[2]cluster.ContainerState{running, suspended}, "Of the 2 tasks of the job that are left 1 is running, 1 is suspended.", next + " One task that is suspended keeps its cores.", [2]bool{true, false}, true},

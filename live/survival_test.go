@@ -1,7 +1,7 @@
 package live_test
 
-// These tests run the driver on the real agent, in a process of its own that is killed again and again. Test files may
-// import both; the packages themselves do not know each other.
+// These tests run the driver with the real agent, in a process of its own that is killed repeatedly. Test files may
+// import both packages, which do not import each other.
 
 import (
 	"bufio"
@@ -28,7 +28,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// TestMain lets this test program be a supervisor, and a daemon.
+// TestMain lets this test program run as a supervisor or as a daemon.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand:
@@ -51,14 +51,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// ask is a line that a daemon of these tests reads, answer the line it replies with.
+// ask is a line that a daemon of these tests reads, answer the line with which it replies.
 type ask struct {
 	Submit *live.Submission `json:",omitempty"`
 	Cancel cluster.JobID    `json:",omitempty"`
 	Wait   cluster.JobID    `json:",omitempty"`
 	Jobs   bool             `json:",omitempty"`
-	Prune  time.Duration    `json:",omitempty"` // what ended longer ago than that
-	Tidy   bool             `json:",omitempty"` // take the control groups away, and end
+	Prune  time.Duration    `json:",omitempty"` // remove jobs that ended longer ago than this
+	Tidy   bool             `json:",omitempty"` // remove the control groups, and end
 }
 
 type answer struct {
@@ -166,7 +166,7 @@ func (p *process) ask(q ask) (reply answer, ok bool) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	_, _ = p.in.Write(append(text, '\n')) // If it is gone the answer says so.
+	_, _ = p.in.Write(append(text, '\n')) // If the daemon is gone, the answer says so.
 	line, err := p.out.ReadString('\n')
 	if err != nil {
 		return answer{}, false
@@ -177,7 +177,7 @@ func (p *process) ask(q ask) (reply answer, ok bool) {
 	return reply, true
 }
 
-// mustAsk is ask of a daemon that is not to be gone.
+// mustAsk is ask for a daemon that must be running.
 func (p *process) mustAsk(q ask) answer {
 	p.t.Helper()
 	reply, ok := p.ask(q)
@@ -192,7 +192,7 @@ func (p *process) kill() {
 	_ = p.command.Wait()
 }
 
-// needCgroups skips a test where there can be no containers.
+// needCgroups skips a test where containers cannot run.
 func needCgroups(t *testing.T) {
 	t.Helper()
 	a, err := agent.Open(agent.Config{Dir: t.TempDir(), Capacity: resource.Of(1, 1)})
@@ -204,7 +204,7 @@ func needCgroups(t *testing.T) {
 	}
 }
 
-// kind of job, by name: its tasks' scripts, and the expected end.
+// kind is a kind of job, by name: its tasks' scripts, and the expected end.
 type kind struct {
 	tasks   int
 	script  string
@@ -215,7 +215,7 @@ type kind struct {
 	output  string
 }
 
-// once makes a script end with 99 if the same task is run a second time.
+// once makes a script exit with 99 if the same task is run a second time.
 const once = `mkdir "$RAN/$BELLOWS_JOB-$BELLOWS_TASK" || exit 99; `
 
 func (k *kind) submission(t *testing.T, name, ran string) *live.Submission {
@@ -243,7 +243,7 @@ func kinds(random *rand.Rand) map[string]*kind {
 	}
 }
 
-// A daemon that is killed at any moment loses nothing: every job that it said it had is run, every task exactly once, and
+// A daemon killed at any moment loses nothing: every job that it acknowledged is run, every task exactly once, and
 // every exit code and all output is kept.
 func TestKilledDaemonLosesNothing(t *testing.T) {
 	needCgroups(t)
@@ -275,7 +275,7 @@ func TestKilledDaemonLosesNothing(t *testing.T) {
 			if what != "long" {
 				continue
 			}
-			// Half of these are cancelled now, as long as they run or not.
+			// Half of these jobs are cancelled now, whether they still run or not.
 			if random.IntN(2) == 0 {
 				time.Sleep(time.Duration(random.IntN(30)) * time.Millisecond)
 				if _, ok := p.ask(ask{Cancel: reply.ID}); !ok {
@@ -322,8 +322,8 @@ func TestKilledDaemonLosesNothing(t *testing.T) {
 	}
 }
 
-// replayAll tells every log that the daemons left to another engine: it must decide as they did. A log may end in the
-// middle of its last step.
+// replayAll passes every log that the daemons left to another engine, which must take the same decisions. A log may end
+// in the middle of its last step.
 func replayAll(t *testing.T, dir string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "events", "*.jsonl"))
@@ -333,7 +333,7 @@ func replayAll(t *testing.T, dir string) {
 	records := 0
 	for _, path := range paths {
 		if info, err := os.Stat(path); err != nil || info.Size() == 0 {
-			continue // Killed before there was a header.
+			continue // It was killed before it had written a header.
 		}
 		header, log := live.ReadLog(t, path)
 		records += len(log)
@@ -347,7 +347,7 @@ func replayAll(t *testing.T, dir string) {
 func verify(t *testing.T, dir string, j *live.Job, k *kind) {
 	t.Helper()
 	if strings.HasPrefix(j.Name, "long") && len(j.Tasks) == 0 && j.Status == cluster.StatusCancelled {
-		return // It never came to start.
+		return // It never started.
 	}
 	if j.Status.String() != k.status || len(j.Tasks) != k.tasks {
 		t.Errorf("job %s: %s with %d tasks, want %s with %d; %s", j.Name, j.Status, len(j.Tasks), k.status, k.tasks, j.Detail)
@@ -355,7 +355,7 @@ func verify(t *testing.T, dir string, j *live.Job, k *kind) {
 	}
 	for _, task := range j.Tasks {
 		if k.status == "cancelled" && (task.Exit == nil || task.Exit.Started == 0) {
-			continue // It was ended before it began.
+			continue // It was ended before it started.
 		}
 		if task.Outcome.String() != k.outcome || task.Exit == nil || (task.Exit.Code != k.code && k.status != "cancelled") {
 			t.Errorf("job %s task %s run %d: %s %+v, want %s %d; %s", j.Name, task.Task, task.Run, task.Outcome, task.Exit, k.outcome, k.code, task.Detail)
@@ -384,7 +384,7 @@ func awaitOutput(t *testing.T, dir string, id cluster.ContainerID, text string) 
 	}
 }
 
-// A container runs on while there is no daemon, however the daemon ended, and is found again afterwards.
+// A container keeps running without a daemon, however the daemon ended, and is found again by the next daemon.
 func TestContainersSurviveEveryEnd(t *testing.T) {
 	needCgroups(t)
 	dir, ran := t.TempDir(), t.TempDir()

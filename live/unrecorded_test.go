@@ -11,7 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// removeState removes the state directory under a Driver: nothing that happens can be recorded any more.
+// removeState removes the state directory of a running Driver: nothing can be recorded any more.
 func (r *rig) removeState() {
 	r.t.Helper()
 	if err := os.RemoveAll(filepath.Join(r.dir, "events")); err != nil {
@@ -19,7 +19,7 @@ func (r *rig) removeState() {
 	}
 }
 
-// A daemon whose state directory was removed says so, takes no jobs, and starts nothing.
+// A daemon whose state directory was removed reports that, accepts no jobs, and starts nothing.
 func TestStoreThatWasRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, fifo(t))

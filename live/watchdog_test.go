@@ -15,11 +15,11 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// hanging is a policy that does not come back, until it is let go, from deciding while there is a job named "hangs" that has
-// not started, if when says so.
+// hanging is a policy whose Decide blocks until it is released while a job named "hangs" has not started, if when
+// returns true.
 type hanging struct {
 	policy.Policy
-	when  func(*cluster.Plan) bool // nil is always
+	when  func(*cluster.Plan) bool // nil means always
 	letGo chan struct{}
 }
 
@@ -69,8 +69,8 @@ func newHangsRig(t *testing.T, when func(*cluster.Plan) bool) *hangsRig {
 	return r
 }
 
-// restart starts another Driver on the same state, as another process would. The one before, which hangs, is let go once the
-// test is over.
+// restart starts another Driver on the same state, as another process would. The previous Driver, which hangs, is
+// released when the test ends.
 func (r *hangsRig) restart(when func(*cluster.Plan) bool, inventory ...cluster.Event) {
 	r.t.Helper()
 	p := &hanging{Policy: fifo(r.t), when: when, letGo: make(chan struct{})}
@@ -82,7 +82,7 @@ func (r *hangsRig) restart(when func(*cluster.Plan) bool, inventory ...cluster.E
 	r.Driver = d
 	r.t.Cleanup(func() {
 		close(p.letGo)
-		select { // Close would not wait for a loop that was given up.
+		select { // Close would not wait for a loop that was abandoned.
 		case d.stop <- struct{}{}:
 		case <-d.done:
 		}
@@ -101,7 +101,7 @@ func (r *hangsRig) status() Status {
 	return s
 }
 
-// named is a submission of one task under a name.
+// named is a submission of one task with the given name.
 func named(name string) Submission {
 	s := submission(1)
 	s.Job.Name = name
@@ -116,7 +116,7 @@ func (r *hangsRig) submitHanging() {
 	}
 }
 
-// While the engine hangs the log says where, status answers, and no caller waits in vain.
+// While the engine hangs, the log says where, status answers, and no caller waits for ever.
 func TestStatusAnswersWhileTheEngineHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHangsRig(t, nil)
@@ -153,7 +153,7 @@ func TestStatusAnswersWhileTheEngineHangs(t *testing.T) {
 	})
 }
 
-// A step that only takes long is forgiven.
+// A step that is merely slow has no consequences.
 func TestEngineThatIsSlowRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHangsRig(t, nil)
@@ -176,7 +176,7 @@ func TestEngineThatIsSlowRecovers(t *testing.T) {
 	})
 }
 
-// An engine that does not come back ends the daemon, and the job on which it hung is set aside at the next start.
+// An engine that hangs for good ends the daemon, and the next start sets aside the job on which it hung.
 func TestJobThatHangsTheEngineIsSetAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHangsRig(t, nil)
@@ -221,10 +221,10 @@ func TestJobThatHangsTheEngineIsSetAside(t *testing.T) {
 	})
 }
 
-// If the engine hangs after an event of another job, the next start finds out on whom by bringing them in one by one.
+// If the engine hangs after an event of another job, the next start finds the culprit by taking in the jobs one by one.
 func TestCarefulStartFindsTheJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tight := func(p *cluster.Plan) bool { return len(p.Nodes) > 0 && len(p.Nodes[0].Tasks) < 2 } // when there is room to think of
+		tight := func(p *cluster.Plan) bool { return len(p.Nodes) > 0 && len(p.Nodes[0].Tasks) < 2 } // when there is room to decide about
 		r := newHangsRig(t, tight)
 		a, b := r.submit(named("runs")), r.submit(named("runs"))
 		first, second := r.order(cluster.Start), r.order(cluster.Start)
@@ -238,7 +238,7 @@ func TestCarefulStartFindsTheJob(t *testing.T) {
 		running := cluster.Event{Kind: cluster.TaskAdopted, Task: second.Task, Run: 1, Grant: second.Grant, Launched: 1}
 		ended := cluster.Event{Kind: cluster.TaskEnded, Task: first.Task, Run: 1, Outcome: cluster.Succeeded, Exit: &cluster.Exit{Started: 1, Ended: 2}}
 		r.restart(tight, running, ended)
-		<-r.Dead() // When it took the guilty one in.
+		<-r.Dead() // when it took in the culprit
 		r.restart(tight, running, ended)
 		if o := r.order(cluster.Start); o.Task.Job != waits {
 			t.Errorf("order %+v", o)
@@ -251,14 +251,14 @@ func TestCarefulStartFindsTheJob(t *testing.T) {
 	})
 }
 
-// If the engine hangs on jobs that run already, it decides nothing: they run on, and can be killed.
+// If the engine hangs on jobs that are already running, it decides nothing: they keep running, and can be killed.
 func TestNothingIsDecidedIfThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tight := func(p *cluster.Plan) bool { return len(p.Nodes[0].Tasks) == 1 }
 		r := newHangsRig(t, tight)
 		s := submission(3)
 		s.Job.Name = "hangs"
-		// Both that fit start in the step that brings the job: the engine hangs later.
+		// Both tasks that fit start in the step of the submission: the engine hangs later.
 		id := r.submit(s)
 		first, second := r.order(cluster.Start), r.order(cluster.Start)
 		r.fake.launched(first)
@@ -286,13 +286,13 @@ func TestNothingIsDecidedIfThatHangs(t *testing.T) {
 	})
 }
 
-// A daemon that is killed while it decides has not hung; a daemon that never outlives a step counts as hung.
+// A daemon that is killed during a decision has not hung; a daemon that never survives a step counts as hung.
 func TestDeathsWithinAStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHangsRig(t, nil)
 		go func() { _, _ = r.Submit(t.Context(), named("hangs")) }()
 		synctest.Wait()
-		for range mostDeaths - 1 { // It is killed in the first moment, before the watchdog sees anything, and started again.
+		for range mostDeaths - 1 { // It is killed before the watchdog notices anything, and started again.
 			r.restart(nil)
 			synctest.Wait()
 			if s := r.status(); s.Trouble != "" {
