@@ -11,14 +11,14 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// runnable is a job that keeps all bounds.
+// runnable is a job within all bounds.
 func runnable() *Job {
 	return &Job{ID: 1, Name: "sort", Queue: "q", Class: Flex, Stages: []Stage{{Name: "map", Tasks: 2, Ideal: resource.Of(resource.Core, resource.GiB),
 		MinMemory: resource.MiB, MaxMemory: 2 * resource.GiB, HeartbeatTimeout: LeastHeartbeatTimeout, DataOn: []string{"n1"},
 		Duration: time.Minute, Elasticity: Elasticity{Kind: SawTooth, Factor: 2}}}}
 }
 
-// Each bound holds on its edge, and what is beyond it is named, with the value and the bound.
+// A value equal to a bound is accepted. A value beyond it is rejected with an error that names the value and the bound.
 func TestBoundsOfEveryJob(t *testing.T) {
 	tests := []struct {
 		edge, beyond func(s *Stage)
@@ -92,7 +92,7 @@ func TestBoundsOfRunnableJobs(t *testing.T) {
 			t.Errorf("error is not one line for people: %q", err)
 		}
 	}
-	// What only a simulation can have is left to it.
+	// Values that only a simulation can have are accepted for simulations.
 	j := runnable()
 	j.Stages[0].Ideal, j.Stages[0].MinMemory, j.Stages[0].HeartbeatTimeout = resource.Of(0, 1), 0, 1
 	if err := j.Check(); err != nil {
@@ -100,7 +100,7 @@ func TestBoundsOfRunnableJobs(t *testing.T) {
 	}
 }
 
-// Each node that reports may start so many tasks, whatever the others that report in the same step do.
+// Each node that reports may start its number of tasks, whatever the other nodes that report in the same step start.
 func TestStartsPerHeartbeatCountForEachNode(t *testing.T) {
 	s := newSnapshot()
 	s.Heartbeats.Every, s.Heartbeats.Starts = time.Second, 1

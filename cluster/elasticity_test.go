@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The shares are those of YARN-ME section 2.3: a reducer with an input of 2.01 GB spills 2 GB with a buffer of 0.5, 1 and 2
-// GB, 1.5 GB with one of 1.5 GB, and nothing with one of 2.5 GB. Just above a half it spills least, and 83 % is worse than
-// 52 %.
+// The shares are those of YARN-ME section 2.3: a reducer with an input of 2.01 GB spills 2 GB with a buffer of 0.5, 1
+// and 2 GB, 1.5 GB with a buffer of 1.5 GB, and nothing with a buffer of 2.5 GB. The spill has its minimum just above
+// one half of the input: 83 % is worse than 52 %.
 func TestSawTooth(t *testing.T) {
 	const input = 2010 * resource.MB
 	for _, c := range []struct {
@@ -24,7 +24,7 @@ func TestSawTooth(t *testing.T) {
 		{2000 * resource.MB, 2000 * resource.MB},
 		{2500 * resource.MB, 0},
 		{input, 0},
-		{input / 2, input / 2}, // a buffer that divides the input: the last one stays in memory
+		{input / 2, input / 2}, // a buffer that divides the input: the last buffer stays in memory
 		{1, input - 1},
 	} {
 		e := Elasticity{Kind: SawTooth, Factor: 2}
@@ -35,8 +35,8 @@ func TestSawTooth(t *testing.T) {
 	}
 }
 
-// The points are those of the YARN-ME authors' table, of which the notes give some: (ceil(100/r)-1)*r/100 for r percent, cut
-// to whole segments of 1155, and 1 at 25.
+// The points are those of the YARN-ME authors' table, as far as the notes list them: (ceil(100/r)-1)*r/100 for r
+// percent, truncated to whole segments of 1155, and 1 at 25.
 func TestSawToothTable(t *testing.T) {
 	e := Elasticity{Kind: SawToothTable, Factor: 2}
 	for _, c := range []struct {
@@ -92,7 +92,7 @@ func TestStepAndPoints(t *testing.T) {
 	}
 }
 
-// A duration in milliseconds is not cut for want of a last binary digit, and does not overflow.
+// A duration in milliseconds is not rounded down because of a binary rounding error, and does not overflow.
 func TestDurationRounds(t *testing.T) {
 	for _, c := range []struct {
 		factor float64
@@ -113,8 +113,8 @@ func TestDurationRounds(t *testing.T) {
 	}
 }
 
-// TestSlowdownProperties: under-sizing with a step or a saw-tooth never helps nor costs more than the worst, and a larger
-// factor never makes a task faster.
+// TestSlowdownProperties: under-sizing with a step or a saw-tooth never helps nor costs more than the worst case, and a
+// larger factor never makes a task faster.
 func TestSlowdownProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		kind := rapid.SampledFrom([]ElasticityKind{Step, SawTooth, SawToothTable}).Draw(rt, "kind")
@@ -135,7 +135,7 @@ func TestSlowdownProperties(t *testing.T) {
 		if memory >= ideal && s != 1 {
 			rt.Fatalf("%v: slowdown with ideal memory is %v", a, s)
 		}
-		// Duration has whole milliseconds only where there is a slowdown.
+		// Durations are whole milliseconds only if there is a slowdown.
 		da, db := a.Duration(d, i, m), b.Duration(d, i, m)
 		if da.Truncate(time.Millisecond) > db {
 			rt.Fatalf("%v takes %v, and %v only %v", a, da, b, db)

@@ -7,7 +7,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// A REGULAR container keeps its grant. A FLEX one may have what its stage allows and its node has, and never less than its grant.
+// A REGULAR container keeps its grant. The limit of a FLEX container is bounded by its stage and its node, and is never
+// below its grant.
 func TestEnvelope(t *testing.T) {
 	const gib = resource.GiB
 	for _, c := range []struct {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The index against a look at every node, with all resources and nodes that close and open again.
+// The index is compared with a scan of all nodes, with all resources and with nodes that close and open again.
 func TestRoomIndexFindsWhatALookAtAllFinds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amounts := func(what string) (v resource.Vector) {
@@ -51,8 +51,8 @@ func TestRoomIndexFindsWhatALookAtAllFinds(t *testing.T) {
 	})
 }
 
-// BenchmarkMost finds the node with most available: in the worst case every other node has more of it, but no CPU, so that
-// all have to be looked at.
+// BenchmarkMost finds the node with the most memory available. In the worst case every other node has more of it, but
+// no CPU, so that all nodes must be visited.
 func BenchmarkMost(b *testing.B) {
 	for _, c := range []struct {
 		name string

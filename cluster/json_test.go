@@ -10,7 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// roundTrip checks that what can be read is written so that it reads as the same again. What has no kind is nothing yet.
+// roundTrip checks that a value that can be read is written so that reading returns the same value. A value without a
+// kind is skipped.
 func roundTrip[T any](t *testing.T, text []byte, isNothing func(*T) bool) {
 	t.Helper()
 	var first, second T
@@ -57,7 +58,7 @@ var fullEvents = []any{
 
 var fullDecision = Decision{ID: 1, Kind: Start, Task: TaskID{1, 2, 3}, Node: 4, Grant: resource.Vector{1, 2, 3, 4}, Duration: 5, At: 6, Preempt: true, Reason: BecauseFitsElastic(7, 8, 9)}
 
-// TestJSON checks that nothing is lost on the way through a file.
+// TestJSON checks that a file preserves every field.
 func TestJSON(t *testing.T) {
 	for _, v := range append(fullEvents, fullJob, fullDecision) {
 		text, err := json.Marshal(v)
@@ -74,7 +75,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestNames checks that every name is read back, and no other.
+// TestNames checks that every name is read back, and that no other name is accepted.
 func TestNames(t *testing.T) {
 	for k := NodeJoined; k <= NodeMemory; k++ {
 		var back EventKind

@@ -6,13 +6,13 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// TestLack: who waits for room is told what lacks, and nothing that there is.
+// TestLack: the reason of a job that waits for room names what no node has enough of, and nothing else.
 func TestLack(t *testing.T) {
 	const gb, core = resource.GB, resource.Core
 	for _, c := range []struct {
 		name  string
-		nodes []resource.Vector // what they have
-		keep  bool              // the first is reserved
+		nodes []resource.Vector // free on each node
+		keep  bool              // the first node is reserved
 		need  resource.Vector
 		want  string
 	}{
@@ -49,7 +49,7 @@ func TestLack(t *testing.T) {
 			}
 		})
 	}
-	// What was recorded before this was told says both.
+	// A reason recorded by an earlier release names both resources.
 	if got := BecauseNoRoom(resource.Of(core, gb)).Words(nil); got != "no node has 1GB and 1 core free" {
 		t.Error(got)
 	}

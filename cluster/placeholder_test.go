@@ -103,7 +103,7 @@ func FuzzFillCommand(f *testing.F) {
 	})
 }
 
-// A short command cannot become one that fills the memory, nor one that no kernel executes.
+// A short command cannot expand to one that exhausts memory, nor to one that no kernel executes.
 func TestFillCommandIsBounded(t *testing.T) {
 	j, grant, id := fillJob()
 	j.Name = strings.Repeat("x", LongestName)

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// A preempted task runs again and the run is no attempt, however its end is told; but a task that succeeds before it can
-// be ended has succeeded, one that fails has failed, and a job that was cancelled meanwhile ends.
+// A preempted task runs again and the run does not count as an attempt, whatever outcome is reported. But a task that
+// succeeds before it can be ended has succeeded, a task that fails has failed, and a job that was cancelled in the
+// meantime ends.
 func TestPreempt(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -59,7 +60,7 @@ func TestPreempt(t *testing.T) {
 	}
 }
 
-// What was preempted while the engine was away is no attempt either.
+// A run that was preempted while the engine was not running does not count as an attempt either.
 func TestPreemptedBeforeSync(t *testing.T) {
 	s := newSnapshot()
 	for _, e := range []Event{joins(0), {Kind: JobSubmitted, NewJob: twoStages(1)}, {Kind: TaskEnded, Task: TaskID{1, 0, 0}, Outcome: Preempted}} {

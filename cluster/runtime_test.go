@@ -35,7 +35,7 @@ func TestWithHeap(t *testing.T) {
 	}
 }
 
-// TestWithHeapOfUnknownSize: a wrong heap would be worse than that which java chooses.
+// TestWithHeapOfUnknownSize: a wrong heap size would be worse than java's own default.
 func TestWithHeapOfUnknownSize(t *testing.T) {
 	c := Command{Args: []string{"java", "Main"}, Runtime: JVM}
 	if got := strings.Join(c.WithHeap(Flex, 0).Args, " "); got != "java Main" {

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// dump prints all of a snapshot, also what only the package sees, so that two can be compared.
+// dump prints a snapshot completely, including unexported fields, so that two snapshots can be compared.
 func dump(s *Snapshot) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%v %d %d %v %v %v %v\n", s.Capacity, s.Running, s.Estimates.At, s.Estimates.StaleSince, s.Synced, s.Heartbeats.Every, len(s.byTask))
@@ -69,7 +69,7 @@ func twoStages(id JobID) *Job {
 	return &Job{ID: id, Name: fmt.Sprint("J", id), Stages: []Stage{{Tasks: 3, Ideal: ideal, Duration: time.Second}, {Tasks: 1, Ideal: ideal, Parents: []int{0}}}}
 }
 
-// TestImpossibleEvents checks that an event that cannot have happened is refused and changes nothing.
+// TestImpossibleEvents checks that an impossible event is rejected and changes nothing.
 func TestImpossibleEvents(t *testing.T) {
 	for _, c := range []struct {
 		e    Event
@@ -115,7 +115,7 @@ func TestImpossibleEvents(t *testing.T) {
 	}
 }
 
-// TestInventory takes over what was found before Synced.
+// TestInventory takes over the tasks that were found before Synced.
 func TestInventory(t *testing.T) {
 	unsynced := func() *Snapshot {
 		s := newSnapshot()
@@ -172,7 +172,7 @@ func TestInventory(t *testing.T) {
 	}
 }
 
-// TestEndsBeforeSynced follows a job whose every task ended while nobody looked.
+// TestEndsBeforeSynced follows a job whose every task ended while the engine was not running.
 func TestEndsBeforeSynced(t *testing.T) {
 	s := newSnapshot()
 	events := []Event{joins(0), {Kind: JobSubmitted, NewJob: twoStages(1)}}
@@ -196,7 +196,7 @@ func TestEndsBeforeSynced(t *testing.T) {
 	}
 }
 
-// TestCheckFits names field, value and limit.
+// TestCheckFits checks that errors name field, value and limit.
 func TestCheckFits(t *testing.T) {
 	s := example(t)
 	job := func(cpu, memory, least resource.Amount) *Job {
@@ -219,13 +219,13 @@ func TestCheckFits(t *testing.T) {
 	}
 }
 
-// reporter is what *testing.T and *rapid.T have in common.
+// reporter is the common interface of *testing.T and *rapid.T.
 type reporter interface {
 	Helper()
 	Errorf(string, ...any)
 }
 
-// coherent adds everything up anew and compares.
+// coherent computes all sums anew and compares.
 func coherent(t reporter, s *Snapshot) {
 	t.Helper()
 	running, capacity := 0, resource.Vector{}
@@ -297,7 +297,7 @@ func coherent(t reporter, s *Snapshot) {
 	}
 }
 
-// scan compares the indexes with looking at every node.
+// scan compares the indexes with a scan of all nodes.
 func scan(t reporter, s *Snapshot, need resource.Vector) {
 	t.Helper()
 	for from := range NodeID(len(s.Nodes) + 1) {
@@ -325,13 +325,13 @@ func scan(t reporter, s *Snapshot, need resource.Vector) {
 	}
 }
 
-// TestNodeMemory follows what is available on a node of 10 GB on which a task was granted 1 GB.
+// TestNodeMemory follows the available memory of a node of 10 GB on which a task was granted 1 GB.
 func TestNodeMemory(t *testing.T) {
 	s := example(t)
 	n := s.Nodes[0]
 	for _, c := range []struct {
 		name            string
-		e               Event // of no kind: a task of 1 GB is started
+		e               Event // without a kind: a task of 1 GB is started
 		available       resource.Amount
 		named, reviewed bool // among the changes; Version changed
 	}{
@@ -369,7 +369,7 @@ func TestNodeMemory(t *testing.T) {
 	}
 }
 
-// TestRandomHistory tells a snapshot anything at all, true or not, and decides anything that is possible.
+// TestRandomHistory enters arbitrary events, possible or not, and takes arbitrary possible decisions.
 func TestRandomHistory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newSnapshot()
@@ -415,7 +415,7 @@ func anyEvent(t *rapid.T, s *Snapshot) Event {
 	return e
 }
 
-// decideAnything takes a few decisions of which each is possible.
+// decideAnything takes a few possible decisions.
 func decideAnything(t *rapid.T, p *Plan) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	for range number("decisions", 0, 3) {
@@ -449,7 +449,7 @@ func decideAnything(t *rapid.T, p *Plan) {
 	}
 }
 
-// TestImpossibleDecisions checks that a plan fails with the first decision that is impossible.
+// TestImpossibleDecisions checks that the first impossible decision fails the plan.
 func TestImpossibleDecisions(t *testing.T) {
 	why := BecauseFits(0)
 	for _, c := range []struct {

@@ -20,7 +20,7 @@ func TestEncodeText(t *testing.T) {
 	}
 }
 
-// Whatever bytes an argument has, it arrives through JSON as it was, and there is one way only to write it.
+// An argument of arbitrary bytes survives JSON unchanged, and has only one encoding.
 func FuzzEncodeText(f *testing.F) {
 	for _, raw := range []string{"caf\xe9.txt", "\xff\xfe", "a\x00b", "\x00e9", "é\xc3\x28", "\u202e"} {
 		f.Add(raw)
@@ -31,7 +31,7 @@ func FuzzEncodeText(f *testing.F) {
 		}
 		for _, c := range []byte(text) {
 			if c == 0 {
-				return // no argument holds one
+				return // no argument contains one
 			}
 		}
 		sent, err := json.Marshal(EncodeText(text))
