@@ -32,7 +32,7 @@ const compareExample = `  bellows-lab compare --policy fair,yarn-me --workload u
       --workload uniform --jobs 50 --nodes 50 --seeds 30 --html timelines.html
   bellows-lab compare --policy pufferfish,fair@4GB,fair@peak --workload flex`
 
-// pictures are the flags that say where pictures go.
+// pictures are the flags with the destinations of pictures.
 type pictures struct{ svgDir, pngDir, page string }
 
 func compareCommand() *cobra.Command {
@@ -60,7 +60,7 @@ func compareCommand() *cobra.Command {
 	return cmd
 }
 
-// compare runs all trials, prints and draws what came of them, and returns the error that sets the exit code.
+// compare runs all trials, prints and draws their results, and returns the error that sets the exit code.
 func (to *pictures) compare(cmd *cobra.Command, s *simulate.Study) error {
 	for i, c := range s.Contenders { // files are named after them
 		if slices.ContainsFunc(s.Contenders[:i], func(other trial.Contender) bool { return other.Label == c.Label }) {
@@ -113,7 +113,7 @@ func (to *pictures) compare(cmd *cobra.Command, s *simulate.Study) error {
 	return nil
 }
 
-// draw writes all pictures that flags ask for.
+// draw writes all requested pictures.
 func (to *pictures) draw(s *simulate.Study, all *comparison.Comparison) error {
 	figures := all.Figures()
 	for _, f := range figures {

@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 )
 
-// runCompare runs compare and returns what it printed and, by their names, what it wrote.
+// runCompare runs compare and returns its exit code, its output and, by their names, the files that it wrote.
 func runCompare(t *testing.T, args ...string) (code int, errOut string, files map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,7 +34,8 @@ func runCompare(t *testing.T, args ...string) (code int, errOut string, files ma
 	return code, stderr.String(), files
 }
 
-// TestCompareOnAnyNumberOfCores: the same seeds give the same bytes, printed and in files, whatever runs at the same time.
+// TestCompareOnAnyNumberOfCores: the same seeds give the same bytes, printed and in files, with any number of runs at
+// the same time.
 func TestCompareOnAnyNumberOfCores(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var first map[string]string
@@ -47,7 +48,8 @@ func TestCompareOnAnyNumberOfCores(t *testing.T) {
 		}
 		if first == nil {
 			first = files
-			// bounds, runtimes, ratios, memory, CPU and four Gantt charts in two formats; page, what was printed
+			// bounds, runtimes, ratios, memory, CPU and four Gantt charts in two formats; the page, and the printed
+			// output
 			if len(files) != 9*2+2 {
 				t.Errorf("%d files", len(files))
 			}

@@ -45,17 +45,17 @@ const (
 	elasticPart = "elastic"
 	flexPart    = "flex"
 	realPart    = "real"
-	bothParts   = "both" // but not real
+	bothParts   = "both" // without real
 )
 
-// flexLimit is how long the part flex takes at most, unless --limit says less.
+// flexLimit is the time limit of the part flex, unless --limit is less.
 const flexLimit = 3 * time.Minute
 
-// flexEvery is the time from one job of the part flex to the next, unless --every says otherwise. All nine are there after
-// 2.4 s, and their peaks together are twice the node, so that FLEX has to suspend. With a job a second, most find memory that
-// others have given back already: on a quiet machine nobody was suspended. Every 500 and every 200 ms about as many were as
-// every 300 ms (docs/measured.md); but the faster the machine, the closer 500 ms come to a job a second, and with 200 ms nothing is
-// gained, since the cores let six run at a time.
+// flexEvery is the default time from one job of the part flex to the next. All nine jobs have been submitted after 2.4
+// s, and their peaks together are twice the node's memory, so that FLEX has to suspend containers. With a job a second,
+// most jobs find memory that earlier jobs have already released: on a quiet machine no container was suspended. With
+// 500 ms and with 200 ms about as many containers were suspended as with 300 ms (docs/measured.md). On a faster
+// machine, 500 ms act like a job a second; 200 ms gain nothing, because the cores let six jobs run at a time.
 const flexEvery = 300 * time.Millisecond
 
 // demoOptions are the flags of demo.
@@ -71,7 +71,7 @@ type demoOptions struct {
 	asJSON, quiet   bool
 }
 
-// demoResult is what --json prints; a part that was not asked for is nil.
+// demoResult is the output of --json; a part that was not requested is nil.
 type demoResult struct {
 	Elastic *demo.Result     `json:"elastic,omitempty"`
 	Flex    *demo.FlexResult `json:"flex,omitempty"`
@@ -196,7 +196,7 @@ func (o *demoOptions) showReal(out io.Writer, r *demo.RealResult) error {
 	return err
 }
 
-// drawTo writes a picture to a file, if it has a name.
+// drawTo writes a picture to a file, unless the file's name is empty.
 func drawTo(path string, draw func(io.Writer) error) error {
 	if path == "" {
 		return nil
@@ -215,7 +215,7 @@ func drawTo(path string, draw func(io.Writer) error) error {
 	return nil
 }
 
-// teller prints lines that stay and, on a terminal, below them one that changes.
+// teller prints lines and, on a terminal, below them one line that changes.
 type teller struct {
 	to        io.Writer
 	transient bool

@@ -102,7 +102,7 @@ func experimentRunCommand() *cobra.Command {
 	return cmd
 }
 
-// someExperiments wants at least one name.
+// someExperiments returns an error unless there is at least one name.
 func someExperiments(_ *cobra.Command, names []string) error {
 	if len(names) == 0 {
 		return command.Usagef("experiment: must be named, such as yarn-me/fig6a or 'yarn-me/*'")
@@ -111,7 +111,7 @@ func someExperiments(_ *cobra.Command, names []string) error {
 }
 
 func (o *experimentOptions) run(cmd *cobra.Command, names []string) error {
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as simulate
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as in simulate
 	list, err := findExperiments(names)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (o *experimentOptions) run(cmd *cobra.Command, names []string) error {
 	if o.Program, err = thisProgram(); err != nil {
 		return err
 	}
-	for i := range list { // before anything takes time
+	for i := range list { // before the first run
 		if _, err := o.settings(&list[i]); err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (o *experimentOptions) run(cmd *cobra.Command, names []string) error {
 	return nil
 }
 
-// findExperiments returns what the names and patterns mean, each once.
+// findExperiments returns the experiments that match the names and patterns, each once.
 func findExperiments(names []string) ([]experiments.Experiment, error) {
 	var list []experiments.Experiment
 	seen := map[string]bool{}
@@ -183,7 +183,7 @@ func (o *experimentOptions) one(cmd *cobra.Command, e *experiments.Experiment, f
 	return printExperiment(cmd.OutOrStdout(), &r.Summary)
 }
 
-// settings are those of the flags, or of what is stored.
+// settings returns the settings of the flags, or of the stored result.
 func (o *experimentOptions) settings(e *experiments.Experiment) (experiments.Settings, error) {
 	s := o.Settings
 	if !o.again {
@@ -196,7 +196,7 @@ func (o *experimentOptions) settings(e *experiments.Experiment) (experiments.Set
 	return s, err
 }
 
-// thisProgram returns what tells this build from others.
+// thisProgram returns an identity of this build.
 func thisProgram() (string, error) {
 	file, err := os.Executable()
 	if err != nil {
@@ -214,7 +214,7 @@ func thisProgram() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// printExperiment prints what an experiment found.
+// printExperiment prints the findings of an experiment.
 func printExperiment(w io.Writer, m *experiments.Summary) error {
 	fmt.Fprintf(w, "%s: %s\n%s\n", m.Experiment, m.Title, m.Paper)
 	if m.Unit != "" {
@@ -240,7 +240,7 @@ func printExperiment(w io.Writer, m *experiments.Summary) error {
 	return nil
 }
 
-// verdict says whether a claim holds, and when it counts as holding.
+// verdict says whether a claim holds, and by which criterion.
 func verdict(c experiments.Claim) string {
 	if c.Criterion == "" {
 		return string(c.Holds)
@@ -248,7 +248,7 @@ func verdict(c experiments.Claim) string {
 	return string(c.Holds) + " (if " + c.Criterion + ")"
 }
 
-// printExperimentTable prints a table; where it is too wide each row becomes a paragraph.
+// printExperimentTable prints a table; if it is too wide, each row becomes a paragraph.
 func printExperimentTable(w io.Writer, t experiments.Table) error {
 	heads := []string{t.Heads[0]}
 	for _, h := range t.Heads[1:] {

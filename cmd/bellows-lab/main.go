@@ -1,5 +1,5 @@
-// Command bellows-lab studies how bellows shares memory: it makes papers' tables and figures again, and sets the papers'
-// numbers beside ours. This package holds flags and wiring only.
+// Command bellows-lab studies how bellows shares memory: it reproduces tables and figures of papers, and compares the
+// papers' numbers with ours. This package has only flags and wiring.
 package main
 
 import (
@@ -28,7 +28,7 @@ func newTree() *command.Tree {
 }
 
 func main() {
-	// Supervisors of containers are this program too, and so are the hungry programs of the demo.
+	// Supervisors of containers run this program too, and so do the hungry programs of the demo.
 	if len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand {
 		os.Exit(agent.Supervise(os.Args[2:]))
 	}

@@ -66,8 +66,8 @@ func modelCommand() *cobra.Command {
 	return cmd
 }
 
-// modelOf returns the command of one framework. task returns its settings as the flags left them; settings are the flags
-// that have another value in the paper's reading.
+// modelOf returns the command of one framework. task returns its settings after the flags are parsed; settings are the
+// flags with a different value in the paper's reading.
 func modelOf(name, short string, add func(*pflag.FlagSet, *modelOptions), task func() framework.Task, paper map[string]string) *cobra.Command {
 	o := modelOptions{preset: "framework"}
 	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs}
@@ -199,15 +199,15 @@ func (o *modelOptions) run(cmd *cobra.Command, f framework.Task) error {
 	return o.draw(&r)
 }
 
-// modelReport is what profile model shows.
+// modelReport is the output of the command.
 type modelReport struct {
 	task         framework.Task
 	model        *framework.Model // nil if no runs were given
 	least, ideal resource.Amount
-	elasticity   cluster.Elasticity // if there is a model
+	elasticity   cluster.Elasticity // only with a model
 }
 
-// span finds the sizes that are shown, and the elasticity over them.
+// span computes the sizes to show, and the elasticity over them.
 func (r *modelReport) span(least resource.Amount) error {
 	if s, ok := r.task.(profile.SparkSort); ok && s.Expansion == 0 {
 		return errors.New("expansion: must be given where no runs are")
@@ -272,7 +272,7 @@ func (r *modelReport) print(w io.Writer) error {
 	return nil
 }
 
-// sizes are tenths from the smallest to the ideal size.
+// sizes returns tenths from the smallest to the ideal size.
 func (r *modelReport) sizes() []resource.Amount {
 	var all []resource.Amount
 	const steps = 10
@@ -287,7 +287,7 @@ func inMiB(memory resource.Amount) resource.Amount {
 	return (memory + resource.MiB - 1) / resource.MiB * resource.MiB
 }
 
-// best returns the size below the ideal with the smallest slowdown, the smallest of these, to a MiB.
+// best returns the size below the ideal with the smallest slowdown, to a MiB; of several, the smallest size.
 func (r *modelReport) best() resource.Amount {
 	best := r.least
 	step := max((r.ideal-r.least)/4096, 1)
@@ -299,7 +299,7 @@ func (r *modelReport) best() resource.Amount {
 	return min(inMiB(best), r.ideal)
 }
 
-// snippet is the fields of a stage in a job file.
+// snippet returns the fields of a stage in a job file.
 func (r *modelReport) snippet() string {
 	var b strings.Builder
 	number := func(x float64) string { return strconv.FormatFloat(math.Round(x*1e4)/1e4, 'g', -1, 64) }
@@ -323,7 +323,7 @@ func (r *modelReport) snippet() string {
 	return b.String()
 }
 
-// draw writes the pictures that were asked for.
+// draw writes the requested pictures.
 func (o *modelOptions) draw(r *modelReport) error {
 	for _, p := range []struct {
 		file string

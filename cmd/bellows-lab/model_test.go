@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// What is printed for a job file is read back from one as the same profile.
+// The fields printed for a job file read back as the same elasticity.
 func TestModelSnippetIsReadBack(t *testing.T) {
 	spark := profile.SparkSortPaper(2010 * resource.MB)
 	spark.Expansion = 2

@@ -112,7 +112,7 @@ func (v *sharesValue) Set(text string) error {
 	return nil
 }
 
-// pagingSubject is one program to be measured.
+// pagingSubject is a program to measure.
 type pagingSubject struct {
 	name    string
 	program cluster.Command
@@ -142,7 +142,7 @@ func (o *pagingOptions) run(cmd *cobra.Command, args []string) error {
 	return printPaging(cmd.OutOrStdout(), res)
 }
 
-// campaign measures all there is to measure.
+// campaign measures all subjects.
 func (o *pagingOptions) campaign(cmd *cobra.Command, args []string) (res profile.Paging, err error) {
 	subjects, err := o.subjects(args)
 	if err != nil {
@@ -188,11 +188,11 @@ func (o *pagingOptions) plan(s pagingSubject) paging.Plan {
 	return paging.Plan{Ideal: s.ideal, Shares: o.shares, Repeats: o.repeats, GiveUp: o.giveUp}
 }
 
-// beside is what the programs of its own take beside their data: 4 MiB was measured that cannot be dropped, 6 MiB of the
-// program itself, which is read again where it is dropped, and a little for the files it spills to.
+// beside is the memory of the built-in programs besides their data: 4 MiB that cannot be dropped (measured), 6 MiB of
+// the program file, which is read again if it is dropped, and a little for the files to which the programs spill.
 const beside = 16 * resource.MiB
 
-// subjects returns what is to be measured: the command, or its own programs.
+// subjects returns the programs to measure: the command, or the built-in programs.
 func (o *pagingOptions) subjects(args []string) ([]pagingSubject, error) {
 	if len(args) > 0 {
 		return o.oneSubject(args)
@@ -291,7 +291,7 @@ func printPaging(w io.Writer, p profile.Paging) error {
 	return nil
 }
 
-// pagingPicture draws medians: paging solid, spilling dashed, runs that were given up at their limit.
+// pagingPicture draws medians: paging solid, spilling dashed, stopped runs at their time limit.
 func pagingPicture(p *profile.Paging) *chart.Plot {
 	plot := &chart.Plot{
 		Title:    "Paging (solid) and spilling (dashed)",
@@ -316,7 +316,7 @@ func pagingPicture(p *profile.Paging) *chart.Plot {
 	return plot
 }
 
-// slowdownCells prints median, fastest and slowest as multiples of the ideal.
+// slowdownCells prints median, fastest and slowest as multiples of the ideal run time.
 func slowdownCells(t profile.Times, ideal float64) []string {
 	if !t.Known() {
 		return []string{"fails", "", ""}
@@ -337,7 +337,7 @@ func failures(t profile.Times) string {
 	return fmt.Sprintf("%d of %d", t.Failures, t.Failures+len(t.Seconds))
 }
 
-// cheaper names the way that was faster in every repeat than the other was in any.
+// cheaper names the way whose slowest repeat was faster than the fastest repeat of the other way.
 func cheaper(at profile.PagingPoint) string {
 	spillFast, spillSlow := at.Spill.Range()
 	pageFast, pageSlow := at.Page.Range()
@@ -358,10 +358,10 @@ func cheaper(at profile.PagingPoint) string {
 	return "either"
 }
 
-// patternName is the command that is one of the measured programs.
+// patternName is the name of the command that runs one of the measured programs.
 const patternName = "pattern"
 
-// patternCommand is one of the programs that `paging` measures.
+// patternCommand returns the command that runs one of the programs that `paging` measures.
 func patternCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    patternName + " PATTERN INPUT-BYTES BUFFER-BYTES",

@@ -30,7 +30,7 @@ type demoOptions struct {
 	asJSON, quiet bool
 }
 
-// demoMoved are flags that are those of bellows-lab demo now.
+// demoMoved are the flags that have moved to bellows-lab demo.
 var demoMoved = []string{"rounds", "repeats", "limit", "every", "jobs", "out", "svg", "flex-svg", "simulate-only"}
 
 func demoCommand() *cobra.Command {

@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/internal/recordingdisk"
 )
 
-// processesOf returns the processes that have a folder among their arguments.
+// processesOf returns the ids of the processes with the given folder among their arguments.
 func processesOf(t *testing.T, dir string) (pids []string) {
 	t.Helper()
 	lists, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -29,8 +29,8 @@ func processesOf(t *testing.T, dir string) (pids []string) {
 
 var ownGroup = regexp.MustCompile(`/bellows-[0-9a-f]+`)
 
-// removeGroups removes, when the test ends, the empty control groups of a daemon that cannot remember to do so: those around some
-// process of its.
+// removeGroups removes, when the test ends, the empty control groups of a daemon that cannot record that it has to: the
+// groups around one of its processes.
 func removeGroups(t *testing.T, pids []string) {
 	t.Helper()
 	name := ""
@@ -50,8 +50,8 @@ func removeGroups(t *testing.T, pids []string) {
 	})
 }
 
-// A disk that takes no more writes keeps nobody from ending programs: kill ends them and says what is not recorded, down --force
-// ends the daemon, and supervisors do not try for ever to record an end.
+// Programs can be ended although the disk accepts no more writes: kill ends them and says what is not recorded, down
+// --force ends the daemon, and supervisors do not try for ever to record an end.
 func TestDiskThatFails(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
@@ -60,7 +60,7 @@ func TestDiskThatFails(t *testing.T) {
 	t.Parallel() // it mostly waits
 	disk := recordingdisk.New(t, 64<<20)
 	state := filepath.Join(disk.Path(), "s")
-	// By its name in PATH this program is the command: see TestMain. The daemon that it starts is then the command too.
+	// Under its name in PATH this program is the command: see TestMain. The daemon that it starts is the command too.
 	bellows := func(want string, args ...string) {
 		t.Helper()
 		cmd := exec.Command("bellows", args...)

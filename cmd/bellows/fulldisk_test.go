@@ -30,7 +30,7 @@ func TestUpOnAFullDisk(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(state, "ballast"), make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
-	// By its name in PATH this program is the command: see TestMain. The daemon that it starts is then the command too.
+	// Under its name in PATH this program is the command: see TestMain. The daemon that it starts is the command too.
 	up := exec.Command("bellows", "up", "--state", state, "--memory", "64MiB", "--detach")
 	said, err := up.CombinedOutput()
 	if up.ProcessState.ExitCode() != 1 || !strings.Contains(string(said), "its disk is full: free some space") {

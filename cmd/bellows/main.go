@@ -1,5 +1,5 @@
-// Command bellows runs memory-hungry batch work so that it shares memory: on this machine, or in a simulation of many.
-// This package holds flags and wiring only.
+// Command bellows runs memory-hungry batch jobs that share memory: on this machine, or in a simulation of many
+// machines. This package has only flags and wiring.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 )
 
 func main() {
-	// Supervisors of containers are this program too; they must stay small.
+	// Supervisors of containers run this program too, and must stay small.
 	if len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand {
 		os.Exit(agent.Supervise(os.Args[2:]))
 	}

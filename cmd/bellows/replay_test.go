@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// recorded imports a file that others recorded, or skips.
+// recorded imports the recorded workload of another system, or skips the benchmark.
 func recorded(b *testing.B, f importer.Format, pattern string, o importer.Options) *importer.Result {
 	b.Helper()
 	paths, err := filepath.Glob(filepath.Join("../../../shared/data", pattern))
@@ -53,7 +53,8 @@ func BenchmarkImport(b *testing.B) {
 	}
 }
 
-// BenchmarkReplay simulates them on the clusters that are suggested. Of Alibaba's week, yarn-me gets the first half day.
+// BenchmarkReplay simulates the recordings on the suggested clusters. yarn-me gets only the first half day of Alibaba's
+// week.
 func BenchmarkReplay(b *testing.B) {
 	for _, c := range recordings {
 		for _, name := range []string{"fair", "yarn-me"} {

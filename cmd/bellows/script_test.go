@@ -26,7 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Programs with the race detector sleep for a second when they end, unless they are told not to.
+	// Programs with the race detector sleep for a second when they end, unless GORACE says otherwise.
 	if os.Getenv("GORACE") == "" {
 		os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	}, "bellows-grows": soakGrows})
 }
 
-// hangOn has every policy spin as soon as there is a job of that name, and the daemon notice soon.
+// hangOn makes every policy spin as soon as a job has the given name, and makes the daemon detect that soon.
 func hangOn(name string) {
 	machine.Patience = live.Patience{Hangs: 500 * time.Millisecond, Dead: 10 * time.Second}
 	machine.NewPolicy = func(of string, settings map[string]string) (policy.Policy, error) {
@@ -70,14 +70,14 @@ func (s *spinning) spin() {
 	}
 }
 
-// commands are what scripts know beside testscript's own.
+// commands are the script commands besides testscript's own.
 var commands = map[string]func(*testscript.TestScript, bool, []string){
 	"exits": commandtest.Exits,
 	"until": until,
 	"wide":  commandtest.Wide,
 }
 
-// until is "until PATTERN COMMAND...": the command is run again and again until it prints what matches.
+// until is "until PATTERN COMMAND...": it repeats the command until its output matches.
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: until PATTERN COMMAND...")
@@ -98,12 +98,12 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// condition is what scripts can ask for in brackets.
+// condition evaluates a condition in brackets.
 func condition(name string) (bool, error) {
 	switch name {
 	case "root":
 		return os.Geteuid() == 0, nil
-	case "zswap": // that can be turned on
+	case "zswap": // and it can be turned on
 		z := swap.Machine{}.Zswap()
 		return z != nil && !z.Enabled, nil
 	case "swaps":
@@ -144,7 +144,7 @@ func TestSwap(t *testing.T) {
 	runSwapScripts(t, "testdata/swap")
 }
 
-// TestWithoutSwap is what FLEX jobs are on a machine without swap.
+// TestWithoutSwap runs FLEX jobs on a machine without swap.
 func TestWithoutSwap(t *testing.T) {
 	needControlGroups(t)
 	testswap.Lock(t)
@@ -171,7 +171,7 @@ func runSwapScripts(t *testing.T, dir string) {
 					cmd.Env = append(os.Environ(), "BELLOWS_STATE="+state)
 					return cmd.Run()
 				}
-				_ = bellows("down", "--force") // Most scripts have none, or have done so.
+				_ = bellows("down", "--force") // Most scripts run no daemon, or have ended it.
 				if err := bellows("swap", "remove", "--all", "--force"); err != nil {
 					t.Errorf("swap is left behind: %v", err)
 				}
@@ -182,7 +182,8 @@ func runSwapScripts(t *testing.T, dir string) {
 	})
 }
 
-// machineTime is what all scripts of TestMachine may take: many times what they do, so that one that hangs holds up no other test.
+// machineTime is the time limit for all scripts of TestMachine, many times the time that they take: a script that hangs
+// does not hold up other tests for longer.
 const machineTime = 10 * time.Minute
 
 // TestMachine runs a real daemon with real programs in real control groups.
@@ -204,7 +205,7 @@ func TestMachine(t *testing.T) {
 				defer cancel()
 				down := exec.CommandContext(ctx, "bellows", "down", "--force")
 				down.Env = append(os.Environ(), "BELLOWS_STATE="+state)
-				_ = down.Run() // Most scripts have done so themselves.
+				_ = down.Run() // Most scripts have ended the daemon themselves.
 				_ = os.RemoveAll(state)
 			})
 			return nil
@@ -212,7 +213,7 @@ func TestMachine(t *testing.T) {
 	})
 }
 
-// needControlGroups skips a test where containers cannot be had.
+// needControlGroups skips a test on a machine that cannot make containers.
 func needControlGroups(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -36,8 +36,8 @@ var (
 	soakSeed = flag.Uint64("soak-seed", 0, "what the order of TestSoak's jobs comes from; 0 is the time")
 )
 
-// TestSoak runs jobs of every kind through one daemon, many at once, and looks afterwards whether the node is as free, and the
-// daemon as small, as before: what one job in a thousand leaves behind stops a daemon within a month.
+// TestSoak runs jobs of every kind through one daemon, many at once. Afterwards the node must have as much free as
+// before, and the daemon must use as little as before: a leak in one job of a thousand stops a daemon within a month.
 func TestSoak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
@@ -72,7 +72,7 @@ func TestSoak(t *testing.T) {
 	}
 	took := time.Since(began)
 	t.Logf("%d jobs in %v, %.1f in a second: %v", len(plan), took.Round(time.Second), float64(len(plan))/took.Seconds(), s.done)
-	// Of a few jobs the first tenth is not enough to fill what is filled only once.
+	// With few jobs, the first tenth is not enough to fill the caches that are filled only once.
 	if len(plan) >= 10_000 && float64(last) > 1.1*float64(first) {
 		t.Errorf("the daemon has %d KiB in memory after the last tenth, more than 1.1 times the %d KiB after the first", last>>10, first>>10)
 	}
@@ -101,7 +101,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// soakKind is what a job does, and how it should end.
+// soakKind is the behaviour of a job and its expected end.
 type soakKind string
 
 const (
@@ -115,8 +115,8 @@ const (
 	oversized    soakKind = "oversized"
 )
 
-// soakPlan is n jobs in random order. Of 20,000 it has 15,200 that do next to nothing, 600 that grow, and 240 of each other kind
-// that does not simply end; of a few it has at least one of each kind.
+// soakPlan is n jobs in random order. Of 20,000 jobs 15,200 do next to nothing, 600 grow, and 240 are of each other
+// kind that does not simply end; a small plan has at least one job of each kind.
 func soakPlan(n int, r *rand.Rand) []soakKind {
 	perThousand := []struct {
 		kind soakKind
@@ -134,11 +134,11 @@ func soakPlan(n int, r *rand.Rand) []soakKind {
 }
 
 const (
-	soakMemory  = 768 * resource.MiB // what the node has
+	soakMemory  = 768 * resource.MiB // memory of the node
 	soakClients = 8
 	growTo      = 24 * resource.MiB
 
-	storeConnections = 8 // more than the store has at once; each opens the file, its log and the log's index
+	storeConnections = 8 // more than the store has at once; each connection opens the file, its log and the log's index
 )
 
 func soakJob(memory resource.Amount, args ...string) server.Submission {
@@ -151,13 +151,13 @@ type soak struct {
 	t        *testing.T
 	dir      string // its state directory
 	pid      int
-	profile  string // where it writes its goroutines when it is told to
+	profile  string // where it writes its goroutines on SIGUSR1
 	told     int
 	clients  []*server.Client
 	gateDir  string
 	mu       sync.Mutex
 	gates    int
-	done     map[soakKind]int // that ended as they should
+	done     map[soakKind]int // number of jobs that ended as expected
 	problems int
 }
 
@@ -232,7 +232,7 @@ func (s *soak) runAll(kinds []soakKind) {
 	}
 }
 
-// run runs one job and returns in what it did not end as it should.
+// run runs one job and returns an error if it did not end as expected.
 func (s *soak) run(c *server.Client, kind soakKind) error {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Minute)
 	defer cancel()
@@ -275,7 +275,7 @@ func (s *soak) endsAs(ctx context.Context, c *server.Client, id cluster.JobID, w
 	return nil
 }
 
-// grows runs a FLEX container whose program goes on until the limit of the container was seen to be higher than at first.
+// grows runs a FLEX container whose program runs until the limit of the container has been seen above its first value.
 func (s *soak) grows(ctx context.Context, c *server.Client) error {
 	s.mu.Lock()
 	s.gates++
@@ -300,7 +300,7 @@ func (s *soak) grows(ctx context.Context, c *server.Client) error {
 	return s.endsAs(ctx, c, id, cluster.StatusSucceeded)
 }
 
-// until asks for a job until its first task is as it should be.
+// until queries a job until its first task is in the expected state.
 func (s *soak) until(ctx context.Context, c *server.Client, id cluster.JobID, is func(live.Job) bool) error {
 	for {
 		j, err := c.Job(ctx, id, true)
@@ -315,8 +315,8 @@ func (s *soak) until(ctx context.Context, c *server.Client, id cluster.JobID, is
 	}
 }
 
-// killed kills a job in the given state of its task, "" being before it has one: with others than the one that was meant it
-// begins again.
+// killed kills a job whose task is in the given state; "" is a job that is queued and has no task yet. If the task was
+// seen in another state, killed tries again with a new job.
 func (s *soak) killed(ctx context.Context, c *server.Client, memory resource.Amount, state string) error {
 	for {
 		id, err := c.Submit(ctx, soakJob(memory, "sleep", "1000"))
@@ -352,7 +352,7 @@ func (s *soak) killed(ctx context.Context, c *server.Client, memory resource.Amo
 	}
 }
 
-// refused submits a job that no node can have.
+// refused submits a job that fits on no node.
 func (s *soak) refused(ctx context.Context, c *server.Client) error {
 	id, err := c.Submit(ctx, soakJob(2*soakMemory, "true"))
 	if live.KindOf(err) == live.Invalid {
@@ -364,7 +364,7 @@ func (s *soak) refused(ctx context.Context, c *server.Client) error {
 	return s.endsAs(ctx, c, id, cluster.StatusFailed)
 }
 
-// holdings is what a daemon holds while one job runs.
+// holdings are the resources that a daemon uses while one job runs.
 type holdings struct {
 	free                                    int64 // bytes of memory that are not granted
 	goroutines, descriptors, cgroups, files int
@@ -374,7 +374,7 @@ func (h holdings) String() string {
 	return fmt.Sprintf("%d MiB free, %d goroutines, %d descriptors, %d control groups, %d files", h.free>>20, h.goroutines, h.descriptors, h.cgroups, h.files)
 }
 
-// settled returns what the daemon holds as soon as forty jobs more do not change it.
+// settled returns the daemon's holdings as soon as forty more jobs do not change them.
 func (s *soak) settled(patience time.Duration) holdings {
 	last := s.small()
 	for end := time.Now().Add(patience); time.Now().Before(end); {
@@ -388,13 +388,13 @@ func (s *soak) settled(patience time.Duration) holdings {
 	return last
 }
 
-// small runs forty jobs, removes all that have ended, and returns what the daemon holds then.
+// small runs forty jobs, removes all ended jobs, and returns the daemon's holdings.
 func (s *soak) small() holdings {
 	s.t.Helper()
 	done := s.done[succeeds]
 	s.runAll(slices.Repeat([]soakKind{succeeds}, 40))
 	s.done[succeeds] = done
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Second) { // what ended just now stays for some seconds
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Second) { // a job that has just ended stays for some seconds
 		if _, err := s.clients[0].Prune(s.t.Context(), 0, 0, false); err != nil {
 			s.t.Fatal(err)
 		}
@@ -413,7 +413,7 @@ func (s *soak) small() holdings {
 		}
 	}
 	var h holdings
-	for _, c := range s.clients { // so that each has a connection, however long it did nothing
+	for _, c := range s.clients { // so that each has a connection, however long it was idle
 		status, err := c.Status(s.t.Context())
 		if err != nil {
 			s.t.Fatal(err)
@@ -432,7 +432,7 @@ func (s *soak) small() holdings {
 	return h
 }
 
-// look has the daemon give back what memory it does not use, and returns its goroutines and how much memory it has then.
+// look makes the daemon return its unused memory to the system, and returns its goroutines and its memory afterwards.
 func (s *soak) look() (goroutines string, resident int64) {
 	s.t.Helper()
 	s.told++
@@ -461,8 +461,9 @@ func (s *soak) look() (goroutines string, resident int64) {
 	return goroutines, pages * int64(os.Getpagesize())
 }
 
-// descriptors counts what the daemon has open. The store's file counts once: of a connection that is closed SQLite keeps the
-// descriptor as long as another has a lock, so that their number is the most connections that there ever were at once.
+// descriptors counts the open files of the daemon. The store's file counts once: SQLite keeps the descriptor of a
+// closed connection as long as another connection has a lock, so the number of its descriptors is the largest number of
+// connections that were ever open at once.
 func (s *soak) descriptors() (n int) {
 	s.t.Helper()
 	dir := fmt.Sprintf("/proc/%d/fd", s.pid)
@@ -509,8 +510,8 @@ func (s *soak) cgroups() int {
 	return len(names)
 }
 
-// tellGoroutines makes this process write what goroutines it has, to a new file at each SIGUSR1, once it has given back the
-// memory that it does not use.
+// tellGoroutines makes this process write its goroutines to a new file at each SIGUSR1, after it has returned its
+// unused memory to the system.
 func tellGoroutines(path string) {
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGUSR1)
@@ -526,7 +527,7 @@ func tellGoroutines(path string) {
 	}()
 }
 
-// soakGrows is a program that holds as much memory as it is told and uses all of it until a file is there.
+// soakGrows is a program that allocates the given amount of memory and uses all of it until a file exists.
 func soakGrows() {
 	size, err := strconv.Atoi(os.Args[1])
 	if err != nil {

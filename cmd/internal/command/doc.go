@@ -1,3 +1,3 @@
-// Package command is what the commands of this project have in common: the tree of commands with its help, how a wrong usage is
-// told, and the exit codes.
+// Package command has the shared parts of the commands of this project: the tree of commands with its help, errors of
+// usage, and exit codes.
 package command

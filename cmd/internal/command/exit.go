@@ -10,12 +10,12 @@ import (
 // Exit codes that scripts can trust.
 const (
 	Failed     = 1 // the work failed
-	WrongUsage = 2 // the input or the usage was wrong
-	// Interrupted is what shells use for a command that Ctrl-C ended.
+	WrongUsage = 2 // wrong input or usage
+	// Interrupted is the code of shells for a command that Ctrl-C ended.
 	Interrupted = 130
 )
 
-// usageError is a mistake of the user: it says which field, value and limit.
+// usageError is a mistake of the user: it names the field, the value and the limit.
 type usageError struct{ err error }
 
 func (e usageError) Error() string { return e.err.Error() }
@@ -34,13 +34,13 @@ func Usage(err error) error {
 	return usageError{err}
 }
 
-// Code is an error that ends the process with a code and without another word: all was said before.
+// Code is an error that ends the process with a code and without a message, because the messages have been printed.
 type Code int
 
 // Error implements error.
 func (e Code) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// ExitCode returns the exit code for what a command returned.
+// ExitCode returns the exit code for the error of a command.
 func ExitCode(err error) int {
 	var code Code
 	var wrong usageError
@@ -57,7 +57,7 @@ func ExitCode(err error) int {
 	return Failed
 }
 
-// errorText returns what to print for err: one line for one sentence.
+// errorText returns the text of err with one line per sentence.
 func errorText(err error) string {
 	var silent Code
 	if err == nil || errors.As(err, &silent) || errors.Is(err, context.Canceled) {

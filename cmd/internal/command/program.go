@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// FindProgram returns an error, the mistake of the user, if there is no such program. One whose name has placeholders cannot be looked up yet.
+// FindProgram returns an error, a mistake of the user, if the program does not exist. A program whose name has
+// placeholders cannot be looked up yet.
 func FindProgram(program, dir string) error {
 	if strings.Contains(program, "{") {
 		return nil

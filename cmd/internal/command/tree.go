@@ -18,7 +18,7 @@ import (
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 )
 
-// Streams are where a command reads and writes.
+// Streams are the input and the outputs of a command.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
@@ -32,7 +32,7 @@ type Tree struct {
 	started bool // the flags and arguments of a command were accepted
 }
 
-// usageTemplate is laid out for terminals of 80 columns, without what nobody needs to read twice.
+// usageTemplate is for terminals of 80 columns, without repetitions.
 const usageTemplate = `Usage:{{if and .Runnable (not .HasAvailableSubCommands)}}
   {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
   {{.CommandPath}} COMMAND{{end}}{{if .HasExample}}
@@ -54,7 +54,7 @@ Flags:
 "{{.CommandPath}} COMMAND --help" says more about a command.{{end}}
 `
 
-// Moved returns a hidden command in the place of one that has another name now: it fails with a sentence that says so.
+// Moved returns a hidden command in the place of a renamed one: it fails with a sentence that names the new name.
 func Moved(old, now string) *cobra.Command {
 	return &cobra.Command{
 		Use:                old,
@@ -66,7 +66,7 @@ func Moved(old, now string) *cobra.Command {
 	}
 }
 
-// NewTree returns a program that has no commands: its name, what it does in a line, and in a page.
+// NewTree returns a program without commands, with its name and a short and a long description.
 func NewTree(name, short, long string) *Tree {
 	t := &Tree{}
 	cobra.EnableCommandSorting = false
@@ -89,7 +89,7 @@ func NewTree(name, short, long string) *Tree {
 	return t
 }
 
-// Add adds commands below a title; those below none stand last in the help text.
+// Add adds commands below a title; commands without a title come last in the help text.
 func (t *Tree) Add(title string, commands ...*cobra.Command) {
 	if title != "" {
 		t.root.AddGroup(&cobra.Group{ID: title, Title: title})
@@ -102,9 +102,10 @@ func (t *Tree) Add(title string, commands ...*cobra.Command) {
 
 // Execute runs one command line and returns the exit code.
 func (t *Tree) Execute(args []string, io Streams) int {
-	// A reader that went away ends commands that print by SIGPIPE, as it does other programs. Interrupts end a command's
-	// context first, so that it can tidy up; one that comes later than that takes ends the process. Not one that comes at
-	// once: whoever ends a process and then its group sends each signal twice.
+	// When the reader of its output ends, SIGPIPE ends a command that prints, as with other programs. The first
+	// interrupt ends the command's context, so that the command can clean up; a later one ends the process. A second
+	// interrupt right after the first is ignored, because a shell that signals a process and then its group sends each
+	// signal twice.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	const tidyingUp = 10 * time.Second
 	context.AfterFunc(ctx, func() { time.AfterFunc(tidyingUp, stop) })
@@ -118,14 +119,14 @@ func (t *Tree) Execute(args []string, io Streams) int {
 		fmt.Fprintf(io.Err, "%s: %s\n", t.root.Name(), text)
 	}
 	code := ExitCode(err)
-	// What is wrong before a command begins is its usage.
+	// An error before the command begins is a wrong usage.
 	if code == Failed && (!t.started || t.Invalid != nil && t.Invalid(err)) {
 		return WrongUsage
 	}
 	return code
 }
 
-// plainer puts a wrong value of a flag into fewer words: the flag, the value, the limit.
+// plainer shortens the error of a wrong value of a flag to the flag, the value and the limit.
 func plainer(err error) error {
 	wrong, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {

@@ -10,7 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 )
 
-// VersionText returns the version that the go command recorded in the program: that of the module, else the commit.
+// VersionText returns the version that the go command recorded in the program: the version of the module, else the
+// commit.
 func VersionText() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -1,5 +1,5 @@
-// Package flags holds the types of the commands' flags: one per unit, each of which says what it takes when it is given
-// something else.
+// Package flags has the types of the commands' flags: one per unit. The error of a wrong value says which values are
+// allowed.
 package flags
 
 import (
@@ -20,7 +20,7 @@ import (
 // value is a flag for a T: parse reads what a user writes, and print writes the default as a user would.
 type value[T any] struct {
 	to    *T
-	unit  string // what help texts call what the flag takes
+	unit  string // name of the value in help texts
 	parse func(string) (T, error)
 	print func(T) string
 }
@@ -43,7 +43,7 @@ func (v value[T]) Set(text string) error {
 // Amount is a flag for an amount with its unit, above 0.
 type Amount struct {
 	value[resource.Amount]
-	zero bool // 0 is taken, too
+	zero bool // 0 is allowed, too
 }
 
 // Memory is a flag for bytes, such as 4GiB.
@@ -83,7 +83,7 @@ func amount(to *resource.Amount, unit string, parse func(string) (resource.Amoun
 	}}}
 }
 
-// OrZero makes a flag take 0, with or without a unit, as well.
+// OrZero makes a flag accept 0, too, with or without a unit.
 func (v Amount) OrZero() Amount { v.zero = true; return v }
 
 // Set implements pflag.Value.
@@ -139,7 +139,7 @@ func parseCount(text string, least, most int) (int, error) {
 	return n, nil
 }
 
-// Counts is a flag for whole numbers from least to most, with commas between them.
+// Counts is a flag for whole numbers from least to most, separated by commas.
 func Counts(to *[]int, least, most int) pflag.Value {
 	parse := func(text string) ([]int, error) {
 		var all []int
@@ -190,7 +190,7 @@ func Choice(to *string, words ...string) pflag.Value {
 	return value[string]{to, "name", parse, func(text string) string { return text }}
 }
 
-// Settings is a flag that may be given again: POLICY.NAME=VALUE.
+// Settings is a flag that may be repeated: POLICY.NAME=VALUE.
 type Settings map[string]string
 
 // String implements pflag.Value.

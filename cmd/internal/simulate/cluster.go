@@ -14,7 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/sim/clusterfile"
 )
 
-// clusterOptions are the flags that say on which cluster it is simulated.
+// clusterOptions are the flags that describe the simulated cluster.
 type clusterOptions struct {
 	file      string
 	nodes     int
@@ -31,7 +31,8 @@ func (o *clusterOptions) flags(f *pflag.FlagSet) {
 	f.Var(flags.Duration(&o.heartbeat, 0), "heartbeat", "between reports of a node; 0: at once")
 }
 
-// settle returns the cluster: what flags say, else the file, else the workload, else what is usual for such a workload.
+// settle returns the cluster. Each value comes from the flags, else from the cluster file, else from the workload, else
+// from the defaults of that kind of workload.
 func (o *clusterOptions) settle(w *workloadOptions, changed func(string) bool) (*clusterfile.Cluster, error) {
 	c := clusterfile.New()
 	if o.file != "" {
@@ -57,10 +58,10 @@ func (o *clusterOptions) settle(w *workloadOptions, changed func(string) bool) (
 	return c, nil
 }
 
-// settleNodes decides which nodes there are.
+// settleNodes sets the nodes.
 func (o *clusterOptions) settleNodes(c *clusterfile.Cluster, w *workloadOptions, changed func(string) bool) error {
 	nodes, node := o.nodes, o.node
-	fromWorkload := func(n int, size resource.Vector) { // where no flag says otherwise
+	fromWorkload := func(n int, size resource.Vector) { // unless a flag says otherwise
 		if !changed("nodes") {
 			nodes = n
 		}
@@ -95,7 +96,7 @@ func (o *clusterOptions) settleNodes(c *clusterfile.Cluster, w *workloadOptions,
 	return nil
 }
 
-// settleFlex takes machines that are short of memory for the generated FLEX jobs, and no heartbeats.
+// settleFlex sets the defaults for generated FLEX jobs: machines that are short of memory, and no heartbeats.
 func settleFlex(c *clusterfile.Cluster) {
 	if c.Machine == nil {
 		c.Machine = ref("ssd")
@@ -108,19 +109,19 @@ func settleFlex(c *clusterfile.Cluster) {
 	}
 }
 
-// settleHeartbeats takes those of an acquisition, else those that are usual for the workload.
+// settleHeartbeats sets the heartbeats of the acquisition, else the defaults of the workload.
 func (o *clusterOptions) settleHeartbeats(c *clusterfile.Cluster, w *workloadOptions) {
 	usual := sim.Acquisition{Heartbeat: o.heartbeat, StartsPerHeartbeat: 1, CoordinatorHeartbeat: time.Second}
 	if w.ours() {
 		usual.Heartbeat = 0
 	}
 	if c.Acquire != nil {
-		usual, _ = sim.AcquisitionOf(*c.Acquire) // it is one: the file was read
+		usual, _ = sim.AcquisitionOf(*c.Acquire) // no error: the reader has checked the name
 	}
 	if c.Heartbeat == nil {
 		c.Heartbeat = &usual.Heartbeat
 	}
-	// Jobs of our own format bring the coordinators that they want along.
+	// Jobs in our own formats have their own coordinators.
 	if *c.Heartbeat == 0 || w.ours() && c.Acquire == nil {
 		usual.CoordinatorHeartbeat = 0
 	}

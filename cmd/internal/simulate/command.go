@@ -64,13 +64,13 @@ const example = `  bellows simulate --workload uniform --jobs 50 --nodes 50 --po
       --policy fair,yarn-me --set fair.reservations=true \
       --penalty sawtooth:1.5 --json`
 
-// printing is how results are printed.
+// printing is the flags for the output of results.
 type printing struct {
 	csv            string
 	asJSON, perJob bool
 }
 
-// Command returns `bellows simulate`, whose job files have their profiles from there.
+// Command returns `bellows simulate`, which looks up the profiles of job files in profiles.
 func Command(profiles Profiles) *cobra.Command {
 	o := NewOptions(profiles)
 	var p printing
@@ -81,7 +81,8 @@ func Command(profiles Profiles) *cobra.Command {
 		Example: example,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// A run keeps most of what it allocates and ends soon: collecting garbage a quarter as often saves a tenth of the time.
+			// A run keeps most of its allocations and ends soon: collecting garbage a quarter as often saves a tenth of
+			// the time.
 			defer debug.SetGCPercent(debug.SetGCPercent(400))
 			s, err := o.Open(cmd)
 			if err != nil {
@@ -98,7 +99,7 @@ func Command(profiles Profiles) *cobra.Command {
 	return cmd
 }
 
-// run runs all trials, prints what came of them, and returns the error that sets the exit code.
+// run runs all trials, prints their results, and returns the error that sets the exit code.
 func (s *Study) run(ctx context.Context, out, errOut io.Writer, p *printing) error {
 	doc := s.describe()
 	sum := &trial.Comparison{Contenders: s.Contenders}
@@ -114,7 +115,7 @@ func (s *Study) run(ctx context.Context, out, errOut io.Writer, p *printing) err
 	return s.finish(out, errOut, p, doc, sum)
 }
 
-// finish prints what is done. Where that is not all, the user interrupted the rest.
+// finish prints the finished runs. If runs are missing, the user interrupted the command.
 func (s *Study) finish(out, errOut io.Writer, p *printing, doc simulationJSON, sum *trial.Comparison) error {
 	done := len(sum.Outcomes)
 	if done < s.Runs() {
@@ -144,7 +145,7 @@ func (s *Study) finish(out, errOut io.Writer, p *printing, doc simulationJSON, s
 	return nil
 }
 
-// print prints the results; those of one seed stand in doc.
+// print prints the results; the results of one seed are in doc.
 func (s *Study) print(out io.Writer, p *printing, doc simulationJSON, sum *trial.Comparison) error {
 	switch {
 	case s.Seeds == 1 && p.asJSON:
@@ -161,7 +162,7 @@ func (s *Study) print(out io.Writer, p *printing, doc simulationJSON, sum *trial
 	return terminal.WriteJSON(out, doc)
 }
 
-// WriteFile writes what write writes, only if all of it is there.
+// WriteFile writes a file with the output of write; if write fails, there is no file.
 func WriteFile(path string, write func(io.Writer) error) error {
 	var b bytes.Buffer
 	err := write(&b)

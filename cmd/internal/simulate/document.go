@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// simulationJSON is what `bellows simulate --json` prints; docs/output.md describes it.
+// simulationJSON is the output of `bellows simulate --json`; docs/output.md describes it.
 type simulationJSON struct {
 	Workload workloadJSON `json:"workload"` // of the first seed
 	Cluster  clusterJSON  `json:"cluster"`
@@ -31,17 +31,17 @@ type workloadJSON struct {
 	// Generated workloads only.
 	Seed    *uint64 `json:"seed,omitempty"`
 	Penalty string  `json:"penalty,omitempty"`
-	// How far off the truth estimates are, and the seed of their errors; only if they are.
+	// The errors of estimates, and their seed; only if estimates are wrong.
 	Misjudged    string  `json:"misjudged,omitempty"`
 	MisjudgeSeed *uint64 `json:"misjudge_seed,omitempty"`
 }
 
 type clusterJSON struct {
 	Nodes int `json:"nodes"`
-	// Of clusters whose nodes have one size.
+	// For clusters whose nodes have one size.
 	NodeMemory int64   `json:"node_memory_bytes,omitempty"`
 	NodeCPU    float64 `json:"node_cpus,omitempty"`
-	// Of clusters whose nodes have several sizes.
+	// For clusters whose nodes have several sizes.
 	Groups             []groupJSON `json:"groups,omitempty"`
 	Heartbeat          float64     `json:"heartbeat_s"`
 	StartsPerHeartbeat int         `json:"starts_per_heartbeat"`
@@ -52,14 +52,14 @@ type clusterJSON struct {
 	Flex *flexManagerJSON `json:"flex,omitempty"`
 }
 
-// groupJSON is nodes of one size.
+// groupJSON describes the nodes of one size.
 type groupJSON struct {
 	Nodes      int     `json:"nodes"`
 	NodeMemory int64   `json:"node_memory_bytes"`
 	NodeCPU    float64 `json:"node_cpus"`
 }
 
-// truthJSON repeats what differs from an ideal cluster.
+// truthJSON repeats the differences from an ideal cluster.
 type truthJSON struct {
 	Acquire   string  `json:"acquire,omitempty"`
 	Machine   string  `json:"machine,omitempty"`
@@ -73,22 +73,22 @@ type truthJSON struct {
 type flexManagerJSON struct {
 	Manager      string  `json:"manager"`
 	PuffRatio    float64 `json:"puff_ratio"`
-	MinContainer int64   `json:"min_container_bytes,omitempty"` // unless as the workload says
+	MinContainer int64   `json:"min_container_bytes,omitempty"` // omitted if it is as in the workload
 	Look         float64 `json:"look_s"`
 	SwapSpeed    int64   `json:"swap_bytes_per_s"`
 }
 
-// resultJSON is what came of one policy; with several seeds, numbers are means over those with a result. Of a run that
-// failed only policy, pooled, settings, jobs, tasks, bounds and error are there.
+// resultJSON is the result of one policy; with several seeds, numbers are means over the seeds with a result. A failed
+// run has only policy, pooled, settings, jobs, tasks, bounds and error.
 type resultJSON struct {
 	Policy string `json:"policy"`
-	Label  string `json:"label"` // as it was asked for
-	// Pooled tells that it ran on one node as large as all.
+	Label  string `json:"label"` // the policy as given
+	// Pooled says that the policy ran on one node as large as all nodes together.
 	Pooled bool `json:"pooled,omitempty"`
-	// Box is the size of the containers that FLEX jobs were put in, or peak; empty if they breathed.
+	// Box is the fixed size of the containers that FLEX jobs ran in, or peak; empty if the jobs ran as FLEX.
 	Box      string            `json:"box,omitempty"`
 	Settings map[string]string `json:"settings"`
-	// Timeline is how ends of jobs were estimated: sum or resimulate; empty for policies that do not.
+	// Timeline is how the policy estimated ends of jobs: sum or resimulate; empty for policies that estimate none.
 	Timeline    string              `json:"timeline,omitempty"`
 	Average     *float64            `json:"average_job_runtime_s,omitempty"`
 	Makespan    *float64            `json:"makespan_s,omitempty"`
@@ -99,7 +99,7 @@ type resultJSON struct {
 	Unfinished  []unfinishedJSON    `json:"unfinished_jobs,omitempty"`
 	Failed      []unfinishedJSON    `json:"failed_jobs,omitempty"`
 	Losses      *lossesJSON         `json:"task_losses,omitempty"`
-	Flex        *flexJSON           `json:"flex,omitempty"` // of workloads with FLEX jobs that breathe
+	Flex        *flexJSON           `json:"flex,omitempty"` // for workloads with jobs that run as FLEX
 	Bounds      boundsJSON          `json:"lower_bounds"`
 	Simulation  *simulationCostJSON `json:"simulation,omitempty"` // with one seed
 	PerJob      []jobResultJSON     `json:"per_job,omitempty"`
@@ -108,7 +108,7 @@ type resultJSON struct {
 	OverSeeds *trial.Summary  `json:"over_seeds,omitempty"`
 	PerSeed   []trial.Outcome `json:"per_seed,omitempty"`
 
-	underSizes bool // the policy may, so that its bounds are others
+	underSizes bool // the policy may under-size tasks, which lowers its bounds
 }
 
 type boundsJSON struct {
@@ -143,7 +143,7 @@ type jobResultJSON struct {
 	Elastic   int      `json:"elastic_tasks"`
 }
 
-// lossesJSON is what was lost of one policy's run.
+// lossesJSON is the lost runs of tasks under one policy.
 type lossesJSON struct {
 	OutOfMemory int     `json:"out_of_memory"`
 	Killed      int     `json:"killed"`
@@ -153,7 +153,7 @@ type lossesJSON struct {
 	LostWork    float64 `json:"lost_work_s"`
 }
 
-// flexJSON is what managing the memory of FLEX containers cost.
+// flexJSON is the cost of managing the memory of FLEX containers.
 type flexJSON struct {
 	Suspended    float64 `json:"suspended_s"`
 	Waited       float64 `json:"waited_for_memory_s"`
@@ -161,7 +161,7 @@ type flexJSON struct {
 	ManagerKills int     `json:"manager_kills"`
 }
 
-// describe repeats what is simulated.
+// describe describes the simulated workload and cluster.
 func (s *Study) describe() simulationJSON {
 	c, config := s.cluster, &s.Config
 	doc := simulationJSON{Workload: s.options.workload.describe(s.Workload), Cluster: clusterJSON{
@@ -258,7 +258,8 @@ func (s *Study) overSeeds(p int, w workloadJSON, c *trial.Comparison) resultJSON
 	return r
 }
 
-// bounds returns what the policy of a run cannot beat. A makespan counts from the origin, not from the first submission.
+// bounds returns the lower bounds for the policy of a run. A makespan counts from the origin, not from the first
+// submission.
 func (s *Study) bounds(run *Run) boundsJSON {
 	first := timeline.Never
 	for i := range s.Workload.Jobs {
@@ -271,7 +272,7 @@ func (s *Study) bounds(run *Run) boundsJSON {
 		MakespanBy: b.MakespanBy, AverageBy: b.AverageBy}
 }
 
-// lossesOf returns nil if nothing was lost.
+// lossesOf returns nil if no run was lost.
 func lossesOf(r *sim.Result) *lossesJSON {
 	l := lossesJSON{r.OutOfMemory, r.Killed, r.Preempted, r.Lost, r.Retries, r.LostWork.Seconds()}
 	if l == (lossesJSON{}) {

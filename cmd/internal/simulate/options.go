@@ -1,5 +1,5 @@
-// Package simulate has what commands that simulate have in common: the flags that say what is simulated, under which policies,
-// on which cluster, with how many seeds; the runs, on all cores; and `bellows simulate` itself.
+// Package simulate has the shared parts of commands that simulate: the flags for the workload, the policies, the
+// cluster and the seeds; the runs, on all cores; and `bellows simulate` itself.
 package simulate
 
 import (
@@ -21,22 +21,22 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// Options are the flags that say what is simulated.
+// Options are the flags that describe a simulation.
 type Options struct {
 	workload  workloadOptions
 	cluster   clusterOptions
 	policies  []string // as trial.ParseContender reads them
 	settings  map[string]string
 	seeds     int
-	intervals bool // work out the interval bound too
+	intervals bool // compute the interval bound, too
 }
 
-// NewOptions returns options whose job files have their profiles from there.
+// NewOptions returns options that look up the profiles of job files in profiles.
 func NewOptions(profiles Profiles) *Options {
 	return &Options{workload: workloadOptions{profiles: profiles}, policies: []string{"fair", "yarn-me"}, settings: map[string]string{}}
 }
 
-// Flags adds the flags to a command, which has so many seeds by default if anything is random.
+// Flags adds the flags to a command. seeds is the command's default number of seeds if anything is random.
 func (o *Options) Flags(cmd *cobra.Command, seeds int) {
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -51,7 +51,7 @@ func (o *Options) Flags(cmd *cobra.Command, seeds int) {
 	movedFlags(f)
 }
 
-// movedFlags adds the flags that stand elsewhere now.
+// movedFlags adds the flags that have moved elsewhere.
 func movedFlags(f *pflag.FlagSet) {
 	instead := map[string]string{
 		"pool":      "is now NAME@pool in --policy, for each policy",
@@ -77,20 +77,21 @@ func movedFlags(f *pflag.FlagSet) {
 	command.MovedFlags(f, instead)
 }
 
-// Study is what the options ask for: every contender on every seed.
+// Study is the requested simulations: every contender on every seed.
 type Study struct {
 	Contenders []trial.Contender
 	Seeds      int
-	// Workload is that of the first seed, Config the cluster on which contenders that are not pooled run.
+	// Workload is the workload of the first seed, Config the cluster of contenders that are not pooled.
 	Workload *workload.Workload
 	Config   sim.Config
 
 	options *Options
 	cluster *clusterfile.Cluster
-	file    *workload.Workload // as it was read, with right estimates; nil if workloads are generated
+	file    *workload.Workload // the workload of the file, with right estimates; nil if workloads are generated
 }
 
-// Open reads what the flags name, and refuses what no trial could do: policies that do not exist, tasks that fit on no node.
+// Open reads the files that the flags name, and refuses impossible trials: policies that do not exist, tasks that fit
+// on no node.
 func (o *Options) Open(cmd *cobra.Command) (s *Study, err error) {
 	s = &Study{options: o}
 	changed := cmd.Flags().Changed
@@ -123,7 +124,7 @@ func (o *Options) Open(cmd *cobra.Command) (s *Study, err error) {
 	return s, command.Usage(s.check())
 }
 
-// settleSeeds returns how many seeds there are. Where nothing is random there can be only one.
+// settleSeeds returns the number of seeds, which is 1 if nothing is random.
 func (o *Options) settleSeeds(c *clusterfile.Cluster, given bool) (int, error) {
 	switch random := o.workload.generated() || c.Misjudge.Text != "none"; {
 	case random, o.seeds == 1:
@@ -134,7 +135,7 @@ func (o *Options) settleSeeds(c *clusterfile.Cluster, given bool) (int, error) {
 	return 0, command.Usagef("seeds %d: nothing is random about the file %s: give misjudge in the file of --cluster, or one seed", o.seeds, o.workload.name)
 }
 
-// contenders returns the policies that were asked for.
+// contenders returns the requested policies.
 func (o *Options) contenders() ([]trial.Contender, error) {
 	var all []trial.Contender
 	for _, text := range o.policies {
@@ -179,7 +180,8 @@ func (s *Study) draw(ctx context.Context, k int) (*workload.Workload, error) {
 	return w, command.Usage(err)
 }
 
-// Runs is how many runs there are. Run i is that of contender i modulo their number on seed i over it.
+// Runs returns the number of runs. Run i is contender i modulo the number of contenders, on seed i divided by that
+// number.
 func (s *Study) Runs() int { return s.Seeds * len(s.Contenders) }
 
 // Place returns the contender and the index of the seed of run i.
@@ -187,7 +189,7 @@ func (s *Study) Place(i int) (contender, seed int) {
 	return i % len(s.Contenders), i / len(s.Contenders)
 }
 
-// SeedOf returns the seed of run i: that of the generator, or of wrong estimates if the workload is a file.
+// SeedOf returns the seed of run i: the seed of the generator, or of wrong estimates if the workload is a file.
 func (s *Study) SeedOf(i int) uint64 {
 	_, k := s.Place(i)
 	if s.file != nil {
@@ -196,7 +198,7 @@ func (s *Study) SeedOf(i int) uint64 {
 	return s.options.workload.seed + uint64(k)
 }
 
-// iterations are those of the interval bound.
+// iterations returns the number of iterations of the interval bound.
 func (s *Study) iterations() int {
 	if s.options.intervals {
 		return bound.DefaultIterations

@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/trial"
 )
 
-// printOneSeed prints the results as a table, each also as a multiple of what no policy of its kind can beat.
+// printOneSeed prints the results as a table, each also as a multiple of its lower bound.
 func printOneSeed(w io.Writer, doc simulationJSON) error {
 	fmt.Fprintf(w, "%s: %s, %s on %s", doc.Workload.Name, terminal.Count(doc.Workload.Jobs, "job"), terminal.Count(doc.Workload.Tasks, "task"), doc.Cluster.nodesText())
 	if doc.Cluster.Heartbeat > 0 {
@@ -24,7 +24,7 @@ func printOneSeed(w io.Writer, doc simulationJSON) error {
 	for i := range doc.Results {
 		t.Add(doc.Results[i].row()...)
 	}
-	var shown [][]string // most policies share theirs
+	var shown [][]string // most policies share their bounds
 	for i := range doc.Results {
 		row := doc.Results[i].leastRow()
 		if !slices.ContainsFunc(shown, func(other []string) bool { return slices.Equal(other, row) }) {
@@ -58,7 +58,7 @@ func printOneSeed(w io.Writer, doc simulationJSON) error {
 func (s *Study) PrintOverSeeds(w io.Writer, c *trial.Comparison) error {
 	fmt.Fprintf(w, "%s\n\n", terminal.Fold(s.Headline(), terminal.Width, ""))
 	heads, rows := c.Table()
-	last := len(heads) - 1 // there is no room for the share of under-sized tasks
+	last := len(heads) - 1 // without the share of under-sized tasks, for which there is no space
 	t := terminal.NewTable(heads[:last]...)
 	for _, row := range rows {
 		t.Add(row[:last]...)
@@ -75,7 +75,7 @@ func (s *Study) PrintOverSeeds(w io.Writer, c *trial.Comparison) error {
 	return nil
 }
 
-// Headline says what was simulated.
+// Headline describes the simulation in one line.
 func (s *Study) Headline() string {
 	doc := s.describe()
 	text := fmt.Sprintf("%s: %s", doc.Workload.Name, terminal.Count(doc.Workload.Jobs, "job"))
@@ -87,7 +87,7 @@ func (s *Study) Headline() string {
 	return text + ", on " + doc.Cluster.nodesText()
 }
 
-// About lists what a page tells of how its pictures were made: names and values.
+// About lists names and values that a page prints about the origin of its pictures.
 func (s *Study) About() [][2]string {
 	doc := s.describe()
 	c := doc.Cluster
@@ -103,7 +103,7 @@ func (s *Study) About() [][2]string {
 	}
 }
 
-// nodesText says which nodes there are.
+// nodesText describes the nodes.
 func (c *clusterJSON) nodesText() string {
 	groups := c.Groups
 	if len(groups) == 0 {
@@ -129,7 +129,8 @@ func (r *resultJSON) row() []string {
 		timesText(*r.Makespan, r.Bounds.Makespan), percentText(*r.Utilisation), percentText(*r.Elastic), cpu}
 }
 
-// leastRow is what no policy of the kind can be better than: one that under-sizes tasks, one whose containers are boxes.
+// leastRow is the row with the lower bounds for a kind of policy: one that under-sizes tasks, or one with containers of
+// a fixed size.
 func (r *resultJSON) leastRow() []string {
 	name := "least"
 	if r.underSizes {
@@ -141,7 +142,7 @@ func (r *resultJSON) leastRow() []string {
 	return []string{name, secondsText(&r.Bounds.Average), "", secondsText(&r.Bounds.Makespan), "", "", "", ""}
 }
 
-// timesText prints how many times the least a value is.
+// timesText prints a value as a multiple of its bound.
 func timesText(value, least float64) string {
 	if least <= 0 {
 		return "-"
@@ -158,7 +159,7 @@ func secondsText(s *float64) string {
 
 func percentText(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
 
-// flexRow is a line of the table that tells of FLEX jobs, or of what became of them in boxes.
+// flexRow is a row of the table on FLEX jobs, also if they ran in containers of a fixed size.
 func (r *resultJSON) flexRow() []string {
 	if r.Error != "" {
 		return []string{r.Label, "failed", "", "", "", ""}

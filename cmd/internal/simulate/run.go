@@ -17,25 +17,25 @@ import (
 	"github.com/bellows-rm/bellows/trial"
 )
 
-// Run is what came of one trial.
+// Run is the result of one trial.
 type Run struct {
-	Trial  *trial.Trial // nil if there is none, for want of a workload
-	Result *sim.Result  // nil if Err is not
+	Trial  *trial.Trial // nil if its workload could not be made
+	Result *sim.Result  // nil if Err is set
 	Bounds bound.Bounds
 	Err    error
-	// CPU is the CPU time of the process if one run is under way at a time, else of the run's thread.
+	// CPU is the CPU time of the process if runs are made one at a time, else of the run's thread.
 	CPU, Wall time.Duration
 }
 
-// errInterrupted is the error of runs that were given up.
+// errInterrupted is the error of interrupted runs.
 var errInterrupted = errors.New("interrupted")
 
-// Interrupted reports whether a run was given up because the user interrupted the command.
+// Interrupted reports whether a run was stopped because the user interrupted the command.
 func (r *Run) Interrupted() bool { return errors.Is(r.Err, errInterrupted) }
 
-// RunAll runs all trials, several at a time, and calls each with what came of them, in their order. Before a trial begins,
-// prepare is called with it, unless prepare is nil; several goroutines call it. When ctx ends, trials that have not ended are
-// given up. How far they are is shown on progress, if that is a terminal.
+// RunAll runs all trials, several at a time, and calls each with their results, in their order. Before a trial begins,
+// prepare is called with it, unless prepare is nil; several goroutines call it. When ctx ends, trials that have not
+// ended are stopped. If progress is a terminal, RunAll shows the progress on it.
 func (s *Study) RunAll(ctx context.Context, progress io.Writer, prepare func(i int, t *trial.Trial), each func(i int, r Run)) {
 	title := "runs"
 	if s.Seeds == 1 {
@@ -43,7 +43,7 @@ func (s *Study) RunAll(ctx context.Context, progress io.Writer, prepare func(i i
 	}
 	show := terminal.NewProgress(progress, title)
 	defer show.Clear()
-	// No error and no end of a context ends the sweep: each is a part of its run.
+	// Neither an error nor the end of ctx ends the sweep: both are recorded in their run.
 	_ = sweep.Run(context.WithoutCancel(ctx), s.Runs(), 0, func(i int) (Run, error) {
 		done := make(chan Run, 1)
 		if ctx.Err() == nil {
@@ -52,7 +52,7 @@ func (s *Study) RunAll(ctx context.Context, progress io.Writer, prepare func(i i
 		select {
 		case r := <-done:
 			return r, nil
-		case <-ctx.Done(): // an interrupt ends the process where the simulation cannot be told
+		case <-ctx.Done(): // a simulation cannot be interrupted; the end of the process ends it
 			return Run{Err: errInterrupted}, nil
 		}
 	}, func(i int, r Run) {
@@ -63,7 +63,7 @@ func (s *Study) RunAll(ctx context.Context, progress io.Writer, prepare func(i i
 	})
 }
 
-// alone reports whether one run is under way at a time.
+// alone reports whether runs are made one at a time.
 func (s *Study) alone() bool { return s.Runs() == 1 || sweep.Workers(0) == 1 }
 
 // one runs trial i.
@@ -97,7 +97,7 @@ func (s *Study) one(ctx context.Context, i int, prepare func(int, *trial.Trial),
 	return r
 }
 
-// cpuTime returns the CPU time that a clock has counted so far.
+// cpuTime returns the value of a CPU clock.
 func cpuTime(clock int32) time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(clock, &t) != nil {
@@ -106,7 +106,7 @@ func cpuTime(clock int32) time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// Outcome returns the numbers of run i. A run of which jobs failed or did not end has none.
+// Outcome returns the numbers of run i. A run with jobs that failed or did not end has none.
 func (s *Study) Outcome(i int, r *Run) trial.Outcome {
 	p, _ := s.Place(i)
 	o := trial.Outcome{Contender: p, Seed: s.SeedOf(i)}

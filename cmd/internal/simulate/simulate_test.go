@@ -25,7 +25,7 @@ func execute(out, errOut io.Writer, args ...string) int {
 	return tree.Execute(append([]string{"simulate"}, args...), command.Streams{In: strings.NewReader(""), Out: out, Err: errOut})
 }
 
-// simulateJSON runs simulate --json and returns its document, of which every field must be known.
+// simulateJSON runs simulate --json and returns its document, whose fields must all be known.
 func simulateJSON(t *testing.T, args ...string) simulationJSON {
 	t.Helper()
 	var out, err bytes.Buffer
@@ -100,7 +100,8 @@ func TestSimulateDoesNotDependOnParallelism(t *testing.T) {
 	}
 }
 
-// A policy may run on one node as large as all, beside others on many; what is no larger than a node has more room there.
+// A policy may run on one node as large as all nodes together, while others run on many nodes; a task that fits on a
+// node finds more room there.
 func TestSimulatePooled(t *testing.T) {
 	args := []string{"--workload", "uniform", "--jobs", "30", "--nodes", "10", "--policy", "srjf,srjf@pool"}
 	doc := simulateJSON(t, args...)
@@ -116,7 +117,8 @@ func TestSimulatePooled(t *testing.T) {
 	}
 }
 
-// TestSeedsOnAnyNumberOfCores: the same seeds give the same bytes, printed and in the CSV file, whatever runs at the same time.
+// TestSeedsOnAnyNumberOfCores: the same seeds give the same bytes, printed and in the CSV file, with any number of runs
+// at the same time.
 func TestSeedsOnAnyNumberOfCores(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	cluster := filepath.Join(t.TempDir(), "cluster.yaml")
@@ -146,7 +148,7 @@ func TestSeedsOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
-// smallStudy is some seeds of a workload under one policy, of which nothing has run.
+// smallStudy returns a study of some seeds of a workload under one policy, before any run.
 func smallStudy(t *testing.T, seeds int) *Study {
 	t.Helper()
 	o := NewOptions(nil)
@@ -165,7 +167,7 @@ func smallStudy(t *testing.T, seeds int) *Study {
 	return s
 }
 
-// TestInterrupted: what is done is printed, and the exit code is that of an interrupt.
+// TestInterrupted: finished runs are printed, and the exit code is that of an interrupt.
 func TestInterrupted(t *testing.T) {
 	s := smallStudy(t, 2)
 	sum := &trial.Comparison{Contenders: s.Contenders}
@@ -179,7 +181,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestInterruptedAtOnce: runs that have not ended are given up, and nothing is printed if none has.
+// TestInterruptedAtOnce: unfinished runs are stopped, and nothing is printed if no run has finished.
 func TestInterruptedAtOnce(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
@@ -192,7 +194,7 @@ func TestInterruptedAtOnce(t *testing.T) {
 	}
 }
 
-// TestFailedSeed: a run without a result is named with its seed, and the results of the others are printed.
+// TestFailedSeed: a run without a result is named with its seed, and the results of the other runs are printed.
 func TestFailedSeed(t *testing.T) {
 	s := smallStudy(t, 2)
 	sum := &trial.Comparison{Contenders: s.Contenders}
@@ -207,7 +209,7 @@ func TestFailedSeed(t *testing.T) {
 	}
 }
 
-// TestOldFlags: each flag that is gone is a wrong usage, whose sentence names what stands for it now; help shows none.
+// TestOldFlags: each removed flag is a wrong usage, and the error names its replacement; help shows none of them.
 func TestOldFlags(t *testing.T) {
 	cmd := Command(nil)
 	gone := 0

@@ -15,13 +15,13 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// Profiles finds the profiles that a job file names. done ends that, and returns the error that kept one from being looked
-// up; such a profile counts as unknown.
+// Profiles looks up the profiles that a job file names. done ends the look-up, and returns the first error; a profile
+// whose look-up failed counts as unknown.
 type Profiles func(context.Context) (lookUp jobfile.Profiles, done func() error, err error)
 
-// workloadOptions are the flags that say what is simulated.
+// workloadOptions are the flags that describe the workload.
 type workloadOptions struct {
-	profiles Profiles // nil: there are none
+	profiles Profiles // nil for none
 	name     string   // of the file, or of the distribution
 	format   string
 	file     *workloadfile.File // opened; nil if the workload is generated
@@ -41,7 +41,7 @@ func (o *workloadOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.penalty, "penalty", o.penalty, "cost, as a `shape`, of less memory for tasks that say nothing: none, step:FACTOR or sawtooth:FACTOR")
 }
 
-// open opens the file of the workload and finds out its format, or finds out what it is generated from.
+// open opens the file of the workload and recognises its format, or parses the settings of the generator.
 func (o *workloadOptions) open(changed func(string) bool) (err error) {
 	if o.name == "" {
 		return command.Usagef("workload: must be given: a file, or uniform, exponential or flex")
@@ -64,7 +64,7 @@ func (o *workloadOptions) open(changed func(string) bool) (err error) {
 	return err
 }
 
-// parseGenerated reads what a workload is generated from other than by default: "tasks=1:20,memory=1GB:9GB".
+// parseGenerated reads settings of a generator that differ from the defaults: "tasks=1:20,memory=1GB:9GB".
 func parseGenerated(settings string, g *workload.GenerateOptions) (err error) {
 	if settings == "" {
 		return nil
@@ -107,7 +107,7 @@ func (o *workloadOptions) cluster() *workload.ClusterShape {
 	return o.file.Jobs.Header.Cluster
 }
 
-// load reads the workload, or generates that of the k-th seed. What is wrong with a file is the user's mistake.
+// load reads the workload, or generates the workload of the k-th seed. An error in a file is the user's mistake.
 func (o *workloadOptions) load(ctx context.Context, k int) (*workload.Workload, error) {
 	penalty, err := workload.ParsePenalty(o.penalty)
 	if err != nil {
@@ -148,7 +148,7 @@ func (o *workloadOptions) source(ctx context.Context, k int) (*workload.Workload
 	return w, err
 }
 
-// describe says what was simulated.
+// describe describes the simulated workload.
 func (o *workloadOptions) describe(w *workload.Workload) workloadJSON {
 	d := workloadJSON{Name: o.name, Format: o.format, Jobs: len(w.Jobs), Penalty: o.penalty}
 	if o.generated() {

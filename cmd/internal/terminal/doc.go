@@ -1,3 +1,3 @@
-// Package terminal lays out for people what the commands of this project print: tables, folded sentences, JSON, and one line
-// that shows how far long work is.
+// Package terminal formats the output of the commands for people: tables, folded sentences, JSON, and a line with the
+// progress of long work.
 package terminal

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Progress shows, on one line of a terminal that is written over and over, how far long work is and how long the rest takes at
-// that pace. A nil Progress shows nothing. Its methods may be called from several goroutines.
+// Progress shows, on one line of a terminal that it overwrites, how much of long work is done and how long the rest
+// takes at that pace. A nil Progress shows nothing. Its methods may be called from several goroutines.
 type Progress struct {
 	mu    sync.Mutex
 	to    io.Writer // nil: nothing is shown
@@ -25,11 +25,11 @@ type Progress struct {
 // part is a part of the work.
 type part struct {
 	name             string
-	first, done, all int // first is how many were done when it began
+	first, done, all int // first is how many were done when the part began
 	begun            time.Time
 }
 
-// Work that is over in Patience shows no progress; the line is written no more often than every Pace.
+// Work that takes less than Patience shows no progress; the line is written at most once per Pace.
 const (
 	Patience = 2 * time.Second
 	Pace     = 200 * time.Millisecond
@@ -43,7 +43,7 @@ func NewProgress(w io.Writer, title string) *Progress {
 	return &Progress{to: w, title: title, begun: time.Now()}
 }
 
-// Set records that done of all things of the named part of the work are done, where all is above 0. The name is empty if the
+// Set records that done of all items of the named part of the work are done; all is above 0. The name is empty if the
 // work has one part.
 func (p *Progress) Set(name string, done, all int) {
 	if p == nil {
@@ -57,7 +57,7 @@ func (p *Progress) Set(name string, done, all int) {
 	p.show(now, func() string { return p.text(now) })
 }
 
-// Show shows a text in place of how much is done.
+// Show shows a text instead of the progress.
 func (p *Progress) Show(text string) {
 	if p == nil {
 		return
@@ -67,7 +67,7 @@ func (p *Progress) Show(text string) {
 	p.show(time.Now(), func() string { return p.title + ": " + text })
 }
 
-// Clear takes the line away.
+// Clear removes the line.
 func (p *Progress) Clear() {
 	if p == nil {
 		return
@@ -80,7 +80,7 @@ func (p *Progress) Clear() {
 	}
 }
 
-// part returns the named part, which begins now if it is new.
+// part returns the named part; a new part begins now.
 func (p *Progress) part(name string, first int, now time.Time) *part {
 	for i := range p.parts {
 		if p.parts[i].name == name {
@@ -91,7 +91,7 @@ func (p *Progress) part(name string, first int, now time.Time) *part {
 	return &p.parts[len(p.parts)-1]
 }
 
-// show writes the line, unless that is too early.
+// show writes the line, unless it is too early.
 func (p *Progress) show(now time.Time, text func() string) {
 	if p.to == nil || now.Sub(p.begun) < Patience || now.Sub(p.shown) < Pace {
 		return
@@ -100,7 +100,7 @@ func (p *Progress) show(now time.Time, text func() string) {
 	fmt.Fprintf(p.to, "\r\033[K%s", Cut(text(), Width-1))
 }
 
-// text names the parts that are not done, each with how much of it is done, and the time until the last of them is.
+// text names the parts that are not done, each with its progress, and the time until all are done.
 func (p *Progress) text(now time.Time) string {
 	var words []string
 	var left time.Duration

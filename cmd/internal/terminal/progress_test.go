@@ -24,14 +24,14 @@ func TestProgress(t *testing.T) {
 		}
 		p := &Progress{to: &out, title: "jobs ended", begun: time.Now()}
 		p.Set("fair", 0, 4)
-		expect("") // It may be over soon.
+		expect("") // the work may be over soon
 		time.Sleep(Patience)
 		p.Set("fair", 1, 4)
 		expect("jobs ended: fair 1/4, about 6s left")
 		p.Set("fair", 2, 4)
-		expect("") // It was shown just now.
+		expect("") // the line was written just now
 		time.Sleep(Patience)
-		p.Set("drf", 300, 400) // 300 of them were done by somebody else.
+		p.Set("drf", 300, 400) // 300 of them were done before
 		expect("jobs ended: fair 2/4, drf 300/400, about 4s left")
 		time.Sleep(Patience)
 		p.Set("drf", 310, 400)

@@ -14,10 +14,10 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Width is what help texts are laid out for, and tables that are not written to a wider terminal; in columns.
+// Width is the width of help texts, and of tables that are not written to a wider terminal; in columns.
 const Width = 80
 
-// Columns is how wide a table on w may be.
+// Columns returns the largest width of a table on w.
 func Columns(w io.Writer) int {
 	f, ok := w.(interface{ Fd() uintptr })
 	if !ok {
@@ -34,18 +34,18 @@ func Columns(w io.Writer) int {
 type Table struct {
 	heads []string
 	rows  [][]string
-	// Shrinks is the column that is cut where a row would be too long; -1 for none.
+	// Shrinks is the column that is shortened where a row would be too long; -1 for none.
 	Shrinks int
-	// Notes says that the last column holds sentences: one that is too long stands below its row, whole.
+	// Notes says that the last column has sentences: a sentence that is too long is printed below its row.
 	Notes bool
-	// before are the widths of the columns that were written last, nil if none were.
+	// before is the widths of the columns in the last Write, nil before the first.
 	before []int
 }
 
 // NewTable returns a table without rows.
 func NewTable(heads ...string) *Table { return &Table{heads: heads, Shrinks: -1} }
 
-// Add adds a row. What of it would steer a terminal is escaped: names come from others.
+// Add adds a row. Terminal control characters are escaped, because names come from other users.
 func (t *Table) Add(cells ...string) {
 	for i := range cells {
 		cells[i] = cluster.Printable(cells[i])
@@ -53,8 +53,8 @@ func (t *Table) Add(cells ...string) {
 	t.rows = append(t.rows, cells)
 }
 
-// Write prints the rows that were added since it was last called, below the heads when it is called first. Columns become
-// wider from one call to the next, where they must, and never narrower. Nothing is written after the last column.
+// Write prints the rows added since its last call; the first call prints the heads above them. Columns become wider
+// from one call to the next where they must, and never narrower. Nothing is written after the last column.
 func (t *Table) Write(w io.Writer) error {
 	var text strings.Builder
 	most := Columns(w)
@@ -122,7 +122,8 @@ func (t *Table) row(cells []string, widths []int) string {
 	return row.String()
 }
 
-// widths returns the width of each column other than notes, and takes what is too much from the one that shrinks.
+// widths returns the width of each column except for notes, and shortens the column that shrinks where the row would be
+// too long.
 func (t *Table) widths(most int) []int {
 	heads := t.heads
 	if t.Notes {
@@ -151,7 +152,7 @@ func (t *Table) widths(most int) []int {
 	return widths
 }
 
-// Cut shortens text to n characters and marks that it did.
+// Cut shortens text to n characters and marks the cut.
 func Cut(text string, n int) string {
 	if utf8.RuneCountInString(text) <= n {
 		return text
@@ -159,8 +160,8 @@ func Cut(text string, n int) string {
 	return string([]rune(text)[:n-1]) + "…"
 }
 
-// Fold breaks text between words into lines of at most n characters, each after the first indented. What would steer a
-// terminal is escaped.
+// Fold breaks text between words into lines of at most n characters; lines after the first are indented. Terminal
+// control characters are escaped.
 func Fold(text string, n int, indent string) string {
 	var lines []string
 	line := ""
@@ -188,7 +189,7 @@ func WriteJSON(w io.Writer, v any) error {
 	return err
 }
 
-// OneLine makes text fit into a cell.
+// OneLine joins text into one line, for a cell.
 func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // Count prints a number of things.
@@ -215,7 +216,7 @@ func MemoryOrDash[T ~int64](bytes T) string {
 	return resource.FormatMemory(resource.Amount(bytes))
 }
 
-// OrEmpty returns a list that is printed as [] in JSON where it is nil.
+// OrEmpty returns list, or an empty list for nil, so that JSON has [] and not null.
 func OrEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}

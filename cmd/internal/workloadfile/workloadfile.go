@@ -1,4 +1,4 @@
-// Package workloadfile opens files with workloads in any format that commands read, packed or not.
+// Package workloadfile opens files with workloads in any format that commands read, compressed or not.
 package workloadfile
 
 import (
@@ -15,10 +15,10 @@ import (
 
 // Formats of a file with a workload.
 const (
-	Auto    = "auto"     // found in the content
+	Auto    = "auto"     // recognised by its content
 	Bellows = "bellows"  // job files
 	Compact = "workload" // compact
-	DSS     = "dss"      // of the YARN-ME authors' simulator
+	DSS     = "dss"      // traces of the YARN-ME authors' simulator
 )
 
 // Formats are the names of all formats.
@@ -27,14 +27,14 @@ var Formats = []string{Auto, Bellows, Compact, DSS}
 // File is a file with a workload, whose format is known.
 type File struct {
 	name   string
-	Format string // one of Formats but Auto
+	Format string // one of Formats except Auto
 	in     *bufio.Reader
 	Close  func()
 	// Jobs is set for the compact format, whose header has been read.
 	Jobs *workload.Reader
 }
 
-// Open opens a file, - for standard input, packed or not, and finds out what it is if format is auto.
+// Open opens a file, - for standard input, compressed or not, and recognises its format if format is auto.
 func Open(name, format string) (f *File, err error) {
 	file := os.Stdin
 	if name != "-" {
@@ -49,7 +49,7 @@ func Open(name, format string) (f *File, err error) {
 	}
 	f = &File{name: name, Format: format, Close: func() { content.Close(); file.Close() }}
 	f.in = bufio.NewReaderSize(content, 64<<10)
-	// An error of Peek comes again when the file is read.
+	// An error of Peek is returned again when the file is read.
 	start, _ := f.in.Peek(4 << 10)
 	if format == Auto {
 		f.Format = formatOf(start)
@@ -63,8 +63,8 @@ func Open(name, format string) (f *File, err error) {
 	return f, nil
 }
 
-// formatOf tells the format of a file from its first bytes. What is none of the others is a job file, whose reader says
-// what is wrong with it.
+// formatOf returns the format of a file by its first bytes. A file of no other format counts as a job file, whose
+// reader reports what is wrong with it.
 func formatOf(start []byte) string {
 	switch {
 	case workload.IsFile(start):
@@ -76,7 +76,7 @@ func formatOf(start []byte) string {
 	return Bellows
 }
 
-// FaultOf marks what is wrong with a file as the user's mistake.
+// FaultOf marks an error in a file as the user's mistake.
 func FaultOf(err error) error {
 	if fault.Is(err) {
 		return command.Usage(err)
@@ -84,7 +84,7 @@ func FaultOf(err error) error {
 	return err
 }
 
-// Read reads the workload. Profiles that a job file names are looked up, unless that is nil.
+// Read reads the workload. It looks up the profiles that a job file names, unless profiles is nil.
 func (f *File) Read(profiles jobfile.Profiles) (*workload.Workload, error) {
 	defer f.Close()
 	var w *workload.Workload
@@ -100,7 +100,7 @@ func (f *File) Read(profiles jobfile.Profiles) (*workload.Workload, error) {
 	return w, FaultOf(err)
 }
 
-// rest reads the jobs behind the header.
+// rest reads the jobs after the header.
 func (f *File) rest() (*workload.Workload, error) {
 	w := &workload.Workload{}
 	for {

@@ -1,5 +1,5 @@
-// Package demo runs the same real programs twice on a small part of this machine, once in fixed boxes of memory and once sharing it,
-// checks what they computed, and says which was faster and why.
+// Package demo runs the same real programs twice on a small part of this machine, once with fixed memory and once with
+// shared memory, checks their results, and says which run was faster and why.
 package demo
 
 import (
@@ -18,25 +18,25 @@ import (
 
 // The parts of the demonstration.
 const (
-	Elastic = "elastic" // sorts that may have less memory than is ideal
-	Flex    = "flex"    // programs whose memory comes and goes
+	Elastic = "elastic" // sorts that may have less than their ideal memory
+	Flex    = "flex"    // programs whose memory use rises and falls
 )
 
 // Options say what is demonstrated.
 type Options struct {
 	Parts []string // Elastic, Flex or both
-	Dir   string   // where the working directory is made; empty is where temporary files go
-	// Say is told what happens, a line at a time; Show what changes all the time.
+	Dir   string   // where the working directory is made; empty is the folder for temporary files
+	// Say gets the events, a line at a time; Show gets a line that changes all the time.
 	Say, Show func(line string)
 }
 
-// Result is everything that came of it.
+// Result is the result of a demonstration.
 type Result struct {
 	Parts []Part        `json:"parts"`
 	Took  time.Duration `json:"took_ns"`
 }
 
-// Part is what came of one part.
+// Part is the result of one part.
 type Part struct {
 	Name    string          `json:"name"`
 	About   string          `json:"about"`
@@ -46,8 +46,8 @@ type Part struct {
 	Shared  Run             `json:"shared"`
 }
 
-// Demonstrate carries the demonstration out. It takes away everything it made before it returns, also after an error or when ctx
-// ends. What goes wrong with a program is a part of the result.
+// Demonstrate runs the demonstration. Before it returns, it removes everything that it made, also after an error or
+// when ctx ends. A failure of a program is a part of the result, not an error.
 func Demonstrate(ctx context.Context, o Options) (res *Result, err error) {
 	begun := time.Now()
 	parent := sandbox.Parent(o.Dir)
@@ -79,7 +79,7 @@ func Demonstrate(ctx context.Context, o Options) (res *Result, err error) {
 	return res, nil
 }
 
-// diskNeeded is room for what sorts read and spill, and for swap.
+// diskNeeded is disk space for the input and the spilled data of sorts, and for swap.
 const diskNeeded = 2 * resource.GiB
 
 // demonstration is one part in progress.
@@ -88,10 +88,10 @@ type demonstration struct {
 	work string
 }
 
-// input is where programs find what they read.
+// input is the folder with the programs' input.
 func (d *demonstration) input() string { return filepath.Join(d.work, sandbox.InputDir) }
 
-// unsuitable returns in one clause why nothing can run on node here; empty if it can.
+// unsuitable returns in one clause why this machine cannot run the demonstration on node; empty if it can.
 func (d *demonstration) unsuitable(ctx context.Context, node resource.Vector) string {
 	if sandbox.InMemory(d.work) {
 		return fmt.Sprintf("%s lies in memory, where programs cannot spill to", d.work)

@@ -21,7 +21,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write golden files instead of comparing")
 
-// TestMain lets the test program be the supervisor of containers that it starts, and what runs inside.
+// TestMain makes the test program also the supervisor of the containers that it starts, and the program inside them.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand {
 		os.Exit(agent.Supervise(os.Args[2:]))
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// canned is a demonstration in which sharing pays in one part, and in the other costs, and damages a result.
+// canned is a result in which sharing is faster in one part, and slower in the other, where one task's output is wrong.
 func canned() *Result {
 	const s, mib = time.Second, resource.MiB
 	busy := 0.7
@@ -69,7 +69,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// No container is too small for the largest job of its kind, and all peaks together are more than the node.
+// Every container fits the largest job of its kind, and all peaks together exceed the node's memory.
 func TestHungryJobs(t *testing.T) {
 	const memory = 384 * resource.MiB
 	for _, class := range []cluster.Class{cluster.Regular, cluster.Flex} {
@@ -85,7 +85,7 @@ func TestHungryJobs(t *testing.T) {
 	}
 }
 
-// What went wrong is told: a task that failed, and results that differ.
+// Faults are reported: a failed task, and results that differ.
 func TestTake(t *testing.T) {
 	begun := time.Now()
 	at := func(seconds int) time.Time { return begun.Add(time.Duration(seconds) * time.Second) }
@@ -99,7 +99,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestRealRun runs two small programs in real containers, of which one prints what the other does not.
+// TestRealRun runs two small programs in real containers; their outputs differ.
 func TestRealRun(t *testing.T) {
 	place, err := sandbox.Make(sandbox.Parent(""), 0)
 	if err != nil {

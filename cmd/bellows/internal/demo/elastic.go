@@ -15,10 +15,11 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// The sorts: each wants more than half of the node's memory, so that two do not fit side by side with their ideal memory.
+// The sorts: the ideal memory of each is more than half of the node's memory, so that two with ideal memory do not fit
+// side by side.
 const (
 	sortLines   = 1_250_000
-	sortIdeal   = 145 * resource.MiB // the text, what sort keeps beside each line, and the process
+	sortIdeal   = 145 * resource.MiB // the text, sort's record per line, and the process
 	sortLeast   = 48 * resource.MiB
 	sortMemory  = 208 * resource.MiB // of the node
 	sortJobs    = 5
@@ -26,10 +27,10 @@ const (
 	sortNumbers = "numbers.txt"
 )
 
-// sortCommand sorts the numbers in as much memory as it is granted, less what the process needs beside the data.
+// sortCommand sorts the numbers in its granted memory, less the process's own memory.
 const sortCommand = "LC_ALL=C sort -n --parallel=1 -T . -S {memory-24MiB} " + sortNumbers + " | cksum"
 
-// elastic runs jobs that sort: with their ideal memory, and with less where that ends no later.
+// elastic runs jobs that sort: with their ideal memory, and with less memory where the job then ends no later.
 func (d *demonstration) elastic(ctx context.Context, p *Part) error {
 	p.About = fmt.Sprintf("%d jobs of %d sorts each; a sort wants %s and can do with %s", sortJobs, sortTasks,
 		resource.FormatMemory(sortIdeal), resource.FormatMemory(sortLeast))
@@ -43,7 +44,7 @@ func (d *demonstration) elastic(ctx context.Context, p *Part) error {
 	if err := writeNumbers(filepath.Join(d.input(), sortNumbers)); err != nil {
 		return err
 	}
-	// What less memory costs a sort is measured first.
+	// First, the cost of less memory is measured.
 	ideal, err := d.timeOf(ctx, p.Node, sortIdeal)
 	if err != nil {
 		return err
@@ -72,7 +73,7 @@ func sortStage(tasks int, memory resource.Amount) cluster.Stage {
 		Command: cluster.Command{Args: []string{"sh", "-c", sortCommand}}}
 }
 
-// sorts are the jobs, one a second.
+// sorts returns the jobs, one a second.
 func sorts(stage cluster.Stage) *workload.Workload {
 	w := &workload.Workload{}
 	for i := range sortJobs {
@@ -82,7 +83,7 @@ func sorts(stage cluster.Stage) *workload.Workload {
 	return w
 }
 
-// timeOf returns how long one sort takes alone with so much memory.
+// timeOf returns how long one sort takes alone with the given memory.
 func (d *demonstration) timeOf(ctx context.Context, node resource.Vector, memory resource.Amount) (time.Duration, error) {
 	w := &workload.Workload{Jobs: []workload.Job{{After: -1, Job: cluster.Job{Name: "sort", Stages: []cluster.Stage{sortStage(1, memory)}}}}}
 	alone := under{about: "a sort alone", policy: "fair"}
@@ -96,7 +97,7 @@ func (d *demonstration) timeOf(ctx context.Context, node resource.Vector, memory
 	return r.taskTime, nil
 }
 
-// writeNumbers writes lines that begin with a number, the same at every call.
+// writeNumbers writes lines that begin with a number; every call writes the same lines.
 func writeNumbers(path string) error {
 	file, err := os.Create(path)
 	if err != nil {
@@ -109,7 +110,7 @@ func writeNumbers(path string) error {
 	}
 	err = out.Flush()
 	if err == nil {
-		err = file.Sync() // now, so that writing it back does not disturb what is measured
+		err = file.Sync() // now, so that write-back does not disturb the measurement
 	}
 	if closing := file.Close(); err == nil {
 		err = closing

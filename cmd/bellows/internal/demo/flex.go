@@ -15,10 +15,10 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// beside is what a hungry program needs beside its working set: the Go runtime, stacks, page tables.
+// beside is the memory of a hungry program besides its working set: the Go runtime, stacks, page tables.
 const beside = 24 * resource.MiB
 
-// flex runs programs whose memory comes and goes: in REGULAR containers of their peak, and in FLEX containers.
+// flex runs programs whose memory use rises and falls: in REGULAR containers of their peak, and in FLEX containers.
 func (d *demonstration) flex(ctx context.Context, p *Part) error {
 	p.About = "9 programs whose memory comes and goes; each checks all of its data"
 	machine, err := agent.Capacity(0, 0)
@@ -46,9 +46,9 @@ func (d *demonstration) flex(ctx context.Context, p *Part) error {
 	return err
 }
 
-// hungryJobs are three jobs of each kind of program, one of them large, on a node of so much memory. They come so densely that
-// their peaks together are twice the node. A REGULAR container has the peak of the largest job of its kind, a FLEX one begins with
-// a tenth of the node.
+// hungryJobs returns three jobs of each kind of program, one of them large, for a node with the given memory. They are
+// submitted at such short intervals that their peaks together are twice the node's memory. A REGULAR container has the
+// peak of the largest job of its kind, a FLEX container starts with a tenth of the node.
 func hungryJobs(memory resource.Amount, class cluster.Class) *workload.Workload {
 	self, err := os.Executable()
 	if err != nil {
@@ -59,7 +59,7 @@ func hungryJobs(memory resource.Amount, class cluster.Class) *workload.Workload 
 	for _, round := range [][3]float64{{1, small, small}, {small, 1, small}, {small, small, 1}} {
 		for i, kind := range []struct {
 			name       string
-			sixteenths resource.Amount // of the node: the working set of the largest
+			sixteenths resource.Amount // of the node's memory: the working set of the largest job
 			reads      float64
 		}{{"grow", 8, reads}, {"swell", 7, reads}, {"sort", 6, 0}} {
 			peak := memory / 16 * kind.sixteenths

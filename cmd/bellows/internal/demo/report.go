@@ -8,7 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Write prints what came of the demonstration, for people.
+// Write prints the result of the demonstration, for people.
 func Write(w io.Writer, r *Result) error {
 	for i := range r.Parts {
 		if err := writePart(w, &r.Parts[i]); err != nil {
@@ -55,7 +55,7 @@ func writePart(w io.Writer, p *Part) error {
 	return nil
 }
 
-// disturbing is from how many busy cores on the rest of the machine is told of.
+// disturbing is the number of cores busy with other work from which the report mentions it.
 const disturbing = 0.2
 
 func othersOf(r *Run) float64 {
@@ -65,7 +65,7 @@ func othersOf(r *Run) float64 {
 	return *r.Others
 }
 
-// verdict says which run was faster, by how much, and what it did with the memory.
+// verdict says which run was faster, by how much, and how it used the memory.
 func verdict(p *Part) string {
 	fixed, shared := &p.Fixed, &p.Shared
 	return fmt.Sprintf("With %s, jobs ended %.2f times as fast on average as with %s (%.1f s instead of %.1f s), and the last of them %.2f times as fast: %.2f programs ran at once instead of %.2f.",

@@ -19,7 +19,7 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// under is what decides how a workload shares a machine.
+// under is how a workload shares a machine: the policy and its settings.
 type under struct {
 	about    string
 	policy   string
@@ -31,23 +31,23 @@ type Run struct {
 	About      string          `json:"about"`
 	JobRuntime time.Duration   `json:"mean_job_runtime_ns"` // from submission to end
 	Makespan   time.Duration   `json:"makespan_ns"`
-	AtOnce     float64         `json:"programs_at_once"` // that were not suspended, on average
-	Used       resource.Amount `json:"used_bytes"`       // what programs filled with data, on average
+	AtOnce     float64         `json:"programs_at_once"` // not suspended, on average
+	Used       resource.Amount `json:"used_bytes"`       // memory that programs filled with data, on average
 	Swapped    resource.Amount `json:"swapped_bytes_max"`
 	UnderSized int             `json:"under_sized"` // tasks that ran with less than their ideal memory
 	Killed     int             `json:"killed"`      // for memory
-	// Right counts the tasks whose result was checked and right; Wrong says what went wrong with others, a sentence each.
+	// Right counts the tasks whose result was checked and right; Wrong has a sentence for each fault of another task.
 	Right int      `json:"right"`
 	Wrong []string `json:"wrong,omitempty"`
-	// Why has a reason that the daemon gave for sharing memory; empty if there was none.
+	// Why is a reason that the daemon gave for sharing memory; empty for none.
 	Why string `json:"why,omitempty"`
-	// Others is how many cores everything else on the machine kept busy, on average; nil is unknown.
+	// Others is how many cores other work on the machine used, on average; nil is unknown.
 	Others *float64 `json:"other_cores,omitempty"`
 	// taskTime is the time from start to end of the task that ended last.
 	taskTime time.Duration
 }
 
-// run carries a workload out on a machine of its own.
+// run runs a workload on a machine of its own.
 func (d *demonstration) run(ctx context.Context, u *under, node resource.Vector, w *workload.Workload) (r Run, err error) {
 	m, err := sandbox.Open(d.work, u.policy, u.settings, node)
 	if err != nil {
@@ -84,7 +84,7 @@ func (d *demonstration) run(ctx context.Context, u *under, node resource.Vector,
 	return r, nil
 }
 
-// cpuTime is what the programs of all jobs used.
+// cpuTime returns the CPU time of the programs of all jobs.
 func cpuTime(jobs []live.Job) (used time.Duration) {
 	for _, j := range jobs {
 		for _, t := range slices.Concat(j.Earlier, j.Tasks) {
@@ -96,7 +96,7 @@ func cpuTime(jobs []live.Job) (used time.Duration) {
 	return used
 }
 
-// take notes what the driver tells of jobs that have ended.
+// take records the driver's information on ended jobs.
 func (r *Run) take(jobs []live.Job, begun time.Time) {
 	for _, j := range jobs {
 		r.JobRuntime += j.Finished.Sub(j.Submitted) / time.Duration(len(jobs))
@@ -121,8 +121,8 @@ func (r *Run) take(jobs []live.Job, begun time.Time) {
 	}
 }
 
-// check compares what the tasks of all jobs printed: programs of a kind that print something must print the same. Others have checked
-// their results themselves.
+// check compares the output of the tasks of all jobs: programs of one kind that print something must print the same.
+// The other programs have checked their results themselves.
 func (r *Run) check(ctx context.Context, m *sandbox.Machine, jobs []live.Job) error {
 	printed := map[string]int{}
 	for _, j := range jobs {
@@ -146,18 +146,18 @@ func (r *Run) check(ctx context.Context, m *sandbox.Machine, jobs []live.Job) er
 	return nil
 }
 
-// lookout looks at the containers of a machine.
+// lookout samples the containers of a machine.
 type lookout struct {
 	machine *sandbox.Machine
 	begun   time.Time
 	show    func(passed time.Duration)
-	swapped resource.Amount // at most
+	swapped resource.Amount // peak
 	running float64         // containers times seconds
 	used    float64         // bytes times seconds
 	why     string          // why the first container was suspended
 }
 
-// watch looks until ctx ends.
+// watch takes samples until ctx ends.
 func (l *lookout) watch(ctx context.Context) {
 	const every = 100 * time.Millisecond
 	tick := time.NewTicker(every)
@@ -176,7 +176,7 @@ func (l *lookout) watch(ctx context.Context) {
 	}
 }
 
-// look takes one sample, which stands for so many seconds.
+// look takes one sample, which represents the given number of seconds.
 func (l *lookout) look(seconds float64) {
 	var swapped resource.Amount
 	for id, r := range l.machine.Agent.Readings() {

@@ -1,4 +1,4 @@
-// Package jobs is the commands for jobs: to run, submit, list, explain, wait for and end them.
+// Package jobs has the commands for jobs: to run, submit, list, explain, wait for and end them.
 package jobs
 
 import "github.com/spf13/cobra"

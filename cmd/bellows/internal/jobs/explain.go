@@ -84,7 +84,7 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 	for _, t := range e.Tasks {
 		has := "has"
 		if t.Usage != nil {
-			has = "was granted" // What it has now stands below.
+			has = "was granted" // its limit now is printed below
 		}
 		text := fmt.Sprintf("%s %s %s", t.Task, has, resource.FormatMemory(resource.Amount(t.MemoryBytes)))
 		if t.MemoryBytes < t.IdealBytes {
@@ -124,7 +124,7 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 	return err
 }
 
-// breathing says what the memory manager does with a container. Most is the maximum of the container, 0 if it has none.
+// breathing says what the memory manager does with a container. most is the maximum of the container, 0 for none.
 func breathing(r *cluster.Reading, most int64, now time.Time) string {
 	if r.State == cluster.ContainerWaiting {
 		return fmt.Sprintf("it has waited for %s to start: %s", terminal.Age(now.Sub(r.Since)), r.Why)
@@ -145,7 +145,7 @@ func breathing(r *cluster.Reading, most int64, now time.Time) string {
 	return text + ": " + r.Why
 }
 
-// holders names those that may hold most of the memory that a task waits for.
+// holders names the tasks that may use most of the memory that a task waits for.
 func holders(all []live.Holder) string {
 	if len(all) == 0 {
 		return ""
@@ -162,7 +162,7 @@ func holders(all []live.Holder) string {
 	return text
 }
 
-// explainedStatus is the job's, of which what its tasks do is told apart.
+// explainedStatus returns the status of the job; the states of its tasks are explained separately.
 func explainedStatus(e *live.Explanation) string {
 	tasks := slices.Clone(e.Job.Tasks)
 	for i := range tasks {
@@ -180,7 +180,7 @@ func bytesOf(v *int64) string {
 	return resource.FormatMemory(resource.Amount(*v))
 }
 
-// when prints a time as seen from now.
+// when prints a time relative to now.
 func when(t, now time.Time) string {
 	if d := t.Sub(now); d > 0 {
 		return "in " + terminal.Age(d)

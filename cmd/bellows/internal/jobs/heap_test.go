@@ -11,7 +11,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// TestHeapWithoutMaximum: a container without --max-memory may hold what the machine manages, and so may its java.
+// TestHeapWithoutMaximum: a container without --max-memory may use all memory that the machine manages, and so may its
+// java.
 func TestHeapWithoutMaximum(t *testing.T) {
 	dir := t.TempDir()
 	java := dir + "/java"

@@ -21,7 +21,7 @@ func parseJob(text string) (cluster.JobID, error) {
 	return cluster.JobID(id), nil
 }
 
-// oneJob is for commands that take the id of one job.
+// oneJob checks the arguments of commands that take the id of one job.
 func oneJob(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return command.Usagef("job: must be the id of one job, but %d were given", len(args))
@@ -29,7 +29,7 @@ func oneJob(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// someJobs is for commands that take the ids of jobs.
+// someJobs checks the arguments of commands that take the ids of jobs.
 func someJobs(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return command.Usagef("job: must be the id of at least one job")

@@ -21,7 +21,8 @@ import (
 	"github.com/bellows-rm/bellows/live"
 )
 
-// input returns what an attached command shall read; nil if there is nothing. The input of one that may run again would be gone.
+// input returns the input of an attached command; nil for none. A task that may run again gets no input, because the
+// input could not be read a second time.
 func (o *runOptions) input(from io.Reader) (io.Reader, error) {
 	if o.detach || o.stage.Stdin != "" {
 		return nil, nil
@@ -40,8 +41,8 @@ func (o *runOptions) input(from io.Reader) (io.Reader, error) {
 	return reader, nil
 }
 
-// readable returns what there may be to read in a file; nil for the null device, an empty file and none. Waiting says that there is
-// something now.
+// readable returns a reader for a file that may have content; nil for the null device, an empty file and no file.
+// waiting says that there is content now.
 func readable(file *os.File) (r io.Reader, waiting bool) {
 	info, err := file.Stat()
 	if err != nil {
@@ -69,12 +70,12 @@ func readable(file *os.File) (r io.Reader, waiting bool) {
 	return file, err == nil && poll[0].Revents&unix.POLLIN != 0
 }
 
-// foreground is a terminal that is read while this process is in the foreground. A job that a shell has put into the background shall
-// go on there, rather than stop because of what it does not read.
+// foreground is a terminal that is read only while this process is in the foreground. A job that a shell has put into
+// the background must run on there, not stop because of a read.
 type foreground struct{ file *os.File }
 
 func (t foreground) Read(p []byte) (int, error) {
-	signal.Ignore(syscall.SIGTTIN) // Reading in the background then fails.
+	signal.Ignore(syscall.SIGTTIN) // so reading in the background fails
 	for {
 		n, err := t.file.Read(p)
 		if n > 0 || !errors.Is(err, syscall.EIO) {
@@ -84,7 +85,8 @@ func (t foreground) Read(p []byte) (int, error) {
 	}
 }
 
-// checkStdin returns an error if the file that a command shall read cannot be read. One whose name has placeholders is not known yet.
+// checkStdin returns an error if the input file of a command cannot be read. The name of a file with placeholders is
+// not known yet.
 func checkStdin(name, dir string) error {
 	if name == "" || strings.Contains(name, "{") {
 		return nil
@@ -100,7 +102,7 @@ func checkStdin(name, dir string) error {
 	return file.Close()
 }
 
-// feed sends input to the job until it is over or ctx ends. A daemon that goes away is waited for.
+// feed sends input to the job until the input or ctx ends. If the daemon ends, feed waits for the next daemon.
 func (a *attached) feed(ctx context.Context, from io.Reader) {
 	source := input.NewSource(from)
 	defer source.Stop()

@@ -28,7 +28,7 @@ printed stays.`,
 			if err != nil {
 				return err
 			}
-			// One that cannot be killed does not save the others.
+			// If one job cannot be killed, the others are killed all the same.
 			var first error
 			for _, id := range ids {
 				err := client.Kill(cmd.Context(), id)

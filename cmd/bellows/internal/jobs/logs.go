@@ -18,7 +18,7 @@ import (
 	"github.com/bellows-rm/bellows/server"
 )
 
-// mostFollowed is how many tasks are followed at once.
+// mostFollowed is the largest number of tasks that are followed at once.
 const mostFollowed = 64
 
 type logsOptions struct {
@@ -108,7 +108,7 @@ func (o *logsOptions) output(id cluster.TaskID) server.Output {
 	return server.Output{Task: id, Run: o.run, Stderr: o.stderr, Follow: o.follow}
 }
 
-// interrupted turns the end that a user put to following into a silent one.
+// interrupted returns an error without a message if the user has interrupted the command.
 func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return command.Code(130)
@@ -160,7 +160,7 @@ func (o *logsOptions) printAll(ctx context.Context, client *server.Client, w io.
 	return nil
 }
 
-// followAll follows all tasks at once, every line marked with the task it comes from.
+// followAll follows all tasks at once; every line begins with its task.
 func (o *logsOptions) followAll(ctx context.Context, client *server.Client, w io.Writer, tasks []cluster.TaskID) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -180,22 +180,22 @@ func (o *logsOptions) followAll(ctx context.Context, client *server.Client, w io
 	return context.Cause(ctx)
 }
 
-// longestLine is how many bytes of a line are kept until its end comes; one that is longer is broken there.
+// longestLine is the largest number of bytes of an incomplete line that are kept; a longer line is broken there.
 const longestLine = 1 << 20
 
-// lineWriter writes whole lines, each with something before it, so that the lines of several do not mix.
+// lineWriter writes whole lines with a prefix, so that the lines of several tasks do not mix.
 type lineWriter struct {
 	mu      *sync.Mutex
 	w       io.Writer
 	before  string
-	pending []byte // of a line whose end is yet to come
-	broken  bool   // the last line was too long, and what comes belongs to it
+	pending []byte // an incomplete line
+	broken  bool   // the last line was too long, and the next bytes belong to it
 }
 
 func (l *lineWriter) Write(p []byte) (int, error) {
 	rest := p
 	for len(rest) > 0 {
-		if l.broken && len(l.pending) == 0 && rest[0] == '\n' { // the end of a line that is written
+		if l.broken && len(l.pending) == 0 && rest[0] == '\n' { // the end of a line that is already written
 			l.broken, rest = false, rest[1:]
 			continue
 		}
@@ -220,7 +220,7 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line writes what is pending as a line.
+// line writes the pending bytes as a line.
 func (l *lineWriter) line() error {
 	text := append([]byte(l.before), l.pending...)
 	l.pending = l.pending[:0]
@@ -233,7 +233,7 @@ func (l *lineWriter) line() error {
 	return err
 }
 
-// rest writes a last line that has no end.
+// rest writes a last line that has no line break.
 func (l *lineWriter) rest() {
 	if len(l.pending) > 0 {
 		_ = l.line()

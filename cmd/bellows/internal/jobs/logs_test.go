@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The lines of several tasks that print at once come out whole, in the order of their task, each with its name; only lines
-// that are too long to wait for are broken.
+// Lines of several tasks that print at once are written whole, in the order of their task, each with its name; only too
+// long lines are broken.
 func TestLinesOfSeveralTasks(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -59,7 +59,7 @@ func TestLinesOfSeveralTasks(t *testing.T) {
 	}
 }
 
-// What a byte costs does not depend on how long its line is.
+// The cost per byte does not depend on the length of its line.
 func BenchmarkLongLine(b *testing.B) {
 	for name, length := range map[string]int{"1KiB": 1 << 10, "1MiB": 1 << 20, "128MiB": 128 << 20} {
 		b.Run(name, func(b *testing.B) {

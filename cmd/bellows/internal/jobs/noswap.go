@@ -13,7 +13,8 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// withoutSwap makes a FLEX job on a machine without swap a REGULAR one that spills, and says so, or refuses it.
+// withoutSwap turns a FLEX job on a machine without swap into a REGULAR job that spills, and says so, or refuses the
+// job.
 func withoutSwap(ctx context.Context, client *server.Client, j *workload.Job, to io.Writer) error {
 	if j.Class != cluster.Flex {
 		return nil

@@ -86,19 +86,19 @@ func showJobs(cmd *cobra.Command, client *server.Client, all, asJSON bool) error
 	if err := printJobs(cmd.OutOrStdout(), pages, tasks, time.Now()); err != nil {
 		return err
 	}
-	// Whoever looks at jobs wants to know why none of them moves.
+	// The user should see why no job makes progress.
 	if s, err := client.Status(cmd.Context()); err == nil && s.Trouble != "" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "bellows: trouble: %s\n", s.Trouble)
 	}
 	return nil
 }
 
-// openJobs is all that has not ended, as one page.
+// openJobs returns all jobs that have not ended, as one page.
 func openJobs(ctx context.Context, client *server.Client) iter.Seq2[[]live.Job, error] {
 	return func(yield func([]live.Job, error) bool) { yield(client.Jobs(ctx)) }
 }
 
-// writeJobs prints what there is as one JSON value, each page as soon as it has come.
+// writeJobs prints jobs and tasks as one JSON value, each page as soon as it has arrived.
 func writeJobs(w io.Writer, pages iter.Seq2[[]live.Job, error], tasks []live.Task) error {
 	text := bytes.NewBufferString("{\n  \"jobs\": [")
 	between := "\n    "
@@ -126,7 +126,7 @@ func writeJobs(w io.Writer, pages iter.Seq2[[]live.Job, error], tasks []live.Tas
 	return err
 }
 
-// printJobs prints one row per job, each page as soon as it has come.
+// printJobs prints one row per job, each page as soon as it has arrived.
 func printJobs(w io.Writer, pages iter.Seq2[[]live.Job, error], tasks []live.Task, now time.Time) error {
 	of := map[cluster.JobID]started{}
 	for i := range tasks {
@@ -152,14 +152,14 @@ func printJobs(w io.Writer, pages iter.Seq2[[]live.Job, error], tasks []live.Tas
 	return nil
 }
 
-// started is what there is to say of the tasks of a job that have started and not ended.
+// started describes the tasks of a job that have started and not ended.
 type started struct {
 	tasks              int
 	limit, held        int64
 	suspended, waiting standing
 }
 
-// standing counts tasks that stand still; first is one of them, and reason why.
+// standing counts tasks that are suspended or waiting; first is one of them, reason its reason.
 type standing struct {
 	tasks  int
 	first  *live.Task
@@ -197,7 +197,7 @@ func (s standing) with(t *live.Task) standing {
 	return s
 }
 
-// holder names the task that may hold most of the memory of the node on which the first stands still.
+// holder names the task that may use most of the memory of the node of the first such task.
 func (s standing) holder(tasks []live.Task) string {
 	if s.tasks == 0 {
 		return ""
@@ -217,7 +217,7 @@ func (s standing) holder(tasks []live.Task) string {
 	return fmt.Sprintf("task %s may hold %s", most.Task, resource.FormatMemory(resource.Amount(limit(most))))
 }
 
-// status is that of the job, unless all that has started stands still.
+// status returns the status of the job, or suspended or waiting if all its started tasks are.
 func (s started) status(j *live.Job) string {
 	switch standing := s.suspended.tasks + s.waiting.tasks; {
 	case standing == 0 || standing < s.tasks || j.Status != cluster.StatusRunning && j.Status != cluster.StatusPending:
@@ -308,7 +308,7 @@ func printTasks(w io.Writer, j *live.Job, now time.Time) error {
 	return printEarlier(w, j)
 }
 
-// printEarlier prints one row per run of a task that another run followed.
+// printEarlier prints one row for each earlier run of a task.
 func printEarlier(w io.Writer, j *live.Job) error {
 	fmt.Fprint(w, "\nearlier runs:\n")
 	t := terminal.NewTable("TASK", ">RUN", "NODE", "STATE", "STARTED", ">TIME", "WHY")
@@ -324,7 +324,7 @@ func printEarlier(w io.Writer, j *live.Job) error {
 	return t.Write(w)
 }
 
-// stageOf is the stage of a task, nil if the job has none of that number.
+// stageOf returns the stage of a task; nil if the job has no stage of that number.
 func stageOf(j *live.Job, id cluster.TaskID) *live.Stage {
 	if id.Stage < 0 || int(id.Stage) >= len(j.Stages) {
 		return nil
@@ -334,7 +334,7 @@ func stageOf(j *live.Job, id cluster.TaskID) *live.Stage {
 
 func flex(s *live.Stage) bool { return s != nil && s.Class == cluster.Flex }
 
-// still is how the container of a task stands still: suspended, or waiting; 0 if it does not.
+// still returns the state of the task's container if it is suspended or waiting, otherwise 0.
 func still(t *live.Task) cluster.ContainerState {
 	u := t.Usage
 	if u != nil && (u.State == cluster.ContainerSuspended && t.State == live.TaskRunning || u.State == cluster.ContainerWaiting && t.State == live.TaskStarting) {
@@ -356,7 +356,7 @@ func taskState(t *live.Task) string {
 	return t.Outcome.String()
 }
 
-// limit is what a task may hold: what it was granted, unless its container breathes.
+// limit returns the memory limit of a task: its grant, unless its container is FLEX.
 func limit(t *live.Task) int64 {
 	if u := t.Usage; u != nil && u.State != 0 && u.Limit != nil {
 		return *u.Limit
@@ -364,7 +364,8 @@ func limit(t *live.Task) int64 {
 	return t.MemoryBytes
 }
 
-// taskWhy is what went wrong, or why the memory manager did what it did last. Most is the maximum of the task, 0 if it has none.
+// taskWhy returns the cause of a failure, or why the memory manager last acted. most is the maximum of the task, 0 for
+// none.
 func taskWhy(t *live.Task, most int64) string {
 	switch u := t.Usage; {
 	case t.Detail != "" || u == nil || u.State == 0:
@@ -376,7 +377,7 @@ func taskWhy(t *live.Task, most int64) string {
 	}
 }
 
-// atMaximum reports whether a container that runs can get no more, however much its node has.
+// atMaximum reports whether a running container has reached its maximum, so that it gets no more memory of its node.
 func atMaximum(r *cluster.Reading, most int64) bool {
 	return r.State == cluster.ContainerRunning && most > 0 && r.Limit != nil && *r.Limit >= most
 }
@@ -385,7 +386,8 @@ func join(clauses ...string) string {
 	return strings.Join(slices.DeleteFunc(clauses, func(c string) bool { return c == "" }), "; ")
 }
 
-// used is what a task has in memory without page cache or, once it has ended, the most that its container had with it.
+// used returns a task's memory use without page cache or, once the task has ended, its container's peak use with page
+// cache.
 func used(t *live.Task) int64 {
 	switch {
 	case t.Usage != nil && t.Usage.Anonymous != nil:
@@ -396,7 +398,7 @@ func used(t *live.Task) int64 {
 	return 0
 }
 
-// swapped is what a task has in swap.
+// swapped returns the bytes of a task in swap.
 func swapped(t *live.Task) int64 {
 	if t.Usage != nil && t.Usage.Swap != nil {
 		return *t.Usage.Swap
@@ -404,7 +406,7 @@ func swapped(t *live.Task) int64 {
 	return 0
 }
 
-// held is what a task that runs has in memory and in swap.
+// held returns the bytes of a running task in memory and in swap.
 func held(t *live.Task) int64 { return used(t) + swapped(t) }
 
 func taskTime(t *live.Task, now time.Time) string {

@@ -71,7 +71,7 @@ const runExample = `  bellows run --memory 1GiB -- python3 train.py
 // runOptions are the flags of run.
 type runOptions struct {
 	place       place.Place
-	stage       cluster.Stage // but for its name and its arguments
+	stage       cluster.Stage // except for its name and its arguments
 	penalty     string
 	name, queue string
 	class       string
@@ -98,7 +98,7 @@ func runCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.SetInterspersed(false) // what follows the command belongs to it
+	f.SetInterspersed(false) // arguments after the command are the command's
 	f.Var(flags.Memory(&o.stage.Ideal[resource.Memory]), "memory", "ideal memory, with which the command neither spills nor swaps")
 	f.Var(flags.Memory(&o.stage.MinMemory), "min-memory", "least memory with which the command runs; default: the ideal memory")
 	f.Var(flags.Memory(&o.stage.MaxMemory), "max-memory", "most memory of a flex container; default: the node's memory")
@@ -155,12 +155,12 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	submission := server.SubmissionOf(&job.Job, os.Environ(), dir, &own)
 	submission.Input = in != nil
 	if !signal.Ignored(syscall.SIGHUP) { // nohup
-		// A terminal that is closed is as an interrupt: nobody sees any more what the job prints.
+		// A closed terminal counts as an interrupt: the user can no longer see the output of the job.
 		var stop context.CancelFunc
 		ctx, stop = signal.NotifyContext(ctx, syscall.SIGHUP)
 		defer stop()
 	}
-	// An interrupt must not leave a job behind of which nobody knows the id.
+	// An interrupt must not leave a job behind whose id the user does not know.
 	id, err := client.Submit(context.WithoutCancel(ctx), submission)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 	return a.follow(ctx)
 }
 
-// job describes the job; mistakes that can be seen from here are told at once.
+// job returns the job that the flags describe, or an error for mistakes that can be found without the daemon.
 func (o *runOptions) job(args []string, dir string) (*workload.Job, error) {
 	switch {
 	case o.stage.Ideal[resource.Memory] == 0 && o.stage.Profile == "":
@@ -219,9 +219,10 @@ func (o *runOptions) job(args []string, dir string) (*workload.Job, error) {
 	return job, nil
 }
 
-// nameOf is what a job is called after its program. A file may have any name; that of a job is read by people.
+// nameOf returns the name of a job, after its program. A file may have any name; the name of a job must be readable for
+// people.
 func nameOf(program string) string {
-	name := strings.ReplaceAll(filepath.Base(program), "\uFFFD", "?") // it cannot be told from a byte that was none
+	name := strings.ReplaceAll(filepath.Base(program), "\uFFFD", "?") // it cannot be distinguished from an invalid byte
 	name = strings.TrimSpace(cluster.Printable(name))
 	for len(name) > cluster.LongestName {
 		_, last := utf8.DecodeLastRuneInString(name)
@@ -233,7 +234,7 @@ func nameOf(program string) string {
 	return name
 }
 
-// checkFlex refuses what means something for flex containers only.
+// checkFlex refuses flags that apply only to FLEX containers.
 func (o *runOptions) checkFlex() error {
 	switch {
 	case o.class == "flex" && o.stage.MaxMemory > 0 && o.stage.MaxMemory < o.stage.Ideal[resource.Memory]:
@@ -260,10 +261,10 @@ type attached struct {
 	out, err io.Writer
 }
 
-// follow shows the output of the job, and returns the error that makes its exit code ours. When ctx ends the job is
-// killed.
+// follow shows the output of the job, and returns an error that makes the job's exit code the exit code of this
+// command. When ctx ends, follow kills the job.
 func (a *attached) follow(ctx context.Context) error {
-	// When the reader of our output goes away, writing shall fail rather than end this process: the job must be killed.
+	// When the reader of our output ends, a write must fail and not end this process, because the job has to be killed.
 	signal.Ignore(syscall.SIGPIPE)
 	all, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -312,7 +313,7 @@ func (a *attached) follow(ctx context.Context) error {
 	return a.result(&job, ctx.Err() != nil)
 }
 
-// result says what went wrong, unless the user knows, and returns the exit code as an error.
+// result prints the cause of a failure, unless the user knows it, and returns the exit code as an error.
 func (a *attached) result(job *live.Job, interrupted bool) error {
 	code := command.Failed
 	if interrupted {
@@ -338,7 +339,7 @@ func (a *attached) result(job *live.Job, interrupted bool) error {
 	return command.Code(code)
 }
 
-// plainFailure reports whether a job failed because its program ended with an exit code: the code says it all.
+// plainFailure reports whether a job failed only because its program ended with an exit code.
 func plainFailure(job *live.Job) bool {
 	if job.Status != cluster.StatusFailed || len(job.Tasks) != 1 {
 		return false
@@ -347,7 +348,7 @@ func plainFailure(job *live.Job) bool {
 	return t.Outcome == cluster.Failed && t.Exit != nil && t.Exit.Signal == 0 && t.Exit.TimeLimit == 0 && t.Exit.Left == 0 && t.Exit.Code < 126
 }
 
-// copy copies one stream of every attempt. An error means that what was read could not be written.
+// copy copies one stream of every attempt. An error means that output could not be written.
 func (a *attached) copy(ctx context.Context, stderr bool) error {
 	w := a.out
 	if stderr {
@@ -376,7 +377,8 @@ func (a *attached) copy(ctx context.Context, stderr bool) error {
 	return nil
 }
 
-// wait returns the job once it has ended. A daemon that goes away is waited for: the job goes on without it.
+// wait returns the job once it has ended. If the daemon ends, wait waits for the next daemon: the job runs on without a
+// daemon.
 func (a *attached) wait(ctx context.Context) (live.Job, error) {
 	for told := false; ; {
 		job, err := a.client.Wait(ctx, a.id)
@@ -393,7 +395,7 @@ func (a *attached) wait(ctx context.Context) (live.Job, error) {
 	}
 }
 
-// kill kills the job; if there is no daemon, as soon as there is one again.
+// kill kills the job; without a daemon, as soon as a daemon runs again.
 func (a *attached) kill(ctx context.Context) error {
 	for {
 		err := a.client.Kill(ctx, a.id)
@@ -403,7 +405,7 @@ func (a *attached) kill(ctx context.Context) error {
 	}
 }
 
-// sayWhyItWaits tells somebody who sits at a terminal what the job waits for.
+// sayWhyItWaits prints on a terminal what the job waits for.
 func (a *attached) sayWhyItWaits(ctx context.Context) {
 	if !terminal.Is(a.err) || !wait(ctx, time.Second) {
 		return
@@ -413,7 +415,7 @@ func (a *attached) sayWhyItWaits(ctx context.Context) {
 	}
 }
 
-// wait passes some time; it returns false if ctx ends first.
+// wait sleeps for d; it returns false if ctx ends first.
 func wait(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

@@ -146,8 +146,8 @@ func readLiveJobs(ctx context.Context, client *server.Client, file string) (*wor
 	return w, nil
 }
 
-// checkPrograms returns an error if a program of the job is missing. With a PATH or directory of its own that shows only
-// when it starts.
+// checkPrograms returns an error if a program of the job is missing. A stage with its own PATH or directory is checked
+// only when it starts.
 func checkPrograms(j *workload.Job, dir string) error {
 	for i := range j.Stages {
 		c := &j.Stages[i].Command
@@ -161,8 +161,8 @@ func checkPrograms(j *workload.Job, dir string) error {
 	return nil
 }
 
-// fitMachine says where a container may hold less than its stage asks for, because no machine has as much, and has every JVM told
-// how large its heap may really become.
+// fitMachine warns if the maximum memory of a stage exceeds the largest machine, and sizes the heap of every JVM by the
+// real maximum of its container.
 func fitMachine(ctx context.Context, client *server.Client, j *workload.Job, to io.Writer) error {
 	var largest resource.Amount
 	if j.Class == cluster.Flex {
@@ -178,24 +178,25 @@ func fitMachine(ctx context.Context, client *server.Client, j *workload.Job, to 
 	return nil
 }
 
-// fitStages does that for machines of which the largest has so much for containers, 0 if it does not matter or nobody knows.
+// fitStages does the work of fitMachine. largest is the memory for containers on the largest machine, 0 if it is
+// unknown or does not matter.
 func fitStages(j *workload.Job, largest resource.Amount, to io.Writer) {
 	for i := range j.Stages {
 		s := &j.Stages[i]
 		most := s.MaxMemory
-		if largest > 0 && most > largest && s.Ideal[resource.Memory] <= largest { // else it is about to be refused
+		if largest > 0 && most > largest && s.Ideal[resource.Memory] <= largest { // otherwise the job will be refused
 			fmt.Fprintf(to, "bellows: job %q stage %q maximum memory %s: the largest machine has %s for containers, and this one can have no more\n",
 				j.Name, s.Name, resource.FormatMemory(most), resource.FormatMemory(largest))
 			most = largest
 		}
 		if most == 0 {
-			most = largest // which is what a container may come to hold then
+			most = largest // the real maximum of the container
 		}
 		s.Command = s.WithHeap(j.Class, most)
 	}
 }
 
-// batch is the jobs of one file on their way.
+// batch is the jobs of one file that are being submitted.
 type batch struct {
 	client *server.Client
 	jobs   []workload.Job
@@ -210,11 +211,11 @@ type batch struct {
 	ended   []chan struct{} // closed when that job has ended
 }
 
-// run submits every job when its time has come, and waits for them to end if wait is set. The first error ends it.
+// run submits every job at its time, and waits for the jobs to end if wait is set. The first error ends it.
 func (b *batch) run(ctx context.Context, wait bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	waits := make([]bool, len(b.jobs)) // for the end of the job
+	waits := make([]bool, len(b.jobs)) // whether to wait for the end of the job
 	for i := range b.jobs {
 		b.ended[i] = make(chan struct{})
 		waits[i] = waits[i] || wait
@@ -225,7 +226,7 @@ func (b *batch) run(ctx context.Context, wait bool) error {
 	begun := time.Now()
 	var all sync.WaitGroup
 	for i := range b.jobs {
-		// Jobs that are due are submitted one after the other, so that their ids are in the order of the file.
+		// Due jobs are submitted one after the other, so that their ids are in the order of the file.
 		if b.jobs[i].After < 0 {
 			if err := b.due(ctx, i, begun); err != nil {
 				cancel(err)
@@ -250,7 +251,7 @@ func (b *batch) due(ctx context.Context, i int, begun time.Time) error {
 	return b.submit(ctx, i)
 }
 
-// rest submits job i after the one it waits for, if any, and sees it end if wanted.
+// rest submits job i after the job that it waits for, if any, and waits for its end if wait is set.
 func (b *batch) rest(ctx context.Context, i int, wait bool) error {
 	if after := b.jobs[i].After; after >= 0 {
 		select {

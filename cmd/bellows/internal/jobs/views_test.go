@@ -17,7 +17,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// view compares what a view prints of canned data with testdata/views/NAME.txt, and that it fits a terminal.
+// view compares the output of a view of canned data with testdata/views/NAME.txt, and checks that it fits a terminal.
 func view(t *testing.T, name string, print func(*bytes.Buffer) error) {
 	t.Helper()
 	var b bytes.Buffer
@@ -32,7 +32,7 @@ func view(t *testing.T, name string, print func(*bytes.Buffer) error) {
 	testfile.Golden(t, "views/"+name+".txt", b.Bytes())
 }
 
-// pages are pages of jobs that come without an error.
+// pages returns an iterator over pages of jobs, without errors.
 func pages(all ...[]live.Job) iter.Seq2[[]live.Job, error] {
 	return func(yield func([]live.Job, error) bool) {
 		for _, page := range all {
@@ -43,7 +43,7 @@ func pages(all ...[]live.Job) iter.Seq2[[]live.Job, error] {
 	}
 }
 
-// What is printed page by page as JSON is one value.
+// JSON that is printed page by page is one value.
 func TestJobsAsJSON(t *testing.T) {
 	_, jobs, tasks := canned()
 	for _, all := range [][][]live.Job{{nil}, {jobs}, {jobs[:3], jobs[3:]}} {
@@ -119,7 +119,8 @@ func breathes(now time.Time) (jobs []live.Job, tasks []live.Task) {
 	return jobs, tasks
 }
 
-// What is shown of jobs whose memory is short: one is suspended, one pages at its maximum, one has not begun, one has some of each.
+// Views of jobs that lack memory: one is suspended, one pages at its maximum, one has not begun, one has tasks of each
+// kind.
 func TestViewsOfBreathing(t *testing.T) {
 	now, _, _ := canned()
 	jobs, tasks := breathes(now)
@@ -139,7 +140,7 @@ func TestViewsOfBreathing(t *testing.T) {
 			}
 		}
 		if j.Name == "pages" {
-			e.Tasks[0].EstimatedEnd = now // It is late.
+			e.Tasks[0].EstimatedEnd = now // The task is late.
 		}
 		if j.Name == "stands" {
 			for i := range cluster.JobID(5) {
@@ -153,7 +154,7 @@ func TestViewsOfBreathing(t *testing.T) {
 }
 
 func TestViews(t *testing.T) {
-	// Times of day are shown as the user's.
+	// Times of day are shown in the user's time zone.
 	local := time.Local
 	time.Local = time.UTC
 	t.Cleanup(func() { time.Local = local })
@@ -193,7 +194,7 @@ func TestNameOfProgram(t *testing.T) {
 	}
 }
 
-// What others have named does not steer the terminal of whoever looks at it.
+// Names that other users have chosen cannot control the terminal.
 func TestTablesAndSentencesArePrintable(t *testing.T) {
 	var out bytes.Buffer
 	const evil = "evil\x1b[2J\x1b]0;owned\a\r\nX\u202e\x9b"

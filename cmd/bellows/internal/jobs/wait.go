@@ -42,7 +42,7 @@ func waitFor(cmd *cobra.Command, p *place.Place, args []string) error {
 	}
 	ctx := cmd.Context()
 	for _, id := range ids {
-		// One that is unknown is told before others are waited for.
+		// An unknown job is reported before waiting for the other jobs.
 		if _, err := client.Job(ctx, id, false); err != nil {
 			return err
 		}

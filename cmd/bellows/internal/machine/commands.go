@@ -1,5 +1,5 @@
-// Package machine is the commands for this machine: to bring its daemon up and down, look at it, prune what it keeps, and manage
-// swap.
+// Package machine has the commands for this machine: to start and end its daemon, print its status, prune its records,
+// and manage swap.
 package machine
 
 import "github.com/spf13/cobra"

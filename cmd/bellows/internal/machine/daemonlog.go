@@ -14,18 +14,18 @@ import (
 
 const (
 	daemonLogSize = 10 << 20 // bytes of a log at most
-	daemonLogsOld = 3        // logs that are kept beside the one that is written
+	daemonLogsOld = 3        // older logs that are kept
 )
 
-// daemonLog is the log of a daemon that nobody watches: when it has reached its size it gets another name, NAME.1, and a new
-// is begun; NAME.1 becomes NAME.2 then, and so on, and the oldest goes.
+// daemonLog is the log of a detached daemon. When it has reached its size, it is renamed to NAME.1 and a new log
+// begins; NAME.1 becomes NAME.2, and so on, and the oldest log is removed.
 type daemonLog struct {
 	mu     sync.Mutex
 	path   string
 	most   int64
 	file   *os.File
 	size   int64
-	stderr bool // standard error is this log too
+	stderr bool // standard error goes to this log too
 }
 
 func openDaemonLog(path string, most int64) (*daemonLog, error) {
@@ -33,7 +33,7 @@ func openDaemonLog(path string, most int64) (*daemonLog, error) {
 	return l, l.open()
 }
 
-// becomeStderr lets what the runtime has to say when this program dies go to the log, also after it has turned.
+// becomeStderr makes standard error the log, also after a rotation: the runtime writes there when this program dies.
 func (l *daemonLog) becomeStderr() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +43,7 @@ func (l *daemonLog) becomeStderr() {
 
 func (l *daemonLog) follow() {
 	if l.stderr {
-		_ = unix.Dup3(int(l.file.Fd()), int(os.Stderr.Fd()), 0) // else it goes where it went before
+		_ = unix.Dup3(int(l.file.Fd()), int(os.Stderr.Fd()), 0) // on an error, standard error stays as it was
 	}
 }
 
@@ -64,7 +64,7 @@ func (l *daemonLog) open() error {
 	return nil
 }
 
-// Write writes a line. If no new log can be begun the old one is written on.
+// Write writes a line. If no new log can be opened, it continues the old one.
 func (l *daemonLog) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,7 +86,7 @@ func (l *daemonLog) turn() error {
 	return l.open()
 }
 
-// name is that of the log i turns ago.
+// name returns the name of the log i rotations ago.
 func (l *daemonLog) name(i int) string {
 	if i == 0 {
 		return l.path

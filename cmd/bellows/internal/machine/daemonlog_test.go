@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// However much is logged, four files of the size that was said hold the newest of it, whole lines in order.
+// After any amount of logging, four files of the given size have the newest lines, whole and in order.
 func TestDaemonLogIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "daemon.log")
 	const lines, most = 1000, 500
 	for i := range lines {
-		// Somebody else starts a daemon now and then.
+		// A new daemon writes each line.
 		l, err := openDaemonLog(path, most)
 		if err != nil {
 			t.Fatal(err)

@@ -48,7 +48,7 @@ What was printed and recorded stays in the state directory.`,
 func waitGone(ctx context.Context, pid int) error {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return nil // It is gone, or this kernel cannot tell.
+		return nil // it has ended, or this kernel cannot tell
 	}
 	defer unix.Close(fd)
 	for ctx.Err() == nil {

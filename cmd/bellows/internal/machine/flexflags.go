@@ -12,10 +12,10 @@ import (
 	"github.com/bellows-rm/bellows/memory"
 )
 
-// managerOptions are the flags that say how the memory of FLEX containers is managed.
+// managerOptions are the flags for the memory management of FLEX containers.
 type managerOptions struct {
 	manager   string
-	puffRatio float64 // 0 is that of the manager
+	puffRatio float64 // 0 is the manager's default
 }
 
 func (o *managerOptions) flags(f *pflag.FlagSet) {
@@ -25,7 +25,7 @@ func (o *managerOptions) flags(f *pflag.FlagSet) {
 	f.Float64Var(&o.puffRatio, "puff-ratio", 0, "growth of a FLEX container per puff, as a `share` of its limit; 0: as --flex says")
 }
 
-// parameters are those of the manager that was chosen.
+// parameters returns the parameters of the chosen manager.
 func (o *managerOptions) parameters() (memory.Parameters, error) {
 	p, err := memory.ManagerOf(o.manager, o.puffRatio)
 	return p, command.Usage(err)

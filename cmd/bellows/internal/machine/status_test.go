@@ -13,7 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/server"
 )
 
-// The status fits a terminal, and tells of trouble below what is well.
+// The status fits a terminal, and prints trouble below the normal values.
 func TestStatus(t *testing.T) {
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	var b bytes.Buffer

@@ -37,13 +37,14 @@ that runs sees at once what changed.`,
 	return cmd
 }
 
-// swapStatus is what `swap status --json` prints.
+// swapStatus is the output of `swap status --json`.
 type swapStatus struct {
 	Devices []swap.Device   `json:"devices"`
 	Size    resource.Amount `json:"size_bytes"`
 	Free    resource.Amount `json:"free_bytes"`
 	Zswap   *swap.Zswap     `json:"zswap,omitempty"`
-	// LastDay is what swapping wrote to disks, and Budget what it may, 0 for no bound.
+	// LastDay is the bytes that swapping wrote to disks, and Budget the bytes that it may write per day, 0 for no
+	// limit.
 	LastDay *resource.Amount `json:"written_last_day_bytes,omitempty"`
 	Budget  resource.Amount  `json:"budget_bytes_per_day,omitempty"`
 }
@@ -81,7 +82,7 @@ was made; - if that is not known, as of files that others made. OURS is what
 	return cmd
 }
 
-// stateFlag adds the flag that says where is written down what is ours.
+// stateFlag adds the flag for the state directory, which has the record of the swap that bellows made.
 func stateFlag(cmd *cobra.Command, p *place.Place) {
 	cmd.Flags().StringVar(&p.State, "state", "", "state `directory` (or $BELLOWS_STATE)")
 }
@@ -160,7 +161,7 @@ func printSwapDevices(w io.Writer, devices []swap.Device) error {
 	return t.Write(w)
 }
 
-// roundedUp is a size with the page of its header, as it was asked for.
+// roundedUp prints a size with the page of its header, which is the requested size.
 func roundedUp(size resource.Amount) string {
 	return resource.FormatMemory((size + resource.MiB - 1) / resource.MiB * resource.MiB)
 }
@@ -246,7 +247,7 @@ func (o *swapCreateOptions) run(cmd *cobra.Command) error {
 	return err
 }
 
-// swapError marks wishes that cannot be had as mistakes in the usage.
+// swapError marks a refused request as a wrong usage.
 func swapError(err error) error {
 	if errors.Is(err, swap.ErrRefused) {
 		return command.Usage(err)
@@ -319,7 +320,7 @@ func (o *swapRemoveOptions) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// showRest shows how much is still in a device that is being removed, until the function it returns is called.
+// showRest shows how many bytes are left in a device that is being removed, until the returned function is called.
 func showRest(to io.Writer, path string) (stop func()) {
 	line := terminal.NewProgress(to, "left in "+path)
 	var shown sync.WaitGroup
@@ -343,10 +344,10 @@ func showRest(to io.Writer, path string) (stop func()) {
 	return func() { close(ended); shown.Wait() }
 }
 
-// zswapName is how zswap is named among devices.
+// zswapName is the name of zswap in lists of devices.
 const zswapName = "zswap"
 
-// which returns what is to be removed.
+// which returns the devices to remove.
 func (o *swapRemoveOptions) which(ledger *swap.Ledger, args []string) ([]string, error) {
 	if len(args) > 0 {
 		return args, nil
@@ -364,7 +365,7 @@ func (o *swapRemoveOptions) which(ledger *swap.Ledger, args []string) ([]string,
 	if z, err := ledger.Zswap(); err != nil {
 		return nil, err
 	} else if z != nil && z.Ours {
-		ours = append([]string{zswapName}, ours...) // before the swap that it stands before
+		ours = append([]string{zswapName}, ours...) // before the swap devices behind it
 	}
 	switch {
 	case len(ours) > 1 && !o.all:
@@ -375,7 +376,7 @@ func (o *swapRemoveOptions) which(ledger *swap.Ledger, args []string) ([]string,
 	return ours, nil
 }
 
-// checkJobs refuses to bring back what jobs hold in swap.
+// checkJobs returns an error if jobs have pages in swap.
 func (o *swapRemoveOptions) checkJobs(cmd *cobra.Command) error {
 	client, err := o.place.Client()
 	if err != nil {

@@ -73,7 +73,7 @@ type upOptions struct {
 	memory   resource.Amount
 	cpus     resource.Amount
 	disk     resource.Amount
-	diskSet  bool            // disk was given; 0 is no limit
+	diskSet  bool            // --disk was given; 0 is no limit
 	swapping resource.Amount // bytes a day
 	policy   string
 	settings map[string]string
@@ -82,7 +82,7 @@ type upOptions struct {
 	output   resource.Amount
 	detach   bool
 	verbose  bool
-	log      string // file to log to; standard error if it is empty
+	log      string // path of the log; empty for standard error
 }
 
 func upCommand() *cobra.Command {
@@ -113,13 +113,13 @@ func upCommand() *cobra.Command {
 	o.place.Flags(cmd, true)
 	f.BoolVarP(&o.detach, "detach", "d", false, "return once the daemon answers; it logs to daemon.log in the state directory")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log details, too, such as each change of a limit")
-	f.StringVar(&o.log, "log", "", "log to a `file`") // how --detach starts the daemon
+	f.StringVar(&o.log, "log", "", "log to a `file`") // used by --detach to start the daemon
 	_ = f.MarkHidden("log")
 	return cmd
 }
 
 func (o *upOptions) run(cmd *cobra.Command) error {
-	// What whoever starts the daemon has open is not for jobs, nor for a daemon that stays when he goes.
+	// Open files of the process that starts the daemon are not for jobs, nor for a daemon that outlives it.
 	if err := inherited.CloseDescriptors(); err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	if log != nil {
-		log.becomeStderr() // Whoever waits for the line does not listen afterwards.
+		log.becomeStderr() // the process that waits for the line does not read afterwards
 	}
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), o.line(d.Capacity())); err != nil {
 		return errors.Join(fmt.Errorf("say what is managed: %w", err), d.Close())
@@ -172,16 +172,17 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 	return d.Serve(cmd.Context())
 }
 
-// daemon is the daemon that the flags ask for.
+// daemon returns the daemon that the flags describe.
 func (o *upOptions) daemon(p policy.Policy, capacity resource.Vector, manager memory.Parameters, log *slog.Logger) daemon.Config {
-	// What the machine lacks memory for shall be ended before the daemon and supervisors, which inherit this.
+	// When the machine runs out of memory, the kernel must kill programs before the daemon and the supervisors, which
+	// inherit this.
 	score := inherited.Protect()
 	return daemon.Config{State: o.place.State, Socket: o.place.Socket, MeasureDisk: !o.diskSet, Version: command.VersionText(), Log: log,
 		Agent:  agent.Config{Capacity: capacity, OOMScore: score, OutputLimit: o.output, SwapBudget: o.swapping, Memory: manager},
 		Driver: live.Config{Policy: p, Settings: o.settings, Keep: &o.keep, Patience: Patience}}
 }
 
-// line says what is managed.
+// line describes the managed resources.
 func (o *upOptions) line(capacity resource.Vector) string {
 	name, _ := os.Hostname()
 	return fmt.Sprintf("bellows manages %s and %s of %s under %s; socket %s",
@@ -191,10 +192,10 @@ func (o *upOptions) line(capacity resource.Vector) string {
 // NewPolicy makes the policy of the daemon; a test has one of its own.
 var NewPolicy = policy.New
 
-// Patience is how long the engine may be at one step; a test has less.
+// Patience is how long the engine may take for one step; a test has less.
 var Patience live.Patience
 
-// leave starts the same daemon in a session of its own, and returns once it has said what it manages.
+// leave starts the same daemon in a session of its own, and returns once the daemon has printed its resources.
 func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -207,7 +208,7 @@ func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
 	child := exec.Command(self, append(o.arguments(), "--log", log)...)
 	child.Dir = "/"
 	var said bytes.Buffer
-	child.Stderr = &said // until it answers; then it is the log
+	child.Stderr = &said // until the daemon answers; then its standard error is the log
 	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	stdout, err := child.StdoutPipe()
 	if err != nil {
@@ -226,7 +227,8 @@ func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
 	return whyNot(child.Wait(), said.String(), log)
 }
 
-// warn repeats to whoever starts a daemon that he leaves alone what its log says. That it runs is not to depend on it.
+// warn prints the warnings in the log of a detached daemon to the user who starts it. An error here does not matter:
+// the daemon runs.
 func (o *upOptions) warn(ctx context.Context, to io.Writer) {
 	client, err := o.place.Client()
 	if err != nil {
@@ -239,7 +241,7 @@ func (o *upOptions) warn(ctx context.Context, to io.Writer) {
 	}
 }
 
-// arguments are those of the daemon itself.
+// arguments returns the arguments of the daemon process.
 func (o *upOptions) arguments() []string {
 	args := []string{"up", "--policy", o.policy, "--flex", o.flex.manager, "--puff-ratio", strconv.FormatFloat(o.flex.puffRatio, 'g', -1, 64),
 		"--state", o.place.State, "--socket", o.place.Socket, "--keep-for", o.keep.For.String(), "--keep-jobs", strconv.Itoa(o.keep.Jobs),
@@ -266,7 +268,7 @@ func (o *upOptions) arguments() []string {
 	return args
 }
 
-// whyNot repeats what a daemon that did not start said last, with its exit code.
+// whyNot returns the last message of a daemon that did not start, with its exit code.
 func whyNot(ended error, said, log string) error {
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	slices.Reverse(lines)

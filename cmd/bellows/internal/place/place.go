@@ -1,4 +1,5 @@
-// Package place says where a daemon keeps its state and listens, as flags, the environment and the system tell it.
+// Package place finds the state directory and the socket of a daemon, from flags, the environment and the system's
+// defaults.
 package place
 
 import (
@@ -12,7 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/server"
 )
 
-// Place is where a daemon keeps its state and listens.
+// Place is the state directory of a daemon and the socket on which it listens.
 type Place struct{ State, Socket string }
 
 // Flags adds the flags that say where the daemon is.
@@ -23,8 +24,8 @@ func (p *Place) Flags(cmd *cobra.Command, withState bool) {
 	cmd.Flags().StringVar(&p.Socket, "socket", "", "`file` where the daemon listens (or $BELLOWS_SOCKET)")
 }
 
-// Fill sets what no flag has set: from the environment, else below the places that the system keeps for such things.
-// A socket that nobody named stands in the state directory if that was named.
+// Fill sets the values that no flag has set: from the environment, otherwise to the system's usual places. If only the
+// state directory was given, the socket is in it.
 func (p *Place) Fill() error {
 	if p.State == "" {
 		p.State = os.Getenv("BELLOWS_STATE")
@@ -50,8 +51,7 @@ func (p *Place) Fill() error {
 			return fmt.Errorf("find the working directory: %w", err)
 		}
 	}
-	// The kernel takes no longer name for a socket.
-	// A little is left for the name that it has at first.
+	// The kernel limits the length of a socket's name. Some bytes are left for the socket's temporary name.
 	const longest = 100
 	if len(p.Socket) > longest {
 		return command.Usagef("socket %q: must be at most %d characters long, not %d", p.Socket, longest, len(p.Socket))
@@ -59,7 +59,7 @@ func (p *Place) Fill() error {
 	return nil
 }
 
-// usualPlace returns the state directory and socket of this user.
+// usualPlace returns the default state directory and socket of this user.
 func usualPlace() (state, socket string, err error) {
 	if os.Geteuid() == 0 {
 		return "/var/lib/bellows", "/run/bellows/bellows.sock", nil

@@ -16,10 +16,10 @@ import (
 // Profiles looks up the profiles that a job file names.
 type Profiles struct {
 	Client *server.Client
-	// State is the directory to look in where no daemon runs; empty for none.
+	// State is the state directory to read where no daemon runs; empty for none.
 	State string
-	store *store.Store // once it was opened
-	// Failed becomes the first error other than that there is no such profile.
+	store *store.Store // nil until it is opened
+	// Failed is set to the first error, except for a missing profile.
 	Failed *error
 }
 
@@ -43,7 +43,7 @@ func (s *Profiles) get(ctx context.Context, name string) (store.Profile, error) 
 		if live.KindOf(err) != live.Unavailable || s.State == "" {
 			return p.Profile, err
 		}
-		// Looking must not make a store where there is none.
+		// A look-up must not create a store.
 		if _, missing := os.Stat(filepath.Join(s.State, store.File)); missing != nil {
 			return store.Profile{}, err
 		}
@@ -57,11 +57,12 @@ func (s *Profiles) get(ctx context.Context, name string) (store.Profile, error) 
 // Close closes the store, if one was opened.
 func (s *Profiles) Close() {
 	if s.store != nil {
-		_ = s.store.Close() // It was only read.
+		_ = s.store.Close() // it was only read
 	}
 }
 
-// StoredProfiles finds the profiles that a job file names with the daemon, or in the state directory if no daemon runs.
+// StoredProfiles looks up the profiles that a job file names: in the daemon, or in the state directory if no daemon
+// runs.
 func StoredProfiles(ctx context.Context) (lookUp jobfile.Profiles, done func() error, err error) {
 	var p Place
 	client, err := p.Client()

@@ -1,4 +1,4 @@
-// Package profiling is the command that learns what less memory costs a program.
+// Package profiling has the command that measures how much longer a program takes with less memory.
 package profiling
 
 import (
@@ -183,10 +183,10 @@ func checkCommand(c cluster.Command, p *profiler.Plan) error {
 	return (&cluster.Job{ID: 1, Name: "profile", Stages: []cluster.Stage{stage}}).CheckCommand(0)
 }
 
-// mostRepeats is how many times as often a size is run where its repeats differ too much.
+// mostRepeats is the factor by which the repeats of a size may grow if they differ too much.
 const mostRepeats = 3
 
-// plan decides on sizes, or on how to choose them.
+// plan returns the sizes, or how to choose them.
 func (o *profileOptions) plan() (*profiler.Plan, error) {
 	p := &profiler.Plan{Repeats: o.repeats}
 	if o.repeats > 1 {
@@ -215,7 +215,7 @@ func (o *profileOptions) plan() (*profiler.Plan, error) {
 	return p, command.Usage(p.Check())
 }
 
-// chooseSizes plans for the largest and the smallest size, and for others to be chosen between them.
+// chooseSizes plans the largest and the smallest size; further sizes between them are chosen during the measurement.
 func (o *profileOptions) chooseSizes(p *profiler.Plan, heldOut []resource.Amount) error {
 	least := o.least
 	if least == 0 {
@@ -226,7 +226,7 @@ func (o *profileOptions) chooseSizes(p *profiler.Plan, heldOut []resource.Amount
 		return command.Usagef("least %s: must be below the largest size, %s", resource.FormatMemory(least), resource.FormatMemory(o.max))
 	}
 	p.Fitted, p.HeldOut, p.Search = []resource.Amount{least, o.max}, heldOut, true
-	const few = 4 // of fewer sizes none can be spared
+	const few = 4 // with fewer sizes none is held out
 	if len(heldOut) == 0 && o.count >= few {
 		p.Try = o.count / 3
 	}
@@ -279,7 +279,7 @@ func printPlan(w io.Writer, args []string, p *profiler.Plan) {
 	}
 }
 
-// findLargest runs the program once, with half of what the machine can give, to see how much it takes.
+// findLargest runs the program once, with half of the machine's available memory, to measure how much it uses.
 func (o *profileOptions) findLargest(cmd *cobra.Command, subject cluster.Command, dir string) error {
 	machine, err := agent.Capacity(0, 0)
 	if err != nil {
@@ -298,7 +298,7 @@ func (o *profileOptions) findLargest(cmd *cobra.Command, subject cluster.Command
 	})
 }
 
-// inContainer makes a container for the program, and takes it away afterwards.
+// inContainer makes a container for the program, and removes it afterwards.
 func (o *profileOptions) inContainer(cmd *cobra.Command, subject cluster.Command, dir string, do func(*profiler.Container) error) error {
 	c, err := profiler.NewContainer(subject, os.Environ(), dir, o.cpus)
 	if err != nil {
@@ -335,7 +335,7 @@ func (o *profileOptions) measure(cmd *cobra.Command, subject cluster.Command, di
 	return res, err
 }
 
-// store stores the profile through the daemon, or, where none runs, in its state directory.
+// store stores the profile through the daemon or, where no daemon runs, in its state directory.
 func (o *profileOptions) store(ctx context.Context, r *profileReport) error {
 	client, err := o.place.Client()
 	if err != nil {

@@ -16,17 +16,17 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// profileReport is what `bellows profile --json` prints, and what is stored as evidence.
+// profileReport is the output of `bellows profile --json`, and is stored as evidence with the profile.
 type profileReport struct {
 	Name  string              `json:"name"`
 	Args  []string            `json:"args"`
 	Model profile.Model       `json:"model"`
 	Fit   profile.Report      `json:"fit"`
 	Tried *profile.Evaluation `json:"held_out,omitempty"`
-	// Reached: most held-out sizes within 5 %, all within 10 %, or within their noise. Missing if the repeats are too few, or
-	// differ too much, to tell.
+	// Reached says that most held-out sizes are within 5 %, and all within 10 % or within their noise. Omitted if the
+	// repeats are too few, or differ too much, to tell.
 	Reached *bool `json:"goal_reached,omitempty"`
-	// Refitted: a held-out size contradicted the model that was tried. Model is fitted to all sizes instead.
+	// Refitted says that a held-out size contradicted the first model. Model is then fitted to all sizes.
 	Refitted bool            `json:"refitted,omitempty"`
 	Sizes    []sizeReport    `json:"sizes"`
 	Failed   []failureReport `json:"failed,omitempty"`
@@ -36,15 +36,15 @@ type sizeReport struct {
 	Memory    int64     `json:"memory_bytes"`
 	HeldOut   bool      `json:"held_out"`
 	Duration  float64   `json:"duration_s"`
-	Repeats   []float64 `json:"repeats_s"` // of the runs that count
+	Repeats   []float64 `json:"repeats_s"` // only runs that count
 	SetAside  int       `json:"set_aside,omitempty"`
-	Noise     *float64  `json:"noise,omitempty"` // middle less fastest repeat, as a share of the fastest
+	Noise     *float64  `json:"noise,omitempty"` // (middle - fastest repeat) / fastest
 	CPU       float64   `json:"cpu_s"`           // median of the runs that count
-	Others    float64   `json:"others_cores"`    // most that other work kept busy beside one of them
+	Others    float64   `json:"others_cores"`    // the most that other work used during one of them
 	Spilled   int64     `json:"spilled_bytes"`
 	Peak      int64     `json:"peak_memory_bytes,omitempty"`
-	Predicted float64   `json:"predicted_s"` // at a held-out size by the model that was fitted without it
-	// Errors as shares of duration_s; those of the trivial models at held-out sizes only.
+	Predicted float64   `json:"predicted_s"` // at a held-out size, by the model that was fitted without it
+	// Errors as shares of duration_s; errors of the trivial models only at held-out sizes.
 	Model    float64  `json:"model_error"`
 	Constant *float64 `json:"constant_error,omitempty"`
 	Linear   *float64 `json:"linear_error,omitempty"`
@@ -55,8 +55,8 @@ type failureReport struct {
 	Why    string `json:"why"`
 }
 
-// learn fits a model to what was measured and tries it on what was held out. A model that a held-out size contradicts gives
-// way to one that is fitted to all sizes.
+// learn fits a model to the measurements and tests it on the held-out sizes. If a held-out size contradicts the model,
+// a model fitted to all sizes replaces it.
 func learn(name string, args []string, plan *profiler.Plan, res *profiler.Result, program profile.Program) (*profileReport, error) {
 	if len(res.Fitted) < 2 {
 		return nil, tooFew(plan, res)
@@ -86,7 +86,7 @@ func learn(name string, args []string, plan *profiler.Plan, res *profiler.Result
 	return r, nil
 }
 
-// tooFew says that nothing can be learned from the sizes that work, and what to do.
+// tooFew returns an error: the program works at too few sizes to fit a model. It says what to do.
 func tooFew(plan *profiler.Plan, res *profiler.Result) error {
 	var failed []string
 	for _, f := range res.Failed {
@@ -101,7 +101,7 @@ func tooFew(plan *profiler.Plan, res *profiler.Result) error {
 		len(plan.Fitted), strings.Join(failed, ", "), resource.FormatMemory(largest.Memory), largest.Why, advice)
 }
 
-// refusal is why nothing can be learned from these repeats; nil if something can.
+// refusal returns an error if the repeats are too noisy to fit a model, otherwise nil.
 func (r *profileReport) refusal() error {
 	var worst *sizeReport
 	for i := range r.Sizes {
@@ -157,7 +157,7 @@ func (r *profileReport) row(s profile.Sample, heldOut bool, res *profiler.Result
 	return row
 }
 
-// print prints the sizes, the model and how good it is.
+// print prints the sizes, the model and its errors.
 func (r *profileReport) print(w io.Writer) error {
 	t := terminal.NewTable(">MEMORY", ">TIME", ">NOISE", ">CPU", ">OTHERS", ">SPILLED", "", ">MODEL", ">ERROR")
 	for _, f := range r.Failed {
@@ -177,7 +177,7 @@ func (r *profileReport) print(w io.Writer) error {
 	}
 	say := func(text string) { fmt.Fprintln(w, terminal.Fold(text, terminal.Width-2, "  ")) }
 	for i, f := range r.Failed {
-		if i == len(r.Failed)-1 || r.Failed[i+1].Why != f.Why { // most fail alike
+		if i == len(r.Failed)-1 || r.Failed[i+1].Why != f.Why { // most sizes fail for the same reason
 			say(fmt.Sprintf("with %s: %s", resource.FormatMemory(resource.Amount(f.Memory)), f.Why))
 		}
 	}
@@ -200,7 +200,7 @@ func (r *profileReport) print(w io.Writer) error {
 	return nil
 }
 
-// verdict says whether the goal is reached, if that can be told.
+// verdict says whether the goal is reached, if that is known.
 func (r *profileReport) verdict() string {
 	switch {
 	case r.Reached != nil && *r.Reached:
@@ -213,7 +213,7 @@ func (r *profileReport) verdict() string {
 	return "not judged: one run of a size does not tell how much repeats differ"
 }
 
-// setAside is how many runs do not count because of what others did.
+// setAside returns how many runs do not count because other work disturbed them.
 func (r *profileReport) setAside() int {
 	n := 0
 	for i := range r.Sizes {
@@ -222,7 +222,7 @@ func (r *profileReport) setAside() int {
 	return n
 }
 
-// shareText prints a share in percent with one decimal; signed if it can be of either sign, "-" if it is not known.
+// shareText prints a share in percent with one decimal, with its sign if signed is set, "-" if it is unknown.
 func shareText(share *float64, signed bool) string {
 	switch {
 	case share == nil:
@@ -233,7 +233,7 @@ func shareText(share *float64, signed bool) string {
 	return fmt.Sprintf("%.1f%%", 100**share)
 }
 
-// userName returns the name of whoever runs this, or their number.
+// userName returns the name of the user of this process, or the user's id.
 func userName() string {
 	id := strconv.Itoa(os.Getuid())
 	if u, err := user.LookupId(id); err == nil {

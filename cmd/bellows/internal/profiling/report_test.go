@@ -13,7 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// measuredSample is what was measured with some MiB, in seconds.
+// measuredSample is a measurement at a size in MiB, with repeats in seconds.
 func measuredSample(mebibytes int64, seconds ...float64) profile.Sample {
 	s := profile.Sample{Memory: resource.Amount(mebibytes) * resource.MiB, SpilledKnown: true}
 	for _, x := range seconds {
@@ -58,7 +58,7 @@ func TestStoredModelIsFaithful(t *testing.T) {
 		}
 		check(t, res)
 	})
-	// A cliff that only a held-out size saw.
+	// A cliff that only a held-out size shows.
 	r := check(t, &profiler.Result{
 		Fitted:  []profile.Sample{measuredSample(60, 60.0, 60.5), measuredSample(75, 10.7, 10.8), measuredSample(300, 4.2, 4.3)},
 		HeldOut: []profile.Sample{measuredSample(67, 57.0, 57.2), measuredSample(150, 6.9, 7.0)},
@@ -69,7 +69,7 @@ func TestStoredModelIsFaithful(t *testing.T) {
 	}
 }
 
-// TestNoiseIsRefused: a program whose repeats differ by 194 to 342 % teaches nothing, least of all that it is flat.
+// TestNoiseIsRefused: repeats that differ by 194 to 342 % give no model, least of all a flat one.
 func TestNoiseIsRefused(t *testing.T) {
 	res := &profiler.Result{
 		Fitted:  []profile.Sample{measuredSample(64, 1.2, 3.4, 5.3), measuredSample(256, 1.1, 3.0, 4.1)},
@@ -92,7 +92,7 @@ func TestNoiseIsRefused(t *testing.T) {
 	if err := r.print(&text); err != nil || r.Reached != nil || !strings.Contains(strings.ReplaceAll(text.String(), "\n  ", " "), "is not judged: repeats differ too much") {
 		t.Errorf("%v: must not judge:\n%s", err, &text)
 	}
-	// One slow run of three is no noise, and a single run tells none.
+	// One slow run of three is no noise, and the noise of a single run is unknown.
 	for _, s := range []profile.Sample{measuredSample(64, 1.2, 1.3, 5.3), measuredSample(64, 1.2)} {
 		r := learned(t, &profiler.Result{Fitted: []profile.Sample{s, measuredSample(256, 1.1, 1.1)}})
 		if err := r.refusal(); err != nil {
@@ -101,7 +101,7 @@ func TestNoiseIsRefused(t *testing.T) {
 	}
 }
 
-// TestTooFewSizesSaysWhatToDo names what failed and what else to try.
+// TestTooFewSizesSaysWhatToDo: the error names the sizes that failed and what else to try.
 func TestTooFewSizesSaysWhatToDo(t *testing.T) {
 	res := &profiler.Result{Fitted: []profile.Sample{measuredSample(64, 1)},
 		Failed: []profiler.Failure{{Memory: 16 * resource.MiB, Why: "the kernel killed it for memory"}, {Memory: 32 * resource.MiB, Why: "exit status 1: no room"}}}

@@ -1,4 +1,4 @@
-// Package trace is the commands that work with workloads in files: they import, inspect and convert them.
+// Package trace has the commands for workload files: they import, inspect and convert workloads.
 package trace
 
 import "github.com/spf13/cobra"

@@ -78,7 +78,7 @@ func (o *convertOptions) run(file string) error {
 	return workload.Save(o.out, w, h)
 }
 
-// writeJobs writes a job file, and reads it back to see what it lacks.
+// writeJobs writes a job file, and reads it back to find out what the format cannot express.
 func (o *convertOptions) writeJobs(w *workload.Workload) error {
 	var text bytes.Buffer
 	if err := jobfile.Write(&text, w); err != nil {

@@ -21,18 +21,18 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// importFormat is a format as a command: its flags are what has to be assumed about what its files do not say.
+// importFormat is a format as a command: its flags set assumptions about what the files of the format do not say.
 type importFormat struct {
 	format  importer.Format
 	short   string
 	long    string
 	example string
 	flags   func(f *pflag.FlagSet)
-	// prepare opens what the format needs beside the files; it may be nil.
+	// prepare opens further files that the format needs; it may be nil.
 	prepare func(files []string) (close func(), err error)
 }
 
-// importFormats are made anew for each command tree, since flags write into them.
+// importFormats returns new formats for each command tree, because flags write to them.
 func importFormats() []importFormat {
 	return []importFormat{swimFormat(), alibabaFormat(), sparrowFormat(), decimaFormat(), sparkFormat(), bitbrainsFormat(), googleFormat(), nextflowFormat()}
 }
@@ -199,7 +199,7 @@ default comes from.`,
 		Example: `  bellows trace import swim FB-2009_0.tsv.gz -o day.jsonl.zst
   bellows trace import swim --help`,
 		Args: cobra.ArbitraryArgs,
-		// The flags are those of a format; without one, that is what is wrong.
+		// The flags belong to a format; without a format, the error is about the missing format.
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -294,7 +294,8 @@ func (o *importOptions) run(cmd *cobra.Command, f importFormat, files []string) 
 	return o.report(cmd.OutOrStdout(), f.format.Name(), r)
 }
 
-// imported imports; what an option or a file has wrong is the user's mistake. An interrupt ends it between two reads.
+// imported imports the files; an error in an option or a file is the user's mistake. An interrupt ends the import
+// between two reads.
 func (o *importOptions) imported(ctx context.Context, f importer.Format, sources []importer.Source) (*importer.Result, error) {
 	for i := range sources {
 		sources[i].Data = interruptible{ctx, sources[i].Data}
@@ -309,7 +310,7 @@ func (o *importOptions) imported(ctx context.Context, f importer.Format, sources
 	return r, err
 }
 
-// interruptible is a reader that ends when the command is interrupted.
+// interruptible is a reader that returns an error when the command is interrupted.
 type interruptible struct {
 	ctx context.Context
 	in  io.Reader
@@ -345,7 +346,7 @@ func openSources(files []string) (all []importer.Source, closeAll func(), err er
 	return all, closeAll, nil
 }
 
-// importJSON is what import prints with --json.
+// importJSON is the output of import --json.
 type importJSON struct {
 	Format   string            `json:"format"`
 	Out      string            `json:"out"`
@@ -389,13 +390,13 @@ func (o *importOptions) report(w io.Writer, format string, r *importer.Result) e
 
 func countCores(a resource.Amount) string { return resource.CPU.Format(a) }
 
-// simulateLine is the command that runs the workload on a cluster.
+// simulateLine returns the command that simulates the workload on a cluster.
 func simulateLine(file string, c *workload.ClusterShape) string {
 	return fmt.Sprintf("  bellows simulate --workload %s --nodes %d \\\n      --node-cpus %s --node-memory %s --policy fair,yarn-me", quoteWord(file), c.Nodes,
 		resource.FormatCPU(c.Node[resource.CPU]), resource.FormatMemoryExact(c.Node[resource.Memory]))
 }
 
-// quoteWord writes a word for a shell.
+// quoteWord quotes a word for a shell.
 func quoteWord(word string) string {
 	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+=:@") == "" && word != "" {
 		return word

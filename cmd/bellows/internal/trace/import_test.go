@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Every assumption, with its default, stands in the section of its format in docs/workloads.md.
+// Every assumption, with its default, is documented in the section of its format in docs/workloads.md.
 func TestAssumptionsAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../../../docs/workloads.md")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// summaryJSON is what is in a workload.
+// summaryJSON is a summary of a workload.
 type summaryJSON struct {
 	Jobs        int                      `json:"jobs"`
 	Stages      int                      `json:"stages"`

@@ -1,4 +1,4 @@
-// Package commandtest holds what scripts that test commands know beside testscript's own commands. Only tests import it.
+// Package commandtest has the script commands for tests of commands, besides testscript's own. Only tests import it.
 package commandtest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 )
 
-// Commands are all of them by their names.
+// Commands are the script commands by their names.
 var Commands = map[string]func(*testscript.TestScript, bool, []string){
 	"exits": Exits,
 	"wide":  Wide,
@@ -38,7 +38,7 @@ func Exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// Wide is "wide FILE": it must not have a line longer than a terminal; "! wide" is not for it.
+// Wide is "wide FILE": no line of the file may be longer than a terminal; "! wide" is not supported.
 func Wide(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 || neg {
 		ts.Fatalf("usage: wide FILE")
