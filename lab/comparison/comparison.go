@@ -1,6 +1,6 @@
-// Package comparison draws what came of several contenders on the same seeds: how far from the best possible they are,
-// distributions of the runtimes of jobs, what was granted over time and the tasks on nodes. One HTML page shows all of it
-// beside the table.
+// Package comparison draws the results of several contenders on the same seeds: their distance from lower bounds,
+// distributions of job runtimes, granted resources over time, and tasks on nodes. One HTML page has all pictures with
+// the table.
 package comparison
 
 import (
@@ -10,31 +10,31 @@ import (
 	"github.com/bellows-rm/bellows/trial"
 )
 
-// Comparison is told the runs, seed by seed, on each of them contender by contender, and keeps only numbers: memory grows
-// by some hundred bytes per run, and by the runtimes of jobs up to a limit.
+// Comparison gets the runs seed by seed and, for each seed, contender by contender. It keeps only numbers: its memory
+// grows by some hundred bytes per run, and by the runtimes of jobs up to a limit.
 type Comparison struct {
 	trial.Comparison
 
-	runtimes [][]float64 // per contender, of jobs on the seeds that were pooled
-	ratios   [][]float64 // per contender, runtime of a job over that under the first contender on the same seed
-	dropped  bool        // whether there were more than the limit
-	first    *Run        // of the seed under way; nil if it failed
-	pictures []*Schedule // per contender, of the first seed that had one
+	runtimes [][]float64 // per contender, of the jobs of all seeds up to the limit
+	ratios   [][]float64 // per contender, runtime of a job / its runtime under the first contender on the same seed
+	dropped  bool        // whether runtimes beyond the limit were dropped
+	first    *Run        // of the current seed; nil if it failed
+	pictures []*Schedule // per contender, of the first seed with a schedule
 }
 
-// Run is what came of one contender on one seed.
+// Run is the result of one contender on one seed.
 type Run struct {
 	trial.Outcome
-	// Runtimes are those of the jobs in seconds, in the order of the workload; NaN for a job that failed.
+	// Runtimes are the runtimes of the jobs in seconds, in the order of the workload; NaN for a job that failed.
 	Runtimes []float64
 	// Picture is set for runs that are drawn.
 	Picture *Schedule
 }
 
-// mostRuntimes is how many runtimes per contender distributions are drawn from.
+// mostRuntimes is the largest number of runtimes per contender in a distribution.
 const mostRuntimes = 100_000
 
-// New returns a comparison without runs. The first contender is what others are compared with.
+// New returns a comparison without runs. The other contenders are compared with the first.
 func New(contenders []trial.Contender) *Comparison {
 	n := len(contenders)
 	return &Comparison{Comparison: trial.Comparison{Contenders: contenders}, runtimes: make([][]float64, n), ratios: make([][]float64, n), pictures: make([]*Schedule, n)}
@@ -57,7 +57,7 @@ func (c *Comparison) Add(r Run) {
 	c.Comparison.Add(r.Outcome)
 }
 
-// keep keeps the runtimes of a run, unless there are many already.
+// keep keeps the runtimes of a run, up to mostRuntimes.
 func (c *Comparison) keep(r *Run) {
 	if len(c.runtimes[r.Contender])+len(r.Runtimes) > mostRuntimes && len(c.runtimes[r.Contender]) > 0 {
 		c.dropped = true

@@ -16,7 +16,7 @@ func near(t *testing.T, what string, got, want, within float64) {
 	}
 }
 
-// example has two policies on three seeds; on the second the first policy fails, on the third the other.
+// example has two policies on three seeds; on the second seed the first policy fails, on the third the second policy.
 func example() *Comparison {
 	c := New([]trial.Contender{{Label: "fair"}, {Label: "yarn-me:a=b", Policy: "yarn-me", Settings: map[string]string{"yarn-me.timeline": "resimulate"}}})
 	run := func(contender int, seed uint64, average float64, runtimes ...float64) Run {
@@ -35,14 +35,14 @@ func example() *Comparison {
 	return c
 }
 
-// TestRatios: those of jobs are of seeds on which both contenders have a result.
+// TestRatios: ratios of jobs are only of seeds on which both contenders have a result.
 func TestRatios(t *testing.T) {
 	if got := example().ratios[1]; len(got) != 2 || got[0] != 0.25 || got[1] != 2 {
 		t.Errorf("ratios of jobs: %v", got)
 	}
 }
 
-// TestPage: one file that fetches nothing, in which what others wrote is text.
+// TestPage: one file that fetches nothing, with labels of users escaped.
 func TestPage(t *testing.T) {
 	var b bytes.Buffer
 	c := example()
@@ -63,7 +63,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestUtilisation: the area below the line is what was held.
+// TestUtilisation: the area below the line is the granted resource over time.
 func TestUtilisation(t *testing.T) {
 	s := example().pictures[0]
 	line := s.used(0, 10, 1, "x", 1)

@@ -25,7 +25,7 @@ func (c *Comparison) Figures() []Figure {
 	return figures
 }
 
-// fileName makes a label a part of a name of a file.
+// fileName turns a label into a part of a file's name.
 func fileName(label string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '=' || r == '@' {
@@ -60,7 +60,7 @@ func (c *Comparison) pooled() string {
 	return "all jobs of " + c.Seeds()
 }
 
-// most is how many points a line has at most: more cannot be told apart.
+// most is the largest number of points of a line: more cannot be distinguished.
 const most = 500
 
 func (c *Comparison) distribution() chart.Picture {
@@ -77,7 +77,7 @@ func (c *Comparison) distribution() chart.Picture {
 	return p
 }
 
-// thin keeps the ends of a line and every so manyth point between them.
+// thin keeps the ends of a line and every n-th point between them.
 func thin(s chart.Series) chart.Series {
 	n := len(s.X)
 	if n <= most {
@@ -92,7 +92,7 @@ func thin(s chart.Series) chart.Series {
 	return s
 }
 
-// sortedRatios shows for each policy which share of jobs gains how much.
+// sortedRatios shows, for each policy, which share of jobs gains how much.
 func (c *Comparison) sortedRatios() chart.Picture {
 	p := &chart.Plot{Title: "Job by job against " + c.Contenders[0].Label, Subtitle: c.pooled() + ", sorted; below 1 a job ends sooner",
 		X: "jobs (%)", Y: "runtime ÷ runtime under " + c.Contenders[0].Label, LogY: true, Lines: []chart.Rule{{At: 1}}}
@@ -108,10 +108,10 @@ func (c *Comparison) sortedRatios() chart.Picture {
 	return p
 }
 
-// bins is how many spans of time utilisation is shown for.
+// bins is the number of time spans of the utilisation.
 const bins = 240
 
-// end returns when the last of the runs that are drawn ended, in seconds.
+// end returns the end of the last drawn run, in seconds.
 func (c *Comparison) end() float64 {
 	end := 0.0
 	for _, s := range c.pictures {
@@ -122,7 +122,8 @@ func (c *Comparison) end() float64 {
 	return end
 }
 
-// utilisation returns a picture per resource that tasks were granted: what share of it tasks held on the first seed, as means over short spans.
+// utilisation returns a picture per resource that tasks were granted: the granted share over time on the first seed, as
+// means over short spans.
 func (c *Comparison) utilisation() []Figure {
 	var any *Schedule
 	for _, s := range c.pictures {
@@ -156,7 +157,7 @@ func (c *Comparison) utilisation() []Figure {
 	return figures
 }
 
-// clock is how long times are shown: the unit, and its length in seconds.
+// clock returns the unit in which times up to end are shown, and its length in seconds.
 func clock(end float64) (string, float64) {
 	switch {
 	case end > 4*3600:
@@ -167,7 +168,7 @@ func clock(end float64) (string, float64) {
 	return "s", 1
 }
 
-// used returns the share of resource k that was held, in percent, up to the end of the run.
+// used returns the granted share of resource k, in percent, up to the end of the run.
 func (s *Schedule) used(k int, end, per float64, label string, color int) chart.Series {
 	line := chart.Series{Name: label, Step: true, Color: color}
 	held := make([]float64, bins)
@@ -187,17 +188,17 @@ func (s *Schedule) used(k int, end, per float64, label string, color int) chart.
 	return line
 }
 
-// What a Gantt chart shows at most, so that each task can be seen.
+// The most that a Gantt chart shows, so that each task is visible.
 const mostLanes, mostSpans = 60, 3000
 
-// gantt draws the first nodes, as many as have room, on an axis that is the same for all policies.
+// gantt draws the first nodes, as many as fit, on an axis that is the same for all policies.
 func gantt(label string, s *Schedule, end float64) chart.Picture {
 	g := &chart.Gantt{Title: "Tasks on nodes, " + label, To: end, Width: 960}
 	nodes := s.visible()
 	g.Rows = s.Nodes[:nodes]
 	for _, t := range s.Tasks {
 		if t.Node < nodes {
-			// The last colour of the palette is grey, which is for the legend.
+			// The last colour of the palette is grey, which is reserved for the legend.
 			g.Spans = append(g.Spans, chart.Span{Row: t.Node, From: t.From, To: t.To, Color: t.Job % 7, Faint: t.Faint})
 		}
 	}
@@ -211,7 +212,7 @@ func gantt(label string, s *Schedule, end float64) chart.Picture {
 	return g
 }
 
-// visible returns how many nodes have room for all that ran on them side by side.
+// visible returns for how many nodes the chart has space for all tasks that ran side by side.
 func (s *Schedule) visible() (nodes int) {
 	perNode, peak := make([]int, len(s.Nodes)), s.peaks()
 	for _, t := range s.Tasks {
@@ -225,7 +226,7 @@ func (s *Schedule) visible() (nodes int) {
 	return nodes
 }
 
-// peaks returns per node how many tasks ran at once at most.
+// peaks returns, per node, the largest number of tasks that ran at once.
 func (s *Schedule) peaks() []int {
 	type change struct {
 		at   float64

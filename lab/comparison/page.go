@@ -15,10 +15,10 @@ var pageText string
 
 var page = template.Must(template.New("page").Parse(pageText))
 
-// Setting is a line of what was compared: a flag, a version.
+// Setting is a line of the settings of a comparison: a flag, a version.
 type Setting struct{ Name, Value string }
 
-// WritePage writes one HTML file that needs no other: table, pictures, settings.
+// WritePage writes one HTML file that needs no other file: table, pictures, settings.
 func (c *Comparison) WritePage(to io.Writer, title string, about []Setting, figures []Figure) error {
 	type figure struct {
 		Name string

@@ -9,17 +9,17 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Schedule is what a run did when, for pictures.
+// Schedule is the tasks of a run over time, for pictures.
 type Schedule struct {
 	End   float64 // seconds
 	Nodes []string
 	Tasks []Task
-	// Capacity is what all nodes have, per resource that the cluster bounds, in the order of Resources.
+	// Capacity is the capacity of all nodes together, per resource that the cluster limits, in the order of Resources.
 	Resources []string
 	Capacity  []float64
 }
 
-// Task is what a task held on a node.
+// Task is the grant of a task on a node.
 type Task struct {
 	Node, Job int
 	From, To  float64   // seconds
@@ -27,10 +27,10 @@ type Task struct {
 	Held      []float64 // as Schedule.Capacity
 }
 
-// Grants is what every task of a run was granted.
+// Grants is the grants of all tasks of a run.
 type Grants map[cluster.TaskID]resource.Vector
 
-// GrantsOf makes a simulation that is configured so tell what every task is granted.
+// GrantsOf changes config so that the simulation records the grants of all tasks.
 func GrantsOf(config *sim.Config) Grants {
 	grants := Grants{}
 	config.KeepTasks = true
@@ -44,7 +44,7 @@ func GrantsOf(config *sim.Config) Grants {
 	return grants
 }
 
-// Schedule takes what pictures need: what every task held, of the resources that the cluster bounds.
+// Schedule returns the data of pictures: the grants of all tasks, of the resources that the cluster limits.
 func (g Grants) Schedule(config sim.Config, res *sim.Result) *Schedule {
 	s := &Schedule{}
 	var total resource.Vector
@@ -83,7 +83,7 @@ func kindName(k resource.Kind) string {
 	return k.String()
 }
 
-// Runtimes returns those of all jobs in seconds, in the order of the workload; NaN for a job that failed.
+// Runtimes returns the runtimes of all jobs in seconds, in the order of the workload; NaN for a job that failed.
 func Runtimes(res *sim.Result) []float64 {
 	all := make([]float64, len(res.Jobs))
 	for i := range res.Jobs {

@@ -10,41 +10,42 @@ import (
 	"github.com/bellows-rm/bellows/lab/chart"
 )
 
-// Experiment is a table or a figure of a paper that can be made again.
+// Experiment is a table or a figure of a paper that can be reproduced.
 type Experiment struct {
 	Name  string // PAPER/FIGURE, such as yarn-me/fig6a
 	Title string // what it shows, in a few words
-	Paper string // where it stands: paper, section, figure
-	// Setup says how we run it, and which values we chose where the paper gives none.
+	Paper string // source: paper, section, figure
+	// Setup says how we run the experiment, and which values we chose where the paper gives none.
 	Setup []string
-	// Unit is what is counted as a run, such as "traces per configuration"; empty if there is nothing to repeat.
+	// Unit is the unit of runs, such as "traces per configuration"; empty if there is nothing to repeat.
 	Unit string
-	// Runs is how many of Unit are run by default, and Full how many the paper has, or we take for it.
+	// Runs is the default number of runs, and Full the number in the paper, or our choice for it.
 	Runs, Full int
-	// Takes and TakesFull are how long that took on the two cores of a small machine; empty if it was not measured.
+	// Takes and TakesFull are how long these runs took on the two cores of a small machine; empty if it was not
+	// measured.
 	Takes, TakesFull string
 
 	run func(l *lab) (*Findings, error)
 }
 
-// Findings is what came of an experiment.
+// Findings are the findings of an experiment.
 type Findings struct {
 	Claims   []Claim
-	Tables   []Table // for people: they stand in the report
+	Tables   []Table // for people: in the report
 	Data     []Table // for programs: written as CSV and JSON
 	Pictures []Picture
-	// Notes say what an experiment taught: why numbers differ, what a reader might misread.
+	// Notes are further findings: why numbers differ, what a reader might misread.
 	Notes []string
 }
 
 // Picture is a chart of the findings.
 type Picture struct {
-	Name    string // what tells it from others of the experiment, in a file's name
+	Name    string // its part of a file's name, unique in the experiment
 	Caption string
 	chart.Picture
 }
 
-// Verdict says whether a claim of a paper holds here.
+// Verdict says whether a claim of a paper holds in bellows.
 type Verdict string
 
 const (
@@ -54,20 +55,21 @@ const (
 	Untested Verdict = "not tested"
 )
 
-// Claim is a sentence or a number of a paper beside ours.
+// Claim is a sentence or a number of a paper with our number.
 type Claim struct {
 	Says  string `json:"says"`  // the paper's sentence, or what its figure shows
 	Where string `json:"where"` // section
-	Paper string `json:"paper"` // its number
+	Paper string `json:"paper"` // the paper's number
 	Ours  string `json:"ours"`
-	// Criterion says when the claim counts as holding, and when in part; empty if it was not tested.
+	// Criterion says when the claim counts as holding, and when as partly holding; empty if it was not tested.
 	Criterion string  `json:"criterion"`
 	Holds     Verdict `json:"holds"`
-	// Why says what is behind a claim that does not hold, or not quite.
+	// Why explains a claim that does not hold, or holds only partly.
 	Why string `json:"why,omitempty"`
 }
 
-// judge is Holds if whole, else Partly if half, else Fails. why is kept unless the claim holds.
+// judge returns the claim with verdict Holds if whole, else Partly if half, else Fails. why is kept unless the claim
+// holds.
 func (c Claim) judge(whole, half bool, why string) Claim {
 	switch {
 	case whole:
@@ -93,27 +95,27 @@ func newTable(name string, heads ...string) Table {
 
 func (t *Table) add(cells ...string) { t.Rows = append(t.Rows, cells) }
 
-// Settings are how an experiment is to be run.
+// Settings say how to run an experiment.
 type Settings struct {
 	Runs    int  // of the experiment's Unit; 0 is its default
 	Full    bool // the paper's scale
 	Seed    uint64
 	Workers int // 0: one per core
-	// Journal is the file that keeps what was computed until the experiment ends, so that one that was interrupted goes on where
-	// it stopped; "" keeps nothing.
+	// Journal is the file that keeps results until the experiment ends, so that an interrupted experiment continues
+	// where it stopped; "" keeps nothing.
 	Journal string
-	// Program tells builds apart: a journal that another build wrote is not continued.
+	// Program identifies the build: a journal that another build wrote is not continued.
 	Program string
-	// Progress, if not nil, is told how many simulations of a part are done.
+	// Progress, if not nil, is called with the number of finished simulations of a part.
 	Progress func(part string, done, all int)
 
-	// quick makes an experiment as small as shows that it works, for tests.
+	// quick makes an experiment just large enough to show that it works, for tests.
 	quick bool
-	// part makes an experiment of the first and the last point alone of what it sweeps, for tests.
+	// part runs only the first and the last point of a sweep, for tests.
 	part bool
 }
 
-// Run makes an experiment and returns what came of it. It ends early with the error of ctx.
+// Run runs an experiment and returns its result. When ctx ends, it returns early with the error of ctx.
 func (e *Experiment) Run(ctx context.Context, s Settings) (*Result, error) {
 	if s.Runs < 0 {
 		return nil, fmt.Errorf("runs %d: must be at least 1", s.Runs)
@@ -141,7 +143,7 @@ func All() []Experiment {
 	return all
 }
 
-// runs is how many runs the settings ask of e.
+// runs returns the number of runs of e that the settings request.
 func (e *Experiment) runs(s Settings) int {
 	switch {
 	case s.Runs > 0:
@@ -152,8 +154,8 @@ func (e *Experiment) runs(s Settings) int {
 	return e.Runs
 }
 
-// Find returns the experiments that a name or a pattern such as "yarn-me/*" means; "yarn-me/..." is all below yarn-me. The
-// error says that there is none.
+// Find returns the experiments that match a name or a pattern such as "yarn-me/*"; "yarn-me/..." matches all below
+// yarn-me. It returns an error if none matches.
 func Find(pattern string) ([]Experiment, error) {
 	var found []Experiment
 	below, tree := strings.CutSuffix(pattern, "/...")

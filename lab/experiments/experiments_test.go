@@ -78,7 +78,7 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// TestSeed: another seed gives other numbers, so that runs are not all the same one.
+// TestSeed: another seed gives other numbers, so runs are not all the same.
 func TestSeed(t *testing.T) {
 	e, err := Find("yarn-me/fig6c")
 	if err != nil {
@@ -100,7 +100,7 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestJournalOfAnother: a journal of other settings, or of another program, is not continued; a torn line is not read.
+// TestJournalOfAnother: a journal of other settings, or of another program, is not continued; a torn line is ignored.
 func TestJournalOfAnother(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "journal")
 	head := journalHead{Version: 1, Experiment: "e", Runs: 3, Program: "p"}
@@ -141,7 +141,7 @@ func TestJournalOfAnother(t *testing.T) {
 	}
 }
 
-// TestDeclared: every experiment says what people must know of it.
+// TestDeclared: every experiment has the descriptions that readers need.
 func TestDeclared(t *testing.T) {
 	seen := map[string]bool{}
 	for _, e := range All() {
@@ -168,7 +168,7 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
-// TestReport: docs/results.md is what the stored summaries render to, and its pictures are there.
+// TestReport: docs/results.md is rendered from the stored summaries, and its pictures exist.
 func TestReport(t *testing.T) {
 	stored, err := ReadSummaries("../../docs/results")
 	if err != nil {

@@ -11,11 +11,12 @@ import (
 	"os"
 )
 
-// journal keeps what the simulations of an experiment gave, one line of JSON each, so that an interrupted experiment goes
-// on where it stopped. Its first line says what it is of; a journal of anything else is begun anew.
+// journal keeps the results of the simulations of an experiment, one line of JSON each, so that an interrupted
+// experiment continues where it stopped. Its first line identifies the experiment; a journal of another experiment, or
+// of other settings, is begun anew.
 type journal struct {
 	file *os.File
-	kept map[string][]json.RawMessage // per part, what was there when it was opened
+	kept map[string][]json.RawMessage // per part, the results in the file when it was opened
 }
 
 // journalHead is the first line.
@@ -28,7 +29,7 @@ type journalHead struct {
 	Program    string `json:"program"`
 }
 
-// journalLine is each other line.
+// journalLine is any other line.
 type journalLine struct {
 	Part string          `json:"part"`
 	Of   json.RawMessage `json:"of"`
@@ -58,8 +59,8 @@ func openJournal(name string, head journalHead) (*journal, error) {
 	return j, nil
 }
 
-// read takes what the journal holds and returns the length in bytes of its good part: none if it is of something else. A
-// line that was torn ends it.
+// read reads the journal and returns the length in bytes of its valid part, which is 0 if its first line is another. A
+// torn line ends the valid part.
 func (j *journal) read(want journalHead) (good int64, err error) {
 	lines := bufio.NewReader(j.file)
 	for first := true; ; first = false {
@@ -86,7 +87,7 @@ func (j *journal) read(want journalHead) (good int64, err error) {
 	}
 }
 
-// keep writes down what a simulation gave.
+// keep records the result of a simulation.
 func (j *journal) keep(part string, of any) error {
 	text, err := json.Marshal(of)
 	if err != nil {
@@ -106,7 +107,7 @@ func (j *journal) write(v any) error {
 	return nil
 }
 
-// close closes the journal, and removes it if it has served.
+// close closes the journal, and removes it if it is no longer needed.
 func (j *journal) close(served bool) error {
 	err := j.file.Close()
 	if served && err == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/sweep"
 )
 
-// lab is what an experiment is made with: how many runs, which seed, and the means to run many simulations.
+// lab is what an experiment works with: the number of runs, the seed, and functions that run many simulations.
 type lab struct {
 	ctx context.Context
 	Settings
@@ -25,7 +25,7 @@ func newLab(ctx context.Context, e *Experiment, s Settings) (*lab, error) {
 	return l, err
 }
 
-// close ends the lab; a journal is taken away once an experiment is done.
+// close ends the lab; it removes the journal if the experiment is done.
 func (l *lab) close(done bool) error {
 	if l.journal == nil {
 		return nil
@@ -33,10 +33,11 @@ func (l *lab) close(done bool) error {
 	return l.journal.close(done)
 }
 
-// seed returns the seed of a run. Runs of one number share their workload, whoever schedules it.
+// seed returns the seed of a run. Runs with the same number have the same workload under all schedulers.
 func (l *lab) seed(run int) uint64 { return l.Seed + uint64(run)*1_000_003 }
 
-// size is how many nodes a simulated cluster has, and how many jobs a trace (YARN-ME section 6.1).
+// size returns the number of nodes of a simulated cluster, which is also the number of jobs of a trace (YARN-ME section
+// 6.1).
 func (l *lab) size() int {
 	if l.quick {
 		return 20
@@ -44,9 +45,9 @@ func (l *lab) size() int {
 	return 100
 }
 
-// each calls f for 0 to n-1 on all cores and take with what came of each, in order. What f returned is kept in the journal,
-// as JSON, under the name of the part, which no other part of the experiment has; what stands there already is not computed
-// again.
+// each calls f for 0 to n-1 on all cores, and take with the results, in order. The results of f are kept in the
+// journal, as JSON, under the name of the part, which must be unique in the experiment; results that are in the journal
+// already are not computed again.
 func each[T any](l *lab, part string, n int, f func(i int) (T, error), take func(i int, t T)) error {
 	begun := 0
 	if l.journal != nil {

@@ -13,11 +13,11 @@ import (
 	"testing"
 )
 
-// A long experiment is one whose stored result takes too long to be made again. Instead, two things are: its first traces,
-// whose numbers testdata holds in full, and its claims, from the numbers that are stored.
+// long is an experiment whose stored result takes too long to reproduce. Two parts are reproduced instead: its first
+// traces, whose numbers are all in testdata, and its claims, from the stored numbers.
 type long struct {
-	runs   int                              // how many traces are made again of each point of a sweep
-	claims []func(numbers [4]float64) Claim // a stored claim from the numbers of its text, in order
+	runs   int                              // traces to reproduce of each point of a sweep
+	claims []func(numbers [4]float64) Claim // a stored claim, from the numbers in its text, in order
 }
 
 var longOnes = map[string]long{
@@ -82,8 +82,8 @@ func longFile(experiment string) string {
 	return filepath.Join("testdata", "first-traces", FileName(experiment)+".json")
 }
 
-// firstTraces makes an experiment of its first traces alone, and of the ends of what it sweeps. They are those of the whole
-// experiment too, which draws each trace by a seed of its own.
+// firstTraces runs an experiment with its first traces alone, at the ends of its sweep. The whole experiment has the
+// same traces, because it draws each trace by a seed of its own.
 func (l long) firstTraces(t *testing.T, e *Experiment, s Settings) ([]byte, error) {
 	s.Runs, s.part = l.runs, true
 	r, err := e.Run(t.Context(), s)
@@ -98,8 +98,8 @@ func (l long) firstTraces(t *testing.T, e *Experiment, s Settings) ([]byte, erro
 	return append(text, '\n'), err
 }
 
-// judgeAgain makes each claim from the numbers in the text of the stored one, and returns which differ: in their verdict, or
-// in any text.
+// judgeAgain computes each claim from the numbers in the text of the stored claim, and returns an error that names the
+// claims that differ, in their verdict or in any text.
 func (l long) judgeAgain(stored []Claim) error {
 	if len(stored) != len(l.claims) {
 		return fmt.Errorf("%d claims are stored, and %d are judged", len(stored), len(l.claims))
@@ -115,7 +115,7 @@ func (l long) judgeAgain(stored []Claim) error {
 
 var number = regexp.MustCompile(`(?:^| )([0-9]+(?:\.[0-9]+)?)( %|,|;| |$)`)
 
-// numbersIn returns the numbers of a text, percentages as shares; 1.5x is none.
+// numbersIn returns the numbers in a text, percentages as shares; 1.5x does not count as a number.
 func numbersIn(text string) (all [4]float64) {
 	for i, m := range number.FindAllStringSubmatch(text, len(all)) {
 		all[i], _ = strconv.ParseFloat(m[1], 64)
@@ -126,7 +126,8 @@ func numbersIn(text string) (all [4]float64) {
 	return all
 }
 
-// TestVerdictsOfLongExperiments: of a stored claim every other verdict is noticed, and so is a number by which it would have another.
+// TestVerdictsOfLongExperiments: every wrong verdict of a stored claim is noticed, and so is a number that would change
+// the verdict.
 func TestVerdictsOfLongExperiments(t *testing.T) {
 	claims := func(name string) []Claim {
 		stored, ok, err := readSummary(storedResults, name)
@@ -150,7 +151,7 @@ func TestVerdictsOfLongExperiments(t *testing.T) {
 		name     string
 		claim    int
 		from, to string
-		verdict  Verdict // that the other number would give
+		verdict  Verdict // the verdict with the other number
 	}{
 		{"yarn-me/fig6a", 0, "80 %", "39 %", Partly},
 		{"yarn-me/fig6a", 0, "80 %", "29 %", Fails},

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// decimals prints v with n digits behind the point; what is not known is a dash.
+// decimals prints v with n digits after the point; a dash for an unknown value.
 func decimals(v float64, n int) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "–"
@@ -22,10 +22,10 @@ func percent(share float64) string {
 	return decimals(100*share, 0) + " %"
 }
 
-// exact prints a number so that it is read back as it was.
+// exact prints a number so that it reads back exactly.
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// median returns the middle of values, of an even number the mean of the middle two; NaN of none.
+// median returns the middle of values, for an even number of values the mean of the middle two; NaN without values.
 func median(values []float64) float64 {
 	s := slices.Sorted(slices.Values(values))
 	n := len(s)
@@ -35,7 +35,7 @@ func median(values []float64) float64 {
 	return (s[(n-1)/2] + s[n/2]) / 2
 }
 
-// mean returns the mean, NaN of none.
+// mean returns the mean; NaN without values.
 func mean(values []float64) float64 {
 	sum := 0.0
 	for _, v := range values {
@@ -44,7 +44,7 @@ func mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// shareAtMost returns the share of values that are at most limit; NaN of none.
+// shareAtMost returns the share of values that are at most limit; NaN without values.
 func shareAtMost(values []float64, limit float64) float64 {
 	n := 0
 	for _, v := range values {
@@ -55,7 +55,7 @@ func shareAtMost(values []float64, limit float64) float64 {
 	return float64(n) / float64(len(values))
 }
 
-// quantile returns the smallest value that at least the given share of values does not exceed; NaN of none.
+// quantile returns the smallest value that at least the given share of values does not exceed; NaN without values.
 func quantile(values []float64, share float64) float64 {
 	s := slices.Sorted(slices.Values(values))
 	if len(s) == 0 {

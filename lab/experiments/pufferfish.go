@@ -36,21 +36,21 @@ func pufferfish() []Experiment {
 	}
 }
 
-// What section 5.1 says of the cluster and of how Pufferfish was set.
+// The cluster and the settings of Pufferfish in section 5.1.
 const (
 	pufferfishNodes     = 26
 	pufferfishMinCont   = 4 * resource.GB
 	pufferfishMaxHeap   = 64 * resource.GB
-	pufferfishNodeHas   = 120 * resource.GB  // for containers, of 128
+	pufferfishNodeHas   = 120 * resource.GB  // for containers, of 128 GB
 	pufferfishNodeCPU   = 32 * resource.Core // two processors of 8 cores with two threads each
-	pufferfishNodeDisk  = 400 * resource.MB  // bytes/s; ours: five disks as RAID-5, of which four carry data
+	pufferfishNodeDisk  = 400 * resource.MB  // bytes/s; ours: five disks as RAID-5, four of them with data
 	pufferfishSwap      = 1 * resource.TB    // ours: never full. The paper has a partition on a solid-state disk
 	pufferfishSwapSpeed = 2 * resource.GB    // bytes/s: 1 GB in 0.5 s (section 5.4)
 	pufferfishInterval  = 2 * time.Second    // of heartbeats between nodes and the resource manager (section 4.2)
 )
 
-// pufferfishCluster is the cluster of section 5.1 with nodes nodes, or with 1 that of section 5.2. Work is acquired as from
-// YARN, with heartbeats of 2 s, whoever schedules.
+// pufferfishCluster returns the cluster of section 5.1 with the given number of nodes, or with 1 the node of section
+// 5.2. Work is acquired as on YARN, with heartbeats of 2 s, under any scheduler.
 func pufferfishCluster(nodes int) sim.Config {
 	node := resource.Of(pufferfishNodeCPU, pufferfishNodeHas).With(resource.Disk, pufferfishNodeDisk)
 	c := sim.Config{Nodes: sim.Uniform(nodes, node), Machine: pufferfishMachine()}
@@ -60,7 +60,7 @@ func pufferfishCluster(nodes int) sim.Config {
 	return c
 }
 
-// pufferfishMachine has hard disks for data and a solid-state disk for swap (sections 5.1 and 5.4).
+// pufferfishMachine returns a machine with hard disks for data and a solid-state disk for swap (sections 5.1 and 5.4).
 func pufferfishMachine() sim.Machine {
 	return sim.Machine{Disk: sim.HDDLoss, Network: sim.IncastLoss, Paging: sim.SSDPaging, Collection: sim.JVMCollection, Swap: pufferfishSwap, SwapSpeed: pufferfishSwapSpeed, FaultShare: sim.MeasuredFaultShare}
 }
@@ -68,7 +68,8 @@ func pufferfishMachine() sim.Machine {
 // gigabytes prints an amount such as 64 GB.
 func gigabytes(a resource.Amount) string { return fmt.Sprintf("%d GB", a/resource.GB) }
 
-// madeSo is a claim that our models were made to meet, which is no evidence for it. It fails if they do not.
+// madeSo returns a claim that our models were fitted to, which is no evidence for the claim. It fails if the models do
+// not meet it.
 func (c Claim) madeSo(meets bool) Claim {
 	c.Criterion = "not counted: the models are made so"
 	c.Holds, c.Why = Untested, "Our models are made to show this: that they do is no evidence."

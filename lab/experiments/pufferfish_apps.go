@@ -12,35 +12,36 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// pufferfishApp is a model of an application of Table 1 with one of its inputs. One executor of a job is hot: it holds more
-// than the others (section 2, Fig. 2). What the paper does not say is ours, and pufferfishModelSetup says what.
+// pufferfishApp is a model of an application of Table 1 with one of its inputs. One executor of a job is hot: it uses
+// more memory than the others (section 2, Fig. 2). Values that the paper does not give are ours; pufferfishModelSetup
+// names them.
 type pufferfishApp struct {
 	name      string // as in Table 2
-	large     bool   // the input
+	large     bool   // the larger input of the two
 	framework string
 	jobs      int // in the trace (Table 2)
 	executors int // Table 1; reducers of MapReduce
 
-	duration time.Duration   // of each executor with a heap that costs nothing
-	peak     resource.Amount // memory in use at most, of the hot executor with a heap of 64 GB
+	duration time.Duration   // of each executor, without cost of the heap
+	peak     resource.Amount // peak memory of the hot executor with a heap of 64 GB
 	usage    []usagePoint    // M(t), from 0 to 1 of the duration
-	cold     [2]float64      // the range of the other executors' memory, live set and cache, as shares of the hot one's
+	cold     [2]float64      // range of the other executors' memory, live set and cache, as shares of the hot executor's
 
-	// leastHeap is the range from which a job draws the smallest heap that its hot executor survives with, GB.
+	// leastHeap is the range from which a job draws the smallest heap with which its hot executor survives, GB.
 	leastHeap [2]float64
-	// cache is what the hot executor keeps in its memory pool if the pool holds it. What it does not hold is written to disk
-	// and read again: if that is all, the executor takes 1 + respill times as long.
+	// cache is the data that the hot executor keeps in its memory pool if they fit. Data that do not fit are written to
+	// disk and read again: if none fit, the executor takes 1 + respill times as long.
 	cache   resource.Amount
 	respill float64
 
-	cpu, disk resource.Amount // demand at full pace; disk in bytes/s
+	cpu, disk resource.Amount // demand at full speed; disk in bytes/s
 }
 
 // usagePoint is a point of M(t): shares of the duration and of the peak, straight lines between.
 type usagePoint struct{ time, memory float64 }
 
-// Usage over time. A third of the time Kmeans uses at most 64 %, Pagerank 49 % and Terasort 86 % of the heap (section 2);
-// Kmeans has its peak of 61 GB, Wordcount one of 24 GB (section 5.2). The rest of the curves is assumed.
+// Usage over time. For a third of the time Kmeans uses at most 64 %, Pagerank 49 % and Terasort 86 % of the heap
+// (section 2); the peak of Kmeans is 61 GB, of Wordcount 24 GB (section 5.2). The rest of the curves is assumed.
 var (
 	usageKM = []usagePoint{{0, 0.03}, {1. / 3, 0.64 * 64 / 61}, {0.7, 1}, {1, 1}}
 	usagePR = []usagePoint{{0, 0.03}, {1. / 3, 0.49 * 64 / 62}, {0.6, 0.95}, {0.75, 1}, {0.85, 0.75}, {1, 0.75}}
@@ -77,14 +78,15 @@ var pufferfishApps = []pufferfishApp{
 		leastHeap: [2]float64{1, 2}, cache: 30 * resource.GB, respill: 0.6, cpu: 4 * resource.Core, disk: 80 * resource.MB},
 }
 
-// pufferfishModelSetup says of the models what is the paper's, what is fitted and what is assumed, for experiments' Setup.
+// pufferfishModelSetup says, for experiments' Setup, which values of the models are the paper's, which are fitted and
+// which are assumed.
 var pufferfishModelSetup = []string{
 	"Models of the applications, none of which was run. The paper's: executors (Table 1), how many jobs of each (Table 2), peaks of Kmeans (61 GB) and Wordcount (24 GB) with a 64 GB heap, and the share of the heap that Kmeans, Pagerank and Terasort use for a third of the time (section 2).",
 	"Fitted: the smallest heaps to Table 3 (Kmeans 4.5 to 7 GB, Pagerank 6.8 to 12 GB small and 16.5 to 31 GB large, NWeight 33 to 38 GB, each job draws its own, evenly on a logarithmic scale), and what spilling costs Kmeans to its being 5x faster with 64 GB than with 8 GB. Garbage collection costs what docs/truth.md says.",
 	"Assumed: durations of 500 to 1500 s with enough memory, of a size at which Fig. 8a's 42 minutes are possible; the other peaks (62 GB, 18 GB Terasort, 50 GB InvertedIndex); that one executor of a Spark job is hot and the others hold 40 to 60 % of what it holds; 2 to 8 cores and 5 to 100 MB/s of disk per executor.",
 }
 
-// app returns the model of an application, which must be there.
+// app returns the model of an application, which must exist.
 func app(name string, large bool) *pufferfishApp {
 	for i := range pufferfishApps {
 		if a := &pufferfishApps[i]; a.name == name && a.large == large {
@@ -111,13 +113,13 @@ func (a *pufferfishApp) memoryAt(t float64) resource.Amount {
 	return at(a.usage[len(a.usage)-1].memory, a.peak)
 }
 
-// usageSteps is how many phases stand for M(t).
+// usageSteps is the number of phases that represent M(t).
 const usageSteps = 40
 
-// executorPhases are the phases of an executor that holds a share of what the hot one does and takes slower times as long as
-// with all memory, because it writes and reads again what its memory pool does not hold.
+// executorPhases returns the phases of an executor that uses share of the hot executor's memory and takes slower times
+// as long as with all memory, because it writes and reads data that its memory pool has no space for.
 func (a *pufferfishApp) executorPhases(share, slower float64) []workload.Phase {
-	// A quarter of the bandwidth of the node's disks is what one executor that does nothing else asks for.
+	// An executor that only spills demands a quarter of the bandwidth of the node's disks.
 	disk := float64(a.disk)/slower + (1-1/slower)*float64(pufferfishNodeDisk)/4
 	phases := make([]workload.Phase, usageSteps)
 	for i := range phases {
@@ -130,23 +132,23 @@ func (a *pufferfishApp) executorPhases(share, slower float64) []workload.Phase {
 	return phases
 }
 
-// poolShare is the share of a heap that a framework keeps data in: Spark's spark.memory.fraction.
+// poolShare is the share of a heap in which a framework keeps data: Spark's spark.memory.fraction.
 const poolShare = 0.6
 
-// spills returns how many times as long an executor takes because its pool does not hold its share of the cache.
+// spills returns how many times as long an executor takes because its share of the cache does not fit its pool.
 func (a *pufferfishApp) spills(share float64, heap resource.Amount) float64 {
 	missing := 1 - poolShare*float64(heap)/(share*float64(a.cache))
 	return 1 + a.respill*max(0, missing)
 }
 
-// pufferfishJob is a job of an application, with what was drawn for it.
+// pufferfishJob is a job of an application, with its random values.
 type pufferfishJob struct {
 	*pufferfishApp
 	live resource.Amount // the hot executor's live set at its peak
-	cold []float64       // per other executor, its share of what the hot one holds
+	cold []float64       // per other executor, its share of the hot executor's memory
 }
 
-// draw returns a job.
+// draw returns a job with random values.
 func (a *pufferfishApp) draw(r *rand.Rand) pufferfishJob {
 	least := a.leastHeap[0] * math.Pow(a.leastHeap[1]/a.leastHeap[0], r.Float64())
 	j := pufferfishJob{pufferfishApp: a, live: at(least/leastOverLive(), resource.GB)}
@@ -156,7 +158,7 @@ func (a *pufferfishApp) draw(r *rand.Rand) pufferfishJob {
 	return j
 }
 
-// typical returns a job whose draws are all in the middle.
+// typical returns a job with all values in the middle of their ranges.
 func (a *pufferfishApp) typical() pufferfishJob {
 	j := pufferfishJob{pufferfishApp: a, live: at(math.Sqrt(a.leastHeap[0]*a.leastHeap[1])/leastOverLive(), resource.GB)}
 	for range a.executors - 1 {
@@ -165,7 +167,8 @@ func (a *pufferfishApp) typical() pufferfishJob {
 	return j
 }
 
-// leastOverLive is how much larger than its live set a heap must be, so that collection leaves time to live.
+// leastOverLive is how many times as large as its live set a heap must be, so that collection does not take nearly all
+// time.
 func leastOverLive() float64 {
 	c := sim.JVMCollection
 	return 1 + math.Sqrt(c.Cost*(1-c.GiveUp)/c.GiveUp)
@@ -184,11 +187,12 @@ func (j pufferfishJob) flexFrom(minCont, maxHeap resource.Amount) workload.Job {
 	return t
 }
 
-// regular returns the job in containers of one size that is also that of the heap, as on YARN.
+// regular returns the job in containers of one size, which is also the size of the heap, as on YARN.
 func (j pufferfishJob) regular(heap resource.Amount) workload.Job { return j.inContainers(heap, heap) }
 
-// inContainers has one stage of the hot executor and one of the others, which all run at the same time. A container is
-// placed by its memory and one core, as YARN does; what it takes of CPU and disks is the truth's.
+// inContainers returns the job with one stage for the hot executor and one for the other executors, which all run at
+// the same time. A container is placed by its memory and one core, as on YARN; its real use of CPU and disks is in the
+// truth.
 func (j pufferfishJob) inContainers(container, heap resource.Amount) workload.Job {
 	t := workload.Job{After: -1, Job: cluster.Job{Name: j.String(), MaxAttempts: 1}}
 	expected := j.alone()
@@ -207,11 +211,12 @@ func (j pufferfishJob) inContainers(container, heap resource.Amount) workload.Jo
 	return t
 }
 
-// split is the run time of the job's slowest executor on a node of its own; run is without garbage collection.
+// split is the run time of the job's slowest executor on a node of its own: run without garbage collection, all with
+// it.
 type split struct{ run, all time.Duration }
 
-// with returns the run time with a heap of that size and all the memory that the heap wants; ok is false if it fails for
-// lack of memory.
+// with returns the run time with a heap of the given size and all the memory that the heap needs; ok is false if it
+// fails for lack of memory.
 func (j pufferfishJob) with(heap resource.Amount) (s split, ok bool) {
 	phases := j.executorPhases(1, j.spills(1, heap))
 	var most resource.Amount
@@ -229,23 +234,24 @@ func (j pufferfishJob) with(heap resource.Amount) (s split, ok bool) {
 	return s, true
 }
 
-// alone is the run time in an isolated environment with a heap of 64 GB, to which run times are normalised (section 5.3).
+// alone returns the run time in an isolated environment with a heap of 64 GB, to which run times are normalised
+// (section 5.3).
 func (j pufferfishJob) alone() time.Duration {
 	s, _ := j.with(pufferfishMaxHeap)
 	return s.all
 }
 
-// leastHeapOf is the smallest heap that the job survives with.
+// leastHeapOf returns the smallest heap with which the job survives.
 func (j pufferfishJob) leastHeapOf() resource.Amount { return at(leastOverLive(), j.live) }
 
-// submission is a job and when it is submitted.
+// submission is a job and the time of its submission.
 type submission struct {
 	pufferfishJob
 	at timeline.Time
 }
 
-// inBoxes returns the jobs as a workload, in REGULAR containers of one size, or in FLEX containers if it is 0. A task may run
-// as often as attempts says.
+// inBoxes returns the jobs as a workload, in REGULAR containers of size box, or in FLEX containers if box is 0.
+// attempts is how often a task may run.
 func inBoxes(jobs []submission, box resource.Amount, attempts int) *workload.Workload {
 	w := &workload.Workload{}
 	for i, s := range jobs {

@@ -8,8 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// TestPufferfishAlone: what a model says of a job's run time is what the simulator makes of it on a node of its own, and it
-// fails there where the model says so.
+// TestPufferfishAlone: the simulated run time of a job on a node of its own equals the model's, and the job fails there
+// if it fails in the model.
 func TestPufferfishAlone(t *testing.T) {
 	for i := range pufferfishApps {
 		j := pufferfishApps[i].draw(rand.New(rand.NewPCG(1, uint64(i))))
@@ -35,7 +35,7 @@ func TestPufferfishAlone(t *testing.T) {
 			for _, task := range r.Tasks {
 				longest = max(longest, task.Finished.Sub(task.Launched))
 			}
-			// The start of the executor, and heartbeats until its end is known, come on top.
+			// In addition there are the start of the executor, and heartbeats until its end is known.
 			if beside := longest - want.all; beside < 0 || beside > 10*time.Second {
 				t.Errorf("%v with %d GB: %v, the model says %v", j, heap/resource.GB, longest, want.all)
 			}
@@ -43,7 +43,7 @@ func TestPufferfishAlone(t *testing.T) {
 	}
 }
 
-// TestPufferfishApps: the models hold what the paper says of memory, and of how many jobs and executors there are.
+// TestPufferfishApps: the models agree with the paper on memory and on the numbers of jobs and executors.
 func TestPufferfishApps(t *testing.T) {
 	jobs := 0
 	for i := range pufferfishApps {
@@ -64,7 +64,7 @@ func TestPufferfishApps(t *testing.T) {
 	if jobs != 178 {
 		t.Errorf("%d jobs, want the paper's 178", jobs)
 	}
-	// Of a third of the time Kmeans, Pagerank and Terasort use at most 64, 49 and 86 % of their heaps.
+	// For a third of the time Kmeans, Pagerank and Terasort use at most 64, 49 and 86 % of their heaps.
 	for _, c := range []struct {
 		name  string
 		large bool

@@ -56,7 +56,7 @@ func pufferfishFigure1(*lab) (*Findings, error) {
 	}, nil
 }
 
-// pagerankContradiction is why Pagerank has two models and neither fits all figures.
+// pagerankContradiction explains why Pagerank has two models and neither fits all figures.
 const pagerankContradiction = "The paper's Pagerank is not one program. In Fig. 1 it survives with the 64 GB heap alone and in Fig. 13 it needs 30 % of that, 19 GB; but by Table 3 at most 9 of 178 jobs fail with 32 GB and 31 with 16 GB, and 65 of them are Pagerank. Figs. 1 and 13 do not state their input. Ours follows Table 3."
 
 func pufferfishFigure1Claims() []Claim {

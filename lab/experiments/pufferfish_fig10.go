@@ -29,7 +29,7 @@ func pufferfishFig10() Experiment {
 	}
 }
 
-// Of the mixed workload of Fig. 10.
+// Constants of the mixed workload of Fig. 10.
 const (
 	mixedFlex    = 38
 	mixedQueries = 576
@@ -49,7 +49,7 @@ func (q query) job() workload.Job {
 			Stages: []cluster.Stage{{Name: "query", Tasks: 4, Ideal: resource.Of(resource.Core, 8*resource.GB), Duration: q.takes}}}}
 }
 
-// mixedTrace returns data-intensive jobs and queries, a share of those of Fig. 10, that are submitted so many times as densely.
+// mixedTrace returns a share of the data-intensive jobs and queries of Fig. 10, submitted denser times as densely.
 func mixedTrace(seed uint64, share, denser float64) ([]submission, []query) {
 	jobs := productionTrace(seed, share*mixedFlex/178)
 	for i := range jobs {
@@ -63,15 +63,15 @@ func mixedTrace(seed uint64, share, denser float64) ([]submission, []query) {
 	return jobs, queries
 }
 
-// mixedTime is how long they are submitted for.
+// mixedTime is the period in which jobs are submitted.
 const mixedTime = pufferfishHours * mixedFlex / 178
 
-// mixedTrial is what became of a mixed workload.
+// mixedTrial is the result of a mixed workload.
 type mixedTrial struct {
 	Queries   []float64 `json:"query_s"`    // from submission to end
-	Data      []float64 `json:"normalised"` // of data-intensive jobs, over those alone with 64 GB
+	Data      []float64 `json:"normalised"` // of data-intensive jobs, run time / run time alone with 64 GB
 	Kills     int       `json:"manager_kills"`
-	Suspended float64   `json:"suspended_s"` // all containers together
+	Suspended float64   `json:"suspended_s"` // sum over containers
 	Swapped   float64   `json:"swapped_gb"`
 }
 
@@ -143,7 +143,7 @@ const (
 	mixedOurs
 )
 
-// mixedTrials returns what becomes of each trace in each way.
+// mixedTrials returns the result of each trace in each way.
 func mixedTrials(l *lab, all []mixed, denser float64) ([][]mixedTrial, error) {
 	nodes, share := pufferfishNodes, 1.
 	if l.quick {
@@ -157,7 +157,7 @@ func mixedTrials(l *lab, all []mixed, denser float64) ([][]mixedTrial, error) {
 	return trials, err
 }
 
-// percentiles returns a percentile of each trace under one way.
+// percentiles returns a percentile of each trace in one way.
 func percentiles(trials []mixedTrial, of func(mixedTrial) []float64, share float64) []float64 {
 	var all []float64
 	for _, t := range trials {
@@ -210,7 +210,7 @@ func fig10Findings(all []mixed, trials [][]mixedTrial) *Findings {
 		Pictures: []Picture{{"queries", "Distribution of the latency of TPC-H queries (simulated; Fig. 10a)", latency}, {"data", "Distribution of normalised run times of data-intensive jobs (simulated; Fig. 10b)", runtime}}}
 }
 
-// mixedRatio returns, of each trace, a percentile in one way over that in another.
+// mixedRatio returns, for each trace, a percentile in one way divided by the same percentile in another.
 func mixedRatio(trials [][]mixedTrial, over, under int, of func(mixedTrial) []float64, share float64) []float64 {
 	a, b := percentiles(trials[over], of, share), percentiles(trials[under], of, share)
 	for i := range a {
@@ -219,7 +219,8 @@ func mixedRatio(trials [][]mixedTrial, over, under int, of func(mixedTrial) []fl
 	return a
 }
 
-// mixedSpread is how much longer the slowest data-intensive jobs of each trace take than the fastest: 95th over 1st percentile.
+// mixedSpread returns, for each trace, how much longer the slowest data-intensive jobs take than the fastest: 95th /
+// 1st percentile.
 func mixedSpread(trials []mixedTrial) []float64 {
 	slow, fast := percentiles(trials, ofData, 0.95), percentiles(trials, ofData, 0.01)
 	for i := range slow {
@@ -251,5 +252,5 @@ func fig10Claims(trials [][]mixedTrial) []Claim {
 	}
 }
 
-// fig10Queries is why latencies of queries differ.
+// fig10Queries explains why latencies of queries differ.
 const fig10Queries = "A REGULAR container that finds no room waits until what a FLEX one holds has been swapped out, at 2 GB/s for all that a node moves. Its memory manager serves requests one after the other."

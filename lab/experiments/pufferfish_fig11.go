@@ -22,14 +22,14 @@ func pufferfishFig11() Experiment {
 	}
 }
 
-// flexRivals are the memory managers that are compared on one node.
+// flexRivals are the memory managers to compare on one node.
 var flexRivals = []rival{pufferfishPaper, pufferfishOurs}
 
-// managersSetup says which managers are compared.
+// managersSetup describes the compared managers.
 const managersSetup = "Pufferfish is the paper's memory manager, earliest job first, with a look at containers every 2 s; bellows is ours, which is told at once (docs/flex-containers.md), beside the same scheduler."
 
-// aloneUnder runs a job's hot executor by itself on a node, in a FLEX container that starts with minCont if o has such, and
-// returns what came of it.
+// aloneUnder simulates a job's hot executor alone on a node, in a FLEX container that starts with minCont if o has FLEX
+// containers, and returns the result.
 func (j pufferfishJob) aloneUnder(o rival, minCont resource.Amount) (*sim.Result, error) {
 	j.cold = nil
 	t := j.flexFrom(minCont, pufferfishMaxHeap)
@@ -44,8 +44,8 @@ func (j pufferfishJob) aloneUnder(o rival, minCont resource.Amount) (*sim.Result
 	return r, err
 }
 
-// overhead is what a job's hot executor takes longer under m than in 64 GB, as a share, and for which share of its
-// run time it is suspended.
+// overhead returns how much longer a job's hot executor takes under m than in 64 GB, as a share, and the share of its
+// run time in which it is suspended.
 func (j pufferfishJob) overhead(m rival, minCont resource.Amount) (overhead, suspended float64, err error) {
 	static, err := j.aloneUnder(largeHeap, 0)
 	if err != nil {

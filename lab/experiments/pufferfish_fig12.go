@@ -31,7 +31,7 @@ var fig12Setup = append([]string{
 	managersSetup,
 }, pufferfishModelSetup...)
 
-// ways of Fig. 12: what is run, and for how long.
+// fig12Runs returns the runs of Fig. 12: the jobs, and for how long.
 func fig12Runs() []fig12Run {
 	var all []fig12Run
 	for _, name := range []string{"KM", "WC"} {
@@ -52,7 +52,7 @@ type fig12Run struct {
 	job  pufferfishJob
 }
 
-// fig12Sweep runs all over the values of a parameter. set returns the manager and MIN_CONT for a value.
+// fig12Sweep simulates all runs for the values of a parameter. set returns the manager and MIN_CONT for a value.
 func fig12Sweep(what, unit string, values []float64, set func(m rival, value float64) (rival, resource.Amount)) (*Findings, map[string][]float64, error) {
 	f := &Findings{}
 	data := newTable("overheads", "run", "manager", what, "overhead", "suspended_share")
@@ -86,7 +86,7 @@ func fig12Sweep(what, unit string, values []float64, set func(m rival, value flo
 			table.add(row...)
 		}
 		f.Tables = append(f.Tables, table)
-		if m.name == pufferfishPaper.name { // the other's lines lie on the axis
+		if m.name == pufferfishPaper.name { // the lines of bellows are on the axis
 			f.Pictures = []Picture{{"overhead", "Overhead over " + what + " with " + m.name + " (simulated)", plot}}
 		}
 	}

@@ -24,7 +24,7 @@ func pufferfishFig13() Experiment {
 	}
 }
 
-// pagesOrSpills returns how many times as long the job's hot executor takes in a container of that size as in one of 64 GB,
+// pagesOrSpills returns the slowdown of the job's hot executor in a container of the given size, compared with 64 GB,
 // with a heap of the given size; NaN if it fails for lack of memory.
 func pagesOrSpills(j pufferfishJob, container, heap resource.Amount) (float64, error) {
 	j.cold = nil
@@ -59,15 +59,16 @@ func pagesOrSpills(j pufferfishJob, container, heap resource.Amount) (float64, e
 	return took / best, err
 }
 
-// twoWays is what a smaller container costs a program that spills, and one that pages; NaN where it fails.
+// twoWays is the slowdown in a smaller container of a program that spills, and of a program that pages; NaN where it
+// fails.
 type twoWays struct {
 	name         string
 	shares       []float64
 	spill, page  []float64
-	pagesAtLeast []bool // it was given up after so long
+	pagesAtLeast []bool // the run was stopped after this time
 }
 
-// simulatedWays runs a job at shares of 64 GB.
+// simulatedWays simulates a job at shares of 64 GB.
 func simulatedWays(name string, j pufferfishJob, shares []float64) (twoWays, error) {
 	w := twoWays{name: name, shares: shares}
 	for _, share := range shares {
@@ -85,7 +86,7 @@ func simulatedWays(name string, j pufferfishJob, shares []float64) (twoWays, err
 	return w, nil
 }
 
-// measuredWays returns what was measured of a small program.
+// measuredWays returns the measurements of a small program.
 func measuredWays(pattern string, shares []float64) (twoWays, error) {
 	all := profile.MeasuredPaging()
 	c, ok := all.Curve(pattern)
@@ -135,7 +136,7 @@ func (w *twoWays) series(color int) []chart.Series {
 	return []chart.Series{{Name: w.name, X: x, Y: w.spill, Color: color}, {X: x, Y: w.page, Color: color, Dashed: true}}
 }
 
-// over looks at both ways at shares of a range, ends included.
+// over calls see with both ways for all shares within a range, ends included.
 func (w *twoWays) over(from, to float64, see func(spill, page float64)) {
 	for i, s := range w.shares {
 		if s >= from-1e-9 && s <= to+1e-9 {
@@ -220,7 +221,7 @@ func fig13Claims(large, small, scan, merge twoWays) []Claim {
 			}
 		})
 	}
-	fails := func(w *twoWays) float64 { // up to which share spilling fails
+	fails := func(w *twoWays) float64 { // the largest share at which spilling fails
 		most := 0.0
 		for i, s := range w.shares {
 			if math.IsNaN(w.spill[i]) {

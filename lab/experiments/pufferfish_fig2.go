@@ -19,7 +19,8 @@ func pufferfishFig2() Experiment {
 	}
 }
 
-// usageOver returns the memory in use by an executor that holds a share of what the hot one does, at evenly spread times, GB.
+// usageOver returns the memory in use by an executor with the given share of the hot executor's memory, at evenly
+// spread times, GB.
 func (a *pufferfishApp) usageOver(share float64) []float64 {
 	const moments = 1000
 	all := make([]float64, moments)
@@ -54,7 +55,7 @@ func pufferfishFigure2(l *lab) (*Findings, error) {
 	}, nil
 }
 
-// boxShare is how much of containers of 64 GB a typical job's executors use, averaged over their time.
+// boxShare returns the share of containers of 64 GB that a typical job's executors use, averaged over their time.
 func (a *pufferfishApp) boxShare() float64 {
 	shares := append([]float64{1}, a.typical().cold...)
 	return mean(shares) * a.meanMemory() / float64(pufferfishMaxHeap)

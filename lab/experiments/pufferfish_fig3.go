@@ -26,28 +26,28 @@ func pufferfishFig3() Experiment {
 // squeezed is a program in a container that is too small for it, and its swap device.
 type squeezed struct {
 	inUse, resident, limit resource.Amount // bytes
-	cpu                    float64         // share of the cores that it would use
+	cpu                    float64         // CPU as a share of the cores that it needs
 	speed                  float64         // of the swap device, bytes per second
 	paging                 sim.Paging
 }
 
-// step lets a second pass and returns what went to and came from swap in it, in bytes.
+// step simulates a second and returns the bytes written to and read from swap in it.
 func (s *squeezed) step() (out, in float64) {
-	out = min(s.speed, float64(max(0, s.resident-s.limit))) // what is over goes first
+	out = min(s.speed, float64(max(0, s.resident-s.limit))) // pages above the limit are written first
 	s.resident -= resource.Amount(out)
 	if s.cpu == 0 || s.resident >= s.inUse {
 		return out, 0
 	}
-	// A unit of work takes 1/cpu of computing and wait of waiting; while it waits, the device brings its pages.
+	// A unit of work takes 1/cpu to compute and waits for wait; while it waits, the device reads its pages.
 	wait := s.paging.Slowdown(s.resident, s.inUse) - 1
 	moved := (s.speed - out) * wait / (1/s.cpu + wait)
 	in = min(moved, float64(max(0, min(s.limit, s.inUse)-s.resident)))
 	s.resident += resource.Amount(in)
-	swapped := (moved - in) / 2 // where it is full, each page that comes drives one out
+	swapped := (moved - in) / 2 // in a full container, each page that is read displaces another
 	return out + swapped, in + swapped
 }
 
-// returns is how many seconds after the restoration so much of the working set is in memory.
+// returns is how many seconds after the restoration the given share of the working set is in memory.
 func returns(run []squeezeMoment, share float64) int {
 	for second := squeezeRestores; second < squeezeEnds; second++ {
 		if run[second].resident >= share*45*float64(resource.GB) {
@@ -60,7 +60,7 @@ func returns(run []squeezeMoment, share float64) int {
 // squeezeMoment is a second of the run.
 type squeezeMoment struct{ limit, resident, out, in float64 } // bytes, bytes per second
 
-// squeeze plays Fig. 3 with so much CPU in suspension and returns its seconds.
+// squeeze simulates Fig. 3 with the given CPU during suspension, and returns its seconds.
 func squeeze(suspended float64) []squeezeMoment {
 	s := squeezed{inUse: 45 * resource.GB, resident: 45 * resource.GB, limit: 64 * resource.GB, cpu: 1, speed: 2 * float64(resource.GB), paging: sim.SSDPaging}
 	var all []squeezeMoment
@@ -90,7 +90,7 @@ const (
 // oneOfEight is 1 % of one core for a program that uses eight.
 const oneOfEight = 0.01 / 8
 
-// squeezeLine is an amount of a run over time, in units of so many bytes.
+// squeezeLine is an amount of a run over time, in the given unit.
 func squeezeLine(name string, run []squeezeMoment, unit resource.Amount, of func(squeezeMoment) float64) chart.Series {
 	s := chart.Series{Name: name, Step: true}
 	for second, m := range run {
@@ -99,7 +99,7 @@ func squeezeLine(name string, run []squeezeMoment, unit resource.Amount, of func
 	return s
 }
 
-// squeezeRate is the mean traffic both ways in a span, MB/s.
+// squeezeRate is the mean traffic in both directions in a span, MB/s.
 func squeezeRate(run []squeezeMoment, from, to int) float64 {
 	sum := 0.0
 	for _, m := range run[from:to] {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestSqueezeKeepsBytes: what comes and goes is what memory gains and loses, within the limit and the speed of the device.
+// TestSqueezeKeepsBytes: the bytes read from and written to swap equal the change of memory, within the limit and the
+// speed of the device.
 func TestSqueezeKeepsBytes(t *testing.T) {
 	for _, cpu := range []float64{0, oneOfEight, 1} {
 		before := 45e9

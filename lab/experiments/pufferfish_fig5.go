@@ -31,7 +31,7 @@ func pufferfishFig5() Experiment {
 const (
 	contendedStay = 200 * time.Second
 	contendedShow = 500.0            // seconds of the pictures
-	contendedEnd  = 20 * time.Minute // whoever has not ended by then never does
+	contendedEnd  = 20 * time.Minute // a program that has not ended by then never ends
 )
 
 // contention is one case of Fig. 5: two programs whose working sets grow by speed per second up to most.
@@ -43,17 +43,17 @@ type contention struct {
 	flex   sim.Flex
 }
 
-// contended is what came of it.
+// contended is the result of a contention.
 type contended struct {
 	watch  memoryWatch
 	ids    [2]cluster.TaskID
 	killed [2]bool
-	ended  [2]float64 // seconds; 0: not
-	holds  [2]float64 // share of the node at last
-	stands [2]bool    // suspended at last
+	ended  [2]float64 // seconds; 0: did not end
+	holds  [2]float64 // share of the node at the end
+	stands [2]bool    // suspended at the end
 }
 
-// growing are the phases of a program.
+// growing returns the phases of a program.
 func (c contention) growing() []workload.Phase {
 	var all []workload.Phase
 	add := func(set resource.Amount, long time.Duration) {
@@ -71,7 +71,7 @@ func (c contention) programs() (w *workload.Workload, ids [2]cluster.TaskID) {
 	w = &workload.Workload{}
 	stage := cluster.Stage{Name: "grow", Tasks: 1, Ideal: resource.Of(resource.Core, pufferfishMinCont)}
 	for i := range ids {
-		ids[i] = cluster.TaskID{Job: cluster.JobID(i + 1), Stage: 1} // behind the coordinator
+		ids[i] = cluster.TaskID{Job: cluster.JobID(i + 1), Stage: 1} // stage 0 is the coordinator
 		if c.oneJob {
 			ids[i], stage.Tasks = cluster.TaskID{Job: 1, Stage: 1, Index: int32(i)}, len(ids)
 		}
@@ -83,7 +83,7 @@ func (c contention) programs() (w *workload.Workload, ids [2]cluster.TaskID) {
 	return w, ids
 }
 
-// play runs the two programs.
+// play simulates the two programs.
 func (c contention) play() (*contended, error) {
 	r := &contended{}
 	config := r.watch.watching(pufferfishCluster(1))
@@ -119,12 +119,12 @@ func (c contention) play() (*contended, error) {
 	return r, nil
 }
 
-// of picks what a container of one of the programs was.
+// of selects the samples of one program's container.
 func (r *contended) of(i int) func(sim.ContainerMemory) bool {
 	return func(m sim.ContainerMemory) bool { return m.Container.Task == r.ids[i] && m.Class == cluster.Flex }
 }
 
-// outcome puts what came of a program into a few words.
+// outcome describes the end of a program in a few words.
 func (r *contended) outcome(i int) string {
 	text := ""
 	if r.killed[i] {
@@ -139,18 +139,18 @@ func (r *contended) outcome(i int) string {
 	return text + fmt.Sprintf("suspended for ever, with %s of the node", percent(r.holds[i]))
 }
 
-// stuck reports whether both stand, so that nothing will change any more.
+// stuck reports whether both programs are suspended, so that nothing will change any more.
 func (r *contended) stuck() bool { return r.ended == [2]float64{} && r.stands == [2]bool{true, true} }
 
-// withoutKills is Pufferfish that kills nothing.
+// withoutKills returns Pufferfish without kills.
 func withoutKills() sim.Flex {
 	p := pufferfishPaper.flex
 	p.Manager.KillPatience = 2 * contendedEnd
 	return p
 }
 
-// contentions are the cases of Fig. 5. Working sets that soon are far larger than the containers are what the back-off is
-// for.
+// contentions are the cases of Fig. 5. The back-off is meant for working sets that are soon far larger than the
+// containers.
 func contentions() []contention {
 	const speed = 20 * resource.GB
 	return []contention{
@@ -163,7 +163,7 @@ func contentions() []contention {
 	}
 }
 
-// picture shows the limits of both containers, and what their programs want.
+// picture shows the limits of both containers, and the working sets of their programs.
 func (r *contended) picture(title string) *chart.Plot {
 	p := &chart.Plot{Title: title, Subtitle: "simulated; dashed: what the program wants", X: "time, s", Y: "memory, GB", YMin: new(float64), XMin: new(float64), XMax: new(float64), YMax: new(float64)}
 	*p.XMax, *p.YMax = contendedShow, 135
@@ -181,7 +181,7 @@ func (r *contended) picture(title string) *chart.Plot {
 					break
 				}
 			}
-			if n := len(s.X); n > 0 { // nothing happens any more
+			if n := len(s.X); n > 0 { // nothing changes any more
 				s.X, s.Y = append(s.X, contendedShow), append(s.Y, s.Y[n-1])
 			}
 			p.Series = append(p.Series, s)
@@ -190,7 +190,7 @@ func (r *contended) picture(title string) *chart.Plot {
 	return p
 }
 
-// rows adds what became of the containers to a table.
+// rows adds the containers over time to a table.
 func (r *contended) rows(name string, data *Table) {
 	for i := range r.ids {
 		for _, m := range r.watch.states {
@@ -247,8 +247,8 @@ func fig5Contention(*lab) (*Findings, error) {
 	}, nil
 }
 
-// backOffGrid compares equal ratios and the back-off, without kills, over working sets and growth. freed is in how many of
-// the cases in which equal ratios block both the back-off lets the first end.
+// backOffGrid compares equal ratios and the back-off, without kills, over working sets and growth. freed is the number
+// of cases in which equal ratios block both programs and the back-off lets the first end.
 func backOffGrid() (t Table, freed, tried int, err error) {
 	speeds := []resource.Amount{1, 2, 5, 20, 100}
 	t = newTable("Without kills, is the first container served? Equal ratios / back-off, by working set (down) and how fast it grows", "GB", "1 GB/s", "2 GB/s", "5 GB/s", "20 GB/s", "100 GB/s")

@@ -6,8 +6,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// TestContentionFits: whatever the manager, limits never add up to more than the node has, and two programs that fit beside
-// each other both end.
+// TestContentionFits: with any manager, the limits never exceed the node's memory together, and two programs that fit
+// side by side both end.
 func TestContentionFits(t *testing.T) {
 	small := contention{name: "both fit", most: 50 * resource.GB, speed: 2 * resource.GB, flex: withoutKills()}
 	for _, c := range append(contentions(), small) {

@@ -30,7 +30,7 @@ func pufferfishFig6a() Experiment {
 	}
 }
 
-// memoryWatch keeps what became of the containers of a node.
+// memoryWatch records the containers of a node over time.
 type memoryWatch struct {
 	states []sim.ContainerMemory
 	orders []memoryOrder
@@ -41,7 +41,7 @@ type memoryOrder struct {
 	memory.Action
 }
 
-// watching has config tell w.
+// watching returns config with w as the recorder.
 func (w *memoryWatch) watching(config sim.Config) sim.Config {
 	config.ObserveContainers = func(m sim.ContainerMemory) { w.states = append(w.states, m) }
 	config.ObserveMemory = func(now timeline.Time, _ cluster.NodeID, a memory.Action) {
@@ -50,7 +50,7 @@ func (w *memoryWatch) watching(config sim.Config) sim.Config {
 	return config
 }
 
-// over returns the sum of an amount of containers over time, in GB.
+// over returns the sum of an amount over containers, over time, in GB.
 func (w *memoryWatch) over(which func(sim.ContainerMemory) bool, of func(sim.ContainerMemory) resource.Amount) (x, y []float64) {
 	latest := map[cluster.ContainerID]resource.Amount{}
 	sum := resource.Amount(0)
@@ -73,12 +73,12 @@ func (w *memoryWatch) over(which func(sim.ContainerMemory) bool, of func(sim.Con
 func limitOf(m sim.ContainerMemory) resource.Amount    { return m.Limit }
 func residentOf(m sim.ContainerMemory) resource.Amount { return m.Resident }
 
-// ofJob picks the containers of a job.
+// ofJob selects the containers of a job.
 func ofJob(id cluster.JobID) func(sim.ContainerMemory) bool {
 	return func(m sim.ContainerMemory) bool { return m.Container.Task.Job == id && m.Class == cluster.Flex }
 }
 
-// lines are what containers hold, and dashed what they may hold.
+// lines returns the use of containers and, dashed, their limits.
 func (w *memoryWatch) lines(name string, color int, which func(sim.ContainerMemory) bool) []chart.Series {
 	holds, may := chart.Series{Name: name, Color: color, Step: true}, chart.Series{Color: color, Step: true, Dashed: true}
 	holds.X, holds.Y = w.over(which, residentOf)
@@ -86,7 +86,7 @@ func (w *memoryWatch) lines(name string, color int, which func(sim.ContainerMemo
 	return []chart.Series{holds, may}
 }
 
-// kills returns when containers of a job were killed by the manager, in seconds.
+// kills returns when the manager killed containers of a job, in seconds.
 func (w *memoryWatch) kills(job cluster.JobID) []float64 {
 	var all []float64
 	for _, o := range w.orders {
@@ -97,7 +97,7 @@ func (w *memoryWatch) kills(job cluster.JobID) []float64 {
 	return all
 }
 
-// back returns how long after a kill a container of the job started again, in seconds; NaN if none did.
+// back returns how long after a kill a container of the job started again, in seconds; NaN if none started.
 func (w *memoryWatch) back(job cluster.JobID, kill float64) float64 {
 	for _, m := range w.states {
 		if at := time.Duration(m.At).Seconds(); at > kill && m.Container.Task.Job == job && m.Limit > 0 && ofJob(job)(m) {
@@ -107,7 +107,7 @@ func (w *memoryWatch) back(job cluster.JobID, kill float64) float64 {
 	return math.NaN()
 }
 
-// watched runs a workload on the node of section 5.2.
+// watched simulates a workload on the node of section 5.2.
 func (o rival) watched(w *workload.Workload) (*sim.Result, *memoryWatch, error) {
 	watch := &memoryWatch{}
 	r, err := o.toTheEnd(watch.watching(pufferfishCluster(1)), w)
@@ -122,7 +122,7 @@ func fig6aPuff(*lab) (*Findings, error) {
 	f := &Findings{}
 	table := newTable("What became of the containers (simulated)", "manager and placement", "container", "ends at, s", "suspended for, s", "killed at, s", "starts again after, s")
 	var paper, authors *memoryWatch
-	// The authors' code starts a FLEX container where twice its size is free, of 80 % of the node.
+	// The authors' code starts a FLEX container where twice its size is free in 80 % of the node.
 	placed := rival{name: "Pufferfish, the authors' placement", flex: pufferfishPaper.flex, with: map[string]string{"pufferfish.room": "2", "pufferfish.stop": "0.8"}}
 	for _, o := range []rival{pufferfishPaper, placed, pufferfishOurs} {
 		r, w, err := o.watched(inBoxes(jobs, 0, sparkAttempts))
@@ -192,8 +192,8 @@ func puffClaims(paper, authors *memoryWatch) []Claim {
 	}
 }
 
-// slackOf returns when a job's container was first shrunk because it held less than it might, in seconds, and how much later
-// another grew.
+// slackOf returns when a job's container was first shrunk because its use was below its limit, in seconds, and how much
+// later another container grew.
 func (w *memoryWatch) slackOf(job cluster.JobID) (shrunk, given float64) {
 	shrunk, given = math.NaN(), math.NaN()
 	for _, o := range w.orders {
@@ -232,14 +232,14 @@ var fig6Setup = append([]string{
 	managersSetup,
 }, pufferfishModelSetup...)
 
-// What TPC-H queries hold on average if none waits. With queryLoad Kmeans gives way at least as far as in Fig. 6b; heavyLoad is
-// more than it leaves them on YARN.
+// The memory of TPC-H queries on average if none waits. With queryLoad Kmeans yields at least as much as in Fig. 6b;
+// heavyLoad is more than Kmeans leaves to the queries on YARN.
 const (
 	queryLoad = 24 * resource.GB
 	heavyLoad = 64 * resource.GB
 )
 
-// shortQueries is a stream of TPC-H queries, as in Fig. 10, over 15 minutes that holds so much on average.
+// shortQueries returns a stream of TPC-H queries, as in Fig. 10, over 15 minutes, that uses load on average.
 func shortQueries(seed uint64, load resource.Amount) []workload.Job {
 	const shortest, longest, over = 8.0, 60.0, 15 * time.Minute // seconds
 	r := rand.New(rand.NewPCG(seed, 6))
@@ -254,14 +254,14 @@ func shortQueries(seed uint64, load resource.Amount) []workload.Job {
 	return all
 }
 
-// besideQueries is what came of Kmeans and the queries.
+// besideQueries is the result of Kmeans and the queries.
 type besideQueries struct {
-	Kmeans  float64   `json:"kmeans_s"` // its run time
+	Kmeans  float64   `json:"kmeans_s"` // run time of Kmeans
 	Queries []float64 `json:"queries_s"`
 	Swapped float64   `json:"swapped_bytes"`
 }
 
-// kmeansAndQueries runs queries, and Kmeans unless it is to be left out.
+// kmeansAndQueries simulates the queries, with Kmeans if kmeans is set.
 func kmeansAndQueries(o rival, kmeans bool, queries []workload.Job) (besideQueries, *memoryWatch, error) {
 	w := &workload.Workload{}
 	if kmeans {
@@ -295,7 +295,7 @@ type mixWay struct {
 
 var mixWays = []mixWay{{"mix-YARN", largeHeap, true}, {"mix-PF", pufferfishPaper, true}, {"mix-bellows", pufferfishOurs, true}, {"TPC-H alone", largeHeap, false}}
 
-// runMixes runs all ways at a load; what came of each run is per way.
+// runMixes simulates all ways at a load, and returns the results of the runs per way.
 func runMixes(l *lab, load resource.Amount) (map[string][]besideQueries, error) {
 	all := map[string][]besideQueries{}
 	err := each(l, "load of "+gigabytes(load), l.Runs*len(mixWays), func(i int) (besideQueries, error) {
@@ -309,7 +309,7 @@ func runMixes(l *lab, load resource.Amount) (map[string][]besideQueries, error) 
 	return all, err
 }
 
-// kmeansOver returns the median of Kmeans' run time over that with a heap of 64 GB and no other job.
+// kmeansOver returns the median of Kmeans' run time divided by its run time alone with a heap of 64 GB.
 func kmeansOver(runs []besideQueries, alone float64) float64 {
 	var all []float64
 	for _, m := range runs {
@@ -327,7 +327,7 @@ func latency(runs []besideQueries, share float64) float64 {
 	return quantile(all, share)
 }
 
-// queryLoads are those of the tables; the paper's is not known.
+// queryLoads returns the loads of the tables; the paper's load is unknown.
 func queryLoads(l *lab) []resource.Amount {
 	if l.quick {
 		return []resource.Amount{queryLoad, heavyLoad}
@@ -335,7 +335,7 @@ func queryLoads(l *lab) []resource.Amount {
 	return []resource.Amount{16 * resource.GB, queryLoad, 32 * resource.GB, 48 * resource.GB, heavyLoad}
 }
 
-// kmeansAlone is how long Kmeans takes alone on YARN, seconds.
+// kmeansAlone returns the run time of Kmeans alone on YARN, seconds.
 func kmeansAlone() (float64, error) {
 	m, _, err := kmeansAndQueries(largeHeap, true, nil)
 	return m.Kmeans, err
@@ -422,8 +422,8 @@ func (f *Findings) showMix(name string, w *memoryWatch) {
 	f.Data = append(f.Data, data)
 }
 
-// squeezed returns the lowest limit, in GB, to which a job's container was shrunk for one that was to start, 64 if it never
-// was, and how often it was.
+// squeezed returns the lowest limit, in GB, to which a job's container was shrunk for a container that was to start, 64
+// if it never was, and how often that happened.
 func (w *memoryWatch) squeezed(job cluster.JobID) (lowest, times float64) {
 	lowest = float64(pufferfishMaxHeap) / float64(resource.GB)
 	for _, o := range w.orders {

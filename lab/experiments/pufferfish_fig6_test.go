@@ -43,7 +43,7 @@ func TestMemoryWatch(t *testing.T) {
 	}
 }
 
-// TestShortQueries: the stream holds what it is to hold on average.
+// TestShortQueries: the stream uses the intended memory on average.
 func TestShortQueries(t *testing.T) {
 	for _, load := range []resource.Amount{queryLoad, heavyLoad} {
 		var held []float64

@@ -47,7 +47,7 @@ var parallelSetup = append([]string{
 	managersSetup,
 }, pufferfishModelSetup...)
 
-// parallelRivals are the bars of Fig. 7, bellows added.
+// parallelRivals are the bars of Fig. 7, and bellows.
 func parallelRivals() []rival {
 	var all []rival
 	for _, heap := range pufferfishHeaps {
@@ -59,7 +59,7 @@ func parallelRivals() []rival {
 // largeHeap is YARN with the heap that suits every application.
 var largeHeap = yarnBox(pufferfishMaxHeap)
 
-// oneNode is what came of jobs on the node. Times are in seconds.
+// oneNode is the result of jobs on the node. Times are in seconds.
 type oneNode struct {
 	Makespan  float64 `json:"makespan_s"`
 	Jobs      int     `json:"jobs"`
@@ -68,7 +68,7 @@ type oneNode struct {
 	OOM       int     `json:"oom"`       // runs of tasks that ended out of memory
 	Suspended float64 `json:"suspended"` // container-seconds
 	Swapped   float64 `json:"swapped"`   // bytes
-	// Together is how many tasks ran at a time on average, suspended ones among them.
+	// Together is how many tasks ran at a time on average, suspended tasks included.
 	Together float64 `json:"together"`
 }
 
@@ -94,7 +94,7 @@ func (o rival) onOneNode(config sim.Config, jobs []submission) (oneNode, error) 
 	return n, nil
 }
 
-// everyTwoMinutes submits jobs 120 s apart, with draws of their own.
+// everyTwoMinutes submits jobs 120 s apart, each with random values of its own.
 func everyTwoMinutes(seed uint64, apps ...*pufferfishApp) []submission {
 	r := rand.New(rand.NewPCG(seed, 7))
 	var all []submission
@@ -104,14 +104,14 @@ func everyTwoMinutes(seed uint64, apps ...*pufferfishApp) []submission {
 	return all
 }
 
-// copies is n times the same application.
+// copies returns n times the same application.
 func copies(a *pufferfishApp, n int) []*pufferfishApp { return slices.Repeat([]*pufferfishApp{a}, n) }
 
 // parallelCase is a bar group of Fig. 7: some jobs, run under all rivals.
 type parallelCase struct {
 	name  string
 	apps  []*pufferfishApp
-	other *otherOneNode        // if not nil, what is different
+	other *otherOneNode        // if not nil, a changed assumption
 	runs  map[string][]oneNode // per rival
 }
 
@@ -145,7 +145,7 @@ func parallelData() Table {
 	return newTable("runs", "jobs", "rival", "run", "makespan_s", "done", "submitted", "kills", "out_of_memory", "suspended_s", "swapped_bytes", "together")
 }
 
-// makespan is the median over the runs, NaN if a job failed in one of them.
+// makespan returns the median over the runs; NaN if a job failed in one of them.
 func (c *parallelCase) makespan(w rival) float64 {
 	var all []float64
 	for _, o := range c.runs[w.name] {
@@ -157,7 +157,7 @@ func (c *parallelCase) makespan(w rival) float64 {
 	return median(all)
 }
 
-// over is the median of a number over the runs.
+// over returns the median of a number over the runs.
 func (c *parallelCase) over(w rival, of func(oneNode) float64) float64 {
 	var all []float64
 	for _, o := range c.runs[w.name] {
@@ -166,10 +166,11 @@ func (c *parallelCase) over(w rival, of func(oneNode) float64) float64 {
 	return median(all)
 }
 
-// better is by what share of its makespan Pufferfish, or bellows, is faster than another.
+// better returns by which share of another rival's makespan Pufferfish, or bellows, is faster.
 func (c *parallelCase) better(than, w rival) float64 { return gain(c.makespan(than), c.makespan(w)) }
 
-// parallelFindings shows the makespans of all cases over that of a single run of Pufferfish, or in seconds if that is nil.
+// parallelFindings shows the makespans of all cases divided by the makespan of a single run of Pufferfish, or in
+// seconds if single is nil.
 func parallelFindings(title string, cases []parallelCase, single *parallelCase, data Table) *Findings {
 	unit, y, scale := "over that of one run of Pufferfish", "makespan, single run of Pufferfish = 1", 1.0
 	if single == nil {
@@ -214,7 +215,7 @@ func parallelFindings(title string, cases []parallelCase, single *parallelCase, 
 	return &Findings{Tables: []Table{table, behind}, Data: []Table{data}, Pictures: []Picture{{"makespan", title + " (simulated)", bars}}}
 }
 
-// concurrentCases are 1, 2, 4 and 8 jobs of an application.
+// concurrentCases returns cases of 1, 2, 4 and 8 jobs of an application.
 func concurrentCases(l *lab, a *pufferfishApp) []parallelCase {
 	var all []parallelCase
 	for _, n := range []int{1, 2, 4, 8} {
@@ -275,7 +276,7 @@ func allAtOnce(jobs []submission, _ uint64) {
 // fastDisks gives the node disks that several Wordcounts do not exhaust.
 func fastDisks(c *sim.Config) { c.Nodes[0].Capacity[resource.Disk] = resource.GB }
 
-// soonFull has the jobs' programs hold their peak from a tenth of their time on.
+// soonFull makes the jobs' programs use their peak memory from a tenth of their time on.
 func soonFull(jobs []submission, _ uint64) {
 	for i := range jobs {
 		a := *jobs[i].pufferfishApp
@@ -284,10 +285,11 @@ func soonFull(jobs []submission, _ uint64) {
 	}
 }
 
-// oneNodeTrio is what came of the same jobs with a heap of 64 GB, under Pufferfish, and under bellows; seconds.
+// oneNodeTrio is the makespans of the same jobs with a heap of 64 GB, under Pufferfish, and under bellows; seconds.
 type oneNodeTrio [3]float64
 
-// oneNodeSensitivity returns by how much less than with 64 GB Pufferfish and bellows take under other assumptions.
+// oneNodeSensitivity returns by how much Pufferfish and bellows are faster than a heap of 64 GB under other
+// assumptions.
 func (l *lab) oneNodeSensitivity(apps []*pufferfishApp) (Table, error) {
 	t := newTable("Makespan less than with 64 GB under other assumptions (medians, simulated)", "assumption", "Pufferfish", "bellows")
 	others := othersOneNode()
@@ -376,7 +378,7 @@ func failures(n oneNode) float64 { return float64(n.Jobs - n.Done) }
 
 func together(n oneNode) float64 { return n.Together }
 
-// pufferfishVersus says how bellows compares with Pufferfish.
+// pufferfishVersus compares bellows with Pufferfish.
 func pufferfishVersus(cases []parallelCase) string {
 	text := "bellows against Pufferfish, makespan less by:"
 	for i := range cases {
@@ -426,7 +428,7 @@ func fig7bWordcount(l *lab) (*Findings, error) {
 	return f, nil
 }
 
-// mixedApps are two of each, in the order in which section 5.2 names them.
+// mixedApps returns two of each application, in the order of section 5.2.
 func mixedApps() []*pufferfishApp {
 	var all []*pufferfishApp
 	for _, name := range []string{"WC", "KM", "PR", "NW"} {
@@ -435,7 +437,7 @@ func mixedApps() []*pufferfishApp {
 	return all
 }
 
-// mixedPicture has one bar for each rival; a heap with which jobs fail is told apart.
+// mixedPicture has one bar for each rival; a heap with which jobs fail is marked.
 func mixedPicture(c *parallelCase) *chart.Bars {
 	bars := &chart.Bars{Title: "Two Wordcount, Kmeans, Pagerank and NWeight jobs", Subtitle: "simulated; medians of the runs", Y: "makespan, minutes",
 		Series: []chart.BarSeries{{Name: "all jobs succeed"}, {Name: "jobs fail for lack of memory"}}}

@@ -49,12 +49,12 @@ func pufferfishFig8c() Experiment {
 	}
 }
 
-// pufferfishTraceRuns is what is common to experiments that replay the trace.
+// pufferfishTraceRuns is the common setup of experiments that replay the trace.
 var pufferfishTraceRuns = []string{
 	"A task runs at most 4 times, as Spark's. Run times are from submission to end, over that alone with a heap of 64 GB; jobs that fail have none.",
 }
 
-// syntheticWorkload is the mixed workload of Fig. 7c, copied.
+// syntheticWorkload returns copies of the mixed workload of Fig. 7c.
 func syntheticWorkload(large bool, copies int, seed uint64) []submission {
 	r := rand.New(rand.NewPCG(seed, 0x8a))
 	var jobs []submission
@@ -140,13 +140,13 @@ func fig8aClaims(all []rival, small, large contest) []Claim {
 	}
 }
 
-// Why Fig. 8a differs.
+// Explanations why Fig. 8a differs.
 const (
 	fig8aLarge = "1120 executors start within minutes in 4 GB each, as many as a node has room for, and all of them grow. Then the node is full, the first container wants more, and the last is killed, whose memory the scheduler gives to another beginner: most of the work is done in vain. Asking for room for two, as the authors' code does, thins that out. Small heaps end early because half of the jobs fail."
 	fig8aSmall = "The last to end are NWeight jobs, which under 32 GB fail and under Pufferfish run to their end: they came last, are the first to be killed when their node is full, and begin anew. A suspended container also stays on its node while others idle."
 )
 
-// tracePart has rivals replay the trace, submitted within the given time.
+// tracePart replays the trace under rivals, submitted within the given time.
 func tracePart(l *lab, within time.Duration, all []rival) (contest, error) {
 	nodes := pufferfishNodes
 	if l.quick {
@@ -227,10 +227,10 @@ func pufferfishFigure8b(l *lab) (*Findings, error) {
 
 const fig8b32 = "Three containers of 32 GB fit on a node, so that 78 executors run at a time; at our durations that is nearly enough, and jobs hardly wait. In the paper they wait long. Neither the load of its trace nor the durations of its jobs are known: the table of loads shows that 32 GB falls behind when more is submitted, though Pufferfish does too, and bellows less. And in our models, after Fig. 13, Pagerank with half of 64 GB is hardly slower; if the paper's were, as Fig. 1 has it, 32 GB would be nearly as bad as 64 GB."
 
-// loads are the parts of the 5 hours in which the trace is submitted otherwise.
+// loads are other submission periods of the trace, as multiples of 5 hours.
 var loads = []float64{0.5, 0.75, 1, 2}
 
-// loadTable replays the trace within other times than 5 hours, for which usual is what came of it.
+// loadTable replays the trace within other periods than 5 hours; usual is the result with 5 hours.
 func loadTable(l *lab, usual contest) (Table, error) {
 	table := newTable("The same jobs submitted within other times: median of the normalised run times (median over the traces, and range)", "submitted within", "8 GB", "16 GB", "32 GB", "64 GB", "Pufferfish", "bellows", "32 GB over Pufferfish", "64 GB over Pufferfish")
 	for _, factor := range loads {

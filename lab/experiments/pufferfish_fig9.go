@@ -25,7 +25,7 @@ func pufferfishFig9() Experiment {
 	}
 }
 
-// policies of section 4.3.3, and ours.
+// pufferfishPolicies returns the policies of section 4.3.3, and ours.
 func pufferfishPolicies() []rival {
 	shortest := pufferfishOurs
 	shortest.name = "bellows SJF"
@@ -63,7 +63,7 @@ func pufferfishFigure9(l *lab) (*Findings, error) {
 	}, nil
 }
 
-// shown is a value as it can be drawn: what is infinite is missing.
+// shown returns a value for a picture, in which an infinite value is missing.
 func shown(v float64) float64 {
 	if math.IsInf(v, 0) {
 		return math.NaN()
@@ -71,8 +71,8 @@ func shown(v float64) float64 {
 	return v
 }
 
-// denserPolicies replays the trace within shorter times. KILL is left out: when the cluster is full, containers are killed again
-// and again, and no job ends.
+// denserPolicies replays the trace within shorter periods. KILL is left out: when the cluster is full, containers are
+// killed again and again, and no job ends.
 func denserPolicies(l *lab) (Table, error) {
 	table := newTable("90th percentile of the normalised run times if the same jobs are submitted within other times (median over the traces, and range)", "submitted within")
 	all := slices.DeleteFunc(pufferfishPolicies(), func(o rival) bool { return o.name == "KILL" })
@@ -128,7 +128,7 @@ func fig9Claims(all []rival, c contest) []Claim {
 	}
 }
 
-// Why Fig. 9 differs.
+// Explanations why Fig. 9 differs.
 const (
 	fig9SJF       = "At the load assumed here containers stand still for a small part of their time, so that it matters little who is first. The more densely the same jobs come, the more SJF gains: see the table of other times."
 	fig9Tolerance = "Hardly any suspension lasts for half of its job's expected duration: before that, memory comes free or the container is killed because the node has none. The tolerance kills few on top, and whom it kills begins anew."

@@ -14,7 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// yarnBoxes is YARN's capacity scheduler, which counts memory alone and is what the authors changed (YARN 2.7.3).
+// yarnBoxes is YARN's capacity scheduler, which counts memory alone; the authors changed it (YARN 2.7.3).
 var yarnBoxes = trial.Contender{Policy: "capacity"}
 
 // rival is a way to run a workload of Pufferfish's evaluation.
@@ -25,38 +25,39 @@ type rival struct {
 	with map[string]string // settings of the policy pufferfish
 }
 
-// yarnBox is YARN with containers of one size.
+// yarnBox returns YARN with containers of one size.
 func yarnBox(size resource.Amount) rival { return rival{name: gigabytes(size), box: size} }
 
-// pufferfishAs is Pufferfish with one of its policies (section 5.3), whose nodes look at their containers every 2 s.
+// pufferfishAs returns Pufferfish with one of its policies (section 5.3); its nodes sample their containers every 2 s.
 func pufferfishAs(variant string) rival {
 	return rival{name: strings.ToUpper(variant), flex: sim.Flex{Manager: memory.Variants()[variant], Look: pufferfishInterval}}
 }
 
 var (
-	// pufferfishPaper is Pufferfish as it is by default: earliest job first.
+	// pufferfishPaper is Pufferfish with its default policy: earliest job first.
 	pufferfishPaper = rival{name: "Pufferfish", flex: pufferfishAs("ejf").flex}
 	// pufferfishRoomy starts a FLEX container only where twice MIN_CONT is available, as the authors' code does.
 	pufferfishRoomy = rival{name: "Pufferfish, room for two", flex: pufferfishPaper.flex, with: map[string]string{"pufferfish.room": "2"}}
-	// pufferfishOurs is bellows' memory manager beside the same scheduler. It is told at once what happens to a container.
+	// pufferfishOurs is bellows' memory manager with the same scheduler. It is notified of each change of a container
+	// at once.
 	pufferfishOurs = rival{name: "bellows", flex: sim.Flex{Manager: memory.Default()}}
 )
 
-// rivals are those of section 5.3, and ours.
+// rivals are the rivals of section 5.3, and ours.
 var rivals = []rival{yarnBox(8 * resource.GB), yarnBox(16 * resource.GB), yarnBox(32 * resource.GB), yarnBox(64 * resource.GB), pufferfishPaper, pufferfishOurs}
 
-// rivalsSetup says how rivals work.
+// rivalsSetup describes the rivals.
 var rivalsSetup = []string{
 	"Simulated: 26 nodes of 32 threads and 120 GB, heartbeats of 2 s and Spark on YARN's start-up (sim.YARN) for all alike. YARN is its capacity scheduler with one queue, which looks at memory alone; all containers have the size stated, and heaps as large. CPU and disks are shared among what runs on a node; collection costs what docs/truth.md says.",
 	"Pufferfish is the policy pufferfish with the memory manager's parameters memory.Paper(), MIN_CONT 4 GB, MAX_HEAP 64 GB, φ 0.4, nodes that look every 2 s, earliest job first without a tolerance of suspensions (EJF). \"bellows\" is the same policy with our parameters, memory.Default(). Swap is 1 TB at 2 GB/s (1 GB in 0.5 s, section 5.4), so that it is never full.",
 }
 
-// run simulates the jobs on c. A task may run as often as attempts says; jobs may fail, but must end.
+// run simulates the jobs on c. attempts is how often a task may run; jobs may fail, but must end.
 func (o rival) run(c sim.Config, jobs []submission, attempts int) (*sim.Result, error) {
 	return o.toTheEnd(c, inBoxes(jobs, o.box, attempts))
 }
 
-// toTheEnd simulates a workload that is made for o, whose jobs may fail, but must end.
+// toTheEnd simulates a workload made for o, whose jobs may fail, but must end.
 func (o rival) toTheEnd(c sim.Config, w *workload.Workload) (*sim.Result, error) {
 	r, err := o.simulate(c, w)
 	if err != nil {
@@ -85,21 +86,21 @@ func (o rival) simulate(c sim.Config, w *workload.Workload) (*sim.Result, error)
 	return r, nil
 }
 
-// rivalTrial is what a rival made of a workload.
+// rivalTrial is the result of a rival with a workload.
 type rivalTrial struct {
-	Normal    []float64 `json:"normalised"` // run times over those alone with 64 GB, of the jobs that succeeded
+	Normal    []float64 `json:"normalised"` // run time / run time alone with 64 GB, of the jobs that succeeded
 	Makespan  float64   `json:"makespan_s"`
 	Succeeded float64   `json:"succeeded_s"` // end of the last job that succeeded
 	Failed    int       `json:"failed"`
-	Endless   int       `json:"endless"` // jobs left when containers were killed again and again without anything coming of it
+	Endless   int       `json:"endless"` // jobs left when containers were killed again and again without progress
 	Memory    []float64 `json:"memory"`  // share of the cluster's memory in use, per memoryStep
 	Kills     int       `json:"manager_kills"`
 	Suspended float64   `json:"suspended_s"` // all containers together
-	Lost      float64   `json:"lost_s"`      // runs that were in vain, likewise
+	Lost      float64   `json:"lost_s"`      // lost runs, likewise
 	Ran       float64   `json:"ran_s"`       // all runs, likewise
 }
 
-// memoryStep is how finely memory in use is recorded.
+// memoryStep is the interval at which memory in use is recorded.
 const memoryStep = time.Minute
 
 func (o rival) trial(nodes int, jobs []submission, attempts int) (t rivalTrial, err error) {
@@ -129,23 +130,23 @@ func (o rival) trial(nodes int, jobs []submission, attempts int) (t rivalTrial, 
 	return t, nil
 }
 
-// quantile is one of the normalised run times; that of a job that never ends is infinite.
+// quantile returns a quantile of the normalised run times; a job that never ends counts as infinite.
 func (t rivalTrial) quantile(share float64) float64 {
 	return quantile(slices.Concat(t.Normal, slices.Repeat([]float64{math.Inf(1)}, t.Endless)), share)
 }
 
-// busy is the mean share of memory in use while jobs are submitted.
+// busy returns the mean share of memory in use while jobs are submitted.
 func (t rivalTrial) busy() float64 {
 	return mean(t.Memory[:min(len(t.Memory), int(pufferfishHours/memoryStep))])
 }
 
-// vain is the share of all that ran that was in vain.
+// vain returns the share of lost runs in all run time.
 func (t rivalTrial) vain() float64 { return t.Lost / t.Ran }
 
-// contest is what rivals made of several workloads: by rival, then by workload.
+// contest is the results of rivals with several workloads: by rival, then by workload.
 type contest [][]rivalTrial
 
-// hold has every rival run the workloads that make returns for 0 to runs-1.
+// hold simulates the workloads that make returns for 0 to runs-1 under every rival.
 func hold(l *lab, part string, all []rival, nodes, attempts int, make func(run int) []submission) (contest, error) {
 	c := contest{}
 	for range all {
@@ -157,7 +158,7 @@ func hold(l *lab, part string, all []rival, nodes, attempts int, make func(run i
 	return c, err
 }
 
-// of returns a number of each workload under a rival.
+// of returns a number for each workload under a rival.
 func (c contest) of(rival int, number func(rivalTrial) float64) []float64 {
 	var all []float64
 	for _, t := range c[rival] {
@@ -166,7 +167,7 @@ func (c contest) of(rival int, number func(rivalTrial) float64) []float64 {
 	return all
 }
 
-// ratio returns, of each workload, a number under one rival over that under another.
+// ratio returns, for each workload, a number under one rival divided by the number under another.
 func (c contest) ratio(over, under int, number func(rivalTrial) float64) []float64 {
 	a, b := c.of(over, number), c.of(under, number)
 	for i := range a {
@@ -175,7 +176,7 @@ func (c contest) ratio(over, under int, number func(rivalTrial) float64) []float
 	return a
 }
 
-// place returns where a rival stands among others.
+// place returns the index of a rival among others.
 func place(name string, among []rival) int {
 	for i, o := range among {
 		if o.name == name {
@@ -185,7 +186,7 @@ func place(name string, among []rival) int {
 	panic("experiments: there is no rival " + name)
 }
 
-// unsuccessful is how many jobs do not succeed.
+// unsuccessful returns how many jobs do not succeed.
 func unsuccessful(t rivalTrial) float64 { return float64(t.Failed + t.Endless) }
 
 func medianTime(t rivalTrial) float64   { return t.quantile(0.5) }

@@ -10,7 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// TestProductionTrace: the trace has Table 2's jobs, submitted in order within its time, and each seed another one.
+// TestProductionTrace: the trace has Table 2's jobs, submitted in order within its period, and each seed gives another
+// trace.
 func TestProductionTrace(t *testing.T) {
 	var first []submission
 	for seed := range uint64(5) {
@@ -39,7 +40,8 @@ func TestProductionTrace(t *testing.T) {
 	}
 }
 
-// TestSameWorkForAllRivals: whatever a job runs in, it has as many tasks with the same phases, its heap aside.
+// TestSameWorkForAllRivals: in any containers, a job has the same number of tasks with the same phases, except for the
+// heap.
 func TestSameWorkForAllRivals(t *testing.T) {
 	jobs := syntheticWorkload(true, 1, 3)
 	flex, boxes := inBoxes(jobs, 0, 1).Jobs, inBoxes(jobs, pufferfishMaxHeap, 1).Jobs
@@ -64,7 +66,7 @@ func TestSameWorkForAllRivals(t *testing.T) {
 	}
 }
 
-// TestEndless: jobs that never end are the slowest.
+// TestEndless: jobs that never end count as the slowest.
 func TestEndless(t *testing.T) {
 	trial := rivalTrial{Normal: []float64{1, 2, 3}, Endless: 1}
 	if m := trial.quantile(0.5); m != 2 {

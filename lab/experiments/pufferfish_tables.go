@@ -38,12 +38,12 @@ func pufferfishTable3() Experiment {
 	}
 }
 
-// pufferfishTraceSetup is how the production trace stands in for the paper's.
+// pufferfishTraceSetup says how our production trace represents the paper's.
 var pufferfishTraceSetup = []string{
 	"The paper's 5 hours of the Google trace are not published. In their place: the 178 jobs of Table 2, in random order, submitted at times drawn evenly over 5 hours (Poisson arrivals, given their number). Those of the Google trace come in bursts, which this leaves out.",
 }
 
-// pufferfishHours is how long jobs of the trace are submitted for (section 5.1).
+// pufferfishHours is the period in which the jobs of the trace are submitted (section 5.1).
 const pufferfishHours = 5 * time.Hour
 
 // arrivals draws n times over the given length, in order.
@@ -56,8 +56,8 @@ func arrivals(n int, over time.Duration, r *rand.Rand) []timeline.Time {
 	return at
 }
 
-// productionTrace returns the 178 jobs of Table 2, submitted over 5 hours; with share below 1 that share of them, over that
-// share of the time.
+// productionTrace returns the 178 jobs of Table 2, submitted over 5 hours; with share below 1, that share of the jobs
+// over that share of the time.
 func productionTrace(seed uint64, share float64) []submission {
 	r := rand.New(rand.NewPCG(seed, 0x178))
 	var jobs []submission
@@ -74,7 +74,7 @@ func productionTrace(seed uint64, share float64) []submission {
 	return jobs
 }
 
-// pufferfishShare is how much of the trace is run.
+// pufferfishShare returns the share of the trace that is run.
 func (l *lab) pufferfishShare() float64 {
 	if l.quick {
 		return 0.1
@@ -146,11 +146,11 @@ func (a *pufferfishApp) meanMemory() float64 {
 // tableThree is the paper's share of jobs that fail, by heap; with 4 GB it is more than that.
 var tableThree = map[resource.Amount]float64{64 * resource.GB: 0, 32 * resource.GB: 0.051, 16 * resource.GB: 0.173, 8 * resource.GB: 0.341, 4 * resource.GB: 0.6}
 
-// oomTrial is what failed of a trace with a heap.
+// oomTrial is the failures of a trace with a heap.
 type oomTrial struct {
 	Failed map[string]int `json:"failed"` // jobs, by application
 	Jobs   int            `json:"jobs"`
-	Lost   float64        `json:"lost"` // share of all that ran which was lost with runs that failed
+	Lost   float64        `json:"lost"` // run time of failed runs, as a share of all run time
 }
 
 func pufferfishOutOfMemory(l *lab) (*Findings, error) {
@@ -185,7 +185,7 @@ func pufferfishOutOfMemory(l *lab) (*Findings, error) {
 		Notes: []string{"Only who fails was fitted. When they fail, and what that costs, follows from the models: memory grows as the job goes on, so that a job which runs out of it has by then spent much of its time, more and more of it on collection, four times over."}}, nil
 }
 
-// failures runs jobs in boxes and counts who fails.
+// failures simulates jobs in containers of a fixed size and counts failures.
 func (o rival) failures(jobs []submission) (oomTrial, error) {
 	c := pufferfishCluster(pufferfishNodes)
 	c.KeepTasks = true
@@ -229,7 +229,7 @@ func oomClaim(sizes []resource.Amount, failed [][]float64) Claim {
 		madeSo(worst <= 0.03)
 }
 
-// percent1 prints a share in percent with one digit behind the point.
+// percent1 prints a share in percent with one digit after the point.
 func percent1(share float64) string { return decimals(100*share, 1) + " %" }
 
 // scaled multiplies each value.
@@ -241,7 +241,7 @@ func scaled(values []float64, by float64) []float64 {
 	return all
 }
 
-// meanCounts prints counts per run, by name.
+// meanCounts prints the mean counts per run, by name.
 func meanCounts(counts map[string]int, runs int) string {
 	if len(counts) == 0 {
 		return "nobody"

@@ -27,7 +27,7 @@ was run.
 
 `
 
-// Report renders summaries as docs/results.md. Pictures are in the folder named, as seen from the document.
+// Report renders summaries as docs/results.md. pictures is the folder of the pictures, relative to the document.
 func Report(all []Summary, pictures string) []byte {
 	text := new(strings.Builder)
 	text.WriteString(reportHead)
@@ -49,7 +49,7 @@ func Report(all []Summary, pictures string) []byte {
 
 func (m *Summary) heading() string { return m.Experiment + ": " + m.Title }
 
-// anchor is how a heading is linked to.
+// anchor returns the link target of a heading.
 func anchor(heading string) string {
 	var a strings.Builder
 	for _, r := range strings.ToLower(heading) {
@@ -75,7 +75,7 @@ func (m *Summary) scale() string {
 	return s
 }
 
-// command is what makes the result again.
+// command returns the command that reproduces the result.
 func (m *Summary) command() string {
 	c := "bellows-lab experiment run " + m.Experiment
 	if m.Full {

@@ -13,7 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// Result is what came of an experiment, in full.
+// Result is the full result of an experiment.
 type Result struct {
 	Summary  Summary
 	Data     []Table
@@ -29,7 +29,7 @@ type Summary struct {
 	Setup      []string         `json:"setup"`
 	Unit       string           `json:"unit,omitempty"`
 	Runs       int              `json:"runs,omitempty"`
-	Full       bool             `json:"full"` // of the paper's scale
+	Full       bool             `json:"full"` // at the paper's scale
 	FullRuns   int              `json:"full_runs,omitempty"`
 	Seed       uint64           `json:"seed"`
 	Claims     []Claim          `json:"claims"`
@@ -38,7 +38,7 @@ type Summary struct {
 	Notes      []string         `json:"notes"`
 }
 
-// SummaryPicture names a picture that lies beside the summary.
+// SummaryPicture names a picture in the folder of the summary.
 type SummaryPicture struct {
 	File    string `json:"file"`
 	Caption string `json:"caption"`
@@ -58,7 +58,7 @@ func (e *Experiment) summary(s Settings, f *Findings) Summary {
 	return m
 }
 
-// FileName returns what the files of an experiment begin with.
+// FileName returns the prefix of the names of an experiment's files.
 func FileName(experiment string) string { return strings.ReplaceAll(experiment, "/", "-") }
 
 func pictureFile(experiment, name string) string {
@@ -77,9 +77,9 @@ func (m *Summary) JSON() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// Save writes the result into a folder, which is made if need be: the summary, pictures, and data as CSV and JSON. The summary
-// comes last, each file is whole or not there, and a folder without the summary has no result. Data is left out if
-// small is set.
+// Save writes the result into a folder, which it makes if necessary: the summary, pictures, and data as CSV and JSON.
+// The summary is written last, each file is complete or absent, and a folder without the summary has no result. Data is
+// omitted if small is set.
 func (r *Result) Save(dir string, small bool) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the folder of results: %w", err)
@@ -140,8 +140,8 @@ func (e *Experiment) Stored(dir string) (s Settings, ok bool, err error) {
 	return Settings{Runs: m.Runs, Full: m.Full, Seed: m.Seed}, ok, err
 }
 
-// CheckOverwrite returns an error if a folder holds a result of e of more runs than the settings ask for: it took longer,
-// and says more.
+// CheckOverwrite returns an error if a folder has a result of e with more runs than the settings request, because that
+// result took longer and says more.
 func (e *Experiment) CheckOverwrite(dir string, s Settings) error {
 	stored, ok, err := e.Stored(dir)
 	if err != nil || !ok || e.runs(s) >= stored.Runs && (s.Full || !stored.Full) {

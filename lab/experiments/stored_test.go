@@ -13,24 +13,24 @@ import (
 	"time"
 )
 
-// storedResults are what docs/results.md is made of.
+// storedResults is the folder of the results in docs/results.md.
 const storedResults = "../../docs/results"
 
 var remake = flag.Bool("results", false, "make stored results anew, the whole of those that take up to 15 s and the first traces of each longer one, and compare every byte")
 
-// How long experiments may take, on the two cores of a small machine, that are made again as a whole: in every run of the tests,
-// and with -results.
+// The time limits, on the two cores of a small machine, of experiments that are reproduced as a whole: in every run of
+// the tests, and with -results.
 const (
 	brief      = time.Second
 	affordable = 15 * time.Second
 )
 
-// TestStoredResults: what is stored is what this program makes. Experiments that take at most 1 s, with -results (make
-// results-check) at most 15 s, are made again as they are stored, and every byte is compared. The rest are compared by
-// their texts: how they were made, what they claim and by which criterion. Of those that take more than 15 s the
-// verdicts are judged again from the stored numbers, and with -results their first traces are made again and compared with
-// what testdata holds of them. With -rewrite, what is made again is stored; of the rest only how they were made,
-// since a criterion that changed needs a new run.
+// TestStoredResults: this program reproduces the stored results. Experiments that take at most 1 s, with -results (make
+// results-check) at most 15 s, are reproduced as a whole, and every byte is compared. The other experiments are
+// compared by their texts: setup, claims and criteria. For experiments that take more than 15 s, the verdicts are
+// computed again from the stored numbers, and with -results their first traces are reproduced and compared with
+// testdata. With -rewrite, reproduced results are stored; of the other experiments only the setup, because a changed
+// criterion needs a new run.
 func TestStoredResults(t *testing.T) {
 	limit := brief
 	if *remake {
@@ -58,7 +58,8 @@ func TestStoredResults(t *testing.T) {
 	}
 }
 
-// duration is how long the stored result took: what the experiment takes, times how many runs more are stored.
+// duration is how long the stored result took: the time of the experiment with its default runs, times stored runs /
+// default runs.
 func duration(t *testing.T, e *Experiment, stored Settings) time.Duration {
 	takes, runs := e.Takes, e.Runs
 	if stored.Full {
@@ -86,7 +87,8 @@ func compareWhole(t *testing.T, e *Experiment, s Settings) {
 	}
 }
 
-// sameAs returns how a result differs from the one that a folder holds: in its summary, with its verdicts, or in a picture.
+// sameAs returns an error that names the difference between a result and the result in a folder: in the summary with
+// its verdicts, or in a picture.
 func (r *Result) sameAs(dir string) error {
 	text, err := r.Summary.JSON()
 	if err != nil {
@@ -103,7 +105,7 @@ func (r *Result) sameAs(dir string) error {
 	return errors.Join(differ...)
 }
 
-// sameFile returns the first line in which a file differs from what was made.
+// sameFile returns an error that names the first line in which a file differs from made.
 func sameFile(file string, made []byte) error {
 	stored, err := os.ReadFile(file)
 	if err != nil || bytes.Equal(stored, made) {
@@ -118,7 +120,7 @@ func sameFile(file string, made []byte) error {
 	return fmt.Errorf("%s, line %d, is not what is made now\nstored: %s\nmade:   %s", filepath.Base(file), i+1, there[i], here[i])
 }
 
-// compareTexts compares what a small version of the experiment says with what is stored.
+// compareTexts compares the texts of a small version of the experiment with the stored texts.
 func compareTexts(t *testing.T, e *Experiment) {
 	stored, _, err := readSummary(storedResults, e.Name)
 	if err != nil {
@@ -140,14 +142,14 @@ func compareTexts(t *testing.T, e *Experiment) {
 		}
 	}
 	there := textsOf(&stored)
-	for _, text := range textsOf(&made) { // a small version may claim less
+	for _, text := range textsOf(&made) { // a small version may have fewer claims
 		if !slices.Contains(there, text) {
 			t.Errorf("is not stored, so that it must be made anew: %s", text)
 		}
 	}
 }
 
-// textsOf are the texts of a result that do not depend on how many runs it has.
+// textsOf returns the texts of a result that do not depend on its number of runs.
 func textsOf(m *Summary) []string {
 	texts := append([]string{m.Title, m.Paper, m.Unit}, m.Setup...)
 	for _, c := range m.Claims {
@@ -159,10 +161,10 @@ func textsOf(m *Summary) []string {
 	return texts
 }
 
-// TestStoredResultsThatDiffer: a verdict that changed, either way, a number and a line of a picture are noticed in a result that is
-// made again.
+// TestStoredResultsThatDiffer: in a reproduced result, a changed verdict (either way), number or line of a picture is
+// noticed.
 func TestStoredResultsThatDiffer(t *testing.T) {
-	found, err := Find("yarn-me/fig1b") // whose claims hold and fail
+	found, err := Find("yarn-me/fig1b") // has claims that hold and claims that fail
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +202,7 @@ func TestStoredResultsThatDiffer(t *testing.T) {
 	}
 }
 
-// mutated calls f while the first from of a file is to.
+// mutated calls f while the first occurrence of from in a file is replaced by to.
 func mutated(t *testing.T, file, from, to string, f func()) {
 	t.Helper()
 	good, err := os.ReadFile(file)
@@ -220,7 +222,7 @@ func mutated(t *testing.T, file, from, to string, f func()) {
 	}
 }
 
-// TestCheckOverwrite: a result of more runs, or of the paper's scale, is not replaced by one of fewer.
+// TestCheckOverwrite: a result of more runs, or of the paper's scale, is not replaced by a result of fewer runs.
 func TestCheckOverwrite(t *testing.T) {
 	e := Experiment{Name: "yarn-me/fig6a", Unit: "traces", Runs: 2, Full: 100}
 	dir := t.TempDir()

@@ -11,27 +11,27 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// contender is a scheduler as an experiment compares it with others.
+// contender is a scheduler in the comparisons of experiments.
 type contender struct {
-	trial.Contender // its label stands in tables
-	// prompt nodes report so often that the cluster as a whole reports as often when it is pooled.
+	trial.Contender // its label is its name in tables
+	// prompt makes a pooled node report as often as all nodes of the cluster together.
 	prompt bool
 }
 
-// The contenders of YARN-ME's evaluation. Heartbeats, and one start per node and heartbeat, are those of YARN and of the
+// The contenders of YARN-ME's evaluation. Heartbeats, and one start per node and heartbeat, are as in YARN and in the
 // authors' simulator.
 var (
 	yarn           = contender{Contender: trial.Contender{Label: "YARN", Policy: "fair", Settings: map[string]string{"fair.reservations": "true"}}}
 	yarnUnreserved = contender{Contender: trial.Contender{Label: "YARN without reservations", Policy: "fair", Settings: map[string]string{"fair.reservations": "false"}}}
 	yarnMESum      = contender{Contender: trial.Contender{Label: "YARN-ME (sum)", Policy: "yarn-me", Settings: map[string]string{"yarn-me.timeline": "sum"}}}
 	yarnMEAgain    = contender{Contender: trial.Contender{Label: "YARN-ME (resimulate)", Policy: "yarn-me", Settings: map[string]string{"yarn-me.timeline": "resimulate"}}}
-	// The Meganode reports once a second, as a node of the authors' simulator does; a prompt one as often as its nodes would
-	// have reported.
+	// The Meganode reports once a second, as a node of the authors' simulator does; a prompt Meganode reports as often
+	// as its nodes would.
 	meganode       = contender{Contender: trial.Contender{Label: "Meganode", Policy: "srjf", Pooled: true}}
 	meganodePrompt = contender{Contender: trial.Contender{Label: "prompt Meganode", Policy: "srjf", Pooled: true}, prompt: true}
 )
 
-// outcome is what a contender made of a workload. Times are in seconds.
+// outcome is the result of a contender with a workload. Times are in seconds.
 type outcome struct {
 	Runtime  float64 `json:"job_runtime_s"` // mean over the jobs, from submission to end
 	Makespan float64 `json:"makespan_s"`
@@ -39,7 +39,7 @@ type outcome struct {
 	Elastic  float64 `json:"elastic"` // share of the tasks that were under-sized
 }
 
-// simulate runs the workload under c. The workload stays as it is, so that several can run at once.
+// simulate runs the workload under c. It does not change the workload, so that several simulations can run at once.
 func (c contender) simulate(config sim.Config, w *workload.Workload) (*sim.Result, error) {
 	if c.prompt {
 		config.Heartbeat /= time.Duration(len(config.Nodes))
@@ -58,7 +58,7 @@ func (c contender) simulate(config sim.Config, w *workload.Workload) (*sim.Resul
 	return r, nil
 }
 
-// trial is simulate for those who need no more than the outcome.
+// trial is simulate for callers that need only the outcome.
 func (c contender) trial(config sim.Config, w *workload.Workload) (outcome, error) {
 	r, err := c.simulate(config, w)
 	if err != nil {
@@ -67,8 +67,8 @@ func (c contender) trial(config sim.Config, w *workload.Workload) (outcome, erro
 	return outcome{r.AverageJobRuntime.Seconds(), r.Makespan.Seconds(), r.MemoryUtilisation, r.ElasticShare()}, nil
 }
 
-// paperCluster is the simulated cluster of YARN-ME section 6.1: nodes of 16 cores and 10 GB. Jobs have application masters
-// that report every second and hold nothing, as in the authors' runs that ours are checked against.
+// paperCluster is the simulated cluster of YARN-ME section 6.1: nodes of 16 cores and 10 GB. Jobs have application
+// masters that report every second and have a grant of 0, as in the authors' runs with which ours are compared.
 func paperCluster(nodes int) sim.Config {
 	return sim.Config{
 		Nodes:     sim.Uniform(nodes, resource.Of(16*resource.Core, 10*resource.GB)),
@@ -76,8 +76,8 @@ func paperCluster(nodes int) sim.Config {
 	}
 }
 
-// elastic gives all tasks of w the reducers' saw-tooth with the largest slowdown given, down to 10 % of ideal memory
-// in steps of 100 MB (YARN-ME section 6.1).
+// elastic gives all tasks of w the reducers' saw-tooth with the given largest slowdown, down to 10 % of ideal memory in
+// steps of 100 MB (YARN-ME section 6.1).
 func elastic(w *workload.Workload, slowdown float64) error {
 	e, err := workload.ParsePenalty(fmt.Sprintf("sawtooth:%g", slowdown))
 	if err != nil {

@@ -22,11 +22,12 @@ func yarnME() []Experiment {
 // penalties are the largest slowdowns of section 6: "to cover the range of penalties measured in §2".
 var penalties = []float64{1.5, 3}
 
-// sweepRange is what Table 2 varies of a distribution: the largest number of tasks, memory and duration of a trace.
+// sweepRange is the range of the parameters of a distribution in Table 2: the largest number of tasks, memory and
+// duration of a trace.
 type sweepRange struct {
 	dist                  workload.Distribution
-	tasks, memory, length [2]int // ends of the maximum: tasks, GB, seconds
-	steps                 [3]int // ours: the paper does not say in which steps it sweeps
+	tasks, memory, length [2]int // ends of the range of the maximum: tasks, GB, seconds
+	steps                 [3]int // ours: the paper does not state the steps
 	shortest              time.Duration
 }
 
@@ -42,7 +43,7 @@ type configuration struct {
 	shortest              time.Duration
 }
 
-// grid returns all combinations, or those of the ends alone.
+// grid returns all combinations, or only the combinations of the ends.
 func (r sweepRange) grid(endsOnly bool) []configuration {
 	points := func(ends [2]int, step int) []int {
 		if endsOnly {
@@ -91,7 +92,7 @@ func short(d workload.Distribution) string {
 	return "unif"
 }
 
-// curves are those of Figs. 6a and 6c.
+// curves returns the curves of Figs. 6a and 6c.
 func curves() []curve {
 	var all []curve
 	for _, r := range tableTwo {

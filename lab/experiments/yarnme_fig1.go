@@ -50,7 +50,7 @@ func yarnMEFig1c() Experiment {
 	}
 }
 
-// fitted returns the model of a framework's task that takes the given times as long at a share of its ideal memory.
+// fitted returns the model of a framework's task with the given slowdown at a share of its ideal memory.
 func fitted(f framework.Task, share, slowdown float64) (framework.Model, resource.Amount, error) {
 	const well = 100 * time.Second
 	ideal, ok := framework.IdealMemory(f)
@@ -232,13 +232,13 @@ type twoRuns struct {
 	rate  float64 // bytes per second
 }
 
-// spilled returns the bytes that a measured program spills at a size. What it holds is seven eighths of its container less
-// 16 MiB for itself: a program that spills keeps the rest to read spills through (profiler/pattern).
+// spilled returns the bytes that a measured program spills at a size. It keeps data in seven eighths of its container
+// less 16 MiB for itself, and reads spills through the other eighth (lab/pattern).
 func (t *twoRuns) spilled(memory resource.Amount) resource.Amount {
 	return profile.SpilledWhole(t.input, (memory-programItself)*7/8)
 }
 
-// programItself is what the measured programs take beside their data.
+// programItself is the memory of the measured programs besides their data.
 const programItself = 16 * resource.MiB
 
 func (t *twoRuns) seconds(memory resource.Amount) float64 {

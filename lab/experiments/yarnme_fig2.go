@@ -156,7 +156,7 @@ func yarnMEFig2c() Experiment {
 	}
 }
 
-// spiller is a reducer that is under-sized whatever it is granted of its estimate.
+// spiller is a reducer that is under-sized with any grant up to its estimate.
 type spiller struct {
 	name     string
 	slower   float64
@@ -165,7 +165,7 @@ type spiller struct {
 	diskRate resource.Amount
 }
 
-// together returns the mean run time of n of them at once, in seconds.
+// together returns the mean run time of n such reducers at once, in seconds.
 func (s spiller) together(n int) (float64, error) {
 	real := cluster.Elasticity{Kind: cluster.Step, Factor: s.slower, DiskRate: s.rate}
 	w := &workload.Workload{}

@@ -73,7 +73,7 @@ func fig3(*lab) (*Findings, error) {
 	}, nil
 }
 
-// policyName is the name without what it is by.
+// policyName returns the contender's name without the estimator.
 func (c contender) policyName() string {
 	if c.Policy == "yarn-me" {
 		return "YARN-ME"

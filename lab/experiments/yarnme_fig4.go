@@ -35,13 +35,13 @@ func yarnMEFig5ab() Experiment {
 // mostRuns is the largest number of concurrent runs in Figs. 4 and 5.
 const mostRuns = 5
 
-// pair is what YARN and YARN-ME made of one workload.
+// pair is the results of YARN and YARN-ME with one workload.
 type pair struct {
 	YARN    phases `json:"yarn"`
 	Elastic phases `json:"elastic"`
 }
 
-// runPair simulates the runs under both.
+// runPair simulates the runs under both schedulers.
 func (a assumed) runPair(elasticOne contender, starts []start, seed uint64) (p pair, err error) {
 	if p.YARN, _, err = a.runPhases(yarn, starts, seed); err != nil {
 		return p, err
@@ -50,7 +50,7 @@ func (a assumed) runPair(elasticOne contender, starts []start, seed uint64) (p p
 	return p, err
 }
 
-// metric is one of section 5.1.
+// metric is a metric of section 5.1.
 type metric struct {
 	name string
 	of   func(phases) float64
@@ -63,7 +63,7 @@ var metrics = []metric{
 	{"makespan", func(p phases) float64 { return p.Makespan }},
 }
 
-// gains returns the share less of a metric, per iteration.
+// gains returns the relative decrease of a metric, per iteration.
 func gains(pairs []pair, m metric) []float64 {
 	var all []float64
 	for _, p := range pairs {
@@ -237,7 +237,7 @@ func otherAssumptions() []assumed {
 	}
 }
 
-// sensitivityTable shows what the gains become under other assumptions, and under other schedulers.
+// sensitivityTable shows the gains under other assumptions, and with other schedulers.
 func sensitivityTable(l *lab, starts []start) (Table, error) {
 	table := newTable("The same under other assumptions (one iteration of the most runs)", "assumption", "runtime", "map phase", "reduce phase", "makespan", "memory in use")
 	others := otherAssumptions()
@@ -269,10 +269,11 @@ func sensitivityTable(l *lab, starts []start) (Table, error) {
 	return table, nil
 }
 
-// durationsUnknown is why numbers of section 5 can differ.
+// durationsUnknown explains why numbers of section 5 can differ.
 const durationsUnknown = "The paper does not give the tasks' durations, and its cluster is real: data locality, reducers that start before the last mapper ends, and other overheads are not simulated. The table of other assumptions shows how far the number depends on ours."
 
-// near counts as holding within 10 points, and in part if it is more or at least half.
+// near returns the claim with its verdict: it holds within 10 points of the paper's number, and in part if ours is
+// larger, or at least half of it.
 func near(c Claim, paper, ours float64) Claim {
 	c.Criterion = "within 10 points; in part: more, or at least half"
 	why := durationsUnknown

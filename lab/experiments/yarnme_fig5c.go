@@ -57,7 +57,8 @@ func fig5c(l *lab) (*Findings, error) {
 	return f, nil
 }
 
-// ofApplication returns the gains of one application's runs, per iteration: of the mean of what of returns over them.
+// ofApplication returns the gains of one application's runs, per iteration: the gain of the mean of the values that of
+// returns.
 func ofApplication(starts []start, pairs []pair, name string, of func(phases) []float64) []float64 {
 	var all []float64
 	for _, p := range pairs {

@@ -9,16 +9,16 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// gapsOff and authorsTable are settings that the paper does not say.
+// gapsOff and authorsTable are settings that the paper does not state.
 const (
 	gapsOff      = "Nobody else uses a node that is kept for a job, whether that would delay the job or not: section 3.3 allows it where it does not, but gaps are off wherever nodes have heartbeats, as in our runs of the authors' simulator."
 	authorsTable = "The saw-tooth is the table of the authors' simulator, in which 25 % of the ideal memory costs as much as a full spill; the paper's rule gives three quarters of that (decision 3). Figs. 4 and 5 have the rule."
 )
 
-// sumSetup says by what YARN-ME estimates.
+// sumSetup says how YARN-ME estimates.
 const sumSetup = "YARN-ME estimates ends of jobs by timeline sum. Section 3.2 adds up task durations over all nodes and does not say how queued tasks are shared out to them; ours adds up memory × time in one pool as large as the cluster (decision 3)."
 
-// fig6aSetup is how Fig. 6a is made, whichever timeline YARN-ME estimates by.
+// fig6aSetup is the setup of Fig. 6a, with any timeline of YARN-ME.
 var fig6aSetup = []string{
 	"100 jobs on 100 nodes of 16 cores and 10 GB, heartbeats of 1 s, one start per node and heartbeat (section 6.1 and the authors' simulator). Application masters hold nothing.",
 	"Table 2: maxima are varied independently; unif: tasks 200–400, memory 2–10 GB, duration 200–500 s; exp: 20–220, 2–10 GB, 100–500 s. The paper does not give the steps; ours are 100 (unif) and 50 (exp) tasks, 2 GB and 100 s: 60 and 125 configurations.",

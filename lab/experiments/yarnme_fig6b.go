@@ -9,7 +9,8 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// fig6bSizes are the numbers of nodes, and of jobs. The paper goes from 100 to 3,000 and does not say in which steps.
+// fig6bSizes are the numbers of nodes, which are also the numbers of jobs. The paper goes from 100 to 3,000 and does
+// not state the steps.
 var (
 	fig6bSizes     = []int{100, 300, 1000}
 	fig6bSizesFull = []int{100, 200, 300, 500, 1000, 2000, 3000}

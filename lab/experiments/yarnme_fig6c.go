@@ -134,7 +134,7 @@ func fig6cMeganodeWins(at15, at3 float64) Claim {
 	}.judge(at15 > 0.5 && at3 > 0.5, at15 > 0.5 || at3 > 0.5, fig6cIdle)
 }
 
-// Why the shares differ from the paper's.
+// Explanations why the shares differ from the paper's.
 const (
 	fig6cUniform = "At 1.5x a task with half its memory takes 1.25 times as long (the saw-tooth's best size), so that it holds 0.63 of the memory × time that it would hold well-sized: YARN-ME then has less work to do than the Meganode. At 3x it takes twice as long and holds as much: what is left to gain is fragmentation, which is less than shortest-job-first gains over fairness. The authors' simulator says the same of the one trace that we ran with it (0.81 and 1.42 times the Meganode's runtime). How many traces lie between is decided by their parameters, which the paper does not give."
 	fig6cIdle    = "These traces leave the cluster all but idle, and both finish a job as fast as it can be: the Meganode is one node that reports once a second, as in the authors' simulator, where its nodes report one after the other, so that a job waits about 2 s longer there. Against a Meganode that reports as often as all nodes together YARN-ME wins hardly any: see the last column."

@@ -12,7 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// fig7Errors are the intervals of section 6.2, from none on.
+// fig7Errors are the intervals of section 6.2; the first is no error.
 var fig7Errors = []workload.Deviation{{}, {High: 0.15}, {High: 0.5}, {Low: -0.15}, {Low: -0.5}}
 
 func yarnMEFig7(letter, what string) Experiment {
@@ -31,7 +31,7 @@ func yarnMEFig7(letter, what string) Experiment {
 	}
 }
 
-// fig7Meaning says what an error is of.
+// fig7Meaning describes each kind of error.
 var fig7Meaning = map[string]string{
 	"duration": "Each task really runs by its own factor longer (negative: shorter) than the scheduler is told.",
 	"memory":   "The tasks of a job really need more (negative: less) memory to run without spilling than the scheduler is told; with more, all tasks of both schedulers spill and pay the penalty of what they were given.",
@@ -99,7 +99,7 @@ func fig7Misjudgement(what string, e workload.Deviation) workload.Misjudgement {
 	return workload.Misjudgement{Penalty: e}
 }
 
-// fig7Name is how the paper writes an interval.
+// fig7Name returns an interval as the paper writes it.
 func fig7Name(e workload.Deviation) string {
 	switch {
 	case e == workload.Deviation{}:
@@ -110,7 +110,7 @@ func fig7Name(e workload.Deviation) string {
 	return fmt.Sprintf("(0, %g]", e.High)
 }
 
-// lost returns by how much of YARN's runtime each trace gains less with errors than without.
+// lost returns, for each trace, the decrease of the gain by errors, as a share of YARN's runtime.
 func lost(with, without []float64) []float64 {
 	var all []float64
 	for i := range with {
@@ -142,7 +142,7 @@ func fig7Findings(what string, ratios [][]float64) *Findings {
 	return f
 }
 
-// Places in fig7Errors.
+// Indexes in fig7Errors.
 const (
 	noError = iota
 	someMore

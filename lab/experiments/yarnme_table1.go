@@ -25,8 +25,8 @@ type application struct {
 	input float64 // GB
 	jobs  []mapReduce
 	every time.Duration // inter-arrival time
-	// spill is what an under-sized task asks of its disk, bytes per second. The paper does not give it; docs/truth.md derives it
-	// from Fig. 2c.
+	// spill is the disk bandwidth that an under-sized task demands, bytes per second. The paper does not give it;
+	// docs/truth.md derives it from Fig. 2c.
 	spill resource.Amount
 }
 
@@ -37,14 +37,14 @@ var (
 	recommender = application{"Recommender", 250, []mapReduce{{505, 100, 1.3, 2.6, 2.4, 2.8}, {505, 100, 1.3, 3.3, 2.4, 3.8}}, 120 * time.Second, 15 * resource.MB}
 )
 
-// assumed is what section 5 does not say and a simulation needs.
+// assumed is the values that a simulation needs and section 5 does not give.
 type assumed struct {
 	name       string
-	mapRate    float64         // MB/s of input that a mapper goes through
-	reduceRate float64         // MB/s of its shuffled input that a reducer goes through
+	mapRate    float64         // MB/s of input that a mapper processes
+	reduceRate float64         // MB/s of shuffled input that a reducer processes
 	spread     float64         // real durations of tasks differ from the estimate by up to this share
 	master     resource.Amount // memory of a job's application master
-	leastShare float64         // of its ideal memory, the least that an under-sized task is given
+	leastShare float64         // least grant of an under-sized task, as a share of its ideal memory
 	disk       resource.Amount // bandwidth of a node's disk, bytes per second; 0 is no limit
 }
 
@@ -52,7 +52,7 @@ type assumed struct {
 // IV), as in docs/truth.md.
 var assumedDefault = assumed{"as assumed", 10, 20, 0.1, 1536 * resource.MiB, 0.1, 110 * resource.MB}
 
-// tableOneSetup says how Figs. 4 and 5 are made.
+// tableOneSetup is the setup of Figs. 4 and 5.
 var tableOneSetup = []string{
 	"Simulated: 50 nodes of 14 cores and 10 GB, heartbeats of 1 s, one start per node and heartbeat. Applications, phases, memory, penalties and inter-arrival times are those of Table 1; the second job of an application is submitted when the first ends, and reducers start when all mappers have ended.",
 	gapsOff,
@@ -62,7 +62,7 @@ var tableOneSetup = []string{
 	"Runtime is that of a run of an application, both its jobs; a map phase is from submission to the end of the last mapper, a reduce phase from there to the end of the last reducer.",
 }
 
-// cluster is that of section 5.1.
+// cluster returns the cluster of section 5.1.
 func (a assumed) cluster() sim.Config {
 	node := resource.Of(14*resource.Core, 10*resource.GB)
 	node[resource.Disk] = a.disk
@@ -89,7 +89,7 @@ func homogeneous(app application, n int) []start {
 	return all
 }
 
-// workload returns the jobs of all runs; runs[i] are the places in it of the jobs of run i.
+// workload returns the jobs of all runs; runs[i] are the indexes of the jobs of run i.
 func (a assumed) workload(starts []start, seed uint64) (w *workload.Workload, runs [][]int) {
 	w = &workload.Workload{}
 	for i, s := range starts {
@@ -144,12 +144,12 @@ type phases struct {
 	Makespan float64 `json:"makespan_s"`
 	Memory   float64 `json:"memory"`
 	Elastic  float64 `json:"elastic"`
-	// Of single runs, in the order of their start.
+	// Values of single runs, in the order of their start.
 	Runtimes []float64 `json:"runtimes_s"`
 	Maps     []float64 `json:"maps_s"`
 }
 
-// measure works them out of a result whose tasks were kept.
+// measure computes the metrics of a result that has its tasks.
 func measure(r *sim.Result, runs [][]int) phases {
 	const maps = 1 // the simulator puts the application master's stage before
 	lastMap := make([]timeline.Time, len(r.Jobs))
@@ -184,5 +184,5 @@ func (a assumed) runPhases(c contender, starts []start, seed uint64) (phases, *s
 	return measure(r, runs), r, nil
 }
 
-// gain is by which share less it is.
+// gain returns the relative decrease from before to after.
 func gain(before, after float64) float64 { return 1 - after/before }

@@ -7,7 +7,7 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// TestVerdictsOfFig6a: the criteria are what they say; a ratio that is a hundredth higher at 1.5x is higher.
+// TestVerdictsOfFig6a: the criteria match their texts; a ratio that is a hundredth higher at 1.5x is higher.
 func TestVerdictsOfFig6a(t *testing.T) {
 	medians := func(unif15, unif3, exp15, exp3 float64) map[curve][]float64 {
 		return map[curve][]float64{
@@ -37,7 +37,8 @@ func TestVerdictsOfFig6a(t *testing.T) {
 	}
 }
 
-// TestVerdictsOfFig1b: what the table calls 10 % is 10 %, where the model misses the paper's measurement by a tenth.
+// TestVerdictsOfFig1b: the size that the table calls 10 % is 10 %, where the model differs from the paper's measurement
+// by a tenth.
 func TestVerdictsOfFig1b(t *testing.T) {
 	f, err := fig1b(nil)
 	if err != nil {

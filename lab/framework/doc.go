@@ -1,3 +1,4 @@
-// Package framework models what less memory costs a task of Hadoop, Spark or Tez (YARN-ME, section 2). The settings of the
-// framework tell what a task spills at which size; two runs are then enough to know its run time at every size (Fit).
+// Package framework models how much longer a task of Hadoop, Spark or Tez takes with less memory (YARN-ME, section 2).
+// The settings of the framework determine how much a task spills with how much memory; two runs are then enough to
+// predict its run time at every size (Fit).
 package framework

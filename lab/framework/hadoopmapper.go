@@ -2,9 +2,9 @@ package framework
 
 import "github.com/bellows-rm/bellows/resource"
 
-// HadoopMapper is the output side of a Hadoop mapper (MapTask; YARN-ME section 2.2). Output is collected in a sort buffer
-// that is spilled when full enough. One spill is the output itself and costs nothing; with more, all of it is read and
-// written once more whatever their number: a step.
+// HadoopMapper is the output side of a Hadoop mapper (MapTask; YARN-ME section 2.2). Output is collected in a sort
+// buffer, which is spilled when it is full enough. A single spill is the output itself and costs nothing; with more
+// spills, in any number, all output is read and written once more: a step.
 type HadoopMapper struct {
 	Output  resource.Amount // bytes of output, after a combiner if there is one
 	Records resource.Amount // records of output
@@ -13,25 +13,27 @@ type HadoopMapper struct {
 	SortBufferPercent float64
 	// SpillPercent is mapreduce.map.sort.spill.percent: how full the buffer gets before it is spilled.
 	SpillPercent float64
-	// RecordBytes is what a record costs in the buffer beside its data.
+	// RecordBytes is the buffer space of a record besides its data.
 	RecordBytes resource.Amount
-	// SortFactor is mapreduce.task.io.sort.factor: how many spills one merge reads. 0 is no bound; else at least 2.
+	// SortFactor is mapreduce.task.io.sort.factor: how many spills one merge reads. 0 is no limit; otherwise at least
+	// 2.
 	SortFactor int
 }
 
-// HadoopMapperDefaults is a mapper with the settings Hadoop comes with (mapred-default.xml).
+// HadoopMapperDefaults returns a mapper with Hadoop's default settings (mapred-default.xml).
 func HadoopMapperDefaults(output, records resource.Amount) HadoopMapper {
 	return HadoopMapper{Output: output, Records: records, SortBufferPercent: 0.5, SpillPercent: 0.8, RecordBytes: 16, SortFactor: 10}
 }
 
-// HadoopMapperPaper is the reading of YARN-ME: a step, because spills are merged in one go however many there are.
+// HadoopMapperPaper returns a mapper in the reading of YARN-ME: a step, because any number of spills is merged in one
+// pass.
 func HadoopMapperPaper(output, records resource.Amount) HadoopMapper {
 	m := HadoopMapperDefaults(output, records)
 	m.SortFactor = 0
 	return m
 }
 
-// mostSortBuffer is the largest mapreduce.task.io.sort.mb that Hadoop takes.
+// mostSortBuffer is the largest mapreduce.task.io.sort.mb that Hadoop accepts.
 const mostSortBuffer = 2047 * resource.MiB
 
 // Name implements Task.
@@ -62,7 +64,7 @@ func (m HadoopMapper) Buffer(memory resource.Amount) resource.Amount {
 	return min(shareOf(m.SortBufferPercent, memory), mostSortBuffer)
 }
 
-// Spills returns how often the buffer is spilled, the last time at the end included: at least 1.
+// Spills returns how often the buffer is spilled, including the spill at the end: at least 1.
 func (m HadoopMapper) Spills(memory resource.Amount) resource.Amount {
 	soft := shareOf(m.SpillPercent, m.Buffer(memory))
 	return max((m.Output+m.RecordBytes*m.Records+soft-1)/soft, 1)
@@ -77,7 +79,7 @@ func (m HadoopMapper) SpilledBytes(memory resource.Amount) resource.Amount {
 	return m.Output + m.passes(n)
 }
 
-// passes returns what is written again because n spills are more than one merge reads.
+// passes returns the bytes that are written again because n spills are more than one merge reads.
 func (m HadoopMapper) passes(n resource.Amount) resource.Amount {
 	if m.SortFactor == 0 || n <= resource.Amount(m.SortFactor) {
 		return 0

@@ -7,12 +7,12 @@ import (
 )
 
 // HadoopReducer is the input side of a Hadoop reducer (MergeManagerImpl; YARN-ME section 2.3). Map outputs are fetched
-// into a shuffle buffer; when that is full enough all of it is merged into a file on disk; before the reduce function
-// starts, what may not stay in memory follows.
+// into a shuffle buffer. When the buffer is full enough, all of it is merged into a file on disk. Before the reduce
+// function starts, data that may not stay in memory are written, too.
 //
 // Percentages are shares, 0 to 1, under Hadoop's names for them.
 type HadoopReducer struct {
-	Input   resource.Amount // bytes of all map outputs for this reducer, as they lie in memory
+	Input   resource.Amount // bytes in memory of all map outputs for this reducer
 	Segment resource.Amount // bytes of one map's output for this reducer
 	// InputBufferPercent is mapreduce.reduce.shuffle.input.buffer.percent: the share of the heap that is shuffle buffer.
 	InputBufferPercent float64
@@ -22,22 +22,22 @@ type HadoopReducer struct {
 	// MemoryLimitPercent is mapreduce.reduce.shuffle.memory.limit.percent: a segment larger than this share of the buffer
 	// goes straight to disk.
 	MemoryLimitPercent float64
-	// ReduceInputBufferPercent is mapreduce.reduce.input.buffer.percent: how much, as a share of the shuffle buffer, may
-	// stay in memory for the reduce function. With Hadoop's default, 0, all goes to disk whatever the buffer: such a
-	// reducer is never well-sized and has no saw-tooth.
+	// ReduceInputBufferPercent is mapreduce.reduce.input.buffer.percent: how much, as a share of the shuffle buffer,
+	// may stay in memory for the reduce function. With Hadoop's default, 0, all input is written to disk with any
+	// buffer: such a reducer is never well-sized and has no saw-tooth.
 	ReduceInputBufferPercent float64
-	// SortFactor is mapreduce.task.io.sort.factor: how many files one merge reads. Where there are more, some are written
-	// again, and that counts as spilled too. 0 is no bound; else at least 2.
+	// SortFactor is mapreduce.task.io.sort.factor: how many files one merge reads. With more files, some are written
+	// again, which counts as spilled too. 0 is no limit; otherwise at least 2.
 	SortFactor int
 }
 
-// HadoopReducerDefaults is a reducer with the settings Hadoop comes with (mapred-default.xml).
+// HadoopReducerDefaults returns a reducer with Hadoop's default settings (mapred-default.xml).
 func HadoopReducerDefaults(input, segment resource.Amount) HadoopReducer {
 	return HadoopReducer{Input: input, Segment: segment, InputBufferPercent: 0.70, MergePercent: 0.66, MemoryLimitPercent: 0.25, SortFactor: 10}
 }
 
-// HadoopReducerPaper is the reading under which the formula of YARN-ME holds exactly: the buffer is filled to the brim
-// before it is spilled, what is left stays in memory, and no file is written twice.
+// HadoopReducerPaper returns a reducer in the reading for which the formula of YARN-ME is exact: the buffer is spilled
+// only when it is completely full, the rest stays in memory, and no file is written twice.
 func HadoopReducerPaper(input, segment resource.Amount) HadoopReducer {
 	return HadoopReducer{Input: input, Segment: segment, InputBufferPercent: 0.70, MergePercent: 1, MemoryLimitPercent: 0.25, ReduceInputBufferPercent: 1}
 }
@@ -87,12 +87,12 @@ func (r HadoopReducer) SpilledBytes(memory resource.Amount) resource.Amount {
 	return spilled + r.merged(whole, evicted)
 }
 
-// spills are count files of size bytes, and perhaps a last one of another size.
+// spills are count files of size bytes each, except for one of last bytes if last is above 0.
 type spills struct{ count, size, last resource.Amount }
 
-// fetched returns what is on disk when all is fetched, as bytes and as files, and what is then in memory.
+// fetched returns the bytes and files on disk, and the bytes in memory, when all input has been fetched.
 func (r HadoopReducer) fetched(buffer resource.Amount) (spilled resource.Amount, files spills, rest resource.Amount) {
-	part := r.Input % r.Segment // the last segment, if it is a smaller one
+	part := r.Input % r.Segment // the last segment, if it is smaller
 	limit := shareOf(r.MemoryLimitPercent, buffer)
 	if r.Segment > limit {
 		files = spills{count: r.Input / r.Segment, size: r.Segment}
@@ -104,7 +104,7 @@ func (r HadoopReducer) fetched(buffer resource.Amount) (spilled resource.Amount,
 		size := (threshold + r.Segment - 1) / r.Segment * r.Segment
 		files = spills{count: r.Input / size, size: size}
 		part = r.Input % size
-		if part >= threshold { // the last, smaller segment was enough
+		if part >= threshold { // the last, smaller segment filled the buffer
 			files.last, part = part, 0
 		}
 	}
@@ -114,21 +114,22 @@ func (r HadoopReducer) fetched(buffer resource.Amount) (spilled resource.Amount,
 	return r.Input - part, files, part
 }
 
-// evicted returns how much of the rest in memory may not stay there: whole segments, the oldest first.
+// evicted returns how much of the rest in memory has to be written to disk: whole segments, the oldest first.
 func (r HadoopReducer) evicted(buffer, rest resource.Amount) resource.Amount {
 	mayStay := shareOf(r.ReduceInputBufferPercent, buffer)
 	if rest <= mayStay {
 		return 0
 	}
-	part := rest % r.Segment // the newest
+	part := rest % r.Segment // the newest segment
 	if part > mayStay {
 		return rest
 	}
 	return rest - part - (mayStay-part)/r.Segment*r.Segment
 }
 
-// merged returns what is written beside the first spills: what is evicted, unless there are so many files that it is merged
-// from memory, and what is merged on disk, while fetching and before the reduce function starts.
+// merged returns the bytes that are written in addition to the first spills: evicted data, unless there are so many
+// files that they are merged from memory, and files merged on disk, while fetching and before the reduce function
+// starts.
 func (r HadoopReducer) merged(s spills, evicted resource.Amount) resource.Amount {
 	if s.count > mostFiles {
 		s.size, s.count = s.size*(s.count/mostFiles), mostFiles

@@ -10,7 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// alone makes memory the shuffle buffer, as the tables below mean it.
+// alone makes all memory the shuffle buffer, as the tables below assume.
 func alone(r HadoopReducer) HadoopReducer {
 	r.InputBufferPercent = 1
 	return r
@@ -43,7 +43,7 @@ func TestHadoopReducerSpills(t *testing.T) {
 	}
 }
 
-// With Hadoop's own default nothing may stay in memory: there is no saw-tooth and no well-sized reducer at any size.
+// With Hadoop's default no input may stay in memory: there is no saw-tooth, and no well-sized reducer at any size.
 func TestHadoopDefaultsHaveNoSawTooth(t *testing.T) {
 	r := HadoopReducerDefaults(2010*mb, 10*mb)
 	r.SortFactor = 0
@@ -73,7 +73,7 @@ func TestHadoopReducerPaperIsTheFormula(t *testing.T) {
 	}
 }
 
-// mergeManager is the slow twin: segments arrive one by one, and everything happens when it happens.
+// mergeManager is the slow twin: it simulates segments that arrive one by one.
 type mergeManager struct {
 	threshold, limit, mayStay resource.Amount
 	factor                    int
@@ -89,7 +89,7 @@ func sum(s []resource.Amount) (total resource.Amount) {
 	return total
 }
 
-// file puts a file on disk, and merges the smallest in the background when there are too many.
+// file writes a file to disk, and merges the smallest files in the background when there are too many.
 func (m *mergeManager) file(size resource.Amount) {
 	m.files, m.written = append(m.files, size), m.written+size
 	if m.factor == 0 || len(m.files) < 2*m.factor-1 {
@@ -111,7 +111,7 @@ func (m *mergeManager) arrive(segment resource.Amount) {
 	}
 }
 
-// finish evicts what may not stay and merges the files.
+// finish evicts data that may not stay in memory, and merges the files.
 func (m *mergeManager) finish() resource.Amount {
 	var evicted resource.Amount
 	for sum(m.held) > m.mayStay {
@@ -155,7 +155,7 @@ func TestHadoopReducerIsTheMergeManager(t *testing.T) {
 		if err := r.Check(); err != nil {
 			t.Fatal(err)
 		}
-		// A buffer so small that two of its shares are the same byte is none.
+		// A buffer is too small if two of its shares are the same byte.
 		memory := resource.Amount(100/r.InputBufferPercent) + resource.Amount(rapid.IntRange(1, 8000).Draw(t, "memory"))
 		buffer := r.Buffer(memory)
 		m := mergeManager{threshold: shareOf(r.MergePercent, buffer), limit: shareOf(r.MemoryLimitPercent, buffer),
@@ -168,7 +168,7 @@ func TestHadoopReducerIsTheMergeManager(t *testing.T) {
 		if got != want {
 			t.Fatalf("%+v with %d: spilled %d, one by one gives %d", r, memory, got, want)
 		}
-		// Nothing is read that is not there, and every merge on disk leaves fewer files.
+		// Merges read only existing data, and every merge on disk leaves fewer files.
 		if got < 0 || (r.SortFactor == 0 && got > r.Input) || got > r.Input*(1+r.Input/r.Segment) {
 			t.Fatalf("%+v with %d: spilled %d of %d", r, memory, got, r.Input)
 		}

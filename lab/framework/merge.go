@@ -2,12 +2,14 @@ package framework
 
 import "github.com/bellows-rm/bellows/resource"
 
-// mostFiles bounds how many spilled files are looked at one by one; more and finer ones make no difference one could see.
+// mostFiles limits how many spilled files are considered one by one; with more and finer files the result hardly
+// differs.
 const mostFiles = 1 << 16
 
-// rewritten returns how many bytes are written again when files of these sizes are merged into one stream, factor files at
-// a time at most: merges take the smallest files, and the first takes just as many as leave full merges after it (Hadoop's
-// Merger). The last merge is only read. files is not kept and changes; factor 0 is no bound, else it is at least 2.
+// rewritten returns how many bytes are written again when files of these sizes are merged into one stream, at most
+// factor files at a time: a merge takes the smallest files, and the first merge takes as many as leave only full merges
+// after it (Hadoop's Merger). The last merge is only read. rewritten changes files and does not keep it; factor 0 is no
+// limit, otherwise it is at least 2.
 func rewritten(files []resource.Amount, factor int) resource.Amount {
 	if factor == 0 || len(files) <= factor {
 		return 0

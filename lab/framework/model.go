@@ -13,17 +13,19 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Task is a task of a data-parallel framework whose settings tell how much it spills at which size: HadoopMapper,
-// HadoopReducer, profile.SparkSort or TezReducer (YARN-ME section 2). Memory is the heap of the task, in bytes, at least 1.
+// Task is a task of a data-parallel framework whose settings determine how much it spills with how much memory:
+// HadoopMapper, HadoopReducer, profile.SparkSort or TezReducer (YARN-ME section 2). Memory is the heap of the task, in
+// bytes, at least 1.
 //
-// The more memory, the sooner nothing is spilled, but short of that spilled bytes may rise and fall with memory.
+// With enough memory nothing is spilled; below that, spilled bytes may rise and fall with memory.
 type Task interface {
 	Name() string
 	// Check returns an error that names the first setting that is out of range, with its value and its limit.
 	Check() error
-	// Buffer returns how much of the memory is filled before anything is spilled.
+	// Buffer returns how much of the memory is filled before the first spill.
 	Buffer(memory resource.Amount) resource.Amount
-	// SpilledBytes returns what is written to disk for want of memory. It is 0 for a well-sized task.
+	// SpilledBytes returns the bytes that are written to disk because memory is too small. It is 0 for a well-sized
+	// task.
 	SpilledBytes(memory resource.Amount) resource.Amount
 }
 
@@ -31,7 +33,7 @@ type Task interface {
 type Run struct {
 	Memory   resource.Amount // heap of the task
 	Duration time.Duration
-	// Spilled and Spills are the bytes spilled and how often, where they are known; 0 is unknown. Only a profile.SparkSort without
+	// Spilled and Spills are the spilled bytes and the number of spills, 0 if unknown. Only a profile.SparkSort without
 	// expansion needs them, of the under-sized run.
 	Spilled resource.Amount
 	Spills  int
@@ -47,8 +49,8 @@ type Model struct {
 	SpillRate float64
 }
 
-// Fit fits a model to two runs, one well-sized, one under-sized, as the paper does. It is an error, of one sentence,
-// if by its settings the first spilled or the second did not, or if the second was not slower.
+// Fit fits a model to two runs, one well-sized, one under-sized, as the paper does. It returns an error if, by the
+// settings of f, the first run spilled or the second did not, or if the second was not slower.
 func Fit(f Task, well, under Run) (Model, error) {
 	if err := f.Check(); err != nil {
 		return Model{}, err
@@ -91,7 +93,7 @@ func (r Run) check() error {
 	return nil
 }
 
-// enough says from where on f is well-sized.
+// enough says with how much memory f is well-sized.
 func enough(f Task) string {
 	if ideal, ok := IdealMemory(f); ok {
 		return "by its settings it is well-sized from " + resource.FormatMemory(ideal)
@@ -117,20 +119,21 @@ func (m Model) Duration(memory resource.Amount) time.Duration {
 	return time.Duration(math.Round(seconds * 1e9))
 }
 
-// Slowdown returns the predicted run time over that of the well-sized task.
+// Slowdown returns the predicted run time divided by the run time of the well-sized task.
 func (m Model) Slowdown(memory resource.Amount) float64 {
 	return 1 + float64(m.SpilledBytes(memory))/m.SpillRate/m.Ideal.Seconds()
 }
 
-// missedShare is how far a slowdown of the elasticity may be from that of the model, as a share of the largest penalty.
+// missedShare is the largest difference between slowdowns of the elasticity and of the model, as a share of the largest
+// penalty.
 const missedShare = 0.01
 
-// Elasticity returns the model in the scheduler's form, from the smallest memory that a scheduler may grant to the ideal,
-// which is returned too. least is in bytes, at least 1 and below the ideal.
+// Elasticity returns the model in the scheduler's form, from least, the smallest memory that a scheduler may grant, to
+// the ideal memory, which it returns too. least is in bytes, at least 1 and below the ideal.
 //
-// A task with one penalty whatever it lacks becomes cluster.Step. One whose spilled bytes are those of the paper's formula
-// with memory as the buffer and the ideal as the input becomes cluster.SawTooth. Any other becomes cluster.Points, with
-// corners wherever the penalty jumps by more than one percent of the largest.
+// A task with the same penalty at all sizes becomes cluster.Step. A task whose spilled bytes follow the paper's
+// formula, with memory as the buffer and the ideal as the input, becomes cluster.SawTooth. Any other task becomes
+// cluster.Points, with a point wherever the penalty jumps by more than one percent of the largest penalty.
 func (m Model) Elasticity(least resource.Amount) (e cluster.Elasticity, ideal resource.Amount, err error) {
 	ideal, ok := IdealMemory(m.Task)
 	switch {
@@ -159,7 +162,7 @@ func (m Model) Elasticity(least resource.Amount) (e cluster.Elasticity, ideal re
 	return e, ideal, nil
 }
 
-// largest returns what is spilled if all is.
+// largest returns the spilled bytes if all data are spilled.
 func (m Model) largest() resource.Amount {
 	switch f := m.Task.(type) {
 	case HadoopReducer:
@@ -174,14 +177,14 @@ func (m Model) largest() resource.Amount {
 	return m.SpilledBytes(1)
 }
 
-// DiskRate returns what the task asks of its disk with memory bytes: spilled bytes, each written once and read once, over
-// the run time, in bytes per second.
+// DiskRate returns the disk bandwidth that the task needs with memory bytes: the spilled bytes, each written once and
+// read once, divided by the run time, in bytes per second.
 func (m Model) DiskRate(memory resource.Amount) resource.Amount {
 	return resource.Amount(2 * float64(m.SpilledBytes(memory)) / m.Duration(memory).Seconds())
 }
 
-// agrees reports whether e gives the slowdowns of points, and of the lines between them, within a tolerance. Where they jump
-// does not matter to a thousandth of the ideal.
+// agrees reports whether e gives the slowdowns of points, and of the lines between them, within a tolerance. The place
+// of a jump may differ by a thousandth of the ideal.
 func agrees(e cluster.Elasticity, ideal resource.Amount, points []cluster.ElasticityPoint) bool {
 	as := cluster.Elasticity{Kind: cluster.Points, Points: points}
 	worst := 0.0
@@ -202,10 +205,12 @@ func agrees(e cluster.Elasticity, ideal resource.Amount, points []cluster.Elasti
 	return true
 }
 
-// grid is how many equal steps are looked at for jumps; each is halved where the penalty does not run straight.
+// grid is the number of equal steps that are searched for jumps; a step is halved where the penalty is not a straight
+// line.
 const grid = 256
 
-// corners returns points such that straight lines between them are the model, but for missedShare of the largest penalty.
+// corners returns points such that straight lines between them differ from the model by at most missedShare of the
+// largest penalty.
 func (m Model) corners(least, ideal resource.Amount) []cluster.ElasticityPoint {
 	worst := 0.0
 	var at []resource.Amount
@@ -244,7 +249,7 @@ func (m Model) refine(all []cluster.ElasticityPoint, from, to resource.Amount, n
 	return m.refine(all, middle, to, near)
 }
 
-// straightened leaves out points that lie on the line between those that stay.
+// straightened omits points that lie on the line between the remaining points.
 func straightened(p []cluster.ElasticityPoint, near float64) []cluster.ElasticityPoint {
 	kept := p[:1:1]
 	for i := 1; i < len(p); {

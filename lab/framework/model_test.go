@@ -25,7 +25,7 @@ func TestHadoopMapperSpills(t *testing.T) {
 			t.Errorf("sort buffer %d MiB: %d bytes, want %d", c.sortMiB, got, c.spilled)
 		}
 	}
-	// Twelve spills and a factor of ten: three are merged before the last merge.
+	// Twelve spills and a factor of ten: three spills are merged before the last merge.
 	m := HadoopMapperDefaults(1200, 0)
 	if got := m.SpilledBytes(250); got != 1200+300 {
 		t.Errorf("12 spills: %d bytes, want 1500", got)
@@ -68,10 +68,10 @@ func TestTezReducerSpills(t *testing.T) {
 	}
 }
 
-// YARN-ME section 2.3: a WordCount reducer is 1.84, 1.83 and 1.82 times slower with 83, 41 and 10 % of its ideal memory.
-// From the first run alone the model must give the second, and 52 % must beat 83 %, which the paper says too. With a tenth
-// of the memory nine tenths of the input are spilled or more, so that no size near 10 % can be as fast as the paper
-// measured: the nearest is 5 % above.
+// YARN-ME section 2.3: a WordCount reducer is 1.84, 1.83 and 1.82 times slower with 83, 41 and 10 % of its ideal
+// memory. From the first of these runs alone the model must predict the second, and 52 % must be faster than 83 %, as
+// in the paper. With a tenth of the memory at least nine tenths of the input are spilled, so no size near 10 % can be
+// as fast as the paper measured: the nearest is 5 % slower.
 func TestWordCountOfThePaper(t *testing.T) {
 	const input = 10_000 * mb
 	r := HadoopReducerPaper(input, mb)
@@ -102,7 +102,7 @@ func TestWordCountOfThePaper(t *testing.T) {
 	}
 }
 
-// The first data gives the second run; from it everything else.
+// The first data give the second run; all else follows from it.
 func TestFit(t *testing.T) {
 	paper := HadoopReducerPaper(2010*mb, 10*mb)
 	paper.InputBufferPercent = 1
@@ -168,7 +168,7 @@ func TestFitRefuses(t *testing.T) {
 	}
 }
 
-// frameworks draws any task, with room to be well-sized.
+// frameworks draws any task that can be well-sized.
 func frameworks() *rapid.Generator[Task] {
 	return rapid.Custom(func(t *rapid.T) Task {
 		input := resource.Amount(rapid.IntRange(100, 1_000_000).Draw(t, "input"))
@@ -193,7 +193,7 @@ func frameworks() *rapid.Generator[Task] {
 	})
 }
 
-// What the scheduler is handed is the model, wherever one looks, and its kind is the simplest that is.
+// The elasticity agrees with the model at every size, and its kind is the simplest that does.
 func TestFrameworkElasticityIsTheModel(t *testing.T) {
 	kinds := map[cluster.ElasticityKind]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -222,7 +222,7 @@ func TestFrameworkElasticityIsTheModel(t *testing.T) {
 		if _, ok := f.(HadoopMapper); ok && f.(HadoopMapper).SortFactor == 0 && e.Kind != cluster.Step {
 			t.Fatalf("a mapper that merges in one go became %v, want a step", e)
 		}
-		// Jumps that are smaller than the steps between the places looked at can be missed: nearly all must agree.
+		// Jumps that are smaller than the steps of the search can be missed: nearly all sizes must agree.
 		missed := 0
 		for i := range resource.Amount(200) {
 			memory := least + (ideal-least)*i/200

@@ -7,7 +7,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// maxMemory and maxSeconds bound what a model may hold, so that no sum of two of them overflows.
+// maxMemory and maxSeconds limit the values of a model, so that no sum of two values overflows.
 const (
 	maxMemory  resource.Amount = 1 << 52 // whole numbers up to here are exact in a float64
 	maxSeconds                 = math.MaxInt64 / 4 / 1e9

@@ -2,15 +2,14 @@ package framework
 
 import "github.com/bellows-rm/bellows/resource"
 
-// TezReducer is a Tez reducer (YARN-ME section 2.4): a Hadoop reducer, but map outputs that lie on its own node are read
-// from there and never pass through the shuffle buffer. Its settings have names of their own in Tez
-// (tez.runtime.shuffle.*); their meaning is the same.
+// TezReducer is a Tez reducer (YARN-ME section 2.4): a Hadoop reducer that reads map outputs on its own node directly,
+// without the shuffle buffer. Its settings have other names in Tez (tez.runtime.shuffle.*) and the same meaning.
 type TezReducer struct {
-	HadoopReducer         // of which Input is all input, local or not
+	HadoopReducer         // Input is all input, local or not
 	LocalShare    float64 // share of the input on the reducer's own node, 0 to 1
 }
 
-// TezReducerPaper is the reading of YARN-ME.
+// TezReducerPaper returns a reducer in the reading of YARN-ME.
 func TezReducerPaper(input, segment resource.Amount, local float64) TezReducer {
 	return TezReducer{HadoopReducerPaper(input, segment), local}
 }

@@ -18,7 +18,7 @@ func DeviceOf(dir string) string {
 	return describeDevice("/sys", unix.Major(s.Dev), unix.Minor(s.Dev))
 }
 
-// describeDevice reads what the kernel says of a block device below sys.
+// describeDevice reads the kernel's description of a block device below sys.
 func describeDevice(sys string, major, minor uint32) string {
 	dir, err := filepath.EvalSymlinks(filepath.Join(sys, "dev", "block", fmt.Sprintf("%d:%d", major, minor)))
 	if err != nil {
@@ -40,7 +40,7 @@ func describeDevice(sys string, major, minor uint32) string {
 	return kind
 }
 
-// KernelRelease returns the version of the running kernel, "unknown" if it does not tell.
+// KernelRelease returns the version of the running kernel, or "unknown".
 func KernelRelease() string {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {

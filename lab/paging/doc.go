@@ -1,3 +1,4 @@
-// Package paging measures whether a program should spill or page: what less memory costs it where it spills by itself, and what it
-// costs where it is left to think that it has enough while the kernel pages (YARN-ME, Fig. 2b; Pufferfish, Fig. 13).
+// Package paging measures whether a program should spill or page: how much longer it takes with less memory when it
+// spills by itself, and when it is configured for enough memory and the kernel pages (YARN-ME, Fig. 2b; Pufferfish,
+// Fig. 13).
 package paging

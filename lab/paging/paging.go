@@ -13,27 +13,27 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Way is what happens to what does not fit into a container.
+// Way is what happens to data that do not fit into a container.
 type Way uint8
 
 const (
-	Spill Way = iota // the program is told the size of its container, and spills
-	Page             // the program is told that it has its ideal memory, and the kernel pages
+	Spill Way = iota // the program gets the size of its container, and spills
+	Page             // the program gets its ideal size, and the kernel pages
 )
 
 func (w Way) String() string { return [...]string{"spill", "page"}[w] }
 
-// WayRunner runs a program in a container of memory bytes, one way or the other.
+// WayRunner runs a program in a container of memory bytes, in one of the two ways.
 type WayRunner interface {
 	RunWay(ctx context.Context, way Way, memory resource.Amount) (profiler.Measurement, error)
 }
 
-// Plan is what is to be measured of one program.
+// Plan is the plan of the measurement of one program.
 type Plan struct {
 	Ideal   resource.Amount // size of the container in which it neither spills nor pages
 	Shares  []float64       // of Ideal, ascending, above 0 and below 1; the ideal itself is always measured
 	Repeats int             // at least 1
-	// GiveUp is the slowdown from which on a run is ended: its true time is then known to be longer. Above 1.
+	// GiveUp is the slowdown at which a run is stopped: its true time is then known to be longer. Above 1.
 	GiveUp float64
 }
 
@@ -58,7 +58,7 @@ func (p *Plan) Check() error {
 	return nil
 }
 
-// Memory returns the size of container that is a share of the ideal, in whole pages of 4 KiB.
+// Memory returns the size of a container that is the given share of the ideal, in whole pages of 4 KiB.
 func (p *Plan) Memory(share float64) resource.Amount {
 	const page = 4 * resource.KiB
 	return resource.Amount(share*float64(p.Ideal)) / page * page
@@ -68,11 +68,11 @@ func (p *Plan) Memory(share float64) resource.Amount {
 type Run struct {
 	Way   Way
 	Share float64
-	Round int // 0 is the run that warms up, at share 1
+	Round int // 0 is the warm-up run, at share 1
 }
 
-// Runs returns all runs in order: one to warm up, then round after round, both ways at each share one right after the
-// other, so that a neighbour on the machine disturbs both alike, and every other round backwards.
+// Runs returns all runs in order: one warm-up run, then round after round. In a round, both ways run at each share one
+// right after the other, so that other work on the machine disturbs both alike; every second round is in reverse order.
 func (p *Plan) Runs() []Run {
 	runs := []Run{{Page, 1, 0}}
 	shares := append(slices.Clone(p.Shares), 1)
@@ -90,8 +90,9 @@ func (p *Plan) Runs() []Run {
 	return runs
 }
 
-// Measure carries a plan out. What was given up once, or failed twice, is not run again. seen, if not nil, is told every
-// run: done so far, of how many. The curve's pattern is left to the caller.
+// Measure carries out a plan. A way that was stopped once at a share, or failed in all of two or more runs there, is
+// not run there again. seen, if not nil, is called for every run with the number of finished runs and of all runs. The
+// caller sets the curve's pattern.
 func Measure(ctx context.Context, r WayRunner, p *Plan, seen func(done, all int, run Run, m profiler.Measurement)) (profile.PagingCurve, error) {
 	if err := p.Check(); err != nil {
 		return profile.PagingCurve{}, err
@@ -130,7 +131,7 @@ func Measure(ctx context.Context, r WayRunner, p *Plan, seen func(done, all int,
 // givenUp is the failure of a run that took longer than its limit.
 const givenUp = "given up"
 
-// runWithin runs the program and gives it up after limit.
+// runWithin runs the program and stops it after limit.
 func runWithin(ctx context.Context, r WayRunner, way Way, memory resource.Amount, limit time.Duration) (profiler.Measurement, error) {
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -141,11 +142,11 @@ func runWithin(ctx context.Context, r WayRunner, way Way, memory resource.Amount
 	return m, err
 }
 
-// cell is what was measured one way at one share.
+// cell is the measurements of one way at one share.
 type cell struct{ runs []profiler.Measurement }
 
-// hopeless reports whether another run would only cost time: one was given up, or all failed. A single failure may be
-// bad luck.
+// hopeless reports whether another run would only cost time: a run was stopped, or all runs, at least two, failed. A
+// single failure may be chance.
 func (c *cell) hopeless() bool {
 	failures := 0
 	for _, m := range c.runs {
@@ -183,7 +184,7 @@ func (c *cell) times() profile.Times {
 	return t
 }
 
-// rounded returns seconds with milliseconds.
+// rounded returns seconds, rounded to milliseconds.
 func rounded(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
 
 type book map[Run]*cell
@@ -205,7 +206,7 @@ func (b book) curve(p *Plan) profile.PagingCurve {
 			Page:  b.at(Run{Way: Page, Share: share}).times(),
 		})
 	}
-	// In the ideal container the two ways are one.
+	// In the ideal container the two ways are the same.
 	last := &c.Points[len(c.Points)-1]
 	both := profile.Times{Seconds: slices.Concat(last.Spill.Seconds, last.Page.Seconds)}
 	c.IdealSeconds = both.Median()
@@ -218,7 +219,8 @@ type container struct {
 	ideal resource.Amount
 }
 
-// InContainer returns a WayRunner for the command of c, which is told ideal bytes when the kernel pages. Swap must be on.
+// InContainer returns a WayRunner for the command of c, which gets ideal as its memory size when the kernel pages. Swap
+// must be on.
 func InContainer(c *profiler.Container, ideal resource.Amount) WayRunner { return &container{c, ideal} }
 
 // RunWay implements WayRunner.

@@ -17,8 +17,8 @@ import (
 
 const mib = resource.MiB
 
-// pager is a program that takes a second, two where it spills; paging it takes forever below half of its ideal memory,
-// and at a quarter it is killed.
+// pager is a program that takes one second, or two where it spills. When it pages, it never ends below half of its
+// ideal memory, and is killed at a quarter.
 type pager struct {
 	ideal resource.Amount
 	runs  int
@@ -113,7 +113,7 @@ func TestPagingPlanRefuses(t *testing.T) {
 	}
 }
 
-// Both ways are run one right after the other at every size, in every round.
+// Both ways run one right after the other at every size, in every round.
 func TestPagingRunsAreInterleaved(t *testing.T) {
 	p := Plan{Ideal: 64 * mib, Shares: []float64{0.25, 0.5}, Repeats: 2, GiveUp: 5}
 	runs := p.Runs()[1:]
@@ -131,7 +131,7 @@ func TestPagingRunsAreInterleaved(t *testing.T) {
 	}
 }
 
-// shell returns a container for a shell script, or skips the test where there can be none.
+// shell returns a container for a shell script, or skips the test on a machine that cannot make containers.
 func shell(t *testing.T, dir, script string) *profiler.Container {
 	t.Helper()
 	c, err := profiler.NewContainer(cluster.Command{Args: []string{"sh", "-c", script}}, os.Environ(), dir, 1000)
@@ -146,7 +146,7 @@ func shell(t *testing.T, dir, script string) *profiler.Container {
 	return c
 }
 
-// A program really pages to a file that is gone afterwards.
+// A program really pages to a file, which does not exist afterwards.
 func TestSwapFile(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
@@ -173,7 +173,7 @@ func TestSwapFile(t *testing.T) {
 		if _, ok := host.Serves(cgroup.Memory); ok {
 			c := shell(t, dir, "x=$(head -c 20000000 /dev/zero | tr '\\0' x); printf %s $x | wc -c > length")
 			var m profiler.Measurement
-			for range 3 { // what pages without an anchor is killed now and then, with room in swap
+			for range 3 { // a program that pages without an anchor is killed now and then, although swap has space
 				m, err = InContainer(c, 64*mib).RunWay(context.Background(), Page, 16*mib)
 				if m.Failure != "the kernel killed it for memory" {
 					break

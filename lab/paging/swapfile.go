@@ -12,8 +12,8 @@ import (
 // SwapFile is a file that the kernel swaps to until it is closed. Close it.
 type SwapFile struct{ path string }
 
-// NewSwapFile makes a swap file of size bytes in dir and turns it on, with the highest priority. It needs root. It refuses
-// if the machine swaps elsewhere already: nobody could tell what was measured.
+// NewSwapFile makes a swap file of size bytes in dir and turns it on, with the highest priority. It needs root. It
+// refuses if the machine already swaps elsewhere, because the measurement would then not be of this file alone.
 func NewSwapFile(dir string, size resource.Amount) (*SwapFile, error) {
 	others, err := swap.Machine{}.Devices()
 	if err != nil {
@@ -29,7 +29,7 @@ func NewSwapFile(dir string, size resource.Amount) (*SwapFile, error) {
 	return &SwapFile{path}, nil
 }
 
-// Path returns where the file is.
+// Path returns the path of the file.
 func (s *SwapFile) Path() string { return s.path }
 
 // Close turns swapping to the file off and removes it.

@@ -1,8 +1,8 @@
-// Package pattern holds small real programs, one per way of using memory, that either keep all their data in memory or
-// spill what does not fit into a buffer. They are what `bellows-lab paging` measures when it is given no command: the
-// same program can spill by itself, or can be left to think it has enough while the kernel pages.
+// Package pattern has small real programs, one per way of using memory, that either keep all their data in memory or
+// spill data that do not fit into a buffer. `bellows-lab paging` without a command measures them: the same program can
+// spill by itself, or can be configured for enough memory while the kernel pages.
 //
-// They do little beside touching memory, so what they lose to either is more than what most programs lose.
+// They do little besides touching memory, so spilling and paging cost them more than most programs.
 package pattern
 
 import (
@@ -15,12 +15,12 @@ import (
 // Config is one run of a program.
 type Config struct {
 	Pattern string          // one of Names
-	Input   resource.Amount // bytes of data as they lie in memory, at least MinInput
-	Buffer  resource.Amount // bytes the program may hold, at least MinBuffer; Input or more: it does not spill
+	Input   resource.Amount // bytes of data in memory, at least MinInput
+	Buffer  resource.Amount // bytes of data the program may keep in memory, at least MinBuffer; Input or more: it does not spill
 	Dir     string          // where it spills
 }
 
-// Result is what came of a run.
+// Result is the result of a run.
 type Result struct {
 	Spilled resource.Amount // bytes written to spill files
 	Digest  uint64          // of the result; the same for every buffer
@@ -55,7 +55,7 @@ func Names() []string {
 	return names
 }
 
-// Describe says in one line what the named program does, and nothing of one it does not know.
+// Describe returns one line about the named program, or "" for an unknown name.
 func Describe(name string) string {
 	for _, s := range says {
 		if s.name == name {
@@ -79,12 +79,12 @@ func Run(c Config) (Result, error) {
 	return program(c)
 }
 
-// buffer returns room for all of the input, or for as much of it as the program may hold.
+// buffer returns space for all of the input, or for as much of it as the program may keep in memory.
 func (c Config) buffer() []record { return make([]record, min(c.Input, c.Buffer)/recordBytes) }
 
-// windows shares memory out as one window for each of n runs.
+// windows divides memory into one window for each of n runs.
 func windows(memory []record, n int) [][]record {
-	const most = 4096 // 256 KiB, from where on larger reads are no faster
+	const most = 4096 // 256 KiB; larger reads are no faster
 	var w [][]record
 	size := min(len(memory)/max(n, 1), most)
 	for i := range n {
@@ -102,10 +102,10 @@ func (s *spillFile) cursors(memory []record) []*cursor {
 	return all
 }
 
-// readWindow is the share of the buffer that a final merge of runs and what is still in memory reads through.
+// readWindow is the share of the buffer, 1 / this number, through which the final merge reads runs.
 const readWindow = 8
 
-// finish merges what was spilled with the sorted parts that are still in memory.
+// finish merges the spilled runs with the sorted parts that are still in memory.
 func (s *spillFile) finish(parts [][]record, spare []record) (digest uint64, err error) {
 	cursors := s.cursors(spare)
 	for _, p := range parts {
@@ -123,8 +123,8 @@ func (s *spillFile) finish(parts [][]record, spare []record) (digest uint64, err
 	return digest, err
 }
 
-// mergeSegments receives sorted segments, spills all it holds, merged, when the buffer is full, and merges the rest at
-// the end (YARN-ME, section 2.3).
+// mergeSegments receives sorted segments. When the buffer is full, it merges and spills all segments in it; at the end
+// it merges the rest (YARN-ME, section 2.3).
 func mergeSegments(c Config) (Result, error) {
 	const segments = 256
 	all := int(c.Input / recordBytes)
@@ -156,8 +156,8 @@ func mergeSegments(c Config) (Result, error) {
 	return Result{s.bytes(), digest}, err
 }
 
-// split returns the buffer in two: where data are held, and what a merge of spilled runs reads through. A program that
-// need not spill needs no spare.
+// split divides the buffer into memory for data, and a spare part through which a merge reads spilled runs. A program
+// that need not spill has no spare part.
 func (c Config) split() (memory, spare []record) {
 	b := c.buffer()
 	if c.Buffer >= c.Input {
@@ -195,7 +195,7 @@ func (s *spillFile) writeOne(dir string, part []record) error {
 	return s.write(dir, func(write func([]record) error) error { return write(part) })
 }
 
-// sortRecords sorts what it holds in place whenever the buffer is full, spills it, and merges the rest at the end.
+// sortRecords sorts the buffer in place and spills it whenever it is full, and merges all at the end.
 func sortRecords(c Config) (Result, error) {
 	memory, spare := c.split()
 	var s spillFile
@@ -217,8 +217,8 @@ func sortRecords(c Config) (Result, error) {
 	return Result{s.bytes(), digest}, err
 }
 
-// iterate reads its data five times over: what fits from memory, the rest from a file that is written once and, as it
-// never changes, simply read again.
+// iterate reads its data five times: the part that fits from memory, the rest from a file that is written once and read
+// again, because the data never change.
 func iterate(c Config) (Result, error) {
 	const times = 5
 	memory, window := c.split()

@@ -8,7 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Whatever is spilled, the result is the same, and nothing stays behind.
+// With any amount of spilling, the result is the same, and no file is left behind.
 func TestSpillingChangesNoResult(t *testing.T) {
 	const input = 4 * resource.MiB
 	for _, name := range Names() {

@@ -6,13 +6,13 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// record is what all the programs here work on: a key and seven words beside it.
+// record is the data of all programs here: a key and seven words.
 type record [8]uint64
 
 const recordBytes = resource.Amount(unsafe.Sizeof(record{}))
 
-// bytesOf views records as the bytes they are made of, to write and read them in bulk. Spill files live no longer than
-// the process, so the machine's own byte order will do.
+// bytesOf views records as bytes, to write and read them in bulk. Spill files live no longer than the process, so they
+// can use the machine's byte order.
 func bytesOf(r []record) []byte {
 	if len(r) == 0 {
 		return nil
@@ -38,7 +38,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// digest is what a program computes of a record, about 20 ns of work. Sums of digests do not depend on the order.
+// digest is the computation on a record, about 20 ns of work. Sums of digests do not depend on the order.
 func (r *record) digest() uint64 {
 	h := uint64(0)
 	for _, word := range r {
@@ -47,7 +47,7 @@ func (r *record) digest() uint64 {
 	return h
 }
 
-// made returns a record with a key and words that follow from it.
+// made returns a record with a key and words computed from the key.
 func made(key uint64) (r record) {
 	r[0] = key
 	for i := 1; i < len(r); i++ {

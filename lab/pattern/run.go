@@ -12,13 +12,14 @@ import (
 // run is a stretch of spilled records in a file.
 type run struct{ from, to resource.Amount } // bytes
 
-// spillFile is where a program spills: a file without a name, which ends with the process however that ends.
+// spillFile is the file to which a program spills. It has no name, so that it is gone with the process, however the
+// process ends.
 type spillFile struct {
 	file *os.File
 	runs []run
 }
 
-// writeSpill spills the given batches one after the other as one run. dir is where the file is made.
+// write spills the given batches one after the other as one run. The file is made in dir.
 func (s *spillFile) write(dir string, batches func(func([]record) error) error) error {
 	if s.file == nil {
 		f, err := os.CreateTemp(dir, "spill-")
@@ -44,7 +45,7 @@ func (s *spillFile) write(dir string, batches func(func([]record) error) error) 
 	return nil
 }
 
-// bytes returns how much has been spilled.
+// bytes returns the number of spilled bytes.
 func (s *spillFile) bytes() resource.Amount {
 	if len(s.runs) == 0 {
 		return 0
@@ -59,7 +60,7 @@ func (s *spillFile) close() error {
 	return s.file.Close()
 }
 
-// cursor walks over sorted records: those in memory, or those of a run, through a window of memory.
+// cursor walks over sorted records: records in memory, or the records of a run, through a window of memory.
 type cursor struct {
 	have   []record // not yet consumed; the first is the current one
 	window []record
@@ -81,7 +82,7 @@ func (c *cursor) fill() (ok bool, err error) {
 	return true, nil
 }
 
-// merge hands the records of all cursors to each, in ascending order of keys.
+// merge calls each with the records of all cursors, in ascending order of keys.
 func merge(cursors []*cursor, each func(*record) error) error {
 	var heap []*cursor
 	for _, c := range cursors {

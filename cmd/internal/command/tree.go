@@ -103,8 +103,8 @@ func (t *Tree) Add(title string, commands ...*cobra.Command) {
 // Execute runs one command line and returns the exit code.
 func (t *Tree) Execute(args []string, io Streams) int {
 	// When the reader of its output ends, SIGPIPE ends a command that prints, as with other programs. The first
-	// interrupt ends the command's context, so that the command can clean up; a later one ends the process. A second
-	// interrupt right after the first is ignored, because a shell that signals a process and then its group sends each
+	// interrupt ends the command's context, so that the command can clean up; an interrupt after the time for that ends
+	// the process. Earlier ones are ignored, because a program that signals a process and then its group sends each
 	// signal twice.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	const tidyingUp = 10 * time.Second
