@@ -14,27 +14,27 @@ type scale struct {
 	from, to  float64 // pixels of low and high
 }
 
-// beyond is what numbers are gaps beyond, as if they were infinite; on a logarithmic axis also those below 1/beyond. It
-// keeps differences and products of numbers numbers.
+// beyond is the largest number that is drawn: larger numbers are gaps, as if they were infinite; on a logarithmic axis
+// numbers below 1/beyond are gaps, too. So differences and products of drawn numbers stay finite.
 const beyond = 1e100
 
 func finite(v float64) bool { return math.Abs(v) <= beyond }
 
-// shows reports whether the axis has a place for v.
+// shows reports whether the axis has a position for v.
 func (a scale) shows(v float64) bool { return finite(v) && (!a.log || v >= 1/beyond) }
 
-// pixel returns the place of v, which the axis shows.
+// pixel returns the position of v, which the axis must show.
 func (a scale) pixel(v float64) float64 {
 	low, high := a.low, a.high
 	if a.log {
 		low, high, v = math.Log(low), math.Log(high), math.Log(v)
 	}
 	part := (v - low) / (high - low)
-	// Far outside the sheet all places are alike.
+	// Far outside of the sheet, positions are equivalent.
 	return a.from + max(-1e3, min(1e3, part))*(a.to-a.from)
 }
 
-// extent is the range of what was seen.
+// extent is the range of the values seen.
 type extent struct {
 	low, high float64
 	any       bool
@@ -48,8 +48,8 @@ func (e *extent) add(v float64) {
 	e.low, e.high = min(e.low, v), max(e.high, v)
 }
 
-// settle makes an axis of what was seen and what was asked for. tight axes end with the data, others with a round number;
-// zero is shown if that does not hide how the data differ.
+// settle returns an axis for the values seen and the requested ends. A tight axis ends with the data, another axis with
+// a round number; zero is shown if that does not hide the differences of the data.
 func (e extent) settle(name string, log, tight, fromZero bool, low, high *float64) (scale, error) {
 	for _, end := range []*float64{low, high} {
 		if end != nil && !(scale{log: log}).shows(*end) {
@@ -89,7 +89,7 @@ func (e extent) settle(name string, log, tight, fromZero bool, low, high *float6
 	return a, nil
 }
 
-// part makes the ends differ, moving those that are not fixed.
+// part separates equal ends by moving ends that are not fixed.
 func (a *scale) part(lowFixed, highFixed bool) {
 	if a.high-a.low > max(1/beyond, 1e-12*max(math.Abs(a.low), math.Abs(a.high))) {
 		return
@@ -166,7 +166,7 @@ func niceStep(span, n float64) float64 {
 	return 10 * power
 }
 
-// mark is a place on an axis with its number.
+// mark is a position on an axis with its number.
 type mark struct {
 	at    float64
 	label string
@@ -195,7 +195,7 @@ func (a scale) marks(gap float64) []mark {
 	return marks
 }
 
-// decades marks powers of ten, and 2 and 5 times them if there are few.
+// decades marks powers of ten, and also 2 and 5 times these if there are few.
 func (a scale) decades(n float64) []mark {
 	first, last := math.Floor(math.Log10(a.low)), math.Ceil(math.Log10(a.high))
 	times := []float64{1, 2, 5}
@@ -241,7 +241,7 @@ func number(v, step float64) string {
 
 func trimmed(v float64) string { return thousands(strconv.FormatFloat(v, 'f', -1, 64)) }
 
-// thousands puts a comma between groups of three digits of numbers from 10,000 on.
+// thousands inserts commas between groups of three digits in numbers from 10,000 on.
 func thousands(s string) string {
 	whole, rest, dot := strings.Cut(s, ".")
 	sign := ""

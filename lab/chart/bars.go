@@ -85,12 +85,12 @@ func (b *Bars) paint(s *sheet, y scale) {
 	f.rules(rules, false)
 }
 
-// swatch is the entry of a colour in a legend.
+// swatch returns the legend entry of a colour.
 func swatch(name string, c color.NRGBA, faint bool) entry {
 	return entry{name, markSample, func(s *sheet, b box) { s.block(c, box{b.left, b.top + 0.5, b.right, b.top + 0.5 + markSample}, faint) }}
 }
 
-// zero is the pixel at which bars begin.
+// zero returns the pixel at which bars begin.
 func (f *frame) zero() float64 {
 	if f.y.log {
 		return f.bottom
@@ -123,7 +123,7 @@ func (b *Bars) bars(f *frame) {
 	}
 }
 
-// names are the texts below an axis of words: side by side if they fit, in lines if that helps, else slanted.
+// names are the texts below an axis of words: side by side if they fit, in lines if that helps, otherwise slanted.
 type names struct {
 	texts  []string
 	lines  [][]string

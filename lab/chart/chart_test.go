@@ -14,7 +14,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the pictures of testdata anew")
 
-// examples are one picture of each kind; testdata holds what they look like.
+// examples are one picture of each kind, as in testdata.
 func examples() map[string]Picture {
 	var steps Series
 	for i := range 40 {
@@ -47,7 +47,8 @@ func examples() map[string]Picture {
 	}
 }
 
-// TestPictures compares with testdata: documents by bytes, images by pixels, because how they are packed may change with Go.
+// TestPictures compares with testdata: documents by bytes, images by pixels, because their compression may change with
+// Go.
 func TestPictures(t *testing.T) {
 	for name, p := range examples() {
 		t.Run(name, func(t *testing.T) {

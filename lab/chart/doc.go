@@ -1,14 +1,14 @@
 // Package chart draws pictures of results: lines and points, steps and distributions, grouped bars, heat maps and Gantt
 // charts, in one style. A picture is a plain value; SVG and PNG are pure functions of it: same value, same bytes.
 //
-// Numbers that are not finite, or beyond 1e100, are gaps: they are neither drawn nor do they shape an axis, and a picture without any number
-// says so in words. What cannot be meant, such as lists of unequal length, is an error.
+// Numbers that are not finite, or beyond 1e100, are gaps: they are not drawn and do not influence an axis, and a
+// picture without numbers says so. Impossible data, such as lists of unequal length, are an error.
 //
-// Series have colours that colour-blind people can tell apart, and differ in dash or marker too. The legend stands above the
-// data and never covers it.
+// Series have colours that colour-blind people can distinguish, and differ in dash or marker too. The legend is above
+// the data and never covers them.
 package chart
 
-// Picture is what can be drawn. Errors name the series and the lengths that do not fit together.
+// Picture is a picture that can be drawn. Errors name the series and the lengths that do not match.
 type Picture interface {
 	// SVG returns a document whose text is text. It names the fonts Liberation Sans and Arial, which have the same widths.
 	SVG() ([]byte, error)
@@ -22,25 +22,25 @@ type Series struct {
 	X, Y      []float64 // of the same length
 	Step      bool      // a step function: Y[i] holds from X[i] to X[i+1]
 	Points    bool      // markers without a line
-	Dashed    bool      // dashed. If no series of the plot is, dashes tell series apart
+	Dashed    bool      // dashed. If no series of the plot is Dashed, dashes distinguish series
 	Low, High []float64 // if given, as long as Y: error bars of points, a band around a line
-	Color     int       // from 1 on, a place in the palette; 0: the place of the series in the plot
+	Color     int       // from 1 on, an index in the palette; 0: the index of the series in the plot
 }
 
-// Rule is a straight reference line across a plot. It is within the range of the axis unless that is given.
+// Rule is a straight reference line across a plot. The range of the axis includes it, unless the range is given.
 type Rule struct {
 	At       float64
 	Vertical bool   // at x = At, not at y = At
-	Label    string // beside the line; may be empty
+	Label    string // at the line; may be empty
 }
 
-// Plot shows series over two axes. A range that is not given is that of the data; zero is in the range of Y if that does
-// not hide how the data differ.
+// Plot shows series over two axes. A range that is not given is the range of the data; zero is in the range of Y if
+// that does not hide the differences of the data.
 type Plot struct {
 	Title, Subtitle string
 	X, Y            string // what the axes show, with the unit
 	Series          []Series
-	LogX, LogY      bool // logarithmic; what is not above zero is a gap
+	LogX, LogY      bool // logarithmic; values not above zero are gaps
 	XMin, XMax      *float64
 	YMin, YMax      *float64
 	Lines           []Rule
@@ -63,16 +63,16 @@ type Bars struct {
 	Series          []BarSeries
 	LogY            bool
 	YMin, YMax      *float64
-	Lines           []Rule  // those that are Vertical are not drawn
+	Lines           []Rule  // Vertical rules are not drawn
 	Width, Height   float64 // pixels; 640 × 400 if 0
 }
 
-// Span is what one row of a Gantt chart does for a time.
+// Span is a span of time in a row of a Gantt chart.
 type Span struct {
 	Row      int     // of Gantt.Rows, from 0 on
 	From, To float64 // seconds; From <= To
 	Label    string  // inside, if it fits
-	Color    int     // a place in the palette, from 0 on
+	Color    int     // an index in the palette, from 0 on
 	Faint    bool    // light with a hatch: under-sized, say, or suspended
 }
 
@@ -83,7 +83,7 @@ type Gantt struct {
 	Spans           []Span
 	Legend          []string // what the colours mean, in the order of the palette; may be empty
 	Faint           string   // what Faint means, in the legend; may be empty
-	To              float64  // seconds; where the axis ends at least, so that charts can be compared
+	To              float64  // seconds; minimum end of the axis, so that charts can be compared
 	Width, Height   float64  // pixels; 640, and what the rows need, if 0
 }
 
@@ -93,6 +93,6 @@ type Heat struct {
 	X, Y            string // what columns and rows are
 	Columns, Rows   []string
 	Values          [][]float64 // per row and column; NaN is missing
-	Low, High       *float64    // what the ends of the scale of colours stand for; those of the values if nil
+	Low, High       *float64    // values at the ends of the colour scale; the range of the values if nil
 	Width, Height   float64     // pixels; 640, and what the rows need, if 0
 }

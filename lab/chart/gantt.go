@@ -27,11 +27,11 @@ func (g *Gantt) draw(r renderer) ([]byte, error) {
 
 // lanes are the parallel lines of rows, so that no two spans cover each other.
 type lanes struct {
-	of   []int // per row, how many; at least 1
-	span []int // per span, its lane within the row; -1 if it has no place
+	of   []int // per row, number of lanes; at least 1
+	span []int // per span, its lane within the row; -1 for none
 }
 
-// stack gives each span the first lane of its row that is free.
+// stack gives each span the first free lane of its row.
 func (g *Gantt) stack() (lanes, error) {
 	l := lanes{make([]int, len(g.Rows)), make([]int, len(g.Spans))}
 	order := make([]int, 0, len(g.Spans))
@@ -73,7 +73,7 @@ func (g *Gantt) stack() (lanes, error) {
 	return l, nil
 }
 
-// clock returns the unit in which a span of seconds is read best, and its length in seconds.
+// clock returns the best unit for a span of seconds, and its length in seconds.
 func clock(seconds float64) (string, float64) {
 	switch {
 	case seconds > 4*86400:
@@ -110,7 +110,7 @@ func (g *Gantt) paint(s *sheet, l lanes) {
 	}
 	unit, per := clock(times.high - times.low)
 	times.low, times.high = times.low/per, times.high/per
-	x, _ := times.settle("x", false, true, false, nil, nil) // without fixed ends there is no error
+	x, _ := times.settle("x", false, true, false, nil, nil) // no error without fixed ends
 	f := g.frame(s, area, x, "time ("+unit+")")
 	f.gridX()
 	g.rows(&f, l, per)
@@ -119,7 +119,7 @@ func (g *Gantt) paint(s *sheet, l lanes) {
 	}
 }
 
-// frame leaves room for the names of rows.
+// frame leaves space for the names of rows.
 func (g *Gantt) frame(s *sheet, b box, x scale, label string) frame {
 	f := s.frame(b, x, scale{low: 0, high: 1}, label, "")
 	wide := 0.0
@@ -131,7 +131,7 @@ func (g *Gantt) frame(s *sheet, b box, x scale, label string) frame {
 	return f
 }
 
-// rows draws names and spans, each lane as high as the others.
+// rows draws names and spans, with lanes of equal height.
 func (g *Gantt) rows(f *frame, l lanes, per float64) {
 	all := 0
 	for _, n := range l.of {
@@ -144,7 +144,7 @@ func (g *Gantt) rows(f *frame, l lanes, per float64) {
 	for i, name := range g.Rows {
 		tops[i] = y + gap/2
 		next := tops[i] + lane*float64(l.of[i]) + gap/2
-		// Names that would cover each other are left out.
+		// Names that would overlap are omitted.
 		if at := (y+next)/2 + tickText.size*0.35; at-written >= tickText.size {
 			f.text(tickText, f.left-7, at, right, shorten(tickText, name, f.left-14))
 			written = at
@@ -164,10 +164,10 @@ func (g *Gantt) rows(f *frame, l lanes, per float64) {
 	}
 }
 
-// span draws one span, with a light line around so that neighbours differ, and its label if that fits.
+// span draws one span, with a light outline that separates neighbours, and its label if it fits.
 func (g *Gantt) span(f *frame, span Span, b box) {
 	if b.right-b.left < 0.6 {
-		b.right = b.left + 0.6 // what is too short to be seen is seen
+		b.right = b.left + 0.6 // too short spans stay visible
 	}
 	if room := min(1, (b.bottom-b.top)*0.15); b.right-b.left > 2 {
 		b = box{b.left + 0.25, b.top + room/2, b.right - 0.25, b.bottom - room/2}

@@ -12,7 +12,7 @@ func (h *Heat) SVG() ([]byte, error) { return h.draw(svg) }
 // PNG draws the map.
 func (h *Heat) PNG() ([]byte, error) { return h.draw(png) }
 
-// warmth are colours from low to high whose lightness falls all the way, so that they are told apart in grey too.
+// warmth is colours from low to high with decreasing lightness, so that they can be distinguished in grey too.
 var warmth = []color.NRGBA{rgb(0xf7fbff), rgb(0xc6dbef), rgb(0x6baed6), rgb(0x2171b5), rgb(0x08306b)}
 
 func (h *Heat) draw(r renderer) ([]byte, error) {
@@ -102,7 +102,7 @@ func (h *Heat) cell(s *sheet, b box, v float64, colours scale) {
 	if part > 0.5 {
 		l.color = ground
 	}
-	// Three digits tell neighbours apart.
+	// Three digits distinguish neighbouring values.
 	step := math.Pow(10, math.Floor(math.Log10(max(math.Abs(v), 1e-9)))-2)
 	if text := number(math.Round(v/step)*step, min(step, 1)); l.width(text)+2 <= inner.wide() && l.size <= inner.high() {
 		s.text(l, (b.left+b.right)/2, (b.top+b.bottom)/2+l.size*0.35, middle, text)

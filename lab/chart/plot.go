@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// CDF returns the empirical distribution of values: Y is the share of them that are at most X, from 0 to 1. Values that are
-// not finite are left out.
+// CDF returns the empirical distribution of values: Y is the share of values that are at most X, from 0 to 1. Values
+// that are not finite are ignored.
 func CDF(name string, values []float64) Series {
 	sorted := slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return !finite(v) })
 	slices.Sort(sorted)
@@ -51,7 +51,7 @@ func (p *Plot) draw(r renderer) ([]byte, error) {
 	return r(size(p.Width, 640), size(p.Height, 400), func(s *sheet) { p.paint(s, x, y) })
 }
 
-// frame is the part of a plot that data is drawn in, with its axes.
+// frame is the part of a plot for data, with its axes.
 type frame struct {
 	*sheet
 	box
@@ -153,7 +153,7 @@ func (p *Plot) paint(s *sheet, x, y scale) {
 	f.grid()
 	f.rules(p.Lines, true)
 	empty := true
-	for i := range p.Series { // bands below all lines
+	for i := range p.Series { // bands are drawn below all lines
 		f.band(&p.Series[i], first(p.look(i)))
 	}
 	for i := range p.Series {
@@ -168,8 +168,8 @@ func (p *Plot) paint(s *sheet, x, y scale) {
 
 func first(l stroke, _ int) stroke { return l }
 
-// frame leaves room for numbers and labels, and writes the labels. The label of y is a line above it: read without turning
-// one's head.
+// frame leaves space for numbers and labels, and writes the labels. The label of y is a horizontal line above the axis,
+// which is easier to read.
 func (s *sheet) frame(b box, x, y scale, xLabel, yLabel string) frame {
 	if yLabel != "" {
 		for _, line := range wrap(labelText, yLabel, b.wide()) {
@@ -191,7 +191,7 @@ func (s *sheet) frame(b box, x, y scale, xLabel, yLabel string) frame {
 	b.left += min(wide+7, b.wide()/2)
 	x.from, x.to = b.left, b.right
 	if m := x.marks(90); len(m) > 0 {
-		// The last number is centred below its mark: it must end on the sheet.
+		// The last number is centred below its mark, and must end on the sheet.
 		last := m[len(m)-1]
 		b.right -= max(0, x.pixel(last.at)+tickText.width(last.label)/2-(s.width-4))
 		x.to = b.right
@@ -199,7 +199,7 @@ func (s *sheet) frame(b box, x, y scale, xLabel, yLabel string) frame {
 	return frame{s, b, x, y}
 }
 
-// grid draws lines at the numbers, and the numbers.
+// grid draws the numbers of the axes and lines at the numbers.
 func (f *frame) grid() {
 	f.gridY()
 	f.gridX()
@@ -223,7 +223,7 @@ func (f *frame) gridY() {
 	}
 }
 
-// rules draws the reference lines, or their labels, which stand above the data.
+// rules draws the reference lines, or their labels, which are above the data.
 func (f *frame) rules(lines []Rule, line bool) {
 	l := stroke{quiet, 1.2, []vg.Length{3, 2}}
 	label := lettering{11, false, ink}
@@ -274,7 +274,7 @@ func (f *frame) nothing() {
 	f.text(labelText, (f.left+f.right)/2, (f.top+f.bottom)/2, middle, "no data")
 }
 
-// runs calls f for each stretch of points that both axes show: the rest are gaps.
+// runs calls each for every stretch of points that both axes show; the rest are gaps.
 func (f *frame) runs(s *Series, each func(from, to int)) {
 	from := 0
 	for i := 0; i <= len(s.X); i++ {
@@ -288,7 +288,7 @@ func (f *frame) runs(s *Series, each func(from, to int)) {
 	}
 }
 
-// path returns places of points, with steps if the series has them.
+// path returns positions of points, with steps if the series has them.
 func (f *frame) path(s *Series, ys []float64, from, to int) []vg.Point {
 	path := make([]vg.Point, 0, to-from)
 	for i := from; i < to; i++ {
@@ -301,7 +301,7 @@ func (f *frame) path(s *Series, ys []float64, from, to int) []vg.Point {
 	return slices.Compact(path)
 }
 
-// series draws one series and reports whether there was anything to draw.
+// series draws one series and reports whether it had anything to draw.
 func (f *frame) series(s *Series, l stroke, place int) (drew bool) {
 	clip := f.within(f.box)
 	f.runs(s, func(from, to int) {
@@ -311,7 +311,7 @@ func (f *frame) series(s *Series, l stroke, place int) (drew bool) {
 			f.points(s, l, place, from, to)
 			return
 		}
-		// A line at the very edge is not cut in halves.
+		// A line at the very edge must not lose half of its width.
 		edge := draw.Crop(clip, -1, 1, -1, 1)
 		for _, part := range edge.ClipLinesXY(path) {
 			f.lines(l, part)
@@ -351,7 +351,7 @@ func (f *frame) whisker(l stroke, x, low, high float64) {
 	}
 }
 
-// band fills what is between Low and High of a line.
+// band fills the area between Low and High of a line.
 func (f *frame) band(s *Series, l stroke) {
 	if s.Low == nil || s.Points {
 		return

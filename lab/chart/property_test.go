@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// odd draws numbers of all kinds, those that are none included.
+// odd draws numbers of all kinds, including NaN and infinities.
 func odd() *rapid.Generator[float64] {
 	return rapid.OneOf(rapid.Float64Range(-10, 1000), rapid.Float64(), rapid.SampledFrom([]float64{0, 1, -1, math.NaN(), math.Inf(1), math.Inf(-1),
 		math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64, 1e-300, 1e300, 3, 3 + 1e-15}))
@@ -30,7 +30,7 @@ func anySeries(t *rapid.T) Series {
 	return s
 }
 
-// checkDrawn fails unless a picture is a sound document in which every number is one, and the same again.
+// checkDrawn fails unless a picture is a valid document with valid numbers, and the same bytes when drawn again.
 func checkDrawn(t *rapid.T, p Picture) {
 	got, err := p.SVG()
 	if err != nil {
@@ -97,7 +97,7 @@ func TestAnyHeat(t *testing.T) {
 	})
 }
 
-// TestAnyGantt: whatever the spans, no two of a row lie in one lane at the same time.
+// TestAnyGantt: with any spans, no two spans of a row are in one lane at the same time.
 func TestAnyGantt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := &Gantt{Rows: []string{"a", "b", "c"}}
@@ -147,7 +147,7 @@ func TestCDF(t *testing.T) {
 	})
 }
 
-// TestNumbers: what stands on an axis.
+// TestNumbers: the numbers on an axis.
 func TestNumbers(t *testing.T) {
 	for _, c := range []struct {
 		v, step float64

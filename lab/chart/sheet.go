@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// sheet is what pictures are drawn on: pixels from the upper left corner.
+// sheet is the drawing area of a picture: pixels from the upper left corner.
 type sheet struct {
 	canvas        draw.Canvas
 	width, height float64
@@ -41,7 +41,7 @@ func checkSize(width, height float64) error {
 	return nil
 }
 
-// spelledOut is what the canvas says of the font of every text, and what the document says once.
+// spelledOut replaces the font attributes that the canvas writes with every text, and that the document has once.
 var spelledOut = strings.NewReplacer(
 	"font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;", "",
 	"font-family:Liberation Sans;font-variant:normal;font-weight:bold;font-style:normal;", "font-weight:bold;",
@@ -78,12 +78,13 @@ func png(width, height float64, paint func(*sheet)) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// at turns pixels from the upper left corner into the canvas's from the lower left. Hundredths of pixels keep files small.
+// at converts pixels from the upper left corner to points of the canvas from the lower left. Rounding to hundredths of
+// pixels keeps files small.
 func (s *sheet) at(x, y float64) vg.Point {
 	return vg.Point{X: vg.Length(math.Round(x*100) / 100), Y: vg.Length(math.Round((s.height-y)*100) / 100)}
 }
 
-// anchor is which part of a text stands at the point.
+// anchor is the part of a text that is at the point.
 type anchor float64
 
 const (
@@ -116,7 +117,7 @@ func (s *sheet) slanted(l lettering, x, y, angle float64, line string) {
 	s.canvas.Pop()
 }
 
-// printable leaves out what no font shows and no document may hold.
+// printable removes characters that fonts cannot show and documents may not have.
 func printable(line string) string {
 	return strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsGraphic(r) {
@@ -126,7 +127,7 @@ func printable(line string) string {
 	}, line)
 }
 
-// stroke is how a line looks.
+// stroke is the style of a line.
 type stroke struct {
 	color color.NRGBA
 	width float64
@@ -167,7 +168,7 @@ func (s *sheet) hatch(c color.NRGBA, b box) {
 	const gap = 5
 	s.canvas.SetLineStyle(draw.LineStyle{Color: c, Width: 0.8})
 	var path vg.Path
-	// Lines x + y = k, at the same places on the whole sheet, so that boxes side by side continue each other.
+	// Lines x + y = k, at the same positions on the whole sheet, so that adjacent boxes continue each other.
 	for k := math.Ceil((b.left+b.top)/gap) * gap; k < b.right+b.bottom; k += gap {
 		x0, x1 := max(b.left, k-b.bottom), min(b.right, k-b.top)
 		if x1-x0 > 0.1 {
@@ -184,7 +185,7 @@ func (s *sheet) outline(l stroke, b box) {
 	s.lines(l, []vg.Point{s.at(b.left, b.top), s.at(b.right, b.top), s.at(b.right, b.bottom), s.at(b.left, b.bottom), s.at(b.left, b.top)})
 }
 
-// marker draws the mark of a series around a point.
+// marker draws the marker of a series around a point.
 func (s *sheet) marker(i int, c color.NRGBA, x, y, r float64) {
 	p := func(dx, dy float64) vg.Point { return s.at(x+dx*r, y+dy*r) }
 	switch i % 6 {
@@ -215,7 +216,7 @@ func (s *sheet) within(b box) draw.Canvas {
 	return draw.Canvas{Canvas: s.canvas.Canvas, Rectangle: vg.Rectangle{Min: s.at(b.left, b.bottom), Max: s.at(b.right, b.top)}}
 }
 
-// wrap breaks a text into lines that are not wider than width where words allow it.
+// wrap breaks a text between words into lines that are, if possible, not wider than width.
 func wrap(l lettering, text string, width float64) []string {
 	var lines []string
 	line := ""
@@ -233,7 +234,7 @@ func wrap(l lettering, text string, width float64) []string {
 	return lines
 }
 
-// shorten cuts a text that is wider than width, with a sign that it did.
+// shorten cuts a text that is wider than width, and marks the cut.
 func shorten(l lettering, text string, width float64) string {
 	text = printable(text)
 	if l.width(text) <= width {
@@ -258,7 +259,7 @@ type entry struct {
 // Widths in a legend, in pixels.
 const lineSample, markSample, sampleGap, entryGap = 26, 11, 6, 18
 
-// head writes title, subtitle and legend, and returns the box that is left below them.
+// head writes title, subtitle and legend, and returns the remaining box below them.
 func (s *sheet) head(title, subtitle string, entries []entry) box {
 	const margin = 14
 	b := box{margin, margin - 4, s.width - margin, s.height - margin + 4}

@@ -12,13 +12,13 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// palette are colours that people with any colour vision tell apart on white and on dark ground (after Okabe and Ito, "Color
-// Universal Design", 2008; the yellow, too light for lines, is replaced).
+// palette is colours that people with any colour vision can distinguish on white and on dark ground (after Okabe and
+// Ito, "Color Universal Design", 2008; the yellow, too light for lines, is replaced).
 var palette = []color.NRGBA{
 	rgb(0x0072b2), rgb(0xd55e00), rgb(0x009e73), rgb(0xcc79a7), rgb(0xe69f00), rgb(0x56b4e9), rgb(0x6b4c9a), rgb(0x7f7f7f),
 }
 
-// Everything that is not data.
+// Colours of everything except data.
 var (
 	ink    = rgb(0x1f2933) // titles
 	quiet  = rgb(0x52606d) // numbers and labels
@@ -27,7 +27,7 @@ var (
 	ground = rgb(0xffffff)
 )
 
-// dashes tell lines apart without colour.
+// dashes distinguish lines without colour.
 var dashes = [][]vg.Length{nil, {7, 3}, {2, 2}, {8, 3, 2, 3}, {12, 3}, {4, 2, 1, 2}, {1, 3}, {5, 5}}
 
 // dashed is the dash of series that are Dashed.
@@ -35,10 +35,10 @@ var dashed = []vg.Length{5, 3}
 
 func rgb(v uint32) color.NRGBA { return color.NRGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), 0xff} }
 
-// colour returns a place of the palette, which repeats.
+// colour returns the i-th colour of the palette, which repeats.
 func colour(i int) color.NRGBA { return palette[((i%len(palette))+len(palette))%len(palette)] }
 
-// pale returns c mixed with white: part of it is c.
+// pale returns c mixed with white; part is the share of c.
 func pale(c color.NRGBA, part float64) color.NRGBA {
 	mix := func(v uint8) uint8 { return uint8(255 - part*(255-float64(v)) + 0.5) }
 	return color.NRGBA{mix(c.R), mix(c.G), mix(c.B), c.A}
@@ -60,7 +60,7 @@ var (
 	smallText    = lettering{10, false, ink}
 )
 
-// faces are read once; drawing from several goroutines is safe.
+// faces are parsed once; drawing from several goroutines is safe.
 var faces = sync.OnceValue(func() [2]*opentype.Font {
 	var both [2]*opentype.Font
 	for i, ttf := range [][]byte{liberationsansregular.TTF, liberationsansbold.TTF} {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// roles are the colours that a page may choose itself, by the name of a CSS variable, with what they are on dark ground.
+// roles are the colours that a page may choose itself, by the name of a CSS variable, with their values on dark ground.
 var roles = []struct {
 	name  string
 	light color.NRGBA
@@ -23,8 +23,8 @@ var roles = []struct {
 	{"series7", palette[6], rgb(0xa48ad4)},
 }
 
-// Inline returns a picture's SVG for use within an HTML page that includes Style: its colours follow the page's, light or
-// dark, and it is as wide as its place. description is what it shows, for people who do not see it.
+// Inline returns a picture's SVG for an HTML page that includes Style: its colours follow the page's, light or dark,
+// and its width follows its container. description says what it shows, for people who cannot see it.
 func Inline(svg []byte, description string) string {
 	var pairs []string
 	for _, r := range roles {

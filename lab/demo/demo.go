@@ -14,24 +14,24 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// Options say what the demonstration does.
+// Options are the options of the demonstration.
 type Options struct {
 	// Rounds is how often the mix runs under each configuration, Repeats how often a program is measured at each size;
 	// both at least 1.
 	Rounds, Repeats int
-	// Limit is how long all of it may take; rounds that would end later are left out. 0 is no limit.
+	// Limit is the time limit of the demonstration; rounds that would end later are left out. 0 is no limit.
 	Limit time.Duration
-	// Dir is where the working directory is made; empty is where temporary files go.
+	// Dir is where the working directory is made; empty is the folder for temporary files.
 	Dir string
 	// Simulate runs the mix in the simulator only, with profiles recorded on another machine.
 	Simulate bool
-	// Say is told what happens, one line at a time; Show what changes all the time. Show may be nil.
+	// Say gets the events, one line at a time; Show gets a line that changes all the time. Show may be nil.
 	Say, Show func(line string)
 }
 
-// Result is everything that came of the demonstration.
+// Result is the result of the demonstration.
 type Result struct {
-	// Simulated says that nothing ran for real, and Why in one clause.
+	// Simulated says that no program ran, and Why gives the reason in one clause.
 	Simulated bool   `json:"simulated"`
 	Why       string `json:"why_simulated,omitempty"`
 
@@ -41,13 +41,14 @@ type Result struct {
 
 	Runs      []Run     `json:"runs,omitempty"` // real ones, in the order in which they ran
 	Predicted []Run     `json:"predicted"`      // one per configuration
-	Summaries []Summary `json:"summaries"`      // one per configuration; of Runs, or if there are none of Predicted
-	// Predictions compare what the simulator said with what happened; nil if nothing ran.
+	Summaries []Summary `json:"summaries"`      // one per configuration; of Runs, or of Predicted if no program ran
+	// Predictions compare the simulator's predictions with the runs; nil if no program ran.
 	Predictions []Prediction  `json:"predictions,omitempty"`
 	Took        time.Duration `json:"took_ns"`
 }
 
-// Prediction is the simulator's beside what was measured. Errors are shares of the measured median; positive is too long.
+// Prediction is a prediction of the simulator with the measured value. Errors are shares of the measured median; a
+// positive error means that the prediction is too long.
 type Prediction struct {
 	Configuration          string  `json:"configuration"`
 	AverageJobRuntime      float64 `json:"average_job_runtime_s"`
@@ -56,8 +57,8 @@ type Prediction struct {
 	MakespanError          float64 `json:"makespan_error"`
 }
 
-// Demonstrate carries the demonstration out. It takes away everything it made before it returns, also after an error or when ctx
-// ends.
+// Demonstrate runs the demonstration. Before it returns, it removes everything that it made, also after an error or
+// when ctx ends.
 func Demonstrate(ctx context.Context, o Options) (res *Result, err error) {
 	if o.Show == nil {
 		o.Show = func(string) {}
@@ -89,7 +90,7 @@ func Demonstrate(ctx context.Context, o Options) (res *Result, err error) {
 	return d.result, nil
 }
 
-// demonstration is one in progress.
+// demonstration is a demonstration in progress.
 type demonstration struct {
 	Options
 	begun  time.Time
@@ -97,7 +98,8 @@ type demonstration struct {
 	result *Result
 }
 
-// enter makes the working directory, after it has removed what was left of others, and returns what removes it.
+// enter removes the leftovers of earlier demonstrations, makes the working directory, and returns a function that
+// removes it.
 func (d *demonstration) enter(ctx context.Context, disk resource.Amount) (leave func() error, err error) {
 	parent := sandbox.Parent(d.Dir)
 	if n, err := sandbox.Sweep(ctx, parent); err != nil {
@@ -113,7 +115,7 @@ func (d *demonstration) enter(ctx context.Context, disk resource.Amount) (leave 
 	return func() error { return w.Remove(ctx) }, nil
 }
 
-// say tells a line with the time that has passed.
+// say prints a line with the elapsed time.
 func (d *demonstration) say(format string, operands ...any) {
 	passed := time.Since(d.begun).Round(time.Second)
 	d.Say(fmt.Sprintf("[%d:%02d] ", passed/time.Minute, passed%time.Minute/time.Second) + fmt.Sprintf(format, operands...))
@@ -127,7 +129,7 @@ func (d *demonstration) models() models {
 	return m
 }
 
-// simulateAll does without a machine: the profiles are those of another one.
+// simulateAll simulates everything, with profiles of another machine.
 func (d *demonstration) simulateAll() error {
 	if d.Simulate {
 		d.say("simulating only: nothing is run, and what follows is all simulated, from profiles recorded on another machine")
@@ -152,18 +154,18 @@ func (d *demonstration) real(ctx context.Context) error {
 	if err := writeInputs(input); err != nil {
 		return err
 	}
-	// 1. What less memory costs each program is measured.
+	// 1. The cost of less memory is measured for each program.
 	if err := d.profileAll(ctx, input); err != nil {
 		return err
 	}
-	// 2. So is what this machine adds to every task, and to tasks that run side by side.
+	// 2. The overhead of this machine per task, and for tasks that run side by side, is measured.
 	if err := d.measureLaunch(ctx); err != nil {
 		return err
 	}
 	if err := d.measureNeighbour(ctx); err != nil {
 		return err
 	}
-	// 3. What will come of it is predicted before anything of it runs.
+	// 3. The results are predicted before the mix runs.
 	if err := d.predict(); err != nil {
 		return err
 	}
@@ -171,7 +173,7 @@ func (d *demonstration) real(ctx context.Context) error {
 	if err := d.runAll(ctx); err != nil {
 		return err
 	}
-	// 5. The two are compared.
+	// 5. Predictions and runs are compared.
 	if err := d.summarise(d.result.Runs); err != nil {
 		return err
 	}
@@ -200,8 +202,8 @@ func (d *demonstration) profileAll(ctx context.Context, input string) error {
 	return nil
 }
 
-// measureLaunch measures how long it takes from the end of one task to the start of the next, with tasks that do nothing
-// and fill the node.
+// measureLaunch measures the time from the end of one task to the start of the next, with tasks that do nothing and
+// fill the node.
 func (d *demonstration) measureLaunch(ctx context.Context) error {
 	const tasks = 16
 	stage := cluster.Stage{Name: "nothing", Tasks: tasks, Ideal: node, Command: cluster.Command{Args: []string{"true"}}}
@@ -246,7 +248,7 @@ func (d *demonstration) measureNeighbour(ctx context.Context) error {
 	return nil
 }
 
-// oneOfEach is a job with the given number of tasks for every program, with half their ideal memory.
+// oneOfEach returns a job with the given number of tasks of every program, with half their ideal memory.
 func (d *demonstration) oneOfEach(tasks int) (*workload.Workload, error) {
 	all, err := programs()
 	if err != nil {
@@ -274,7 +276,7 @@ func (d *demonstration) predict() error {
 	return nil
 }
 
-// runAll runs the mix under every configuration, round after round, every other one in the opposite order.
+// runAll runs the mix under every configuration, round after round, every second round in reverse order.
 func (d *demonstration) runAll(ctx context.Context) error {
 	leftOut, err := interleave(configurations, d.Rounds, d.tooLate, func(c *configuration, round int) error { return d.runOne(ctx, c, round) })
 	if leftOut > 0 {
@@ -283,8 +285,8 @@ func (d *demonstration) runAll(ctx context.Context) error {
 	return err
 }
 
-// interleave runs all of a list, round after round, every other one in the opposite order, and returns how many rounds were
-// left out because another would be too late. There is always a first.
+// interleave runs all items of a list, round after round, every second round in reverse order, and returns how many
+// rounds were left out because they would end too late. The first round always runs.
 func interleave[T any](list []T, rounds int, tooLate func(round int) bool, run func(one *T, round int) error) (leftOut int, err error) {
 	order := make([]*T, len(list))
 	for i := range order {
@@ -304,7 +306,7 @@ func interleave[T any](list []T, rounds int, tooLate func(round int) bool, run f
 	return 0, nil
 }
 
-// tooLate reports whether a round like those before would end after the limit.
+// tooLate reports whether a round as long as the rounds before would end after the limit.
 func (d *demonstration) tooLate(round int) bool {
 	var so time.Duration
 	for i := range d.result.Runs {
@@ -344,7 +346,7 @@ func (d *demonstration) runOne(ctx context.Context, c *configuration, round int)
 	return nil
 }
 
-// summarise condenses the runs, configuration by configuration.
+// summarise summarises the runs, configuration by configuration.
 func (d *demonstration) summarise(runs []Run) error {
 	w, err := configurations[0].workload(d.models())
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// TestSimulateOnly goes the whole way that needs no machine.
+// TestSimulateOnly runs everything that needs no machine.
 func TestSimulateOnly(t *testing.T) {
 	var said []string
 	res, err := Demonstrate(t.Context(), Options{Rounds: 1, Repeats: 1, Simulate: true, Say: func(line string) { said = append(said, line) }})
@@ -51,7 +51,8 @@ func TestSimulateOnly(t *testing.T) {
 	}
 }
 
-// TestReplay records what an engine is told in a simulation; told again it decides the same, with one event changed not.
+// TestReplay records the events of a simulation. A new engine takes the same decisions from them, and other decisions
+// if one event is changed.
 func TestReplay(t *testing.T) {
 	w, err := elastic.workload(idealModels(t))
 	if err != nil {
@@ -122,7 +123,7 @@ func TestReal(t *testing.T) {
 	stage.Ideal[resource.CPU] = resource.Core
 	stage.Command = p.command
 	job := workload.Job{Job: cluster.Job{Name: "tiny", Stages: []cluster.Stage{stage}}, After: -1}
-	// Room for one task with its ideal memory, and for one with the least.
+	// Room for one task with its ideal memory, and for one with its minimum.
 	capacity := node.With(resource.Memory, got.Model.IdealMemory+got.Model.MinMemory+4*resource.MiB)
 	run, err := runReal(ctx, work, elastic, capacity, &workload.Workload{Jobs: []workload.Job{job}}, nil)
 	if err != nil {

@@ -14,22 +14,22 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// FlexResult is everything that came of the FLEX part.
+// FlexResult is the result of the FLEX part.
 type FlexResult struct {
 	// Why says in one clause why the part was left out; empty if it was not.
 	Why string `json:"why_left_out,omitempty"`
 
 	Node      resource.Vector `json:"node"`
 	Jobs      int             `json:"jobs"`
-	Attempts  int             `json:"attempts"`            // of a job, the first included
-	Programs  []string        `json:"programs"`            // what they are
+	Attempts  int             `json:"attempts"`            // per job, the first included
+	Programs  []string        `json:"programs"`            // descriptions
 	Missing   []string        `json:"missing,omitempty"`   // programs that this machine does not have
 	Runs      []FlexRun       `json:"runs,omitempty"`      // in the order in which they ran
 	Summaries []FlexSummary   `json:"summaries,omitempty"` // one per allocation
 	Took      time.Duration   `json:"took_ns"`
 }
 
-// FlexSummary is what came of one allocation over all rounds.
+// FlexSummary is the result of one allocation over all rounds.
 type FlexSummary struct {
 	Allocation string `json:"allocation"`
 	About      string `json:"about"`
@@ -39,18 +39,18 @@ type FlexSummary struct {
 	Kills    Figure `json:"kills"`    // of programs, for memory
 	Makespan Figure `json:"makespan_s"`
 	Runtime  Figure `json:"mean_job_runtime_s"` // of jobs that finished
-	// Used is what programs held in memory over the memory of the node, on average over the makespan.
+	// Used is the memory use of programs / the memory of the node, on average over the makespan.
 	Used      Figure          `json:"utilisation"`
 	AtOnce    Figure          `json:"running"`
-	Cores     Figure          `json:"cores"` // that the jobs kept busy, on average over the makespan
+	Cores     Figure          `json:"cores"` // used by the jobs, on average over the makespan
 	Suspended Figure          `json:"suspended"`
 	Swapped   resource.Amount `json:"swapped_bytes_max"`
-	// Stream is of the short jobs of all rounds together.
+	// Stream is the latency of the short jobs of all rounds together.
 	Stream Latency `json:"stream"`
 	Others *Figure `json:"other_cores,omitempty"`
 }
 
-// Latency is how long short jobs took from submission to end.
+// Latency is the time of short jobs from submission to end.
 type Latency struct {
 	Jobs     int     `json:"jobs"`
 	Finished int     `json:"finished"`
@@ -59,8 +59,8 @@ type Latency struct {
 	P99      float64 `json:"p99_s"`
 }
 
-// Flex carries the FLEX part of the demonstration out, with programs that are part of bellows, one submitted every so often.
-// It takes away everything it made before it returns, also after an error or when ctx ends.
+// Flex runs the FLEX part of the demonstration, with programs that are part of bellows, submitting one job per every.
+// Before it returns, it removes everything that it made, also after an error or when ctx ends.
 func Flex(ctx context.Context, o Options, every time.Duration) (*FlexResult, error) {
 	own := func(_ context.Context, _ string, machine resource.Amount) (*flexMix, []string, error) {
 		m := ownMix(nodeMemory(machine))
@@ -70,8 +70,8 @@ func Flex(ctx context.Context, o Options, every time.Duration) (*FlexResult, err
 	return demonstrateFlex(ctx, o, own, nil)
 }
 
-// chooseMix says what runs on a machine with so much memory, and of what is missing there a sentence each. dir is where
-// programs find what they need.
+// chooseMix returns the mix for a machine with the given memory, and a sentence for each program that the machine
+// lacks. dir is the folder with the programs' files.
 type chooseMix func(ctx context.Context, dir string, machine resource.Amount) (m *flexMix, missing []string, err error)
 
 // demonstrateFlex runs a mix under every allocation. kept may be nil.
@@ -92,7 +92,7 @@ func demonstrateFlex(ctx context.Context, o Options, choose chooseMix, kept *kep
 	return d.result, nil
 }
 
-// flexDemonstration is one in progress.
+// flexDemonstration is a demonstration in progress.
 type flexDemonstration struct {
 	demonstration
 	choose chooseMix
@@ -138,7 +138,7 @@ func (d *flexDemonstration) real(ctx context.Context) (err error) {
 	return nil
 }
 
-// decide notes what runs.
+// decide chooses and records the mix.
 func (d *flexDemonstration) decide(ctx context.Context, machine resource.Amount) (err error) {
 	if d.mix, d.result.Missing, err = d.choose(ctx, filepath.Join(d.work, sandbox.InputDir), machine); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (d *flexDemonstration) decide(ctx context.Context, machine resource.Amount)
 	return nil
 }
 
-// needSwap finds or makes swap, anew if the machine's own has gone; else it says why there is none.
+// needSwap finds or makes swap, again if the machine's swap has gone; otherwise it says why there is none.
 func (d *flexDemonstration) needSwap() (err error) {
 	if d.swap == nil || !d.swap.Suffices(d.mix.swap) {
 		var s *sandbox.Swap
@@ -164,10 +164,10 @@ func (d *flexDemonstration) needSwap() (err error) {
 	return err
 }
 
-// runAll runs the mix under every allocation, round after round, every other one in the opposite order.
+// runAll runs the mix under every allocation, round after round, every second round in reverse order.
 func (d *flexDemonstration) runAll(ctx context.Context) error {
 	tooLate := func(round int) bool {
-		next := time.Duration(0) // as long as the round before
+		next := time.Duration(0) // expected duration: that of the round before
 		for i := range d.result.Runs {
 			if r := &d.result.Runs[i]; r.Round == round-1 {
 				next += r.Took
@@ -182,7 +182,7 @@ func (d *flexDemonstration) runAll(ctx context.Context) error {
 	return err
 }
 
-// runOne runs the mix once, unless what came of it is kept.
+// runOne runs the mix once, unless a kept run replaces it.
 func (d *flexDemonstration) runOne(ctx context.Context, a *allocation, round int) error {
 	r, err := d.kept.load(d.result, a, round)
 	if err != nil {
@@ -273,7 +273,7 @@ func summariseFlex(a *allocation, runs []*FlexRun, node resource.Amount) FlexSum
 	return s
 }
 
-// latency is of the short jobs of all runs that finished.
+// latency returns the latency of the finished short jobs of all runs.
 func latency(runs []*FlexRun) Latency {
 	var l Latency
 	took := latencies(runs)
@@ -285,7 +285,7 @@ func latency(runs []*FlexRun) Latency {
 	return l
 }
 
-// latencies are those of all short jobs that finished, sorted, in seconds.
+// latencies returns the latencies of all finished short jobs, sorted, in seconds.
 func latencies(runs []*FlexRun) (took []float64) {
 	for _, r := range runs {
 		for _, j := range r.Stream {
@@ -298,7 +298,7 @@ func latencies(runs []*FlexRun) (took []float64) {
 	return took
 }
 
-// percentile returns the least of sorted values that a share of them does not exceed; 0 if there are none.
+// percentile returns the smallest of the sorted values that the given share of them does not exceed; 0 without values.
 func percentile(sorted []float64, share float64) float64 {
 	if len(sorted) == 0 {
 		return 0
@@ -307,7 +307,7 @@ func percentile(sorted []float64, share float64) float64 {
 	return sorted[min(len(sorted), max(1, rank))-1]
 }
 
-// byMakespan sorts runs, the fastest first.
+// byMakespan returns the runs sorted by makespan, the fastest first.
 func byMakespan(runs []*FlexRun) []*FlexRun {
 	return slices.SortedStableFunc(slices.Values(runs), func(a, b *FlexRun) int { return cmp.Compare(a.Makespan(), b.Makespan()) })
 }

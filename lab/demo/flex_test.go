@@ -19,8 +19,8 @@ func container(job cluster.JobID) cluster.ContainerID {
 	return cluster.ContainerID{Task: cluster.TaskID{Job: job}, Run: 1}
 }
 
-// cannedFlex is a result of one round: in containers of the peak one job after the other, in those of half of it one is
-// killed, in FLEX both at once, one suspended for a while.
+// cannedFlex is a result of one round: in containers of the peak one job runs after the other, in containers of half
+// the peak one job is killed, in FLEX containers both run at once, one suspended for a while.
 func cannedFlex() *FlexResult {
 	const s = time.Second
 	const mib = resource.MiB
@@ -102,7 +102,7 @@ func TestFlexRunFigures(t *testing.T) {
 	}
 }
 
-// TestHold: a container that waits for memory to begin does not run.
+// TestHold: a container that waits for memory before it begins does not count as running.
 func TestHold(t *testing.T) {
 	bytes := int64(resource.MiB)
 	got := hold(map[cluster.ContainerID]cluster.Reading{
@@ -129,7 +129,7 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-// TestMixes: no container is too small for its largest job, and none of half the peak is large enough for it.
+// TestMixes: a container of the peak fits its program's largest job, and a container of half the peak does not.
 func TestMixes(t *testing.T) {
 	for _, machine := range []resource.Amount{resource.GiB, 2 * resource.GiB, 64 * resource.GiB} {
 		memory := nodeMemory(machine)
@@ -176,7 +176,7 @@ func TestRealMix(t *testing.T) {
 	}
 }
 
-// tinyMix is one program of each kind, on a node that is a little too small for all of them at once.
+// tinyMix is one program of each kind, on a node that is slightly too small for all of them at once.
 func tinyMix() *flexMix {
 	m := ownMix(192 * resource.MiB)
 	m.node[resource.Memory] = 240 * resource.MiB
@@ -194,7 +194,7 @@ func tinyMix() *flexMix {
 	return m
 }
 
-// TestFlexReal runs a small mix in FLEX containers and looks whether everything is gone afterwards.
+// TestFlexReal runs a small mix in FLEX containers and checks that everything is removed afterwards.
 func TestFlexReal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")

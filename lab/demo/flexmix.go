@@ -10,15 +10,15 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// allocation is one way to give memory to programs whose memory comes and goes.
+// allocation is one way to give memory to programs whose memory use rises and falls.
 type allocation struct {
 	name, about string
 	class       cluster.Class
-	// size is what a container of a program gets: for its life, or if it is FLEX to begin with.
+	// size returns the memory of a program's container: for life, or for FLEX at the start.
 	size func(p *hungryProgram) resource.Amount
 }
 
-// allocations are all that are compared, FLEX last.
+// allocations are all compared allocations, FLEX last.
 var allocations = []allocation{
 	{"static peak", "REGULAR containers, each of the size that the largest job of its program needs", cluster.Regular,
 		func(p *hungryProgram) resource.Amount { return p.peak }},
@@ -28,42 +28,43 @@ var allocations = []allocation{
 		func(p *hungryProgram) resource.Amount { return p.least }},
 }
 
-// alone is the allocation of a mix without jobs: only the short ones run.
+// alone is the allocation of a mix without jobs: only short jobs run.
 var alone = []allocation{{name: "none", about: "the short jobs alone"}}
 
-// breathing is the allocation that the others are compared with.
+// breathing is the allocation with which the others are compared.
 var breathing = &allocations[len(allocations)-1]
 
-// hungryProgram is a program whose memory comes and goes.
+// hungryProgram is a program whose memory use rises and falls.
 type hungryProgram struct {
 	name, about string
-	// peak is what a container needs for the largest job, least what a FLEX one begins with.
+	// peak is the memory that a container needs for the largest job, least the memory with which a FLEX container
+	// starts.
 	peak, least resource.Amount
-	// sizes are of its jobs, as shares of the largest.
+	// sizes are the sizes of its jobs, as shares of the largest.
 	sizes []float64
-	// command is that of a job of a size, in a container of at most so much memory.
+	// command returns the command of a job of the given size, in a container with a maximum of most.
 	command func(share float64, most resource.Amount) []string
 }
 
-// flexMix is what runs in the FLEX part.
+// flexMix is the mix of the FLEX part.
 type flexMix struct {
 	node     resource.Vector
-	swap     resource.Amount // that must be free
+	swap     resource.Amount // free swap that the mix needs
 	cpu      resource.Amount // of every container
 	programs []hungryProgram
 	every    time.Duration // between jobs
-	attempts int           // of a job, the first included
-	// outOfMemory is the exit code of programs that find out themselves that they have too little memory; 0 is none.
+	attempts int           // per job, the first included
+	// outOfMemory is the exit code of programs that detect themselves that they have too little memory; 0 is none.
 	outOfMemory int
-	// stream is a short job of fixed memory, submitted at intervals for as long as other jobs are there.
+	// stream is the command of a short job with fixed memory, submitted at intervals until all other jobs have ended.
 	stream      []string
 	streamSize  resource.Amount
 	streamEvery time.Duration
-	// least is how long the stream goes on at least.
+	// least is the minimum duration of the stream.
 	least time.Duration
 }
 
-// allocations are those under which the mix runs.
+// allocations returns the allocations under which the mix runs.
 func (m *flexMix) allocations() []allocation {
 	if len(m.jobs()) == 0 {
 		return alone
@@ -71,7 +72,7 @@ func (m *flexMix) allocations() []allocation {
 	return allocations
 }
 
-// own is this program as the one that a hungry job runs.
+// own returns the command of a hungry job that runs this program.
 func own(kind string, size resource.Amount, reads int) []string {
 	self, err := os.Executable()
 	if err != nil {
@@ -80,12 +81,12 @@ func own(kind string, size resource.Amount, reads int) []string {
 	return []string{self, hungry.Command, kind, fmt.Sprint(int64(size / resource.MiB)), fmt.Sprint(reads)}
 }
 
-// beside is what a program of ours needs beside its working set: the Go runtime, stacks, page tables.
+// beside is the memory of our own programs besides their working set: the Go runtime, stacks, page tables.
 const beside = 24 * resource.MiB
 
-// ownMix is the mix of programs that are part of bellows, on a node of so much memory. The largest working sets are half of
-// it; of every three jobs of a program one is that large, and the largest of
-// different programs do not come at the same time.
+// ownMix returns the mix of programs that are part of bellows, for a node with the given memory. The largest working
+// sets are half of the node; one of every three jobs of a program is that large, and the largest jobs of different
+// programs do not come at the same time.
 func ownMix(memory resource.Amount) *flexMix {
 	m := &flexMix{
 		node: resource.Of(2*resource.Core, memory), swap: 2 * memory, cpu: resource.Core * 3 / 10,
@@ -106,7 +107,7 @@ func ownMix(memory resource.Amount) *flexMix {
 	return m
 }
 
-// nodeMemory is how much of a machine's memory the FLEX part manages: a quarter, 384 to 640 MiB.
+// nodeMemory returns how much of a machine's memory the FLEX part manages: a quarter, 384 to 640 MiB.
 func nodeMemory(machine resource.Amount) resource.Amount {
 	const unit = 64 * resource.MiB
 	return min(640*resource.MiB, max(384*resource.MiB, machine/4/unit*unit))
@@ -118,7 +119,7 @@ type hungryJob struct {
 	share   float64
 }
 
-// jobs are those of all programs, one program after the other, round and round.
+// jobs returns the jobs of all programs, one of each program in turn.
 func (m *flexMix) jobs() []hungryJob {
 	var all []hungryJob
 	for i := 0; ; i++ {
@@ -134,7 +135,7 @@ func (m *flexMix) jobs() []hungryJob {
 	}
 }
 
-// job is what is submitted for j under an allocation.
+// job returns the job to submit for j under an allocation.
 func (j *hungryJob) job(m *flexMix, a *allocation) (cluster.Job, []string) {
 	size := a.size(j.program)
 	most := size

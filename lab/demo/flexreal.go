@@ -15,12 +15,13 @@ import (
 //go:embed programs
 var programFiles embed.FS
 
-// realMix is a larger mix, of a JVM, a sort, Python, and an in-memory server under load, as far as the machine has them: so
-// many jobs, of every three of which one is large. It puts into dir what the programs need. Of what is not there missing
-// says so, a sentence each.
+// realMix returns a larger mix, of a JVM, a sort, Python, and an in-memory server under load, as far as the machine has
+// them, with the given number of jobs; one of every three jobs is large. It writes the programs' files to dir. missing
+// has a sentence for each missing program.
 //
-// The largest working sets, and so containers of the peak, are a little more than half of the node: one fits at a time, as
-// one of 64 GB in the 120 GB of Pufferfish's nodes (section 5.2). Eight containers have CPU at once: memory is what is short.
+// The largest working sets, and so containers of the peak, are slightly more than half of the node: one fits at a time,
+// as one of 64 GB in the 120 GB of Pufferfish's nodes (section 5.2). The CPU is enough for eight containers at once, so
+// that memory is scarce.
 func realMix(ctx context.Context, dir string, jobs int) (m *flexMix, missing []string, err error) {
 	const mib, peak = resource.MiB, 1600 * resource.MiB
 	const live, numbers, swell, values = 760, 1504, 1440, 1280 // MiB, of the largest jobs
@@ -29,7 +30,7 @@ func realMix(ctx context.Context, dir string, jobs int) (m *flexMix, missing []s
 	}
 	m = &flexMix{node: resource.Of(2*resource.Core, 3*resource.GiB), swap: 4 * resource.GiB, cpu: resource.Core / 4,
 		every: 2 * time.Second, attempts: 4,
-		outOfMemory: 3, // of a JVM that ends when its heap is full
+		outOfMemory: 3, // exit code of a JVM whose heap is full
 		stream:      own("grow", 64*mib, 100), streamSize: 64*mib + beside, streamEvery: 2 * time.Second}
 	if err := os.CopyFS(dir, programFiles); err != nil {
 		return nil, nil, fmt.Errorf("write the programs: %w", err)
@@ -38,7 +39,7 @@ func realMix(ctx context.Context, dir string, jobs int) (m *flexMix, missing []s
 	add := func(name, about string, command func(share float64, most resource.Amount) []string) {
 		m.programs = append(m.programs, hungryProgram{name: name, about: about, peak: peak, least: 96 * mib, command: command})
 	}
-	// scaled is a whole number that grows with the share of the largest job.
+	// scaled returns a whole number in proportion to the share of the largest job.
 	scaled := func(share, largest float64) string { return fmt.Sprint(int(share * largest)) }
 	if out, err := exec.CommandContext(ctx, "javac", "-d", files, filepath.Join(files, "Grow.java")).CombinedOutput(); err != nil {
 		missing = append(missing, fmt.Sprintf("the program of the JVM: javac does not work (%v) %.100s", err, out))
@@ -74,7 +75,7 @@ func realMix(ctx context.Context, dir string, jobs int) (m *flexMix, missing []s
 	return m.fill(jobs), missing, nil
 }
 
-// fill gives programs their jobs, in turn; of every three the first is large.
+// fill distributes jobs to programs in turn; the first of every three is large.
 func (m *flexMix) fill(jobs int) *flexMix {
 	shares := []float64{1, 0.4, 0.3}
 	for i := range jobs {

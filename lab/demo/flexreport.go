@@ -8,7 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// WriteFlex prints what came of the FLEX part, for people.
+// WriteFlex prints the result of the FLEX part, for people.
 func WriteFlex(w io.Writer, r *FlexResult) error {
 	var t text
 	t.WriteString("\n")
@@ -21,7 +21,7 @@ func WriteFlex(w io.Writer, r *FlexResult) error {
 	return err
 }
 
-// flexLegend says what the columns are.
+// flexLegend explains the columns.
 const flexLegend = "KILLS are of programs, for memory: a job has %d attempts; JOB RUNTIME is the mean from submission to end of jobs that finished; USED is the memory that programs held over that of the node; RUNNING is how many ran at once, SUSPENDED how many stood still meanwhile, both on average."
 
 func (t *text) flex(r *FlexResult) {
@@ -47,7 +47,7 @@ func (t *text) flex(r *FlexResult) {
 	t.flexOthers(r.Summaries)
 }
 
-// times, memory and cells are what the tables show.
+// times, memory and cells return the rows of the tables.
 func (s *FlexSummary) times() []string {
 	runtime := "-"
 	if s.Finished.Most > 0 {
@@ -73,7 +73,7 @@ func (l *Latency) cells() []string {
 	return []string{jobs, fmt.Sprintf("%.2f", l.P50), fmt.Sprintf("%.2f", l.P95), fmt.Sprintf("%.2f", l.P99)}
 }
 
-// flexAbout says what ran, and how.
+// flexAbout describes the mix and the runs.
 func (t *text) flexAbout(r *FlexResult) {
 	t.say("Programs: %s. Each checks what it computed.", strings.Join(r.Programs, "; "))
 	for _, m := range r.Missing {
@@ -90,7 +90,7 @@ func (t *text) claims(all []claim) {
 	}
 }
 
-// claim is a sentence that holds or does not.
+// claim is a sentence that is true or false.
 type claim struct {
 	text  string
 	holds bool
@@ -103,7 +103,7 @@ func (c *claim) verdict() string {
 	return "Does not hold"
 }
 
-// flexClaims are what FLEX containers promise, beside what came of it.
+// flexClaims returns the promises of FLEX containers, judged by the result.
 func flexClaims(r *FlexResult) []claim {
 	peak, half, flex := &r.Summaries[0], &r.Summaries[1], &r.Summaries[2]
 	jobs := float64(r.Jobs)
@@ -126,7 +126,7 @@ func flexClaims(r *FlexResult) []claim {
 	return claims
 }
 
-// flexOthers says how much the rest of the machine disturbed.
+// flexOthers says how much other work on the machine disturbed the runs.
 func (t *text) flexOthers(all []FlexSummary) {
 	most := 0.0
 	for _, s := range all {

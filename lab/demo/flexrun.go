@@ -17,17 +17,17 @@ import (
 	"github.com/bellows-rm/bellows/store"
 )
 
-// FlexRun is one run of the mix of the FLEX part under one allocation. Times count from its beginning.
+// FlexRun is one run of the mix of the FLEX part under one allocation. Times count from the beginning of the run.
 type FlexRun struct {
 	Allocation string    `json:"allocation"`
 	Round      int       `json:"round"` // from 1
 	Jobs       []FlexJob `json:"jobs"`
 	Stream     []FlexJob `json:"stream"`
-	// Others is how many cores everything else on the machine kept busy, on average; nil is unknown.
+	// Others is how many cores other work on the machine used, on average; nil is unknown.
 	Others *float64 `json:"other_cores,omitempty"`
-	// Swapped is the most that lay in swap at a time.
+	// Swapped is the largest amount in swap at a time.
 	Swapped resource.Amount `json:"swapped_bytes_max"`
-	Took    time.Duration   `json:"took_ns"` // with everything that had to be set up
+	Took    time.Duration   `json:"took_ns"` // setup included
 	samples []sample
 }
 
@@ -37,26 +37,26 @@ type FlexJob struct {
 	Submitted time.Duration `json:"submitted_ns"`
 	Started   time.Duration `json:"started_ns"` // the newest attempt; 0 is never
 	Ended     time.Duration `json:"ended_ns"`
-	Finished  bool          `json:"finished"` // its program ended well, and what it computed was right
-	// Attempts is how often its program was started, Kills how often it was killed for memory, by the kernel or by bellows.
+	Finished  bool          `json:"finished"` // its program succeeded with a right result
+	// Attempts is how often its program was started, Kills how often the kernel or bellows killed it for memory.
 	Attempts int `json:"attempts"`
 	Kills    int `json:"kills"`
-	// Refused is how often the machine did not start it, for want of memory.
+	// Refused is how often the machine did not start it for lack of memory.
 	Refused int           `json:"refused"`
-	CPU     time.Duration `json:"cpu_ns"` // that its attempts used
-	// Wrong is what failed beside memory: a wrong result, a lost program.
+	CPU     time.Duration `json:"cpu_ns"` // of all attempts
+	// Wrong is a failure for another cause than memory: a wrong result, a lost program.
 	Wrong string `json:"wrong,omitempty"`
-	// ID is the job's in samples.
+	// ID is the job's id in samples.
 	ID cluster.JobID `json:"job"`
 }
 
-// sample is what containers hold at one time.
+// sample is the memory of containers at one time.
 type sample struct {
 	at         time.Duration
 	containers []held
 }
 
-// held is what one container holds.
+// held is the memory of one container.
 type held struct {
 	id                     cluster.ContainerID
 	anonymous, swap, limit resource.Amount
@@ -89,7 +89,7 @@ func (r *FlexRun) Kills() (n int) {
 	return n
 }
 
-// CPU is what the programs of the jobs used, those of the stream left out.
+// CPU is the CPU time of the jobs' programs, without the stream.
 func (r *FlexRun) CPU() (all time.Duration) {
 	for _, j := range r.Jobs {
 		all += j.CPU
@@ -108,7 +108,7 @@ func (r *FlexRun) MeanRuntime() time.Duration {
 	return all / time.Duration(max(1, r.Finished()))
 }
 
-// over integrates what a sample says over the makespan, and divides by it.
+// over returns the mean of a value of samples over the makespan.
 func (r *FlexRun) over(of func(s *sample) float64) float64 {
 	total, end := 0.0, r.Makespan()
 	for i := range r.samples {
@@ -121,7 +121,7 @@ func (r *FlexRun) over(of func(s *sample) float64) float64 {
 	return total / max(end.Seconds(), 1e-9)
 }
 
-// Used is what programs held in memory, on average over the makespan, bytes.
+// Used is the memory use of programs, on average over the makespan, bytes.
 func (r *FlexRun) Used() float64 {
 	return r.over(func(s *sample) float64 {
 		var all resource.Amount
@@ -132,8 +132,8 @@ func (r *FlexRun) Used() float64 {
 	})
 }
 
-// AtOnce is how many of the jobs' containers ran and were not suspended, Suspended how many were, on average over the
-// makespan.
+// AtOnce is how many of the jobs' containers ran without being suspended, Suspended how many were suspended, on average
+// over the makespan.
 func (r *FlexRun) AtOnce() float64 {
 	return r.over(func(s *sample) float64 { return r.count(s, false) })
 }
@@ -141,7 +141,7 @@ func (r *FlexRun) Suspended() float64 {
 	return r.over(func(s *sample) float64 { return r.count(s, true) })
 }
 
-// standstill is for how long a job was suspended, all times together.
+// standstill returns how long a job was suspended in total.
 func (r *FlexRun) standstill(job cluster.JobID) time.Duration {
 	share := r.over(func(s *sample) float64 {
 		if slices.ContainsFunc(s.containers, func(c held) bool { return c.suspended && c.id.Task.Job == job }) {
@@ -162,7 +162,7 @@ func (r *FlexRun) count(s *sample, suspended bool) float64 {
 	return float64(n)
 }
 
-// Wrong returns what went wrong beside memory, of the first job of which something did.
+// Wrong returns the first job's failure for another cause than memory; nil if there is none.
 func (r *FlexRun) Wrong() error {
 	for _, j := range slices.Concat(r.Jobs, r.Stream) {
 		if j.Wrong != "" {
@@ -172,7 +172,7 @@ func (r *FlexRun) Wrong() error {
 	return nil
 }
 
-// flexPolicy decides who starts in the FLEX part.
+// flexPolicy is the policy of the FLEX part.
 const flexPolicy = "fair"
 
 // runFlex runs the mix on this machine under an allocation.
@@ -198,7 +198,7 @@ func runFlex(ctx context.Context, work string, mix *flexMix, a *allocation, seen
 	return f.run, nil
 }
 
-// flexInProgress is a run that goes on.
+// flexInProgress is a run in progress.
 type flexInProgress struct {
 	machine *sandbox.Machine
 	mix     *flexMix
@@ -217,7 +217,7 @@ func (f *flexInProgress) submit(ctx context.Context, j cluster.Job, args []strin
 	return id, nil
 }
 
-// play submits the jobs and, beside them, the stream, and waits for all.
+// play submits the jobs and the stream, and waits for all of them.
 func (f *flexInProgress) play(ctx context.Context, a *allocation, seen func(ended, all int)) error {
 	stream, stop := context.WithCancel(ctx)
 	defer stop()
@@ -256,12 +256,12 @@ func (f *flexInProgress) play(ctx context.Context, a *allocation, seen func(ende
 	return streamErr
 }
 
-// stream submits short jobs until more ends, and waits for those that are there.
+// stream submits short jobs until more ends, and waits for the submitted ones.
 func (f *flexInProgress) stream(ctx, more context.Context) ([]FlexJob, error) {
 	var ids []cluster.JobID
 	stage := cluster.Stage{Name: "short", Tasks: 1, Ideal: resource.Of(f.mix.cpu, f.mix.streamSize)}
 	for i := 0; ; i++ {
-		// It begins in the middle of an interval, lest the first is always alone.
+		// It begins in the middle of an interval, so that the first short job is not always alone.
 		at := f.mix.streamEvery/2 + time.Duration(i)*f.mix.streamEvery
 		if pause(more, time.Until(f.begun.Add(at))) != nil {
 			break
@@ -283,7 +283,7 @@ func (f *flexInProgress) stream(ctx, more context.Context) ([]FlexJob, error) {
 	return jobs, nil
 }
 
-// pause waits for a time, less if ctx ends.
+// pause waits for the given time, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -316,7 +316,7 @@ func (f *flexInProgress) await(ctx context.Context, id cluster.JobID) (FlexJob, 
 // take counts one attempt.
 func (j *FlexJob) take(t *store.Task, f *flexInProgress) {
 	if t.Exit == nil && t.Outcome != cluster.Preempted {
-		j.Refused++ // it never began
+		j.Refused++ // its program never began
 		return
 	}
 	j.Attempts++
@@ -335,7 +335,7 @@ func (j *FlexJob) take(t *store.Task, f *flexInProgress) {
 	}
 }
 
-// finish adds what is known at the end.
+// finish adds the values that are known at the end.
 func (f *flexInProgress) finish(busyBefore time.Duration, known bool) {
 	busyAfter, stillKnown := profiler.BusyTime()
 	if !known || !stillKnown {
@@ -349,7 +349,7 @@ func (f *flexInProgress) finish(busyBefore time.Duration, known bool) {
 	f.run.Others = &others
 }
 
-// sample records what containers hold until ctx ends.
+// sample records the memory of containers until ctx ends.
 func (f *flexInProgress) sample(ctx context.Context) {
 	const every = 100 * time.Millisecond
 	tick := time.NewTicker(every)
@@ -370,7 +370,7 @@ func (f *flexInProgress) sample(ctx context.Context) {
 	}
 }
 
-// hold is what containers hold. Those whose programs have not begun, for want of memory, are none yet.
+// hold returns the memory of containers, without containers whose programs have not begun for lack of memory.
 func hold(readings map[cluster.ContainerID]cluster.Reading) (all []held) {
 	for id, r := range readings {
 		if r.State == cluster.ContainerWaiting {

@@ -10,8 +10,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// The picture of the FLEX part is a row for the node, then one per container, all on the same time axis and but for the first
-// the same scale of memory, and one for the short jobs together.
+// The picture of the FLEX part has a row for the node, one row per container, and one row for all short jobs. All rows
+// have the same time axis; the rows of containers have the same scale of memory.
 const (
 	flexTop     = 104
 	flexHigh    = 46 // of a row's memory
@@ -45,7 +45,8 @@ func WriteFlexSVG(w io.Writer, r *FlexResult) error {
 	return err
 }
 
-// typicalFlex returns the FLEX run whose makespan is the median; of an even number, the faster of the middle two.
+// typicalFlex returns the FLEX run whose makespan is the median; for an even number of runs, the faster of the middle
+// two.
 func typicalFlex(runs []FlexRun) *FlexRun {
 	var flex []*FlexRun
 	for i := range runs {
@@ -60,7 +61,7 @@ type flexPicture struct {
 	picture
 	run  *FlexRun
 	node resource.Amount
-	most resource.Amount // that a container holds at any time
+	most resource.Amount // peak use of a container
 }
 
 func (p *flexPicture) at(t time.Duration) float64 {
@@ -88,7 +89,7 @@ func (p *flexPicture) draw() {
 	p.f(`</svg>`)
 }
 
-// head says what the picture shows and what the colours mean.
+// head writes what the picture shows and what the colours mean.
 func (p *flexPicture) head() {
 	p.text(20, 28, "title", "start", fmt.Sprintf("%d programs in FLEX containers share %s with short REGULAR jobs", len(p.run.Jobs), resource.FormatMemory(p.node)))
 	p.text(20, 48, "quiet", "start", fmt.Sprintf("A real run: %d of %d finished, %d killed, makespan %.1f s. The row of the node is %s high, others %s. Times are from submission to end.",
@@ -124,7 +125,7 @@ func (p *flexPicture) ground(y float64, name string, notes ...string) (bottom fl
 	return bottom
 }
 
-// together draws the row of the node: what all containers hold, and what they may hold.
+// together draws the row of the node: the use of all containers, and their limits.
 func (p *flexPicture) together(y float64) {
 	bottom := p.ground(y, "node", fmt.Sprintf("%.0f %% used", 100*p.run.Used()/float64(p.node)))
 	var memory, limit strings.Builder
@@ -177,7 +178,7 @@ func (p *flexPicture) container(y float64, j *FlexJob) {
 	p.line(flexLeft, bottom, plotRight, bottom, "edge")
 }
 
-// step draws a path on, at height y.
+// step extends a path at height y.
 func step(path *strings.Builder, from, y, to float64) {
 	command := "L"
 	if path.Len() == 0 {
@@ -208,8 +209,8 @@ func (p *flexPicture) streamed(y float64) {
 	p.line(flexLeft, bottom, plotRight, bottom, "edge")
 }
 
-// each calls draw for every sample of the makespan with the containers that are meant, if there are any, and the place of
-// the sample and of the next.
+// each calls draw for every sample of the makespan with containers for which meant is true, with these containers and
+// the positions of the sample and of the next one.
 func (p *flexPicture) each(meant func(c *held) bool, draw func(from, to float64, all []held)) {
 	for i, s := range p.run.samples {
 		if s.at > p.until {

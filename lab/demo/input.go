@@ -17,7 +17,7 @@ type input struct {
 	seed  uint64
 }
 
-// inputs are all files of the demonstration, some 175 MB. Tasks of a job, and several jobs, read the same file.
+// inputs are all files of the demonstration, some 175 MB. The tasks of a job, and several jobs, read the same file.
 var inputs = []input{
 	{"small.log", 1_000_000, 7},
 	{"medium.log", 1_250_000, 11},
@@ -29,21 +29,22 @@ const lineBytes = 46
 
 func (f input) size() int64 { return int64(f.lines) * lineBytes }
 
-// ideal is the memory with which GNU sort reads the file into its buffer whole: the text, what sort keeps beside each
-// line, and what the process needs in addition.
+// ideal is the memory with which the whole file fits the buffer of GNU sort: the text, sort's record per line, and the
+// memory of the process.
 func (f input) ideal() resource.Amount {
 	const perLine = 48
 	need := resource.Amount(f.size()) + resource.Amount(f.lines)*perLine + overhead + 2*resource.MiB
 	return (need + resource.MiB - 1) / resource.MiB * resource.MiB
 }
 
-// overhead is what a task is granted beyond the buffer of its sort: the {memory-24MiB} of the mix. It holds the program
-// and the page cache of what it spills.
+// overhead is the part of a task's grant that is not the buffer of its sort: the {memory-24MiB} of the mix. It is for
+// the program and for the page cache of its spilled data.
 const overhead = 24 * resource.MiB
 
-// write writes lines such as "1977326743 GET /item/12276/page26 200 mozilla". The same input is the same bytes everywhere.
+// write writes lines such as "1977326743 GET /item/12276/page26 200 mozilla". The same input gives the same bytes on
+// every machine.
 func (f input) write(w io.Writer) error {
-	// The minimal standard generator of Park and Miller: short, and a part of no library that may change.
+	// The minimal standard generator of Park and Miller: short, and independent of libraries that may change.
 	const multiplier, modulus = 16807, 1<<31 - 1
 	out := bufio.NewWriterSize(w, 1<<20)
 	x := f.seed
@@ -88,7 +89,7 @@ func writeInput(path string, f input) error {
 		file.Close()
 		return err
 	}
-	// On disk now, so that writing it back does not disturb what is measured.
+	// Written to disk now, so that write-back does not disturb the measurement.
 	if err := file.Sync(); err != nil {
 		file.Close()
 		return err

@@ -37,7 +37,7 @@ func TestInputIsTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// TestMixLeavesACoreIdle keeps the mix as it is meant to be: enough of it, and no two tasks side by side with ideal memory.
+// TestMixLeavesACoreIdle: the mix has enough tasks, and no two tasks with ideal memory fit side by side.
 func TestMixLeavesACoreIdle(t *testing.T) {
 	w, err := configurations[0].workload(idealModels(t))
 	if err != nil {

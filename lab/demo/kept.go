@@ -14,12 +14,13 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// keptRuns are runs in a directory, a file each: what was interrupted goes on where it was. nil keeps nothing.
+// keptRuns are runs in a directory, one file each, so that an interrupted demonstration continues where it stopped. nil
+// keeps nothing.
 type keptRuns struct{ dir string }
 
 // keptRun is one file.
 type keptRun struct {
-	Programs string   `json:"programs"` // those of other programs are not mixed
+	Programs string   `json:"programs"` // runs of other programs are not used
 	Run      *FlexRun `json:"run"`
 	// Samples are rows, one per container and time: milliseconds, job, then bytes of anonymous memory, swap and limit, and 1
 	// if it was suspended.
@@ -30,13 +31,13 @@ func (k *keptRuns) path(jobs int, allocation string, round int) string {
 	return filepath.Join(k.dir, fmt.Sprintf("%d-jobs-%s-%d.json", jobs, strings.ReplaceAll(strings.ToLower(allocation), " ", "-"), round))
 }
 
-// identity is what runs must have in common to be compared.
+// identity returns what runs must have in common to be compared.
 func (r *FlexResult) identity() string {
 	return fmt.Sprintf("%s, %s cores: %s", resource.FormatMemory(r.Node[resource.Memory]), resource.FormatCPU(r.Node[resource.CPU]),
 		strings.Join(r.Programs, "; "))
 }
 
-// load returns what is kept, nil if nothing is.
+// load returns a kept run, or nil.
 func (k *keptRuns) load(r *FlexResult, a *allocation, round int) (*FlexRun, error) {
 	if k == nil {
 		return nil, nil
@@ -81,7 +82,7 @@ func (k *keptRuns) save(r *FlexResult, run *FlexRun) error {
 func pack(samples []sample) (rows [][6]int64) {
 	for _, s := range samples {
 		if len(s.containers) == 0 {
-			rows = append(rows, [6]int64{s.at.Milliseconds()}) // nothing ran
+			rows = append(rows, [6]int64{s.at.Milliseconds()}) // no container ran
 		}
 		for _, c := range s.containers {
 			row := [6]int64{s.at.Milliseconds(), int64(c.id.Task.Job), int64(c.anonymous), int64(c.swap), int64(c.limit)}

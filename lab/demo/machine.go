@@ -17,8 +17,8 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// runReal runs a workload on this machine under c, as work says. seen, if not nil, is told now and then how many tasks have
-// ended.
+// runReal runs a workload on this machine under c, in the folder work. seen, if not nil, is called now and then with
+// the number of ended tasks.
 func runReal(ctx context.Context, work string, c *configuration, capacity resource.Vector, w *workload.Workload, seen func(ended int)) (r *Run, err error) {
 	m, err := sandbox.Open(work, c.policy, c.settings, capacity)
 	if err != nil {
@@ -54,7 +54,7 @@ func runReal(ctx context.Context, work string, c *configuration, capacity resour
 	return r, err
 }
 
-// record turns what the driver tells of jobs into a Run.
+// record converts the driver's information on jobs into a Run.
 func record(jobs []live.Job, begun time.Time) *Run {
 	r := &Run{}
 	for i, j := range jobs {
@@ -76,7 +76,7 @@ func record(jobs []live.Job, begun time.Time) *Run {
 	return r
 }
 
-// sampler records what containers use.
+// sampler records the memory use of containers.
 type sampler struct {
 	machine *sandbox.Machine
 	begun   time.Time
@@ -84,7 +84,7 @@ type sampler struct {
 	usage   []Usage
 }
 
-// run samples until ctx ends.
+// run takes samples until ctx ends.
 func (s *sampler) run(ctx context.Context) {
 	const every = 50 * time.Millisecond
 	tick := time.NewTicker(every)

@@ -11,7 +11,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write golden files instead of comparing")
 
-// TestMain lets the test program be the supervisor of containers that it starts, and what runs inside.
+// TestMain makes the test program also the supervisor of the containers that it starts, and the program inside them.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand {
 		os.Exit(agent.Supervise(os.Args[2:]))

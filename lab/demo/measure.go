@@ -11,24 +11,24 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Profile is what was learned of one program.
+// Profile is the measured profile of one program.
 type Profile struct {
 	Name  string        `json:"name"`
 	Model profile.Model `json:"model"`
-	// Sizes are those it was run with, ascending.
+	// Sizes are the measured sizes, ascending.
 	Sizes []Size `json:"sizes"`
 }
 
-// Size is one memory size a program was run with.
+// Size is one memory size with which a program ran.
 type Size struct {
 	Memory  resource.Amount `json:"memory_bytes"`
 	Median  time.Duration   `json:"median_ns"`
-	Spread  float64         `json:"spread"` // slowest less fastest, as a share of the median
+	Spread  float64         `json:"spread"` // (slowest - fastest) / median
 	Spilled resource.Amount `json:"spilled_bytes"`
 }
 
-// sizesOf returns the memory sizes to measure: the ideal, two in between, and the least. Half the ideal, which one of the
-// configurations gives, is not among them: it is predicted.
+// sizesOf returns the memory sizes to measure: the ideal, two in between, and the minimum. Half the ideal, which one of
+// the configurations grants, is not among them, because it is predicted.
 func sizesOf(f input) []resource.Amount {
 	ideal := f.ideal()
 	// GNU sort merges at most 16 runs at once; with less than a sixteenth it would need another pass.
@@ -37,7 +37,7 @@ func sizesOf(f input) []resource.Amount {
 	return []resource.Amount{whole(least + resource.MiB - 1), whole(ideal * 38 / 100), whole(ideal * 70 / 100), ideal}
 }
 
-// measure runs a program at every size and fits a model. The programs are run alone.
+// measure runs a program alone at every size and fits a model.
 func measure(ctx context.Context, p program, dir string, repeats int, seen func(done, all int)) (Profile, error) {
 	plan := &profiler.Plan{Fitted: sizesOf(p.input), Repeats: repeats}
 	most := plan.Fitted[len(plan.Fitted)-1]
@@ -56,8 +56,7 @@ func measure(ctx context.Context, p program, dir string, repeats int, seen func(
 		f := res.Failed[len(res.Failed)-1]
 		return Profile{}, fmt.Errorf("measure %s: with %s it does not work: %s", p.name, resource.FormatMemory(f.Memory), f.Why)
 	}
-	// The median stands for a size, not the fastest: asked for is not what the program can do at best, but how long its
-	// tasks will usually take.
+	// The median represents a size, not the fastest run: the model must predict how long tasks usually take.
 	for i := range res.Fitted {
 		res.Fitted[i].Duration = profile.Median(res.Fitted[i].Repeats)
 	}

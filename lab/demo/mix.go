@@ -19,7 +19,7 @@ var mixFile string
 // node is the part of the machine that the mix shares.
 var node = resource.Of(2*resource.Core, 208*resource.MiB)
 
-// program is what a profile of the mix is about.
+// program is a program of the mix, which has a profile.
 type program struct {
 	name    string
 	input   input
@@ -64,18 +64,19 @@ func (m models) lookUp(name string) (cluster.Profile, bool) {
 	return cluster.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.IdealDuration, Elasticity: p.Elasticity()}, true
 }
 
-// configuration is one way of allocating memory to the mix.
+// configuration is one way to allocate memory to the mix.
 type configuration struct {
 	name     string
 	policy   string
 	settings map[string]string
-	// about says in a few words what a task gets.
+	// about describes a task's memory in a few words.
 	about string
 	// size returns the fixed memory of every task of a program; nil leaves ideal and minimum as they are.
 	size func(m *profile.Model) resource.Amount
 }
 
-// configurations are all that are compared, the elastic one last. A fixed size is the fair policy with another ideal.
+// configurations are all compared configurations, the elastic one last. A fixed size is the fair policy with another
+// ideal.
 var configurations = []configuration{
 	{"fair ideal", "fair", nil, "every task gets its ideal memory", nil},
 	{"fixed half", "fair", nil, "every task gets half its ideal memory", halfOf},
@@ -83,12 +84,12 @@ var configurations = []configuration{
 	{"yarn-me", "yarn-me", map[string]string{"yarn-me.granularity": "4MiB"}, "ideal memory, or less where that ends no later than the job", nil},
 }
 
-// halfOf is half the ideal memory, in whole MiB.
+// halfOf returns half the ideal memory, in whole MiB.
 func halfOf(m *profile.Model) resource.Amount {
 	return max(m.MinMemory, (m.IdealMemory/2+resource.MiB-1)/resource.MiB*resource.MiB)
 }
 
-// elastic is the configuration that the others are compared with.
+// elastic is the configuration with which the others are compared.
 var elastic = &configurations[len(configurations)-1]
 
 // workload returns the mix as it is submitted under c.
@@ -115,7 +116,7 @@ func (c *configuration) workload(m models) (*workload.Workload, error) {
 	return w, nil
 }
 
-// fix makes a stage one whose tasks all get the same memory.
+// fix changes a stage so that all its tasks get the same memory.
 func fix(s *cluster.Stage, m *profile.Model, memory resource.Amount) {
 	s.Ideal[resource.Memory] = memory
 	s.Duration = m.Duration(memory)

@@ -11,10 +11,10 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// diskNeeded is room for the inputs of the elastic part, and for what two tasks spill at once.
+// diskNeeded is disk space for the inputs of the elastic part, and for the spilled data of two tasks at once.
 const diskNeeded = 1 * resource.GiB
 
-// unsuitable returns in one clause why the mix cannot run for real here; empty if it can.
+// unsuitable returns in one clause why this machine cannot run the mix; empty if it can.
 func unsuitable(ctx context.Context, work string) string {
 	if sandbox.InMemory(work) {
 		return fmt.Sprintf("%s lies in memory, where programs cannot spill to", work)

@@ -16,13 +16,13 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// RealResult is what came of larger programs in fixed containers and in FLEX ones.
+// RealResult is the result of larger programs in fixed containers and in FLEX containers.
 type RealResult struct {
-	Sizes []FlexResult  `json:"sizes"` // one for each number of jobs; with 0 jobs, of the short ones alone
+	Sizes []FlexResult  `json:"sizes"` // one for each number of jobs; with 0 jobs, of the short jobs alone
 	Took  time.Duration `json:"took_ns"`
 }
 
-// Real runs larger programs, so many jobs at a time, for each of counts. Every run is kept in dir, and is not run again.
+// Real runs larger programs, with each number of jobs in counts. Every run is kept in dir, and is not run again.
 func Real(ctx context.Context, o Options, counts []int, dir string) (*RealResult, error) {
 	res := &RealResult{}
 	begun := time.Now()
@@ -50,12 +50,12 @@ func countJobs(n int) string {
 	return fmt.Sprintf("%d jobs", n)
 }
 
-// mixed are the results with jobs.
+// mixed returns the results with jobs.
 func (r *RealResult) mixed() []FlexResult {
 	return slices.DeleteFunc(slices.Clone(r.Sizes), func(s FlexResult) bool { return s.Jobs == 0 || s.Why != "" })
 }
 
-// largest is the result with the most jobs; ok is false if there is none.
+// largest returns the result with the most jobs; ok is false if there is none.
 func (r *RealResult) largest() (of *FlexResult, ok bool) {
 	all := r.mixed()
 	if len(all) == 0 {
@@ -65,7 +65,7 @@ func (r *RealResult) largest() (of *FlexResult, ok bool) {
 	return &most, true
 }
 
-// WriteReal prints what came of it, for people.
+// WriteReal prints the result, for people.
 func WriteReal(w io.Writer, r *RealResult) error {
 	var t text
 	t.WriteString("\n")
@@ -119,8 +119,8 @@ const (
 	latencyPicture  = "latency.svg"
 )
 
-// DrawReal draws, into dir, the memory of each container over time with the most jobs, the makespans, and the latency of the
-// short jobs. It returns the names of what it drew.
+// DrawReal draws, into dir, the memory of each container over time with the most jobs, the makespans, and the latency
+// of the short jobs. It returns the names of the files.
 func DrawReal(dir string, r *RealResult) (drawn []string, err error) {
 	most, ok := r.largest()
 	if !ok {
@@ -147,7 +147,7 @@ func DrawReal(dir string, r *RealResult) (drawn []string, err error) {
 	return []string{memoryPicture, makespanPicture, latencyPicture}, nil
 }
 
-// allRounds says how many rounds there were, of which some may have been left out.
+// allRounds says how many rounds ran, and how many were left out.
 func allRounds(of ...FlexResult) string {
 	least, most := math.MaxInt, 0
 	for _, r := range of {

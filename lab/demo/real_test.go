@@ -11,7 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// cannedReal is a result of two jobs, and of the short ones alone.
+// cannedReal is a result of two jobs, and of the short jobs alone.
 func cannedReal() *RealResult {
 	two := cannedFlex()
 	short := FlexRun{Allocation: alone[0].name, Round: 1, Stream: []FlexJob{{Name: "short", Ended: time.Second / 4, Finished: true, Attempts: 1, ID: 1}}}
@@ -52,12 +52,12 @@ func TestRealPictures(t *testing.T) {
 	}
 }
 
-// TestKept: what was kept comes back as it was, and is not mixed with what other programs did.
+// TestKept: a kept run reads back unchanged, and is not used for other programs.
 func TestKept(t *testing.T) {
 	r := cannedFlex()
 	k := &keptRuns{t.TempDir()}
 	flex := &r.Runs[2]
-	flex.samples = append(flex.samples, sample{at: 7 * time.Second}) // when nothing ran
+	flex.samples = append(flex.samples, sample{at: 7 * time.Second}) // when no container ran
 	if got, err := k.load(r, breathing, 1); got != nil || err != nil {
 		t.Errorf("nothing was kept: %v, %v", got, err)
 	}

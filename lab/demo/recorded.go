@@ -6,12 +6,13 @@ import (
 	"fmt"
 )
 
-// recordedFile holds what another machine measured: part of what `bellows-lab demo --part elastic --json` printed there.
+// recordedFile has measurements of another machine: a part of the output of `bellows-lab demo --part elastic --json`
+// there.
 //
 //go:embed recorded.json
 var recordedFile []byte
 
-// recording is what the simulator needs of a machine.
+// recording is the simulator's input about a machine.
 type recording struct {
 	Profiles []Profile `json:"profiles"`
 	Machine  Machine   `json:"machine"`

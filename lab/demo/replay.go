@@ -13,15 +13,15 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Replay is what came of telling the events that a machine recorded to a new engine, outside of any machine.
+// Replay is the result of replaying the recorded events of a machine with a new engine, without a machine.
 type Replay struct {
 	Decisions int `json:"decisions"` // recorded
-	Equal     int `json:"equal"`     // of those, decided again before the first difference
-	// Changed is the same for a log in which one event is another: the first job wants 1 MiB less.
+	Equal     int `json:"equal"`     // of these, taken again before the first difference
+	// Changed is Equal for a log with one changed event: the first job needs 1 MiB less.
 	Changed int `json:"equal_with_one_event_changed"`
 }
 
-// replay decides a recorded log again, as it is and with one event changed.
+// replay replays a recorded log, unchanged and with one event changed.
 func replay(log func() (io.ReadCloser, error)) (*Replay, error) {
 	out := &Replay{}
 	for _, change := range []bool{false, true} {
@@ -44,7 +44,8 @@ func replay(log func() (io.ReadCloser, error)) (*Replay, error) {
 	return out, nil
 }
 
-// decideAgain counts the decisions in a log, and how many of them a new engine takes again before the first difference.
+// decideAgain counts the decisions in a log, and how many of them a new engine takes again before the first different
+// one.
 func decideAgain(log io.Reader, change bool) (recorded, equal int, err error) {
 	r, err := eventlog.NewReader(log, "event log")
 	if err != nil {
@@ -55,7 +56,7 @@ func decideAgain(log io.Reader, change bool) (recorded, equal int, err error) {
 		return 0, 0, err
 	}
 	e := engine.New(p, r.Header.Configure)
-	var again []cluster.Decision // of the newest step, not yet compared
+	var again []cluster.Decision // decisions of the newest step that are not compared yet
 	same, changed := true, !change
 	for {
 		record, err := r.Next()
@@ -77,9 +78,9 @@ func decideAgain(log io.Reader, change bool) (recorded, equal int, err error) {
 			again = nil
 			continue
 		}
-		same = same && len(again) == 0 // a step whose decisions nobody recorded had none
+		same = same && len(again) == 0 // a step without recorded decisions had none
 		if !same {
-			continue // what follows rests on other decisions
+			continue // later events depend on other decisions
 		}
 		changed = changed || alter(record.Events)
 		again, err = e.Step(record.Now, record.Events...)
@@ -87,7 +88,7 @@ func decideAgain(log io.Reader, change bool) (recorded, equal int, err error) {
 	}
 }
 
-// alter changes one event, the first that brings a job, and reports whether there was one.
+// alter changes the first event that submits a job, and reports whether there is one.
 func alter(events []cluster.Event) bool {
 	for i := range events {
 		if j := events[i].NewJob; j != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// predictionGoal is by how much a prediction may be off.
+// predictionGoal is the largest error of a good prediction.
 const predictionGoal = 0.15
 
-// Write prints what came of the demonstration, for people.
+// Write prints the result of the demonstration, for people.
 func Write(w io.Writer, r *Result) error {
 	var t text
 	t.allocations(r)
@@ -28,13 +28,13 @@ func Write(w io.Writer, r *Result) error {
 	return err
 }
 
-// legend says what the columns are.
+// legend explains the columns.
 const legend = "USED is what programs fill with data, AT ONCE how many run, on average; SLOWDOWN is their time over that with ideal memory; PROGRESS is AT ONCE over SLOWDOWN: as many tasks with ideal memory would get as much done."
 
-// width is that of a terminal.
+// width is the width of a terminal.
 const width = 80
 
-// text is a report in the making.
+// text is a report that is being written.
 type text struct{ strings.Builder }
 
 // say writes a paragraph.
@@ -53,7 +53,8 @@ func (t *text) say(format string, operands ...any) {
 	t.WriteString(line + "\n")
 }
 
-// table writes rows and an empty line, the first of which are the heads; all columns but the first are aligned to the right.
+// table writes rows and an empty line. The first row has the heads; all columns except the first are aligned to the
+// right.
 func (t *text) table(rows [][]string) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -75,7 +76,7 @@ func (t *text) table(rows [][]string) {
 	t.WriteString("\n")
 }
 
-// spread prints a figure with its least and most value.
+// spread prints a figure with its minimum and maximum.
 func (f Figure) spread(digits int, unit float64) string {
 	text := func(v float64) string { return fmt.Sprintf("%.*f", digits, v/unit) }
 	if f.Least == f.Most {
@@ -139,10 +140,10 @@ func (t *text) verdict(r *Result) {
 	}
 }
 
-// speed is how many tasks with ideal memory would get as much done.
+// speed is how many tasks with ideal memory would do as much work.
 func (s *Summary) speed() float64 { return s.AtATime.Median / s.Slowdown.Median }
 
-// why explains the times by what the cores did.
+// why explains the times by the use of the cores.
 func why(r *Result) string {
 	cores := float64(r.Node[resource.CPU]) / float64(resource.Core)
 	var clauses []string
@@ -201,7 +202,7 @@ func verdictOn(what string, r *Result, of func(*Summary) Figure) string {
 	return head + ": " + strings.Join(clauses, ", ") + "."
 }
 
-// whyNot says why a fixed allocation was better than the elastic one.
+// whyNot says why a fixed allocation was better than the elastic allocation.
 func whyNot(r *Result, best *Summary) string {
 	ours := &r.Summaries[slices.IndexFunc(r.Summaries, func(s Summary) bool { return s.Configuration == elastic.name })]
 	switch {
@@ -217,7 +218,7 @@ func whyNot(r *Result, best *Summary) string {
 
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// predictions prints what the simulator said before anything ran.
+// predictions prints the simulator's predictions, made before the runs.
 func (t *text) predictions(r *Result) {
 	t.WriteString("\n")
 	t.say("Predicted before the mix ran, from the profiles, the job file, and two figures of this machine: the daemon adds %.0f ms to a task, and another task beside it makes a task %.2f times slower.",
@@ -241,7 +242,7 @@ func (t *text) predictions(r *Result) {
 
 func percent(share float64) string { return fmt.Sprintf("%+.0f %%", 100*share) }
 
-// replays says whether a new engine decides as the recorded one did.
+// replays says whether a new engine takes the recorded decisions again.
 func (t *text) replays(r *Result) {
 	var all, equal, differ int
 	for _, run := range r.Runs {
@@ -259,10 +260,10 @@ func (t *text) replays(r *Result) {
 		len(r.Runs), equal, all, differ, len(r.Runs))
 }
 
-// disturbing is from how many busy cores on the rest of the machine is told of.
+// disturbing is the number of cores busy with other work from which the report mentions it.
 const disturbing = 0.2
 
-// others says how much the rest of the machine disturbed.
+// others says how much other work on the machine disturbed the runs.
 func (t *text) others(r *Result) {
 	most := 0.0
 	for _, s := range r.Summaries {

@@ -7,7 +7,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Run is one run of the mix under one configuration, real or simulated. Times count from its beginning.
+// Run is one run of the mix under one configuration, real or simulated. Times count from the beginning of the run.
 type Run struct {
 	Configuration string    `json:"configuration"`
 	Round         int       `json:"round"` // from 1; 0 if simulated
@@ -15,7 +15,7 @@ type Run struct {
 	Jobs          []JobRun  `json:"jobs"`  // in the order of the mix
 	Tasks         []TaskRun `json:"tasks"` // in the order in which they were started
 	Usage         []Usage   `json:"usage,omitempty"`
-	// Others is how many cores everything else on the machine kept busy, on average; nil is unknown.
+	// Others is how many cores other work on the machine used, on average; nil is unknown.
 	Others *float64 `json:"other_cores,omitempty"`
 	Replay *Replay  `json:"replay,omitempty"`
 }
@@ -32,19 +32,19 @@ type JobRun struct {
 type TaskRun struct {
 	Job     int             `json:"job"` // index in Jobs
 	Memory  resource.Amount `json:"memory_bytes"`
-	Booked  time.Duration   `json:"booked_ns"`  // the node's memory is taken from here
-	Started time.Duration   `json:"started_ns"` // the program runs from here
+	Booked  time.Duration   `json:"booked_ns"`  // the node's memory is booked from here on
+	Started time.Duration   `json:"started_ns"` // the program runs from here on
 	Ended   time.Duration   `json:"ended_ns"`
-	// Ideal is how long its program takes with ideal memory, as measured before.
+	// Ideal is the duration of its program with ideal memory, measured before.
 	Ideal  time.Duration `json:"ideal_duration_ns"`
-	CPU    time.Duration `json:"cpu_ns,omitempty"` // what its program used; 0 is unknown
+	CPU    time.Duration `json:"cpu_ns,omitempty"` // of its program; 0 is unknown
 	Killed bool          `json:"killed,omitempty"` // by the kernel, for memory
 }
 
 // Usage is a sample of all containers together.
 type Usage struct {
 	At time.Duration `json:"at_ns"`
-	// Anonymous is what programs filled with data; Held counts the page cache that they are charged for too.
+	// Anonymous is memory that programs filled with data; Held includes the page cache that they are charged for.
 	Anonymous resource.Amount `json:"anonymous_bytes"`
 	Held      resource.Amount `json:"held_bytes"`
 }
@@ -67,7 +67,7 @@ func (r *Run) AverageJobRuntime() time.Duration {
 	return total / time.Duration(max(1, len(r.Jobs)))
 }
 
-// Granted is the memory that tasks held, on average over the makespan, bytes.
+// Granted is the memory granted to tasks, on average over the makespan, bytes.
 func (r *Run) Granted() float64 {
 	total := 0.0
 	for _, t := range r.Tasks {
@@ -76,7 +76,7 @@ func (r *Run) Granted() float64 {
 	return total / max(r.Makespan().Seconds(), 1e-9)
 }
 
-// Used is what programs filled with data, on average over the makespan, bytes; ok is false if that was not sampled.
+// Used is the memory that programs filled with data, on average over the makespan, bytes; ok is false without samples.
 func (r *Run) Used() (bytes float64, ok bool) {
 	if len(r.Usage) == 0 {
 		return 0, false
@@ -101,7 +101,7 @@ func (r *Run) AtATime() float64 {
 	return total.Seconds() / max(r.Makespan().Seconds(), 1e-9)
 }
 
-// Slowdown is how long all programs ran over how long they take with ideal memory.
+// Slowdown is the run time of all programs / their run time with ideal memory.
 func (r *Run) Slowdown() float64 {
 	var total, ideal time.Duration
 	for _, t := range r.Tasks {
@@ -132,7 +132,7 @@ func (r *Run) UnderSized(ideals []resource.Amount) int {
 	return n
 }
 
-// sortTasks puts tasks in the order of their start.
+// sortTasks sorts tasks by their start.
 func (r *Run) sortTasks() {
 	slices.SortStableFunc(r.Tasks, func(a, b TaskRun) int { return int(min(1, max(-1, a.Booked-b.Booked))) })
 }
@@ -144,17 +144,17 @@ type Figure struct {
 	Most   float64 `json:"most"`
 }
 
-// figure condenses values, of which there must be one at least.
+// figure summarises values, at least one.
 func figure(values []float64) Figure {
 	v := slices.Sorted(slices.Values(values))
 	n := len(v)
 	return Figure{Median: (v[(n-1)/2] + v[n/2]) / 2, Least: v[0], Most: v[n-1]}
 }
 
-// Clearly reports whether every round of f was below every round of g.
+// Clearly reports whether every round of f is below every round of g.
 func (f Figure) Clearly(g Figure) bool { return f.Most < g.Least }
 
-// Summary is what came of one configuration over all rounds.
+// Summary is the result of one configuration over all rounds.
 type Summary struct {
 	Configuration string `json:"configuration"`
 	Policy        string `json:"policy"`
@@ -165,15 +165,15 @@ type Summary struct {
 	AverageJobRuntime Figure  `json:"average_job_runtime_s"`
 	Makespan          Figure  `json:"makespan_s"`
 	Granted           Figure  `json:"granted_memory_bytes"`        // mean over the makespan
-	Used              *Figure `json:"used_memory_bytes,omitempty"` // the same; not known of a simulation
+	Used              *Figure `json:"used_memory_bytes,omitempty"` // the same; unknown for a simulation
 	AtATime           Figure  `json:"tasks_at_a_time"`
 	Slowdown          Figure  `json:"slowdown"`
 	UnderSized        Figure  `json:"under_sized_tasks"`
 	Kills             Figure  `json:"kills"`
-	Others            *Figure `json:"other_cores,omitempty"` // cores that everything else kept busy, on average
+	Others            *Figure `json:"other_cores,omitempty"` // cores that other work used, on average
 }
 
-// summarise condenses the runs of one configuration; ideals has the ideal memory of the tasks of each job.
+// summarise summarises the runs of one configuration; ideals has the ideal memory of the tasks of each job.
 func summarise(c *configuration, runs []Run, ideals []resource.Amount) Summary {
 	over := func(of func(r *Run) float64) Figure {
 		var values []float64
@@ -202,7 +202,8 @@ func summarise(c *configuration, runs []Run, ideals []resource.Amount) Summary {
 	return s
 }
 
-// typical returns the run whose average job runtime is the median; of an even number, the faster of the middle two.
+// typical returns the run whose average job runtime is the median; for an even number of runs, the faster of the middle
+// two.
 func typical(runs []Run) *Run {
 	order := make([]int, len(runs))
 	for i := range order {

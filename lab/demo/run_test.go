@@ -8,7 +8,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// idealModels are models of all programs as the inputs have them: twice the time with too little memory.
+// idealModels are models of all programs with the ideal memory of their inputs and twice the time with less memory.
 func idealModels(t *testing.T) models {
 	t.Helper()
 	all, err := programs()
@@ -48,7 +48,8 @@ func TestFigure(t *testing.T) {
 	}
 }
 
-// twoTasks is a run in which a task of 10 s with ideal memory is followed by one that takes twice as long with half.
+// twoTasks is a run in which a task of 10 s with ideal memory is followed by a task that takes twice as long with half
+// of it.
 func twoTasks() *Run {
 	const s = time.Second
 	return &Run{
@@ -104,7 +105,7 @@ func TestTypicalRun(t *testing.T) {
 }
 
 func TestNeighbours(t *testing.T) {
-	// Of 20 s of both tasks together none is beside the other: one follows on the other.
+	// The two tasks run one after the other, so the share of time with a neighbour is 0.
 	r := twoTasks()
 	if got := r.beside(); got != 0 {
 		t.Errorf("beside each other for %v of the time, want 0", got)

@@ -10,18 +10,18 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// Machine is what the simulator is told of a machine.
+// Machine is the simulator's input about a machine.
 type Machine struct {
-	// Launch is how long it takes from one task to the next on a full node.
+	// Launch is the time from the end of one task to the start of the next on a full node.
 	Launch time.Duration `json:"launch_ns"`
-	// Neighbour is how many times as long a task takes while another one runs beside it, on a core of its own: they share
-	// caches and the way to memory. Programs are measured alone, and no policy knows of this.
+	// Neighbour is the slowdown of a task while another task runs on another core: they share caches and memory
+	// bandwidth. Programs are measured alone, and no policy knows this slowdown.
 	Neighbour float64 `json:"neighbour_slowdown"`
 }
 
-// simulate runs the mix in virtual time. All it knows are profiles, the job file, and two figures of the machine.
+// simulate runs the mix in virtual time. Its only inputs are profiles, the job file, and two figures of the machine.
 func simulate(c *configuration, m models, on Machine) (*Run, error) {
-	// How long tasks have a neighbour depends on how long they take, but little: a few passes settle it.
+	// How long tasks have a neighbour depends slightly on how long they take: a few passes converge.
 	const passes = 4
 	var r *Run
 	slower := 1.0
@@ -35,7 +35,7 @@ func simulate(c *configuration, m models, on Machine) (*Run, error) {
 	return r, nil
 }
 
-// beside is the share of the time of all tasks during which another one ran too.
+// beside returns the share of the time of all tasks during which another task ran too.
 func (r *Run) beside() float64 {
 	var alone, all time.Duration
 	times := changes(r, func(t *TaskRun) time.Duration { return t.Started })
@@ -55,7 +55,7 @@ func (r *Run) beside() float64 {
 	return 1 - alone.Seconds()/max(all.Seconds(), 1e-9)
 }
 
-// simulateOnce simulates tasks that really take slower times as long as was measured.
+// simulateOnce simulates tasks whose real duration is slower times the measured one.
 func simulateOnce(c *configuration, m models, launch time.Duration, slower float64) (*Run, error) {
 	w, err := c.workload(m)
 	if err != nil {
@@ -94,7 +94,7 @@ func simulateOnce(c *configuration, m models, launch time.Duration, slower float
 	return r, nil
 }
 
-// idealDurations returns how long a task of each job takes with ideal memory.
+// idealDurations returns the duration of a task of each job with ideal memory.
 func idealDurations(w *workload.Workload, m models) []time.Duration {
 	out := make([]time.Duration, len(w.Jobs))
 	for i := range w.Jobs {

@@ -13,7 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// The picture is one row per configuration, all on the same time axis: memory on top, programs that run below.
+// The picture has one row per configuration, all on the same time axis: memory at the top, running programs below.
 const (
 	pictureWidth = 960
 	plotLeft     = 66
@@ -28,7 +28,7 @@ const (
 	axisHigh     = 40
 )
 
-// jobColours tell jobs apart on light and on dark ground, for the colour-blind too; a job that comes again has a lighter
+// jobColours distinguish jobs on light and on dark ground, also for the colour-blind; a repeated job has a lighter
 // shade of its colour.
 var jobColours = []string{"#0072b2", "#d55e00", "#009e73", "#b0588d", "#c79a00", "#f0945a", "#5fb0e0"}
 
@@ -76,7 +76,7 @@ type picture struct {
 	out    bytes.Buffer
 }
 
-// tickStep returns the time between marks such that there are about ten.
+// tickStep returns the time between marks so that there are about ten marks.
 func tickStep(all time.Duration) time.Duration {
 	for _, s := range []time.Duration{1, 2, 5, 10, 20, 30, 60, 120, 300, 600} {
 		if all/(s*time.Second) <= 12 {
@@ -96,7 +96,7 @@ func (p *picture) line(x1, y1, x2, y2 float64, class string) {
 	p.f(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" class="%s"/>`, x1, y1, x2, y2, class)
 }
 
-// x places a time.
+// x returns the position of a time.
 func (p *picture) x(t time.Duration) float64 {
 	share := t.Seconds() / max(p.until.Seconds(), 1e-9)
 	return plotLeft + share*(plotRight-plotLeft)
@@ -116,7 +116,7 @@ func (p *picture) draw() {
 	p.f(`</svg>`)
 }
 
-// head says what the picture shows, and which colour is which job.
+// head writes what the picture shows, and which job has which colour.
 func (p *picture) head() {
 	memory, cores := resource.FormatMemory(p.result.Node[resource.Memory]), resource.FormatCPU(p.result.Node[resource.CPU])
 	title := fmt.Sprintf("Four ways to share %s and %s cores among the same %d jobs with %d tasks", memory, cores, len(p.runs[0].Jobs), len(p.runs[0].Tasks))
@@ -229,7 +229,7 @@ func (p *picture) granted(run *Run, bottom, scale float64) {
 	p.f(`<path d="%s" class="cut"/>`, cuts.String())
 }
 
-// used draws what the programs fill with data: of the samples that fall on the same pixel the largest.
+// used draws the memory that programs fill with data: the largest of the samples on the same pixel.
 func (p *picture) used(run *Run, bottom, scale float64) {
 	var points strings.Builder
 	for i := 0; i < len(run.Usage) && run.Usage[i].At <= run.Makespan(); {
@@ -247,7 +247,7 @@ func (p *picture) used(run *Run, bottom, scale float64) {
 	}
 }
 
-// tasks draws how many programs run.
+// tasks draws the number of running programs.
 func (p *picture) tasks(run *Run, bottom, scale float64) {
 	times := changes(run, func(t *TaskRun) time.Duration { return t.Started })
 	var path strings.Builder

@@ -14,7 +14,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// canned is a result in which every configuration is the same two tasks, later for each.
+// canned is a result in which every configuration runs the same two tasks, each configuration later than the one
+// before.
 func canned() *Result {
 	r := &Result{Node: node, Machine: Machine{Launch: 20 * time.Millisecond, Neighbour: 1.1}}
 	for i := range configurations {
@@ -43,7 +44,7 @@ func canned() *Result {
 	return r
 }
 
-// compare checks text against a file in testdata, or writes it.
+// compare compares text with a file in testdata, or writes the file.
 func compare(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
