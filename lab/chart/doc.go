@@ -84,7 +84,7 @@ type Gantt struct {
 	Legend          []string // what the colours mean, in the order of the palette; may be empty
 	Faint           string   // what Faint means, in the legend; may be empty
 	To              float64  // seconds; minimum end of the axis, so that charts can be compared
-	Width, Height   float64  // pixels; 640, and what the rows need, if 0
+	Width, Height   float64  // pixels; if 0: 640, and the height of the rows
 }
 
 // Heat shows a number per row and column as a colour and, where there is room, in digits.
@@ -94,5 +94,5 @@ type Heat struct {
 	Columns, Rows   []string
 	Values          [][]float64 // per row and column; NaN is missing
 	Low, High       *float64    // values at the ends of the colour scale; the range of the values if nil
-	Width, Height   float64     // pixels; 640, and what the rows need, if 0
+	Width, Height   float64     // pixels; if 0: 640, and the height of the rows
 }

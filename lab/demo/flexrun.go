@@ -162,7 +162,7 @@ func (r *FlexRun) count(s *sample, suspended bool) float64 {
 	return float64(n)
 }
 
-// Wrong returns the first job's failure for another cause than memory; nil if there is none.
+// Wrong returns the first failure of a job for another cause than memory; nil if there is none.
 func (r *FlexRun) Wrong() error {
 	for _, j := range slices.Concat(r.Jobs, r.Stream) {
 		if j.Wrong != "" {

@@ -147,7 +147,7 @@ func DrawReal(dir string, r *RealResult) (drawn []string, err error) {
 	return []string{memoryPicture, makespanPicture, latencyPicture}, nil
 }
 
-// allRounds says how many rounds ran, and how many were left out.
+// allRounds says how many rounds ran; it is a range if rounds were left out.
 func allRounds(of ...FlexResult) string {
 	least, most := math.MaxInt, 0
 	for _, r := range of {
