@@ -312,10 +312,6 @@ func (m *mortal) abandon() (suspended int) {
 
 // stopped reports whether a group is frozen or has next to no CPU time.
 func stopped(g *cgroup.Group) bool {
-	r, err := g.Read()
-	if err != nil {
-		return false // it has just gone
-	}
 	dir, _ := g.Dir(cgroup.CPU)
 	quota, period := 1, 1
 	if v, ok := g.Has(cgroup.CPU); ok && v == cgroup.V1 {
@@ -327,7 +323,8 @@ func stopped(g *cgroup.Group) bool {
 		text, _ := os.ReadFile(filepath.Join(dir, "cpu.max"))
 		fmt.Sscan(string(text), &quota, &period)
 	}
-	return r.Frozen.Or(false) || quota > 0 && 1000*quota/period <= suspendedMillicores
+	_, frozen := g.Frozen()
+	return frozen || quota > 0 && 1000*quota/period <= suspendedMillicores
 }
 
 func (m *mortal) order(o cluster.Order) cluster.ContainerID {

@@ -129,7 +129,7 @@ func newStage(b *testing.B) *stage {
 	if err := p.Start(); err != nil {
 		b.Fatal(err)
 	}
-	if err := g.AddProc(p.Process.Pid); err != nil {
+	if err := moveTo(g, p.Process.Pid); err != nil {
 		b.Fatal(err)
 	}
 	s := &stage{b: b, group: g, c: &container{group: g, spec: &spec{}}, in: in, out: bufio.NewScanner(out)}
@@ -642,7 +642,7 @@ func BenchmarkKeeper(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
-			if err := g.AddProc(p.Process.Pid); err != nil {
+			if err := moveTo(g, p.Process.Pid); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -694,4 +694,12 @@ func pulse(size string) {
 		_ = unix.Munmap(block)
 		time.Sleep(2 * time.Second)
 	}
+}
+
+// moveTo moves a process into a group.
+func moveTo(g *cgroup.Group, pid int) (err error) {
+	for _, file := range g.JoinFiles() {
+		err = errors.Join(err, os.WriteFile(file, fmt.Append(nil, pid), 0))
+	}
+	return err
 }

@@ -163,11 +163,7 @@ func TestNothingStaysFrozen(t *testing.T) {
 	b.Close()
 	agedLease(t, b.leasePath(), 2*leaseTerm)
 	for end := time.Now().Add(4 * leaseRenewal); ; time.Sleep(20 * time.Millisecond) {
-		r, err := c.group.Read()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if frozen, _ := r.Frozen.Get(); !frozen {
+		if _, frozen := c.group.Frozen(); !frozen {
 			if limit := c.group.MemoryLimit().Or(0); limit < int64(o.Grant[resource.Memory]) {
 				t.Errorf("it runs with %d of the %d bytes that it began with", limit, o.Grant[resource.Memory])
 			}

@@ -129,7 +129,7 @@ func TestShrinkLeavesTimeForHeartbeats(t *testing.T) {
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, cgroup.ErrBusy) {
 			t.Fatal(err)
 		}
-		if c.group.ToldToFreeze() {
+		if requested, _ := c.group.Frozen(); requested {
 			t.Fatalf("after go %d it stands still", goes)
 		}
 		if limit := c.group.MemoryLimit().Or(0); limit > before {

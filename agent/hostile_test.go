@@ -243,8 +243,9 @@ func TestNothingGivesWay(t *testing.T) {
 	if errRead != nil {
 		t.Fatal(errRead)
 	}
-	if limit := r.MemoryLimitBytes.Or(0); r.Frozen.Or(false) || limit < 79<<20 || limit > 128<<20 {
-		t.Errorf("frozen %v, limit %d MiB", r.Frozen, limit>>20)
+	_, frozen := c.group.Frozen()
+	if limit := r.MemoryLimitBytes.Or(0); frozen || limit < 79<<20 || limit > 128<<20 {
+		t.Errorf("frozen %v, limit %d MiB", frozen, limit>>20)
 	}
 	b.openGate(gate, 1)
 }
@@ -283,8 +284,9 @@ func TestThousandForks(t *testing.T) {
 	if err := b.suspend(t.Context(), c, c.spec.envelope()); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := c.group.Read(); err != nil || r.Procs.Or(0) != int64(forks)+1 || !r.Frozen.Or(false) {
-		t.Errorf("%d processes, frozen %v: %v", r.Procs.Or(0), r.Frozen, err)
+	_, frozen := c.group.Frozen()
+	if r, err := c.group.Read(); err != nil || r.Procs.Or(0) != int64(forks)+1 || !frozen {
+		t.Errorf("%d processes, frozen %v: %v", r.Procs.Or(0), frozen, err)
 	}
 	b.Apply(kill(o.Container)) // It ignores SIGTERM, and is suspended.
 	if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Killed {
@@ -313,9 +315,8 @@ func TestRestartWhileSuspended(t *testing.T) {
 	await(t, "a suspension", func() bool {
 		c.acting.Lock() // a suspension under way is given up when the daemon ends
 		defer c.acting.Unlock()
-		r, err := c.group.Read()
-		frozen, _ := r.Frozen.Get()
-		return err == nil && frozen && b.reading(flex.Container).State == cluster.ContainerSuspended
+		_, frozen := c.group.Frozen()
+		return frozen && b.reading(flex.Container).State == cluster.ContainerSuspended
 	})
 	b.reopen()
 	for range 3 {

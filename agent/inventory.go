@@ -142,7 +142,7 @@ func found(ctx context.Context, c *container) *memory.Started {
 		_ = unthrottle(ctx, c.group, c.spec.Grant) // If that fails, its next resumption tries it again.
 	}
 	s.Limit = min(s.Max, limitOf(c.group))
-	s.Suspended = c.group.ToldToFreeze() // it may freeze only after this
+	s.Suspended, _ = c.group.Frozen() // it may freeze only after this
 	return s
 }
 

@@ -124,7 +124,7 @@ func adopt(place string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := g.File()
+	dir, err := openDir(g)
 	if err != nil {
 		return err
 	}
@@ -141,6 +141,15 @@ func adopt(place string) error {
 	pids, err := g.Procs()
 	fmt.Println(len(pids))
 	return err
+}
+
+// openDir opens the group's directory for syscall.SysProcAttr.CgroupFD. The error is ErrUnsupported if any controller is
+// version 1.
+func openDir(g *Group) (*os.File, error) {
+	if len(g.each()) != 1 || g.unified == "" {
+		return nil, ErrUnsupported
+	}
+	return os.OpenFile(g.unified, unix.O_DIRECTORY|unix.O_RDONLY, 0)
 }
 
 // hold touches n bytes outside the Go heap, so that the garbage collector neither moves nor doubles them. Their
@@ -188,7 +197,7 @@ func start(t *testing.T, g *Group, work string) *child {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = []string{childWork + "=" + work, "GOMAXPROCS=2"}
 	cmd.Stderr = io.Discard
-	if dir, err := g.File(); err == nil {
+	if dir, err := openDir(g); err == nil {
 		defer dir.Close()
 		cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
 	} else {

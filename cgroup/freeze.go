@@ -90,10 +90,10 @@ func (g *Group) AskFreeze() error {
 	return nil
 }
 
-// ToldToFreeze reports whether the processes are frozen or will be as soon as the kernel can freeze them.
-func (g *Group) ToldToFreeze() bool {
+// Frozen reports whether a freeze was requested, and whether every process is frozen.
+func (g *Group) Frozen() (requested, done bool) {
 	is, err := g.frozen()
-	return err == nil && is != thawed
+	return err == nil && is != thawed, err == nil && is == frozen
 }
 
 // Thaw lets the processes run again and waits until they do.

@@ -281,17 +281,6 @@ func (g *Group) Procs() ([]int, error) {
 	return slices.Compact(pids), nil
 }
 
-// AddProc moves a process, with all its threads, into the group. Memory that it uses already stays charged to its old
-// group.
-func (g *Group) AddProc(pid int) error {
-	for _, file := range g.JoinFiles() {
-		if err := writeFile(file, strconv.Itoa(pid)); err != nil {
-			return fmt.Errorf("move process %d into group %s: %w", pid, g.name, err)
-		}
-	}
-	return nil
-}
-
 // JoinFiles returns the files that a process writes to in order to join the group: "0" or its own pid. What the process
 // allocates and executes from then on is in the group. There is one file per hierarchy; the process must write all of
 // them.
@@ -301,17 +290,4 @@ func (g *Group) JoinFiles() []string {
 		files = append(files, filepath.Join(dir, "cgroup.procs"))
 	}
 	return files
-}
-
-// File opens the group's directory for syscall.SysProcAttr.CgroupFD (with UseCgroupFD), which starts a process inside
-// the group. The caller closes it. The error is ErrUnsupported if any controller is version 1: use JoinFiles then.
-func (g *Group) File() (*os.File, error) {
-	if len(g.each()) != 1 || g.unified == "" {
-		return nil, fmt.Errorf("open group %s: starting processes inside a group needs version 2 alone: %w", g.name, ErrUnsupported)
-	}
-	f, err := os.OpenFile(g.unified, unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_RDONLY, 0)
-	if err != nil {
-		return nil, fmt.Errorf("open group %s: %w", g.name, err)
-	}
-	return f, nil
 }

@@ -156,12 +156,6 @@ func (h *Host) Serves(c Controller) (hierarchy Hierarchy, ok bool) {
 	return hierarchy, ok
 }
 
-// Unified returns the version 2 hierarchy; ok is false if it is not mounted. On a hybrid host it may have no
-// controllers but still reports pressure.
-func (h *Host) Unified() (hierarchy Hierarchy, ok bool) {
-	return h.unified, h.unified.Version == V2
-}
-
 // writable reports whether this process may make directories in dir.
 func writable(dir string) error {
 	return unix.Access(dir, unix.W_OK|unix.X_OK)

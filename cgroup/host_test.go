@@ -161,7 +161,7 @@ func TestJoinFiles(t *testing.T) {
 				t.Errorf("%s: file to join is %s", g.host.Mode(), f)
 			}
 		}
-		file, err := g.File()
+		file, err := openDir(g)
 		if (err == nil) != (g.host.Mode() == Unified) {
 			t.Errorf("%s: descriptor of the group: %v", g.host.Mode(), err)
 		}

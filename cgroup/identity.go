@@ -1,7 +1,6 @@
 package cgroup
 
 import (
-	"fmt"
 	"io/fs"
 
 	"golang.org/x/sys/unix"
@@ -13,10 +12,6 @@ type Identity struct {
 	Boot   string `json:"boot"` // The kernel's boot id; empty if the kernel does not report one.
 	Device uint64 `json:"device"`
 	Inode  uint64 `json:"inode"`
-}
-
-func (id Identity) String() string {
-	return fmt.Sprintf("%s:%d:%d", id.Boot, id.Device, id.Inode)
 }
 
 func identify(dir, boot string) (Identity, error) {

@@ -24,16 +24,6 @@ func Unlimited() Limit { return At(NoLimit) }
 // Get returns the wanted bound; ok is false if the kernel's value is to be kept.
 func (l Limit) Get() (value int64, ok bool) { return l.value, l.wanted }
 
-func (l Limit) String() string {
-	switch {
-	case !l.wanted:
-		return "unchanged"
-	case l.value == NoLimit:
-		return "unlimited"
-	}
-	return strconv.FormatInt(l.value, 10)
-}
-
 // Limits is what a group may use. A field that is not set keeps the kernel's value.
 type Limits struct {
 	// MemoryBytes bounds anonymous memory and page cache together (memory.max, memory.limit_in_bytes).

@@ -2,8 +2,6 @@ package cgroup
 
 import (
 	"errors"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -158,14 +156,4 @@ func TestQuotaMicros(t *testing.T) {
 			t.Fatalf("%d millicores became a quota of %d in %d", m, quota, period)
 		}
 	})
-}
-
-func TestLimitString(t *testing.T) {
-	got := []string{Limit{}.String(), At(5).String(), Unlimited().String()}
-	if want := []string{"unchanged", "5", "unlimited"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if strconv.FormatInt(NoLimit, 10) != "9223372036854775807" {
-		t.Error("NoLimit moved")
-	}
 }

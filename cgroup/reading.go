@@ -35,8 +35,6 @@ type Reading struct {
 
 	// Procs counts the processes in the group itself.
 	Procs Maybe[int64]
-	// Frozen is true when every process is frozen.
-	Frozen Maybe[bool]
 }
 
 // Read takes a sample. The only error is ErrGone, if the group no longer exists; a value that cannot be read is
@@ -51,9 +49,6 @@ func (g *Group) Read() (Reading, error) {
 	g.readIO(&r)
 	if text, err := os.ReadFile(filepath.Join(g.dir(), "cgroup.procs")); err == nil {
 		r.Procs = Known(int64(strings.Count(string(text), "\n")))
-	}
-	if state, err := g.frozen(); err == nil {
-		r.Frozen = Known(state == frozen)
 	}
 	return r, nil
 }

@@ -30,7 +30,7 @@ func TestReadV1(t *testing.T) {
 		MemoryBytes: Known[int64](9000), AnonBytes: Known[int64](200), FileBytes: Known[int64](50), SwapBytes: Known[int64](300),
 		MemoryLimitBytes: Known[int64](10000), OOMKills: Known[int64](2), CPUTime: Known(1500 * time.Millisecond),
 		ReadBytes: Known[int64](11), WrittenBytes: Known[int64](22),
-		Procs: Known[int64](2), Frozen: Known(true),
+		Procs: Known[int64](2),
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v (%v)\nwant %+v", got, err, want)
@@ -55,7 +55,7 @@ func TestReadV2(t *testing.T) {
 	want := Reading{
 		MemoryBytes: Known[int64](9000), AnonBytes: Known[int64](200), FileBytes: Known[int64](100), SwapBytes: Known[int64](300),
 		MemoryLimitBytes: Known(NoLimit), OOMKills: Known[int64](2), CPUTime: Known(1500 * time.Millisecond),
-		ReadBytes: Known[int64](0), WrittenBytes: Known[int64](0), Procs: Known[int64](0), Frozen: Known(false),
+		ReadBytes: Known[int64](0), WrittenBytes: Known[int64](0), Procs: Known[int64](0),
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v (%v)\nwant %+v", got, err, want)

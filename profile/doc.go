@@ -7,6 +7,5 @@
 //
 // MeasuredPaging has measurements of what paging costs the same programs that can spill, on a real disk. It has a curve
 // per memory access pattern, with points at shares of ideal memory and all repeats of paging and of spilling.
-// PageSlowdown and SpillSlowdown interpolate linearly between the medians; BreakEven is where the lines cross, and
-// CheaperToPage compares a share with it.
+// PageSlowdown and SpillSlowdown interpolate linearly between the medians; BreakEven is where the lines cross.
 package profile

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"sort"
-	"strings"
 
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -230,30 +229,4 @@ func (p *Paging) Curve(pattern string) (*PagingCurve, bool) {
 		}
 	}
 	return nil, false
-}
-
-// CheaperToPage reports whether a program with the given pattern is faster at a share of its ideal memory if the kernel
-// pages than if it spills by itself: whether the share is at or above BreakEven. With its ideal memory it does neither.
-// An error says what was not measured: nothing is guessed for another kind of swap.
-func (p *Paging) CheaperToPage(share float64, pattern, swap string) (bool, error) {
-	if swap != p.Swap {
-		return false, fmt.Errorf("swap %q: only %q was measured", swap, p.Swap)
-	}
-	c, ok := p.Curve(pattern)
-	if !ok {
-		return false, fmt.Errorf("pattern %q: was not measured; there are %s", pattern, strings.Join(p.patterns(), ", "))
-	}
-	if !(share > 0) {
-		return false, fmt.Errorf("share %v: must be above 0", share)
-	}
-	from, ok := c.BreakEven()
-	return ok && share >= from && share < 1, nil
-}
-
-func (p *Paging) patterns() []string {
-	var names []string
-	for _, c := range p.Curves {
-		names = append(names, c.Pattern)
-	}
-	return names
 }

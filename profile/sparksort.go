@@ -28,11 +28,6 @@ func SparkSortDefaults(input resource.Amount) SparkSort {
 	return SparkSort{Input: input, MemoryFraction: 0.6, Reserved: 300 * resource.MiB, Tasks: 1}
 }
 
-// SparkSortPaper is YARN-ME's model: the sort fills all of the memory.
-func SparkSortPaper(input resource.Amount) SparkSort {
-	return SparkSort{Input: input, MemoryFraction: 1, Tasks: 1}
-}
-
 // Name is the name of Spark's sort among frameworks.
 func (s SparkSort) Name() string { return "spark-sort" }
 

@@ -64,14 +64,6 @@ type Beside struct {
 	SetAside int
 }
 
-// Noisy returns the sizes, ascending, whose repeats differ too much to learn from them: by more than profile.MostNoise.
-func (r *Result) Noisy() []profile.Sample {
-	return sortedBySize(slices.DeleteFunc(slices.Concat(r.Fitted, r.HeldOut), func(s profile.Sample) bool {
-		noise, known := s.Noise()
-		return !known || noise <= profile.MostNoise
-	}))
-}
-
 func sortedBySize(s []profile.Sample) []profile.Sample {
 	slices.SortFunc(s, func(a, b profile.Sample) int { return cmp.Compare(a.Memory, b.Memory) })
 	return s

@@ -78,7 +78,9 @@ func squeeze(t *testing.T, what string) (release func()) {
 		_ = p.Wait()
 		must(g.Remove(context.Background()))
 	}
-	err = g.AddProc(p.Process.Pid)
+	for _, file := range g.JoinFiles() {
+		err = errors.Join(err, os.WriteFile(file, fmt.Append(nil, p.Process.Pid), 0))
+	}
 	if err == nil {
 		_, err = fmt.Fprintln(in)
 	}

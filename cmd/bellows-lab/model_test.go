@@ -14,7 +14,7 @@ import (
 
 // The fields printed for a job file read back as the same elasticity.
 func TestModelSnippetIsReadBack(t *testing.T) {
-	spark := profile.SparkSortPaper(2010 * resource.MB)
+	spark := profile.SparkSort{Input: 2010 * resource.MB, MemoryFraction: 1, Tasks: 1}
 	spark.Expansion = 2
 	for _, f := range []framework.Task{
 		framework.HadoopMapperPaper(200*resource.MB, 2_000_000), framework.HadoopMapperDefaults(1000*resource.MB, 2_000_000),

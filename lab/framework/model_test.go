@@ -44,7 +44,7 @@ func TestSparkSortSpills(t *testing.T) {
 		{2, 500, 2000}, {2, 1500, 1500}, {2, 2000, 2000}, {2, 2500, 1250}, {2, 4500, 0},
 		{3, 500, 2000}, {3, 1500, 2000}, {3, 2000, 2000}, {3, 2500, 1667}, {3, 4500, 1500}, {3, 7000, 0},
 	} {
-		s := profile.SparkSortPaper(2010 * mb)
+		s := sparkSortPaper(2010 * mb)
 		s.Expansion = c.expansion
 		if got := s.SpilledBytes(c.memory * mb); (got+mb/2)/mb != c.want {
 			t.Errorf("expansion %g, memory %d MB: spilled %d bytes, want %d MB", c.expansion, c.memory, got, c.want)
@@ -125,11 +125,11 @@ func TestFit(t *testing.T) {
 }
 
 func TestFitLearnsExpansion(t *testing.T) {
-	truth := profile.SparkSortPaper(2010 * mb)
+	truth := sparkSortPaper(2010 * mb)
 	truth.Expansion = 2.5
 	memory := 1200 * mb
 	under := Run{Memory: memory, Duration: 90 * time.Second, Spilled: truth.SpilledBytes(memory), Spills: 4} // 2.5*2010/1200
-	m, err := Fit(profile.SparkSortPaper(2010*mb), Run{Memory: 6000 * mb, Duration: time.Minute}, under)
+	m, err := Fit(sparkSortPaper(2010*mb), Run{Memory: 6000 * mb, Duration: time.Minute}, under)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestFitRefuses(t *testing.T) {
 		{paper, run(3000, 1), run(0, 20), "under-sized run: memory 0 bytes: must be 1 to"},
 		{HadoopReducerDefaults(2010*mb, 10*mb), run(9000, 1), run(1000, 20), "it is never well-sized, whatever its memory"},
 		{broken, run(3000, 1), run(1000, 20), "merge-percent 0.2: must be above memory-limit-percent, 0.25"},
-		{profile.SparkSortPaper(2010 * mb), run(3000, 1), run(1000, 20), "expansion: must be given, or the number of spills"},
+		{sparkSortPaper(2010 * mb), run(3000, 1), run(1000, 20), "expansion: must be given, or the number of spills"},
 		{TezReducerPaper(2010*mb, mb, 1.5), run(3000, 1), run(1000, 20), "local-share 1.5: must be at least 0 and at most 1"},
 	} {
 		_, err := Fit(c.f, c.well, c.under)
@@ -184,7 +184,7 @@ func frameworks() *rapid.Generator[Task] {
 			r.SortFactor = rapid.SampledFrom([]int{0, 10}).Draw(t, "factor")
 			return r
 		case 2:
-			s := profile.SparkSortPaper(input)
+			s := sparkSortPaper(input)
 			s.Expansion = rapid.Float64Range(1, 5).Draw(t, "expansion")
 			s.Tasks = rapid.IntRange(1, 4).Draw(t, "tasks")
 			return s
@@ -252,4 +252,9 @@ func TestPaperReducerIsASawTooth(t *testing.T) {
 	if _, _, err := m.Elasticity(ideal); err == nil || !strings.Contains(err.Error(), "least memory") {
 		t.Errorf("least memory at the ideal: %v", err)
 	}
+}
+
+// sparkSortPaper is YARN-ME's model: the sort fills all of the memory.
+func sparkSortPaper(input resource.Amount) profile.SparkSort {
+	return profile.SparkSort{Input: input, MemoryFraction: 1, Tasks: 1}
 }
