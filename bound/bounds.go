@@ -47,12 +47,12 @@ package bound
 
 import (
 	"cmp"
-	"container/heap"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/heap"
 	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/workload"
 )
@@ -325,48 +325,27 @@ func (p *problem) shortestFirst(k int) float64 {
 	var sum float64
 	chains := slices.Clone(p.chains)
 	slices.SortFunc(chains, func(a, b chain) int { return cmp.Compare(a.release, b.release) })
-	var left remaining
+	var left heap.Heap[float64, float64] // jobs that are not done: remaining work in seconds, and time of submission
 	now := 0.0
 	for i := 0; i < len(chains) || len(left) > 0; {
 		if len(left) == 0 {
 			now = max(now, chains[i].release)
 		}
 		for i < len(chains) && chains[i].release <= now {
-			heap.Push(&left, rest{chains[i].work[k], chains[i].release})
+			left.Push(chains[i].work[k], uint64(i), chains[i].release)
 			i++
 		}
 		until := math.Inf(1)
 		if i < len(chains) {
 			until = chains[i].release
 		}
-		if end := now + left[0].work; end <= until {
+		if end := now + left[0].Key; end <= until {
 			now = end
-			sum += now - left[0].release
-			heap.Pop(&left)
+			sum += now - left.Pop().Value
 		} else {
-			left[0].work -= until - now
+			left[0].Key -= until - now
 			now = until
 		}
 	}
 	return sum
-}
-
-// rest is a job that is not done: its remaining work in seconds, and its time of submission.
-type rest struct{ work, release float64 }
-
-// remaining is a heap with the least remaining work on top.
-type remaining []rest
-
-func (r remaining) Len() int           { return len(r) }
-func (r remaining) Less(a, b int) bool { return r[a].work < r[b].work }
-func (r remaining) Swap(a, b int)      { r[a], r[b] = r[b], r[a] }
-
-// Push implements heap.Interface.
-func (r *remaining) Push(x any) { *r = append(*r, x.(rest)) }
-
-// Pop implements heap.Interface.
-func (r *remaining) Pop() any {
-	last := (*r)[len(*r)-1]
-	*r = (*r)[:len(*r)-1]
-	return last
 }

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/bellows-rm/bellows/internal/heap"
 	"github.com/bellows-rm/bellows/timeline"
 )
 
@@ -18,7 +19,7 @@ type agenda struct {
 	now   int64 // millisecond of the open slot, which is sorted and consumed
 	taken int   // items consumed from the open slot
 	near  int   // items in slots, not consumed
-	far   []item
+	far   heap.Heap[timeline.Time, farItem]
 	due   []item // buffer for items of far whose time has come
 	polls []item // in order, from first on
 	first int
@@ -36,6 +37,12 @@ type item struct {
 	at   timeline.Time
 	seq  uint64
 	who  int32 // node, job or task, depending on what
+	what happening
+}
+
+// farItem is an item without what orders it.
+type farItem struct {
+	who  int32
 	what happening
 }
 
@@ -91,7 +98,7 @@ func (a *agenda) pushAt(at timeline.Time, turn uint64, what happening, who int32
 		a.near++
 		a.throw(slot, e)
 	default:
-		a.pushFar(e)
+		a.far.Push(at, turn, farItem{who, what})
 	}
 }
 
@@ -158,7 +165,7 @@ func (a *agenda) nextSlot() int64 {
 		next = a.nextFull()
 	}
 	if len(a.far) > 0 {
-		next = min(next, int64(a.far[0].at/slotWidth))
+		next = min(next, int64(a.far[0].Key/slotWidth))
 	}
 	return next
 }
@@ -170,8 +177,9 @@ func (a *agenda) open(slot int64) {
 	a.full[i/64] &^= 1 << (i % 64)
 	a.now, i = slot, slot%numSlots
 	a.due = a.due[:0]
-	for len(a.far) > 0 && int64(a.far[0].at/slotWidth) == slot {
-		a.due = append(a.due, a.popFar())
+	for len(a.far) > 0 && int64(a.far[0].Key/slotWidth) == slot {
+		e := a.far.Pop()
+		a.due = append(a.due, item{e.Key, e.Rank, e.Value.who, e.Value.what})
 	}
 	if len(a.due) > 0 {
 		// Items of the heap were entered before the items of this slot, and so come first among items of the same time.
@@ -205,52 +213,4 @@ func (a *agenda) nextFull() int64 {
 		}
 		steps += 64 - i%64
 	}
-}
-
-// pushFar and popFar work on a heap in which each item has up to four children.
-func (a *agenda) pushFar(e item) {
-	a.far = append(a.far, e)
-	i := len(a.far) - 1
-	for i > 0 {
-		up := (i - 1) / 4
-		if !e.before(&a.far[up]) {
-			break
-		}
-		a.far[i] = a.far[up]
-		i = up
-	}
-	a.far[i] = e
-}
-
-func (a *agenda) popFar() item {
-	first, last := a.far[0], len(a.far)-1
-	e := a.far[last]
-	a.far = a.far[:last]
-	if last > 0 {
-		a.sink(e)
-	}
-	return first
-}
-
-// sink replaces the top with e and moves e down to where it belongs.
-func (a *agenda) sink(e item) {
-	items := a.far
-	i := 0
-	for {
-		least := 4*i + 1
-		if least >= len(items) {
-			break
-		}
-		for below := least + 1; below < min(4*i+5, len(items)); below++ {
-			if items[below].before(&items[least]) {
-				least = below
-			}
-		}
-		if !items[least].before(&e) {
-			break
-		}
-		items[i] = items[least]
-		i = least
-	}
-	items[i] = e
 }

@@ -8,11 +8,13 @@ type folder struct {
 }
 
 // core are the packages that turn events into decisions. They are pure: see purity.
-var core = []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy/resimulate", "policy", "engine"}
+var core = []string{"internal/heap", "resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy/resimulate", "policy", "engine"}
 
 // folders has a row for every package, also for planned packages. The order of rows is the direction of imports: a
 // package imports only packages in rows above its own.
 var folders = []folder{
+	{"internal/heap", nil,
+		"an order needs no knowledge of what is ordered"},
 	{"resource", nil,
 		"amounts and their units mean the same everywhere, so they know nothing else"},
 	{"timeline", []string{"resource"},
@@ -27,7 +29,7 @@ var folders = []folder{
 		"as memory"},
 	{"profile", []string{"resource", "timeline", "cluster"},
 		"as memory"},
-	{"policy/resimulate", []string{"resource", "timeline", "cluster"},
+	{"policy/resimulate", []string{"internal/heap", "resource", "timeline", "cluster"},
 		"an estimator sees what a policy sees, and is asked by one"},
 	{"policy", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy/resimulate"},
 		"a policy combines mechanisms and sees estimates; it knows neither who asks nor what is true"},
@@ -43,9 +45,9 @@ var folders = []folder{
 		"a recorded run holds what an engine was told and what it decided, and no truth"},
 	{"importer", []string{"resource", "timeline", "cluster", "profile", "fault", "workload"},
 		"what other systems recorded becomes a workload like any other; nobody needs to know where one came from"},
-	{"bound", []string{"resource", "timeline", "cluster", "workload"},
+	{"bound", []string{"internal/heap", "resource", "timeline", "cluster", "workload"},
 		"what no schedule can beat is worked out from the truth alone, without knowing who schedules or simulates"},
-	{"sim", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "workload"},
+	{"sim", []string{"internal/heap", "resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "workload"},
 		"a substrate knows the engine and no other substrate; the truth of what tasks do lives here"},
 	{"sim/clusterfile", []string{"resource", "cluster", "memory", "fault", "workload", "sim"},
 		"people describe simulated clusters; nobody who reads a description learns what runs on it"},
@@ -55,9 +57,9 @@ var folders = []folder{
 		"a picture shows numbers, whatever they are about"},
 	{"sweep", nil,
 		"many runs in a fixed order, whatever is run"},
-	{"lab/framework", []string{"resource", "cluster", "profile"},
+	{"lab/framework", []string{"internal/heap", "resource", "cluster", "profile"},
 		"what a framework spills follows from its settings, whoever schedules it"},
-	{"lab/pattern", []string{"resource"},
+	{"lab/pattern", []string{"internal/heap", "resource"},
 		"a program that is measured knows nothing of who measures it"},
 	{"lab/experiments", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "workload", "bound", "sim", "trial", "sweep", "lab/chart", "lab/framework"},
 		"an experiment compares policies in the simulator and draws what came of it; it touches no machine"},

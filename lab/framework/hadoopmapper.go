@@ -85,10 +85,10 @@ func (m HadoopMapper) passes(n resource.Amount) resource.Amount {
 		return 0
 	}
 	n = min(n, mostFiles)
-	files := make([]resource.Amount, n)
-	for i := range files {
-		files[i] = m.Output / n
+	var files sizes
+	files.push(m.Output/n + m.Output%n)
+	for range n - 1 {
+		files.push(m.Output / n)
 	}
-	files[0] += m.Output % n
 	return rewritten(files, m.SortFactor)
 }

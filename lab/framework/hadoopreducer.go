@@ -143,7 +143,7 @@ func (r HadoopReducer) merged(s spills, evicted resource.Amount) resource.Amount
 			size = s.last
 		}
 		disk.push(size)
-		if len(disk) < background {
+		if disk.len() < background {
 			continue
 		}
 		var merged resource.Amount
@@ -153,7 +153,7 @@ func (r HadoopReducer) merged(s spills, evicted resource.Amount) resource.Amount
 		disk.push(merged)
 		total += merged
 	}
-	if evicted > 0 && len(disk) < r.SortFactor {
+	if evicted > 0 && disk.len() < r.SortFactor {
 		disk.push(evicted)
 		total += evicted
 	}

@@ -34,10 +34,12 @@ func TestRewritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		files := rapid.SliceOfN(rapid.Int64Range(1, 100), 1, 60).Draw(t, "files")
 		factor := rapid.IntRange(2, 12).Draw(t, "factor")
-		var a, b []resource.Amount
+		var a sizes
+		var b []resource.Amount
 		var all resource.Amount
 		for _, f := range files {
-			a, b, all = append(a, resource.Amount(f)), append(b, resource.Amount(f)), all+resource.Amount(f)
+			a.push(resource.Amount(f))
+			b, all = append(b, resource.Amount(f)), all+resource.Amount(f)
 		}
 		got, want := rewritten(a, factor), rewrittenSlowly(b, factor)
 		if got != want {

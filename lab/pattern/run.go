@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/bellows-rm/bellows/internal/heap"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -84,21 +85,18 @@ func (c *cursor) fill() (ok bool, err error) {
 
 // merge calls each with the records of all cursors, in ascending order of keys.
 func merge(cursors []*cursor, each func(*record) error) error {
-	var heap []*cursor
-	for _, c := range cursors {
+	var first heap.Heap[uint64, *cursor]
+	for i, c := range cursors {
 		ok, err := c.fill()
 		if err != nil {
 			return err
 		}
 		if ok {
-			heap = append(heap, c)
+			first.Push(c.have[0][0], uint64(i), c)
 		}
 	}
-	for i := len(heap)/2 - 1; i >= 0; i-- {
-		sink(heap, i)
-	}
-	for len(heap) > 0 {
-		c := heap[0]
+	for len(first) > 0 {
+		c := first[0].Value
 		if err := each(&c.have[0]); err != nil {
 			return err
 		}
@@ -108,28 +106,11 @@ func merge(cursors []*cursor, each func(*record) error) error {
 			return err
 		}
 		if !ok {
-			last := len(heap) - 1
-			heap[0] = heap[last]
-			heap = heap[:last]
+			first.Pop()
+			continue
 		}
-		sink(heap, 0)
+		first[0].Key = c.have[0][0]
+		first.Fix()
 	}
 	return nil
-}
-
-// sink restores the order of a heap below i.
-func sink(heap []*cursor, i int) {
-	for {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(heap); child++ {
-			if heap[child].have[0][0] < heap[least].have[0][0] {
-				least = child
-			}
-		}
-		if least == i {
-			return
-		}
-		heap[i], heap[least] = heap[least], heap[i]
-		i = least
-	}
 }

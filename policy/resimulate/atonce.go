@@ -42,14 +42,14 @@ func (r *Estimator) playAtOnce(p *cluster.Plan) {
 	r.step.demand = p.Changes.Demand
 	r.offerChanged(p)
 	for len(r.events) > 0 && r.open > 0 {
-		e := r.pop()
-		r.now = e.at
+		e := r.events.Pop()
+		r.now = e.Key
 		r.step.reset()
-		if e.task >= readyEvents {
-			r.steer(int32(e.task - readyEvents))
+		if task := uint32(e.Rank); task >= readyEvents {
+			r.steer(int32(task - readyEvents))
 		} else {
-			r.step.nodes = append(r.step.nodes, r.tasks[e.task].node)
-			r.endTask(e.task)
+			r.step.nodes = append(r.step.nodes, r.tasks[task].node)
+			r.endTask(task)
 		}
 		r.offerChanged(p)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/heap"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 )
@@ -26,7 +27,7 @@ type Estimator struct {
 	stages       []simStage
 	tasks        []simTask
 	queue        []int32 // jobs with runnable tasks, by fair order
-	events       []simEvent
+	events       events
 	step         atOnce
 	running      int // tasks other than coordinators
 	open         int // jobs that may still turn out to end within the horizon
@@ -74,13 +75,10 @@ type simTask struct {
 	stage, node int32
 }
 
-// simEvent is ordered by time, then node, then kind: tasks end before the node is offered. Where nodes have no
-// heartbeats the node is 0 for all events: ties go to the task started first.
-type simEvent struct {
-	at   timeline.Time
-	node int32
-	task uint32 // index in tasks, or one of the values below
-}
+// events are ordered by time, then node, then kind: tasks end before the node is offered. The rank is the node and, in
+// the lower 32 bits, the index of the task that ends, or one of the values below. Where nodes have no heartbeats the
+// node is 0 for all events: ties go to the task started first.
+type events = heap.Heap[timeline.Time, struct{}]
 
 const (
 	readyEvents uint32 = 1 << 30   // plus the index of a job whose coordinator is launched; belongs to no node
@@ -113,20 +111,17 @@ func (r *Estimator) Estimate(now timeline.Time, p *cluster.Plan) {
 
 func (r *Estimator) playHeartbeats(p *cluster.Plan) {
 	for len(r.events) > 0 && r.open > 0 {
-		e := r.pop()
-		if e.at > r.horizon {
-			break
-		}
-		r.now = e.at
-		switch {
-		case e.task == offerEvent:
-			r.offerRepeatedly(p, e.node)
-		case e.task >= readyEvents:
-			r.steer(int32(e.task - readyEvents))
+		e := r.events.Pop()
+		r.now = e.Key
+		switch node, task := int32(e.Rank>>32), uint32(e.Rank); {
+		case task == offerEvent:
+			r.offerRepeatedly(p, node)
+		case task >= readyEvents:
+			r.steer(int32(task - readyEvents))
 		default:
-			r.endTask(e.task)
-			if len(r.events) == 0 || r.events[0].at != e.at || r.events[0].node != e.node {
-				r.offerRepeatedly(p, e.node)
+			r.endTask(task)
+			if len(r.events) == 0 || r.events[0].Key != e.Key || r.events[0].Rank>>32 != e.Rank>>32 {
+				r.offerRepeatedly(p, node)
 			}
 		}
 	}
@@ -280,11 +275,11 @@ func (r *Estimator) addTask(t simTask, end timeline.Time, known bool) {
 	report := r.nextReport(t.node, end)
 	j.end = max(j.end, report)
 	r.tasks = append(r.tasks, t)
-	e := simEvent{report, t.node, uint32(len(r.tasks) - 1)}
+	node := t.node
 	if r.every == 0 {
-		e.node = 0
+		node = 0
 	}
-	r.push(e)
+	r.push(report, node, uint32(len(r.tasks)-1))
 }
 
 // lose gives up on a job: it will not end within the horizon.
@@ -311,7 +306,7 @@ func (r *Estimator) nextReport(node int32, after timeline.Time) timeline.Time {
 func (r *Estimator) offerAt(node int32, at timeline.Time) {
 	if n := &r.nodes[node]; n.nextOffer < at {
 		n.nextOffer = at
-		r.push(simEvent{at, node, offerEvent})
+		r.push(at, node, offerEvent)
 	}
 }
 
@@ -320,7 +315,7 @@ func (r *Estimator) readyAt(p *cluster.Plan, job int32, booked timeline.Time) {
 	if p.Heartbeats.Launch > 0 {
 		at -= timeline.Time(p.LaunchDelay) // a coordinator is launched by the heartbeat that finds it granted
 	}
-	r.push(simEvent{max(at, r.now), nowhere, readyEvents + uint32(job)})
+	r.push(max(at, r.now), nowhere, readyEvents+uint32(job))
 }
 
 // steer makes the tasks of a job runnable; every node is offered at its next heartbeat.
@@ -506,61 +501,9 @@ func (r *Estimator) put(at, job int32) {
 	r.jobs[job].place = at
 }
 
-// The events are a binary heap.
-
-func (e simEvent) before(f simEvent) bool {
-	if e.at != f.at {
-		return e.at < f.at
-	}
-	if e.node != f.node {
-		return e.node < f.node
-	}
-	return e.task < f.task
-}
-
 // push adds an event if it lies within the horizon.
-func (r *Estimator) push(e simEvent) {
-	if e.at > r.horizon {
-		return
+func (r *Estimator) push(at timeline.Time, node int32, task uint32) {
+	if at <= r.horizon {
+		r.events.Push(at, uint64(node)<<32|uint64(task), struct{}{})
 	}
-	r.events = append(r.events, e)
-	i := len(r.events) - 1
-	for i > 0 {
-		up := (i - 1) / 2
-		if !e.before(r.events[up]) {
-			break
-		}
-		r.events[i] = r.events[up]
-		i = up
-	}
-	r.events[i] = e
-}
-
-func (r *Estimator) pop() simEvent {
-	top := r.events[0]
-	last := len(r.events) - 1
-	e := r.events[last]
-	r.events = r.events[:last]
-	if last > 0 {
-		r.sink(0, e)
-	}
-	return top
-}
-
-func (r *Estimator) sink(i int, e simEvent) {
-	for {
-		down := 2*i + 1
-		if down >= len(r.events) {
-			break
-		}
-		if down+1 < len(r.events) && r.events[down+1].before(r.events[down]) {
-			down++
-		}
-		if !r.events[down].before(e) {
-			break
-		}
-		r.events[i] = r.events[down]
-		i = down
-	}
-	r.events[i] = e
 }
