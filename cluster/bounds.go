@@ -10,11 +10,10 @@ import (
 )
 
 // The bounds of what a job may request, whether the job comes from a file, a flag, the API or a recording. They are far
-// above any sensible value; they keep sums over a whole run from overflowing.
+// above any sensible value; they keep sums over a whole run from overflowing. resource.Kind.Most bounds the resources
+// of one task.
 const (
 	LongestTime  = 10 * 365 * 24 * time.Hour // a duration, or a time of submission
-	MostMemory   = 1000 * resource.PB        // of one task, bytes; also its bytes per second of disk and network
-	MostCores    = 1_000_000                 // of one task
 	MostTasks    = 1 << 30                   // of one stage
 	MostSlowdown = 1_000_000
 	MostAttempts = 1000 // of one task
@@ -141,19 +140,15 @@ func (s *Stage) checkRuns() error {
 // checkBounds checks the amounts of a stage for Check.
 func (s *Stage) checkBounds() error {
 	for k, a := range s.Ideal {
-		kind, most := resource.Kind(k), MostMemory
-		if kind == resource.CPU {
-			most = MostCores * resource.Core
-		}
-		if a > most {
-			return fmt.Errorf("%s %s: must be at most %s", kind, kind.Format(a), kind.Format(most))
+		if kind := resource.Kind(k); a > kind.Most() {
+			return fmt.Errorf("%s %s: must be at most %s", kind, kind.Format(a), kind.Format(kind.Most()))
 		}
 	}
 	switch {
-	case s.MaxMemory > MostMemory:
-		return fmt.Errorf("maximum memory %s: must be at most %s", resource.FormatMemory(s.MaxMemory), resource.FormatMemory(MostMemory))
-	case s.Elasticity.DiskRate > MostMemory:
-		return fmt.Errorf("elasticity disk rate %s: must be at most %s", resource.FormatRate(s.Elasticity.DiskRate), resource.FormatRate(MostMemory))
+	case s.MaxMemory > resource.MostMemory:
+		return fmt.Errorf("maximum memory %s: must be at most %s", resource.FormatMemory(s.MaxMemory), resource.FormatMemory(resource.MostMemory))
+	case s.Elasticity.DiskRate > resource.MostRate:
+		return fmt.Errorf("elasticity disk rate %s: must be at most %s", resource.FormatRate(s.Elasticity.DiskRate), resource.FormatRate(resource.MostRate))
 	case s.Duration > LongestTime:
 		return fmt.Errorf("duration %v: must be at most %v", s.Duration, LongestTime)
 	case s.HeartbeatTimeout > LongestTime:
@@ -171,14 +166,10 @@ func (j *Job) BringIntoBounds() (changed bool) {
 		s := &j.Stages[i]
 		before := *s
 		for k := range s.Ideal {
-			most := MostMemory
-			if resource.Kind(k) == resource.CPU {
-				most = MostCores * resource.Core
-			}
-			s.Ideal[k] = min(s.Ideal[k], most)
+			s.Ideal[k] = min(s.Ideal[k], resource.Kind(k).Most())
 		}
-		s.MinMemory, s.MaxMemory = min(s.MinMemory, s.Ideal[resource.Memory]), min(s.MaxMemory, MostMemory)
-		s.Elasticity.DiskRate = min(s.Elasticity.DiskRate, MostMemory)
+		s.MinMemory, s.MaxMemory = min(s.MinMemory, s.Ideal[resource.Memory]), min(s.MaxMemory, resource.MostMemory)
+		s.Elasticity.DiskRate = min(s.Elasticity.DiskRate, resource.MostRate)
 		s.Duration, s.HeartbeatTimeout = min(s.Duration, LongestTime), min(s.HeartbeatTimeout, LongestTime)
 		if s.HeartbeatTimeout > 0 {
 			s.HeartbeatTimeout = max(s.HeartbeatTimeout, LeastHeartbeatTimeout)

@@ -25,16 +25,16 @@ func TestBoundsOfEveryJob(t *testing.T) {
 		want         string
 	}{
 		{func(s *Stage) { s.Tasks = MostTasks }, func(s *Stage) { s.Tasks++ }, "tasks 1073741825: must be 1 to 1073741824"},
-		{func(s *Stage) { s.Ideal[resource.Memory], s.MaxMemory = MostMemory, 0 }, func(s *Stage) { s.Ideal[resource.Memory] = 8000 * 1024 * resource.TiB }, "memory 8000PiB: must be at most 1000PB"},
+		{func(s *Stage) { s.Ideal[resource.Memory], s.MaxMemory = resource.MostMemory, 0 }, func(s *Stage) { s.Ideal[resource.Memory] = 8000 * 1024 * resource.TiB }, "memory 8000PiB: must be at most 1000PB"},
 		{func(s *Stage) {}, func(s *Stage) { s.Ideal[resource.Memory], s.MaxMemory = math.MaxInt64, 0 }, "must be at most 1000PB"},
-		{func(s *Stage) { s.Ideal[resource.CPU] = MostCores * resource.Core }, func(s *Stage) { s.Ideal[resource.CPU]++ }, "cpu 1000000.001 cores: must be at most 1000000 cores"},
-		{func(s *Stage) { s.Ideal[resource.Disk] = MostMemory }, func(s *Stage) { s.Ideal[resource.Disk]++ }, "disk"},
-		{func(s *Stage) { s.Ideal[resource.Network] = MostMemory }, func(s *Stage) { s.Ideal[resource.Network]++ }, "network"},
-		{func(s *Stage) { s.MaxMemory = MostMemory }, func(s *Stage) { s.MaxMemory++ }, "maximum memory"},
+		{func(s *Stage) { s.Ideal[resource.CPU] = resource.MostCPU }, func(s *Stage) { s.Ideal[resource.CPU]++ }, "cpu 1000000.001 cores: must be at most 1000000 cores"},
+		{func(s *Stage) { s.Ideal[resource.Disk] = resource.MostRate }, func(s *Stage) { s.Ideal[resource.Disk]++ }, "disk"},
+		{func(s *Stage) { s.Ideal[resource.Network] = resource.MostRate }, func(s *Stage) { s.Ideal[resource.Network]++ }, "network"},
+		{func(s *Stage) { s.MaxMemory = resource.MostMemory }, func(s *Stage) { s.MaxMemory++ }, "maximum memory"},
 		{func(s *Stage) { s.Duration = LongestTime }, func(s *Stage) { s.Duration++ }, "duration 87600h0m0.000000001s: must be at most 87600h0m0s"},
 		{func(s *Stage) { s.HeartbeatTimeout = LongestTime }, func(s *Stage) { s.HeartbeatTimeout++ }, "heartbeat timeout"},
 		{func(s *Stage) { s.Elasticity.Factor = MostSlowdown }, func(s *Stage) { s.Elasticity.Factor *= 2 }, "elasticity slowdown 2e+06: must be at most 1000000"},
-		{func(s *Stage) { s.Elasticity.DiskRate = MostMemory }, func(s *Stage) { s.Elasticity.DiskRate++ }, "elasticity disk rate"},
+		{func(s *Stage) { s.Elasticity.DiskRate = resource.MostRate }, func(s *Stage) { s.Elasticity.DiskRate++ }, "elasticity disk rate"},
 	}
 	for _, tt := range tests {
 		j := runnable()

@@ -27,8 +27,8 @@ func (s *Snapshot) NoRoom(need resource.Vector) (why Reason, ok bool) {
 		return BecauseNodeReserved(n.ReservedFor.ID), true
 	}
 	if n, room := s.FirstOpen(resource.Of(need[resource.CPU], need[resource.Memory]), 0); room {
-		for _, k := range []resource.Kind{resource.Disk, resource.Network} {
-			if need[k] > n.Free[k] {
+		for k := range resource.NumKinds {
+			if need[k] > n.Free[k] { // neither CPU nor memory, of which n has enough
 				return BecauseNoBandwidth(k, need[k]), true
 			}
 		}

@@ -30,7 +30,7 @@ func (r *room) setMax(a, b *room) (changed bool) {
 }
 
 // closed is the room of a node that accepts no new work.
-var closed = room{resource.Vector{-1, -1, -1, -1}, -1}
+var closed = room{resource.NoRoom(), -1}
 
 // set stores the room of node n, growing the tree as needed.
 func (x *roomIndex) set(n NodeID, r room) {

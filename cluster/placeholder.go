@@ -220,8 +220,8 @@ func step(value resource.Amount, operator byte, operand string) (resource.Amount
 		switch {
 		case err != nil:
 			return 0, err
-		case size > MostMemory:
-			return 0, fmt.Errorf("size %s: must be at most %s", operand, resource.FormatMemoryExact(MostMemory))
+		case size > resource.MostMemory:
+			return 0, fmt.Errorf("size %s: must be at most %s", operand, resource.FormatMemoryExact(resource.MostMemory))
 		case operator == '-':
 			return value - size, nil
 		case value > math.MaxInt64-size:
@@ -240,7 +240,7 @@ func step(value resource.Amount, operator byte, operand string) (resource.Amount
 	} else {
 		product /= factor
 	}
-	if product > float64(MostMemory) || product < -float64(MostMemory) {
+	if product > float64(resource.MostMemory) || product < -float64(resource.MostMemory) {
 		return 0, errors.New("comes to more than any memory")
 	}
 	return resource.Amount(math.Floor(product)), nil

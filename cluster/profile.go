@@ -37,7 +37,7 @@ func (j *Job) AssumingProfiles() Job {
 	filled.Stages = slices.Clone(j.Stages)
 	for i := range filled.Stages {
 		if s := &filled.Stages[i]; s.Profile != "" && s.Ideal[resource.Memory] == 0 {
-			s.Ideal[resource.Memory] = MostMemory
+			s.Ideal[resource.Memory] = resource.MostMemory
 		}
 	}
 	return filled

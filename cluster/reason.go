@@ -41,7 +41,7 @@ const (
 	BestAligned                     // A: memory granted, bytes; B: alignment with the node, thousandths; C: tasks compared, including this one
 	AlmostDone                      // A: memory granted, bytes; B: tasks of its stage that have ended; C: all tasks of the stage
 	NearFairShare                   // A: jobs that are considered; B: jobs that wait
-	NoBandwidth                     // A: kind of resource; B: amount needed, bytes/s: no node with enough CPU and memory has it free
+	NoBandwidth                     // A: kind of resource; B: amount needed: no node with enough CPU and memory has it free
 	FitsMostAvailable               // A: memory granted, bytes; B: memory that was available on the node, bytes, more than on any other with room
 	FitsAvailable                   // A, B: as FitsMostAvailable, among the nodes that the policy could choose from
 	FitsReclaimed                   // A: memory granted, bytes; B: memory that was available on the node, bytes: FLEX containers return the rest
@@ -111,7 +111,7 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 	case NearFairShare:
 		return fmt.Sprintf("only the %d of %d jobs furthest from their fair share are considered", r.A, r.B)
 	case NoBandwidth:
-		return fmt.Sprintf("no node with enough CPU and memory has %s of %s free", resource.FormatRate(resource.Amount(r.B)), resource.Kind(r.A))
+		return fmt.Sprintf("no node with enough CPU and memory has %s of %s free", amount(r.A, r.B), resource.Kind(r.A))
 	case ContainerTooSmall:
 		return fmt.Sprintf("refused: it needs %s, and every container has %s", memory(r.A), memory(r.B))
 	case FitsMostAvailable:

@@ -161,15 +161,15 @@ func (m *mapping) amount(name string, most resource.Amount, parse func(string) (
 }
 
 func (m *mapping) memory(name string) resource.Amount {
-	return m.amount(name, cluster.MostMemory, resource.ParseMemory, resource.FormatMemoryExact)
+	return m.amount(name, resource.MostMemory, resource.ParseMemory, resource.FormatMemoryExact)
 }
 
 func (m *mapping) cpus(name string) resource.Amount {
-	return m.amount(name, cluster.MostCores*resource.Core, resource.ParseCPU, resource.FormatCPU)
+	return m.amount(name, resource.MostCPU, resource.ParseCPU, resource.FormatCPU)
 }
 
 func (m *mapping) rate(name string) resource.Amount {
-	return m.amount(name, cluster.MostMemory, resource.ParseRate, resource.FormatRateExact)
+	return m.amount(name, resource.MostMemory, resource.ParseRate, resource.FormatRateExact)
 }
 
 // duration returns a duration of at least least, which is 0 or 1.

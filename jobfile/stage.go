@@ -204,8 +204,8 @@ func (s *stageReader) readMemories(m *mapping) []resource.Amount {
 	var all []resource.Amount
 	for _, text := range m.texts("memories", "size") {
 		a, err := resource.ParseMemory(text)
-		if err != nil || a < 1 || a > cluster.MostMemory {
-			m.fail("memories", "each must be a size with its unit, up to %s, but one is %s", resource.FormatMemoryExact(cluster.MostMemory), cluster.ClipLine(text))
+		if err != nil || a < 1 || a > resource.MostMemory {
+			m.fail("memories", "each must be a size with its unit, up to %s, but one is %s", resource.FormatMemoryExact(resource.MostMemory), cluster.ClipLine(text))
 			return nil
 		}
 		all = append(all, a)

@@ -49,7 +49,7 @@ func TestWhatIsBeyondABoundIsNotStored(t *testing.T) {
 		}
 		// The daemon still decides, and at the edge of a bound it decides at once.
 		s := submission(1)
-		elastic(&s, cluster.MostMemory)
+		elastic(&s, resource.MostMemory)
 		r.submit(s)
 		if o := r.order(cluster.Start); o.Grant[resource.Memory] > resource.GiB {
 			t.Errorf("granted %v", o.Grant)

@@ -16,11 +16,11 @@ import (
 func extremes() []*cluster.Job {
 	var jobs []*cluster.Job
 	least := resource.Of(cluster.LeastRunCPU, cluster.LeastRunMemory)
-	most := resource.Vector{cluster.MostCores * resource.Core, cluster.MostMemory, cluster.MostMemory, cluster.MostMemory}
-	for _, ideal := range []resource.Vector{least, least.With(resource.Memory, cluster.MostMemory), least.With(resource.CPU, most[resource.CPU]), most} {
+	most := resource.Vector{resource.MostCPU, resource.MostMemory, resource.MostMemory, resource.MostMemory}
+	for _, ideal := range []resource.Vector{least, least.With(resource.Memory, resource.MostMemory), least.With(resource.CPU, most[resource.CPU]), most} {
 		for _, tasks := range []int{1, cluster.MostRunTasks} {
 			for _, duration := range []time.Duration{0, 1, cluster.LongestTime} {
-				for _, e := range []cluster.Elasticity{{}, {Kind: cluster.Step, Factor: cluster.MostSlowdown}, {Kind: cluster.SawTooth, Factor: 1.5, DiskRate: cluster.MostMemory},
+				for _, e := range []cluster.Elasticity{{}, {Kind: cluster.Step, Factor: cluster.MostSlowdown}, {Kind: cluster.SawTooth, Factor: 1.5, DiskRate: resource.MostMemory},
 					{Kind: cluster.SawToothTable, Factor: 1}, {Kind: cluster.Points, Points: []cluster.ElasticityPoint{{Memory: 1, Slowdown: math.SmallestNonzeroFloat64}, {Memory: math.MaxInt64, Slowdown: cluster.MostSlowdown}}}} {
 					for _, class := range []cluster.Class{cluster.Regular, cluster.Flex} {
 						jobs = append(jobs, &cluster.Job{ID: cluster.JobID(len(jobs) + 1), Name: fmt.Sprint("job", len(jobs)), Class: class, Weight: []float64{0, math.SmallestNonzeroFloat64, cluster.MostWeight}[len(jobs)%3],

@@ -149,8 +149,7 @@ func (f *pufferfish) open(p *cluster.Plan) {
 // look computes the maxima over the sites.
 func (f *pufferfish) look(p *cluster.Plan) {
 	s := &f.sites
-	none := resource.Vector{-1, -1, -1, -1}
-	s.free, s.available = none, none
+	s.free, s.available = resource.NoRoom(), resource.NoRoom()
 	for _, n := range s.nodes {
 		if p.Takes(n) {
 			s.free = s.free.Max(n.Free)

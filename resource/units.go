@@ -190,18 +190,12 @@ func (d decimal) times(size Amount) (a Amount, whole, ok bool) {
 	return Amount(lo + part), rem == 0, true
 }
 
-// Format prints an amount of k for people, with its unit.
-func (k Kind) Format(a Amount) string {
-	switch k {
-	case CPU:
-		if a == Core {
-			return "1 core"
-		}
-		return FormatCPU(a) + " cores"
-	case Memory:
-		return FormatMemory(a)
+// formatCores prints millicores for people.
+func formatCores(a Amount) string {
+	if a == Core {
+		return "1 core"
 	}
-	return FormatRate(a)
+	return FormatCPU(a) + " cores"
 }
 
 // FormatCPU prints millicores exactly: "500m" below one core, "1.5" from there on. ParseCPU reads it back.
@@ -241,23 +235,13 @@ func (v Vector) String() string {
 	var parts []string
 	for k, a := range v {
 		if a != 0 {
-			parts = append(parts, Kind(k).String()+"="+formatExact(Kind(k), a))
+			parts = append(parts, Kind(k).String()+"="+Kind(k).FormatExact(a))
 		}
 	}
 	if len(parts) == 0 {
 		return "0"
 	}
 	return strings.Join(parts, " ")
-}
-
-func formatExact(k Kind, a Amount) string {
-	switch k {
-	case CPU:
-		return FormatCPU(a)
-	case Memory:
-		return FormatMemoryExact(a)
-	}
-	return FormatRateExact(a)
 }
 
 // formatShort rounds to powers of 1024 if binary, and to powers of 1000 otherwise.

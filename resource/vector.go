@@ -2,32 +2,6 @@
 // form with units. All amounts are integers, so that sums do not depend on the order of addition.
 package resource
 
-// Kind names one resource. Its order is the order of components in a Vector.
-type Kind uint8
-
-const (
-	CPU     Kind = iota // millicores
-	Memory              // bytes
-	Disk                // bytes per second
-	Network             // bytes per second
-	NumKinds
-)
-
-// String returns the name used in files and messages.
-func (k Kind) String() string {
-	switch k {
-	case CPU:
-		return "cpu"
-	case Memory:
-		return "memory"
-	case Disk:
-		return "disk"
-	case Network:
-		return "network"
-	}
-	return "unknown"
-}
-
 // Amount is a quantity of one resource in its base unit: millicores, bytes, or bytes per second.
 type Amount int64
 
@@ -100,5 +74,13 @@ func (v Vector) Negative() (Kind, bool) {
 // With returns v with component k set to a.
 func (v Vector) With(k Kind, a Amount) Vector {
 	v[k] = a
+	return v
+}
+
+// NoRoom returns the free room in which nothing fits, not even the zero Vector.
+func NoRoom() (v Vector) {
+	for k := range v {
+		v[k] = -1
+	}
 	return v
 }

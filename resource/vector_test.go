@@ -47,11 +47,9 @@ func TestFitsInIsPartial(t *testing.T) {
 	}
 }
 
-func TestKindNames(t *testing.T) {
-	want := [...]string{"cpu", "memory", "disk", "network", "unknown"}
-	for k := CPU; k <= NumKinds; k++ {
-		if k.String() != want[k] {
-			t.Errorf("kind %d is %q, want %q", uint8(k), k, want[k])
-		}
+// Nothing fits in NoRoom, and everything else has more room.
+func TestNoRoom(t *testing.T) {
+	if (Vector{}).FitsIn(NoRoom()) || NoRoom().Max(Vector{}) != (Vector{}) {
+		t.Errorf("NoRoom is %v", NoRoom())
 	}
 }

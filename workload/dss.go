@@ -119,8 +119,8 @@ func (d *dssReader) stages(job string, classes []object) ([]cluster.Stage, error
 			Duration:   time.Duration(v.whole("c.dur", 1, cluster.LongestTime.Milliseconds())) * time.Millisecond,
 			Elasticity: v.penalty(),
 		}
-		memory := resource.Amount(v.whole("c.mem", leastDSSMemory, int64(cluster.MostMemory/resource.MB))) * resource.MB
-		s.Ideal = resource.Of(resource.Amount(v.wholeOr("c.cores", 1, cluster.MostCores, 1))*resource.Core, memory)
+		memory := resource.Amount(v.whole("c.mem", leastDSSMemory, int64(resource.MostMemory/resource.MB))) * resource.MB
+		s.Ideal = resource.Of(resource.Amount(v.wholeOr("c.cores", 1, int64(resource.MostCPU/resource.Core), 1))*resource.Core, memory)
 		if s.Elasticity.Kind != cluster.NotElastic {
 			s.MinMemory = leastMemory(memory, DefaultMinShare, DefaultGranularity)
 		}

@@ -97,12 +97,8 @@ func (c *ClusterShape) check() error {
 
 func checkVector(what string, v resource.Vector) error {
 	for k, a := range v {
-		most := cluster.MostMemory
-		if resource.Kind(k) == resource.CPU {
-			most = cluster.MostCores * resource.Core
-		}
-		if a < 0 || a > most {
-			return fmt.Errorf("%s %v %d: must be 0 to %d", what, resource.Kind(k), a, most)
+		if kind := resource.Kind(k); a < 0 || a > kind.Most() {
+			return fmt.Errorf("%s %v %d: must be 0 to %d", what, kind, a, kind.Most())
 		}
 	}
 	return nil

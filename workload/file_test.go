@@ -53,7 +53,7 @@ func drawTime(t *rapid.T, unit, least time.Duration) time.Duration {
 }
 
 func drawMemory(t *rapid.T, least resource.Amount) resource.Amount {
-	return resource.Amount(rapid.Int64Range(int64(least), int64(cluster.MostMemory)).Draw(t, "memory"))
+	return resource.Amount(rapid.Int64Range(int64(least), int64(resource.MostMemory)).Draw(t, "memory"))
 }
 
 func drawStages(t *rapid.T, j *Job, unit time.Duration) {

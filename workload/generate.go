@@ -141,7 +141,7 @@ func (o *GenerateOptions) check(d Distribution) error {
 	if err := o.Tasks.check("tasks", 1, cluster.MostTasks, strconv.Itoa); err != nil {
 		return err
 	}
-	if err := o.Memory.check("task memory", 1, cluster.MostMemory, resource.FormatMemoryExact); err != nil {
+	if err := o.Memory.check("task memory", 1, resource.MostMemory, resource.FormatMemoryExact); err != nil {
 		return err
 	}
 	if err := o.Duration.check("task duration", time.Millisecond, cluster.LongestTime, time.Duration.String); err != nil {

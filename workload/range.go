@@ -27,7 +27,7 @@ func ParseTasks(text string) (Range[int], error) {
 
 // ParseTaskMemory reads an amount of memory, "MIN:MAX" with units, such as "1GB:10GB".
 func ParseTaskMemory(text string) (Range[resource.Amount], error) {
-	return parseRange("task memory", text, 1, cluster.MostMemory, resource.FormatMemoryExact, resource.ParseMemory)
+	return parseRange("task memory", text, 1, resource.MostMemory, resource.FormatMemoryExact, resource.ParseMemory)
 }
 
 // ParseTaskDuration reads a run time, "MIN:MAX" with units, such as "1s:500s".

@@ -111,8 +111,8 @@ func (t *StageTruth) Check(tasks int) error {
 }
 
 func checkTruthMemory(name string, m, least resource.Amount) error {
-	if m < least || m > cluster.MostMemory {
-		return fmt.Errorf("%s %d bytes: must be from %d to %d", name, m, least, cluster.MostMemory)
+	if m < least || m > resource.MostMemory {
+		return fmt.Errorf("%s %d bytes: must be from %d to %d", name, m, least, resource.MostMemory)
 	}
 	return nil
 }
@@ -128,12 +128,8 @@ func checkPhases(phases []Phase) error {
 			return fmt.Errorf("phases: must last %v at most together", cluster.LongestTime)
 		}
 		for k, a := range p.Demand {
-			most := cluster.MostMemory
-			if resource.Kind(k) == resource.CPU {
-				most = cluster.MostCores * resource.Core
-			}
-			if a < 0 || a > most {
-				return fmt.Errorf("phase %d %s %d: must be from 0 to %d", i, resource.Kind(k), a, most)
+			if kind := resource.Kind(k); a < 0 || a > kind.Most() {
+				return fmt.Errorf("phase %d %s %d: must be from 0 to %d", i, kind, a, kind.Most())
 			}
 		}
 		if p.Name != "" && !cluster.IsName(p.Name) {

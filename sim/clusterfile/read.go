@@ -375,9 +375,9 @@ func orZero(read func(string) (resource.Amount, error)) func(string) (resource.A
 }
 
 var (
-	cores = amount(cluster.MostCores*resource.Core, resource.ParseCPU)
-	size  = amount(cluster.MostMemory, resource.ParseMemory)
-	rate  = amount(cluster.MostMemory, resource.ParseRate)
+	cores = amount(resource.MostCPU, resource.ParseCPU)
+	size  = amount(resource.MostMemory, resource.ParseMemory)
+	rate  = amount(resource.MostMemory, resource.ParseRate)
 )
 
 // deviation reads a deviation of estimates into the named part.
