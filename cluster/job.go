@@ -100,10 +100,10 @@ type Stage struct {
 	Ideal resource.Vector `json:"ideal" yaml:",inline"`
 	// MinMemory is the least memory a task may be granted, in bytes. If it is 0 or Ideal[Memory], the task cannot be
 	// under-sized.
-	MinMemory resource.Amount `json:"min_memory_bytes,omitempty" yaml:"min_memory" form:"memory" doc:"0 takes it from the profile, else is the ideal memory"`
+	MinMemory resource.Amount `json:"min_memory_bytes,omitempty" yaml:"min_memory" doc:"0 takes it from the profile, else is the ideal memory"`
 	// MaxMemory is the most memory that a FLEX container of the stage may use, in bytes; the container starts with
 	// Ideal[Memory]. 0 is the memory of its node.
-	MaxMemory resource.Amount `json:"max_memory_bytes,omitempty" yaml:"max_memory" form:"memory" doc:"the most a container of class flex may hold; 0 is what its node has"`
+	MaxMemory resource.Amount `json:"max_memory_bytes,omitempty" yaml:"max_memory" doc:"the most a container of class flex may hold; 0 is what its node has"`
 	// HeartbeatTimeout is how long the programs of a FLEX container may be silent before their peers consider them
 	// dead; 0 is no limit.
 	HeartbeatTimeout time.Duration `json:"heartbeat_timeout_ns,omitempty" yaml:"heartbeat_timeout" doc:"how long programs of a flex container may be silent; 0 is for ever"`

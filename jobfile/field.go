@@ -13,16 +13,17 @@ import (
 )
 
 // field is a field of a struct as people write it. The struct is the only description: its tag yaml names the field.
-// Its tag form gives the notation where the type does not: memory, cpus or rate for an amount; name for a text that is
-// a name; otherwise the description of a valid text. The tags least and most bound numbers. A whole number requires
-// most; least of a duration is 1 ns unless the tag is 0.
+// Its tag form gives the notation where the type does not: name for a text that is a name; otherwise the description of
+// a valid text. The tags least and most bound numbers. A whole number requires most; least of a duration is 1 ns unless
+// the tag is 0.
 //
-// A vector has four fields, and an embedded struct has its own. Fields of other types, such as lists of stages, are
+// A vector has a field for each kind of resource, and an embedded struct has its own. Fields of other types, such as lists of stages, are
 // special: the caller that reads the struct reads them.
 type field struct {
 	name, form  string
 	least, most int64
-	index       []int // of the field in the struct; for a vector, also of the component
+	kind        resource.Kind // of an amount
+	index       []int         // of the field in the struct; for a vector, also of the component
 	special     bool
 }
 
@@ -33,9 +34,6 @@ var (
 	textType     = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// needs are the fields of a vector, by kind of resource.
-var needs = [resource.NumKinds]struct{ name, form string }{{"cpus", "cpus"}, {"memory", "memory"}, {"disk", "rate"}, {"network", "rate"}}
-
 // fieldsOf returns the fields of a struct that have a tag yaml, in the order of the struct.
 func fieldsOf(t reflect.Type) []field {
 	var all []field
@@ -45,8 +43,8 @@ func fieldsOf(t reflect.Type) []field {
 		switch {
 		case !written:
 		case f.Type == vectorType:
-			for k, need := range needs {
-				all = append(all, field{name: need.name, form: need.form, index: []int{i, k}})
+			for k := range resource.NumKinds {
+				all = append(all, field{name: k.Field(), kind: k, index: []int{i, int(k)}})
 			}
 		case f.Anonymous:
 			for _, inner := range fieldsOf(f.Type) {
@@ -54,7 +52,8 @@ func fieldsOf(t reflect.Type) []field {
 				all = append(all, inner)
 			}
 		default:
-			one := field{name: name, form: f.Tag.Get("form"), index: []int{i}, least: 1}
+			// An amount that is not part of a vector is memory.
+			one := field{name: name, form: f.Tag.Get("form"), kind: resource.Memory, index: []int{i}, least: 1}
 			for tag, to := range map[string]*int64{"least": &one.least, "most": &one.most} {
 				if text := f.Tag.Get(tag); text != "" {
 					*to, _ = strconv.ParseInt(text, 10, 64)
@@ -114,7 +113,7 @@ func (m *mapping) readField(v reflect.Value, f *field) {
 	text, isText := m.scalar(f.name)
 	switch {
 	case v.Type() == amountType:
-		v.SetInt(int64(m.amountAs(f.name, f.form)))
+		v.SetInt(int64(m.amount(f.name, f.kind)))
 	case v.Type() == durationType:
 		v.SetInt(int64(m.duration(f.name, time.Duration(f.least))))
 	case reflect.PointerTo(v.Type()).Implements(textType):
@@ -134,17 +133,6 @@ func (m *mapping) readField(v reflect.Value, f *field) {
 	default:
 		v.SetString(text)
 	}
-}
-
-// amountAs reads an amount in one of its forms.
-func (m *mapping) amountAs(name, form string) resource.Amount {
-	switch form {
-	case "cpus":
-		return m.cpus(name)
-	case "rate":
-		return m.rate(name)
-	}
-	return m.memory(name)
 }
 
 // writer builds a YAML mapping, field by field.
@@ -193,13 +181,7 @@ func (w *writer) write(from any, fields []field, special func(name string)) {
 func textOf(v reflect.Value, f *field) any {
 	switch value := v.Interface().(type) {
 	case resource.Amount:
-		switch f.form {
-		case "cpus":
-			return resource.FormatCPU(value)
-		case "rate":
-			return resource.FormatRateExact(value)
-		}
-		return resource.FormatMemoryExact(value)
+		return f.kind.FormatExact(value)
 	case time.Duration:
 		return value.String()
 	case fmt.Stringer:

@@ -139,38 +139,28 @@ func (m *mapping) flag(name string) bool {
 	return text == "true"
 }
 
-// amount returns a positive size of at most most, in the notation of parse.
-func (m *mapping) amount(name string, most resource.Amount, parse func(string) (resource.Amount, error), show func(resource.Amount) string) resource.Amount {
+// amount returns a positive amount of a resource, which one task may request.
+func (m *mapping) amount(name string, k resource.Kind) resource.Amount {
 	text, ok := m.scalar(name)
 	if !ok {
-		m.fail(name, "must be from %s to %s", show(1), show(most))
+		m.fail(name, "must be from %s to %s", k.FormatExact(1), k.FormatExact(k.Most()))
 		return 1
 	}
-	a, err := parse(text)
+	a, err := k.Parse(text)
 	switch {
 	case err != nil:
 		// The parser's error begins with the value; the field's name is added here.
 		_, why, _ := strings.Cut(err.Error(), " ")
 		m.failAt(m.fields[name].Line, "%s%s %s", m.who, name, why)
-	case a < 1 || a > most:
-		m.fail(name, "must be from %s to %s", show(1), show(most))
+	case a < 1 || a > k.Most():
+		m.fail(name, "must be from %s to %s", k.FormatExact(1), k.FormatExact(k.Most()))
 	default:
 		return a
 	}
 	return 1
 }
 
-func (m *mapping) memory(name string) resource.Amount {
-	return m.amount(name, resource.MostMemory, resource.ParseMemory, resource.FormatMemoryExact)
-}
-
-func (m *mapping) cpus(name string) resource.Amount {
-	return m.amount(name, resource.MostCPU, resource.ParseCPU, resource.FormatCPU)
-}
-
-func (m *mapping) rate(name string) resource.Amount {
-	return m.amount(name, resource.MostMemory, resource.ParseRate, resource.FormatRateExact)
-}
+func (m *mapping) memory(name string) resource.Amount { return m.amount(name, resource.Memory) }
 
 // duration returns a duration of at least least, which is 0 or 1.
 func (m *mapping) duration(name string, least time.Duration) time.Duration {

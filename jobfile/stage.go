@@ -112,7 +112,7 @@ func readElasticity(in *mapping, ideal resource.Amount) cluster.Elasticity {
 		e = cluster.Elasticity{Kind: cluster.Points, Points: readPoints(m, ideal)}
 	}
 	if m.has("disk_rate") {
-		e.DiskRate = m.rate("disk_rate")
+		e.DiskRate = m.amount("disk_rate", resource.Disk)
 	}
 	return e
 }

@@ -113,7 +113,7 @@ func (r *run) repace(c *container) {
 	if !c.stopped {
 		f.speed = 1 / r.config.Machine.Paging.Slowdown(c.resident, c.set)
 		f.demand = f.whole
-		for _, k := range []resource.Kind{resource.Disk, resource.Network} {
+		for _, k := range rates {
 			f.demand[k] = resource.Amount(float64(f.demand[k]) * f.speed)
 		}
 	}

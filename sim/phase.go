@@ -103,9 +103,11 @@ func (f *flow) needOf(p *workload.Phase, m *Machine, swapLeft resource.Amount) (
 	}
 	n.length = math.Round(float64(p.Duration) * f.stretch * slower)
 	// The phase's own reads and writes stay the same, spread over a longer time; spilling is added.
-	n.demand = resource.Vector{resource.CPU: p.Demand[resource.CPU], resource.Memory: resident,
-		resource.Disk:    resource.Amount(float64(p.Demand[resource.Disk])/slower) + f.spilling,
-		resource.Network: resource.Amount(float64(p.Demand[resource.Network]) / slower)}
+	n.demand = p.Demand.With(resource.Memory, resident)
+	for _, k := range rates {
+		n.demand[k] = resource.Amount(float64(n.demand[k]) / slower)
+	}
+	n.demand[resource.Disk] += f.spilling
 	return n, true
 }
 

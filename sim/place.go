@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
@@ -24,9 +26,11 @@ type place struct {
 // spreads reports whether the demands of an under-sized task differ from those of its stage: the task spills, or its
 // reads and writes are spread over a longer time.
 func (r *run) spreads(t *task, p *place) bool {
+	if t.job.natures[t.id.Stage]&spills != 0 && p.capacity[resource.Disk] > 0 {
+		return true
+	}
 	ideal := &t.job.Stages[t.id.Stage].Ideal
-	return p.capacity[resource.Disk] > 0 && (t.job.natures[t.id.Stage]&spills != 0 || ideal[resource.Disk] > 0) ||
-		p.capacity[resource.Network] > 0 && ideal[resource.Network] > 0
+	return slices.ContainsFunc(rates, func(k resource.Kind) bool { return p.capacity[k] > 0 && ideal[k] > 0 })
 }
 
 // plainUse is the resource use of a task without phases whose grant makes it neither spill nor page.

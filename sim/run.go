@@ -207,13 +207,15 @@ func (r *run) load(w *workload.Workload) error {
 // phases. Grants alone never exceed capacity, which the engine ensures. While the true demand is within the grants,
 // tasks do not influence each other.
 func (r *run) prepare() error {
-	bandwidth := func(n *cluster.Node) bool { return n.Capacity[resource.Disk] > 0 || n.Capacity[resource.Network] > 0 }
+	anyRate := func(v *resource.Vector) bool {
+		return slices.ContainsFunc(rates, func(k resource.Kind) bool { return v[k] > 0 })
+	}
 	limited, flex := false, false
 	for i := range r.config.Nodes {
-		limited = limited || bandwidth(&r.config.Nodes[i])
+		limited = limited || anyRate(&r.config.Nodes[i].Capacity)
 	}
 	for i := range r.config.Incidents {
-		limited = limited || r.config.Incidents[i].Kind == NodeJoin && bandwidth(&r.config.Incidents[i].New)
+		limited = limited || r.config.Incidents[i].Kind == NodeJoin && anyRate(&r.config.Incidents[i].New.Capacity)
 	}
 	for _, j := range r.jobs {
 		j.natures = make([]nature, len(j.Stages))
@@ -221,7 +223,7 @@ func (r *run) prepare() error {
 			n, ideal := natureOf(j.Job, s), &j.Stages[s].Ideal
 			j.natures[s] = n
 			flex = flex || n&flexible != 0
-			r.fluid = r.fluid || n&(phased|outgrow|flexible) != 0 || limited && (n&spills != 0 || ideal[resource.Disk] > 0 || ideal[resource.Network] > 0)
+			r.fluid = r.fluid || n&(phased|outgrow|flexible) != 0 || limited && (n&spills != 0 || anyRate(ideal))
 		}
 	}
 	if !r.fluid {

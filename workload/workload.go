@@ -58,7 +58,7 @@ type Phase struct {
 // Heap is the memory of a garbage-collected program, such as one on a JVM.
 type Heap struct {
 	// Live is the largest live set, bytes: with a smaller heap the program fails.
-	Live resource.Amount `json:"live_bytes,omitempty" yaml:"live" form:"memory"`
+	Live resource.Amount `json:"live_bytes,omitempty" yaml:"live"`
 	// Size is the maximum heap, bytes; 0 is as much as was granted.
-	Size resource.Amount `json:"size_bytes,omitempty" yaml:"size" form:"memory"`
+	Size resource.Amount `json:"size_bytes,omitempty" yaml:"size"`
 }

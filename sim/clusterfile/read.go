@@ -171,7 +171,7 @@ func (c *Cluster) read(n *yaml.Node) error {
 		"starts_per_heartbeat": given(&c.StartsPerHeartbeat, whole(0, mostNodes)),
 		"application_master": nested(fields{
 			"heartbeat": given(&c.CoordinatorHeartbeat, duration),
-			"cpus":      text(&c.Coordinator[resource.CPU], orZero(cores)),
+			"cpus":      text(&c.Coordinator[resource.CPU], orZero(amount(resource.CPU))),
 			"memory":    text(&c.Coordinator[resource.Memory], orZero(size)),
 		}),
 		"launch_delay": text(&c.LaunchDelay, duration),
@@ -179,7 +179,7 @@ func (c *Cluster) read(n *yaml.Node) error {
 		"machine":      given(&c.Machine, choice(sim.Machines())),
 		"swap": nested(fields{
 			"size":  given(&c.Swap, orZero(size)),
-			"speed": given(&c.SwapSpeed, orZero(rate)),
+			"speed": given(&c.SwapSpeed, orZero(amount(resource.Disk))),
 		}),
 		"failures": nested(fields{
 			"every":        text(&c.Failures.Every, duration),
@@ -248,7 +248,7 @@ func (c *Cluster) groups(n *yaml.Node) error {
 func readGroup(n *yaml.Node, most int, taken map[string]bool) (Group, error) {
 	var g Group
 	count, base := 0, "node"
-	err := fields{
+	form := fields{
 		"count": text(&count, whole(1, mostNodes)),
 		"name":  text(&base, nodeName),
 		"names": func(n *yaml.Node) error {
@@ -263,18 +263,23 @@ func readGroup(n *yaml.Node, most int, taken map[string]bool) (Group, error) {
 			}
 			return nil
 		},
-		"cpus":    text(&g.Capacity[resource.CPU], cores),
-		"memory":  text(&g.Capacity[resource.Memory], size),
-		"disk":    text(&g.Capacity[resource.Disk], orZero(rate)),
-		"network": text(&g.Capacity[resource.Network], orZero(rate)),
-	}.read(n)
-	switch {
-	case err != nil:
+	}
+	for k := range resource.NumKinds {
+		parse := amount(k)
+		if !k.Stated() {
+			parse = orZero(parse)
+		}
+		form[k.Field()] = text(&g.Capacity[k], parse)
+	}
+	if err := form.read(n); err != nil {
 		return g, err
-	case g.Capacity[resource.CPU] == 0:
-		return g, &wrongValue{n.Line, "cpus is missing", "must be above 0"}
-	case g.Capacity[resource.Memory] == 0:
-		return g, &wrongValue{n.Line, "memory is missing", "must be above 0"}
+	}
+	for k := range resource.NumKinds {
+		if k.Stated() && g.Capacity[k] == 0 {
+			return g, &wrongValue{n.Line, k.Field() + " is missing", "must be above 0"}
+		}
+	}
+	switch {
 	case g.Names != nil && (count > 0 || base != "node"):
 		return g, &wrongValue{n.Line, "names", "cannot stand beside count or name"}
 	case max(count, len(g.Names)) > most:
@@ -346,18 +351,18 @@ func puffRatio(s string) (float64, error) {
 	return r, nil
 }
 
-// amount reads an amount above 0 with parse, whose error begins with the value.
-func amount(most resource.Amount, parse func(string) (resource.Amount, error)) func(string) (resource.Amount, error) {
+// amount reads an amount above 0 of a kind of resource.
+func amount(k resource.Kind) func(string) (resource.Amount, error) {
 	return func(s string) (resource.Amount, error) {
-		a, err := parse(s)
+		a, err := k.Parse(s)
 		if err != nil {
-			why := err.Error()
+			why := err.Error() // begins with the value
 			if _, rest, ok := strings.Cut(why, strconv.Quote(s)+" "); ok {
 				why = rest
 			}
 			return 0, errors.New(why)
 		}
-		if a <= 0 || a > most {
+		if a <= 0 || a > k.Most() {
 			return 0, fmt.Errorf("must be above 0, and not larger than any cluster")
 		}
 		return a, nil
@@ -374,11 +379,8 @@ func orZero(read func(string) (resource.Amount, error)) func(string) (resource.A
 	}
 }
 
-var (
-	cores = amount(resource.MostCPU, resource.ParseCPU)
-	size  = amount(resource.MostMemory, resource.ParseMemory)
-	rate  = amount(resource.MostMemory, resource.ParseRate)
-)
+// size reads memory above 0.
+var size = amount(resource.Memory)
 
 // deviation reads a deviation of estimates into the named part.
 func deviation(to map[string]string, part string) setter {
