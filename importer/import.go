@@ -82,8 +82,8 @@ type Result struct {
 	// Cluster is a suggested cluster for the workload.
 	Cluster workload.ClusterShape
 	// Asked is the work of all tasks, with their estimated needs and their true run times, over the capacity of Cluster
-	// during Span: for CPU and memory.
-	Asked [2]float64
+	// during Span: for the resources that every node states, CPU and memory.
+	Asked [resource.NumKinds]float64
 	// Span is the time over which jobs are submitted, or, if it is longer, the 90th percentile of the jobs' critical paths.
 	Span time.Duration
 	// Notes are sentences that say what was left out or repaired, and how often.
@@ -266,7 +266,7 @@ func (b Bandwidth) apply(j *workload.Job, i int) {
 	s := &j.Stages[i]
 	told := s.Ideal
 	if b != Estimated {
-		s.Ideal[resource.Disk], s.Ideal[resource.Network] = 0, 0
+		s.Ideal = withoutRates(s.Ideal)
 	}
 	switch b {
 	case TruthOnly:
@@ -289,8 +289,15 @@ func (b Bandwidth) apply(j *workload.Job, i int) {
 
 func withoutBandwidth(phases []workload.Phase) {
 	for i := range phases {
-		phases[i].Demand[resource.Disk], phases[i].Demand[resource.Network] = 0, 0
+		phases[i].Demand = withoutRates(phases[i].Demand)
 	}
+}
+
+func withoutRates(v resource.Vector) resource.Vector {
+	for _, k := range resource.KindsWhere(resource.Kind.IsRate) {
+		v[k] = 0
+	}
+	return v
 }
 
 // scaleTasks changes the number of tasks of a stage. Known values of the tasks are spread evenly over the new tasks.
@@ -376,15 +383,15 @@ func (r *Result) suggest(f Format, o *Options) {
 		}
 	}
 	r.Span = max(s.Span, time.Duration(s.PathOfJob.P90*float64(time.Second)), time.Millisecond)
-	nodes := 1.0
-	for _, k := range []resource.Kind{resource.CPU, resource.Memory} {
+	nodes, stated := 1.0, resource.KindsWhere(resource.Kind.Stated)
+	for _, k := range stated {
 		nodes = max(nodes, math.Ceil(s.Work[k]/(o.Load*r.Span.Seconds()*float64(node[k]))-1e-9))
 	}
 	if c, ok := f.(recorded); ok && !o.loaded && c.nodes() > 0 {
 		nodes = float64(c.nodes())
 	}
 	r.Cluster = workload.ClusterShape{Nodes: int(min(nodes, 1<<20)), Node: node}
-	for _, k := range []resource.Kind{resource.CPU, resource.Memory} {
+	for _, k := range stated {
 		r.Asked[k] = s.Work[k] / (r.Span.Seconds() * float64(node[k]) * float64(r.Cluster.Nodes))
 	}
 }

@@ -341,7 +341,7 @@ func TestSuggestion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		most := max(r.Asked[0], r.Asked[1])
+		most := max(r.Asked[resource.CPU], r.Asked[resource.Memory])
 		n := float64(r.Cluster.Nodes)
 		if most > load+1e-9 || n > 1 && most*n/(n-1) <= load {
 			t.Errorf("load %v: %d nodes are asked for %v", load, r.Cluster.Nodes, r.Asked)

@@ -161,7 +161,7 @@ func (f *Bitbrains) Name() string { return "bitbrains" }
 
 // Node implements Format: a host of virtual machines.
 func (f *Bitbrains) Node() resource.Vector {
-	return resource.Vector{32 * resource.Core, 256 * resource.GiB, 500 * resource.MB, 1250 * resource.MB}
+	return resource.Of(32*resource.Core, 256*resource.GiB).With(resource.Disk, 500*resource.MB).With(resource.Network, 1250*resource.MB)
 }
 
 func (f *Bitbrains) check() error {
@@ -202,9 +202,12 @@ func (f *Bitbrains) read(in *input, job func(workload.Job) error) error {
 			resource.Of(amount(p.cores*float64(resource.Core)), amount(p.memory*float64(resource.MiB))),
 			func(i int) resource.Vector {
 				v := func(m string) float64 { return s.values[m][i] }
-				return resource.Vector{amount(min(v("cpu_mhz")*perMHz, mostCores*1000)), amount(v("mem_mb") * float64(resource.MiB)),
-					amount((v("disk_read_kbps") + v("disk_write_kbps")) * float64(resource.KB)),
-					amount((v("net_rx_kbps") + v("net_tx_kbps")) * float64(resource.KB))}
+				return resource.Vector{
+					resource.CPU:     amount(min(v("cpu_mhz")*perMHz, mostCores*1000)),
+					resource.Memory:  amount(v("mem_mb") * float64(resource.MiB)),
+					resource.Disk:    amount((v("disk_read_kbps") + v("disk_write_kbps")) * float64(resource.KB)),
+					resource.Network: amount((v("net_rx_kbps") + v("net_tx_kbps")) * float64(resource.KB)),
+				}
 			})
 		if err != nil {
 			return err

@@ -30,7 +30,7 @@ func (f *Nextflow) Name() string { return "nextflow" }
 
 // Node implements Format.
 func (f *Nextflow) Node() resource.Vector {
-	return resource.Vector{32 * resource.Core, 128 * resource.GiB, 500 * resource.MB, 1250 * resource.MB}
+	return resource.Of(32*resource.Core, 128*resource.GiB).With(resource.Disk, 500*resource.MB).With(resource.Network, 1250*resource.MB)
 }
 
 func (f *Nextflow) check() error { return nil }
@@ -158,8 +158,10 @@ func (f *Nextflow) task(j *nextflowJob, r *row) {
 		j.index[key] = s
 		j.stages = append(j.stages, s)
 	}
-	s.tasks = append(s.tasks, nextflowTask{begin: int64(submit), end: int64(complete), duration: lasting, phase: workload.Phase{Duration: lasting,
-		Demand: resource.Vector{amount(busy / 100 * float64(resource.Core)), max(1, amount(peak)), amount(moved / lasting.Seconds())}}})
+	demand := resource.Of(amount(busy/100*float64(resource.Core)), max(1, amount(peak)))
+	demand[resource.Disk] = amount(moved / lasting.Seconds())
+	s.tasks = append(s.tasks, nextflowTask{begin: int64(submit), end: int64(complete), duration: lasting,
+		phase: workload.Phase{Duration: lasting, Demand: demand}})
 }
 
 // lasting returns the run time of a task. A run time recorded in whole seconds as 0 counts as half a second.

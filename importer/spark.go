@@ -81,7 +81,7 @@ func (f *Spark) read(in *input, job func(workload.Job) error) error {
 		return in.fault("SparkListenerTaskEnd: must tell of at least one task that succeeded")
 	}
 	f.shape.Nodes += max(a.mostExecutors, 1)
-	f.shape.Node = f.shape.Node.Max(resource.Vector{x.cpu, x.heap + x.overhead, 500 * resource.MB, 1250 * resource.MB})
+	f.shape.Node = f.shape.Node.Max(resource.Of(x.cpu, x.heap+x.overhead).With(resource.Disk, 500*resource.MB).With(resource.Network, 1250*resource.MB))
 	j := workload.Job{Job: cluster.Job{Name: a.label(in.name), Owner: plainName(a.user), Submitted: timeline.Milliseconds(a.started)}}
 	run := &sparkRun{app: a.name, outside: f.outside(&x)}
 	parents := a.parents(kept, !f.IndependentJobs)
@@ -129,12 +129,12 @@ func (f *Spark) stage(s *sparkStage, x *executor) (cluster.Stage, workload.Stage
 		truth.IdealMemories = append(truth.IdealMemories, needs)
 		truth.TaskPhases = append(truth.TaskPhases, []workload.Phase{{Duration: lasting, Demand: f.demand(t, lasting, needs)}})
 		total.add(t, measured, lasting)
-		stage.Ideal = stage.Ideal.Max(resource.Vector{0, needs})
+		stage.Ideal[resource.Memory] = max(stage.Ideal[resource.Memory], needs)
 	}
 	stage.Duration = mean(truth.Durations)
 	var sums resource.Vector
 	for _, p := range truth.TaskPhases {
-		sums = sums.Add(resource.Vector{0, 0, p[0].Demand[resource.Disk], p[0].Demand[resource.Network]})
+		sums = sums.Add(p[0].Demand)
 	}
 	n := resource.Amount(len(s.tasks))
 	stage.Ideal[resource.Disk], stage.Ideal[resource.Network] = sums[resource.Disk]/n, sums[resource.Network]/n
@@ -155,7 +155,7 @@ func (f *Spark) demand(t *sparkTask, lasting time.Duration, memory resource.Amou
 		disk += t.Input.Bytes + t.Output.Bytes
 	}
 	cpu := float64(t.CPUTime+t.DeserializeCPUTime) / float64(lasting) * float64(resource.Core)
-	return resource.Vector{amount(min(cpu, 1000*float64(resource.Core))), memory, per(disk), per(network)}
+	return resource.Of(amount(min(cpu, 1000*float64(resource.Core))), memory).With(resource.Disk, per(disk)).With(resource.Network, per(network))
 }
 
 // sparkTotals are sums over the tasks of a stage.

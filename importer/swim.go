@@ -40,7 +40,7 @@ func (f *SWIM) Name() string { return "swim" }
 
 // Node implements Format: a Hadoop node of the time, two gigabytes per core.
 func (f *SWIM) Node() resource.Vector {
-	return resource.Vector{16 * resource.Core, 32 * resource.GiB, 400 * resource.MB, 1250 * resource.MB}
+	return resource.Of(16*resource.Core, 32*resource.GiB).With(resource.Disk, 400*resource.MB).With(resource.Network, 1250*resource.MB)
 }
 
 func (f *SWIM) check() error {
@@ -118,7 +118,7 @@ func (f *SWIM) stages(read, shuffled, written float64) []cluster.Stage {
 		lasting := f.Startup + seconds(moved/tasks/rate)
 		per := func(bytes float64) resource.Amount { return amount(bytes / tasks / lasting.Seconds()) }
 		return cluster.Stage{Name: name, Tasks: int(tasks), Duration: lasting,
-			Ideal: resource.Vector{resource.Core, memory, per(disk), per(network)}}
+			Ideal: resource.Of(resource.Core, memory).With(resource.Disk, per(disk)).With(resource.Network, per(network))}
 	}
 	// The work of a map is its input or its output, whichever is larger.
 	all := []cluster.Stage{stage("map", maps, float64(f.MapRate), max(read, mapped), f.MapMemory, read+mapped, 0)}

@@ -396,8 +396,8 @@ func (d *drf) sumShare(q *queue) drfShare {
 }
 
 // saturated reports for each resource whether its free amount is below the smallest request of the jobs that need it most,
-// or, if there are no such jobs, below the smallest request of all jobs. The free amount of CPU and memory is that of one
-// node that is not reserved; the free amount of other resources is that of the cluster.
+// or, if there are no such jobs, below the smallest request of all jobs. The free amount of a resource that every
+// node states is that of one node that is not reserved; the free amount of other resources is that of the cluster.
 func (d *drf) saturated(p *cluster.Plan) (saturated [resource.NumKinds]bool) {
 	var mostly, least resource.Vector // the least amounts
 	for _, need := range d.needs {
@@ -414,11 +414,10 @@ func (d *drf) saturated(p *cluster.Plan) (saturated [resource.NumKinds]bool) {
 	}
 	for k := range least {
 		kind, amount := resource.Kind(k), cmp.Or(mostly[k], least[k], 1)
-		switch kind {
-		case resource.CPU, resource.Memory:
+		if kind.Stated() {
 			_, some := p.FirstOpen(resource.Vector{}.With(kind, amount), 0)
 			saturated[k] = !some
-		default:
+		} else {
 			saturated[k] = d.whole[k]-d.tree.root.used[k] < amount
 		}
 	}

@@ -12,6 +12,7 @@ type measure struct {
 	whole    resource.Vector
 }
 
+// YARN's calculators know memory, or memory and CPU; other resources do not count.
 var (
 	memoryOnly   = []resource.Kind{resource.Memory}
 	memoryAndCPU = []resource.Kind{resource.Memory, resource.CPU}

@@ -103,3 +103,14 @@ func (k Kind) IsRate() bool { return kinds[k].rate }
 // Contended reports whether the running tasks of a node compete for k, which their grants do not prevent. Memory is not
 // contended: a grant of memory is exclusive.
 func (k Kind) Contended() bool { return kinds[k].contended }
+
+// KindsWhere returns the kinds that have a property, in order, such as KindsWhere(Kind.IsRate).
+func KindsWhere(has func(Kind) bool) []Kind {
+	var some []Kind
+	for k := range NumKinds {
+		if has(k) {
+			some = append(some, k)
+		}
+	}
+	return some
+}

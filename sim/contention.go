@@ -51,16 +51,7 @@ func (l Loss) check(of string) error {
 
 // contended are the resources for which the running tasks of a node compete, and rates are the resources of which a
 // slower task needs less at a time.
-var contended, rates = kindsThat(resource.Kind.Contended), kindsThat(resource.Kind.IsRate)
-
-func kindsThat(is func(resource.Kind) bool) (kinds []resource.Kind) {
-	for k := range resource.NumKinds {
-		if is(k) {
-			kinds = append(kinds, k)
-		}
-	}
-	return kinds
-}
+var contended, rates = resource.KindsWhere(resource.Kind.Contended), resource.KindsWhere(resource.Kind.IsRate)
 
 // fairLevel returns the level up to which demands are met when capacity is shared max-min: the sum of min(demand,
 // level) is capacity. The sum of the demands must exceed capacity. It sorts demands.

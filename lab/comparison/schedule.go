@@ -53,7 +53,14 @@ func (g Grants) Schedule(config sim.Config, res *sim.Result) *Schedule {
 		total = total.Add(n.Capacity)
 	}
 	var kinds []resource.Kind
-	for _, k := range []resource.Kind{resource.Memory, resource.CPU, resource.Disk, resource.Network} {
+	for k := range resource.NumKinds {
+		// Memory comes first: policies differ most in how they grant it.
+		switch k {
+		case resource.CPU:
+			k = resource.Memory
+		case resource.Memory:
+			k = resource.CPU
+		}
 		if total[k] > 0 {
 			kinds = append(kinds, k)
 			s.Resources, s.Capacity = append(s.Resources, kindName(k)), append(s.Capacity, float64(total[k]))

@@ -274,8 +274,8 @@ func readGroup(n *yaml.Node, most int, taken map[string]bool) (Group, error) {
 	if err := form.read(n); err != nil {
 		return g, err
 	}
-	for k := range resource.NumKinds {
-		if k.Stated() && g.Capacity[k] == 0 {
+	for _, k := range resource.KindsWhere(resource.Kind.Stated) {
+		if g.Capacity[k] == 0 {
 			return g, &wrongValue{n.Line, k.Field() + " is missing", "must be above 0"}
 		}
 	}

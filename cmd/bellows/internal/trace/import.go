@@ -374,7 +374,7 @@ func (o *importOptions) report(w io.Writer, format string, r *importer.Result) e
 	s := workload.Summarise(r.Workload)
 	line := simulateLine(o.out, &r.Cluster)
 	if o.asJSON {
-		c := importClusterJSON{r.Cluster.Nodes, r.Cluster.Node[resource.CPU], r.Cluster.Node[resource.Memory], r.Asked[0], r.Asked[1], r.Span.Seconds()}
+		c := importClusterJSON{r.Cluster.Nodes, r.Cluster.Node[resource.CPU], r.Cluster.Node[resource.Memory], r.Asked[resource.CPU], r.Asked[resource.Memory], r.Span.Seconds()}
 		return terminal.WriteJSON(w, importJSON{format, o.out, info.Size(), summaryOf(&s), c, append([]string{}, r.Notes...), strings.Join(strings.Fields(strings.ReplaceAll(line, "\\", "")), " ")})
 	}
 	fmt.Fprintf(w, "%s: %s, %s over %s, %s\n", o.out, terminal.Count(s.Jobs, "job"), terminal.Count(int(s.Tasks), "task"), roundDuration(s.Span), resource.FormatMemory(resource.Amount(info.Size())))
