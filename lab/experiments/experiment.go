@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/bellows-rm/bellows/lab/chart"
 )
 
-// Experiment is a table or a figure of a paper that can be reproduced.
+// Experiment is a table or a figure of a paper that can be reproduced. Its texts are in the file of the paper.
 type Experiment struct {
 	Name  string // PAPER/FIGURE, such as yarn-me/fig6a
 	Title string // what it shows, in a few words
@@ -23,10 +22,18 @@ type Experiment struct {
 	Runs, Full int
 	// Takes and TakesFull are how long these runs took on the two cores of a small machine; empty if it was not
 	// measured.
-	Takes, TakesFull string
+	Takes     string
+	TakesFull string `yaml:"takes_full"`
+	// Claims are what the paper claims.
+	Claims []Statement
+	// Notes are further findings: why numbers differ, what a reader might misread.
+	Notes []string
 
-	run func(l *lab) (*Findings, error)
+	run run
 }
+
+// run runs an experiment.
+type run func(l *lab) (*Findings, error)
 
 // Findings are the findings of an experiment.
 type Findings struct {
@@ -34,8 +41,7 @@ type Findings struct {
 	Tables   []Table // for people: in the report
 	Data     []Table // for programs: written as CSV and JSON
 	Pictures []Picture
-	// Notes are further findings: why numbers differ, what a reader might misread.
-	Notes []string
+	Notes    []string // those with numbers of this run
 }
 
 // Picture is a chart of the findings.
@@ -43,43 +49,6 @@ type Picture struct {
 	Name    string // its part of a file's name, unique in the experiment
 	Caption string
 	chart.Picture
-}
-
-// Verdict says whether a claim of a paper holds in bellows.
-type Verdict string
-
-const (
-	Holds    Verdict = "yes"
-	Partly   Verdict = "partly"
-	Fails    Verdict = "no"
-	Untested Verdict = "not tested"
-)
-
-// Claim is a sentence or a number of a paper with our number.
-type Claim struct {
-	Says  string `json:"says"`  // the paper's sentence, or what its figure shows
-	Where string `json:"where"` // section
-	Paper string `json:"paper"` // the paper's number
-	Ours  string `json:"ours"`
-	// Criterion says when the claim counts as holding, and when as partly holding; empty if it was not tested.
-	Criterion string  `json:"criterion"`
-	Holds     Verdict `json:"holds"`
-	// Why explains a claim that does not hold, or holds only partly.
-	Why string `json:"why,omitempty"`
-}
-
-// judge returns the claim with verdict Holds if whole, else Partly if half, else Fails. why is kept unless the claim
-// holds.
-func (c Claim) judge(whole, half bool, why string) Claim {
-	switch {
-	case whole:
-		c.Holds = Holds
-	case half:
-		c.Holds, c.Why = Partly, why
-	default:
-		c.Holds, c.Why = Fails, why
-	}
-	return c
 }
 
 // Table is rows below heads.
@@ -129,18 +98,13 @@ func (e *Experiment) Run(ctx context.Context, s Settings) (*Result, error) {
 	if closing := l.close(err == nil); err == nil {
 		err = closing
 	}
+	if err == nil {
+		found.Claims, err = e.judged(found.Claims)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
 	return &Result{Summary: e.summary(s, found), Data: found.Data, Pictures: found.Pictures}, nil
-}
-
-// All returns every experiment, in the order of the papers.
-func All() []Experiment {
-	all := []Experiment{}
-	all = append(all, yarnME()...)
-	all = append(all, pufferfish()...)
-	return all
 }
 
 // runs returns the number of runs of e that the settings request.
@@ -180,5 +144,5 @@ func Names() []string {
 	for _, e := range All() {
 		names = append(names, e.Name)
 	}
-	return slices.Clip(names)
+	return names
 }

@@ -152,11 +152,19 @@ func TestDeclared(t *testing.T) {
 		if e.Title == "" || e.Paper == "" || len(e.Setup) == 0 || e.run == nil {
 			t.Errorf("%s: lacks title, paper, setup or run", e.Name)
 		}
+		for _, c := range e.Claims {
+			if c.ID == "" || c.Says == "" || c.Where == "" || c.Paper == "" || c.Holds != "" && (c.Holds != Untested || c.Ours == "") {
+				t.Errorf("%s: claim %q lacks its text, or has a verdict", e.Name, c.ID)
+			}
+		}
 		if (e.Unit == "") != (e.Runs == 0) || e.Full < e.Runs {
 			t.Errorf("%s: %d to %d of %q", e.Name, e.Runs, e.Full, e.Unit)
 		}
 	}
-	for pattern, want := range map[string]int{"yarn-me/fig6a": 1, "yarn-me/*": len(yarnME()), "yarn-me/...": len(yarnME()), "yarn-me/fig7?": 3} {
+	if len(seen) != len(yarnME)+len(pufferfish) {
+		t.Errorf("%d experiments are declared, and %d can be run", len(seen), len(yarnME)+len(pufferfish))
+	}
+	for pattern, want := range map[string]int{"yarn-me/fig6a": 1, "yarn-me/*": len(yarnME), "yarn-me/...": len(yarnME), "yarn-me/fig7?": 3} {
 		if found, err := Find(pattern); err != nil || len(found) != want {
 			t.Errorf("%s finds %d, %v", pattern, len(found), err)
 		}

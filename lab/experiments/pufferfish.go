@@ -8,32 +8,16 @@ import (
 	"github.com/bellows-rm/bellows/sim"
 )
 
-// pufferfish returns the experiments of Pufferfish: "Container-driven Elastic Memory Management for Data-intensive
+// pufferfish runs the experiments of Pufferfish: "Container-driven Elastic Memory Management for Data-intensive
 // Applications", Chen et al., SoCC 2019.
-func pufferfish() []Experiment {
-	return []Experiment{
-		pufferfishFig1(),
-		pufferfishFig2(),
-		pufferfishFig3(),
-		pufferfishFig5(),
-		pufferfishFig6a(),
-		pufferfishFig6b(),
-		pufferfishFig6c(),
-		pufferfishFig7a(),
-		pufferfishFig7b(),
-		pufferfishFig7c(),
-		pufferfishTable12(),
-		pufferfishTable3(),
-		pufferfishFig8a(),
-		pufferfishFig8b(),
-		pufferfishFig8c(),
-		pufferfishFig9(),
-		pufferfishFig10(),
-		pufferfishFig11(),
-		pufferfishFig12a(),
-		pufferfishFig12b(),
-		pufferfishFig13(),
-	}
+var pufferfish = map[string]run{
+	"pufferfish/fig1": pufferfishFigure1, "pufferfish/fig2": pufferfishFigure2, "pufferfish/fig3": fig3Squeeze, "pufferfish/fig5": fig5Contention,
+	"pufferfish/fig6a": fig6aPuff, "pufferfish/fig6b": fig6bReclaim, "pufferfish/fig6c": fig6cLatency,
+	"pufferfish/fig7a": fig7aKmeans, "pufferfish/fig7b": fig7bWordcount, "pufferfish/fig7c": fig7cMixed,
+	"pufferfish/table1-2": pufferfishMix, "pufferfish/table3": pufferfishOutOfMemory,
+	"pufferfish/fig8a": pufferfishFigure8a, "pufferfish/fig8b": pufferfishFigure8b, "pufferfish/fig8c": pufferfishFigure8c,
+	"pufferfish/fig9": pufferfishFigure9, "pufferfish/fig10": pufferfishFigure10, "pufferfish/fig11": fig11Overhead,
+	"pufferfish/fig12a": fig12aRatio, "pufferfish/fig12b": fig12bStart, "pufferfish/fig13": fig13Paging,
 }
 
 // The cluster and the settings of Pufferfish in section 5.1.
@@ -67,14 +51,3 @@ func pufferfishMachine() sim.Machine {
 
 // gigabytes prints an amount such as 64 GB.
 func gigabytes(a resource.Amount) string { return fmt.Sprintf("%d GB", a/resource.GB) }
-
-// madeSo returns a claim that our models were fitted to, which is no evidence for the claim. It fails if the models do
-// not meet it.
-func (c Claim) madeSo(meets bool) Claim {
-	c.Criterion = "not counted: the models are made so"
-	c.Holds, c.Why = Untested, "Our models are made to show this: that they do is no evidence."
-	if !meets {
-		c.Holds, c.Why = Fails, "Our models were to show this, and miss it."
-	}
-	return c
-}

@@ -13,7 +13,7 @@ import (
 )
 
 // pufferfishApp is a model of an application of Table 1 with one of its inputs. One executor of a job is hot: it uses
-// more memory than the others (section 2, Fig. 2). Values that the paper does not give are ours; pufferfishModelSetup
+// more memory than the others (section 2, Fig. 2). Values that the paper does not give are ours; pufferfish.yaml
 // names them.
 type pufferfishApp struct {
 	name      string // as in Table 2
@@ -76,14 +76,6 @@ var pufferfishApps = []pufferfishApp{
 		leastHeap: [2]float64{1, 2}, cache: 12800 * resource.MB, respill: 0.6, cpu: 2 * resource.Core, disk: 60 * resource.MB},
 	{name: "II", large: true, framework: "MapReduce", jobs: 2, executors: 6, duration: 1200 * time.Second, peak: 50 * resource.GB, usage: usageII, cold: alike,
 		leastHeap: [2]float64{1, 2}, cache: 30 * resource.GB, respill: 0.6, cpu: 4 * resource.Core, disk: 80 * resource.MB},
-}
-
-// pufferfishModelSetup says, for experiments' Setup, which values of the models are the paper's, which are fitted and
-// which are assumed.
-var pufferfishModelSetup = []string{
-	"Models of the applications, none of which was run. The paper's: executors (Table 1), how many jobs of each (Table 2), peaks of Kmeans (61 GB) and Wordcount (24 GB) with a 64 GB heap, and the share of the heap that Kmeans, Pagerank and Terasort use for a third of the time (section 2).",
-	"Fitted: the smallest heaps to Table 3 (Kmeans 4.5 to 7 GB, Pagerank 6.8 to 12 GB small and 16.5 to 31 GB large, NWeight 33 to 38 GB, each job draws its own, evenly on a logarithmic scale), and what spilling costs Kmeans to its being 5x faster with 64 GB than with 8 GB. Garbage collection costs what docs/truth.md says.",
-	"Assumed: durations of 500 to 1500 s with enough memory, of a size at which Fig. 8a's 42 minutes are possible; the other peaks (62 GB, 18 GB Terasort, 50 GB InvertedIndex); that one executor of a Spark job is hot and the others hold 40 to 60 % of what it holds; 2 to 8 cores and 5 to 100 MB/s of disk per executor.",
 }
 
 // app returns the model of an application, which must exist.

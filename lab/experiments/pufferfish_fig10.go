@@ -15,20 +15,6 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-func pufferfishFig10() Experiment {
-	return Experiment{
-		Name: "pufferfish/fig10", Title: "long FLEX jobs beside short REGULAR ones",
-		Takes: "10 s",
-		Paper: "Pufferfish section 5.3, Fig. 10",
-		Setup: slices.Concat(rivalsSetup, []string{
-			"38 data-intensive jobs, drawn from Table 2, and 576 TPC-H queries, both at times drawn evenly over 64 minutes: the 38 come as densely as the 178 in 5 hours. The paper does not give the time. Under YARN data-intensive jobs have heaps and containers of 64 GB.",
-			"A query is Spark SQL with 4 executors in REGULAR containers of 8 GB with 4 cores, and takes 8 to 60 s, drawn evenly on a logarithmic scale: the 22 queries on 10 GB as measured for Decima (SIGCOMM 2019), spread over 16 cores. Sizes of containers are ours.",
-		}, pufferfishModelSetup),
-		Unit: "traces", Runs: 5, Full: 20,
-		run: pufferfishFigure10,
-	}
-}
-
 // Constants of the mixed workload of Fig. 10.
 const (
 	mixedFlex    = 38
@@ -239,18 +225,20 @@ func fig10Claims(trials [][]mixedTrial) []Claim {
 	eighty := ratio(yarn, paper, ofData, 0.8)
 	spread, spreadOurs := mixedSpread(trials[paper]), mixedSpread(trials[ours])
 	return []Claim{
-		Claim{Says: "Pufferfish achieves similar performance to that of Yarn for TPC-H jobs [alone]", Where: "section 5.3, Fig. 10a", Paper: "similar", Ours: "median " + acrossTraces(middle, 2) + "x, bellows " + acrossTraces(ratio(ours, alone, ofQueries, 0.5), 2) + "x",
-			Criterion: "the median within 10 % in the median trace; in part: within 25 %"}.judge(median(middle) <= 1.1, median(middle) <= 1.25, fig10Queries),
-		Claim{Says: "we also observe a 1.74x slowdown in the 99th percentile latency", Where: "section 5.3, Fig. 10a", Paper: "1.74x", Ours: acrossTraces(tail, 2) + "x, bellows " + acrossTraces(ratio(ours, alone, ofQueries, 0.99), 2) + "x",
-			Criterion: "at most 1.74x in the median trace; in part: 3x"}.judge(median(tail) <= 1.74, median(tail) <= 3, fig10Queries),
-		Claim{Says: "Pufferfish can preserve fairness in the presence of low-latency workloads", Where: "section 5.3, Fig. 10a", Paper: "–", Ours: "99th percentile of TPC-H under YARN with both " + acrossTraces(blocked, 1) + "x that under Pufferfish",
-			Criterion: "at least 2x in the median trace"}.judge(median(blocked) >= 2, median(blocked) > 1, fig10Queries),
-		Claim{Says: "For data-intensive workloads, Pufferfish improves the 80th percentile job runtime over Yarn by 2x", Where: "section 5.3, Fig. 10b", Paper: "2x", Ours: acrossTraces(eighty, 1) + "x, bellows " + acrossTraces(ratio(yarn, ours, ofData, 0.8), 1) + "x",
-			Criterion: "at least 2x in the median trace; in part: 1.3x"}.judge(median(eighty) >= 2, median(eighty) >= 1.3, "How long jobs wait under YARN is a matter of the load, which the paper does not give."),
-		Claim{Says: "Pufferfish incurs as much as 8x slowdown for the 95th percentile job runtime compared to the fastest (1st percentile) job runtime", Where: "section 5.3, Fig. 10b", Paper: "8x", Ours: acrossTraces(spread, 1) + "x, bellows " + acrossTraces(spreadOurs, 1) + "x",
-			Criterion: "at most 8x in every trace; in part: in the median one"}.judge(slices.Max(spread) <= 8, median(spread) <= 8, "A FLEX container gives way to REGULAR ones, and to all FLEX ones before it."),
+		stated("pufferfish/fig10", "similar").
+			judge("median "+acrossTraces(middle, 2)+"x, bellows "+acrossTraces(ratio(ours, alone, ofQueries, 0.5), 2)+"x",
+				median(middle) <= 1.1, median(middle) <= 1.25),
+		stated("pufferfish/fig10", "tail").
+			judge(acrossTraces(tail, 2)+"x, bellows "+acrossTraces(ratio(ours, alone, ofQueries, 0.99), 2)+"x",
+				median(tail) <= 1.74, median(tail) <= 3),
+		stated("pufferfish/fig10", "fairness").
+			judge("99th percentile of TPC-H under YARN with both "+acrossTraces(blocked, 1)+"x that under Pufferfish",
+				median(blocked) >= 2, median(blocked) > 1),
+		stated("pufferfish/fig10", "data-intensive").
+			judge(acrossTraces(eighty, 1)+"x, bellows "+acrossTraces(ratio(yarn, ours, ofData, 0.8), 1)+"x",
+				median(eighty) >= 2, median(eighty) >= 1.3),
+		stated("pufferfish/fig10", "spread").
+			judge(acrossTraces(spread, 1)+"x, bellows "+acrossTraces(spreadOurs, 1)+"x",
+				slices.Max(spread) <= 8, median(spread) <= 8),
 	}
 }
-
-// fig10Queries explains why latencies of queries differ.
-const fig10Queries = "A REGULAR container that finds no room waits until what a FLEX one holds has been swapped out, at 2 GB/s for all that a node moves. Its memory manager serves requests one after the other."

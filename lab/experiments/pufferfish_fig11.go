@@ -9,24 +9,8 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-func pufferfishFig11() Experiment {
-	return Experiment{
-		Name: "pufferfish/fig11", Title: "what starting small costs",
-		Takes: "1 s", TakesFull: "1 s",
-		Paper: "Pufferfish section 5.4, Fig. 11",
-		Setup: append([]string{
-			"Simulated: one executor of each application, the hot one, alone on a node of 120 GB: in a FLEX container that starts with 4 GB, against a static one of 64 GB, with heaps of 64 GB. Nobody else wants memory, so that what it takes longer is the cost of starting small.",
-			managersSetup,
-		}, pufferfishModelSetup...),
-		run: fig11Overhead,
-	}
-}
-
 // flexRivals are the memory managers to compare on one node.
 var flexRivals = []rival{pufferfishPaper, pufferfishOurs}
-
-// managersSetup describes the compared managers.
-const managersSetup = "Pufferfish is the paper's memory manager, earliest job first, with a look at containers every 2 s; bellows is ours, which is told at once (docs/flex-containers.md), beside the same scheduler."
 
 // aloneUnder simulates a job's hot executor alone on a node, in a FLEX container that starts with minCont if o has FLEX
 // containers, and returns the result.
@@ -92,15 +76,9 @@ func fig11Overhead(*lab) (*Findings, error) {
 		Tables: []Table{table}, Data: []Table{data},
 		Pictures: []Picture{{"overhead", "Overhead of starting with 4 GB (simulated)", bars}},
 		Claims: []Claim{
-			Claim{Says: "the overhead during the start phase is less than 10% across various applications", Where: "section 5.4, Fig. 11", Paper: "below 10 %",
-				Ours: fmt.Sprintf("at most %s, bellows %s", percent1(most[0]), percent1(most[1])), Criterion: "below 10 % for every application; in part: for most"}.
-				judge(most[0] < 0.1, median(bars.Series[0].Values) < 10, "See the table."),
-			{Says: "it takes about 0.5 seconds to reclaim 1 GB memory on our SSD-backed swap partition", Where: "section 5.4", Paper: "0.5 s", Ours: "0.5 s, put in", Holds: Untested,
-				Why: "The speed of the swap device is an assumption of the simulation."},
-		},
-		Notes: []string{
-			"The overhead is a matter of how often a working set outgrows its container, not of how long a program runs: each time costs the wait for the next look and puff, and bringing back what was swapped meanwhile. Memory in use grows in 40 steps in these models; one that is filled within seconds costs more of a run time.",
-			"That bellows costs nothing here says that doubling ahead of need keeps up with these programs if a notice takes no time, as in the simulator. In a real kernel it does: docs/flex-containers.md has what was measured.",
+			stated("pufferfish/fig11", "below-10").
+				judge(fmt.Sprintf("at most %s, bellows %s", percent1(most[0]), percent1(most[1])),
+					most[0] < 0.1, median(bars.Series[0].Values) < 10),
 		},
 	}, nil
 }

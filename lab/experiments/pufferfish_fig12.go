@@ -8,29 +8,6 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-func pufferfishFig12a() Experiment {
-	return Experiment{
-		Name: "pufferfish/fig12a", Title: "what starting small costs, over the puff ratio",
-		Takes: "1 s", TakesFull: "1 s",
-		Paper: "Pufferfish section 5.4, Fig. 12a",
-		Setup: fig12Setup, run: fig12aRatio,
-	}
-}
-
-func pufferfishFig12b() Experiment {
-	return Experiment{
-		Name: "pufferfish/fig12b", Title: "what starting small costs, over the size it starts with",
-		Takes: "1 s", TakesFull: "1 s",
-		Paper: "Pufferfish section 5.4, Fig. 12b",
-		Setup: fig12Setup, run: fig12bStart,
-	}
-}
-
-var fig12Setup = append([]string{
-	"As fig11: one Kmeans or one Wordcount executor alone on a node, against 64 GB from the start. The paper varies the run time too and gives no numbers; ours are half of the models' durations (short) and four times (long), whose memory grows at half and four times the pace.",
-	managersSetup,
-}, pufferfishModelSetup...)
-
 // fig12Runs returns the runs of Fig. 12: the jobs, and for how long.
 func fig12Runs() []fig12Run {
 	var all []fig12Run
@@ -102,8 +79,7 @@ func fig12aRatio(*lab) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.Claims = fig12Claims("φ", all)
-	f.Notes = []string{"bellows hardly depends on φ: it doubles a container ahead of need while the node has plenty (AheadRatio), and φ counts only when that was not enough."}
+	f.Claims = fig12Claims("pufferfish/fig12a", all)
 	return f, nil
 }
 
@@ -114,12 +90,12 @@ func fig12bStart(*lab) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.Claims = fig12Claims("MIN_CONT", all)
+	f.Claims = fig12Claims("pufferfish/fig12b", all)
 	return f, nil
 }
 
 // fig12Claims judges Pufferfish.
-func fig12Claims(what string, all map[string][]float64) []Claim {
+func fig12Claims(experiment string, all map[string][]float64) []Claim {
 	runs := fig12Runs()
 	falls, lower, pairs, amortised := 0, 0, 0, 0
 	text := ""
@@ -147,11 +123,9 @@ func fig12Claims(what string, all map[string][]float64) []Claim {
 		}
 	}
 	return []Claim{
-		Claim{Says: "increasing φ and MIN_CONT both result in lower overhead because fewer numbers of puff operations are required", Where: "section 5.4, Fig. 12", Paper: "falls with " + what, Ours: text[:len(text)-2],
-			Criterion: "with Pufferfish it never rises by more than 0.2 points from one value to the next, and ends lower, in all four; in part: it ends lower"}.
-			judge(falls == len(runs) && lower == len(runs), lower == len(runs), "Rises come of where a puff happens to leave a container: a larger one may end just short of what the next growth needs."),
-		Claim{Says: "this overhead can be amortized with increasing of job runtime", Where: "section 5.4, Fig. 12", Paper: "lower for longer jobs", Ours: fmt.Sprintf("in %d of %d cases", amortised, pairs),
-			Criterion: "the long run's overhead is below the short run's in every case; in part: in most"}.
-			judge(amortised == pairs, 2*amortised > pairs, "See the tables."),
+		stated(experiment, "falls").judge(text[:len(text)-2],
+			falls == len(runs) && lower == len(runs), lower == len(runs)),
+		stated(experiment, "amortised").judge(fmt.Sprintf("in %d of %d cases", amortised, pairs),
+			amortised == pairs, 2*amortised > pairs),
 	}
 }

@@ -11,19 +11,6 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-func pufferfishFig13() Experiment {
-	return Experiment{
-		Name: "pufferfish/fig13", Title: "paging vs. spilling",
-		Takes: "1 s", TakesFull: "1 s",
-		Paper: "Pufferfish section 5.4, Fig. 13",
-		Setup: append([]string{
-			"Two things that are kept apart. **Simulated**: the hot executor of Pagerank alone on a node, with a heap as large as its container (it spills and collects garbage), and with a heap of 64 GB in the same container (it pages). The simulator's curve for paging was itself taken from this figure's text, 10 times as long with 30 % resident, so that the simulated lines are no evidence for that number; what is computed is what the curve makes of a program whose need changes, and where heaps become too small.",
-			"**Measured**: small programs that were told how little they have, and that were told that they have enough, in containers of 10 to 100 % of their ideal memory (docs/profiles.md; `bellows-lab paging` measures again). `scan` reads its data five times over, which is nearest to an iterative program; `merge` to one of few stages. Neither is a JVM. The load of the machine, which has two cores, rose from 1 to 11 meanwhile (profile/paging.json).",
-		}, pufferfishModelSetup...),
-		run: fig13Paging,
-	}
-}
-
 // pagesOrSpills returns the slowdown of the job's hot executor in a container of the given size, compared with 64 GB,
 // with a heap of the given size; NaN if it fails for lack of memory.
 func pagesOrSpills(j pufferfishJob, container, heap resource.Amount) (float64, error) {
@@ -195,9 +182,6 @@ func fig13Paging(*lab) (*Findings, error) {
 		Pictures: []Picture{{"simulated", "Paging and spilling of Pagerank (simulated; the curve for paging was taken from this figure)", simulated},
 			{"measured", "Paging and spilling of two small programs (measured)", measured}},
 		Claims: fig13Claims(large, small, scan, merge),
-		Notes: []string{
-			"The paper's program has an over-large heap of which it touches a part at a time, so that half of 64 GB was enough for it; ours in the simulator holds up to 62 GB in use, and the measured ones touch all of their memory again and again. That is why both need more than half here.",
-		},
 	}, nil
 }
 
@@ -236,22 +220,18 @@ func fig13Claims(large, small, scan, merge twoWays) []Claim {
 		return most
 	}
 	return []Claim{
-		Claim{Says: "both approaches achieve ideal performance when the allocated memory gets close to the optimal heap (0.5 or more)", Where: "section 5.4", Paper: "1 from 0.5 on",
-			Ours:      fmt.Sprintf("up to %sx (large), %sx (small) simulated; %sx (scan), %sx (merge) measured, from 0.5 to 1", decimals(atHalf(&large), 1), decimals(atHalf(&small), 1), decimals(atHalf(&scan), 1), decimals(atHalf(&merge), 1)),
-			Criterion: "at most 1.1 times everywhere from 0.5 on, measured and simulated; in part: one of the programs"}.
-			judge(max(atHalf(&large), atHalf(&small), atHalf(&scan), atHalf(&merge)) <= 1.1, min(atHalf(&large), atHalf(&small), atHalf(&scan), atHalf(&merge)) <= 1.1,
-				"It depends on how much of its heap a program touches. Our model of Pagerank uses half of its heap for a third of its time and nearly all of it later on (section 2 has the first), and the measured programs touch everything."),
-		Claim{Says: "The spilling approach wins when less memory is allocated (0.3-0.5)", Where: "section 5.4", Paper: "spilling",
-			Ours: fmt.Sprintf("measured: in %d of %d; simulated: in %d of %d", wins, tried, simulatedWins, simulatedTried), Criterion: "spilling is faster at 0.3 and 0.4 in both measured programs; in part: in one of them"}.
-			judge(wins == tried, wins > 0, "See the table."),
-		Claim{Says: "when the allocated memory is less than 30% of the optimal, the spilling approach throws OOM", Where: "section 5.4", Paper: "below 0.3",
-			Ours: fmt.Sprintf("simulated: up to %s (large), %s (small); measured: none", decimals(fails(&large), 1), decimals(fails(&small), 1)), Criterion: "simulated spilling fails at 0.1 and 0.2 and at nothing above 0.3 with one of the inputs; in part: it fails at 0.1"}.
-			judge(fails(&large) >= 0.2 && fails(&large) <= 0.3 || fails(&small) >= 0.2 && fails(&small) <= 0.3, fails(&small) >= 0.1 || fails(&large) >= 0.1,
-				"The least heaps of the models are fitted to the OOM rates of Table 3, and the paper does not say which input Fig. 13 has. The measured programs can spill at any size."),
-		Claim{Says: "while the paging approach still completes the execution, though at the cost of a 10x slowdown", Where: "section 5.4", Paper: "10x",
-			Ours: fmt.Sprintf("measured: scan more than %sx, merge up to %sx; simulated: up to %sx, the curve being the paper's", decimals(worst(&scan), 0), decimals(worst(&merge), 0), decimals(max(worst(&large), worst(&small)), 0)), Criterion: "measured: 5 to 20 times at 0.1 and 0.2 in both programs; in part: in one"}.
-			judge(within(worst(&scan), 5, 20) && within(worst(&merge), 5, 20), within(worst(&scan), 5, 20) || within(worst(&merge), 5, 20),
-				"A program that reads its data in order, again and again, finds each time what it needs next dropped last (least recently used), and was given up after 20 times as long; one that merges comes near to the paper's number."),
+		stated("pufferfish/fig13", "ideal-at-half").
+			judge(fmt.Sprintf("up to %sx (large), %sx (small) simulated; %sx (scan), %sx (merge) measured, from 0.5 to 1", decimals(atHalf(&large), 1), decimals(atHalf(&small), 1), decimals(atHalf(&scan), 1), decimals(atHalf(&merge), 1)),
+				max(atHalf(&large), atHalf(&small), atHalf(&scan), atHalf(&merge)) <= 1.1, min(atHalf(&large), atHalf(&small), atHalf(&scan), atHalf(&merge)) <= 1.1),
+		stated("pufferfish/fig13", "spilling-wins").
+			judge(fmt.Sprintf("measured: in %d of %d; simulated: in %d of %d", wins, tried, simulatedWins, simulatedTried),
+				wins == tried, wins > 0),
+		stated("pufferfish/fig13", "spilling-fails").
+			judge(fmt.Sprintf("simulated: up to %s (large), %s (small); measured: none", decimals(fails(&large), 1), decimals(fails(&small), 1)),
+				fails(&large) >= 0.2 && fails(&large) <= 0.3 || fails(&small) >= 0.2 && fails(&small) <= 0.3, fails(&small) >= 0.1 || fails(&large) >= 0.1),
+		stated("pufferfish/fig13", "paging-completes").
+			judge(fmt.Sprintf("measured: scan more than %sx, merge up to %sx; simulated: up to %sx, the curve being the paper's", decimals(worst(&scan), 0), decimals(worst(&merge), 0), decimals(max(worst(&large), worst(&small)), 0)),
+				within(worst(&scan), 5, 20) && within(worst(&merge), 5, 20), within(worst(&scan), 5, 20) || within(worst(&merge), 5, 20)),
 	}
 }
 

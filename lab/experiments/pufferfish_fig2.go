@@ -8,17 +8,6 @@ import (
 	"github.com/bellows-rm/bellows/lab/chart"
 )
 
-func pufferfishFig2() Experiment {
-	return Experiment{
-		Name: "pufferfish/fig2", Title: "memory in use by each executor over time",
-		Takes: "1 s", TakesFull: "1 s",
-		Paper: "Pufferfish section 2, Fig. 2",
-		Setup: append([]string{"Computed from models, not measured: memory of each executor over time with a heap of 64 GB. How it grows, and that one executor holds more than the others, was put into the models; only what becomes of it over all jobs was not."},
-			pufferfishModelSetup...),
-		run: pufferfishFigure2,
-	}
-}
-
 // usageOver returns the memory in use by an executor with the given share of the hot executor's memory, at evenly
 // spread times, GB.
 func (a *pufferfishApp) usageOver(share float64) []float64 {
@@ -75,12 +64,12 @@ func pufferfishFigure2Claims(medians []float64) []Claim {
 	hot := medians[0] / mean(medians[1:])
 	perNode := used / all * float64(pufferfishMaxHeap)
 	return []Claim{
-		Claim{Says: "For one third of the execution time, Spark Pagerank, Spark Kmeans, and MapReduce Terasort jobs only utilize 49%, 64%, and 86% its configured heap", Where: "section 2", Paper: "49, 64 and 86 %",
-			Ours: fmt.Sprintf("%s, %s and %s", percent(pr), percent(km), percent(ts))}.
-			madeSo(max(pr-0.49, 0.49-pr, km-0.64, 0.64-km, ts-0.86, 0.86-ts) <= 0.02),
-		Claim{Says: "Executor-9 uses much more memory than others do", Where: "section 2", Paper: "much more", Ours: fmt.Sprintf("the hot executor %.1fx the others", hot)}.madeSo(hot >= 1.5),
-		Claim{Says: "much memory is unused during its execution", Where: "section 2", Paper: "–",
-			Ours:      fmt.Sprintf("over all jobs of Table 2, weighed by their run time, %s of containers of 64 GB is in use; %s executors would fit into a node's 120 GB instead of one if each held no more than it uses", percent(used/all), decimals(float64(pufferfishNodeHas)/perNode, 1)),
-			Criterion: "less than 70 % in use; how much Pufferfish makes of it is Fig. 8"}.judge(used/all < 0.7, used/all < 0.9, "See the models."),
+		stated("pufferfish/fig2", "third-of-the-time").
+			madeSo(fmt.Sprintf("%s, %s and %s", percent(pr), percent(km), percent(ts)), max(pr-0.49, 0.49-pr, km-0.64, 0.64-km, ts-0.86, 0.86-ts) <= 0.02),
+		stated("pufferfish/fig2", "hot-executor").
+			madeSo(fmt.Sprintf("the hot executor %.1fx the others", hot), hot >= 1.5),
+		stated("pufferfish/fig2", "unused").
+			judge(fmt.Sprintf("over all jobs of Table 2, weighed by their run time, %s of containers of 64 GB is in use; %s executors would fit into a node's 120 GB instead of one if each held no more than it uses", percent(used/all), decimals(float64(pufferfishNodeHas)/perNode, 1)),
+				used/all < 0.7, used/all < 0.9),
 	}
 }

@@ -9,20 +9,6 @@ import (
 	"github.com/bellows-rm/bellows/sim"
 )
 
-func pufferfishFig3() Experiment {
-	return Experiment{
-		Name: "pufferfish/fig3", Title: "a container squeezed, suspended, and restored",
-		Takes: "1 s", TakesFull: "1 s",
-		Paper: "Pufferfish section 3.2, Fig. 3",
-		Setup: []string{
-			"Simulated, in a model of one container that is no more than this: a program with 45 GB in use (the heap in Fig. 3b at the 265th second) whose limit falls from 64 to 4 GB at 265 s, which is suspended at 450 s and has limit and CPU again at 750 s. With a share of its memory resident it runs as many times as long as the simulator's curve for solid-state disks says, and all of that time it waits for the swap device, which moves 1 GB in 0.5 s (section 5.4).",
-			"Suspended is 1 % of one core, as in the paper, of the 8 that the program otherwise uses (ours: the paper does not say), or frozen, as bellows does it.",
-			"That the device is as fast as it is while the container shrinks is put in, not found. No garbage is collected.",
-		},
-		run: fig3Squeeze,
-	}
-}
-
 // squeezed is a program in a container that is too small for it, and its swap device.
 type squeezed struct {
 	inUse, resident, limit resource.Amount // bytes
@@ -138,8 +124,6 @@ func fig3Squeeze(*lab) (*Findings, error) {
 		Tables: []Table{table}, Data: []Table{data},
 		Pictures: []Picture{{"memory", "Limit and resident memory (simulated)", memory}, {"swapping", "Swapping at 1 % of a core in suspension (simulated)", traffic}},
 		Claims:   fig3SqueezeClaims(slow, frozen),
-		Notes: []string{"What suspension is for is the span before it: a program of 45 GB within 4 GB keeps the swap device busy all the time, at a twentieth of its own pace, and delays everyone else who swaps.",
-			"The kernel brings pages back one fault after the other, as the program comes upon them, so that the last of them take long. bellows reads them ahead when it resumes a container (docs/swap.md); that is not in this model."},
 	}, nil
 }
 
@@ -148,17 +132,11 @@ func fig3SqueezeClaims(slow, frozen []squeezeMoment) []Claim {
 	nothing, burst := squeezeRate(frozen, squeezeSuspends, squeezeRestores), squeezeRate(frozen, squeezeRestores, squeezeRestores+5)
 	most, all := returns(frozen, 0.9), returns(frozen, 0.99)
 	return []Claim{
-		Claim{Says: "we reduce the container's CPU usage to 1% and the swapping activities are quickly throttled with the disk/read rate dropping to below 1MB/s", Where: "section 3.2", Paper: "below 1 MB/s",
-			Ours:      fmt.Sprintf("from %s to %s MB/s; frozen: %s MB/s", decimals(thrash, 0), decimals(throttled, 0), decimals(nothing, 0)),
-			Criterion: "below 1 MB/s at 1 % of a core; in part: less than a tenth of before"}.
-			judge(throttled < 1, throttled < thrash/10, "The model knows the cost of computing and of waiting, and not that of a fault itself: in a real kernel finding a page to drop and reading another takes CPU time too, and 1 % of a core, 10 ms in a second, pays for about a thousand faults, 4 MB, if one takes 10 µs. bellows freezes the container, which then swaps nothing, but for a breath where the job states a time-out for heartbeats."),
-		Claim{Says: "With sufficient memory, the container experiences a burst of disk activities in order to load the working set into memory", Where: "section 3.2", Paper: "a burst",
-			Ours:      fmt.Sprintf("%s MB/s in the first 5 s; 90 %% of the working set is back after %d s, 99 %% after %d s", decimals(burst, 0), most, all),
-			Criterion: "more than ten times as much as while suspended, and 90 % is back within 60 s"}.
-			judge(burst > 10*throttled && most <= 60, burst > throttled, "See the picture."),
-		{Says: "Significant disk write activities (as high as 2GB/s) are observed while the container is reclaimed from 64GB to 4GB", Where: "section 3.2", Paper: "2 GB/s", Ours: "2 GB/s, put in", Holds: Untested,
-			Why: "The speed of the swap device is an assumption here; what a real one takes is a matter of the device."},
-		{Says: "an aggressive full GC upon swapping can be observed at the 270th second, which lasts for 89 seconds. As a result, the used JVM heap is dropped from 45GB to 30GB", Where: "section 3.2, Fig. 3b", Paper: "45 to 30 GB", Ours: "–", Holds: Untested,
-			Why: "The simulator has the cost of collections over a whole run and no single ones."},
+		stated("pufferfish/fig3", "throttled").
+			judge(fmt.Sprintf("from %s to %s MB/s; frozen: %s MB/s", decimals(thrash, 0), decimals(throttled, 0), decimals(nothing, 0)),
+				throttled < 1, throttled < thrash/10),
+		stated("pufferfish/fig3", "burst").
+			judge(fmt.Sprintf("%s MB/s in the first 5 s; 90 %% of the working set is back after %d s, 99 %% after %d s", decimals(burst, 0), most, all),
+				burst > 10*throttled && most <= 60, burst > throttled),
 	}
 }

@@ -13,21 +13,6 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-func pufferfishFig5() Experiment {
-	return Experiment{
-		Name: "pufferfish/fig5", Title: "two containers that want more than the node has",
-		Takes: "1 s", TakesFull: "1 s",
-		Paper: "Pufferfish section 4.3.1, Fig. 5 and Algorithm 1",
-		Setup: []string{
-			"Simulated: a node of 120 GB, two programs that are submitted together, whose working sets begin with 4 GB, grow while they run, and stay at 70 GB (a) or 110 GB (b) for 200 s. A killed program starts again.",
-			managersSetup,
-			"Equal ratios are those of two containers of one job. So that contention is seen for what it is nothing is killed in (a), except where the table says so.",
-			"Sizes and speeds are ours: the paper's figure is a sketch.",
-		},
-		run: fig5Contention,
-	}
-}
-
 const (
 	contendedStay = 200 * time.Second
 	contendedShow = 500.0            // seconds of the pictures
@@ -228,21 +213,15 @@ func fig5Contention(*lab) (*Findings, error) {
 			{"reclaim", "The same under bellows: the last gives way, and goes on later (simulated)", oursFull.picture("bellows: the last gives way and goes on later")},
 		},
 		Claims: []Claim{
-			Claim{Says: "each container might hold 40% of the memory on the node machine but is still demanding more memory. In this case, both containers are suspended with OCM state and cannot make further progress", Where: "section 4.3.1, Fig. 5a", Paper: "40 % each",
-				Ours:      fmt.Sprintf("container 1 %s, container 2 %s", equal.outcome(0), equal.outcome(1)),
-				Criterion: "with equal ratios both hold at least 40 % and are suspended to the end"}.
-				judge(equal.stuck() && equal.holds[0] >= 0.4 && equal.holds[1] >= 0.4, equal.stuck(), "See the table."),
-			Claim{Says: "By enforcing the priorities, memory contention is avoided by giving more puffing chances to high priority containers and suspending low priority containers", Where: "section 4.3.1", Paper: "avoided",
-				Ours:      fmt.Sprintf("in %d of the %d cases of the second table", freed, tried),
-				Criterion: "the back-off alone, without a kill, lets the first container end in all cases in which equal ratios block both; in part: in some"}.
-				judge(freed == tried, freed > 0, "Algorithm 1 divides φ only among containers that are out of memory at the same look: line 14 passes over those that are not, and the next keeps the whole φ. The first, just puffed, runs until it is short again; meanwhile the second is the only one that wants memory and grows by φ as well. Back-off helps where both are short together most of the time: working sets that are far larger than the containers from the beginning, and not much larger than half of the node. In all other cases what helps the first is the kill of lines 4 to 9 or, in bellows, taking memory from the last."),
-			Claim{Says: "puff() kills the container with the lowest priority because killing and relaunching it incurs the least performance loss", Where: "section 4.3.1, Fig. 5b", Paper: "killed",
-				Ours:      "container 2 " + paperFull.outcome(1) + ", container 1 " + paperFull.outcome(0),
-				Criterion: "the last is killed and the first ends"}.
-				judge(paperFull.killed == [2]bool{false, true} && paperFull.ended[0] > 0, false, "See the table."),
-		},
-		Notes: []string{
-			"Killing loses what the last had done, though not much of the node's time: the last could not have gone on anyway. bellows takes its memory by way of swap instead; that its containers end sooner in the first table is that they grow ahead of need, in large steps, and are not suspended for it: with a look every 2 s it would be the same within 5 %.",
+			stated("pufferfish/fig5", "stuck").
+				judge(fmt.Sprintf("container 1 %s, container 2 %s", equal.outcome(0), equal.outcome(1)),
+					equal.stuck() && equal.holds[0] >= 0.4 && equal.holds[1] >= 0.4, equal.stuck()),
+			stated("pufferfish/fig5", "back-off").
+				judge(fmt.Sprintf("in %d of the %d cases of the second table", freed, tried),
+					freed == tried, freed > 0),
+			stated("pufferfish/fig5", "kill").
+				judge("container 2 "+paperFull.outcome(1)+", container 1 "+paperFull.outcome(0),
+					paperFull.killed == [2]bool{false, true} && paperFull.ended[0] > 0, false),
 		},
 	}, nil
 }

@@ -17,19 +17,6 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-func pufferfishFig6a() Experiment {
-	return Experiment{
-		Name: "pufferfish/fig6a", Title: "one Pagerank and two Kmeans on one node",
-		Takes: "1 s", TakesFull: "1 s",
-		Paper: "Pufferfish section 5.2, Fig. 6a",
-		Setup: append([]string{
-			"Simulated: a node of 120 GB; Pagerank (container 1), then two Kmeans (containers 2 and 3), 120 s apart (the paper: \"one by one\"), each of one executor in a FLEX container, under the policy pufferfish. A killed task is tried again.",
-			managersSetup,
-		}, pufferfishModelSetup...),
-		run: fig6aPuff,
-	}
-}
-
 // memoryWatch records the containers of a node over time.
 type memoryWatch struct {
 	states []sim.ContainerMemory
@@ -177,18 +164,15 @@ func puffClaims(paper, authors *memoryWatch) []Claim {
 		first = third[0]
 	}
 	return []Claim{
-		Claim{Says: "Container-3 is killed by Pufferfish at around the 600th second because of the aggressive demand of container-1", Where: "section 5.2, Fig. 6a", Paper: "once, at 600 s",
-			Ours:      fmt.Sprintf("%d times, first at %s s; container 2 %d times", len(third), decimals(first, 0), len(second)),
-			Criterion: "it is killed once, between 500 and 700 s, and container 2 is not; in part: it is killed"}.
-			judge(len(third) == 1 && within(first, 500, 700) && len(second) == 0, len(third) > 0, "It comes back at once, because 4 GB are free, grows again, and is killed again. Later the two that are left, of 62 and 61 GB at most, want 3 GB more than the node has, and Algorithm 1 kills the second for it."),
-		Claim{Says: "the failover request for container-3 is blocked from the 600th second to the 1050th second, as node memory is not available", Where: "section 5.2, Fig. 6a", Paper: "450 s",
-			Ours:      fmt.Sprintf("at most %s s; with the authors' placement %s s", decimals(longest(paper), 0), decimals(longest(authors), 0)),
-			Criterion: "it waits for at least 60 s once; in part: it does with the authors' placement"}.
-			judge(longest(paper) >= 60, longest(authors) >= 60, "The paper has a FLEX container wait only for MIN_CONT, and of that there was enough: what the kill has freed beyond the need of container 1. The authors' code asks for twice as much, of 80 % of the node."),
-		Claim{Says: "the size of container-1 drops at the 880th second because Pufferfish detects a memory slack in container-1 and shrinks its size. As a result, the released slack is immediately allocated to container-3", Where: "section 5.2, Fig. 6a", Paper: "at 880 s",
-			Ours:      fmt.Sprintf("shrunk first at %s s; another container grows %s s later", decimals(shrunk, 0), decimals(given, 0)),
-			Criterion: "it is shrunk, and another grows within 10 s; in part: it is shrunk"}.
-			judge(given <= 10, !math.IsNaN(shrunk), "Nobody is short of memory at that moment."),
+		stated("pufferfish/fig6a", "killed").
+			judge(fmt.Sprintf("%d times, first at %s s; container 2 %d times", len(third), decimals(first, 0), len(second)),
+				len(third) == 1 && within(first, 500, 700) && len(second) == 0, len(third) > 0),
+		stated("pufferfish/fig6a", "blocked").
+			judge(fmt.Sprintf("at most %s s; with the authors' placement %s s", decimals(longest(paper), 0), decimals(longest(authors), 0)),
+				longest(paper) >= 60, longest(authors) >= 60),
+		stated("pufferfish/fig6a", "slack").
+			judge(fmt.Sprintf("shrunk first at %s s; another container grows %s s later", decimals(shrunk, 0), decimals(given, 0)),
+				given <= 10, !math.IsNaN(shrunk)),
 	}
 }
 
@@ -207,30 +191,6 @@ func (w *memoryWatch) slackOf(job cluster.JobID) (shrunk, given float64) {
 	}
 	return shrunk, given
 }
-
-func pufferfishFig6b() Experiment {
-	return Experiment{
-		Name: "pufferfish/fig6b", Title: "Kmeans gives way to short jobs",
-		Takes: "1 s", TakesFull: "1 s", Unit: "runs", Runs: 5, Full: 5,
-		Paper: "Pufferfish section 5.2, Fig. 6b",
-		Setup: fig6Setup, run: fig6bReclaim,
-	}
-}
-
-func pufferfishFig6c() Experiment {
-	return Experiment{
-		Name: "pufferfish/fig6c", Title: "latency of short jobs beside Kmeans",
-		Takes: "1 s", TakesFull: "1 s", Unit: "runs", Runs: 5, Full: 5,
-		Paper: "Pufferfish section 5.2, Fig. 6c",
-		Setup: fig6Setup, run: fig6cLatency,
-	}
-}
-
-var fig6Setup = append([]string{
-	"Simulated: one Kmeans and a stream of TPC-H queries in REGULAR containers on a node of 120 GB. mix-YARN has Kmeans in a container of 64 GB, under the policy capacity; mix-PF in a FLEX one that starts with 4 GB, under pufferfish.",
-	"Queries are those of fig10, four containers of 8 GB for 8 to 60 s, at random times (Poisson) over 15 minutes. The paper does not say how many there were: with so many that they would hold 24 GB on average if none waited Kmeans gives way at least as far as in the paper's figure (see the first claim of fig6b); the tables have other loads.",
-	managersSetup,
-}, pufferfishModelSetup...)
 
 // The memory of TPC-H queries on average if none waits. With queryLoad Kmeans yields at least as much as in Fig. 6b;
 // heavyLoad is more than Kmeans leaves to the queries on YARN.
@@ -389,13 +349,12 @@ func fig6bReclaim(l *lab) (*Findings, error) {
 	}
 	slower := [2]float64{kmeansOver(base["mix-PF"], alone), kmeansOver(base["mix-bellows"], alone)}
 	f.Claims = []Claim{
-		Claim{Says: "the FLEX-container memory is reclaimed from 58GB to 40GB at around the 400th second and further reduced to 32GB at around the 670th second", Where: "section 5.2, Fig. 6b", Paper: "58 to 40 to 32 GB",
-			Ours:      fmt.Sprintf("%s times for queries, down to %s GB (bellows: %s times, to %s GB); medians", decimals(squeezed[0], 0), decimals(lowest[0], 0), decimals(squeezed[1], 0), decimals(lowest[1], 0)),
-			Criterion: "it is reclaimed at least twice, by at least 10 GB in all; in part: once"}.
-			judge(squeezed[0] >= 2 && lowest[0] <= 48, squeezed[0] > 0, "The queries never need so much at once."),
-		Claim{Says: "we observe a 1.2x slowdown in the Kmeans job", Where: "section 5.2", Paper: "1.2x", Ours: fmt.Sprintf("%sx (bellows %sx)", decimals(slower[0], 2), decimals(slower[1], 2)),
-			Criterion: "1.1 to 1.3 times with Pufferfish; in part: 1.05 to 1.6 times"}.
-			judge(within(slower[0], 1.1, 1.3), within(slower[0], 1.05, 1.6), "It is a matter of how much the queries want, and the paper does not say how much that was; see the table."),
+		stated("pufferfish/fig6b", "reclaimed").
+			judge(fmt.Sprintf("%s times for queries, down to %s GB (bellows: %s times, to %s GB); medians", decimals(squeezed[0], 0), decimals(lowest[0], 0), decimals(squeezed[1], 0), decimals(lowest[1], 0)),
+				squeezed[0] >= 2 && lowest[0] <= 48, squeezed[0] > 0),
+		stated("pufferfish/fig6b", "slowdown").
+			judge(fmt.Sprintf("%sx (bellows %sx)", decimals(slower[0], 2), decimals(slower[1], 2)),
+				within(slower[0], 1.1, 1.3), within(slower[0], 1.05, 1.6)),
 	}
 	return f, nil
 }
@@ -475,14 +434,13 @@ func fig6cLatency(l *lab) (*Findings, error) {
 	f.Pictures = []Picture{latencyPicture("light", queryLoad, all[queryLoad]), latencyPicture("heavy", heavyLoad, all[heavyLoad])}
 	alone := func(load resource.Amount) float64 { return latency(all[load]["TPC-H alone"], 0.99) }
 	f.Claims = []Claim{
-		Claim{Says: "Pufferfish (mix-PF) achieves an 80% improvement over Yarn (mix-YARN) for the 99th percentile job completion time", Where: "section 5.2, Fig. 6c", Paper: "80 %",
-			Ours:      fmt.Sprintf("%s with a load of %s, %s with %s", percent(better), gigabytes(queryLoad), percent(most), gigabytes(at)),
-			Criterion: "70 to 90 % at the load at which Kmeans gives way as in Fig. 6b; in part: at least 40 % at some load"}.
-			judge(within(better, 0.7, 0.9), most >= 0.4, fmt.Sprintf("Queries that leave Kmeans as much as Fig. 6b shows find enough room beside it on YARN too, most of the time. With more of them YARN's queue is long, but then the queries that run take longer than a fifth of that, and Kmeans gives way much further: with %s nobody could do better than %s, which is what the queries take alone. The paper's queries must have come in another pattern; it does not say which.", gigabytes(heavyLoad), percent(gain(yarn(heavyLoad, 0.99), alone(heavyLoad))))),
-		Claim{Says: "under Yarn's static memory allocation, the performance of TPC-H is severely affected by queuing delay due to head-of-line blocking", Where: "section 5.2", Paper: "severely",
-			Ours:      fmt.Sprintf("99th percentile: %s s, and %s s without Kmeans; with %s: %s and %s s", decimals(yarn(queryLoad, 0.99), 0), decimals(alone(queryLoad), 0), gigabytes(heavyLoad), decimals(yarn(heavyLoad, 0.99), 0), decimals(alone(heavyLoad), 0)),
-			Criterion: "twice as long as without Kmeans at the first load; in part: at the other"}.
-			judge(yarn(queryLoad, 0.99) >= 2*alone(queryLoad), yarn(heavyLoad, 0.99) >= 2*alone(heavyLoad), "At the first load Kmeans leaves the queries room enough for most of the time."),
+		stated("pufferfish/fig6c", "improvement").
+			because(gigabytes(heavyLoad), percent(gain(yarn(heavyLoad, 0.99), alone(heavyLoad)))).
+			judge(fmt.Sprintf("%s with a load of %s, %s with %s", percent(better), gigabytes(queryLoad), percent(most), gigabytes(at)),
+				within(better, 0.7, 0.9), most >= 0.4),
+		stated("pufferfish/fig6c", "queuing").
+			judge(fmt.Sprintf("99th percentile: %s s, and %s s without Kmeans; with %s: %s and %s s", decimals(yarn(queryLoad, 0.99), 0), decimals(alone(queryLoad), 0), gigabytes(heavyLoad), decimals(yarn(heavyLoad, 0.99), 0), decimals(alone(heavyLoad), 0)),
+				yarn(queryLoad, 0.99) >= 2*alone(queryLoad), yarn(heavyLoad, 0.99) >= 2*alone(heavyLoad)),
 	}
 	return f, nil
 }

@@ -15,38 +15,6 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-func pufferfishFig7a() Experiment {
-	return Experiment{
-		Name: "pufferfish/fig7a", Title: "concurrent Kmeans on one node",
-		Takes: "1 s", TakesFull: "1 s", Unit: "runs", Runs: 5, Full: 5,
-		Paper: "Pufferfish section 5.2, Fig. 7a",
-		Setup: parallelSetup, run: fig7aKmeans,
-	}
-}
-
-func pufferfishFig7b() Experiment {
-	return Experiment{
-		Name: "pufferfish/fig7b", Title: "concurrent Wordcount on one node",
-		Takes: "1 s", TakesFull: "1 s", Unit: "runs", Runs: 5, Full: 5,
-		Paper: "Pufferfish section 5.2, Fig. 7b",
-		Setup: parallelSetup, run: fig7bWordcount,
-	}
-}
-
-func pufferfishFig7c() Experiment {
-	return Experiment{
-		Name: "pufferfish/fig7c", Title: "mixed jobs on one node",
-		Takes: "1 s", TakesFull: "1 s", Unit: "runs", Runs: 5, Full: 5,
-		Paper: "Pufferfish section 5.2, Fig. 7c",
-		Setup: parallelSetup, run: fig7cMixed,
-	}
-}
-
-var parallelSetup = append([]string{
-	"Simulated: one node of 120 GB and 32 threads, jobs of the small inputs 120 s apart, medians of 5 runs in which the jobs' smallest heaps are drawn anew. YARN has containers as large as the heap; Pufferfish starts with 4 GB under the policy pufferfish. A task may be tried four times, as in Spark.",
-	managersSetup,
-}, pufferfishModelSetup...)
-
 // parallelRivals are the bars of Fig. 7, and bellows.
 func parallelRivals() []rival {
 	var all []rival
@@ -322,15 +290,6 @@ func (l *lab) oneNodeSensitivity(apps []*pufferfishApp) (Table, error) {
 	return t, err
 }
 
-// gainClaim compares a gain with the paper's.
-func gainClaim(c Claim, paper, ours float64, why string) Claim {
-	if c.Ours == "" {
-		c.Ours = percent(ours)
-	}
-	c.Criterion = "within 10 points; in part: more, or at least half"
-	return c.judge(within(ours, paper-0.1, paper+0.1), ours >= paper/2, why)
-}
-
 func fig7aKmeans(l *lab) (*Findings, error) {
 	cases, data := concurrentCases(l, app("KM", false)), parallelData()
 	if err := runParallel(l, cases, &data); err != nil {
@@ -348,7 +307,6 @@ func fig7aKmeans(l *lab) (*Findings, error) {
 	gains := func(c *parallelCase) string {
 		return fmt.Sprintf("%s (bellows %s)", percent(c.better(largeHeap, pufferfishPaper)), percent(c.better(largeHeap, pufferfishOurs)))
 	}
-	why := "It hangs on how long Kmeans holds its peak (last table), and the paper gives two points of its memory over time."
 	sooner, tried := 0, 0
 	for k := range cases[1:] {
 		for _, heap := range []rival{yarnBox(8 * resource.GB), yarnBox(16 * resource.GB), yarnBox(32 * resource.GB)} {
@@ -361,14 +319,16 @@ func fig7aKmeans(l *lab) (*Findings, error) {
 		}
 	}
 	f.Claims = []Claim{
-		gainClaim(Claim{Says: "For 2 … concurrent runs, the makespan of Pufferfish is better than that of the 64GB-heap by 33.6%", Where: "section 5.2, Fig. 7a", Paper: "33.6 %", Ours: gains(&cases[1])}, 0.336, cases[1].better(largeHeap, pufferfishPaper), why),
-		gainClaim(Claim{Says: "… and 4 concurrent runs … 35.6%", Where: "section 5.2, Fig. 7a", Paper: "35.6 %", Ours: gains(four)}, 0.356, four.better(largeHeap, pufferfishPaper), why),
-		Claim{Says: "Pufferfish enables a container parallelism of 2 during most of the application runtime", Where: "section 5.2", Paper: "2", Ours: decimals(four.over(pufferfishPaper, together), 1) + " tasks at a time on average with 4 jobs", Criterion: "1.7 to 2.3; in part: more than one"}.
-			judge(within(four.over(pufferfishPaper, together), 1.7, 2.3), four.over(pufferfishPaper, together) > 1, "See the second table."),
-		Claim{Says: "Kmeans fails with the 4GB heap", Where: "section 5.2, Fig. 7", Paper: "fails", Ours: fmt.Sprintf("%s of %d", decimals(last.over(yarnBox(4*resource.GB), failures), 0), len(last.apps)), Criterion: "all fail; that is put in: the smallest heaps of the models are 4.5 GB and more"}.
-			judge(last.over(yarnBox(4*resource.GB), failures) == float64(len(last.apps)), false, "See the table."),
-		Claim{Says: "the 64GB-heap still achieves shorter makespan than those with higher container parallelism", Where: "section 5.2, Fig. 7a", Paper: "always", Ours: fmt.Sprintf("in %d of %d cases", sooner, tried), Criterion: "with 2 and more jobs, shorter than with 8, 16 and 32 GB where those do not fail; in part: in most cases"}.
-			judge(sooner == tried, 2*sooner > tried, "With 16 GB as many as seven Kmeans run at once, and by the curves of the model garbage collection and spilling cost less than that gains once there are four jobs. The paper says how much longer Kmeans takes with 8 GB, to which the model is fitted, and gives no number for 16 and 32."),
+		stated("pufferfish/fig7a", "two-runs").near(gains(&cases[1]), 0.336, cases[1].better(largeHeap, pufferfishPaper)),
+		stated("pufferfish/fig7a", "four-runs").near(gains(four), 0.356, four.better(largeHeap, pufferfishPaper)),
+		stated("pufferfish/fig7a", "parallelism").
+			judge(decimals(four.over(pufferfishPaper, together), 1)+" tasks at a time on average with 4 jobs",
+				within(four.over(pufferfishPaper, together), 1.7, 2.3), four.over(pufferfishPaper, together) > 1),
+		stated("pufferfish/fig7a", "fails-with-4").
+			judge(fmt.Sprintf("%s of %d", decimals(last.over(yarnBox(4*resource.GB), failures), 0), len(last.apps)),
+				last.over(yarnBox(4*resource.GB), failures) == float64(len(last.apps)), false),
+		stated("pufferfish/fig7a", "large-heap-wins").judge(fmt.Sprintf("in %d of %d cases", sooner, tried),
+			sooner == tried, 2*sooner > tried),
 	}
 	f.Notes = []string{pufferfishVersus(cases)}
 	return f, nil
@@ -418,11 +378,10 @@ func fig7bWordcount(l *lab) (*Findings, error) {
 		}
 	}
 	f.Claims = []Claim{
-		Claim{Says: "it outperforms the 64GB heap by 1.75x-2.5x for concurrent runs", Where: "section 5.2, Fig. 7b", Paper: "1.75x to 2.5x", Ours: text, Criterion: "1.6 to 2.75 times with 2, 4 and 8 jobs; in part: at least 1.5 times"}.
-			judge(least >= 1.6 && greatest <= 2.75, least >= 1.5, "How long Wordcount takes is a matter of what the disks of the node give to several at once; ours have 400 MB/s, which is assumed, and four Wordcounts ask for less."),
-		Claim{Says: "Due to high container parallelism, 8GB heap and 16GB heap outperform Pufferfish in the makespan", Where: "section 5.2, Fig. 7b", Paper: "outperform", Ours: fmt.Sprintf("in %d of %d cases; if the most come at once, with fast disks, by %s and %s", won, tried, percent(fast.better(pufferfishPaper, yarnBox(8*resource.GB))), percent(fast.better(pufferfishPaper, yarnBox(16*resource.GB)))),
-			Criterion: "with 2, 4 and 8 jobs; in part: in some, or at once with fast disks"}.
-			judge(won == tried, won > 0 || fast.better(pufferfishPaper, yarnBox(8*resource.GB)) > 0 && fast.better(pufferfishPaper, yarnBox(16*resource.GB)) > 0, "Jobs come 120 s apart, so that of a few not many run at the same time, however small they are. Eight Wordcounts ask for twice what the disks of the model give (400 MB/s, assumed), so that more of them at once gain nothing. If all come at once, to disks of 1 GB/s, small heaps win as in the paper: then Pufferfish is held up by memory, which the first Wordcounts take."),
+		stated("pufferfish/fig7b", "outperforms-64").judge(text, least >= 1.6 && greatest <= 2.75, least >= 1.5),
+		stated("pufferfish/fig7b", "small-heaps-win").
+			judge(fmt.Sprintf("in %d of %d cases; if the most come at once, with fast disks, by %s and %s", won, tried, percent(fast.better(pufferfishPaper, yarnBox(8*resource.GB))), percent(fast.better(pufferfishPaper, yarnBox(16*resource.GB)))),
+				won == tried, won > 0 || fast.better(pufferfishPaper, yarnBox(8*resource.GB)) > 0 && fast.better(pufferfishPaper, yarnBox(16*resource.GB)) > 0),
 	}
 	f.Notes = []string{pufferfishVersus(cases)}
 	return f, nil
@@ -476,14 +435,15 @@ func fig7cMixed(l *lab) (*Findings, error) {
 	all := func(r rival) float64 { return c.over(r, func(n oneNode) float64 { return n.Makespan }) }
 	thirtyTwo, sixteen := all(yarnBox(32*resource.GB)), all(yarnBox(16*resource.GB))
 	f.Claims = []Claim{
-		Claim{Says: "Only the 64GB-heap and Pufferfish successfully finish all of the jobs", Where: "section 5.2, Fig. 7c", Paper: "64 GB, Pufferfish", Ours: finish[:len(finish)-2], Criterion: "these and no other heap, in all runs"}.
-			judge(finished["64 GB"] && finished["Pufferfish"] && !finished["32 GB"] && !finished["16 GB"] && !finished["8 GB"], false, "See the table."),
-		gainClaim(Claim{Says: "Through adaptive parallelism, Pufferfish outperforms the 64GB-heap by 26%", Where: "section 5.2, Fig. 7c", Paper: "26 %", Ours: fmt.Sprintf("%s (bellows %s)", percent(better), percent(c.better(largeHeap, pufferfishOurs)))}, 0.26, better,
-			"Ours is better than the paper's. With 64 GB one job runs at a time, so that its makespan is the sum of all run times; under Pufferfish about three share the node (second table): Wordcounts hold little, and Pagerank and NWeight in the models at most half of their memory for a third of their time. It hangs on how soon programs hold their peak (last table), and on how long jobs are against each other; both are assumed."),
-		Claim{Says: "With the 4GB heap, only Wordcount can finish", Where: "section 5.2, Fig. 7c", Paper: "Wordcount", Ours: fmt.Sprintf("%s of 8 fail", decimals(c.over(yarnBox(4*resource.GB), failures), 0)), Criterion: "6 of 8 fail; that is put in"}.
-			judge(c.over(yarnBox(4*resource.GB), failures) == 6, false, "See the table."),
-		Claim{Says: "the 32GB heap has a longer makespan than the 16GB heap", Where: "section 5.2, Fig. 7c", Paper: "longer", Ours: fmt.Sprintf("%s against %s minutes", decimals(thirtyTwo/60, 0), decimals(sixteen/60, 0)), Criterion: "longer"}.
-			judge(thirtyTwo > sixteen, false, "See the table."),
+		stated("pufferfish/fig7c", "finish").judge(finish[:len(finish)-2],
+			finished["64 GB"] && finished["Pufferfish"] && !finished["32 GB"] && !finished["16 GB"] && !finished["8 GB"], false),
+		stated("pufferfish/fig7c", "outperforms-64").near(fmt.Sprintf("%s (bellows %s)", percent(better), percent(c.better(largeHeap, pufferfishOurs))), 0.26, better),
+		stated("pufferfish/fig7c", "fails-with-4").
+			judge(fmt.Sprintf("%s of 8 fail", decimals(c.over(yarnBox(4*resource.GB), failures), 0)),
+				c.over(yarnBox(4*resource.GB), failures) == 6, false),
+		stated("pufferfish/fig7c", "heap-32").
+			judge(fmt.Sprintf("%s against %s minutes", decimals(thirtyTwo/60, 0), decimals(sixteen/60, 0)),
+				thirtyTwo > sixteen, false),
 	}
 	f.Notes = []string{pufferfishVersus(cases)}
 	return f, nil

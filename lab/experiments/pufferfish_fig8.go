@@ -11,49 +11,6 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-func pufferfishFig8a() Experiment {
-	return Experiment{
-		Name: "pufferfish/fig8a", Title: "synthetic workloads on 26 nodes",
-		Takes: "11 s",
-		Paper: "Pufferfish section 5.3, Fig. 8a",
-		Setup: slices.Concat(rivalsSetup, []string{
-			"The mixed workload of Fig. 7c 20 times: two Wordcount, two Kmeans, two Pagerank and two NWeight jobs in this order, 120 s apart in each of the 20 copies (Fig. 7's interval: for Fig. 8a the paper gives none). A task that fails for lack of memory ends its job (\"only allowed to fail once\"); one that a memory manager kills runs again.",
-			"\"Pufferfish, room for two\" starts a FLEX container only where twice MIN_CONT is available, as the authors' code does; the paper's text asks for MIN_CONT.",
-		}, pufferfishModelSetup),
-		Unit: "workloads per size of input", Runs: 3, Full: 5,
-		run: pufferfishFigure8a,
-	}
-}
-
-func pufferfishFig8b() Experiment {
-	return Experiment{
-		Name: "pufferfish/fig8b", Title: "run times of the trace's 178 jobs",
-		Takes: "7 s",
-		Paper: "Pufferfish section 5.3, Fig. 8b",
-		Setup: slices.Concat(rivalsSetup, pufferfishTraceSetup, pufferfishTraceRuns, pufferfishModelSetup),
-		Unit:  "traces", Runs: 5, Full: 20,
-		run: pufferfishFigure8b,
-	}
-}
-
-func pufferfishFig8c() Experiment {
-	return Experiment{
-		Name: "pufferfish/fig8c", Title: "memory in use in the cluster over time",
-		Takes: "2 s",
-		Paper: "Pufferfish section 5.3, Fig. 8c",
-		Setup: slices.Concat(rivalsSetup, pufferfishTraceSetup, pufferfishTraceRuns, []string{
-			"Memory in use is what containers hold, not what they were granted, each minute from the first submission to the end of the last job under that scheduler.",
-		}, pufferfishModelSetup),
-		Unit: "traces", Runs: 5, Full: 20,
-		run: pufferfishFigure8c,
-	}
-}
-
-// pufferfishTraceRuns is the common setup of experiments that replay the trace.
-var pufferfishTraceRuns = []string{
-	"A task runs at most 4 times, as Spark's. Run times are from submission to end, over that alone with a heap of 64 GB; jobs that fail have none.",
-}
-
 // syntheticWorkload returns copies of the mixed workload of Fig. 7c.
 func syntheticWorkload(large bool, copies int, seed uint64) []submission {
 	r := rand.New(rand.NewPCG(seed, 0x8a))
@@ -101,7 +58,6 @@ func pufferfishFigure8a(l *lab) (*Findings, error) {
 	for _, o := range all {
 		bars.Groups = append(bars.Groups, o.name)
 	}
-	f.Notes = []string{"Where nothing is killed, nobody moves: a container that was suspended on a crowded node goes on there, even if others idle by then. The paper's kills lose work, but what is killed starts where there is room."}
 	f.Data, f.Claims = []Table{data}, fig8aClaims(all, found[false], found[true])
 	f.Pictures = []Picture{{"makespan", "Makespan of the synthetic workloads (simulated)", bars}}
 	return f, nil
@@ -126,25 +82,17 @@ func fig8aClaims(all []rival, small, large contest) []Claim {
 	most := max(failed(small, "Pufferfish"), failed(large, "Pufferfish"))
 	ours := max(failed(small, "bellows"), failed(large, "bellows"))
 	return []Claim{
-		Claim{Says: "Pufferfish achieves the best performance with large workloads", Where: "section 5.3, Fig. 8a", Paper: "best",
-			Ours: fmt.Sprintf("%.0f min, with room for two %.0f, bellows %.0f; 64 GB %.0f; 32, 16 and 8 GB %.0f, %.0f and %.0f, with jobs that fail", at(large, "Pufferfish", makespan),
+		stated("pufferfish/fig8a", "best-large").
+			judge(fmt.Sprintf("%.0f min, with room for two %.0f, bellows %.0f; 64 GB %.0f; 32, 16 and 8 GB %.0f, %.0f and %.0f, with jobs that fail", at(large, "Pufferfish", makespan),
 				at(large, pufferfishRoomy.name, makespan), at(large, "bellows", makespan), at(large, "64 GB", makespan), at(large, "32 GB", makespan), at(large, "16 GB", makespan), at(large, "8 GB", makespan)),
-			Criterion: "the shortest makespan of all; in part: of those under which no job fails"}.
-			judge(best, bestWhole, fig8aLarge),
-		Claim{Says: "For small workloads, Pufferfish is a little bit slower than 32-GB heap", Where: "section 5.3, Fig. 8a", Paper: "52 and 42 min (1.24x)",
-			Ours:      fmt.Sprintf("%.0f min, bellows %.0f; 32 GB: %.0f until the last success, %.0f with those that fail", pf, at(small, "bellows", makespan), half, at(small, "32 GB", makespan)),
-			Criterion: "slower than 32 GB's jobs that succeed, by at most half; in part: by at most 2.5x"}.
-			judge(pf > half && pf <= 1.5*half, pf > half && pf <= 2.5*half, fig8aSmall),
-		Claim{Says: "Pufferfish yields no application failure", Where: "section 5.3", Paper: "none", Ours: fmt.Sprintf("%.0f, bellows %.0f", most, ours), Criterion: "no job fails in any workload, under either"}.
-			judge(most+ours == 0, most == 0, "Swap is full: see the setup."),
+				best, bestWhole),
+		stated("pufferfish/fig8a", "small").
+			judge(fmt.Sprintf("%.0f min, bellows %.0f; 32 GB: %.0f until the last success, %.0f with those that fail", pf, at(small, "bellows", makespan), half, at(small, "32 GB", makespan)),
+				pf > half && pf <= 1.5*half, pf > half && pf <= 2.5*half),
+		stated("pufferfish/fig8a", "no-failure").judge(fmt.Sprintf("%.0f, bellows %.0f", most, ours),
+			most+ours == 0, most == 0),
 	}
 }
-
-// Explanations why Fig. 8a differs.
-const (
-	fig8aLarge = "1120 executors start within minutes in 4 GB each, as many as a node has room for, and all of them grow. Then the node is full, the first container wants more, and the last is killed, whose memory the scheduler gives to another beginner: most of the work is done in vain. Asking for room for two, as the authors' code does, thins that out. Small heaps end early because half of the jobs fail."
-	fig8aSmall = "The last to end are NWeight jobs, which under 32 GB fail and under Pufferfish run to their end: they came last, are the first to be killed when their node is full, and begin anew. A suspended container also stays on its node while others idle."
-)
 
 // tracePart replays the trace under rivals, submitted within the given time.
 func tracePart(l *lab, within time.Duration, all []rival) (contest, error) {
@@ -214,18 +162,18 @@ func pufferfishFigure8b(l *lab) (*Findings, error) {
 		Tables: []Table{normalTable("Normalised run time of the jobs that succeed (median over the traces, and range)", rivals, c), load}, Data: []Table{normalData(rivals, c)},
 		Pictures: []Picture{{"cdf", "Distribution of normalised run times over the jobs that succeed, all traces together (simulated)", plot}},
 		Claims: []Claim{
-			Claim{Says: "Pufferfish outperforms Yarn with … the 64GB heap by … 5.5x … for the median job runtime", Where: "section 5.3, Fig. 8b", Paper: "5.5x", Ours: acrossTraces(faster("64 GB"), 1) + "x, bellows " + acrossTraces(over("64 GB"), 1) + "x",
-				Criterion: "at least 5.5x in the median trace; in part: 2x"}.judge(full >= 5.5, full >= 2, "See the table of loads."),
-			Claim{Says: "Pufferfish outperforms Yarn with the 32GB heap … by 3.2x … for the median job runtime", Where: "section 5.3, Fig. 8b", Paper: "3.2x", Ours: acrossTraces(faster("32 GB"), 2) + "x, bellows " + acrossTraces(over("32 GB"), 2) + "x",
-				Criterion: "at least 3.2x in the median trace; in part: 1.5x"}.judge(half >= 3.2, half >= 1.5, fig8b32),
-			Claim{Says: "Pufferfish does not cause OOM", Where: "section 5.3, Table 3", Paper: "0 %", Ours: fmt.Sprintf("%.0f jobs fail, bellows %.0f", most("Pufferfish"), most("bellows")), Criterion: "no job fails, under either"}.
-				judge(most("Pufferfish")+most("bellows") == 0, false, "See the table."),
+			stated("pufferfish/fig8b", "over-64").
+				judge(acrossTraces(faster("64 GB"), 1)+"x, bellows "+acrossTraces(over("64 GB"), 1)+"x",
+					full >= 5.5, full >= 2),
+			stated("pufferfish/fig8b", "over-32").
+				judge(acrossTraces(faster("32 GB"), 2)+"x, bellows "+acrossTraces(over("32 GB"), 2)+"x",
+					half >= 3.2, half >= 1.5),
+			stated("pufferfish/fig8b", "no-oom").
+				judge(fmt.Sprintf("%.0f jobs fail, bellows %.0f", most("Pufferfish"), most("bellows")),
+					most("Pufferfish")+most("bellows") == 0, false),
 		},
-		Notes: []string{"Jobs that fail have no run time: with 8 and 16 GB the slowest jobs are missing from the distribution, as in the paper."},
 	}, nil
 }
-
-const fig8b32 = "Three containers of 32 GB fit on a node, so that 78 executors run at a time; at our durations that is nearly enough, and jobs hardly wait. In the paper they wait long. Neither the load of its trace nor the durations of its jobs are known: the table of loads shows that 32 GB falls behind when more is submitted, though Pufferfish does too, and bellows less. And in our models, after Fig. 13, Pagerank with half of 64 GB is hardly slower; if the paper's were, as Fig. 1 has it, 32 GB would be nearly as bad as 64 GB."
 
 // loads are other submission periods of the trace, as multiples of 5 hours.
 var loads = []float64{0.5, 0.75, 1, 2}
@@ -281,21 +229,18 @@ func pufferfishFigure8c(l *lab) (*Findings, error) {
 		Tables: []Table{table}, Data: []Table{data},
 		Pictures: []Picture{{"memory", "Memory in use in the cluster over time, first trace (simulated)", plot}},
 		Claims: []Claim{
-			Claim{Says: "Pufferfish improves the median memory utilization over Yarn with 64G heap by 2.7x", Where: "section 5.3, Fig. 8c", Paper: "2.7x", Ours: acrossTraces(more, 1) + "x, bellows " + acrossTraces(c.ratio(ours, full, medianMemory), 1) + "x",
-				Criterion: "at least 2.7x in the median trace; in part: 2x"}.judge(median(more) >= 2.7, median(more) >= 2, fig8cLess),
-			Claim{Says: "Yarn with 16GB heap and 8GB heap represent a relatively high memory utilization. However, … the high memory utilization is the result of useless failover", Where: "section 5.3, Fig. 8c", Paper: "–",
-				Ours:      fmt.Sprintf("while jobs are submitted %.0f and %.0f %% (64 GB: %.0f %%); of all that ran %s and %s were in vain", busy("16 GB"), busy("8 GB"), busy("64 GB"), percent(vain("16 GB")), percent(vain("8 GB"))),
-				Criterion: "both more than with 64 GB, and at least a third in vain with both; in part: with one"}.
-				judge(min(busy("16 GB"), busy("8 GB")) > busy("64 GB") && min(vain("16 GB"), vain("8 GB")) >= 1./3, max(vain("16 GB"), vain("8 GB")) >= 1./3, "See the table."),
-			Claim{Says: "Pufferfish achieves the highest memory utilization", Where: "section 5.3, Fig. 8c", Paper: "highest",
-				Ours:      fmt.Sprintf("median %.0f %%, bellows %.0f %%; 8, 16, 32 and 64 GB %s", 100*median(c.of(pf, medianMemory)), 100*median(c.of(ours, medianMemory)), boxMedians(c)),
-				Criterion: "a higher median over time than with any heap"}.judge(highest, false, fig8cLess),
+			stated("pufferfish/fig8c", "utilisation").
+				judge(acrossTraces(more, 1)+"x, bellows "+acrossTraces(c.ratio(ours, full, medianMemory), 1)+"x",
+					median(more) >= 2.7, median(more) >= 2),
+			stated("pufferfish/fig8c", "useless-failover").
+				judge(fmt.Sprintf("while jobs are submitted %.0f and %.0f %% (64 GB: %.0f %%); of all that ran %s and %s were in vain", busy("16 GB"), busy("8 GB"), busy("64 GB"), percent(vain("16 GB")), percent(vain("8 GB"))),
+					min(busy("16 GB"), busy("8 GB")) > busy("64 GB") && min(vain("16 GB"), vain("8 GB")) >= 1./3, max(vain("16 GB"), vain("8 GB")) >= 1./3),
+			stated("pufferfish/fig8c", "highest").
+				judge(fmt.Sprintf("median %.0f %%, bellows %.0f %%; 8, 16, 32 and 64 GB %s", 100*median(c.of(pf, medianMemory)), 100*median(c.of(ours, medianMemory)), boxMedians(c)),
+					highest, false),
 		},
-		Notes: []string{"A scheduler that is slower has jobs left for longer, and memory in use for longer: the median over time is also a matter of how long that is."},
 	}, nil
 }
-
-const fig8cLess = "Utilisation is what the work asks for over the time that it takes. Pufferfish needs about 5 hours for 5 hours of submissions, in which our jobs ask for no more memory than that; with more load there would be more."
 
 // boxMedians lists the median utilisation under YARN.
 func boxMedians(c contest) string {

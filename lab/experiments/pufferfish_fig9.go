@@ -11,20 +11,6 @@ import (
 	"github.com/bellows-rm/bellows/memory"
 )
 
-func pufferfishFig9() Experiment {
-	return Experiment{
-		Name: "pufferfish/fig9", Title: "which container is served first",
-		Takes: "7 s",
-		Paper: "Pufferfish section 5.3, Fig. 9",
-		Setup: slices.Concat(rivalsSetup, []string{
-			"EJF, EJF+S, SJF and KILL are memory.Variants(); \"bellows\" is memory.Default(), and \"bellows SJF\" that with the shortest job first. The expected duration of a job, on which SJF and the tolerance of suspensions (half of it) rest, is its true one alone with 64 GB. The cluster's scheduler is the same for all: it serves the job submitted first.",
-			"A container that puffs on its own (KILL) is killed when the node has not all that it asks for. Its task runs again as often as it takes: the paper does not say otherwise.",
-		}, pufferfishTraceSetup, pufferfishTraceRuns, pufferfishModelSetup),
-		Unit: "traces", Runs: 5, Full: 20,
-		run: pufferfishFigure9,
-	}
-}
-
 // pufferfishPolicies returns the policies of section 4.3.3, and ours.
 func pufferfishPolicies() []rival {
 	shortest := pufferfishOurs
@@ -57,7 +43,6 @@ func pufferfishFigure9(l *lab) (*Findings, error) {
 		return nil, err
 	}
 	return &Findings{
-		Notes:  []string{"KILL is not in the table of other times: when the same jobs come within shorter ones, there are traces that it never ends, because containers are killed again and again."},
 		Tables: []Table{normalTable("Normalised run time (median over the traces, and range)", all, c), suspendedTable(all, c), denser}, Data: []Table{normalData(all, c)},
 		Claims: fig9Claims(all, c), Pictures: []Picture{{"policies", "Median and 90th percentile of normalised run times under various policies (simulated)", bars}},
 	}, nil
@@ -119,18 +104,12 @@ func fig9Claims(all []rival, c contest) []Claim {
 	some := 1 - 1/median(better)
 	values := fmt.Sprintf("90th percentiles: EJF %.2f, EJF+S %.2f, SJF %.2f, KILL %.2f; bellows %.2f", tails(ejf), tails(tolerant), tails(sjf), tails(kill), tails(place("bellows", all)))
 	return []Claim{
-		Claim{Says: "For the 90th percentile job runtime, SJF achieve the best performance (23% faster than EJF)", Where: "section 5.3, Fig. 9", Paper: "23 % faster", Ours: fmt.Sprintf("%s; SJF is %s faster than EJF", values, percent(gain)),
-			Criterion: "the lowest of the four, and at least 15 % faster than EJF; in part: faster than EJF"}.judge(best && gain >= 0.15, gain > 0, fig9SJF),
-		Claim{Says: "EJF+S improves the performance of EJF", Where: "section 5.3, Fig. 9", Paper: "better", Ours: fmt.Sprintf("90th percentile %s faster (median over the traces)", percent(some)), Criterion: "at least 5 % at the 90th percentile; in part: at least 1 %"}.
-			judge(some >= 0.05, some >= 0.01, fig9Tolerance),
-		Claim{Says: "Without coordination of memory management, KILL achieves the worst performance", Where: "section 5.3, Fig. 9", Paper: "worst", Ours: values, Criterion: "the highest median and 90th percentile of the four; in part: the highest 90th percentile"}.
-			judge(worst, tails(kill) > max(tails(ejf), tails(tolerant), tails(sjf)), fig9Kill),
+		stated("pufferfish/fig9", "sjf").judge(fmt.Sprintf("%s; SJF is %s faster than EJF", values, percent(gain)),
+			best && gain >= 0.15, gain > 0),
+		stated("pufferfish/fig9", "tolerance").
+			judge(fmt.Sprintf("90th percentile %s faster (median over the traces)", percent(some)),
+				some >= 0.05, some >= 0.01),
+		stated("pufferfish/fig9", "kill").judge(values,
+			worst, tails(kill) > max(tails(ejf), tails(tolerant), tails(sjf))),
 	}
 }
-
-// Explanations why Fig. 9 differs.
-const (
-	fig9SJF       = "At the load assumed here containers stand still for a small part of their time, so that it matters little who is first. The more densely the same jobs come, the more SJF gains: see the table of other times."
-	fig9Tolerance = "Hardly any suspension lasts for half of its job's expected duration: before that, memory comes free or the container is killed because the node has none. The tolerance kills few on top, and whom it kills begins anew."
-	fig9Kill      = "See the tables."
-)

@@ -46,12 +46,6 @@ var (
 // rivals are the rivals of section 5.3, and ours.
 var rivals = []rival{yarnBox(8 * resource.GB), yarnBox(16 * resource.GB), yarnBox(32 * resource.GB), yarnBox(64 * resource.GB), pufferfishPaper, pufferfishOurs}
 
-// rivalsSetup describes the rivals.
-var rivalsSetup = []string{
-	"Simulated: 26 nodes of 32 threads and 120 GB, heartbeats of 2 s and Spark on YARN's start-up (sim.YARN) for all alike. YARN is its capacity scheduler with one queue, which looks at memory alone; all containers have the size stated, and heaps as large. CPU and disks are shared among what runs on a node; collection costs what docs/truth.md says.",
-	"Pufferfish is the policy pufferfish with the memory manager's parameters memory.Paper(), MIN_CONT 4 GB, MAX_HEAP 64 GB, φ 0.4, nodes that look every 2 s, earliest job first without a tolerance of suspensions (EJF). \"bellows\" is the same policy with our parameters, memory.Default(). Swap is 1 TB at 2 GB/s (1 GB in 0.5 s, section 5.4), so that it is never full.",
-}
-
 // run simulates the jobs on c. attempts is how often a task may run; jobs may fail, but must end.
 func (o rival) run(c sim.Config, jobs []submission, attempts int) (*sim.Result, error) {
 	return o.toTheEnd(c, inBoxes(jobs, o.box, attempts))

@@ -14,35 +14,6 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-func pufferfishTable12() Experiment {
-	return Experiment{
-		Name: "pufferfish/table1-2", Title: "the mix of jobs, as generated",
-		Takes: "1 s", TakesFull: "1 s",
-		Paper: "Pufferfish section 5.1, Tables 1 and 2, and section 5.3",
-		Setup: append(slices.Clone(pufferfishTraceSetup), pufferfishModelSetup...),
-		Unit:  "traces", Runs: 10, Full: 10,
-		run: pufferfishMix,
-	}
-}
-
-func pufferfishTable3() Experiment {
-	return Experiment{
-		Name: "pufferfish/table3", Title: "jobs that run out of memory, by heap size",
-		Takes: "1 s", TakesFull: "3 s",
-		Paper: "Pufferfish section 5.3, Table 3",
-		Setup: append(append([]string{
-			"Simulated: the trace under YARN in containers of one size, which is that of the heap. A task runs at most 4 times, as Spark's (section 5.2); the job fails with the last. Pufferfish has the heap of 64 GB in containers that start with 4 GB.",
-		}, pufferfishTraceSetup...), pufferfishModelSetup...),
-		Unit: "traces", Runs: 5, Full: 20,
-		run: pufferfishOutOfMemory,
-	}
-}
-
-// pufferfishTraceSetup says how our production trace represents the paper's.
-var pufferfishTraceSetup = []string{
-	"The paper's 5 hours of the Google trace are not published. In their place: the 178 jobs of Table 2, in random order, submitted at times drawn evenly over 5 hours (Poisson arrivals, given their number). Those of the Google trace come in bursts, which this leaves out.",
-}
-
 // pufferfishHours is the period in which the jobs of the trace are submitted (section 5.1).
 const pufferfishHours = 5 * time.Hour
 
@@ -129,9 +100,7 @@ func pufferfishMix(l *lab) (*Findings, error) {
 	summary.add("work over what 26 nodes do in 5 hours with one container of 64 GB each", acrossTraces(work, 2))
 	summary.add("memory in use over that of 64 GB containers", acrossTraces(used, 2))
 	summary.add("longest time between two submissions, s", acrossTraces(longestGap, 0))
-	return &Findings{Tables: []Table{table, summary}, Data: []Table{data}, Claims: []Claim{Claim{
-		Says: "The trace contains 178 data-intensive workloads", Where: "section 5.3, Table 2", Paper: "178", Ours: strconv.Itoa(count),
-	}.madeSo(count == 178)}}, nil
+	return &Findings{Tables: []Table{table, summary}, Data: []Table{data}, Claims: []Claim{stated("pufferfish/table1-2", "count").madeSo(strconv.Itoa(count), count == 178)}}, nil
 }
 
 // meanMemory is the hot executor's memory, averaged over its time, with a heap of 64 GB, bytes.
@@ -181,8 +150,7 @@ func pufferfishOutOfMemory(l *lab) (*Findings, error) {
 		paper := map[bool]string{true: "> "}[h == 4*resource.GB] + percent1(tableThree[h])
 		table.add(gigabytes(h), paper, acrossTraces(scaled(failed[k], 100), 1), acrossTraces(scaled(lost[k], 100), 0), meanCounts(byApp[k], l.Runs))
 	}
-	return &Findings{Tables: []Table{table}, Data: []Table{data}, Claims: []Claim{oomClaim(sizes, failed)},
-		Notes: []string{"Only who fails was fitted. When they fail, and what that costs, follows from the models: memory grows as the job goes on, so that a job which runs out of it has by then spent much of its time, more and more of it on collection, four times over."}}, nil
+	return &Findings{Tables: []Table{table}, Data: []Table{data}, Claims: []Claim{oomClaim(sizes, failed)}}, nil
 }
 
 // failures simulates jobs in containers of a fixed size and counts failures.
@@ -225,8 +193,7 @@ func oomClaim(sizes []resource.Amount, failed [][]float64) Claim {
 		}
 		ours += percent1(rate)
 	}
-	return Claim{Says: "Table 3: OOM rate under various heap size", Where: "section 5.3", Paper: "0, 5.1, 17.3, 34.1 and > 60 % with 64, 32, 16, 8 and 4 GB", Ours: ours}.
-		madeSo(worst <= 0.03)
+	return stated("pufferfish/table3", "rates").madeSo(ours, worst <= 0.03)
 }
 
 // percent1 prints a share in percent with one digit after the point.

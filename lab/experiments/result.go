@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bellows-rm/bellows/workload"
@@ -50,7 +51,7 @@ func (e *Experiment) summary(s Settings, f *Findings) Summary {
 	m := Summary{
 		Version: summaryVersion, Experiment: e.Name, Title: e.Title, Paper: e.Paper, Setup: e.Setup, Unit: e.Unit,
 		Runs: s.Runs, Full: s.Full, FullRuns: e.Full, Seed: s.Seed,
-		Claims: f.Claims, Tables: f.Tables, Pictures: []SummaryPicture{}, Notes: f.Notes,
+		Claims: f.Claims, Tables: f.Tables, Pictures: []SummaryPicture{}, Notes: slices.Concat(e.Notes, f.Notes),
 	}
 	for _, p := range f.Pictures {
 		m.Pictures = append(m.Pictures, SummaryPicture{pictureFile(e.Name, p.Name), p.Caption})

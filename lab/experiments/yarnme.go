@@ -8,15 +8,18 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// yarnME returns the experiments of YARN-ME: "Don't cry over spilled records: Memory elasticity of data-parallel
+// yarnME runs the experiments of YARN-ME: "Don't cry over spilled records: Memory elasticity of data-parallel
 // applications and its application to cluster scheduling", Iorgulescu et al., USENIX ATC 2017.
-func yarnME() []Experiment {
-	return []Experiment{
-		yarnMEFig1a(), yarnMEFig1b(), yarnMEFig1c(), yarnMEFig2a(), yarnMEFig2b(), yarnMEFig2c(),
-		yarnMEFig3(), yarnMEFig4(), yarnMEFig5ab(), yarnMEFig5c(),
-		yarnMEFig6a(), yarnMEFig6aResimulate(), yarnMEFig6b(), yarnMEFig6c(),
-		yarnMEFig7("a", "duration"), yarnMEFig7("b", "memory"), yarnMEFig7("c", "penalty"),
-	}
+var yarnME = map[string]run{
+	"yarn-me/fig1a": fig1a, "yarn-me/fig1b": fig1b, "yarn-me/fig1c": fig1c,
+	"yarn-me/fig2a": fig2a, "yarn-me/fig2b": fig2b, "yarn-me/fig2c": fig2c,
+	"yarn-me/fig3": fig3, "yarn-me/fig4": fig4, "yarn-me/fig5ab": fig5ab, "yarn-me/fig5c": fig5c,
+	"yarn-me/fig6a":            func(l *lab) (*Findings, error) { return fig6a(l, yarnMESum, false) },
+	"yarn-me/fig6a-resimulate": func(l *lab) (*Findings, error) { return fig6a(l, yarnMEAgain, !l.Full) },
+	"yarn-me/fig6b":            fig6b, "yarn-me/fig6c": fig6c,
+	"yarn-me/fig7a": func(l *lab) (*Findings, error) { return fig7(l, "duration", fig7aClaims) },
+	"yarn-me/fig7b": func(l *lab) (*Findings, error) { return fig7(l, "memory", fig7bClaims) },
+	"yarn-me/fig7c": func(l *lab) (*Findings, error) { return fig7(l, "penalty", fig7cClaims) },
 }
 
 // penalties are the largest slowdowns of section 6: "to cover the range of penalties measured in §2".

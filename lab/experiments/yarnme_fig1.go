@@ -11,45 +11,6 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-func yarnMEFig1a() Experiment {
-	return Experiment{
-		Name: "yarn-me/fig1a", Title: "mappers with less memory: a step",
-		Takes: "1 s", TakesFull: "1 s",
-		Paper: "YARN-ME section 2.2, Fig. 1a",
-		Setup: []string{
-			"Computed, not measured: no Hadoop was run. A model of Hadoop's map side (framework.HadoopMapper) tells how much a mapper of 256 MB of output, in records of 100 bytes, spills at each size; one run at half of the ideal memory with the paper's penalty gives the rate.",
-			"The paper's reading has all spills merged at once. Hadoop's defaults merge at most 10 at a time.",
-		},
-		run: fig1a,
-	}
-}
-
-func yarnMEFig1b() Experiment {
-	return Experiment{
-		Name: "yarn-me/fig1b", Title: "reducers with less memory: a saw-tooth",
-		Takes: "1 s", TakesFull: "1 s",
-		Paper: "YARN-ME section 2.3, Fig. 1b",
-		Setup: []string{
-			"Computed, not measured: no Hadoop was run. The model is the paper's, with the settings under which its formula holds (framework.HadoopReducerPaper), for 10 GB of input in segments of 10 MB.",
-			"For the text's WordCount it is fitted to one of the paper's three measurements, at 83 %, and predicts the other two.",
-		},
-		run: fig1b,
-	}
-}
-
-func yarnMEFig1c() Experiment {
-	return Experiment{
-		Name: "yarn-me/fig1c", Title: "how well the two-run model predicts",
-		Takes: "1 s", TakesFull: "1 s",
-		Paper: "YARN-ME section 2.3, Fig. 1c",
-		Setup: []string{
-			"Measured here, though not with Hadoop: the small programs merge and sort, which spill by themselves, in containers of 10 to 100 % of their ideal memory; fastest of three repeats on a machine shared with other work (docs/profiles.md). The load of the machine, which has two cores, rose from 1 to 11 meanwhile (profile/paging.json).",
-			"The model is the paper's, fitted to two runs, at 100 % and at 50 % (the paper took 52 %), and the size of the input; it predicts the other nine sizes.",
-		},
-		run: fig1c,
-	}
-}
-
 // fitted returns the model of a framework's task with the given slowdown at a share of its ideal memory.
 func fitted(f framework.Task, share, slowdown float64) (framework.Model, resource.Amount, error) {
 	const well = 100 * time.Second
@@ -115,12 +76,9 @@ func fig1a(*lab) (*Findings, error) {
 	share := float64(near) / float64(sizes)
 	return &Findings{
 		Data: []Table{data}, Pictures: []Picture{{"profiles", "Slowdown of mappers over memory (computed)", plot}},
-		Claims: []Claim{Claim{
-			Says: "The elasticity profile of a mapper resembles a step function", Where: "section 2.2", Paper: "a step",
-			Ours:      fmt.Sprintf("with Hadoop's defaults %s of the sizes from 10 %% on are within 5 %% of the step; at worst %.2fx instead of 1.5x", percent(share), worst),
-			Criterion: "at least 90 % of the sizes; in part: half",
-		}.judge(share >= 0.9, share >= 0.5, "With more than io.sort.factor (10) spills the merge takes more than one pass, and a second step comes.")},
-		Notes: []string{"In the paper's own reading, which has no bound on how many spills are merged at once, the step is exact by construction."},
+		Claims: []Claim{stated("yarn-me/fig1a", "step").
+			judge(fmt.Sprintf("with Hadoop's defaults %s of the sizes from 10 %% on are within 5 %% of the step; at worst %.2fx instead of 1.5x", percent(share), worst),
+				share >= 0.9, share >= 0.5)},
 	}, nil
 }
 
@@ -158,16 +116,14 @@ func fig1b(*lab) (*Findings, error) {
 	return &Findings{
 		Tables: []Table{table}, Data: []Table{data}, Pictures: []Picture{{"profiles", "Slowdown of reducers over memory (computed)", plot}},
 		Claims: []Claim{
-			Claim{Says: "For the WordCount reducer, for 83%, 41% and 10% of ideal memory the penalties are: 1.84x, 1.83x and 1.82x", Where: "section 2.3", Paper: "1.83 and 1.82",
-				Ours:      fmt.Sprintf("%.2f and %.2f, predicted", words.Slowdown(at(0.41, ideal)), words.Slowdown(at(0.1, ideal))),
-				Criterion: "within 5 %, as Fig. 1c; in part: within 10 %"}.
-				judge(worst <= 0.05, worst <= 0.1, fmt.Sprintf("At 10 %% the input is a multiple of the buffer, and the model has all of it spilled, more than at 83 %%; the measurement has less. Just above 10 %% it has nine tenths spilled, and says %.2f.", words.Slowdown(at(0.101, ideal)))),
-			Claim{Says: "given a 2.01GB input, two reducers with 500MB and 2GB shuffle buffers, respectively, will each spill 2GB [and one with 1.5GB only 1.5GB]", Where: "section 2.3", Paper: "2, 2 and 1.5 GB",
-				Ours: fmt.Sprintf("%.2f, %.2f and %.2f GB", half, two, one5), Criterion: "to 5 MB"}.judge(exactly, false, "See the model."),
-			Claim{Says: "decreasing the memory allocation also decreases the penalty (e.g., WordCount with 52% vs. 83% of ideal memory)", Where: "section 2.3", Paper: "52 % beats 83 %",
-				Ours: fmt.Sprintf("%.2f and %.2f", low, high), Criterion: "lower at 52 %"}.judge(low < high, false, "See the model."),
+			stated("yarn-me/fig1b", "word-count").because(words.Slowdown(at(0.101, ideal))).
+				judge(fmt.Sprintf("%.2f and %.2f, predicted", words.Slowdown(at(0.41, ideal)), words.Slowdown(at(0.1, ideal))),
+					worst <= 0.05, worst <= 0.1),
+			stated("yarn-me/fig1b", "spills").judge(fmt.Sprintf("%.2f, %.2f and %.2f GB", half, two, one5),
+				exactly, false),
+			stated("yarn-me/fig1b", "less-is-better").judge(fmt.Sprintf("%.2f and %.2f", low, high),
+				low < high, false),
 		},
-		Notes: []string{"With Hadoop's default mapreduce.reduce.input.buffer.percent, 0, all input goes to disk at every size: there is no well-sized reducer and no saw-tooth. The paper's examples need it, and the merge threshold, at 1."},
 	}, nil
 }
 
@@ -213,15 +169,10 @@ func fig1c(*lab) (*Findings, error) {
 	five, ten := shareAtMost(errors, profile.Near), shareAtMost(errors, profile.Far)
 	return &Findings{
 		Tables: []Table{table}, Data: []Table{data}, Pictures: []Picture{{"errors", "Errors of the two-run model (measured)", plot}},
-		Claims: []Claim{Claim{
-			Says: "spilledBytes(notId) can be computed numerically from the reducer input size, the value of notId, and a few … configuration parameters", Where: "section 2.3", Paper: "can be computed",
-			Ours: fmt.Sprintf("at most %.1f %% off what was written", 100*bytesOff), Criterion: "within 5 % at all sizes; in part: 10 %",
-		}.judge(bytesOff <= 0.05, bytesOff <= 0.1, "See the data."), Claim{
-			Says: "The accuracy of the model is within 5% for most cases", Where: "section 2.3, Fig. 1c", Paper: "most within 5 %",
-			Ours:      fmt.Sprintf("%s within 5 %%, %s within 10 %%, the worst is off by %s", percent(five), percent(ten), percent(quantile(errors, 1))),
-			Criterion: "more than half within 5 %; in part: within 10 %",
-		}.judge(five > 0.5, ten > 0.5, "What is spilled is as computed; the time that it takes is not in proportion, and the one run to which the model is fitted decides all its predictions. Runs last about a second, on a machine whose load changed meanwhile, so that repeats at one size differ by more than that, and these programs do nothing beside moving memory: how many spills there are to merge, and not only their bytes, shows in their time. The paper's third insight, a constant rate of the disk, is one of tasks that compute.")},
-		Notes: []string{"No Hadoop, Tez or Spark was measured. `bellows profile` fits to more than two runs, and chooses among shapes; what it reaches with samtools and GNU sort stands in the README."},
+		Claims: []Claim{stated("yarn-me/fig1c", "computable").judge(fmt.Sprintf("at most %.1f %% off what was written", 100*bytesOff),
+			bytesOff <= 0.05, bytesOff <= 0.1), stated("yarn-me/fig1c", "accuracy").
+			judge(fmt.Sprintf("%s within 5 %%, %s within 10 %%, the worst is off by %s", percent(five), percent(ten), percent(quantile(errors, 1))),
+				five > 0.5, ten > 0.5)},
 	}, nil
 }
 

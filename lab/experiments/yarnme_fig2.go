@@ -17,18 +17,6 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-func yarnMEFig2a() Experiment {
-	return Experiment{
-		Name: "yarn-me/fig2a", Title: "Spark and Tez with less memory",
-		Takes: "1 s", TakesFull: "1 s",
-		Paper: "YARN-ME section 2.4, Fig. 2a",
-		Setup: []string{
-			"Computed, not measured: neither Spark nor Tez was run. Models of their spilling for 10 GB of input, each 1.9x slower just below its ideal memory, beside a Hadoop reducer: Spark with the settings that it comes with (profile.SparkSortDefaults), Tez and Hadoop in the paper's reading (framework.TezReducerPaper). Spark has an expansion of 2, Tez a tenth of its input on its own node: ours, the paper gives neither.",
-		},
-		run: fig2a,
-	}
-}
-
 func fig2a(*lab) (*Findings, error) {
 	spark := profile.SparkSortDefaults(10 * resource.GB)
 	spark.Expansion = 2
@@ -54,32 +42,16 @@ func fig2a(*lab) (*Findings, error) {
 		}
 		return sum / float64(len(plot.Series[k].Y))
 	}
-	claim := func(says string, k int) Claim {
+	claim := func(id string, k int) Claim {
 		d := differ(k)
-		return Claim{Says: says, Where: "section 2.4", Paper: "similar", Ours: fmt.Sprintf("%.1f %% apart on average over all sizes", 100*d),
-			Criterion: "at most 5 % apart; in part: 10 %"}.judge(d <= 0.05, d <= 0.1, "See the picture.")
+		return stated("yarn-me/fig2a", id).judge(fmt.Sprintf("%.1f %% apart on average over all sizes", 100*d), d <= 0.05, d <= 0.1)
 	}
 	return &Findings{Data: []Table{data}, Pictures: []Picture{{"profiles", "Slowdown over memory for three frameworks (computed)", plot}},
 		Claims: []Claim{
-			claim("the elasticity profile for Spark resembles that of Hadoop reducers", 1),
-			claim("The elasticity profile for Tez is similar to those for Spark and Hadoop", 2),
-			{Says: "Flink stands out with its low penalty between 70% and 99% of optimal memory which suggests a different model is needed", Where: "section 2.4", Paper: "low", Ours: "–", Holds: Untested, Why: "Neither the paper nor we have a model of Flink, and none was run."},
+			claim("spark", 1),
+			claim("tez", 2),
 		},
-		Notes: []string{"This follows from the models, which are the paper's insight: all three spill a full buffer whole and keep the rest. It says that the models agree, not that the frameworks do."},
 	}, nil
-}
-
-func yarnMEFig2b() Experiment {
-	return Experiment{
-		Name: "yarn-me/fig2b", Title: "spilling vs. paging",
-		Takes: "1 s", TakesFull: "1 s",
-		Paper: "YARN-ME section 2.5, Fig. 2b",
-		Setup: []string{
-			"Measured here, though not with Hadoop: four small programs in containers of 10 to 100 % of their ideal memory, told how little they have (so that they spill), and told that they have enough (so that the kernel pages to a swap file); medians of three. docs/profiles.md has the ranges, the machine, and what one must know to judge them. `merge` is the nearest to a reducer. The load of the machine, which has two cores, rose from 1 to 11 meanwhile (profile/paging.json).",
-			"These are stored measurements: `bellows-lab paging` makes new ones.",
-		},
-		run: fig2b,
-	}
 }
 
 func fig2b(*lab) (*Findings, error) {
@@ -125,13 +97,11 @@ func fig2b(*lab) (*Findings, error) {
 	return &Findings{
 		Tables: []Table{table}, Data: []Table{data}, Pictures: []Picture{{"paging", "Slowdown of four programs that spill, and that are paged (measured)", plot}},
 		Claims: []Claim{
-			Claim{Says: "Paging wins when a task gets allocated close to ideal memory (0.7 or more on the x-axis)", Where: "section 2.5", Paper: "from 70 % on",
-				Ours: "merge: from " + percent(reducerEven) + " on", Criterion: "from 75 % or less on; in part: from 95 % or less"}.
-				judge(reducerEven <= 0.75, reducerEven <= 0.95, "Spilling writes and reads in order at the speed of the disk, paging brings back 32 KiB for a fault and waits for each; and the oldest pages go first, which a merge wants next. The paper's reducer ran on another disk and kernel, with a task that computes more; ours only touches memory."),
-			Claim{Says: "spilling beats paging for smaller memory allocations", Where: "section 2.5", Paper: "below 70 %",
-				Ours: fmt.Sprintf("at %d of %d sizes and programs up to 60 %%", spillingWins, sizes), Criterion: "at every one; in part: at most of them"}.
-				judge(spillingWins == sizes, 2*spillingWins > sizes, "See the table."),
-			{Says: "the SSD significantly outperforms the HDD", Where: "section 2.5", Paper: "–", Ours: "–", Holds: Untested, Why: "There was one disk to measure."},
+			stated("yarn-me/fig2b", "paging-wins").judge("merge: from "+percent(reducerEven)+" on",
+				reducerEven <= 0.75, reducerEven <= 0.95),
+			stated("yarn-me/fig2b", "spilling-wins").
+				judge(fmt.Sprintf("at %d of %d sizes and programs up to 60 %%", spillingWins, sizes),
+					spillingWins == sizes, 2*spillingWins > sizes),
 		},
 	}, nil
 }
@@ -141,19 +111,6 @@ func slowdown(s profile.Slowdown) string {
 		return "> " + decimals(s.Factor, 1)
 	}
 	return decimals(s.Factor, 1)
-}
-
-func yarnMEFig2c() Experiment {
-	return Experiment{
-		Name: "yarn-me/fig2c", Title: "under-sized reducers that share a disk",
-		Takes: "1 s", TakesFull: "1 s",
-		Paper: "YARN-ME section 2.6, Fig. 2c",
-		Setup: []string{
-			"Simulated: 1 to 8 under-sized reducers on one node, each a second after the other, on a hard disk of 110 MB/s and on a solid-state disk of 145 MB/s. They spill 20.7 MB/s (WordCount) or 15 MB/s (Pagerank job 1, Recommender), at a slowdown of 1.9 and 1.22.",
-			"This checks that the simulator is consistent, and no more: how disks lose efficiency there was taken from this very figure (docs/truth.md).",
-		},
-		run: fig2c,
-	}
 }
 
 // spiller is a reducer that is under-sized with any grant up to its estimate.
@@ -219,18 +176,16 @@ func fig2c(*lab) (*Findings, error) {
 		table.add(row...)
 	}
 	last := func(k int) float64 { return plot.Series[k].Y[7] - 1 }
-	claim := func(says string, paper float64, k int) Claim {
+	claim := func(id string, paper float64, k int) Claim {
 		off := math.Abs(last(k) - paper)
-		return Claim{Says: says, Where: "section 2.6", Paper: percent(paper), Ours: percent(last(k)), Criterion: "within 5 points; in part: 10"}.
-			judge(off <= 0.05, off <= 0.1, "Reducers begin and end one after the other, so that not all share the disk all the time.")
+		return stated("yarn-me/fig2c", id).judge(percent(last(k)), off <= 0.05, off <= 0.1)
 	}
 	return &Findings{
 		Tables: []Table{table}, Data: []Table{data}, Pictures: []Picture{{"contention", "Slowdown over the number of reducers on one disk (simulated, calibrated)", plot}},
 		Claims: []Claim{
-			claim("running 8 under-sized WordCount reducers concurrently leads to a 70% degradation when an HDD is used", 0.7, 0),
-			claim("but that is reduced to just 15% when moving the spills to SSD", 0.15, 2),
-			Claim{Says: "Several reducers (PageRank job1, Recommender job1,2) show minimal slowdown (at most 15% degradation for 8 concurrently under-sized reducers)", Where: "section 2.6", Paper: "at most 15 %",
-				Ours: percent(last(1)), Criterion: "at most 15 %; in part: 20 %"}.judge(last(1) <= 0.1501, last(1) <= 0.2, "See the table."),
+			claim("hdd", 0.7, 0),
+			claim("ssd", 0.15, 2),
+			stated("yarn-me/fig2c", "minimal").judge(percent(last(1)), last(1) <= 0.1501, last(1) <= 0.2),
 		},
 	}, nil
 }

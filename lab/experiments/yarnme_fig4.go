@@ -12,26 +12,6 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-func yarnMEFig4() Experiment {
-	return Experiment{
-		Name: "yarn-me/fig4", Title: "Pagerank on 50 nodes",
-		Takes: "2 s", TakesFull: "2 s",
-		Paper: "YARN-ME section 5.2, Fig. 4 and Table 1",
-		Setup: tableOneSetup, Unit: "iterations", Runs: 3, Full: 3,
-		run: fig4,
-	}
-}
-
-func yarnMEFig5ab() Experiment {
-	return Experiment{
-		Name: "yarn-me/fig5ab", Title: "Recommender and WordCount on 50 nodes",
-		Takes: "2 s", TakesFull: "2 s",
-		Paper: "YARN-ME section 5.2, Figs. 5a and 5b, and Table 1",
-		Setup: tableOneSetup, Unit: "iterations", Runs: 3, Full: 3,
-		run: fig5ab,
-	}
-}
-
 // mostRuns is the largest number of concurrent runs in Figs. 4 and 5.
 const mostRuns = 5
 
@@ -154,8 +134,6 @@ func fig4(l *lab) (*Findings, error) {
 		return nil, err
 	}
 	f.Tables, f.Data = append(f.Tables, sensitivity), append(f.Data, data)
-	f.Notes = []string{"The long end of YARN's makespan is the second jobs' reducers: of 6.8 GB there is one to a node, and a third of the memory idles. YARN-ME runs a second one beside it. How long that end is depends on how long reducers are against mappers, which the paper does not say.",
-		"We first ran this with disks that are never contended, as the table still has it; gains were larger. Each node of the paper's cluster has one hard disk, and YARN-ME heeds it, so that the disk belongs to the setting."}
 	return f, nil
 }
 
@@ -269,20 +247,6 @@ func sensitivityTable(l *lab, starts []start) (Table, error) {
 	return table, nil
 }
 
-// durationsUnknown explains why numbers of section 5 can differ.
-const durationsUnknown = "The paper does not give the tasks' durations, and its cluster is real: data locality, reducers that start before the last mapper ends, and other overheads are not simulated. The table of other assumptions shows how far the number depends on ours."
-
-// near returns the claim with its verdict: it holds within 10 points of the paper's number, and in part if ours is
-// larger, or at least half of it.
-func near(c Claim, paper, ours float64) Claim {
-	c.Criterion = "within 10 points; in part: more, or at least half"
-	why := durationsUnknown
-	if ours > paper {
-		why = "Ours is better than the paper's. " + why
-	}
-	return c.judge(ours >= paper-0.1 && ours <= paper+0.1, ours >= paper/2, why)
-}
-
 func fig4Claims(perRuns [][]pair) []Claim {
 	last := perRuns[len(perRuns)-1]
 	runtime, makespan := metrics[0], metrics[3]
@@ -294,15 +258,14 @@ func fig4Claims(perRuns [][]pair) []Claim {
 	overall := mean(gains(last, runtime))
 	reclaimed := after - before
 	return []Claim{
-		Claim{Says: "bringing total memory utilization from 77% to 95%, on average", Where: "section 5.2, Fig. 4a", Paper: "77 % → 95 %", Ours: percent(before) + " → " + percent(after),
-			Criterion: "each within 5 points; in part: at least 10 points more"}.
-			judge(before >= 0.72 && before <= 0.82 && after >= 0.9, reclaimed >= 0.1, durationsUnknown+" Utilisation here is over the whole makespan, in which the last reducers leave memory idle; the picture shows it over time."),
-		near(Claim{Says: "achieving a 39% reduction in makespan", Where: "section 5.2, Fig. 4a", Paper: "39 % (5 runs)", Ours: percent(most)}, 0.39, most),
-		near(Claim{Says: "an improvement of 30% even for a single concurrent run", Where: "section 5.2, Fig. 4c", Paper: "30 %", Ours: percent(one) + " of the runtime"}, 0.30, one),
-		near(Claim{Says: "peaking at 39% with 5 runs", Where: "section 5.2, Fig. 4c", Paper: "39 %", Ours: percent(peak) + " at most, " + percent(overall) + " with the most runs"}, 0.39, overall),
-		Claim{Says: "the gain in job runtime is proportionally much higher than the amount of memory reclaimed", Where: "section 5.2", Paper: "39 % for 18 points of memory",
-			Ours: fmt.Sprintf("%s for %s points", percent(overall), decimals(100*reclaimed, 0)), Criterion: "more than 1.5 times; in part: more"}.
-			judge(overall > 1.5*reclaimed, overall > reclaimed, "See the table."),
+		stated("yarn-me/fig4", "utilisation").judge(percent(before)+" → "+percent(after),
+			before >= 0.72 && before <= 0.82 && after >= 0.9, reclaimed >= 0.1),
+		stated("yarn-me/fig4", "makespan").near(percent(most), 0.39, most),
+		stated("yarn-me/fig4", "single-run").near(percent(one)+" of the runtime", 0.30, one),
+		stated("yarn-me/fig4", "peak").near(percent(peak)+" at most, "+percent(overall)+" with the most runs", 0.39, overall),
+		stated("yarn-me/fig4", "memory-reclaimed").
+			judge(fmt.Sprintf("%s for %s points", percent(overall), decimals(100*reclaimed, 0)),
+				overall > 1.5*reclaimed, overall > reclaimed),
 	}
 }
 
@@ -349,12 +312,10 @@ func fig5abClaims(all map[string][][]pair) []Claim {
 	words := all[wordCount.name]
 	three := mean(gains(words[min(2, len(words)-1)], metrics[1]))
 	return []Claim{
-		near(Claim{Says: "the Recommender, which has the highest penalties we have observed for reducers, achieves up to 48% improvement", Where: "section 5.2", Paper: "48 %", Ours: percent(peak(recommender))}, 0.48, peak(recommender)),
-		near(Claim{Says: "Wordcount achieves a peak improvement of 41%", Where: "section 5.2", Paper: "41 %", Ours: percent(peak(wordCount))}, 0.41, peak(wordCount)),
-		Claim{Says: "mappers always benefit noticeably from elasticity", Where: "section 5.2", Paper: "always", Ours: "at least " + percent(leastMap), Criterion: "at least 10 % with any number of runs; in part: they benefit"}.
-			judge(leastMap >= 0.1, leastMap > 0, "A single Recommender is the exception: 200 of its 505 mappers of 2.4 GB run at once, and the 0.4 GB that they leave on a node are room for one under-sized mapper. "+durationsUnknown),
-		near(Claim{Says: "For 3 concurrent Wordcount runs, … the map phase still reaches improvements of 46%", Where: "section 5.2", Paper: "46 %", Ours: percent(three)}, 0.46, three),
-		Claim{Says: "The reduction in average job runtime steadily increases across runs", Where: "section 5.2", Paper: "increases", Ours: "see the tables", Criterion: "never falls by more than 2 points from one number of runs to the next"}.
-			judge(steady, false, "What the penalties cost does not shrink with the number of runs, and the waiting that elasticity saves does not always grow. "+durationsUnknown),
+		stated("yarn-me/fig5ab", "recommender").near(percent(peak(recommender)), 0.48, peak(recommender)),
+		stated("yarn-me/fig5ab", "word-count").near(percent(peak(wordCount)), 0.41, peak(wordCount)),
+		stated("yarn-me/fig5ab", "mappers").judge("at least "+percent(leastMap), leastMap >= 0.1, leastMap > 0),
+		stated("yarn-me/fig5ab", "map-phase").near(percent(three), 0.46, three),
+		stated("yarn-me/fig5ab", "steady").judge("see the tables", steady, false),
 	}
 }

@@ -2,24 +2,13 @@ package experiments
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/bellows-rm/bellows/lab/chart"
 )
-
-func yarnMEFig5c() Experiment {
-	return Experiment{
-		Name: "yarn-me/fig5c", Title: "a mix of 14 applications on 50 nodes",
-		Takes: "2 s", TakesFull: "2 s",
-		Paper: "YARN-ME section 5.2, Fig. 5c and Table 1",
-		Setup: append(slices.Clone(tableOneSetup),
-			"At first 1 Pagerank, 1 Recommender and 3 WordCount, then one more every 5 minutes until there were 3, 3 and 8. The paper does not give their order; ours is WordCount, Pagerank, WordCount, Recommender, and again."),
-		Unit: "iterations", Runs: 3, Full: 3,
-		run: fig5c,
-	}
-}
 
 // mix is the heterogeneous workload of section 5.2.
 func mix() []start {
@@ -97,12 +86,11 @@ func fig5cFindings(starts []start, pairs []pair) *Findings {
 		table.add(row...)
 	}
 	overall, map5c := mean(gains(pairs, metrics[0])), mean(gains(pairs, metrics[1]))
+	most := bestMap(starts, pairs, recommender.name)
 	claims := []Claim{
-		near(Claim{Says: "YARN-ME improves average job runtime by 60% compared to YARN", Where: "section 5.2", Paper: "60 %", Ours: percent(overall)}, 0.6, overall),
-		near(Claim{Says: "The map phase duration is reduced by 67% on average overall", Where: "section 5.2", Paper: "67 %", Ours: percent(map5c)}, 0.67, map5c),
-	}
-	if most := bestMap(starts, pairs, recommender.name); most >= 0 {
-		claims = append(claims, near(Claim{Says: "and by up to 72% for all Recommender jobs", Where: "section 5.2", Paper: "72 %", Ours: "up to " + percent(most)}, 0.72, most))
+		stated("yarn-me/fig5c", "runtime").near(percent(overall), 0.6, overall),
+		stated("yarn-me/fig5c", "map-phase").near(percent(map5c), 0.67, map5c),
+		stated("yarn-me/fig5c", "recommender-maps").near("up to "+percent(most), 0.72, most),
 	}
 	before, after := meanMemory(pairs)
 	return &Findings{
@@ -112,9 +100,9 @@ func fig5cFindings(starts []start, pairs []pair) *Findings {
 	}
 }
 
-// bestMap returns the largest gain in the map phase of any run of an application, -1 if there is none.
+// bestMap returns the largest gain in the map phase of any run of an application, -Inf if there is none.
 func bestMap(starts []start, pairs []pair, name string) float64 {
-	most := -1.0
+	most := math.Inf(-1)
 	for _, p := range pairs {
 		for k, s := range starts {
 			if s.app.name == name {

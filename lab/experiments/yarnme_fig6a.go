@@ -9,46 +9,6 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// gapsOff and authorsTable are settings that the paper does not state.
-const (
-	gapsOff      = "Nobody else uses a node that is kept for a job, whether that would delay the job or not: section 3.3 allows it where it does not, but gaps are off wherever nodes have heartbeats, as in our runs of the authors' simulator."
-	authorsTable = "The saw-tooth is the table of the authors' simulator, in which 25 % of the ideal memory costs as much as a full spill; the paper's rule gives three quarters of that (decision 3). Figs. 4 and 5 have the rule."
-)
-
-// sumSetup says how YARN-ME estimates.
-const sumSetup = "YARN-ME estimates ends of jobs by timeline sum. Section 3.2 adds up task durations over all nodes and does not say how queued tasks are shared out to them; ours adds up memory × time in one pool as large as the cluster (decision 3)."
-
-// fig6aSetup is the setup of Fig. 6a, with any timeline of YARN-ME.
-var fig6aSetup = []string{
-	"100 jobs on 100 nodes of 16 cores and 10 GB, heartbeats of 1 s, one start per node and heartbeat (section 6.1 and the authors' simulator). Application masters hold nothing.",
-	"Table 2: maxima are varied independently; unif: tasks 200–400, memory 2–10 GB, duration 200–500 s; exp: 20–220, 2–10 GB, 100–500 s. The paper does not give the steps; ours are 100 (unif) and 50 (exp) tasks, 2 GB and 100 s: 60 and 125 configurations.",
-	"YARN is fair sharing with reservations. YARN-ME has the reducers' saw-tooth with at most 1.5x or 3x, memory from 10 % of the ideal in steps of 100 MB.",
-	gapsOff, authorsTable,
-	"A ratio is YARN-ME's average job runtime over YARN's on the same trace; a configuration counts with the median, and with the maximum, over its traces.",
-}
-
-func yarnMEFig6a() Experiment {
-	return Experiment{
-		Name: "yarn-me/fig6a", Title: "YARN-ME vs. YARN over many workloads",
-		Takes: "33 s",
-		Paper: "YARN-ME section 6.2, Fig. 6a and Table 2",
-		Setup: append(slices.Clone(fig6aSetup), sumSetup),
-		Unit:  "traces per configuration", Runs: 2, Full: 100,
-		run: func(l *lab) (*Findings, error) { return fig6a(l, yarnMESum, false) },
-	}
-}
-
-func yarnMEFig6aResimulate() Experiment {
-	return Experiment{
-		Name: "yarn-me/fig6a-resimulate", Title: "the same with the authors' way to estimate ends of jobs",
-		Takes: "71 s",
-		Paper: "YARN-ME section 6.2, Fig. 6a and Table 2",
-		Setup: append(slices.Clone(fig6aSetup), "YARN-ME estimates ends of jobs by playing the cluster forward without elasticity (timeline resimulate), as the authors' simulator. That is costly, so that there are fewer runs; the default ones are of the ends of Table 2's ranges alone, 8 configurations each."),
-		Unit:  "traces per configuration", Runs: 1, Full: 10,
-		run: func(l *lab) (*Findings, error) { return fig6a(l, yarnMEAgain, !l.Full) },
-	}
-}
-
 // fig6aTrial is one trace of one configuration under all contenders.
 type fig6aTrial struct {
 	YARN       outcome   `json:"yarn"`
@@ -157,7 +117,6 @@ func fig6aFindings(found map[curve]*fig6aRatios, data Table) *Findings {
 	}
 	f := &Findings{Tables: []Table{table}, Data: []Table{data}, Claims: fig6aClaims(medians),
 		Pictures: []Picture{{"cdf", "Distribution over configurations of the ratio of YARN-ME's average job runtime to YARN's (simulated)", plot}},
-		Notes:    []string{"The last column of the table sets YARN-ME beside YARN without reservations: how far the ratio there is above that in the column \"median\" is how much of the gain is the cost of reservations, which keep nodes idle for large tasks and which YARN-ME rarely needs."},
 	}
 	return f
 }
@@ -174,26 +133,19 @@ func fig6aClaims(m map[curve][]float64) []Claim {
 }
 
 func fig6aShare(atMost07 float64) Claim {
-	return Claim{
-		Says:  "for 3x penalty and a uniform distribution, 40% of the configurations have a ratio of YARN-ME to YARN of at most 0.7",
-		Where: "section 6.2", Paper: "40 %", Ours: percent(atMost07), Criterion: "at least 40 %; in part: at least 30 %",
-	}.judge(atMost07 >= 0.4, atMost07 >= 0.3, "The gain depends on how loaded the cluster is: the steps in which the ranges are swept decide how many configurations are.")
+	return stated("yarn-me/fig6a", "at-most-0.7").judge(percent(atMost07), atMost07 >= 0.4, atMost07 >= 0.3)
 }
 
 func fig6aDistributions(unif15, exp15, unif3, exp3 float64) Claim {
 	at15, at3 := unif15 < exp15, unif3 < exp3
-	return Claim{
-		Says:  "The uniform distribution yields bigger benefits",
-		Where: "section 6.2", Paper: "unif below exp", Ours: fmt.Sprintf("medians at 1.5x %.2f and %.2f, at 3x %.2f and %.2f", unif15, exp15, unif3, exp3),
-		Criterion: "the median configuration's ratio is lower with unif, for both penalties; in part: for one",
-	}.judge(at15 && at3, at15 || at3, "Uniform traces load the cluster more; with few traces per configuration that can be lost.")
+	return stated("yarn-me/fig6a", "uniform").
+		judge(fmt.Sprintf("medians at 1.5x %.2f and %.2f, at 3x %.2f and %.2f", unif15, exp15, unif3, exp3),
+			at15 && at3, at15 || at3)
 }
 
 func fig6aPenalties(unif15, unif3, exp15, exp3 float64) Claim {
 	unif, exp := unif15 <= unif3, exp15 <= exp3
-	return Claim{
-		Says:  "YARN-ME's improvements are larger if penalties are lower",
-		Where: "section 6.2", Paper: "1.5x below 3x", Ours: fmt.Sprintf("medians of unif %.3f and %.3f, of exp %.3f and %.3f", unif15, unif3, exp15, exp3),
-		Criterion: "the median configuration's ratio is no higher at 1.5x, for both distributions; in part: for one",
-	}.judge(unif && exp, unif || exp, "In a cluster that is all but idle, as with most exp configurations, the penalty makes no difference; which heartbeat starts a task moves a job by a second or two, either way.")
+	return stated("yarn-me/fig6a", "penalties").
+		judge(fmt.Sprintf("medians of unif %.3f and %.3f, of exp %.3f and %.3f", unif15, unif3, exp15, exp3),
+			unif && exp, unif || exp)
 }

@@ -16,21 +16,6 @@ var (
 	fig6bSizesFull = []int{100, 200, 300, 500, 1000, 2000, 3000}
 )
 
-func yarnMEFig6b() Experiment {
-	return Experiment{
-		Name: "yarn-me/fig6b", Title: "weak scaling: jobs and nodes grow together",
-		Takes: "3 s", TakesFull: "41 s",
-		Paper: "YARN-ME section 6.2, Fig. 6b",
-		Setup: []string{
-			"One uniform trace per size: as many jobs as nodes, maxima 300 tasks, 10 GB, 500 s; the paper says \"one uniform trace\" and not which. Jobs arrive in 1000 s, however many they are.",
-			"Full runs are of 100 to 3,000 nodes, default ones end at 1,000. YARN-ME estimates by timeline sum.",
-			gapsOff, authorsTable,
-		},
-		Unit: "traces per size", Runs: 1, Full: 3,
-		run: fig6b,
-	}
-}
-
 // fig6bTrial is one trace under YARN and under YARN-ME with each penalty.
 type fig6bTrial struct {
 	YARN    outcome   `json:"yarn"`
@@ -112,10 +97,8 @@ func fig6bFindings(sizes []int, ratios [][][]float64, data Table) *Findings {
 	return &Findings{
 		Tables: []Table{table}, Data: []Table{data},
 		Pictures: []Picture{{"scaling", "Ratio of average job runtimes, YARN-ME to YARN, from 100 nodes on (simulated)", plot}},
-		Claims: []Claim{Claim{
-			Says:  "The benefits of YARN-ME hold despite the scaling",
-			Where: "section 6.2", Paper: "100 to 3,000 nodes", Ours: fmt.Sprintf("up to %d nodes the ratio is at most %.2f, and at most %.2f above that at %d nodes", sizes[len(sizes)-1], worst, max(0, drift), sizes[0]),
-			Criterion: "YARN-ME is faster at every size, and the ratio never rises by more than 0.1 from that of the smallest; in part: it is faster",
-		}.judge(worst < 1 && drift <= 0.1, worst < 1, "See the table.")},
+		Claims: []Claim{stated("yarn-me/fig6b", "scaling").
+			judge(fmt.Sprintf("up to %d nodes the ratio is at most %.2f, and at most %.2f above that at %d nodes", sizes[len(sizes)-1], worst, max(0, drift), sizes[0]),
+				worst < 1 && drift <= 0.1, worst < 1)},
 	}
 }

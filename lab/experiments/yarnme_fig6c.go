@@ -9,22 +9,6 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-func yarnMEFig6c() Experiment {
-	return Experiment{
-		Name: "yarn-me/fig6c", Title: "YARN-ME vs. the idealised Meganode",
-		Takes: "35 s",
-		Paper: "YARN-ME section 6.2, Fig. 6c",
-		Setup: []string{
-			"100 jobs on 100 nodes as in Fig. 6a. The Meganode is one node with the cores and memory of all, which serves the job with the least remaining work first and is not elastic.",
-			"The paper does not say which parameters its 20,000 traces have: each of ours draws its maxima from Table 2's ranges, uniformly, in steps of 1 task, 1 GB and 1 s.",
-			"YARN-ME estimates by timeline sum.",
-			gapsOff, authorsTable,
-		},
-		Unit: "traces per distribution", Runs: 150, Full: 20000,
-		run: fig6c,
-	}
-}
-
 // fig6cTrial is one trace on the Meganode and under YARN-ME.
 type fig6cTrial struct {
 	Meganode outcome   `json:"meganode"`
@@ -111,31 +95,18 @@ func fig6cFindings(ratios, toPrompt map[curve][]float64, data Table) *Findings {
 }
 
 func fig6cUniformWins(at3, at15 float64) Claim {
-	return Claim{
-		Says: "YARN-ME beats Meganode for 40%-60% of the cases for the uniform trace", Where: "section 6.2", Paper: "40 to 60 %",
-		Ours:      fmt.Sprintf("%s at 3x, %s at 1.5x", percent(at3), percent(at15)),
-		Criterion: "at least 40 % for both penalties; in part: for one",
-	}.judge(at3 >= 0.4 && at15 >= 0.4, at3 >= 0.4 || at15 >= 0.4, fig6cUniform)
+	return stated("yarn-me/fig6c", "uniform").judge(fmt.Sprintf("%s at 3x, %s at 1.5x", percent(at3), percent(at15)),
+		at3 >= 0.4 && at15 >= 0.4, at3 >= 0.4 || at15 >= 0.4)
 }
 
 func fig6cExponentialWins(once, prompt float64) Claim {
-	return Claim{
-		Says: "and for 20% of the exponential trace for 1.5x penalty", Where: "section 6.2", Paper: "20 %",
-		Ours:      fmt.Sprintf("%s, but %s against a Meganode that reports as often as all nodes together", percent(once), percent(prompt)),
-		Criterion: "at least 20 % against both; in part: against the one that reports once a second",
-	}.judge(once >= 0.2 && prompt >= 0.2, once >= 0.2, fig6cIdle)
+	return stated("yarn-me/fig6c", "exponential").
+		judge(fmt.Sprintf("%s, but %s against a Meganode that reports as often as all nodes together", percent(once), percent(prompt)),
+			once >= 0.2 && prompt >= 0.2, once >= 0.2)
 }
 
 func fig6cMeganodeWins(at15, at3 float64) Claim {
-	return Claim{
-		Says: "it is expected that Meganode wins in many cases", Where: "section 6.2", Paper: "for most exponential traces",
-		Ours:      fmt.Sprintf("in %s of the exponential ones at 1.5x, %s at 3x", percent(at15), percent(at3)),
-		Criterion: "more than half of the exponential traces, for both penalties",
-	}.judge(at15 > 0.5 && at3 > 0.5, at15 > 0.5 || at3 > 0.5, fig6cIdle)
+	return stated("yarn-me/fig6c", "meganode-wins").
+		judge(fmt.Sprintf("in %s of the exponential ones at 1.5x, %s at 3x", percent(at15), percent(at3)),
+			at15 > 0.5 && at3 > 0.5, at15 > 0.5 || at3 > 0.5)
 }
-
-// Explanations why the shares differ from the paper's.
-const (
-	fig6cUniform = "At 1.5x a task with half its memory takes 1.25 times as long (the saw-tooth's best size), so that it holds 0.63 of the memory × time that it would hold well-sized: YARN-ME then has less work to do than the Meganode. At 3x it takes twice as long and holds as much: what is left to gain is fragmentation, which is less than shortest-job-first gains over fairness. The authors' simulator says the same of the one trace that we ran with it (0.81 and 1.42 times the Meganode's runtime). How many traces lie between is decided by their parameters, which the paper does not give."
-	fig6cIdle    = "These traces leave the cluster all but idle, and both finish a job as fast as it can be: the Meganode is one node that reports once a second, as in the authors' simulator, where its nodes report one after the other, so that a job waits about 2 s longer there. Against a Meganode that reports as often as all nodes together YARN-ME wins hardly any: see the last column."
-)

@@ -15,36 +15,14 @@ import (
 // fig7Errors are the intervals of section 6.2; the first is no error.
 var fig7Errors = []workload.Deviation{{}, {High: 0.15}, {High: 0.5}, {Low: -0.15}, {Low: -0.5}}
 
-func yarnMEFig7(letter, what string) Experiment {
-	return Experiment{
-		Name: "yarn-me/fig7" + letter, Title: "mis-estimated " + what,
-		Takes: "11 s",
-		Paper: "YARN-ME section 6.2, Fig. 7" + letter,
-		Setup: []string{
-			"100 jobs on 100 nodes as in Fig. 6a, 3x penalty; tasks per job, memory and duration are exponential in [1, 100], [0.1, 10] GB and [50, 500] s.",
-			"Errors are drawn uniformly from (0, 0.15], (0, 0.5] and their negatives. " + fig7Meaning[what],
-			"A ratio is YARN-ME's average job runtime over YARN's, with the same errors for both. YARN-ME estimates by timeline sum.",
-			gapsOff, authorsTable,
-		},
-		Unit: "traces", Runs: 150, Full: 20000,
-		run: func(l *lab) (*Findings, error) { return fig7(l, what) },
-	}
-}
-
-// fig7Meaning describes each kind of error.
-var fig7Meaning = map[string]string{
-	"duration": "Each task really runs by its own factor longer (negative: shorter) than the scheduler is told.",
-	"memory":   "The tasks of a job really need more (negative: less) memory to run without spilling than the scheduler is told; with more, all tasks of both schedulers spill and pay the penalty of what they were given.",
-	"penalty":  "The scheduler is told a larger (negative: smaller) penalty than is true, by a factor per job.",
-}
-
 // fig7Trial is one trace: the ratio of YARN-ME to YARN for each of fig7Errors.
 type fig7Trial struct {
 	YARN    []outcome `json:"yarn"`
 	Elastic []outcome `json:"elastic"`
 }
 
-func fig7(l *lab, what string) (*Findings, error) {
+// fig7 runs traces with estimates that are off; claims judges the ratios by fig7Errors.
+func fig7(l *lab, what string, claims func(ratios [][]float64) []Claim) (*Findings, error) {
 	ratios := make([][]float64, len(fig7Errors))
 	data := newTable("traces", "run", "error", "yarn_job_runtime_s", "yarn_me_job_runtime_s", "yarn_me_elastic")
 	err := each(l, what, l.Runs, func(i int) (fig7Trial, error) { return fig7Run(l.size(), what, l.seed(i)) }, func(i int, t fig7Trial) {
@@ -57,7 +35,7 @@ func fig7(l *lab, what string) (*Findings, error) {
 		return nil, err
 	}
 	f := fig7Findings(what, ratios)
-	f.Data = []Table{data}
+	f.Data, f.Claims = []Table{data}, claims(ratios)
 	return f, nil
 }
 
@@ -129,17 +107,8 @@ func fig7Findings(what string, ratios [][]float64) *Findings {
 			percent(wins(ratios[k])), decimals(median(less), 3), decimals(quantile(less, 0.95), 3))
 		plot.Series = append(plot.Series, chart.CDF(fig7Name(e), ratios[k]))
 	}
-	f := &Findings{Tables: []Table{table},
+	return &Findings{Tables: []Table{table},
 		Pictures: []Picture{{"cdf", "Distribution over traces of the ratio of average job runtimes with mis-estimated " + what + " (simulated)", plot}}}
-	switch what {
-	case "duration":
-		f.Claims = fig7aClaims(ratios)
-	case "memory":
-		f.Claims = fig7bClaims(ratios)
-	default:
-		f.Claims = fig7cClaims(ratios)
-	}
-	return f
 }
 
 // Indexes in fig7Errors.
@@ -161,18 +130,14 @@ func fig7aClaims(r [][]float64) []Claim {
 }
 
 func fig7aSimilar(off float64) Claim {
-	return Claim{
-		Says: "For [-0.15, 0.5], YARN-ME achieves gains similar to the scenario without mis-estimations on all traces", Where: "section 6.2",
-		Paper: "similar", Ours: fmt.Sprintf("the median ratio moves by at most %.3f", off), Criterion: "by at most 0.05; in part: 0.1",
-	}.judge(off <= 0.05, off <= 0.1, "See the table.")
+	return stated("yarn-me/fig7a", "similar").judge(fmt.Sprintf("the median ratio moves by at most %.3f", off),
+		off <= 0.05, off <= 0.1)
 }
 
 func fig7aComparable(touched, bounded float64) Claim {
-	return Claim{
-		Says: "Even for the very large [-0.5,0) mis-estimations, the gains are still comparable, with only ~35% of the traces reporting at most 10% lower gains", Where: "section 6.2",
-		Paper: "35 % of traces, by at most 10 %", Ours: fmt.Sprintf("%s of traces gain less; in %s of all it is at most 10 %% of YARN's runtime", percent(touched), percent(bounded)),
-		Criterion: "at least 95 % of traces lose at most 10 %, and at most half lose anything; in part: one of the two",
-	}.judge(bounded >= 0.95 && touched <= 0.5, bounded >= 0.95 || touched <= 0.5, "Tasks are then shorter than the scheduler expects, so that its estimates of the ends of jobs are late and elastic tasks are allowed that end after their job would have.")
+	return stated("yarn-me/fig7a", "comparable").
+		judge(fmt.Sprintf("%s of traces gain less; in %s of all it is at most 10 %% of YARN's runtime", percent(touched), percent(bounded)),
+			bounded >= 0.95 && touched <= 0.5, bounded >= 0.95 || touched <= 0.5)
 }
 
 func fig7bClaims(r [][]float64) []Claim {
@@ -184,21 +149,15 @@ func fig7bClaims(r [][]float64) []Claim {
 }
 
 func fig7bUpTo(best, middle float64) Claim {
-	return Claim{
-		Says: "YARN-ME improves by up to 45% in the case of positive mis-estimation of ideal memory", Where: "section 6.2", Paper: "up to 45 %",
-		Ours:      fmt.Sprintf("up to %s, in the median trace %s", percent(best), percent(middle)),
-		Criterion: "up to at least 45 %; in part: at least 25 %",
-	}.judge(best >= 0.45, best >= 0.25, "Where everything spills, YARN-ME can gain only by choosing sizes with a lower penalty; how much depends on how many tasks it under-sizes at all.")
+	return stated("yarn-me/fig7b", "up-to").
+		judge(fmt.Sprintf("up to %s, in the median trace %s", percent(best), percent(middle)),
+			best >= 0.45, best >= 0.25)
 }
 
 func fig7bNegligible(off float64) Claim {
-	return Claim{
-		Says: "Negative mis-estimation of ideal memory has negligible impact", Where: "section 6.2", Paper: "negligible",
-		Ours: fmt.Sprintf("the median ratio moves by %.3f", off), Criterion: "by at most 0.02; in part: 0.05",
-	}.judge(off <= 0.02, off <= 0.05, "See the table.")
+	return stated("yarn-me/fig7b", "negligible").judge(fmt.Sprintf("the median ratio moves by %.3f", off),
+		off <= 0.02, off <= 0.05)
 }
-
-const fig7cWhy = "A wrong penalty changes which tasks are started under-sized, and with them the order of everything that follows; in a cluster with little waiting that moves a trace's average by a few percent either way. The median trace loses nothing."
 
 func fig7cClaims(r [][]float64) []Claim {
 	reduced := func(k int) float64 { return quantile(lost(r[k], r[noError]), 0.95) }
@@ -206,16 +165,13 @@ func fig7cClaims(r [][]float64) []Claim {
 }
 
 func fig7cReduced(gain float64) Claim {
-	return Claim{
-		Says: "only the (0,0.5] runs exhibit gains reduced by at most 4%", Where: "section 6.2", Paper: "at most 4 %",
-		Ours: fmt.Sprintf("95 %% of traces lose at most %.1f %%", 100*max(0, gain)), Criterion: "at most 4 %; in part: 8 %",
-	}.judge(gain <= 0.04, gain <= 0.08, fig7cWhy)
+	return stated("yarn-me/fig7c", "reduced").
+		judge(fmt.Sprintf("95 %% of traces lose at most %.1f %%", 100*max(0, gain)),
+			gain <= 0.04, gain <= 0.08)
 }
 
 func fig7cOthers(gain float64) Claim {
-	return Claim{
-		Says: "only the (0,0.5] runs", Where: "section 6.2", Paper: "others lose nothing",
-		Ours:      fmt.Sprintf("95 %% of traces lose at most %.1f %% with the other errors", 100*max(0, gain)),
-		Criterion: "at most 1 %; in part: 2 %",
-	}.judge(gain <= 0.01, gain <= 0.02, fig7cWhy)
+	return stated("yarn-me/fig7c", "others").
+		judge(fmt.Sprintf("95 %% of traces lose at most %.1f %% with the other errors", 100*max(0, gain)),
+			gain <= 0.01, gain <= 0.02)
 }

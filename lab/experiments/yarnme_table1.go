@@ -52,16 +52,6 @@ type assumed struct {
 // IV), as in docs/truth.md.
 var assumedDefault = assumed{"as assumed", 10, 20, 0.1, 1536 * resource.MiB, 0.1, 110 * resource.MB}
 
-// tableOneSetup is the setup of Figs. 4 and 5.
-var tableOneSetup = []string{
-	"Simulated: 50 nodes of 14 cores and 10 GB, heartbeats of 1 s, one start per node and heartbeat. Applications, phases, memory, penalties and inter-arrival times are those of Table 1; the second job of an application is submitted when the first ends, and reducers start when all mappers have ended.",
-	gapsOff,
-	"Mappers have a step penalty, reducers a saw-tooth, both of Table 1's size; under-sized tasks get at least 10 % of their ideal memory, in steps of 100 MB.",
-	"The paper gives no durations. We take a mapper's as its share of the input at 10 MB/s (25 to 50 s), and a reducer's as its shuffle buffer, 0.7 of its ideal memory, at 20 MB/s (98 to 238 s); real ones differ from that by up to 10 %, drawn anew in each iteration. Application masters take 1.5 GiB and a core, Hadoop's default. A table shows what other assumptions do.",
-	"Each node has one hard disk, of which we take that it does 110 MB/s, and that an under-sized task asks 20.7 MB/s (WordCount) or 15 MB/s of it, which is what Fig. 2c implies; YARN-ME starts no more of them on a node than its disk can serve (Algorithm 1, line 7).",
-	"Runtime is that of a run of an application, both its jobs; a map phase is from submission to the end of the last mapper, a reduce phase from there to the end of the last reducer.",
-}
-
 // cluster returns the cluster of section 5.1.
 func (a assumed) cluster() sim.Config {
 	node := resource.Of(14*resource.Core, 10*resource.GB)
