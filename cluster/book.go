@@ -15,7 +15,7 @@ func NewBook() *Book {
 	return &Book{snapshot: s, plan: newPlan(0, s, 0)}
 }
 
-// Snapshot returns the cluster. Before the first event, the driver sets the properties of the substrate there.
+// Snapshot returns the cluster. Before the first event, the driver sets its properties there.
 func (b *Book) Snapshot() *Snapshot { return b.snapshot }
 
 // Open begins a step and returns its plan, which is valid until Close. It discards the decisions of the last step.

@@ -16,11 +16,11 @@ const (
 	NodeLeft                            // Node; its tasks end as Lost
 	JobSubmitted                        // NewJob
 	JobCancelled                        // Job
-	Heartbeat                           // Node reports and takes new work now (only where the substrate uses heartbeats)
+	Heartbeat                           // Node reports and takes new work now (only where the driver uses heartbeats)
 	DecisionDone                        // Decision was carried out; for a Start, Task is running from now on
 	DecisionFailed                      // Decision could not be carried out, Detail says why; for a Start, Task never ran
 	TaskEnded                           // Task, Outcome
-	TaskAdopted                         // Task, Node, Grant: found running when the substrate took inventory
+	TaskAdopted                         // Task, Node, Grant: found running when the driver took inventory
 	Synced                              // the inventory is complete; the engine takes no decisions before
 	Woken                               // the time of a Wake decision has come
 	NodeMemory                          // Node, Held: the sum of the limits of its containers has changed
@@ -99,8 +99,8 @@ type Event struct {
 	Held     resource.Amount `json:"held_bytes,omitempty"`  // NodeMemory: the sum of the limits of its containers, bytes
 	Detail   string          `json:"detail,omitempty"`
 	Short    bool            `json:"short,omitempty"` // DecisionFailed: the machine lacked a resource of its own, not of the job
-	Run      int             `json:"run,omitempty"`   // number of the run of Task, on substrates with containers; see ContainerID
-	Exit     *Exit           `json:"exit,omitempty"`  // TaskEnded, on substrates with containers
+	Run      int             `json:"run,omitempty"`   // number of the run of Task, with drivers that run containers; see ContainerID
+	Exit     *Exit           `json:"exit,omitempty"`  // TaskEnded, with drivers that run containers
 	NewNode  *Node           `json:"new_node,omitempty"`
 	NewJob   *Job            `json:"new_job,omitempty"`
 }

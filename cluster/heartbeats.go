@@ -6,7 +6,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Heartbeats are how nodes and jobs report on substrates that work as YARN does. Policies do not see them: see
+// Heartbeats are how nodes and jobs report to drivers that work as YARN does. Policies do not see them: see
 // Plan.Offers.
 type Heartbeats struct {
 	// Every is the interval at which a node reports and takes new work; 0 means that a node takes new work at any time.

@@ -30,8 +30,8 @@ type NodeState struct {
 	Tasks []*TaskState
 	// ElasticDisk is the disk bandwidth (bytes per second) promised to the under-sized tasks on the node.
 	ElasticDisk resource.Amount
-	// Held is the sum of the limits of the node's containers, in bytes, as the substrate last reported it. It exceeds
-	// the grants when FLEX containers have grown. 0 until the substrate reports.
+	// Held is the sum of the limits of the node's containers, in bytes, as the driver last reported it. It exceeds
+	// the grants when FLEX containers have grown. 0 until the driver reports.
 	Held resource.Amount
 
 	// ReservedFor is the only job that may start regular work here, nil if none; ReservedStage and ReservedSince

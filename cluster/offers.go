@@ -9,7 +9,7 @@ import (
 )
 
 // Where nodes report by heartbeats, a node takes new work only in the step in which it reports, and only as many tasks
-// as the substrate allows per heartbeat. Elsewhere a node takes new work at any time. The functions below hide the
+// as the driver allows per heartbeat. Elsewhere a node takes new work at any time. The functions below hide the
 // difference from policies.
 
 // AtOnce reports whether nodes take new work at any time, rather than when they report.

@@ -69,7 +69,7 @@ const (
 	lacksCPU
 )
 
-// Words puts r into one clause for people. at prints times, so that each substrate shows its own clock; nil prints them
+// Words puts r into one clause for people. at prints times, so that each driver shows its own clock; nil prints them
 // as time since the origin.
 func (r Reason) Words(at func(timeline.Time) string) string {
 	if at == nil {

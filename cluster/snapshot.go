@@ -32,7 +32,7 @@ type Snapshot struct {
 	// Estimates belong to policies that estimate when jobs end, Preemption to policies that preempt tasks.
 	Estimates  Estimates
 	Preemption Preemption
-	// Synced is false until the substrate has reported its inventory.
+	// Synced is false until the driver has reported its inventory.
 	Synced bool
 
 	byJob   map[JobID]*JobState

@@ -20,8 +20,8 @@ type Engine struct {
 	steps  int64
 }
 
-// New returns an engine for an empty cluster. configure sets the snapshot's fields about the substrate; nil is a
-// substrate without heartbeats. The engine decides nothing before a Synced event.
+// New returns an engine for an empty cluster. configure sets the snapshot's fields about the driver; nil is a driver
+// without heartbeats. The engine decides nothing before a Synced event.
 func New(p policy.Policy, configure func(*cluster.Snapshot)) *Engine {
 	b := cluster.NewBook()
 	if configure != nil {

@@ -1,5 +1,6 @@
-// Package policy decides which task runs where, when, and with how much memory: one file per policy, all of them
-// functions of a cluster.Plan.
+// Package policy decides which task runs where, when, and with how much memory. Each policy is a function of a
+// cluster.Plan, in a file of its name (capacity also in capacity*.go). The other files are what several policies share:
+// queues, sort keys, settings.
 package policy
 
 import (
@@ -13,7 +14,7 @@ import (
 )
 
 // Policy decides what should change now. Decide neither blocks nor reads a clock, draws random numbers, or keeps p: the
-// same now and the same p give the same decisions on every substrate. A policy must be able to recompute from p
+// same now and the same p give the same decisions with every driver. A policy must be able to recompute from p
 // whatever it caches.
 type Policy interface {
 	Name() string
