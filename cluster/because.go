@@ -23,14 +23,14 @@ func Because(code ReasonCode) Reason {
 // BecauseFits: a task gets its ideal memory.
 func BecauseFits(memory resource.Amount) Reason { return Reason{Code: Fits, A: int64(memory)} }
 
-// BecauseFitsElastic: an under-sized task ends no later than its job.
-func BecauseFitsElastic(memory resource.Amount, end, jobEnd timeline.Time) Reason {
-	return Reason{FitsElastic, int64(memory), int64(end), int64(jobEnd)}
+// BecauseFitsUnderSized: an under-sized task ends no later than its job.
+func BecauseFitsUnderSized(memory resource.Amount, end, jobEnd timeline.Time) Reason {
+	return Reason{FitsUnderSized, int64(memory), int64(end), int64(jobEnd)}
 }
 
-// BecauseFitsElasticNoLimit: an under-sized task may end at any time, because the end of its job is unknown.
-func BecauseFitsElasticNoLimit(memory resource.Amount, end timeline.Time) Reason {
-	return Reason{Code: FitsElasticNoLimit, A: int64(memory), B: int64(end)}
+// BecauseFitsUnderSizedNoLimit: an under-sized task may end at any time, because the end of its job is unknown.
+func BecauseFitsUnderSizedNoLimit(memory resource.Amount, end timeline.Time) Reason {
+	return Reason{Code: FitsUnderSizedNoLimit, A: int64(memory), B: int64(end)}
 }
 
 // BecauseFitsInGap: a task ends before the job that reserved the node can use the node.

@@ -349,12 +349,12 @@ func (j *JobState) Pending() int {
 type TaskState struct {
 	Grant resource.Vector
 	// end is when the task should end; Never is unknown.
-	end     timeline.Time
-	Job     *JobState
-	ID      TaskID
-	Running bool // launched
-	Elastic bool // granted less than ideal memory
-	Steers  bool // is its job's coordinator
+	end        timeline.Time
+	Job        *JobState
+	ID         TaskID
+	Running    bool // launched
+	UnderSized bool // granted less than ideal memory
+	Steers     bool // is its job's coordinator
 	// Killing is set when a Kill decision for the task has been taken, Preempting if that decision makes room for
 	// others.
 	Killing, Preempting bool
@@ -369,7 +369,6 @@ type TaskState struct {
 	Launched timeline.Time
 	// Decision is the Start decision that booked the task.
 	Decision DecisionID
-	Attempt  int // 1 for the first
 	// Mark is the note of a policy that preempts tasks.
 	Mark Mark
 }

@@ -56,7 +56,7 @@ var fullEvents = []any{
 	Event{Kind: DecisionFailed, Decision: 4, Task: TaskID{1, 0, 0}},
 }
 
-var fullDecision = Decision{ID: 1, Kind: Start, Task: TaskID{1, 2, 3}, Node: 4, Grant: resource.Vector{1, 2, 3, 4}, Duration: 5, At: 6, Preempt: true, Reason: BecauseFitsElastic(7, 8, 9)}
+var fullDecision = Decision{ID: 1, Kind: Start, Task: TaskID{1, 2, 3}, Node: 4, Grant: resource.Vector{1, 2, 3, 4}, Duration: 5, At: 6, Preempt: true, Reason: BecauseFitsUnderSized(7, 8, 9)}
 
 // TestJSON checks that a file preserves every field.
 func TestJSON(t *testing.T) {

@@ -28,17 +28,16 @@ type NodeState struct {
 	Paused, Doubtful bool
 	// Tasks are booked or running here, in no particular order.
 	Tasks []*TaskState
-	// ElasticDisk is the disk bandwidth (bytes per second) promised to the under-sized tasks on the node.
-	ElasticDisk resource.Amount
+	// UnderSizedDisk is the disk bandwidth (bytes per second) promised to the under-sized tasks on the node.
+	UnderSizedDisk resource.Amount
 	// Held is the sum of the limits of the node's containers, in bytes, as the driver last reported it. It exceeds
 	// the grants when FLEX containers have grown. 0 until the driver reports.
 	Held resource.Amount
 
-	// ReservedFor is the only job that may start regular work here, nil if none; ReservedStage and ReservedSince
-	// describe the reservation.
+	// ReservedFor is the only job that may start regular work here, nil if none; ReservedStage is the stage for which it
+	// is reserved.
 	ReservedFor   *JobState
 	ReservedStage int
-	ReservedSince timeline.Time
 
 	// Version changes whenever Tasks, the launch of a task, the reservation or Held changes. A policy can cache what it
 	// computed for a node until then.

@@ -90,7 +90,7 @@ func (p *Plan) Reserve(n *NodeState, j *JobState, stage int, why Reason) {
 		p.fail("reserve node %q for job %d: it is reserved or gone", n.Name, j.ID)
 		return
 	}
-	p.reserve(p.now, n, j, stage)
+	p.reserve(n, j, stage)
 	p.add(Decision{Kind: Reserve, Task: TaskID{j.ID, int32(stage), 0}, Node: n.ID, Reason: why})
 }
 

@@ -12,43 +12,43 @@ import (
 type ReasonCode uint8
 
 const (
-	_                    ReasonCode = iota
-	Fits                            // A: memory granted, bytes
-	FitsElastic                     // A: memory granted, bytes; B: end of the task; C: estimated end of its job
-	FitsElasticNoLimit              // A: memory granted, bytes; B: end of the task; the end of the job is unknown
-	FitsInGap                       // A: memory granted, bytes; B: end of the task; C: when the job that reserved the node can use it
-	NoRoom                          // A: memory needed, bytes; B: CPU needed, millicores: no node has both free; C: lacking, filled in by Plan.Wait
-	WouldEndAfterJob                // A: least memory considered, bytes; B: end of the task; C: estimated end of its job
-	DiskBudget                      // A: disk bandwidth needed, bytes/s; B: bandwidth left for under-sized tasks on the node
-	BehindJob                       // A: the job that comes first
-	NodeReserved                    // A: the job that reserved the node
-	ReservedForTask                 // A: kind of resource that is short; B: how much is needed; C: how much is free on the node
-	ReservationUsed                 // the task for which the node was reserved starts there
-	ReservationNotNeeded            // the job no longer needs the node
-	ReservationHopeless             // nothing with a known end runs on the node; other jobs may use it
-	EstimatesDue                    // estimated ends of jobs are renewed; no policy uses it, old event logs may
-	CancelledByOwner                // the job was cancelled
-	JobGaveUp                       // another task of the job failed on its last attempt
-	DependsOnStage                  // A: index of a stage that must end first
-	WaitsForCoordinator             // the job's coordinator has not started
-	QueueFull                       // A: kind of resource; B: what the queue or one of its ancestors would use; C: the most that it may use
-	UserLimit                       // A: kind of resource; B: what the job's user uses in the queue; C: the user's limit
-	NoSuchQueue                     // the policy has no queue with the name that the job gives
-	PreemptionDue                   // the policy looks for tasks to preempt, at its interval
-	QueueOverShare                  // A: kind of resource; B: what the task's queue uses; C: what it is guaranteed
-	FitsContainer                   // A: memory granted, bytes, the same for every task; B: memory needed, bytes
-	ContainerTooSmall               // A: memory needed, bytes; B: memory of every container, bytes
-	BestAligned                     // A: memory granted, bytes; B: alignment with the node, thousandths; C: tasks compared, including this one
-	AlmostDone                      // A: memory granted, bytes; B: tasks of its stage that have ended; C: all tasks of the stage
-	NearFairShare                   // A: jobs that are considered; B: jobs that wait
-	NoBandwidth                     // A: kind of resource; B: amount needed: no node with enough CPU and memory has it free
-	FitsMostAvailable               // A: memory granted, bytes; B: memory that was available on the node, bytes, more than on any other with room
-	FitsAvailable                   // A, B: as FitsMostAvailable, among the nodes that the policy could choose from
-	FitsReclaimed                   // A: memory granted, bytes; B: memory that was available on the node, bytes: FLEX containers return the rest
-	NotAvailable                    // A: memory that must be available, bytes; B: the most available on a node with room by grants, bytes; C: growth of the FLEX containers there, bytes
-	FitsNearData                    // A: memory granted, bytes; B: memory that was available on the node, bytes, no less than on any other; the node stores the data
-	NodeFull                        // A: containers on the node, as many as it may run
-	TooCoarse                       // A: minimum memory of the stage, bytes; B: the same in whole steps of the policy; C: memory free on the node, bytes
+	_                     ReasonCode = iota
+	Fits                             // A: memory granted, bytes
+	FitsUnderSized                   // A: memory granted, bytes; B: end of the task; C: estimated end of its job
+	FitsUnderSizedNoLimit            // A: memory granted, bytes; B: end of the task; the end of the job is unknown
+	FitsInGap                        // A: memory granted, bytes; B: end of the task; C: when the job that reserved the node can use it
+	NoRoom                           // A: memory needed, bytes; B: CPU needed, millicores: no node has both free; C: lacking, filled in by Plan.Wait
+	WouldEndAfterJob                 // A: least memory considered, bytes; B: end of the task; C: estimated end of its job
+	DiskBudget                       // A: disk bandwidth needed, bytes/s; B: bandwidth left for under-sized tasks on the node
+	BehindJob                        // A: the job that comes first
+	NodeReserved                     // A: the job that reserved the node
+	ReservedForTask                  // A: kind of resource that is short; B: how much is needed; C: how much is free on the node
+	ReservationUsed                  // the task for which the node was reserved starts there
+	ReservationNotNeeded             // the job no longer needs the node
+	ReservationHopeless              // nothing with a known end runs on the node; other jobs may use it
+	EstimatesDue                     // estimated ends of jobs are renewed; no policy uses it, old event logs may
+	CancelledByOwner                 // the job was cancelled
+	JobGaveUp                        // another task of the job failed on its last attempt
+	DependsOnStage                   // A: index of a stage that must end first
+	WaitsForCoordinator              // the job's coordinator has not started
+	QueueFull                        // A: kind of resource; B: what the queue or one of its ancestors would use; C: the most that it may use
+	UserLimit                        // A: kind of resource; B: what the job's user uses in the queue; C: the user's limit
+	NoSuchQueue                      // the policy has no queue with the name that the job gives
+	PreemptionDue                    // the policy looks for tasks to preempt, at its interval
+	QueueOverShare                   // A: kind of resource; B: what the task's queue uses; C: what it is guaranteed
+	FitsContainer                    // A: memory granted, bytes, the same for every task; B: memory needed, bytes
+	ContainerTooSmall                // A: memory needed, bytes; B: memory of every container, bytes
+	BestAligned                      // A: memory granted, bytes; B: alignment with the node, thousandths; C: tasks compared, including this one
+	AlmostDone                       // A: memory granted, bytes; B: tasks of its stage that have ended; C: all tasks of the stage
+	NearFairShare                    // A: jobs that are considered; B: jobs that wait
+	NoBandwidth                      // A: kind of resource; B: amount needed: no node with enough CPU and memory has it free
+	FitsMostAvailable                // A: memory granted, bytes; B: memory that was available on the node, bytes, more than on any other with room
+	FitsAvailable                    // A, B: as FitsMostAvailable, among the nodes that the policy could choose from
+	FitsReclaimed                    // A: memory granted, bytes; B: memory that was available on the node, bytes: FLEX containers return the rest
+	NotAvailable                     // A: memory that must be available, bytes; B: the most available on a node with room by grants, bytes; C: growth of the FLEX containers there, bytes
+	FitsNearData                     // A: memory granted, bytes; B: memory that was available on the node, bytes, no less than on any other; the node stores the data
+	NodeFull                         // A: containers on the node, as many as it may run
+	TooCoarse                        // A: minimum memory of the stage, bytes; B: the same in whole steps of the policy; C: memory free on the node, bytes
 	numReasons
 )
 
@@ -83,9 +83,9 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 	switch r.Code {
 	case Fits:
 		return fmt.Sprintf("fits with its ideal memory, %s", memory(r.A))
-	case FitsElastic:
+	case FitsUnderSized:
 		return fmt.Sprintf("under-sized to %s: ends %s, no later than its job (%s)", memory(r.A), when(r.B), when(r.C))
-	case FitsElasticNoLimit:
+	case FitsUnderSizedNoLimit:
 		return fmt.Sprintf("under-sized to %s: ends %s, and the end of its job is not in sight", memory(r.A), when(r.B))
 	case FitsInGap:
 		return fmt.Sprintf("%s fit beside a reservation: ends %s, the reserved job gets the node %s", memory(r.A), when(r.B), when(r.C))

@@ -21,12 +21,12 @@ func dump(s *Snapshot) string {
 		fmt.Fprintf(&out, " job %d", j.ID)
 	}
 	for _, n := range s.Nodes {
-		fmt.Fprintf(&out, "\nnode %v gone=%v paused=%v/%v free=%v/%v disk=%v held=%d booked=%d version=%d heartbeat=%v since=%v", n.Node, n.Gone, n.Paused, n.Doubtful, n.Unused(), n.Free, n.ElasticDisk, n.Held, n.booked, n.Version, n.LastHeartbeat, n.ReservedSince)
+		fmt.Fprintf(&out, "\nnode %v gone=%v paused=%v/%v free=%v/%v disk=%v held=%d booked=%d version=%d heartbeat=%v", n.Node, n.Gone, n.Paused, n.Doubtful, n.Unused(), n.Free, n.UnderSizedDisk, n.Held, n.booked, n.Version, n.LastHeartbeat)
 		if n.ReservedFor != nil {
 			fmt.Fprintf(&out, " reserved for %d.%d", n.ReservedFor.ID, n.ReservedStage)
 		}
 		for _, t := range n.Tasks {
-			fmt.Fprintf(&out, "\n  task %v %v %v %v %v %v %v %v %v %v %d %d", t.ID, t.Grant, t.Elastic, t.Attempt, t.Booked, t.Launched, t.Running, t.Killing, t.Preempting, t.Mark.At, t.inNode, t.inJob)
+			fmt.Fprintf(&out, "\n  task %v %v %v %v %v %v %v %v %v %d %d", t.ID, t.Grant, t.UnderSized, t.Booked, t.Launched, t.Running, t.Killing, t.Preempting, t.Mark.At, t.inNode, t.inJob)
 		}
 	}
 	for _, j := range s.Jobs {
@@ -236,7 +236,7 @@ func coherent(t reporter, s *Snapshot) {
 			if !task.Running {
 				booked += task.Grant[resource.Memory]
 			}
-			if task.Elastic {
+			if task.UnderSized {
 				disk += task.Stage().Elasticity.DiskRate
 			}
 			if !task.Stage().Coordinator {
@@ -255,8 +255,8 @@ func coherent(t reporter, s *Snapshot) {
 		if want := max(0, min(free[resource.Memory], n.Capacity[resource.Memory]-n.Held-booked)); n.Available() != want {
 			t.Errorf("node %s has %d available, want %d, holding %d", n.Name, n.Available(), want, n.Held)
 		}
-		if n.Free != free || n.ElasticDisk != disk {
-			t.Errorf("node %s has %v and disk %v, want %v and %v", n.Name, n.Free, n.ElasticDisk, free, disk)
+		if n.Free != free || n.UnderSizedDisk != disk {
+			t.Errorf("node %s has %v and disk %v, want %v and %v", n.Name, n.Free, n.UnderSizedDisk, free, disk)
 		}
 		if _, bad := n.Free.Negative(); bad {
 			t.Errorf("node %s has %v free", n.Name, n.Free)

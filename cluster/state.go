@@ -320,8 +320,8 @@ func (s *Snapshot) book(at timeline.Time, j *JobState, id TaskID, n *NodeState, 
 		t = new(TaskState)
 	}
 	stage := &j.Stages[id.Stage]
-	*t = TaskState{ID: id, Job: j, Node: n, Grant: grant, Attempt: j.Progress[id.Stage].attempts[id.Index] + 1, Booked: at,
-		Elastic: grant[resource.Memory] < stage.Ideal[resource.Memory], Steers: stage.Coordinator,
+	*t = TaskState{ID: id, Job: j, Node: n, Grant: grant, Booked: at,
+		UnderSized: grant[resource.Memory] < stage.Ideal[resource.Memory], Steers: stage.Coordinator,
 		inNode: int32(len(n.Tasks)), inJob: int32(len(j.Tasks))}
 	t.Duration, _ = stage.DurationAt(grant[resource.Memory])
 	s.foreseeEnd(t)
@@ -330,8 +330,8 @@ func (s *Snapshot) book(at timeline.Time, j *JobState, id TaskID, n *NodeState, 
 	n.setUnused(unused)
 	j.Used = j.Used.Add(grant)
 	n.booked += grant[resource.Memory]
-	if t.Elastic {
-		n.ElasticDisk += stage.Elasticity.DiskRate
+	if t.UnderSized {
+		n.UnderSizedDisk += stage.Elasticity.DiskRate
 	}
 	j.Progress[id.Stage].Booked++
 	j.Version++
@@ -423,8 +423,8 @@ func (s *Snapshot) release(t *TaskState) {
 	if !t.Running {
 		n.booked -= t.Grant[resource.Memory]
 	}
-	if t.Elastic {
-		n.ElasticDisk -= t.Stage().Elasticity.DiskRate
+	if t.UnderSized {
+		n.UnderSizedDisk -= t.Stage().Elasticity.DiskRate
 	}
 	delete(s.byTask, t.ID)
 }
@@ -472,14 +472,14 @@ func (s *Snapshot) fail(now timeline.Time, j *JobState, id TaskID, outcome Outco
 	s.demand()
 }
 
-func (s *Snapshot) reserve(now timeline.Time, n *NodeState, j *JobState, stage int) {
-	n.ReservedFor, n.ReservedStage, n.ReservedSince = j, stage, now
+func (s *Snapshot) reserve(n *NodeState, j *JobState, stage int) {
+	n.ReservedFor, n.ReservedStage = j, stage
 	j.Reservations++
 	s.reindex(n)
 }
 
 func (s *Snapshot) unreserve(n *NodeState) {
 	n.ReservedFor.Reservations--
-	n.ReservedFor, n.ReservedStage, n.ReservedSince = nil, 0, 0
+	n.ReservedFor, n.ReservedStage = nil, 0
 	s.touch(n)
 }

@@ -34,7 +34,7 @@ func loggedRun() (Header, []Record) {
 			{Kind: cluster.TaskAdopted, Task: id, Grant: grant, Launched: 3},
 			{Kind: cluster.Synced}}},
 		{Now: 5, Decisions: []cluster.Decision{{ID: 1, Kind: cluster.Start, Task: id, Grant: grant, Duration: time.Minute,
-			Reason: cluster.BecauseFitsElastic(1, 2, 3)}, {ID: 2, Kind: cluster.Wake, At: 9}}},
+			Reason: cluster.BecauseFitsUnderSized(1, 2, 3)}, {ID: 2, Kind: cluster.Wake, At: 9}}},
 		{Now: 6, Events: []cluster.Event{}},
 		{Now: 6, Events: []cluster.Event{{Kind: cluster.NodeMemory, Held: resource.GiB}}},
 		{Now: 7, Events: []cluster.Event{{Kind: cluster.TaskEnded, Task: id, Outcome: cluster.OutOfMemory, Detail: "line\nbreak"}}},

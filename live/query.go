@@ -364,7 +364,7 @@ func waiting(out *Job, state *cluster.JobState) string {
 
 func (r *run) view(s *cluster.Stage) Task {
 	out := Task{Task: r.Container.Task, Run: r.Container.Run, State: r.state(), Node: r.Node, CPUMillicores: int64(r.Grant[resource.CPU]),
-		MemoryBytes: int64(r.Grant[resource.Memory]), Elastic: r.Grant[resource.Memory] < s.Ideal[resource.Memory], Why: r.Why,
+		MemoryBytes: int64(r.Grant[resource.Memory]), UnderSized: r.Grant[resource.Memory] < s.Ideal[resource.Memory], Why: r.Why,
 		Booked: instant(r.Booked), Started: instant(r.Started), Ended: instant(r.Ended), Exit: r.Exit, Detail: r.Detail}
 	if r.ended() {
 		out.Outcome = r.Outcome

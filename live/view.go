@@ -77,7 +77,7 @@ type Task struct {
 	Node          string         `json:"node"`
 	CPUMillicores int64          `json:"cpu_millicores"`
 	MemoryBytes   int64          `json:"memory_bytes"` // granted
-	Elastic       bool           `json:"elastic"`      // granted less than its ideal memory
+	UnderSized    bool           `json:"elastic"`      // granted less than its ideal memory
 	// Why is one clause on why it was started with this amount of memory.
 	Why     string    `json:"why,omitempty"`
 	Booked  time.Time `json:"booked"`

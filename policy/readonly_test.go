@@ -104,10 +104,10 @@ func text(s *cluster.Snapshot) string {
 		if n.ReservedFor != nil {
 			holder = n.ReservedFor.ID
 		}
-		out += fmt.Sprintln(n.Node, n.Gone, n.Free, n.Paused, n.Doubtful, n.ElasticDisk, n.Held, holder, n.ReservedStage, n.ReservedSince, n.Version)
+		out += fmt.Sprintln(n.Node, n.Gone, n.Free, n.Paused, n.Doubtful, n.UnderSizedDisk, n.Held, holder, n.ReservedStage, n.Version)
 		var tasks []string
 		for _, t := range n.Tasks {
-			tasks = append(tasks, fmt.Sprintln(t.ID, t.Grant, t.Running, t.Elastic, t.Steers, t.Killing, t.Preempting, t.Duration, t.Booked, t.Launched, t.Attempt))
+			tasks = append(tasks, fmt.Sprintln(t.ID, t.Grant, t.Running, t.UnderSized, t.Steers, t.Killing, t.Preempting, t.Duration, t.Booked, t.Launched))
 		}
 		slices.Sort(tasks)
 		out += fmt.Sprint(tasks)

@@ -94,9 +94,9 @@ func (y *yarnME) size(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, 
 	end := now.Add(d)
 	switch {
 	case !j.Estimate.EndKnown:
-		return memory, cluster.BecauseFitsElasticNoLimit(memory, end), true
+		return memory, cluster.BecauseFitsUnderSizedNoLimit(memory, end), true
 	case end <= j.Estimate.End:
-		return memory, cluster.BecauseFitsElastic(memory, end, j.Estimate.End), true
+		return memory, cluster.BecauseFitsUnderSized(memory, end, j.Estimate.End), true
 	}
 	return 0, cluster.BecauseWouldEndAfterJob(memory, end, j.Estimate.End), false
 }
@@ -111,7 +111,7 @@ func (y *yarnME) diskLeft(n *cluster.NodeState) (left resource.Amount, limited b
 	if n.Capacity[resource.Disk] == 0 {
 		return 0, false
 	}
-	return resource.Amount(y.diskShare*float64(n.Capacity[resource.Disk])) - n.ElasticDisk, true
+	return resource.Amount(y.diskShare*float64(n.Capacity[resource.Disk])) - n.UnderSizedDisk, true
 }
 
 func (y *yarnME) bestFor(stage *cluster.Stage, most resource.Amount) *bestSizes {

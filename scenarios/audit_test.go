@@ -209,7 +209,7 @@ func (a *auditor) decision(d *cluster.Decision) {
 		}
 	}
 	switch r := &d.Reason; {
-	case r.Code == cluster.WouldEndAfterJob && r.B <= r.C, r.Code == cluster.FitsElastic && r.B > r.C, r.Code == cluster.FitsInGap && r.B > r.C:
+	case r.Code == cluster.WouldEndAfterJob && r.B <= r.C, r.Code == cluster.FitsUnderSized && r.B > r.C, r.Code == cluster.FitsInGap && r.B > r.C:
 		a.fail("%s of %s: %s", d.Kind, d.Task, r.Words(seconds))
 	}
 }

@@ -24,8 +24,8 @@ type Result struct {
 	// MemoryUtilisation is granted memory (as in Sample) × time over the cluster's memory × makespan, 0 to 1. If some
 	// jobs did not end, the time from the first submission to the last event replaces the makespan.
 	MemoryUtilisation float64
-	// Started counts launched tasks without coordinators; Elastic counts the under-sized ones among them.
-	Started, Elastic int
+	// Started counts launched tasks without coordinators; UnderSized counts the under-sized ones among them.
+	Started, UnderSized int
 	// OutOfMemory, Killed, Preempted and Lost count runs of tasks by their outcome, coordinators included. Retries
 	// counts tasks that were to run again because of such an outcome, and LostWork is the sum of the run times of the
 	// runs that were lost.
@@ -44,17 +44,17 @@ type Result struct {
 
 // JobResult is the outcome of one job.
 type JobResult struct {
-	ID        cluster.JobID
-	Name      string
-	Submitted timeline.Time
-	Started   timeline.Time // first launch without the coordinator; meaningful if Tasks > 0
-	Ended     timeline.Time // meaningful if Done or Failed
-	Done      bool          // it succeeded
-	Failed    bool          // it ended without success, or was cancelled
-	Failure   string        // reason of the failure, if Failed
-	Tasks     int           // launched, without the coordinator
-	Elastic   int           // under-sized among Tasks
-	Stuck     string        // reason why the job did not end; empty if it ended
+	ID         cluster.JobID
+	Name       string
+	Submitted  timeline.Time
+	Started    timeline.Time // first launch without the coordinator; meaningful if Tasks > 0
+	Ended      timeline.Time // meaningful if Done or Failed
+	Done       bool          // it succeeded
+	Failed     bool          // it ended without success, or was cancelled
+	Failure    string        // reason of the failure, if Failed
+	Tasks      int           // launched, without the coordinator
+	UnderSized int           // under-sized among Tasks
+	Stuck      string        // reason why the job did not end; empty if it ended
 
 	OutOfMemory, Killed, Preempted, Lost, Retries int           // as in Result
 	LostWork                                      time.Duration // as in Result
@@ -75,7 +75,7 @@ func (j *JobResult) Runtime() time.Duration { return j.Ended.Sub(j.Submitted) }
 type TaskResult struct {
 	ID                 cluster.TaskID
 	Coordinator        bool
-	Elastic            bool
+	UnderSized         bool
 	Outcome            cluster.Outcome // 0 if it did not end
 	Node               cluster.NodeID
 	Launched, Finished timeline.Time
@@ -105,12 +105,12 @@ func (r *Result) Failures() []JobResult {
 	return failed
 }
 
-// ElasticShare is the share of under-sized tasks, 0 to 1.
-func (r *Result) ElasticShare() float64 {
+// UnderSizedShare is the share of under-sized tasks, 0 to 1.
+func (r *Result) UnderSizedShare() float64 {
 	if r.Started == 0 {
 		return 0
 	}
-	return float64(r.Elastic) / float64(r.Started)
+	return float64(r.UnderSized) / float64(r.Started)
 }
 
 // usage integrates granted memory over time.

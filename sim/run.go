@@ -384,7 +384,7 @@ func (r *run) step(events []cluster.Event) {
 			j.remember(d.Task, t.index)
 			t.result = TaskResult{ID: d.Task, Coordinator: j.Stages[d.Task.Stage].Coordinator, Node: d.Node,
 				Memory: d.Grant[resource.Memory], Decided: r.now,
-				Elastic: d.Grant[resource.Memory] < j.Stages[d.Task.Stage].Ideal[resource.Memory]}
+				UnderSized: d.Grant[resource.Memory] < j.Stages[d.Task.Stage].Ideal[resource.Memory]}
 			r.grant(resource.Vector{}, r.heldBy(t))
 			r.protocol.started(t)
 		case cluster.Kill:
@@ -431,9 +431,9 @@ func (r *run) launch(t *task) {
 		}
 		j.Tasks++
 		r.result.Started++
-		if t.result.Elastic {
-			j.Elastic++
-			r.result.Elastic++
+		if t.result.UnderSized {
+			j.UnderSized++
+			r.result.UnderSized++
 		}
 		if r.fluid {
 			r.occupy(t)

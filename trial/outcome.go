@@ -32,7 +32,7 @@ func (o *Outcome) Measure(r *sim.Result, b bound.Bounds) {
 	o.Jobs, o.FailedJobs = len(r.Jobs), len(r.Failures())
 	o.Tasks, o.Retries = r.Started, r.Retries
 	o.Average, o.Makespan = r.AverageJobRuntime.Seconds(), r.Makespan.Seconds()
-	o.Utilisation, o.Elastic = r.MemoryUtilisation, r.ElasticShare()
+	o.Utilisation, o.Elastic = r.MemoryUtilisation, r.UnderSizedShare()
 	o.BoundAverage, o.BoundMakespan = b.AverageJobRuntime.Seconds(), b.Makespan.Seconds()
 }
 

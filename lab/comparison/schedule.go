@@ -73,7 +73,7 @@ func (g Grants) Schedule(config sim.Config, res *sim.Result) *Schedule {
 	for _, t := range res.Tasks {
 		held := g[t.ID]
 		held[resource.Memory] = t.Memory // of this run of the task
-		task := Task{Node: int(t.Node), Job: index[t.ID.Job], From: t.Launched.Seconds(), To: t.Finished.Seconds(), Faint: t.Elastic}
+		task := Task{Node: int(t.Node), Job: index[t.ID.Job], From: t.Launched.Seconds(), To: t.Finished.Seconds(), Faint: t.UnderSized}
 		for _, k := range kinds {
 			task.Held = append(task.Held, float64(held[k]))
 		}

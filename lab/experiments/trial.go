@@ -64,7 +64,7 @@ func (c contender) trial(config sim.Config, w *workload.Workload) (outcome, erro
 	if err != nil {
 		return outcome{}, err
 	}
-	return outcome{r.AverageJobRuntime.Seconds(), r.Makespan.Seconds(), r.MemoryUtilisation, r.ElasticShare()}, nil
+	return outcome{r.AverageJobRuntime.Seconds(), r.Makespan.Seconds(), r.MemoryUtilisation, r.UnderSizedShare()}, nil
 }
 
 // paperCluster is the simulated cluster of YARN-ME section 6.1: nodes of 16 cores and 10 GB. Jobs have application

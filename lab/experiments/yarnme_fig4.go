@@ -186,7 +186,7 @@ func over10s(r *sim.Result, all resource.Amount) []moment {
 			}
 			share := span.Seconds() / length.Seconds()
 			moments[i].memory += share * float64(t.Memory) / float64(all)
-			if t.Elastic {
+			if t.UnderSized {
 				moments[i].elastic += share
 			}
 		}

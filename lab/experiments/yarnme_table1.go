@@ -148,7 +148,7 @@ func measure(r *sim.Result, runs [][]int) phases {
 			lastMap[job] = max(lastMap[job], t.Finished)
 		}
 	}
-	p := phases{Makespan: r.Makespan.Seconds(), Memory: r.MemoryUtilisation, Elastic: r.ElasticShare()}
+	p := phases{Makespan: r.Makespan.Seconds(), Memory: r.MemoryUtilisation, Elastic: r.UnderSizedShare()}
 	var reduces []float64
 	for _, jobs := range runs {
 		first, last := &r.Jobs[jobs[0]], &r.Jobs[jobs[len(jobs)-1]]

@@ -222,7 +222,7 @@ func (s *Study) result(p int, w workloadJSON, run *Run, perJobToo bool) resultJS
 	}
 	res := run.Result
 	r.Simulation.Events, r.Simulation.Steps = res.Events, res.Steps
-	share := res.ElasticShare()
+	share := res.UnderSizedShare()
 	r.Average, r.Makespan = seconds(res.AverageJobRuntime), seconds(res.Makespan)
 	r.Utilisation, r.Elastic = &res.MemoryUtilisation, &share
 	for _, j := range res.Unfinished() {
@@ -285,7 +285,7 @@ func perJob(res *sim.Result) []jobResultJSON {
 	var list []jobResultJSON
 	for i := range res.Jobs {
 		j := &res.Jobs[i]
-		row := jobResultJSON{Job: int64(j.ID), Name: j.Name, Submitted: j.Submitted.Seconds(), Tasks: j.Tasks, Elastic: j.Elastic}
+		row := jobResultJSON{Job: int64(j.ID), Name: j.Name, Submitted: j.Submitted.Seconds(), Tasks: j.Tasks, Elastic: j.UnderSized}
 		if j.Tasks > 0 {
 			row.Started = seconds(time.Duration(j.Started))
 		}

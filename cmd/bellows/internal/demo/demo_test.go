@@ -91,7 +91,7 @@ func TestTake(t *testing.T) {
 	at := func(seconds int) time.Time { return begun.Add(time.Duration(seconds) * time.Second) }
 	var r Run
 	r.take([]live.Job{
-		{ID: 1, Name: "a", Submitted: at(0), Finished: at(4), Tasks: []live.Task{{Outcome: cluster.Succeeded, Elastic: true, Why: "fits", Started: at(1), Ended: at(4)}}},
+		{ID: 1, Name: "a", Submitted: at(0), Finished: at(4), Tasks: []live.Task{{Outcome: cluster.Succeeded, UnderSized: true, Why: "fits", Started: at(1), Ended: at(4)}}},
 		{ID: 2, Name: "b", Submitted: at(1), Finished: at(3), Tasks: []live.Task{{Outcome: cluster.OutOfMemory, Detail: "too little"}}},
 	}, begun)
 	if r.JobRuntime != 3*time.Second || r.Makespan != 4*time.Second || r.UnderSized != 1 || r.Killed != 1 || len(r.Wrong) != 1 || r.Why == "" {

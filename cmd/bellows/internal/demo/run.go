@@ -111,7 +111,7 @@ func (r *Run) take(jobs []live.Job, begun time.Time) {
 			switch {
 			case t.Outcome != cluster.Succeeded:
 				r.Wrong = append(r.Wrong, fmt.Sprintf("job %d (%s): task %s ended as %s: %s", j.ID, j.Name, t.Task, t.Outcome, t.Detail))
-			case t.Elastic:
+			case t.UnderSized:
 				r.UnderSized++
 				if r.Why == "" {
 					r.Why = fmt.Sprintf("job %d (%s), task %s: %s", j.ID, j.Name, t.Task, t.Why)

@@ -81,7 +81,7 @@ func canned() (now time.Time, jobs []live.Job, tasks []live.Task) {
 	}
 	id := cluster.TaskID{Job: 12345}
 	tasks = []live.Task{
-		{Task: id, Run: 2, State: live.TaskRunning, MemoryBytes: 2 << 30, Elastic: true, Started: now.Add(-30 * time.Second),
+		{Task: id, Run: 2, State: live.TaskRunning, MemoryBytes: 2 << 30, UnderSized: true, Started: now.Add(-30 * time.Second),
 			Usage: &cluster.Reading{Memory: pointer[int64](1700 << 20), Anonymous: pointer[int64](1500 << 20)}},
 		{Task: cluster.TaskID{Job: 12345, Index: 1}, Run: 1, State: live.TaskEnded, Outcome: cluster.Failed, MemoryBytes: 4 << 30, Started: now.Add(-80 * time.Second),
 			Ended: now.Add(-20 * time.Second), Exit: &cluster.Exit{Code: 3, Peak: 3 << 30}, Detail: "ended with exit code 3"},
