@@ -57,7 +57,7 @@ type Submission struct {
 	Input       bool               `json:"input,omitempty" doc:"the program reads the data sent to /v1/jobs/{job}/input; the job must have one task, which starts once"`
 }
 
-// StageSpec is a stage to run: the same command, Tasks times. The components of Ideal may be given as a list or as four
+// StageSpec is a stage to run: the same command, Tasks times. The components of Ideal may be given as a list or as
 // fields.
 type StageSpec struct {
 	cluster.Stage
@@ -71,14 +71,26 @@ type StageSpec struct {
 // specOf returns the spec of a stage. Arguments, variables and paths that are not UTF-8 are encoded.
 func specOf(s cluster.Stage) StageSpec {
 	s.Command = s.Encoded()
-	return StageSpec{Stage: s, CPU: s.Ideal[resource.CPU], Memory: s.Ideal[resource.Memory], Disk: s.Ideal[resource.Disk], Network: s.Ideal[resource.Network]}
+	spec := StageSpec{Stage: s, Ideal: s.Ideal}
+	for k, field := range spec.amounts() {
+		*field, spec.Ideal[k] = s.Ideal[k], 0
+	}
+	return spec
+}
+
+// amounts returns the kinds of resources that have a field of their own; the amounts of other kinds stand in Ideal.
+func (s *StageSpec) amounts() map[resource.Kind]*resource.Amount {
+	return map[resource.Kind]*resource.Amount{resource.CPU: &s.CPU, resource.Memory: &s.Memory, resource.Disk: &s.Disk, resource.Network: &s.Network}
 }
 
 // stage returns the stage in the form that the driver accepts.
 func (s *StageSpec) stage() cluster.Stage {
 	out := s.Stage
 	out.Coordinator = false // a machine has no coordinators
-	out.Ideal = s.Ideal.Max(resource.Vector{resource.CPU: s.CPU, resource.Memory: s.Memory, resource.Disk: s.Disk, resource.Network: s.Network})
+	out.Ideal = s.Ideal
+	for k, field := range s.amounts() {
+		out.Ideal[k] = max(out.Ideal[k], *field)
+	}
 	return out
 }
 

@@ -112,6 +112,9 @@ func (c *checker) file(f *ast.File) {
 	if !slices.Contains(truthful, c.pkg.path) {
 		c.truth(f)
 	}
+	if c.pkg.path != "resource" {
+		c.kinds(f)
+	}
 }
 
 // imports checks one import.
@@ -239,4 +242,53 @@ func (c *checker) truth(f *ast.File) {
 		}
 		return true
 	})
+}
+
+// kinds finds code that knows the number or the order of the kinds of resources, which package resource alone does: an
+// added kind would be overlooked there.
+func (c *checker) kinds(f *ast.File) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			list, isList := n.Type.(*ast.ArrayType)
+			switch {
+			case isList && inResource(list.Elt, "Kind") && len(n.Elts) > 2:
+				c.failf("%s lists kinds of resources: range over resource.NumKinds, or over resource.KindsWhere", c.at(n))
+			case inResource(n.Type, "Vector") || isList && inResource(list.Len, "NumKinds"):
+				if slices.ContainsFunc(n.Elts, isPositional) {
+					c.failf("%s names amounts of resources by position: name the kinds", c.at(n))
+				}
+			}
+		case *ast.IndexExpr:
+			if x, ok := n.X.(*ast.SelectorExpr); ok && isNumber(n.Index) && slices.Contains(vectors, x.Sel.Name) {
+				c.failf("%s indexes %s by a number: name the kind of resource", c.at(n), x.Sel.Name)
+			}
+		case *ast.CallExpr:
+			if inResource(n.Fun, "Kind") && len(n.Args) == 1 && isNumber(n.Args[0]) {
+				c.failf("%s makes a kind of resource from a number: name the kind", c.at(n))
+			}
+		}
+		return true
+	})
+}
+
+// inResource reports whether an expression is a name of package resource.
+func inResource(e ast.Expr, name string) bool {
+	s, ok := e.(*ast.SelectorExpr)
+	if !ok || s.Sel.Name != name {
+		return false
+	}
+	x, ok := s.X.(*ast.Ident)
+	return ok && x.Name == "resource"
+}
+
+// isPositional reports whether an element of a literal stands for the next kind, or for one given by a number.
+func isPositional(e ast.Expr) bool {
+	pair, named := e.(*ast.KeyValueExpr)
+	return !named || isNumber(pair.Key)
+}
+
+func isNumber(e ast.Expr) bool {
+	l, ok := e.(*ast.BasicLit)
+	return ok && l.Kind == token.INT
 }

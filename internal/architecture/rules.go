@@ -188,3 +188,6 @@ var vague = []string{"util", "utils", "common", "helper", "helpers", "types", "m
 // truthful are the packages that handle the truth of tasks. Two use it, three read it from files. Two give the
 // simulator facts that policies do not know: measured ones, or the subject of an experiment.
 var truthful = []string{"sim", "bound", "workload", "jobfile", "importer", "lab/experiments", "lab/demo"}
+
+// vectors are names of fields that hold a resource.Vector.
+var vectors = []string{"Ideal", "Capacity", "Free", "Grant", "Demand"}

@@ -46,20 +46,19 @@ type Amount struct {
 	zero bool // 0 is allowed, too
 }
 
-// Memory is a flag for bytes, such as 4GiB.
-func Memory(to *resource.Amount) Amount {
-	return amount(to, "size", resource.ParseMemory, resource.FormatMemoryExact)
+// Of is a flag for an amount of a kind of resource.
+func Of(k resource.Kind, to *resource.Amount) Amount {
+	return amount(to, k.Unit(), k.Parse, k.FormatExact)
 }
+
+// Memory is a flag for bytes, such as 4GiB.
+func Memory(to *resource.Amount) Amount { return Of(resource.Memory, to) }
 
 // CPU is a flag for cores, such as 1.5.
-func CPU(to *resource.Amount) Amount {
-	return amount(to, "cores", resource.ParseCPU, resource.FormatCPU)
-}
+func CPU(to *resource.Amount) Amount { return Of(resource.CPU, to) }
 
 // Rate is a flag for bytes a second, such as 50MB/s.
-func Rate(to *resource.Amount) Amount {
-	return amount(to, "rate", resource.ParseRate, resource.FormatRateExact)
-}
+func Rate(to *resource.Amount) Amount { return Of(resource.Disk, to) }
 
 // Budget is a flag for bytes a day, such as 200GB/day.
 func Budget(to *resource.Amount) Amount {

@@ -65,12 +65,11 @@ func (o *clusterOptions) settleNodes(c *clusterfile.Cluster, w *workloadOptions,
 		if !changed("nodes") {
 			nodes = n
 		}
-		for k, flag := range map[resource.Kind]string{resource.CPU: "node-cpus", resource.Memory: "node-memory"} {
-			if !changed(flag) {
+		for k := range resource.NumKinds {
+			if !changed("node-" + k.Field()) {
 				node[k] = size[k]
 			}
 		}
-		node[resource.Disk], node[resource.Network] = size[resource.Disk], size[resource.Network]
 	}
 	suggested := w.cluster()
 	switch {

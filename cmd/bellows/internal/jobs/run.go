@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cluster"
@@ -99,11 +100,14 @@ func runCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.SetInterspersed(false) // arguments after the command are the command's
-	f.Var(flags.Memory(&o.stage.Ideal[resource.Memory]), "memory", "ideal memory, with which the command neither spills nor swaps")
+	o.requestFlag(f, resource.Memory)
 	f.Var(flags.Memory(&o.stage.MinMemory), "min-memory", "least memory with which the command runs; default: the ideal memory")
 	f.Var(flags.Memory(&o.stage.MaxMemory), "max-memory", "most memory of a flex container; default: the node's memory")
-	f.Var(flags.CPU(&o.stage.Ideal[resource.CPU]), "cpus", "cores")
-	f.Var(flags.Rate(&o.stage.Ideal[resource.Disk]).OrZero(), "disk", "disk bandwidth, such as 50MB/s")
+	for k := range resource.NumKinds {
+		if k != resource.Memory { // which stands above, beside its bounds
+			o.requestFlag(f, k)
+		}
+	}
 	f.Var(flags.Duration(&o.stage.Duration, time.Millisecond), "duration", "estimated run time with the ideal memory")
 	f.StringVar(&o.stage.Profile, "profile", "", "`name` of a stored profile to take memory, duration and elasticity from")
 	f.StringVar(&o.penalty, "penalty", o.penalty, "`shape` of the cost of less memory, unless a profile says it: none, step:FACTOR or sawtooth:FACTOR")
@@ -122,6 +126,19 @@ func runCommand() *cobra.Command {
 	f.BoolVar(&o.asJSON, "json", false, "with -d: print JSON")
 	o.place.Flags(cmd, false)
 	return cmd
+}
+
+// requestFlag adds the flag that requests a resource, if there is one.
+func (o *runOptions) requestFlag(f *pflag.FlagSet, k resource.Kind) {
+	usage, ok := k.Usage()
+	if !ok {
+		return
+	}
+	flag := flags.Of(k, &o.stage.Ideal[k])
+	if !k.Stated() {
+		flag = flag.OrZero()
+	}
+	f.Var(flag, k.Field(), usage)
 }
 
 func (o *runOptions) run(cmd *cobra.Command, args []string) error {

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -31,11 +32,23 @@ type summaryJSON struct {
 	Quantiles   map[string]quantilesJSON `json:"quantiles"`
 }
 
-type workJSON struct {
-	CPU     float64 `json:"cpu_core_s"`
-	Memory  float64 `json:"memory_byte_s"`
-	Disk    float64 `json:"disk_bytes"`
-	Network float64 `json:"network_bytes"`
+// workJSON is an amount × time of every resource. Its fields name the resource and the unit, such as cpu_core_s.
+type workJSON [resource.NumKinds]float64
+
+// MarshalJSON implements json.Marshaler.
+func (w workJSON) MarshalJSON() ([]byte, error) {
+	var text []byte
+	for k, v := range w {
+		unit, size := resource.Kind(k).WorkUnit()
+		text = fmt.Appendf(text, ",%q:", resource.Kind(k).String()+"_"+unit)
+		number, err := json.Marshal(v / float64(size))
+		if err != nil {
+			return nil, err
+		}
+		text = append(text, number...)
+	}
+	text[0] = '{'
+	return append(text, '}'), nil
 }
 
 type quantilesJSON struct {
@@ -72,17 +85,13 @@ func distributions(s *workload.Summary) []distribution {
 
 func summaryOf(s *workload.Summary) summaryJSON {
 	doc := summaryJSON{Jobs: s.Jobs, Stages: s.Stages, Edges: s.Edges, Tasks: s.Tasks, Elastic: s.Elastic, Phased: s.Phased,
-		Span: s.Span.Seconds(), LongestPath: s.LongestPath.Seconds(), Estimated: workOf(s.Work), Used: workOf(s.Used), Quantiles: map[string]quantilesJSON{}}
+		Span: s.Span.Seconds(), LongestPath: s.LongestPath.Seconds(), Estimated: workJSON(s.Work), Used: workJSON(s.Used), Quantiles: map[string]quantilesJSON{}}
 	for _, d := range distributions(s) {
 		if d.of.Count > 0 {
 			doc.Quantiles[d.key] = quantilesJSON(*d.of)
 		}
 	}
 	return doc
-}
-
-func workOf(w [resource.NumKinds]float64) workJSON {
-	return workJSON{w[resource.CPU] / float64(resource.Core), w[resource.Memory], w[resource.Disk], w[resource.Network]}
 }
 
 func infoCommand() *cobra.Command {
