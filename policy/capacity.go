@@ -50,41 +50,31 @@ type queueLimits struct {
 	share                      float64 // guaranteed, of the cluster
 }
 
-func capacityParameters() []Parameter {
-	return []Parameter{
-		{"capacity.queues", "default=100%", "the queues, each with what it is guaranteed and, behind two dots, the most that it may hold of its parent's: prod=60%..100%,prod.etl=50%..80%,adhoc=40%; jobs name a leaf, and those that name none are in the leaf default"},
-		{"capacity.calculator", "memory", "what shares are measured in: memory, or dominant: the larger of memory and CPU (YARN: DefaultResourceCalculator, DominantResourceCalculator)"},
-		{"capacity.ordering", "fifo", "who is first in a leaf: fifo, the job submitted first, or fair, the job with the least memory per weight"},
-		{"capacity.reservations", "true", "keep a node that cannot hold the next task of the job whose turn it is for that job"},
-		{"capacity.user-limits", "false", "bound what one owner of jobs may hold in a leaf"},
-		{"capacity.minimum-user-limit-percent", "100", "with user-limits: the percentage of a leaf that each of its users may have at least, however many there are"},
-		{"capacity.user-limit-factor", "1", "with user-limits: how many times its leaf's guarantee one user may hold"},
-		{"capacity.preemption", "false", "end tasks of queues that hold more than their guarantee for those that hold less; needs reservations"},
-		{"capacity.preemption-interval", "3s", "how often it is looked for tasks to preempt (YARN: monitoring_interval)"},
-		{"capacity.preemption-wait", "15s", "how long a task must have been chosen for before it ends (YARN: max_wait_before_kill)"},
-		{"capacity.preemption-per-round", "0.1", "the most that is preempted at a time, as a share of the cluster (YARN: total_preemption_per_round)"},
-		{"capacity.preemption-ignored", "0.1", "the part of its guarantee that a queue may hold beyond it without losing anything (YARN: max_ignored_over_capacity)"},
-		{"capacity.preemption-termination", "0.2", "the part of what should be preempted that is; the rest should end by itself (YARN: natural_termination_factor)"},
-		{"capacity.preemption-overshoot", "false", "preempt a task even if its queue then holds less than its guarantee and takes the room back (YARN does, so that large tasks may be preempted again and again)"},
-	}
-}
-
 func newCapacity(s *settings) Policy {
-	c := &capacity{fair: s.oneOf("capacity.ordering", "fifo", "fair") == "fair", reservations: s.flag("capacity.reservations"),
-		users: newUserLimits(s), preemption: newPreemption(s)}
-	c.measure.dominant = s.oneOf("capacity.calculator", "memory", "dominant") == "dominant"
-	if c.preemption.on && !c.reservations {
-		s.fail("capacity.preemption", "false without capacity.reservations: what is taken from one queue would not reach the other")
-	}
+	c := &capacity{}
+	queues := s.declare("queues", "default=100%",
+		"the queues, each with what it is guaranteed and, behind two dots, the most that it may hold of its "+
+			"parent's: prod=60%..100%,prod.etl=50%..80%,adhoc=40%; jobs name a leaf, and those that name none are in "+
+			"the leaf default")
+	c.measure.dominant = s.declare("calculator", "memory",
+		"what shares are measured in: memory, or dominant: the larger of memory and CPU (YARN: "+
+			"DefaultResourceCalculator, DominantResourceCalculator)").oneOf("memory", "dominant") == "dominant"
+	c.fair = s.declare("ordering", "fifo",
+		"who is first in a leaf: fifo, the job submitted first, or fair, the job with the least memory per "+
+			"weight").oneOf("fifo", "fair") == "fair"
+	c.reservations = s.declare("reservations", "true",
+		"keep a node that cannot hold the next task of the job whose turn it is for that job").flag()
+	c.users = newUserLimits(s)
+	c.preemption = newPreemption(s, c.reservations)
 	var err error
-	if c.tree, err = parseQueues(s.text("capacity.queues"), readShares); err == nil {
+	if c.tree, err = parseQueues(queues.text, readShares); err == nil {
 		err = c.tree.checkShares()
 	}
 	if err == nil && c.tree.root.leaf() {
 		err = errors.New("must name at least one queue")
 	}
 	if err != nil {
-		s.reject("capacity.queues", err)
+		queues.reject(err)
 	}
 	return c
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// preemption are the settings of YARN's ProportionalCapacityPreemptionPolicy; capacityParameters names them as YARN
-// does.
+// preemption are the settings of YARN's ProportionalCapacityPreemptionPolicy.
 type preemption struct {
 	on          bool
 	interval    time.Duration
@@ -23,10 +22,32 @@ type preemption struct {
 	overshoot   bool
 }
 
-func newPreemption(s *settings) preemption {
-	return preemption{on: s.flag("capacity.preemption"), interval: s.duration("capacity.preemption-interval"), wait: s.duration("capacity.preemption-wait"),
-		perRound: s.share("capacity.preemption-per-round"), ignored: s.number("capacity.preemption-ignored"), termination: s.share("capacity.preemption-termination"),
-		overshoot: s.flag("capacity.preemption-overshoot")}
+func newPreemption(s *settings, reservations bool) preemption {
+	on := s.declare("preemption", "false",
+		"end tasks of queues that hold more than their guarantee for those that hold less; needs reservations")
+	p := preemption{
+		on: on.flag(),
+		interval: s.declare("preemption-interval", "3s",
+			"how often it is looked for tasks to preempt (YARN: monitoring_interval)").duration(),
+		wait: s.declare("preemption-wait", "15s",
+			"how long a task must have been chosen for before it ends (YARN: max_wait_before_kill)").duration(),
+		perRound: s.declare("preemption-per-round", "0.1",
+			"the most that is preempted at a time, as a share of the cluster (YARN: "+
+				"total_preemption_per_round)").share(),
+		ignored: s.declare("preemption-ignored", "0.1",
+			"the part of its guarantee that a queue may hold beyond it without losing anything (YARN: "+
+				"max_ignored_over_capacity)").number(),
+		termination: s.declare("preemption-termination", "0.2",
+			"the part of what should be preempted that is; the rest should end by itself (YARN: "+
+				"natural_termination_factor)").share(),
+		overshoot: s.declare("preemption-overshoot", "false",
+			"preempt a task even if its queue then holds less than its guarantee and takes the room back (YARN "+
+				"does, so that large tasks may be preempted again and again)").flag(),
+	}
+	if p.on && !reservations {
+		on.fail("false without capacity.reservations: what is taken from one queue would not reach the other")
+	}
+	return p
 }
 
 // preempt looks for tasks to preempt, once per interval while some queue lacks guaranteed resources.

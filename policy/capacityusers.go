@@ -32,7 +32,14 @@ type leafUse struct {
 }
 
 func newUserLimits(s *settings) userLimits {
-	return userLimits{on: s.flag("capacity.user-limits"), percent: s.number("capacity.minimum-user-limit-percent"), factor: s.number("capacity.user-limit-factor")}
+	return userLimits{
+		on: s.declare("user-limits", "false", "bound what one owner of jobs may hold in a leaf").flag(),
+		percent: s.declare("minimum-user-limit-percent", "100",
+			"with user-limits: the percentage of a leaf that each of its users may have at least, however many "+
+				"there are").number(),
+		factor: s.declare("user-limit-factor", "1",
+			"with user-limits: how many times its leaf's guarantee one user may hold").number(),
+	}
 }
 
 func (u *userLimits) clear() { u.users, u.leaves = map[userOf]*userUse{}, map[*queue]*leafUse{} }

@@ -63,19 +63,18 @@ type drfShare struct {
 	blocked bool    // nothing in the queue or below it can start
 }
 
-func drfParameters() []Parameter {
-	return []Parameter{
-		{"drf.queues", "", "queues with their weights, such as prod=3,prod.etl=1,prod.web=2,adhoc=1; jobs name a leaf, and those that name none are in the leaf default; without queues all jobs are equals, whatever queue they name"},
-		{"drf.hierarchy", "h-drf", "how a queue's share is worked out: h-drf, or naive: as the plain sum of what it holds, which can starve jobs"},
-	}
-}
-
 func newDRF(s *settings) Policy {
-	d := &drf{naive: s.oneOf("drf.hierarchy", "h-drf", "naive") == "naive"}
+	d := &drf{}
+	queues := s.declare("queues", "",
+		"queues with their weights, such as prod=3,prod.etl=1,prod.web=2,adhoc=1; jobs name a leaf, and those "+
+			"that name none are in the leaf default; without queues all jobs are equals, whatever queue they name")
 	var err error
-	if d.tree, err = parseQueues(s.text("drf.queues"), readWeight); err != nil {
-		s.reject("drf.queues", err)
+	if d.tree, err = parseQueues(queues.text, readWeight); err != nil {
+		queues.reject(err)
 	}
+	d.naive = s.declare("hierarchy", "h-drf",
+		"how a queue's share is worked out: h-drf, or naive: as the plain sum of what it holds, which can starve "+
+			"jobs").oneOf("h-drf", "naive") == "naive"
 	return d
 }
 

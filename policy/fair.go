@@ -26,20 +26,23 @@ type fair struct {
 	demand bool
 }
 
-func fairParameters(owner, gaps string) []Parameter {
-	return []Parameter{
-		{owner + ".reservations", "true", "keep a node that cannot hold the head job's next task for that job"},
-		{owner + ".gaps", gaps, "let others use a kept node while that does not delay the job it is kept for: true, false, or auto: only where nodes have no heartbeats (with them, our runs of the authors' simulator do not)"},
-	}
-}
-
 func newFair(s *settings) Policy {
-	f := makeFair("fair", s)
+	f := makeFair(s, "false")
 	return &f
 }
 
-func makeFair(name string, s *settings) fair {
-	return fair{name: name, reservations: s.flag(name + ".reservations"), gaps: s.oneOf(name+".gaps", "true", "false", "auto"), size: idealSize}
+// makeFair makes the part of a policy that is fair sharing; gaps is the default of the setting gaps.
+func makeFair(s *settings, gaps string) fair {
+	return fair{
+		name: s.policy,
+		reservations: s.declare("reservations", "true",
+			"keep a node that cannot hold the head job's next task for that job").flag(),
+		gaps: s.declare("gaps", gaps,
+			"let others use a kept node while that does not delay the job it is kept for: true, false, or auto: "+
+				"only where nodes have no heartbeats (with them, our runs of the authors' simulator do "+
+				"not)").oneOf("true", "false", "auto"),
+		size: idealSize,
+	}
 }
 
 func (f *fair) Name() string   { return f.name }

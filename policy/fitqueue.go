@@ -20,6 +20,9 @@ type fitQueue struct {
 
 const fitBlock = 32
 
+// firstSubmitted is the key of a queue in which the job submitted first comes first.
+func firstSubmitted(*cluster.JobState) float64 { return 0 }
+
 type fitEntry = filing[resource.Vector]
 
 func (q *fitQueue) drop() {

@@ -49,38 +49,38 @@ func CheckRuns(p Policy, s *cluster.Snapshot, j *cluster.Job) error {
 	return t.Admit(s, j)
 }
 
-// Parameter is a setting of a policy.
-type Parameter struct {
-	Name    string // "POLICY.NAME"
-	Default string
-	Meaning string
-}
-
 // entry is a policy in the registry.
 type entry struct {
-	about      string
-	parameters []Parameter
-	make       func(*settings) Policy
+	about string
+	make  func(*settings) Policy
 }
 
 // registry lists every policy by name.
 var registry = map[string]entry{
-	"capacity":   {about: "YARN's capacity scheduling: queues with guaranteed and maximum shares", parameters: capacityParameters(), make: newCapacity},
-	"drf":        {about: "dominant resource fairness, with queues in a hierarchy (DRF, H-DRF)", parameters: drfParameters(), make: newDRF},
-	"fifo":       {about: "first come, first served; the first job that does not fit blocks all behind it", make: newFIFO},
-	"fair":       {about: "YARN's fair sharing by memory", parameters: fairParameters("fair", "false"), make: newFair},
-	"pufferfish": {about: "FLEX containers go where most memory is really left, or wait; for REGULAR ones FLEX containers give back (Pufferfish, section 4.3.2)", parameters: pufferfishParameters(), make: newPufferfish},
-	"srjf":       {about: "shortest remaining job first: the job with the least work left to start is served first (YARN-ME, section 6.2)", make: newSRJF},
-	"static":     {about: "over-provisioned containers: every task gets its peak memory, or a container of one size", parameters: staticParameters(), make: newStatic},
-	"tetris":     {about: "multi-resource packing by peak demands (Tetris, SIGCOMM 2014)", parameters: tetrisParameters(), make: newTetris},
-	"yarn-me":    {about: "fair sharing that under-sizes tasks where that does not delay their job (YARN-ME, Algorithm 1)", parameters: yarnMEParameters(), make: newYarnME},
+	"capacity":   {"YARN's capacity scheduling: queues with guaranteed and maximum shares", newCapacity},
+	"drf":        {"dominant resource fairness, with queues in a hierarchy (DRF, H-DRF)", newDRF},
+	"fifo":       {"first come, first served; the first job that does not fit blocks all behind it", newFIFO},
+	"fair":       {"YARN's fair sharing by memory", newFair},
+	"pufferfish": {"FLEX containers go where most memory is really left, or wait; for REGULAR ones FLEX containers give back (Pufferfish, section 4.3.2)", newPufferfish},
+	"srjf":       {"shortest remaining job first: the job with the least work left to start is served first (YARN-ME, section 6.2)", newSRJF},
+	"static":     {"over-provisioned containers: every task gets its peak memory, or a container of one size", newStatic},
+	"tetris":     {"multi-resource packing by peak demands (Tetris, SIGCOMM 2014)", newTetris},
+	"yarn-me":    {"fair sharing that under-sizes tasks where that does not delay their job (YARN-ME, Algorithm 1)", newYarnME},
 }
 
 // Names returns the names of all policies, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(registry)) }
 
-// About returns a one-line description of the named policy, and its parameters.
-func About(name string) (string, []Parameter) { return registry[name].about, registry[name].parameters }
+// About returns a one-line description of the named policy, and its parameters; nothing if there is no such policy.
+func About(name string) (string, []Parameter) {
+	e, ok := registry[name]
+	if !ok {
+		return "", nil
+	}
+	s := settings{policy: name}
+	e.make(&s)
+	return e.about, s.declared
+}
 
 // New returns the named policy. Settings map "POLICY.NAME" to a value; settings of other policies are ignored, so that
 // one map can serve several policies. The error names the wrong policy, setting or value.
@@ -94,19 +94,19 @@ func New(name string, values map[string]string) (Policy, error) {
 			return nil, err
 		}
 	}
-	s := &settings{values: values, parameters: e.parameters}
-	p := e.make(s)
+	s := settings{policy: name, values: values}
+	p := e.make(&s)
 	return p, s.err
 }
 
 func checkName(key string) error {
 	owner, _, _ := strings.Cut(key, ".")
-	e, ok := registry[owner]
-	if !ok {
+	if _, ok := registry[owner]; !ok {
 		return fmt.Errorf("setting %q: must be POLICY.NAME with a policy of %s", key, strings.Join(Names(), ", "))
 	}
 	var names []string
-	for _, p := range e.parameters {
+	_, parameters := About(owner)
+	for _, p := range parameters {
 		if p.Name == key {
 			return nil
 		}

@@ -30,26 +30,28 @@ type pufferfish struct {
 	sites         sites
 }
 
-func pufferfishParameters() []Parameter {
-	return []Parameter{
-		{"pufferfish.order", "ejf", "who is served first: ejf, the job submitted first, or sjf, the one expected to be shortest (section 4.3.3); who cannot start lets others pass"},
-		{"pufferfish.room", "1", "how many times the memory that a FLEX container starts with must be available; the authors' code asks for 2"},
-		{"pufferfish.stop", "1", "share of a node's memory beyond which no FLEX container starts there; the authors' code has 0.8"},
-		{"pufferfish.count-quantile", "off", "prefer nodes with no more FLEX containers than this quantile of all nodes, as the authors' code does with 0.1, or off; looks at every node"},
-	}
-}
-
 func newPufferfish(s *settings) Policy {
-	f := &pufferfish{room: s.number("pufferfish.room"), stop: s.share("pufferfish.stop"), quantile: math.NaN()}
-	key := func(*cluster.JobState) float64 { return 0 }
-	if s.oneOf("pufferfish.order", "ejf", "sjf") == "sjf" {
+	f := &pufferfish{quantile: math.NaN()}
+	key := firstSubmitted
+	order := s.declare("order", "ejf",
+		"who is served first: ejf, the job submitted first, or sjf, the one expected to be shortest (section "+
+			"4.3.3); who cannot start lets others pass")
+	if order.oneOf("ejf", "sjf") == "sjf" {
 		key = expectedDuration
 	}
-	if f.room < 1 {
-		s.fail("pufferfish.room", "a number of at least 1")
+	room := s.declare("room", "1",
+		"how many times the memory that a FLEX container starts with must be available; the authors' code asks "+
+			"for 2")
+	if f.room = room.number(); f.room < 1 {
+		room.fail("a number of at least 1")
 	}
-	if s.text("pufferfish.count-quantile") != "off" {
-		f.quantile = s.share("pufferfish.count-quantile")
+	f.stop = s.declare("stop", "1",
+		"share of a node's memory beyond which no FLEX container starts there; the authors' code has 0.8").share()
+	quantile := s.declare("count-quantile", "off",
+		"prefer nodes with no more FLEX containers than this quantile of all nodes, as the authors' code does "+
+			"with 0.1, or off; looks at every node")
+	if quantile.text != "off" {
+		f.quantile = quantile.share()
 	}
 	f.flex = fitQueue{key: key, container: f.flexContainer}
 	f.regular = fitQueue{key: key, container: f.regularContainer}

@@ -139,9 +139,12 @@ func TestSettings(t *testing.T) {
 		if about == "" {
 			t.Errorf("policy %s says nothing of itself", name)
 		}
-		for _, p := range parameters {
-			if !strings.HasPrefix(p.Name, name+".") || p.Meaning == "" {
-				t.Errorf("parameter %+v of policy %s: must have the policy's name in front and a meaning", p, name)
+		for i, p := range parameters {
+			if p.Meaning == "" {
+				t.Errorf("parameter %s: must have a meaning", p.Name)
+			}
+			if slices.ContainsFunc(parameters[:i], func(other Parameter) bool { return other.Name == p.Name }) {
+				t.Errorf("parameter %s: is declared twice", p.Name)
 			}
 			if _, err := New(name, map[string]string{p.Name: p.Default}); err != nil {
 				t.Errorf("the default of %s: %v", p.Name, err)

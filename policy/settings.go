@@ -10,85 +10,94 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// settings reads the parameters of one policy and keeps the first error.
+// Parameter is a setting of a policy, as users see it.
+type Parameter struct {
+	Name    string // "POLICY.NAME"
+	Default string
+	Meaning string
+}
+
+// settings are what the constructor of a policy declares and reads. The first error is kept.
 type settings struct {
-	values     map[string]string
-	parameters []Parameter
-	err        error
+	policy   string
+	values   map[string]string // what users have set, by "POLICY.NAME"
+	declared []Parameter
+	err      error
 }
 
-// text returns the value of a parameter, which must be declared.
-func (s *settings) text(name string) string {
-	if v, ok := s.values[name]; ok {
-		return v
+// declare adds a parameter and returns its value, which is parsed by one of the methods of setting. A constructor
+// declares all parameters of its policy each time, in the order in which users see them.
+func (s *settings) declare(name, byDefault, meaning string) setting {
+	p := Parameter{s.policy + "." + name, byDefault, meaning}
+	s.declared = append(s.declared, p)
+	text, ok := s.values[p.Name]
+	if !ok {
+		text = byDefault
 	}
-	for _, p := range s.parameters {
-		if p.Name == name {
-			return p.Default
-		}
-	}
-	panic("policy: undeclared parameter " + name)
+	return setting{p.Name, text, &s.err}
 }
 
-func (s *settings) fail(name, must string) {
-	if s.err == nil {
-		s.err = fmt.Errorf("setting %s=%q: must be %s", name, s.text(name), must)
+// setting is the value of a parameter.
+type setting struct {
+	name, text string
+	err        *error // settings.err
+}
+
+// fail records that the value is out of range, unless another error came first.
+func (v setting) fail(must string) { v.reject(fmt.Errorf("must be %s", must)) }
+
+// reject records an error in the value, unless another error came first.
+func (v setting) reject(err error) {
+	if *v.err == nil {
+		*v.err = fmt.Errorf("setting %s=%q: %w", v.name, v.text, err)
 	}
 }
 
-// reject records an error in the value of a setting.
-func (s *settings) reject(name string, err error) {
-	if s.err == nil {
-		s.err = fmt.Errorf("setting %s=%q: %w", name, s.text(name), err)
-	}
-}
-
-func (s *settings) flag(name string) bool {
-	v, err := strconv.ParseBool(s.text(name))
+func (v setting) flag() bool {
+	b, err := strconv.ParseBool(v.text)
 	if err != nil {
-		s.fail(name, "true or false")
+		v.fail("true or false")
 	}
-	return v
+	return b
 }
 
-func (s *settings) oneOf(name string, choices ...string) string {
-	v := s.text(name)
-	if !slices.Contains(choices, v) {
-		s.fail(name, fmt.Sprintf("one of %v", choices))
+func (v setting) oneOf(choices ...string) string {
+	if !slices.Contains(choices, v.text) {
+		v.fail(fmt.Sprintf("one of %v", choices))
 	}
-	return v
+	return v.text
 }
 
 // share is a number from 0 to 1.
-func (s *settings) share(name string) float64 {
-	v, err := strconv.ParseFloat(s.text(name), 64)
-	if err != nil || !(v >= 0 && v <= 1) {
-		s.fail(name, "a number from 0 to 1")
+func (v setting) share() float64 {
+	f, err := strconv.ParseFloat(v.text, 64)
+	if err != nil || !(f >= 0 && f <= 1) {
+		v.fail("a number from 0 to 1")
 	}
-	return v
+	return f
 }
 
 // number is a number of at least 0.
-func (s *settings) number(name string) float64 {
-	v, err := strconv.ParseFloat(s.text(name), 64)
-	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
-		s.fail(name, "a number of at least 0")
+func (v setting) number() float64 {
+	f, err := strconv.ParseFloat(v.text, 64)
+	if err != nil || !(f >= 0) || math.IsInf(f, 0) {
+		v.fail("a number of at least 0")
 	}
-	return v
+	return f
 }
 
-func (s *settings) duration(name string) time.Duration {
-	v, err := time.ParseDuration(s.text(name))
-	if err != nil || v <= 0 {
-		s.fail(name, "a positive duration such as 1s")
+func (v setting) duration() time.Duration {
+	d, err := time.ParseDuration(v.text)
+	if err != nil || d <= 0 {
+		v.fail("a positive duration such as 1s")
 	}
-	return v
+	return d
 }
 
-func (s *settings) memory(name string) resource.Amount {
-	v, err := resource.ParseMemory(s.text(name))
-	if err != nil || v <= 0 {
-		s.fail(name, "a positive amount of memory such as 100MB")
+func (v setting) memory() resource.Amount {
+	m, err := resource.ParseMemory(v.text)
+	if err != nil || m <= 0 {
+		v.fail("a positive amount of memory such as 100MB")
 	}
-	return v
+	return m
 }

@@ -17,23 +17,24 @@ type static struct {
 	refuses bool            // tasks that need more than the container size
 }
 
-func staticParameters() []Parameter {
-	return []Parameter{
-		{"static.order", "fair", "who is served first: fair, the job that holds least memory per weight, or fifo, the one submitted first, which blocks all behind it"},
-		{"static.memory", "peak", "memory of a container: peak, which is what its task needs at most, or one size for all containers, such as 8GiB; what its task does not need lies idle"},
-		{"static.too-large", "refuse", "what becomes of tasks that need more than static.memory: refuse to start them, or run them with it and let them page, spill or fail"},
-	}
-}
-
 func newStatic(s *settings) Policy {
-	p := &static{refuses: s.oneOf("static.too-large", "refuse", "run") == "refuse"}
+	p := &static{}
 	p.queue.key, p.queue.container = fairKey, p.size
-	if s.oneOf("static.order", "fair", "fifo") == "fifo" {
-		p.blocks, p.queue.key = true, func(*cluster.JobState) float64 { return 0 }
+	order := s.declare("order", "fair",
+		"who is served first: fair, the job that holds least memory per weight, or fifo, the one submitted first, "+
+			"which blocks all behind it")
+	if order.oneOf("fair", "fifo") == "fifo" {
+		p.blocks, p.queue.key = true, firstSubmitted
 	}
-	if s.text("static.memory") != "peak" {
-		p.memory = s.memory("static.memory")
+	memory := s.declare("memory", "peak",
+		"memory of a container: peak, which is what its task needs at most, or one size for all containers, such "+
+			"as 8GiB; what its task does not need lies idle")
+	if memory.text != "peak" {
+		p.memory = memory.memory()
 	}
+	p.refuses = s.declare("too-large", "refuse",
+		"what becomes of tasks that need more than static.memory: refuse to start them, or run them with it and "+
+			"let them page, spill or fail").oneOf("refuse", "run") == "refuse"
 	return p
 }
 

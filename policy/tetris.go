@@ -65,16 +65,16 @@ type candidate struct {
 	score float64
 }
 
-func tetrisParameters() []Parameter {
-	return []Parameter{
-		{"tetris.fairness", "0.25", "f, from 0, the best packing, to 1, the fairest: only the share 1-f of jobs that are furthest from their fair share, and at least one job, is considered"},
-		{"tetris.barrier", "0.9", "b: when this share of a stage's tasks has ended, its last tasks come first; 1 is never"},
-		{"tetris.remaining-work", "1", "m: weight of a job's remaining work against the alignment of its tasks; 0 is packing alone"},
-	}
-}
-
 func newTetris(s *settings) Policy {
-	return &tetris{fairness: s.share("tetris.fairness"), barrier: s.share("tetris.barrier"), multiplier: s.number("tetris.remaining-work")}
+	return &tetris{
+		fairness: s.declare("fairness", "0.25",
+			"f, from 0, the best packing, to 1, the fairest: only the share 1-f of jobs that are furthest from "+
+				"their fair share, and at least one job, is considered").share(),
+		barrier: s.declare("barrier", "0.9",
+			"b: when this share of a stage's tasks has ended, its last tasks come first; 1 is never").share(),
+		multiplier: s.declare("remaining-work", "1",
+			"m: weight of a job's remaining work against the alignment of its tasks; 0 is packing alone").number(),
+	}
 }
 
 func (*tetris) Name() string     { return "tetris" }

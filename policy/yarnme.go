@@ -29,27 +29,22 @@ type timelineGenerator interface {
 	DropCaches()
 }
 
-func yarnMEParameters() []Parameter {
-	return append(fairParameters("yarn-me", "auto"),
-		Parameter{"yarn-me.timeline", "sum", "how ends of jobs are estimated: sum (adds up estimates, section 3.2) or resimulate (plays the cluster forward without elasticity, as the authors' simulator)"},
-		Parameter{"yarn-me.granularity", "100MB", "under-sized tasks get a multiple of this much memory (section 6.1)"},
-		Parameter{"yarn-me.disk-share", "1", "share of a node's disk bandwidth that under-sized tasks may ask for together (section 3.3); nodes of unknown bandwidth have no limit"},
-		Parameter{"yarn-me.interval", "1s", "time between estimates of jobs' ends where nodes have no heartbeat"},
-	)
-}
-
 func newYarnME(s *settings) Policy {
-	y := &yarnME{
-		fair:        makeFair("yarn-me", s),
-		granularity: s.memory("yarn-me.granularity"),
-		diskShare:   s.share("yarn-me.disk-share"),
-		interval:    s.duration("yarn-me.interval"),
-	}
-	y.timeline = &sum{}
-	if s.oneOf("yarn-me.timeline", "sum", "resimulate") == "resimulate" {
+	y := &yarnME{fair: makeFair(s, "auto"), timeline: &sum{}}
+	y.fair.size = y.size
+	generator := s.declare("timeline", "sum",
+		"how ends of jobs are estimated: sum (adds up estimates, section 3.2) or resimulate (plays the cluster "+
+			"forward without elasticity, as the authors' simulator)")
+	if generator.oneOf("sum", "resimulate") == "resimulate" {
 		y.timeline = resimulate.New(y.reservations)
 	}
-	y.fair.size = y.size
+	y.granularity = s.declare("granularity", "100MB",
+		"under-sized tasks get a multiple of this much memory (section 6.1)").memory()
+	y.diskShare = s.declare("disk-share", "1",
+		"share of a node's disk bandwidth that under-sized tasks may ask for together (section 3.3); nodes of "+
+			"unknown bandwidth have no limit").share()
+	y.interval = s.declare("interval", "1s",
+		"time between estimates of jobs' ends where nodes have no heartbeat").duration()
 	return y
 }
 
