@@ -22,7 +22,7 @@ func (b *Bars) draw(r renderer) ([]byte, error) {
 
 // axis returns the axis of values, without its pixels.
 func (b *Bars) axis() (scale, error) {
-	shown := scale{log: b.LogY}
+	var shown scale
 	var ys extent
 	for i := range b.Series {
 		s := &b.Series[i]
@@ -48,7 +48,7 @@ func (b *Bars) axis() (scale, error) {
 			ys.add(l.At)
 		}
 	}
-	return ys.settle("y", b.LogY, false, true, b.YMin, b.YMax)
+	return ys.settle("y", false, false, true, nil, nil)
 }
 
 func (b *Bars) place(i int) int {
@@ -66,7 +66,7 @@ func (b *Bars) paint(s *sheet, y scale) {
 		}
 	}
 	area := s.head(b.Title, b.Subtitle, entries)
-	names := b.layNames(area.wide() - 50)
+	names := layNames(b.Groups, area.wide()-50)
 	area.bottom -= names.height - tickText.height() + 2
 	f := s.frame(area, scale{low: 0, high: 1}, y, "", b.Y)
 	f.gridY()
@@ -92,9 +92,6 @@ func swatch(name string, c color.NRGBA, faint bool) entry {
 
 // zero returns the pixel at which bars begin.
 func (f *frame) zero() float64 {
-	if f.y.log {
-		return f.bottom
-	}
 	return f.y.pixel(max(f.y.low, min(f.y.high, 0)))
 }
 
@@ -123,6 +120,21 @@ func (b *Bars) bars(f *frame) {
 	}
 }
 
+// whisker draws an error bar; an end outside the axis has no cap.
+func (f *frame) whisker(l stroke, x, low, high float64) {
+	const cap = 3
+	from, to := f.y.pixel(max(low, f.y.low)), f.y.pixel(min(high, f.y.high))
+	if from < to {
+		return
+	}
+	f.line(l, x, from, x, to)
+	for _, end := range []float64{low, high} {
+		if end >= f.y.low && end <= f.y.high {
+			f.line(l, x-cap, f.y.pixel(end), x+cap, f.y.pixel(end))
+		}
+	}
+}
+
 // names are the texts below an axis of words: side by side if they fit, in lines if that helps, otherwise slanted.
 type names struct {
 	texts  []string
@@ -132,8 +144,6 @@ type names struct {
 }
 
 const slantAngle = math.Pi / 5
-
-func (b *Bars) layNames(wide float64) names { return layNames(b.Groups, wide) }
 
 func layNames(texts []string, wide float64) names {
 	n := names{texts: texts, height: tickText.height()}

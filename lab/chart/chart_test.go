@@ -32,16 +32,14 @@ func examples() map[string]Picture {
 		"steps": &Plot{Title: "Memory granted", X: "time (s)", Y: "memory (% of all nodes)", Series: []Series{steps}, YMin: &zero, YMax: &top,
 			Lines: []Rule{{At: 95, Label: "capacity for tasks"}}},
 		"points": &Plot{Title: "Measured against predicted", X: "memory (bytes)", Y: "time (s)", LogX: true, LogY: true, Series: []Series{
-			{Name: "measured", Points: true, X: []float64{1e6, 1e7, 1e8, 1e9}, Y: []float64{300, 120, 40, 22}, Low: []float64{250, 110, 38, 20}, High: []float64{380, 130, 44, 25}},
-			{Name: "model", X: []float64{1e6, 1e7, 1e8, 1e9}, Y: []float64{320, 115, 42, 21}, Low: []float64{280, 100, 36, 18}, High: []float64{370, 130, 50, 25}}}},
+			{Name: "measured", Points: true, X: []float64{1e6, 1e7, 1e8, 1e9}, Y: []float64{300, 120, 40, 22}},
+			{Name: "model", X: []float64{1e6, 1e7, 1e8, 1e9}, Y: []float64{320, 115, 42, 21}}}},
 		"bars": &Bars{Title: "Mean job runtime by workload", Subtitle: "bars: 95 % confidence", Y: "runtime (s)", Groups: []string{"uniform", "exponential", "heavy tailed mixture"},
 			Series: []BarSeries{{Name: "fair", Values: []float64{100, 250, 330}, Low: []float64{90, 220, 300}, High: []float64{110, 280, 360}},
 				{Name: "yarn-me", Values: []float64{70, 150, math.NaN()}, Low: []float64{60, 130, 0}, High: []float64{80, 170, 0}},
 				{Name: "srjf", Values: []float64{60, 120, 210}}}, Lines: []Rule{{At: 55, Label: "bound"}}},
 		"gantt": &Gantt{Title: "Tasks on nodes", Rows: []string{"n1", "n2", "node-three"}, Legend: []string{"job A", "job B", "job C"}, Faint: "under-sized", Spans: []Span{
 			{0, 0, 100, "A1", 0, false}, {0, 0, 60, "B1", 1, true}, {0, 60, 150, "B2", 1, false}, {1, 10, 90, "A2", 0, false}, {1, 95, 300, "C1", 2, true}, {2, 20, 21, "", 1, false}, {2, 40, 220, "C2", 2, false}}},
-		"heat": &Heat{Title: "Runtime relative to fair", X: "error of estimates", Y: "load", Columns: []string{"0", "10 %", "25 %", "50 %"}, Rows: []string{"light", "medium", "heavy"},
-			Values: [][]float64{{1, 0.98, 0.95, 0.9}, {0.8, 0.82, 0.85, math.NaN()}, {0.6, 0.612, 0.7, 1.2}}},
 		"empty": &Plot{Title: "Nothing happened", X: "time (s)", Y: "tasks", Series: []Series{{Name: "none"}}},
 		"one":   &Plot{Title: "One point", X: "time (s)", Y: "tasks", Series: []Series{{Name: "once", X: []float64{3}, Y: []float64{7}}}},
 	}
@@ -108,17 +106,15 @@ func alike(t *testing.T, a, b []byte) bool {
 func TestCannotBeMeant(t *testing.T) {
 	one, two, bad := 1.0, 2.0, math.NaN()
 	for want, p := range map[string]Picture{
-		`series "a": 2 values of x, but 1 of y`:                   &Plot{Series: []Series{{Name: "a", X: []float64{1, 2}, Y: []float64{1}}}},
-		`series "a": 1 ends of error bars, but 2 values`:          &Plot{Series: []Series{{Name: "a", X: []float64{1, 2}, Y: []float64{1, 2}, Low: []float64{1}, High: []float64{1}}}},
-		`series "a": error bars have only one end`:                &Plot{Series: []Series{{Name: "a", X: []float64{1}, Y: []float64{1}, Low: []float64{1}}}},
-		`range of x: from 2 to 1`:                                 &Plot{XMin: &two, XMax: &one},
-		`range of y: NaN cannot be an end of the axis`:            &Plot{YMin: &bad},
-		`width 1e+06: must be from 80 to 8000 pixels`:             &Plot{Width: 1e6},
-		`series "b": 1 values, but 2 groups`:                      &Bars{Groups: []string{"x", "y"}, Series: []BarSeries{{Name: "b", Values: []float64{1}}}},
-		`span 0: row 1, but there are 1 rows`:                     &Gantt{Rows: []string{"n"}, Spans: []Span{{Row: 1}}},
-		`span 0: from 2 to 1`:                                     &Gantt{Rows: []string{"n"}, Spans: []Span{{From: 2, To: 1}}},
-		`heat map: 0 rows of values, but 1 rows`:                  &Heat{Rows: []string{"n"}},
-		`heat map: row "n" has 0 values, but there are 1 columns`: &Heat{Rows: []string{"n"}, Columns: []string{"c"}, Values: [][]float64{{}}},
+		`series "a": 2 values of x, but 1 of y`:                &Plot{Series: []Series{{Name: "a", X: []float64{1, 2}, Y: []float64{1}}}},
+		`range of x: from 2 to 1`:                              &Plot{XMin: &two, XMax: &one},
+		`range of y: NaN cannot be an end of the axis`:         &Plot{YMin: &bad},
+		`width 1e+06: must be from 80 to 8000 pixels`:          &Plot{Width: 1e6},
+		`series "a": 1 lower ends of error bars, but 2 groups`: &Bars{Groups: []string{"x", "y"}, Series: []BarSeries{{Name: "a", Values: []float64{1, 2}, Low: []float64{1}, High: []float64{1}}}},
+		`series "a": error bars have only one end`:             &Bars{Groups: []string{"x"}, Series: []BarSeries{{Name: "a", Values: []float64{1}, Low: []float64{1}}}},
+		`series "b": 1 values, but 2 groups`:                   &Bars{Groups: []string{"x", "y"}, Series: []BarSeries{{Name: "b", Values: []float64{1}}}},
+		`span 0: row 1, but there are 1 rows`:                  &Gantt{Rows: []string{"n"}, Spans: []Span{{Row: 1}}},
+		`span 0: from 2 to 1`:                                  &Gantt{Rows: []string{"n"}, Spans: []Span{{From: 2, To: 1}}},
 	} {
 		if _, err := p.SVG(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

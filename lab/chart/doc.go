@@ -1,5 +1,5 @@
-// Package chart draws pictures of results: lines and points, steps and distributions, grouped bars, heat maps and Gantt
-// charts, in one style. A picture is a plain value; SVG and PNG are pure functions of it: same value, same bytes.
+// Package chart draws pictures of results: lines and points, steps and distributions, grouped bars and Gantt charts,
+// in one style. A picture is a plain value; SVG and PNG are pure functions of it: same value, same bytes.
 //
 // Numbers that are not finite, or beyond 1e100, are gaps: they are not drawn and do not influence an axis, and a
 // picture without numbers says so. Impossible data, such as lists of unequal length, are an error.
@@ -18,20 +18,19 @@ type Picture interface {
 
 // Series is a line, or points, through (X[i], Y[i]).
 type Series struct {
-	Name      string    // in the legend; no entry if empty
-	X, Y      []float64 // of the same length
-	Step      bool      // a step function: Y[i] holds from X[i] to X[i+1]
-	Points    bool      // markers without a line
-	Dashed    bool      // dashed. If no series of the plot is Dashed, dashes distinguish series
-	Low, High []float64 // if given, as long as Y: error bars of points, a band around a line
-	Color     int       // from 1 on, an index in the palette; 0: the index of the series in the plot
+	Name   string    // in the legend; no entry if empty
+	X, Y   []float64 // of the same length
+	Step   bool      // a step function: Y[i] holds from X[i] to X[i+1]
+	Points bool      // markers without a line
+	Dashed bool      // dashed. If no series of the plot is Dashed, dashes distinguish series
+	Color  int       // from 1 on, an index in the palette; 0: the index of the series in the plot
 }
 
 // Rule is a straight reference line across a plot. The range of the axis includes it, unless the range is given.
 type Rule struct {
 	At       float64
 	Vertical bool   // at x = At, not at y = At
-	Label    string // at the line; may be empty
+	Label    string // at a line that is not vertical; may be empty
 }
 
 // Plot shows series over two axes. A range that is not given is the range of the data; zero is in the range of Y if
@@ -55,14 +54,12 @@ type BarSeries struct {
 	Color     int       // as Color of Series
 }
 
-// Bars shows groups of bars. They begin at zero, or at the lower end of a logarithmic axis.
+// Bars shows groups of bars. They begin at zero.
 type Bars struct {
 	Title, Subtitle string
 	Y               string // what the bars show, with the unit
 	Groups          []string
 	Series          []BarSeries
-	LogY            bool
-	YMin, YMax      *float64
 	Lines           []Rule  // Vertical rules are not drawn
 	Width, Height   float64 // pixels; 640 × 400 if 0
 }
@@ -85,14 +82,4 @@ type Gantt struct {
 	Faint           string   // what Faint means, in the legend; may be empty
 	To              float64  // seconds; minimum end of the axis, so that charts can be compared
 	Width, Height   float64  // pixels; if 0: 640, and the height of the rows
-}
-
-// Heat shows a number per row and column as a colour and, where there is room, in digits.
-type Heat struct {
-	Title, Subtitle string
-	X, Y            string // what columns and rows are
-	Columns, Rows   []string
-	Values          [][]float64 // per row and column; NaN is missing
-	Low, High       *float64    // values at the ends of the colour scale; the range of the values if nil
-	Width, Height   float64     // pixels; if 0: 640, and the height of the rows
 }

@@ -2,7 +2,6 @@ package chart
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"gonum.org/v1/plot/vg"
@@ -75,11 +74,6 @@ func (p *Plot) axes() (x, y scale, err error) {
 			}
 			xs.add(s.X[k])
 			ys.add(s.Y[k])
-			for _, ends := range [][]float64{s.Low, s.High} {
-				if ends != nil && yAxis.shows(ends[k]) {
-					ys.add(ends[k])
-				}
-			}
 		}
 	}
 	for _, l := range p.Lines {
@@ -99,14 +93,6 @@ func (p *Plot) axes() (x, y scale, err error) {
 func (s *Series) check() error {
 	if len(s.X) != len(s.Y) {
 		return fmt.Errorf("series %q: %d values of x, but %d of y", s.Name, len(s.X), len(s.Y))
-	}
-	for _, ends := range [][]float64{s.Low, s.High} {
-		if ends != nil && len(ends) != len(s.Y) {
-			return fmt.Errorf("series %q: %d ends of error bars, but %d values", s.Name, len(ends), len(s.Y))
-		}
-	}
-	if (s.Low == nil) != (s.High == nil) {
-		return fmt.Errorf("series %q: error bars have only one end", s.Name)
 	}
 	return nil
 }
@@ -153,9 +139,6 @@ func (p *Plot) paint(s *sheet, x, y scale) {
 	f.grid()
 	f.rules(p.Lines, true)
 	empty := true
-	for i := range p.Series { // bands are drawn below all lines
-		f.band(&p.Series[i], first(p.look(i)))
-	}
 	for i := range p.Series {
 		l, place := p.look(i)
 		empty = !f.series(&p.Series[i], l, place) && empty
@@ -165,8 +148,6 @@ func (p *Plot) paint(s *sheet, x, y scale) {
 	}
 	f.rules(p.Lines, false)
 }
-
-func first(l stroke, _ int) stroke { return l }
 
 // frame leaves space for numbers and labels, and writes the labels. The label of y is a horizontal line above the axis,
 // which is easier to read.
@@ -241,13 +222,7 @@ func (f *frame) rules(lines []Rule, line bool) {
 			f.line(l, at, f.top, at, f.bottom)
 		case line:
 			f.line(l, f.left, at, f.right, at)
-		case r.Vertical:
-			if text := shorten(label, r.Label, f.wide()-8); at+4+label.width(text) <= f.right {
-				f.halo(label, at+4, f.top+label.size, left, text)
-			} else {
-				f.halo(label, at-4, f.top+label.size, right, text)
-			}
-		default:
+		case !r.Vertical:
 			y := at - 4
 			if y-label.size < f.top-6 {
 				y = at + label.size + 2
@@ -289,10 +264,10 @@ func (f *frame) runs(s *Series, each func(from, to int)) {
 }
 
 // path returns positions of points, with steps if the series has them.
-func (f *frame) path(s *Series, ys []float64, from, to int) []vg.Point {
+func (f *frame) path(s *Series, from, to int) []vg.Point {
 	path := make([]vg.Point, 0, to-from)
 	for i := from; i < to; i++ {
-		at := f.at(f.x.pixel(s.X[i]), f.y.pixel(ys[i]))
+		at := f.at(f.x.pixel(s.X[i]), f.y.pixel(s.Y[i]))
 		if s.Step && len(path) > 0 {
 			path = append(path, vg.Point{X: at.X, Y: path[len(path)-1].Y})
 		}
@@ -306,7 +281,7 @@ func (f *frame) series(s *Series, l stroke, place int) (drew bool) {
 	clip := f.within(f.box)
 	f.runs(s, func(from, to int) {
 		drew = true
-		path := f.path(s, s.Y, from, to)
+		path := f.path(s, from, to)
 		if s.Points || len(path) == 1 {
 			f.points(s, l, place, from, to)
 			return
@@ -320,54 +295,14 @@ func (f *frame) series(s *Series, l stroke, place int) (drew bool) {
 	return drew
 }
 
-// points draws markers and error bars.
+// points draws markers.
 func (f *frame) points(s *Series, l stroke, place, from, to int) {
 	for i := from; i < to; i++ {
 		if s.X[i] < f.x.low || s.X[i] > f.x.high {
 			continue
 		}
-		x := f.x.pixel(s.X[i])
-		if s.Low != nil && f.y.shows(s.Low[i]) && f.y.shows(s.High[i]) {
-			f.whisker(stroke{l.color, 1.2, nil}, x, s.Low[i], s.High[i])
-		}
 		if s.Y[i] >= f.y.low && s.Y[i] <= f.y.high {
-			f.marker(place, l.color, x, f.y.pixel(s.Y[i]), 3.2)
+			f.marker(place, l.color, f.x.pixel(s.X[i]), f.y.pixel(s.Y[i]), 3.2)
 		}
 	}
-}
-
-// whisker draws an error bar; an end outside the axis has no cap.
-func (f *frame) whisker(l stroke, x, low, high float64) {
-	const cap = 3
-	from, to := f.y.pixel(max(low, f.y.low)), f.y.pixel(min(high, f.y.high))
-	if from < to {
-		return
-	}
-	f.line(l, x, from, x, to)
-	for _, end := range []float64{low, high} {
-		if end >= f.y.low && end <= f.y.high {
-			f.line(l, x-cap, f.y.pixel(end), x+cap, f.y.pixel(end))
-		}
-	}
-}
-
-// band fills the area between Low and High of a line.
-func (f *frame) band(s *Series, l stroke) {
-	if s.Low == nil || s.Points {
-		return
-	}
-	clip := f.within(f.box)
-	l.color.A = 0x2c
-	both := &Series{X: s.X, Y: make([]float64, len(s.X)), Step: s.Step}
-	for i := range s.X {
-		both.Y[i] = s.Low[i]
-		if !f.y.shows(s.High[i]) || !f.y.shows(s.Y[i]) {
-			both.Y[i] = math.NaN()
-		}
-	}
-	f.runs(both, func(from, to int) {
-		path, back := f.path(s, s.Low, from, to), f.path(s, s.High, from, to)
-		slices.Reverse(back)
-		f.fill(l.color, clip.ClipPolygonXY(append(path, back...)))
-	})
 }

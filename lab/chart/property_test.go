@@ -24,9 +24,6 @@ func anySeries(t *rapid.T) Series {
 	list := func(name string) []float64 { return rapid.SliceOfN(odd(), n, n).Draw(t, name) }
 	s := Series{Name: rapid.String().Draw(t, "name"), X: list("x"), Y: list("y"), Step: rapid.Bool().Draw(t, "step"),
 		Points: rapid.Bool().Draw(t, "points"), Dashed: rapid.Bool().Draw(t, "dashed"), Color: rapid.IntRange(-3, 12).Draw(t, "color")}
-	if rapid.Bool().Draw(t, "bars") {
-		s.Low, s.High = list("low"), list("high")
-	}
 	return s
 }
 
@@ -77,23 +74,12 @@ func TestAnyPlot(t *testing.T) {
 func TestAnyBars(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 9).Draw(t, "groups")
-		b := &Bars{LogY: rapid.Bool().Draw(t, "log"), Groups: rapid.SliceOfN(rapid.String(), n, n).Draw(t, "names")}
+		b := &Bars{Groups: rapid.SliceOfN(rapid.String(), n, n).Draw(t, "names")}
 		for range rapid.IntRange(0, 3).Draw(t, "series") {
 			list := func(name string) []float64 { return rapid.SliceOfN(odd(), n, n).Draw(t, name) }
 			b.Series = append(b.Series, BarSeries{Values: list("values"), Low: list("low"), High: list("high")})
 		}
 		checkDrawn(t, b)
-	})
-}
-
-func TestAnyHeat(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		rows, columns := rapid.IntRange(0, 5).Draw(t, "rows"), rapid.IntRange(0, 5).Draw(t, "columns")
-		h := &Heat{Rows: make([]string, rows), Columns: make([]string, columns)}
-		for range rows {
-			h.Values = append(h.Values, rapid.SliceOfN(odd(), columns, columns).Draw(t, "row"))
-		}
-		checkDrawn(t, h)
 	})
 }
 
