@@ -4,17 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
@@ -38,7 +33,7 @@ const modelExample = `  bellows-lab model hadoop-reducer --input 10GB --preset p
   bellows-lab model spark-sort --input 2010MB \
     --well 16GiB=60s --under 4GiB=85s --spilled 2100MB --spills 2`
 
-// modelOptions are the flags of profile model that all frameworks have.
+// modelOptions are the flags of model that all frameworks have.
 type modelOptions struct {
 	preset      string
 	well, under runValue
@@ -181,73 +176,39 @@ func (o *modelOptions) run(cmd *cobra.Command, f framework.Task) error {
 	if (o.well.memory == 0) != (o.under.memory == 0) {
 		return command.Usagef("well, under: must be given both, or neither")
 	}
-	r := modelReport{task: f}
+	var model *framework.Model
 	if o.well.memory > 0 {
 		m, err := framework.Fit(f, framework.Run{Memory: o.well.memory, Duration: o.well.time},
 			framework.Run{Memory: o.under.memory, Duration: o.under.time, Spilled: o.spilled, Spills: o.spills})
 		if err != nil {
 			return command.Usage(err)
 		}
-		r.model, r.task = &m, m.Task
+		model, f = &m, m.Task
 	}
-	if err := r.span(o.least); err != nil {
+	r, err := framework.NewSpan(f, model, o.least)
+	if err != nil {
 		return command.Usage(err)
 	}
-	if err := r.print(cmd.OutOrStdout()); err != nil {
+	if err := printModel(cmd.OutOrStdout(), r); err != nil {
 		return err
 	}
-	return o.draw(&r)
+	return o.draw(r)
 }
 
-// modelReport is the output of the command.
-type modelReport struct {
-	task         framework.Task
-	model        *framework.Model // nil if no runs were given
-	least, ideal resource.Amount
-	elasticity   cluster.Elasticity // only with a model
-}
-
-// span computes the sizes to show, and the elasticity over them.
-func (r *modelReport) span(least resource.Amount) error {
-	if s, ok := r.task.(profile.SparkSort); ok && s.Expansion == 0 {
-		return errors.New("expansion: must be given where no runs are")
-	}
-	ideal, ok := framework.IdealMemory(r.task)
-	if !ok {
-		why := "its output is too much for the largest sort buffer"
-		if _, mapper := r.task.(framework.HadoopMapper); !mapper {
-			why = "nothing may stay in memory; --preset paper lets it"
-		}
-		return fmt.Errorf("%s: by these settings it spills at every size: %s", r.task.Name(), why)
-	}
-	r.ideal, r.least = inMiB(ideal), least
-	if r.least == 0 {
-		r.least = inMiB(r.ideal / 10)
-	}
-	if r.least >= r.ideal {
-		return fmt.Errorf("min-memory %s: must be below the ideal, %s", resource.FormatMemory(r.least), resource.FormatMemory(r.ideal))
-	}
-	if r.model == nil {
-		return nil
-	}
-	var err error
-	r.elasticity, _, err = r.model.Elasticity(r.least)
-	return err
-}
-
-func (r *modelReport) print(w io.Writer) error {
+// printModel prints a table over sizes, and the fields for a job file.
+func printModel(w io.Writer, r *framework.Span) error {
 	t := terminal.NewTable(">MEMORY", ">OF IDEAL", ">BUFFER", ">SPILLED", ">TIME", ">SLOWDOWN", ">DISK")
-	for _, memory := range r.sizes() {
-		row := []string{resource.FormatMemory(memory), fmt.Sprintf("%.0f%%", 100*float64(memory)/float64(r.ideal)),
-			resource.FormatMemory(r.task.Buffer(memory) / resource.MB * resource.MB), terminal.MemoryOrDash(r.task.SpilledBytes(memory) / resource.MB * resource.MB)}
-		if r.model == nil {
+	for _, memory := range r.Sizes() {
+		row := []string{resource.FormatMemory(memory), fmt.Sprintf("%.0f%%", 100*float64(memory)/float64(r.Ideal)),
+			resource.FormatMemory(r.Task.Buffer(memory) / resource.MB * resource.MB), terminal.MemoryOrDash(r.Task.SpilledBytes(memory) / resource.MB * resource.MB)}
+		if r.Model == nil {
 			row = append(row, "-", "-", "-")
 		} else {
 			rate := "-"
-			if n := r.model.DiskRate(memory); n > 0 {
+			if n := r.Model.DiskRate(memory); n > 0 {
 				rate = fmt.Sprintf("%.0fMB/s", float64(n)/1e6)
 			}
-			row = append(row, fmt.Sprintf("%.1fs", r.model.Duration(memory).Seconds()), fmt.Sprintf("%.2fx", r.model.Slowdown(memory)), rate)
+			row = append(row, fmt.Sprintf("%.1fs", r.Model.Duration(memory).Seconds()), fmt.Sprintf("%.2fx", r.Model.Slowdown(memory)), rate)
 		}
 		t.Add(row...)
 	}
@@ -258,73 +219,22 @@ func (r *modelReport) print(w io.Writer) error {
 		fmt.Fprintln(w, terminal.Fold(fmt.Sprintf(format, args...), terminal.Width-2, "  "))
 	}
 	fmt.Fprintln(w)
-	if r.model == nil {
-		say("ideal memory %s; give --well and --under, a run each, for times", resource.FormatMemory(r.ideal))
+	if r.Model == nil {
+		say("ideal memory %s; give --well and --under, a run each, for times", resource.FormatMemory(r.Ideal))
 		return nil
 	}
-	if s, ok := r.task.(profile.SparkSort); ok {
+	if s, ok := r.Task.(profile.SparkSort); ok {
 		say("a byte of input takes %.2f bytes in memory", s.Expansion)
 	}
-	best := r.best()
-	say("ideal memory %s; it loses a second for every %.0f MB that it spills; best with less: %s, %.2f times as long", resource.FormatMemory(r.ideal),
-		r.model.SpillRate/1e6, resource.FormatMemory(best), r.model.Slowdown(best))
-	fmt.Fprintf(w, "\nFor a job file:\n\n%s", r.snippet())
+	best := r.Best()
+	say("ideal memory %s; it loses a second for every %.0f MB that it spills; best with less: %s, %.2f times as long", resource.FormatMemory(r.Ideal),
+		r.Model.SpillRate/1e6, resource.FormatMemory(best), r.Model.Slowdown(best))
+	fmt.Fprintf(w, "\nFor a job file:\n\n%s", r.JobFields())
 	return nil
 }
 
-// sizes returns tenths from the smallest to the ideal size.
-func (r *modelReport) sizes() []resource.Amount {
-	var all []resource.Amount
-	const steps = 10
-	for i := range resource.Amount(steps + 1) {
-		all = append(all, inMiB(r.least+(r.ideal-r.least)*i/steps))
-	}
-	return slices.Compact(all)
-}
-
-// inMiB rounds up to whole MiB.
-func inMiB(memory resource.Amount) resource.Amount {
-	return (memory + resource.MiB - 1) / resource.MiB * resource.MiB
-}
-
-// best returns the size below the ideal with the smallest slowdown, to a MiB; of several, the smallest size.
-func (r *modelReport) best() resource.Amount {
-	best := r.least
-	step := max((r.ideal-r.least)/4096, 1)
-	for memory := r.least; memory < r.ideal; memory += step {
-		if r.model.SpilledBytes(memory) > 0 && r.model.Slowdown(memory) < r.model.Slowdown(best) {
-			best = memory
-		}
-	}
-	return min(inMiB(best), r.ideal)
-}
-
-// snippet returns the fields of a stage in a job file.
-func (r *modelReport) snippet() string {
-	var b strings.Builder
-	number := func(x float64) string { return strconv.FormatFloat(math.Round(x*1e4)/1e4, 'g', -1, 64) }
-	fmt.Fprintf(&b, "memory: %s\nmin_memory: %s\nduration: %s\nelasticity:\n", resource.FormatMemoryExact(r.ideal), resource.FormatMemoryExact(r.least), r.model.Ideal)
-	e := r.elasticity
-	switch e.Kind {
-	case cluster.Step:
-		fmt.Fprintf(&b, "  step: %s\n", number(e.Factor))
-	case cluster.SawTooth:
-		fmt.Fprintf(&b, "  sawtooth: %s\n", number(e.Factor))
-	default:
-		b.WriteString("  points:\n")
-		for i, p := range e.Points {
-			if i == len(e.Points)-1 {
-				p.Memory = r.ideal // in whole MiB
-			}
-			fmt.Fprintf(&b, "    - {memory: %s, slowdown: %s}\n", resource.FormatMemoryExact(p.Memory), number(p.Slowdown))
-		}
-	}
-	fmt.Fprintf(&b, "  disk_rate: %dMB/s\n", max(1, int64(math.Round(float64(e.DiskRate)/1e6))))
-	return b.String()
-}
-
 // draw writes the requested pictures.
-func (o *modelOptions) draw(r *modelReport) error {
+func (o *modelOptions) draw(r *framework.Span) error {
 	for _, p := range []struct {
 		file string
 		draw func(chart.Picture) ([]byte, error)
@@ -332,33 +242,12 @@ func (o *modelOptions) draw(r *modelReport) error {
 		if p.file == "" {
 			continue
 		}
-		if r.model == nil {
+		if r.Model == nil {
 			return command.Usagef("picture: needs --well and --under")
 		}
-		text, err := p.draw(r.picture())
-		if err != nil {
-			return fmt.Errorf("draw %s: %w", p.file, err)
-		}
-		if err := os.WriteFile(p.file, text, 0o644); err != nil {
-			return fmt.Errorf("write the picture: %w", err)
+		if err := writePicture(p.file, func() ([]byte, error) { return p.draw(r.Picture()) }); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-func (r *modelReport) picture() *chart.Plot {
-	var line chart.Series
-	const steps = 2000
-	for i := range resource.Amount(steps + 1) {
-		memory := r.least + (r.ideal-r.least)*i/steps
-		line.X = append(line.X, 100*float64(memory)/float64(r.ideal))
-		line.Y = append(line.Y, r.model.Slowdown(memory))
-	}
-	least := 1.0
-	return &chart.Plot{
-		Title:    "What less memory costs: " + r.task.Name(),
-		Subtitle: fmt.Sprintf("model from two runs; ideal %s, %v there", resource.FormatMemory(r.ideal), r.model.Ideal),
-		X:        "memory (% of ideal)", Y: "run time (times that with ideal memory)",
-		Series: []chart.Series{line}, YMin: &least,
-	}
 }

@@ -5,10 +5,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,11 +14,9 @@ import (
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
-	"github.com/bellows-rm/bellows/lab/chart"
 	"github.com/bellows-rm/bellows/lab/paging"
 	"github.com/bellows-rm/bellows/lab/pattern"
 	"github.com/bellows-rm/bellows/profile"
-	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -39,7 +35,7 @@ const pagingExample = `  bellows-lab paging
   bellows-lab paging --patterns sort,hash --input 128MiB --repeats 5
   bellows-lab paging --ideal 300MiB -- sort -S {memory} -o /dev/null big`
 
-// pagingOptions are the flags of profile paging.
+// pagingOptions are the flags of paging.
 type pagingOptions struct {
 	patterns []string
 	input    resource.Amount
@@ -112,28 +108,20 @@ func (v *sharesValue) Set(text string) error {
 	return nil
 }
 
-// pagingSubject is a program to measure.
-type pagingSubject struct {
-	name    string
-	program cluster.Command
-	ideal   resource.Amount
-}
-
 func (o *pagingOptions) run(cmd *cobra.Command, args []string) error {
 	res := profile.MeasuredPaging()
 	if !o.measured {
-		var err error
-		if res, err = o.campaign(cmd, args); err != nil {
+		c, err := o.campaign(cmd, args)
+		if err != nil {
+			return err
+		}
+		if res, err = c.Run(cmd.Context()); err != nil {
 			return err
 		}
 	}
 	if o.svg != "" {
-		text, err := pagingPicture(&res).SVG()
-		if err != nil {
-			return fmt.Errorf("draw %s: %w", o.svg, err)
-		}
-		if err := os.WriteFile(o.svg, text, 0o644); err != nil {
-			return fmt.Errorf("write the picture: %w", err)
+		if err := writePicture(o.svg, paging.Picture(&res).SVG); err != nil {
+			return err
 		}
 	}
 	if o.asJSON {
@@ -142,81 +130,54 @@ func (o *pagingOptions) run(cmd *cobra.Command, args []string) error {
 	return printPaging(cmd.OutOrStdout(), res)
 }
 
-// campaign measures all subjects.
-func (o *pagingOptions) campaign(cmd *cobra.Command, args []string) (res profile.Paging, err error) {
+// campaign returns what to measure.
+func (o *pagingOptions) campaign(cmd *cobra.Command, args []string) (*paging.Campaign, error) {
 	subjects, err := o.subjects(args)
 	if err != nil {
-		return res, err
+		return nil, err
 	}
-	for _, s := range subjects {
-		plan := o.plan(s)
-		if err := plan.Check(); err != nil {
-			return res, command.Usage(err)
-		}
+	say := func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), line) }
+	if o.quiet {
+		say = func(string) {}
+	}
+	c := &paging.Campaign{Subjects: subjects, Plan: paging.Plan{Shares: o.shares, Repeats: o.repeats, GiveUp: o.giveUp}, CPU: o.cpus,
+		Dir: o.dir, Note: o.note, Say: say}
+	if err := c.Check(); err != nil {
+		return nil, command.Usage(err)
 	}
 	if os.Geteuid() != 0 {
-		return res, command.Usagef("this needs root, to make a swap file: run `sudo bellows-lab paging`")
+		return nil, command.Usagef("this needs root, to make a swap file: run `sudo bellows-lab paging`")
 	}
-	dir, err := filepath.Abs(o.dir)
-	if err != nil {
-		return res, fmt.Errorf("find the folder %s: %w", o.dir, err)
-	}
-	most := slices.MaxFunc(subjects, func(a, b pagingSubject) int { return int(a.ideal/resource.KiB) - int(b.ideal/resource.KiB) })
-	swap, err := paging.NewSwapFile(dir, 2*most.ideal)
-	if err != nil {
-		return res, err
-	}
-	o.say(cmd, "swapping to %s, %s, until this ends", swap.Path(), resource.FormatMemory(2*most.ideal))
-	defer func() {
-		if failure := swap.Close(); failure != nil && err == nil {
-			err = failure
-		}
-	}()
-	res = profile.Paging{Date: time.Now().UTC().Format(time.DateOnly), Swap: "file", Device: paging.DeviceOf(dir),
-		Kernel: paging.KernelRelease(), Note: o.note}
 	for _, s := range subjects {
-		curve, err := o.measure(cmd, s, dir)
-		if err != nil {
-			return res, err
+		if err := command.FindProgram(s.Program.Args[0], o.dir); err != nil {
+			return nil, err
 		}
-		res.Curves = append(res.Curves, curve)
 	}
-	return res, nil
+	return c, nil
 }
-
-func (o *pagingOptions) plan(s pagingSubject) paging.Plan {
-	return paging.Plan{Ideal: s.ideal, Shares: o.shares, Repeats: o.repeats, GiveUp: o.giveUp}
-}
-
-// beside is the memory of the built-in programs besides their data: 4 MiB that cannot be dropped (measured), 6 MiB of
-// the program file, which is read again if it is dropped, and a little for the files to which the programs spill.
-const beside = 16 * resource.MiB
 
 // subjects returns the programs to measure: the command, or the built-in programs.
-func (o *pagingOptions) subjects(args []string) ([]pagingSubject, error) {
+func (o *pagingOptions) subjects(args []string) (all []paging.Subject, err error) {
 	if len(args) > 0 {
 		return o.oneSubject(args)
 	}
 	if o.ideal > 0 {
 		return nil, command.Usagef("ideal: belongs to a command; the size of its own programs is --input")
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
-	}
-	var all []pagingSubject
 	for _, name := range o.patterns {
 		if pattern.Describe(name) == "" {
 			return nil, command.Usagef("patterns: %q is unknown: must be some of %s", name, strings.Join(pattern.Names(), ", "))
 		}
-		expression := fmt.Sprintf("{memory-%dMiB:bytes}", int64(beside/resource.MiB))
-		args := []string{self, patternName, name, fmt.Sprint(int64(o.input)), expression}
-		all = append(all, pagingSubject{name, cluster.Command{Args: args}, o.input + beside})
+		s, err := paging.Pattern(name, o.input)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
 	}
 	return all, nil
 }
 
-func (o *pagingOptions) oneSubject(args []string) ([]pagingSubject, error) {
+func (o *pagingOptions) oneSubject(args []string) ([]paging.Subject, error) {
 	switch {
 	case o.ideal == 0:
 		return nil, command.Usagef("ideal: must be given for a command")
@@ -227,42 +188,7 @@ func (o *pagingOptions) oneSubject(args []string) ([]pagingSubject, error) {
 	if name == "" {
 		name = filepath.Base(args[0])
 	}
-	return []pagingSubject{{name, cluster.Command{Args: args}, o.ideal}}, nil
-}
-
-func (o *pagingOptions) say(cmd *cobra.Command, format string, args ...any) {
-	if !o.quiet {
-		fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...)
-	}
-}
-
-// measure measures one program.
-func (o *pagingOptions) measure(cmd *cobra.Command, s pagingSubject, dir string) (profile.PagingCurve, error) {
-	if err := command.FindProgram(s.program.Args[0], dir); err != nil {
-		return profile.PagingCurve{}, err
-	}
-	c, err := profiler.NewContainer(s.program, os.Environ(), dir, o.cpus)
-	if err != nil {
-		return profile.PagingCurve{}, err
-	}
-	defer func() {
-		if err := c.Close(); err != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "bellows: a control group is left behind: %v\n", err)
-		}
-	}()
-	plan := o.plan(s)
-	curve, err := paging.Measure(cmd.Context(), paging.InContainer(c, s.ideal), &plan, func(done, all int, run paging.Run, m profiler.Measurement) {
-		what := fmt.Sprintf("%.2fs", m.Duration.Seconds())
-		switch {
-		case m.Failure != "":
-			what += " " + m.Failure
-		case run.Round == 0:
-			what += " (warm-up)"
-		}
-		o.say(cmd, "[%*d/%d] %-6s %-5s at %3.0f%%  %s", len(fmt.Sprint(all)), done, all, s.name, run.Way, 100*run.Share, what)
-	})
-	curve.Pattern = s.name
-	return curve, err
+	return []paging.Subject{{Name: name, Program: cluster.Command{Args: args}, Ideal: o.ideal}}, nil
 }
 
 // printPaging prints a table per program.
@@ -274,10 +200,9 @@ func printPaging(w io.Writer, p profile.Paging) error {
 			what = ": " + what
 		}
 		fmt.Fprintf(w, "\n%s\n", terminal.Fold(fmt.Sprintf("%s%s; ideal %s, %.2fs there", c.Pattern, what, resource.FormatMemory(c.Ideal), c.IdealSeconds), terminal.Width-2, "  "))
-		t := terminal.NewTable(">SHARE", ">SPILL", ">FROM", ">TO", ">PAGE", ">FROM", ">TO", ">FAILED", "CHEAPER")
-		for _, at := range c.Points {
-			spill, page := slowdownCells(at.Spill, c.IdealSeconds), slowdownCells(at.Page, c.IdealSeconds)
-			t.Add(slices.Concat([]string{fmt.Sprintf("%.0f%%", 100*at.Share)}, spill, page, []string{failures(at.Page), cheaper(at)})...)
+		t := terminal.NewTable(paging.Heads...)
+		for _, row := range paging.Rows(&c) {
+			t.Add(row...)
 		}
 		if err := t.Write(w); err != nil {
 			return err
@@ -291,80 +216,10 @@ func printPaging(w io.Writer, p profile.Paging) error {
 	return nil
 }
 
-// pagingPicture draws medians: paging solid, spilling dashed, stopped runs at their time limit.
-func pagingPicture(p *profile.Paging) *chart.Plot {
-	plot := &chart.Plot{
-		Title:    "Paging (solid) and spilling (dashed)",
-		Subtitle: fmt.Sprintf("medians; swap %s on %s; lines end where runs were given up or killed", p.Swap, p.Device),
-		X:        "memory (% of ideal)", Y: "run time (times that with ideal memory)", LogY: true,
-	}
-	for i, c := range p.Curves {
-		page := chart.Series{Name: c.Pattern + ", pages", Color: i + 1}
-		spill := chart.Series{Name: c.Pattern + ", spills", Color: i + 1, Dashed: true}
-		for _, at := range c.Points {
-			for _, way := range []struct {
-				to    *chart.Series
-				times profile.Times
-			}{{&page, at.Page}, {&spill, at.Spill}} {
-				if way.times.Known() && !way.times.AtLeast() {
-					way.to.X, way.to.Y = append(way.to.X, 100*at.Share), append(way.to.Y, way.times.Median()/c.IdealSeconds)
-				}
-			}
-		}
-		plot.Series = append(plot.Series, page, spill)
-	}
-	return plot
-}
-
-// slowdownCells prints median, fastest and slowest as multiples of the ideal run time.
-func slowdownCells(t profile.Times, ideal float64) []string {
-	if !t.Known() {
-		return []string{"fails", "", ""}
-	}
-	mark := ""
-	if t.AtLeast() {
-		mark = ">"
-	}
-	fastest, slowest := t.Range()
-	return []string{fmt.Sprintf("%s%.2fx", mark, t.Median()/ideal), fmt.Sprintf("%.2fx", fastest/ideal), fmt.Sprintf("%s%.2fx", mark, slowest/ideal)}
-}
-
-// failures prints how many runs failed of how many.
-func failures(t profile.Times) string {
-	if t.Failures == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d", t.Failures, t.Failures+len(t.Seconds))
-}
-
-// cheaper names the way whose slowest repeat was faster than the fastest repeat of the other way.
-func cheaper(at profile.PagingPoint) string {
-	spillFast, spillSlow := at.Spill.Range()
-	pageFast, pageSlow := at.Page.Range()
-	switch {
-	case at.Page.Failures > 0 && at.Spill.Known():
-		return "spill"
-	case !at.Spill.Known() && at.Page.Known():
-		return "page"
-	case !at.Page.Known() && at.Spill.Known():
-		return "spill"
-	case at.Share == 1:
-		return ""
-	case spillSlow < pageFast && !at.Spill.AtLeast():
-		return "spill"
-	case pageSlow < spillFast && !at.Page.AtLeast():
-		return "page"
-	}
-	return "either"
-}
-
-// patternName is the name of the command that runs one of the measured programs.
-const patternName = "pattern"
-
 // patternCommand returns the command that runs one of the programs that `paging` measures.
 func patternCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:    patternName + " PATTERN INPUT-BYTES BUFFER-BYTES",
+		Use:    paging.PatternCommand + " PATTERN INPUT-BYTES BUFFER-BYTES",
 		Hidden: true,
 		Args:   cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
