@@ -205,7 +205,7 @@ func checkBounds(t *testing.T, w *workload.Workload, nodes int, what string) {
 
 // A FLEX container is granted only its minimum, and runs with the memory that it gets later: its memory does not count.
 func TestMemoryOfFlexDoesNotCount(t *testing.T) {
-	w := &workload.Workload{Jobs: []workload.Job{{After: -1, Truth: []workload.StageTruth{{IdealMemory: 2 * resource.GB}},
+	w := &workload.Workload{Jobs: []workload.Job{{After: -1, Truth: []workload.StageTruth{{IdealMemory: workload.ForAll(2 * resource.GB)}},
 		Job: cluster.Job{Stages: []cluster.Stage{{Tasks: 8, Duration: 10 * time.Second, Ideal: resource.Of(resource.Core, resource.GB),
 			Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 3}}}}}}}
 	j := &w.Jobs[0]

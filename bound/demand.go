@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
@@ -44,65 +43,16 @@ type choice struct {
 	slowdown float64
 }
 
-// truth is the truth of one task.
-type truth struct {
-	duration float64
-	ideal    resource.Amount
-	profile  *cluster.Elasticity
-}
-
 // truths returns the truths of the tasks of a stage; a single one stands for all tasks.
-func truths(j *workload.Job, i int) []truth {
-	s := &j.Stages[i]
-	one := truth{s.Duration.Seconds(), s.Ideal[resource.Memory], &s.Elasticity}
-	if i >= len(j.Truth) {
-		return []truth{one}
+func truths(j *workload.Job, i int) []workload.TaskTruth {
+	if i >= len(j.Truth) || !j.Truth[i].Differs() {
+		return []workload.TaskTruth{j.Task(i, 0)}
 	}
-	t := &j.Truth[i]
-	if t.Elasticity != nil {
-		one.profile = t.Elasticity
-	}
-	if len(t.Durations)+len(t.IdealMemories)+len(t.TaskPhases) == 0 {
-		one.settle(t, t.Phases, 0)
-		return []truth{one}
-	}
-	all := make([]truth, s.Tasks)
+	all := make([]workload.TaskTruth, j.Stages[i].Tasks)
 	for n := range all {
-		all[n] = one
-		phases := t.Phases
-		if n < len(t.TaskPhases) {
-			phases = t.TaskPhases[n]
-		}
-		all[n].settle(t, phases, n)
+		all[n] = j.Task(i, n)
 	}
 	return all
-}
-
-// settle fills in duration and ideal memory of task n.
-func (o *truth) settle(t *workload.StageTruth, phases []workload.Phase, n int) {
-	if len(phases) > 0 {
-		var total time.Duration
-		o.ideal = 0
-		for i := range phases {
-			total += phases[i].Duration
-			o.ideal = max(o.ideal, phases[i].Demand[resource.Memory])
-		}
-		o.duration = total.Seconds()
-	}
-	if t.Duration > 0 {
-		o.duration = t.Duration.Seconds()
-	}
-	if n < len(t.Durations) {
-		o.duration = t.Durations[n].Seconds()
-	}
-	if t.IdealMemory > 0 {
-		o.ideal = t.IdealMemory
-	}
-	if n < len(t.IdealMemories) {
-		o.ideal = t.IdealMemories[n]
-	}
-	// A simulation rounds the length of each phase to whole nanoseconds.
-	o.duration = max(0, o.duration-1e-9*float64(len(phases)))
 }
 
 // stageOf returns a stage without its work and its place in the chain.
@@ -124,15 +74,17 @@ func stageOf(j *workload.Job, i int, elastic, anySize bool) stage {
 	}
 	known := map[resource.Amount]float64{}
 	for _, t := range all {
-		slowdown, seen := known[t.ideal]
+		slowdown, seen := known[t.IdealMemory]
 		if !seen {
 			var choices []choice
-			choices, slowdown = choicesOf(t.profile, t.ideal, least, st.most(s, t.ideal))
-			known[t.ideal] = slowdown
+			choices, slowdown = choicesOf(t.Elasticity, t.IdealMemory, least, st.most(s, t.IdealMemory))
+			known[t.IdealMemory] = slowdown
 			st.sizes = append(st.sizes, choices...)
 		}
-		d := leastTime(t.duration, slowdown)
-		st.real = append(st.real, t.duration)
+		// A simulation rounds the length of each phase to whole nanoseconds.
+		real := max(0, t.Duration.Seconds()-1e-9*float64(len(t.Phases)))
+		d := leastTime(real, slowdown)
+		st.real = append(st.real, real)
 		st.times = append(st.times, d)
 		st.longest = max(st.longest, d)
 	}

@@ -16,14 +16,11 @@ func trueDuration(j *workload.Job, stage int, index int32, memory resource.Amoun
 	d, ideal, profile := s.Duration, s.Ideal[resource.Memory], &s.Elasticity
 	if stage < len(j.Truth) {
 		t := &j.Truth[stage]
-		if t.Duration > 0 {
-			d = t.Duration
+		if real, given := t.Duration.Of(int(index)); given {
+			d = real
 		}
-		if int(index) < len(t.Durations) {
-			d = t.Durations[index]
-		}
-		if t.IdealMemory > 0 {
-			ideal = t.IdealMemory
+		if real, given := t.IdealMemory.Of(int(index)); given {
+			ideal = real
 		}
 		if t.Elasticity != nil {
 			profile = t.Elasticity
@@ -57,14 +54,17 @@ func tinyWorkload(r *rand.Rand, memory resource.Amount, tasks int) *workload.Wor
 			s.MinMemory = max(1, s.Ideal[resource.Memory]*resource.Amount(1+r.IntN(9))/10)
 			t := workload.StageTruth{}
 			if r.IntN(3) == 0 {
-				t.IdealMemory = share()
-				e := tinyElasticity(r, t.IdealMemory)
+				ideal := share()
+				t.IdealMemory = workload.ForAll(ideal)
+				e := tinyElasticity(r, ideal)
 				t.Elasticity = &e
 			}
 			if r.IntN(3) == 0 {
+				var durations []time.Duration
 				for range n {
-					t.Durations = append(t.Durations, time.Duration(1+r.IntN(20_000))*time.Millisecond)
+					durations = append(durations, time.Duration(1+r.IntN(20_000))*time.Millisecond)
 				}
+				t.Duration = workload.ForEach(durations)
 			}
 			j.Stages, j.Truth = append(j.Stages, s), append(j.Truth, t)
 		}

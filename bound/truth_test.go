@@ -66,18 +66,23 @@ func drawStage(t *rapid.T) (cluster.Stage, workload.StageTruth) {
 	}
 	switch rapid.IntRange(0, 3).Draw(t, "phases of") {
 	case 1:
-		truth.Phases = phases()
+		truth.Phases = workload.ForAll(phases())
 	case 2:
+		var each [][]workload.Phase
 		for range s.Tasks {
-			truth.TaskPhases = append(truth.TaskPhases, phases())
+			each = append(each, phases())
 		}
+		truth.Phases = workload.ForEach(each)
 	}
+	var durations []time.Duration
+	var memories []resource.Amount
 	for range rapid.IntRange(0, 1).Draw(t, "tasks differ in length") * s.Tasks {
-		truth.Durations = append(truth.Durations, long("true duration", 30))
+		durations = append(durations, long("true duration", 30))
 	}
 	for range rapid.IntRange(0, 1).Draw(t, "tasks differ in memory") * s.Tasks {
-		truth.IdealMemories = append(truth.IdealMemories, amount("true memory", gb/4, 2*gb))
+		memories = append(memories, amount("true memory", gb/4, 2*gb))
 	}
+	truth.Duration, truth.IdealMemory = workload.ForEach(durations), workload.ForEach(memories)
 	if rapid.IntRange(0, 3).Draw(t, "profile is wrong") == 0 {
 		e := drawElasticity(t, s.Ideal[resource.Memory])
 		truth.Elasticity = &e

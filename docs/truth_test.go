@@ -55,7 +55,7 @@ func breathing(t *testing.T) []chart.Series {
 		workload.Phase{Duration: 5 * time.Minute, Demand: resource.Of(resource.Core, 12*resource.GB)})
 	w := &workload.Workload{Jobs: []workload.Job{
 		{After: -1, Job: cluster.Job{ID: 1, Class: cluster.Flex, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, 4*resource.GB),
-			Duration: 20 * time.Minute}}}, Truth: []workload.StageTruth{{Phases: rise}}},
+			Duration: 20 * time.Minute}}}, Truth: []workload.StageTruth{{Phases: workload.ForAll(rise)}}},
 		{After: -1, Job: cluster.Job{ID: 2, Submitted: timeline.Seconds(420), Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, 36*resource.GB),
 			Duration: 5 * time.Minute}}}}}}
 	set, limit, resident := chart.Series{Name: "working set", Step: true, Dashed: true}, chart.Series{Name: "limit", Step: true}, chart.Series{Name: "resident", Step: true}

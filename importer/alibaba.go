@@ -209,11 +209,14 @@ func (f *Alibaba) keeps(r *row, instances int64, lasting float64) bool {
 // shows.
 func (f *Alibaba) usage(r *row, t *alibabaTask) {
 	cpu, memory := r.numberOr("cpu_usage_sum", 0, mostBytes, 0), r.numberOr("mem_usage_sum", 0, mostBytes, 0)
+	used := resource.Amount(0)
 	if memory > 0 {
-		t.truth.IdealMemory = max(1, f.percent(memory/float64(t.Tasks)))
+		used = max(1, f.percent(memory/float64(t.Tasks)))
+		t.truth.IdealMemory = workload.ForAll(used)
 	}
 	if cpu > 0 && memory > 0 {
-		t.truth.Phases = []workload.Phase{{Duration: t.Duration, Demand: resource.Of(amount(cpu/100/float64(t.Tasks)*float64(resource.Core)), t.truth.IdealMemory)}}
+		cores := amount(cpu / 100 / float64(t.Tasks) * float64(resource.Core))
+		t.truth.Phases = workload.ForAll([]workload.Phase{{Duration: t.Duration, Demand: resource.Of(cores, used)}})
 	}
 }
 

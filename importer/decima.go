@@ -146,7 +146,7 @@ func (f *Decima) query(in *input, text string) (workload.Job, error) {
 		}
 		stage := cluster.Stage{Name: fmt.Sprintf("stage-%d", i), Tasks: len(durations), Duration: mean(durations), Ideal: resource.Of(f.CPU, f.Memory)}
 		j.Stages = append(j.Stages, stage)
-		j.Truth = append(j.Truth, workload.StageTruth{Durations: durations})
+		j.Truth = append(j.Truth, workload.StageTruth{Duration: workload.ForEach(durations)})
 	}
 	for _, e := range l.Edges {
 		if len(e) != 2 || e[0] < 0 || e[1] < 0 || e[0] >= len(j.Stages) || e[1] >= len(j.Stages) {

@@ -270,26 +270,17 @@ func (b Bandwidth) apply(j *workload.Job, i int) {
 	}
 	switch b {
 	case TruthOnly:
-		if told == s.Ideal || i < len(j.Truth) && (j.Truth[i].Phases != nil || j.Truth[i].TaskPhases != nil) {
+		if told == s.Ideal || i < len(j.Truth) && j.Truth[i].Phases.Given() {
 			return
 		}
 		if j.Truth == nil {
 			j.Truth = make([]workload.StageTruth, len(j.Stages))
 		}
-		j.Truth[i].Phases = []workload.Phase{{Duration: s.Duration, Demand: told}}
+		j.Truth[i].Phases = workload.ForAll([]workload.Phase{{Duration: s.Duration, Demand: told}})
 	case Ignored:
 		if i < len(j.Truth) {
-			withoutBandwidth(j.Truth[i].Phases)
-			for _, p := range j.Truth[i].TaskPhases {
-				withoutBandwidth(p)
-			}
+			j.Truth[i].MapPhases(func(p *workload.Phase) { p.Demand = withoutRates(p.Demand) })
 		}
-	}
-}
-
-func withoutBandwidth(phases []workload.Phase) {
-	for i := range phases {
-		phases[i].Demand = withoutRates(phases[i].Demand)
 	}
 }
 
@@ -304,23 +295,21 @@ func withoutRates(v resource.Vector) resource.Vector {
 func scaleTasks(s *cluster.Stage, t *workload.StageTruth, by float64) {
 	n := int(min(max(1, math.Round(float64(s.Tasks)*by)), 1<<30))
 	if t != nil {
-		t.Durations = respread(t.Durations, n)
-		t.IdealMemories = respread(t.IdealMemories, n)
-		t.TaskPhases = respread(t.TaskPhases, n)
+		t.Duration, t.IdealMemory, t.Phases = respread(t.Duration, n), respread(t.IdealMemory, n), respread(t.Phases, n)
 	}
 	s.Tasks = n
 }
 
-// respread returns n values taken evenly from the list; nil of nil.
-func respread[T any](list []T, n int) []T {
-	if list == nil {
-		return nil
+// respread returns n values taken evenly from those of the tasks.
+func respread[T any](of workload.PerTask[T], n int) workload.PerTask[T] {
+	if !of.Differs() {
+		return of
 	}
-	spread := make([]T, n)
+	list, spread := of.Values(), make([]T, n)
 	for i := range spread {
 		spread[i] = list[int(int64(i)*int64(len(list))/int64(n))]
 	}
-	return spread
+	return workload.ForEach(spread)
 }
 
 func scaleMemory(s *cluster.Stage, t *workload.StageTruth, by float64) {

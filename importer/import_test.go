@@ -182,7 +182,7 @@ func TestSparkModel(t *testing.T) {
 		t.Errorf("sort: %+v", sort)
 	}
 	// CPU time is half of the run time. 50 MB are read in 4 s, half of them from other nodes.
-	if d := j.Truth[1].TaskPhases[0][0].Demand; d != (resource.Vector{650, outside + 400*resource.MB, 6250000, 6250000}) {
+	if d := j.Task(1, 0).Phases[0].Demand; d != (resource.Vector{650, outside + 400*resource.MB, 6250000, 6250000}) {
 		t.Errorf("demand of a sort: %v", d)
 	}
 }
@@ -217,8 +217,8 @@ func TestMachinesModel(t *testing.T) {
 		{Duration: 15 * time.Minute, Demand: resource.Vector{500, 512 * resource.MiB, 1000, 0}},
 		{Duration: 5 * time.Minute, Demand: resource.Vector{500, 1074266112, 5000, 10000}},
 	}
-	if !slices.Equal(j.Truth[0].Phases, want) {
-		t.Errorf("used: %+v", j.Truth[0].Phases)
+	if got := j.Task(0, 0).Phases; !slices.Equal(got, want) {
+		t.Errorf("used: %+v", got)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestNextflowModel(t *testing.T) {
 	if !slices.Equal(parents["NF:QC"], []int{0}) || !slices.Equal(parents["NF:ALIGN"], []int{0}) || !slices.Equal(parents["NF:REPORT"], []int{1, 2}) {
 		t.Errorf("parents %v", parents)
 	}
-	if m := j.Truth[2].IdealMemories; !slices.Equal(m, []resource.Amount{6 * resource.GB, 8 * resource.GB}) || j.Stages[2].Ideal != resource.Of(4000, 8*resource.GB) {
+	if m := j.Truth[2].IdealMemory.Values(); !slices.Equal(m, []resource.Amount{6 * resource.GB, 8 * resource.GB}) || j.Stages[2].Ideal != resource.Of(4000, 8*resource.GB) {
 		t.Errorf("memory %v of %v", m, j.Stages[2].Ideal)
 	}
 }
@@ -318,11 +318,11 @@ func TestOptions(t *testing.T) {
 	if j.Submitted != timeline.Time(2500*time.Millisecond) || j.Stages[0].Tasks != 6 || j.Stages[0].Ideal[resource.Memory] != resource.GiB/2 {
 		t.Errorf("scaled: %+v", j)
 	}
-	if d := j.Truth[0].Durations; len(d) != 6 || d[0] != d[1] || d[4] != 29500*time.Millisecond {
+	if d := j.Truth[0].Duration.Values(); len(d) != 6 || d[0] != d[1] || d[4] != 29500*time.Millisecond {
 		t.Errorf("durations of more tasks: %v", d)
 	}
 	w = imported(t, "sparrow", Options{TasksScale: 0.01}).Workload
-	if j := w.Jobs[1]; j.Stages[0].Tasks != 1 || len(j.Truth[0].Durations) != 1 {
+	if j := w.Jobs[1]; j.Stages[0].Tasks != 1 || len(j.Truth[0].Duration.Values()) != 1 {
 		t.Errorf("at least one task is left: %+v", j)
 	}
 	for _, o := range []Options{{From: -1}, {From: 5, To: 5}, {Jobs: -1}, {Load: -1}, {MemoryScale: -2}, {From: 1000 * time.Hour}} {

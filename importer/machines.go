@@ -141,7 +141,7 @@ func vmJob(in *input, name string, s samples, metrics []string, interval time.Du
 	}
 	return workload.Job{
 		Job:   cluster.Job{Name: plainName("vm-" + name), Submitted: timeline.Time(0), Class: cluster.Flex, Stages: []cluster.Stage{{Name: "vm", Tasks: 1, Ideal: provisioned, Duration: lasting}}},
-		Truth: []workload.StageTruth{{IdealMemory: peak, Phases: phases}},
+		Truth: []workload.StageTruth{{IdealMemory: workload.ForAll(peak), Phases: workload.ForAll(phases)}},
 	}, nil
 }
 

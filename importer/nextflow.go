@@ -38,7 +38,6 @@ func (f *Nextflow) check() error { return nil }
 // nextflowTask is one task of a stage.
 type nextflowTask struct {
 	begin, end int64 // submitted, complete: ms
-	duration   time.Duration
 	phase      workload.Phase
 }
 
@@ -160,7 +159,7 @@ func (f *Nextflow) task(j *nextflowJob, r *row) {
 	}
 	demand := resource.Of(amount(busy/100*float64(resource.Core)), max(1, amount(peak)))
 	demand[resource.Disk] = amount(moved / lasting.Seconds())
-	s.tasks = append(s.tasks, nextflowTask{begin: int64(submit), end: int64(complete), duration: lasting,
+	s.tasks = append(s.tasks, nextflowTask{begin: int64(submit), end: int64(complete),
 		phase: workload.Phase{Duration: lasting, Demand: demand}})
 }
 
@@ -206,14 +205,12 @@ func (n *nextflowJob) job(f *Nextflow) workload.Job {
 			name = fmt.Sprintf("%s-%d", name, k)
 		}
 		stage := cluster.Stage{Name: plainName(name), Tasks: len(s.tasks), Ideal: s.needs, Parents: parents[at]}
-		var truth workload.StageTruth
+		var ran onePhaseTasks
 		for _, t := range s.tasks {
-			truth.Durations = append(truth.Durations, t.duration)
-			truth.IdealMemories = append(truth.IdealMemories, t.phase.Demand[resource.Memory])
-			truth.TaskPhases = append(truth.TaskPhases, []workload.Phase{t.phase})
+			ran.add(t.phase)
 		}
-		stage.Duration = mean(truth.Durations)
-		j.Stages, j.Truth = append(j.Stages, stage), append(j.Truth, truth)
+		stage.Duration = mean(ran.durations)
+		j.Stages, j.Truth = append(j.Stages, stage), append(j.Truth, ran.truth())
 	}
 	return j
 }

@@ -116,7 +116,7 @@ func (f *Spark) outside(x *executor) resource.Amount {
 func (f *Spark) stage(s *sparkStage, x *executor) (cluster.Stage, workload.StageTruth, profile.Sample) {
 	outside := f.outside(x)
 	stage := cluster.Stage{Name: plainName(fmt.Sprintf("%d %s", s.id, s.name)), Tasks: len(s.tasks), Ideal: resource.Of(x.taskCPU, 0)}
-	var truth workload.StageTruth
+	var ran onePhaseTasks
 	var total sparkTotals
 	for i := range s.tasks {
 		t := &s.tasks[i]
@@ -125,15 +125,13 @@ func (f *Spark) stage(s *sparkStage, x *executor) (cluster.Stage, workload.Stage
 		spilling := seconds(2 * float64(t.DiskSpilled) / float64(f.SpillRate))
 		lasting := max(measured-spilling, measured/10, time.Millisecond)
 		needs := outside + resource.Amount(t.PeakExecution) + resource.Amount(t.MemorySpilled)
-		truth.Durations = append(truth.Durations, lasting)
-		truth.IdealMemories = append(truth.IdealMemories, needs)
-		truth.TaskPhases = append(truth.TaskPhases, []workload.Phase{{Duration: lasting, Demand: f.demand(t, lasting, needs)}})
+		ran.add(workload.Phase{Duration: lasting, Demand: f.demand(t, lasting, needs)})
 		total.add(t, measured, lasting)
 		stage.Ideal[resource.Memory] = max(stage.Ideal[resource.Memory], needs)
 	}
-	stage.Duration = mean(truth.Durations)
+	stage.Duration = mean(ran.durations)
 	var sums resource.Vector
-	for _, p := range truth.TaskPhases {
+	for _, p := range ran.phases {
 		sums = sums.Add(p[0].Demand)
 	}
 	n := resource.Amount(len(s.tasks))
@@ -141,7 +139,7 @@ func (f *Spark) stage(s *sparkStage, x *executor) (cluster.Stage, workload.Stage
 	total.underSized(&stage, outside)
 	sample := profile.Sample{Memory: resource.Amount(total.peak / int64(n)), Duration: total.measured / time.Duration(n),
 		Spilled: resource.Amount(total.disk / int64(n)), SpilledKnown: true}
-	return stage, truth, sample
+	return stage, ran.truth(), sample
 }
 
 // demand returns the demand of a task on its node while it runs with ideal memory.
@@ -243,10 +241,8 @@ func (f *Spark) mergeStage(jobs []workload.Job, i, k int, n *notes) {
 	for at, o := range same {
 		t := &jobs[o].Truth[k]
 		m.Apply(&jobs[o].Stages[k])
-		rescale(t, float64(m.IdealDuration)/float64(samples[at].Duration), float64(mean(t.Durations)), float64(samples[at].Duration))
-		for p := range t.IdealMemories {
-			t.IdealMemories[p] = min(t.IdealMemories[p], m.IdealMemory)
-		}
+		rescale(t, float64(m.IdealDuration)/float64(samples[at].Duration), float64(mean(t.Duration.Values())), float64(samples[at].Duration))
+		t.IdealMemory = t.IdealMemory.Map(func(a resource.Amount) resource.Amount { return min(a, m.IdealMemory) })
 		f.runs[o].samples[k].SpilledKnown = false
 	}
 	n.add("stages ran with different memory in several logs; what less of it costs is fitted to that", 1)
@@ -255,10 +251,11 @@ func (f *Spark) mergeStage(jobs []workload.Job, i, k int, n *notes) {
 // rescale scales the durations so that their mean is by times the measured mean.
 func rescale(t *workload.StageTruth, by, now, measured float64) {
 	factor := by * measured / now
-	for i := range t.Durations {
-		t.Durations[i] = max(time.Duration(float64(t.Durations[i])*factor).Round(time.Millisecond), time.Millisecond)
-		t.TaskPhases[i][0].Duration = t.Durations[i]
+	scaled := func(d time.Duration) time.Duration {
+		return max(time.Duration(float64(d)*factor).Round(time.Millisecond), time.Millisecond)
 	}
+	t.Duration = t.Duration.Map(scaled)
+	t.MapPhases(func(p *workload.Phase) { p.Duration = scaled(p.Duration) })
 }
 
 // parents returns the indexes of the stages that each stage waits for. A stage waits for its parents. If ordered is

@@ -90,7 +90,7 @@ func (f *Sparrow) job(in *input, cells []string) (workload.Job, error) {
 		Stages: []cluster.Stage{{Name: "tasks", Tasks: int(tasks), Duration: max(seconds(math.Round(mean)), time.Millisecond),
 			Ideal: resource.Of(f.CPU, f.Memory)}}}}
 	if !equal || durations[0] != j.Stages[0].Duration {
-		j.Truth = []workload.StageTruth{{Durations: durations}}
+		j.Truth = []workload.StageTruth{{Duration: workload.ForEach(durations)}}
 	}
 	return j, nil
 }

@@ -143,15 +143,15 @@ func TestReadJobs(t *testing.T) {
 		}
 	}
 	truth := []workload.StageTruth{{},
-		{Durations: []time.Duration{31 * time.Second, 29 * time.Second, 30 * time.Second, time.Minute}, IdealMemory: 500 * resource.MiB, Elasticity: &cluster.Elasticity{}},
-		{Duration: 5 * time.Second, Elasticity: &cluster.Elasticity{Kind: cluster.Step, Factor: 1.5},
-			Phases: []workload.Phase{
+		{Duration: workload.ForEach([]time.Duration{31 * time.Second, 29 * time.Second, 30 * time.Second, time.Minute}), IdealMemory: workload.ForAll(500 * resource.MiB), Elasticity: &cluster.Elasticity{}},
+		{Duration: workload.ForAll(5 * time.Second), Elasticity: &cluster.Elasticity{Kind: cluster.Step, Factor: 1.5},
+			Phases: workload.ForAll([]workload.Phase{
 				{Name: "read", Duration: 2 * time.Second, Demand: resource.Vector{resource.Core / 2, 200 * resource.MiB, 100 * resource.MB}},
-				{Duration: 3 * time.Second, Demand: resource.Vector{2 * resource.Core, resource.GiB, 0, 20 * resource.MB}}, {}},
+				{Duration: 3 * time.Second, Demand: resource.Vector{2 * resource.Core, resource.GiB, 0, 20 * resource.MB}}, {}}),
 			Heap: &workload.Heap{Live: 300 * resource.MiB, Size: 2 * resource.GiB}},
-		{IdealMemories: []resource.Amount{900 * resource.MiB, resource.GiB * 3 / 2},
-			TaskPhases: [][]workload.Phase{{{Duration: time.Second, Demand: resource.Vector{resource.Core}}},
-				{{Duration: time.Second}, {Duration: 2 * time.Second, Demand: resource.Vector{0, 1}}}},
+		{IdealMemory: workload.ForEach([]resource.Amount{900 * resource.MiB, resource.GiB * 3 / 2}),
+			Phases: workload.ForEach([][]workload.Phase{{{Duration: time.Second, Demand: resource.Vector{resource.Core}}},
+				{{Duration: time.Second}, {Duration: 2 * time.Second, Demand: resource.Vector{0, 1}}}}),
 			Heap: &workload.Heap{Live: 1}}}
 	if !reflect.DeepEqual(j.Truth, truth) {
 		t.Errorf("truth:\ngot  %+v\nwant %+v", j.Truth, truth)

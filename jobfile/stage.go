@@ -144,18 +144,18 @@ func (s *stageReader) readTruth() {
 	m := s.open("truth", truthFields...)
 	t := &workload.StageTruth{}
 	if m.has("duration") {
-		t.Duration = m.duration("duration", 1)
+		t.Duration = workload.ForAll(m.duration("duration", 1))
 	}
 	if m.has("durations") {
-		t.Durations = s.readDurations(m)
+		t.Duration = workload.ForEach(s.readDurations(m))
 	}
 	ideal := s.stage.Ideal[resource.Memory]
 	if m.has("memory") {
-		t.IdealMemory = m.memory("memory")
-		ideal = t.IdealMemory
+		ideal = m.memory("memory")
+		t.IdealMemory = workload.ForAll(ideal)
 	}
 	if m.has("memories") {
-		t.IdealMemories = s.readMemories(m)
+		t.IdealMemory = workload.ForEach(s.readMemories(m))
 	}
 	if text, _ := m.scalar("elasticity"); text == cluster.NotElastic.String() {
 		t.Elasticity = &cluster.Elasticity{}
@@ -164,10 +164,10 @@ func (s *stageReader) readTruth() {
 		t.Elasticity = &e
 	}
 	if m.has("phases") {
-		t.Phases = readPhases(m, m.who, m.list("phases", "phase"))
+		t.Phases = workload.ForAll(readPhases(m, m.who, m.list("phases", "phase")))
 	}
 	if m.has("task_phases") {
-		t.TaskPhases = s.readTaskPhases(m)
+		t.Phases = workload.ForEach(s.readTaskPhases(m))
 	}
 	if m.has("heap") {
 		t.Heap = readHeap(m)

@@ -151,25 +151,10 @@ func elasticityText(e *cluster.Elasticity) *elasticityDoc {
 }
 
 func truthText(t *workload.StageTruth) *truthDoc {
-	doc := &truthDoc{Phases: phaseNodes(t.Phases)}
-	if t.Durations == nil {
-		doc.Duration = durationText(t.Duration)
-	}
-	for _, d := range t.Durations {
-		doc.Durations = append(doc.Durations, d.String())
-	}
-	if t.IdealMemories == nil {
-		doc.Memory = memoryText(t.IdealMemory)
-	}
-	for _, m := range t.IdealMemories {
-		doc.Memories = append(doc.Memories, memoryText(m))
-	}
-	if t.TaskPhases != nil {
-		doc.Phases = nil
-	}
-	for _, phases := range t.TaskPhases {
-		doc.TaskPhases = append(doc.TaskPhases, phaseNodes(phases))
-	}
+	doc := &truthDoc{}
+	doc.Duration, doc.Durations = perTaskText(t.Duration, time.Duration.String)
+	doc.Memory, doc.Memories = perTaskText(t.IdealMemory, resource.FormatMemoryExact)
+	doc.Phases, doc.TaskPhases = perTaskText(t.Phases, phaseNodes)
 	if t.Heap != nil {
 		w := newWriter(yaml.FlowStyle)
 		w.write(t.Heap, heapFields, nil)
@@ -183,6 +168,17 @@ func truthText(t *workload.StageTruth) *truthDoc {
 		doc.Elasticity = elasticityText(t.Elasticity)
 	}
 	return doc
+}
+
+// perTaskText returns one value for all tasks, or a list with one for each.
+func perTaskText[T, U any](p workload.PerTask[T], text func(T) U) (all U, each []U) {
+	for _, v := range p.Values() {
+		each = append(each, text(v))
+	}
+	if len(each) > 0 && !p.Differs() {
+		return each[0], nil
+	}
+	return all, each
 }
 
 // phaseNodes returns phases as YAML nodes, one per line.

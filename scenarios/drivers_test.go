@@ -44,7 +44,7 @@ func simulate(t tester, s *scenario, c choice) history {
 	for _, j := range s.jobs {
 		work := workload.Job{Job: j.Job, After: -1}
 		for _, d := range j.really {
-			work.Truth = append(work.Truth, workload.StageTruth{Duration: d})
+			work.Truth = append(work.Truth, workload.StageTruth{Duration: workload.ForAll(d)})
 		}
 		w.Jobs = append(w.Jobs, work)
 	}

@@ -154,7 +154,7 @@ func risingWorkload(jobs int) *workload.Workload {
 		w.Jobs = append(w.Jobs, workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("job", i+1), Class: cluster.Flex,
 			Submitted: timeline.Seconds(random.Float64() * 3600), MaxAttempts: 4,
 			Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(4*resource.Core, 4*resource.GB), Duration: length}}},
-			Truth: []workload.StageTruth{{Phases: phases}}})
+			Truth: []workload.StageTruth{{Phases: workload.ForAll(phases)}}})
 	}
 	slices.SortFunc(w.Jobs, func(a, b workload.Job) int { return int(a.Submitted - b.Submitted) })
 	return w

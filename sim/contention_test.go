@@ -61,7 +61,9 @@ func wantEnds(t *testing.T, res *sim.Result, ends ...time.Duration) {
 	}
 }
 
-func phases(list ...workload.Phase) workload.StageTruth { return workload.StageTruth{Phases: list} }
+func phases(list ...workload.Phase) workload.StageTruth {
+	return workload.StageTruth{Phases: workload.ForAll(list)}
+}
 
 func phase(length time.Duration, demand resource.Vector) workload.Phase {
 	return workload.Phase{Duration: length, Demand: demand}
@@ -159,7 +161,7 @@ func TestSpillingContends(t *testing.T) {
 // Phases are stretched to the real duration of the task.
 func TestPhasesAreStretched(t *testing.T) {
 	truth := phases(phase(10*time.Second, vector(1, 1, 100, 0)), phase(30*time.Second, vector(1, 1, 50, 0)))
-	truth.Durations = []time.Duration{80 * time.Second}
+	truth.Duration = workload.ForEach([]time.Duration{80 * time.Second})
 	c := sim.Config{Nodes: sim.Uniform(1, vector(4, 8, 50, 0))}
 	wantEnds(t, simulate(t, c, "fifo", oneStage(1, 1, truth)), 100*time.Second) // 20 s at half the pace, 60 s
 }
@@ -203,7 +205,7 @@ func TestWorkingSetAboveTheGrant(t *testing.T) {
 		wantEnds(t, simulate(t, c, "fifo", elastic), 150*time.Second)
 	})
 	t.Run("what is said of memory alone", func(t *testing.T) {
-		res := simulate(t, c, "fifo", oneStage(1, 2, workload.StageTruth{IdealMemories: []resource.Amount{GB, GB + 1}}))
+		res := simulate(t, c, "fifo", oneStage(1, 2, workload.StageTruth{IdealMemory: workload.ForEach([]resource.Amount{GB, GB + 1})}))
 		if res.OutOfMemory != 1 || !strings.Contains(res.Jobs[0].Failure, "task 1 of") {
 			t.Errorf("result is %+v", res)
 		}
@@ -227,7 +229,7 @@ func TestHeap(t *testing.T) {
 	}
 	// The heap is larger than the container: the working set pages, and the rest of the heap costs nothing.
 	large := heap(0.2, 4)
-	large.Phases = []workload.Phase{phase(100*time.Second, vector(1, 2, 0, 0))}
+	large.Phases = workload.ForAll([]workload.Phase{phase(100*time.Second, vector(1, 2, 0, 0))})
 	c.Machine.Collection.Cost = 0
 	c.Machine.Paging = sim.Paging{{0.5, 2}, {1, 1}}
 	wantEnds(t, simulate(t, c, "fifo", oneStage(1, 1, large)), 200*time.Second)

@@ -24,7 +24,7 @@ func flexJob(id int, least resource.Amount, sets ...resource.Amount) workload.Jo
 	}
 	return workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(id), Name: fmt.Sprint("flex", id), Class: cluster.Flex, MaxAttempts: 1,
 		Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, least*testGB), Duration: time.Duration(len(sets)) * time.Minute}}},
-		Truth: []workload.StageTruth{{Phases: phases}}}
+		Truth: []workload.StageTruth{{Phases: workload.ForAll(phases)}}}
 }
 
 // swapping is a machine that swaps 2 GB per second.

@@ -133,21 +133,21 @@ func (p *progress) observe(m ContainerMemory) {
 
 // alone is the run time of a FLEX task with all the memory that it demands, on a node where nothing else is scarce.
 func alone(run *task, most resource.Amount, m *Machine) (length float64) {
-	truth := realOf(run.job.Job, int(run.id.Stage), run.id.Index)
-	phases, total, largest := truth.phases, time.Duration(0), resource.Amount(0)
+	truth := truthOf(run.job.Job, int(run.id.Stage), run.id.Index)
+	phases, total, largest := truth.Phases, time.Duration(0), resource.Amount(0)
 	for _, p := range phases {
 		total, largest = total+p.Duration, max(largest, p.Demand[resource.Memory])
 	}
 	if total == 0 {
-		set := truth.ideal
+		set := truth.IdealMemory
 		if len(phases) > 0 {
 			set = largest
 		}
-		phases, total, largest = []workload.Phase{{Duration: truth.duration, Demand: resource.Of(0, set)}}, truth.duration, set
+		phases, total, largest = []workload.Phase{{Duration: truth.Duration, Demand: resource.Of(0, set)}}, truth.Duration, set
 	}
 	for _, p := range phases {
 		slower := 1.0
-		if h := truth.heap; h != nil {
+		if h := truth.Heap; h != nil {
 			size := h.Size
 			if size == 0 {
 				size = most
@@ -158,7 +158,7 @@ func alone(run *task, most resource.Amount, m *Machine) (length float64) {
 			}
 			slower, _ = m.Collection.Slowdown(float64(size), live)
 		}
-		length += slower * float64(p.Duration) * float64(truth.duration) / float64(total)
+		length += slower * float64(p.Duration) * float64(truth.Duration) / float64(total)
 	}
 	return length
 }

@@ -25,9 +25,9 @@ func TestForgettingTasksChangesNothing(t *testing.T) {
 		j.MaxAttempts = 3
 		d := j.Stages[0].Duration
 		if i%2 == 0 {
-			j.Truth = []workload.StageTruth{{Phases: []workload.Phase{
+			j.Truth = []workload.StageTruth{{Phases: workload.ForAll([]workload.Phase{
 				{Duration: d / 3, Demand: resource.Of(resource.Core, j.Stages[0].Ideal[resource.Memory]/2)},
-				{Duration: d, Demand: resource.Of(resource.Core, j.Stages[0].Ideal[resource.Memory]).With(resource.Disk, 50*resource.MB)}}}}
+				{Duration: d, Demand: resource.Of(resource.Core, j.Stages[0].Ideal[resource.Memory]).With(resource.Disk, 50*resource.MB)}})}}
 		}
 	}
 	w.SetPenalty(cluster.Elasticity{Kind: cluster.SawTooth, Factor: 2, DiskRate: 20 * resource.MB}, workload.DefaultMinShare, workload.DefaultGranularity)

@@ -90,11 +90,11 @@ func (s *spy) walk(path string, v reflect.Value) {
 }
 
 func truthOfSentinels() workload.StageTruth {
-	return workload.StageTruth{Duration: sentinel, Durations: []time.Duration{sentinel, sentinel}, IdealMemory: sentinel,
-		IdealMemories: []resource.Amount{sentinel, sentinel},
-		Elasticity:    &cluster.Elasticity{Kind: cluster.Step, Factor: 2, DiskRate: sentinel},
-		Phases:        []workload.Phase{{Duration: sentinel, Demand: resource.Vector{sentinel, sentinel, sentinel, sentinel}}},
-		Heap:          &workload.Heap{Live: 1, Size: sentinel}}
+	return workload.StageTruth{Duration: workload.ForEach([]time.Duration{sentinel, sentinel}),
+		IdealMemory: workload.ForEach([]resource.Amount{sentinel, sentinel}),
+		Elasticity:  &cluster.Elasticity{Kind: cluster.Step, Factor: 2, DiskRate: sentinel},
+		Phases:      workload.ForAll([]workload.Phase{{Duration: sentinel, Demand: resource.Vector{sentinel, sentinel, sentinel, sentinel}}}),
+		Heap:        &workload.Heap{Live: 1, Size: sentinel}}
 }
 
 // Neither the truth nor the simulator can be reached from what a policy is given.
@@ -133,7 +133,8 @@ func TestTheSpySees(t *testing.T) {
 	j := oneStage(1, 1, truthOfSentinels())
 	s := spy{seen: map[any]bool{}}
 	s.walk("truth", reflect.ValueOf(&j))
-	hidden := struct{ inner []any }{append(make([]any, 0, 2), &j.Truth[0].Durations)[:0]}
+	durations := j.Truth[0].Duration.Values()
+	hidden := struct{ inner []any }{append(make([]any, 0, 2), &durations)[:0]}
 	s.walk("hidden", reflect.ValueOf(&hidden))
 	if len(s.found) != 3 || !strings.Contains(s.found[0], "workload.Job") {
 		t.Errorf("found %v", s.found)
@@ -146,7 +147,7 @@ func TestDecisionsDoNotDependOnTheTruth(t *testing.T) {
 		now               timeline.Time
 		events, decisions string
 	}
-	slower := workload.StageTruth{Durations: []time.Duration{200 * time.Second, 300 * time.Second}}
+	slower := workload.StageTruth{Duration: workload.ForEach([]time.Duration{200 * time.Second, 300 * time.Second})}
 	run := func(name string, truth workload.StageTruth) []step {
 		p, err := policy.New(name, nil)
 		if err != nil {

@@ -37,30 +37,30 @@ type flow struct {
 }
 
 // newFlow returns the flow of a task before its first phase, in the given room unless that is nil.
-func newFlow(room *flow, r *real, alone resource.Vector, grant resource.Amount) *flow {
+func newFlow(room *flow, t *workload.TaskTruth, alone resource.Vector, grant resource.Amount) *flow {
 	f := room
 	if f == nil {
 		f = new(flow)
 	}
-	*f = flow{phases: r.phases, at: -1, stretch: 1, slower: 1, grant: grant, most: grant,
-		elastic: r.profile.Kind != cluster.NotElastic, heap: r.heap, pace: 1, speed: 1}
-	total, largest := overPhases(r.phases)
+	*f = flow{phases: t.Phases, at: -1, stretch: 1, slower: 1, grant: grant, most: grant,
+		elastic: t.Elasticity.Kind != cluster.NotElastic, heap: t.Heap, pace: 1, speed: 1}
+	total, largest := workload.SumPhases(t.Phases)
 	if total == 0 {
-		whole := workload.Phase{Duration: r.duration, Demand: alone.With(resource.Memory, r.ideal)}
-		if len(r.phases) > 0 {
-			whole.Demand = r.phases[0].Demand
+		whole := workload.Phase{Duration: t.Duration, Demand: alone.With(resource.Memory, t.IdealMemory)}
+		if len(t.Phases) > 0 {
+			whole.Demand = t.Phases[0].Demand
 		}
 		f.phases = []workload.Phase{whole}
-		total, largest = overPhases(f.phases)
+		total, largest = workload.SumPhases(f.phases)
 	}
 	f.largest = largest
 	if total > 0 {
-		f.stretch = float64(r.duration) / float64(total)
+		f.stretch = float64(t.Duration) / float64(total)
 	}
-	if r.underSized(grant) {
-		f.spilling = r.profile.DiskRate
-		if r.duration > 0 {
-			f.slower = float64(r.profile.Duration(r.duration, r.ideal, grant)) / float64(r.duration)
+	if underSized(t, grant) {
+		f.spilling = t.Elasticity.DiskRate
+		if t.Duration > 0 {
+			f.slower = float64(t.Elasticity.Duration(t.Duration, t.IdealMemory, grant)) / float64(t.Duration)
 		}
 	}
 	return f

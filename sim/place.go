@@ -40,14 +40,14 @@ func (r *run) plainUse(t *task) resource.Vector {
 
 // occupy puts a task on its place, at its launch.
 func (r *run) occupy(t *task) {
-	truth := realOf(t.job.Job, int(t.id.Stage), t.id.Index)
+	truth := truthOf(t.job.Job, int(t.id.Stage), t.id.Index)
 	p := &r.places[t.node]
 	memory := t.grant[resource.Memory]
 	t.slot, t.turn = int32(len(p.tasks)), r.agenda.turn()
 	p.tasks = append(p.tasks, t)
 	r.unsettle(t.node)
-	if t.job.natures[t.id.Stage]&(phased|flexible) == 0 && (memory >= truth.ideal || truth.underSized(memory) && !r.spreads(t, p)) {
-		t.result.Finished = after(r.now, truth.profile.Duration(truth.duration, truth.ideal, memory))
+	if t.job.natures[t.id.Stage]&(phased|flexible) == 0 && (memory >= truth.IdealMemory || underSized(&truth, memory) && !r.spreads(t, p)) {
+		t.result.Finished = after(r.now, truth.Elasticity.Duration(truth.Duration, truth.IdealMemory, memory))
 		p.demand = p.demand.Add(r.plainUse(t))
 		r.agenda.pushAt(t.result.Finished, t.turn, ended, t.index)
 		return

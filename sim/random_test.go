@@ -162,15 +162,18 @@ func randomStage(t *rapid.T, capacity resource.Vector) (cluster.Stage, workload.
 	}
 	switch rapid.IntRange(0, 3).Draw(t, "truth") {
 	case 1:
-		truth.Phases = phases()
+		truth.Phases = workload.ForAll(phases())
 	case 2:
+		var durations []time.Duration
+		var each [][]workload.Phase
 		for range s.Tasks {
-			truth.TaskPhases = append(truth.TaskPhases, phases())
-			truth.Durations = append(truth.Durations, seconds("true duration", 60))
+			each = append(each, phases())
+			durations = append(durations, seconds("true duration", 60))
 		}
+		truth.Duration, truth.Phases = workload.ForEach(durations), workload.ForEach(each)
 	case 3:
-		truth.IdealMemory = amount("true ideal memory", testGB/4, 3*testGB)
-		truth.Duration = seconds("true duration", 60)
+		truth.IdealMemory = workload.ForAll(amount("true ideal memory", testGB/4, 3*testGB))
+		truth.Duration = workload.ForAll(seconds("true duration", 60))
 	}
 	if rapid.IntRange(0, 3).Draw(t, "collects") == 0 {
 		truth.Heap = &workload.Heap{Live: amount("live", 0, testGB), Size: rapid.SampledFrom([]resource.Amount{0, testGB, 4 * testGB}).Draw(t, "heap")}

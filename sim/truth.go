@@ -8,69 +8,21 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// real is the truth of one task, whatever its grant. Where the truth says nothing, the estimate is true.
-type real struct {
-	duration time.Duration   // with enough memory
-	ideal    resource.Amount // the least memory that is enough
-	profile  *cluster.Elasticity
-	phases   []workload.Phase // nil: one phase with the needs of the stage
-	heap     *workload.Heap   // nil: no garbage collection
-}
-
-// realOf looks up the truth of a task.
-func realOf(j *workload.Job, stage int, index int32) real {
-	s := &j.Stages[stage]
-	r := real{duration: s.Duration, ideal: s.Ideal[resource.Memory], profile: &s.Elasticity}
+// truthOf looks up the truth of a task.
+func truthOf(j *workload.Job, stage int, index int32) workload.TaskTruth {
+	t := j.Task(stage, int(index))
 	if j.Breathes(stage) {
-		r.profile = &inelastic
+		t.Elasticity = &inelastic
 	}
-	if stage >= len(j.Truth) {
-		return r
-	}
-	t := &j.Truth[stage]
-	r.phases, r.heap = t.Phases, t.Heap
-	if int(index) < len(t.TaskPhases) {
-		r.phases = t.TaskPhases[index]
-	}
-	if total, largest := overPhases(r.phases); len(r.phases) > 0 {
-		r.ideal = largest
-		if total > 0 {
-			r.duration = total
-		}
-	}
-	if t.Duration > 0 {
-		r.duration = t.Duration
-	}
-	if int(index) < len(t.Durations) {
-		r.duration = t.Durations[index]
-	}
-	if t.IdealMemory > 0 {
-		r.ideal = t.IdealMemory
-	}
-	if int(index) < len(t.IdealMemories) {
-		r.ideal = t.IdealMemories[index]
-	}
-	if t.Elasticity != nil && !j.Breathes(stage) {
-		r.profile = t.Elasticity
-	}
-	return r
+	return t
 }
 
 // inelastic is the profile of a FLEX task: its container's limit moves, and the task does not spill.
 var inelastic cluster.Elasticity
 
-// overPhases returns the total duration of all phases and their largest working set.
-func overPhases(phases []workload.Phase) (total time.Duration, largest resource.Amount) {
-	for i := range phases {
-		total += phases[i].Duration
-		largest = max(largest, phases[i].Demand[resource.Memory])
-	}
-	return total, largest
-}
-
-// underSized reports whether a grant makes the task spill.
-func (r *real) underSized(memory resource.Amount) bool {
-	return memory < r.ideal && r.profile.Kind != cluster.NotElastic
+// underSized reports whether a grant makes a task spill.
+func underSized(t *workload.TaskTruth, memory resource.Amount) bool {
+	return memory < t.IdealMemory && t.Elasticity.Kind != cluster.NotElastic
 }
 
 // trueDuration returns the true run time of a task with the given memory on a node without contention; phases, paging
@@ -79,8 +31,8 @@ func trueDuration(j *workload.Job, stage int, index int32, memory resource.Amoun
 	if s := &j.Stages[stage]; len(j.Truth) == 0 {
 		return s.Elasticity.Duration(s.Duration, s.Ideal[resource.Memory], memory)
 	}
-	r := realOf(j, stage, index)
-	return r.profile.Duration(r.duration, r.ideal, memory)
+	t := truthOf(j, stage, index)
+	return t.Elasticity.Duration(t.Duration, t.IdealMemory, memory)
 }
 
 // nature is the truths common to all tasks of a stage that decide how the tasks must be simulated.
@@ -106,10 +58,10 @@ func natureOf(j *workload.Job, stage int) nature {
 	if t.Elasticity != nil {
 		n, inelastic = spillNature(t.Elasticity), t.Elasticity.Kind == cluster.NotElastic
 	}
-	if len(t.Phases) > 0 || len(t.TaskPhases) > 0 || t.Heap != nil {
+	if t.Phases.Given() || t.Heap != nil {
 		n |= phased
 	}
-	if inelastic && (t.IdealMemory > 0 || t.IdealMemories != nil || j.Stages[stage].Elastic()) {
+	if inelastic && (t.IdealMemory.Given() || j.Stages[stage].Elastic()) {
 		n |= outgrow
 	}
 	return n

@@ -34,10 +34,9 @@ func (w *twin) course(m *Machine) {
 	j, s := w.run.job, int(w.run.id.Stage)
 	stage, truth := &j.Stages[s], &j.Truth[s]
 	grant := w.run.grant[resource.Memory]
-	list, ideal, length := truth.Phases, stage.Ideal[resource.Memory], stage.Duration
-	if truth.TaskPhases != nil {
-		list = truth.TaskPhases[w.run.id.Index]
-	}
+	task := int(w.run.id.Index)
+	ideal, length := stage.Ideal[resource.Memory], stage.Duration
+	list, _ := truth.Phases.Of(task)
 	total, largest := time.Duration(0), resource.Amount(0)
 	for _, p := range list {
 		total, largest = total+p.Duration, max(largest, p.Demand[resource.Memory])
@@ -48,14 +47,11 @@ func (w *twin) course(m *Machine) {
 			length = total
 		}
 	}
-	if truth.Duration > 0 {
-		length = truth.Duration
+	if d, given := truth.Duration.Of(task); given {
+		length = d
 	}
-	if truth.Durations != nil {
-		length = truth.Durations[w.run.id.Index]
-	}
-	if truth.IdealMemory > 0 {
-		ideal = truth.IdealMemory
+	if m, given := truth.IdealMemory.Of(task); given {
+		ideal = m
 	}
 	if total == 0 {
 		demand := stage.Ideal.With(resource.Memory, ideal)

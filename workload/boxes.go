@@ -60,14 +60,12 @@ func changeFlex(w *Workload, change func(j *Job, stage int)) *Workload {
 
 // peak is the largest working set of any task of s, in bytes.
 func (t *StageTruth) peak(s *cluster.Stage) (most resource.Amount) {
-	for _, phases := range append(slices.Clone(t.TaskPhases), t.Phases) {
-		for i := range phases {
-			most = max(most, phases[i].Demand[resource.Memory])
-		}
-	}
-	for _, m := range append(slices.Clone(t.IdealMemories), t.IdealMemory) {
-		most = max(most, m)
-	}
+	sets := *t
+	sets.Heap = nil // it is a part of the working set
+	sets.MapMemory(func(a resource.Amount) resource.Amount {
+		most = max(most, a)
+		return a
+	})
 	if most == 0 {
 		most = s.Ideal[resource.Memory]
 	}

@@ -17,7 +17,7 @@ func boxable() *Workload {
 			{Tasks: 1, Coordinator: true, Ideal: resource.Of(1, 10)},
 			{Tasks: 2, Ideal: resource.Of(1, 20), MinMemory: 15, MaxMemory: 100, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}},
 			{Tasks: 1, Ideal: resource.Of(1, 30)}}},
-			Truth: []StageTruth{{}, {TaskPhases: [][]Phase{need(40), need(70)}, Heap: &Heap{Live: 35, Size: 90}}, {}}},
+			Truth: []StageTruth{{}, {Phases: ForEach([][]Phase{need(40), need(70)}), Heap: &Heap{Live: 35, Size: 90}}, {}}},
 		{After: -1, Job: cluster.Job{ID: 2, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(1, 50)}}}},
 	}}
 }
@@ -72,7 +72,7 @@ func TestGenerateFlex(t *testing.T) {
 		s, truth := &j.Stages[0], &j.Truth[0]
 		var total time.Duration
 		before := s.Ideal[resource.Memory]
-		for _, p := range truth.Phases {
+		for _, p := range j.Task(0, 0).Phases {
 			total += p.Duration
 			if p.Name == "grow" && p.Demand[resource.Memory] <= before {
 				t.Errorf("job %d: grows from %d to %d bytes", i, before, p.Demand[resource.Memory])

@@ -57,8 +57,55 @@ type jobRecord struct {
 
 // truthRecord is the truth of tasks, on a line of its own, with a name that any number of stages can refer to.
 type truthRecord struct {
-	Name  string      `json:"truth_profile"`
-	Truth *StageTruth `json:"truth"`
+	Name  string       `json:"truth_profile"`
+	Truth *truthFields `json:"truth"`
+}
+
+// truthFields is a StageTruth in a file: a value for all tasks and a list with one for each are fields of their own, of
+// which a file has one.
+type truthFields struct {
+	Durations     []time.Duration     `json:"durations_ns,omitempty"`
+	Duration      time.Duration       `json:"duration_ns,omitempty"`
+	IdealMemory   resource.Amount     `json:"ideal_memory_bytes,omitempty"`
+	Elasticity    *cluster.Elasticity `json:"elasticity,omitempty"`
+	IdealMemories []resource.Amount   `json:"ideal_memories_bytes,omitempty"`
+	Phases        []Phase             `json:"phases,omitempty"`
+	TaskPhases    [][]Phase           `json:"task_phases,omitempty"`
+	Heap          *Heap               `json:"heap,omitempty"`
+}
+
+func fieldsOf(t *StageTruth) *truthFields {
+	f := &truthFields{Elasticity: t.Elasticity, Heap: t.Heap}
+	split(t.Duration, &f.Durations, &f.Duration)
+	split(t.IdealMemory, &f.IdealMemories, &f.IdealMemory)
+	split(t.Phases, &f.TaskPhases, &f.Phases)
+	return f
+}
+
+// split puts values into the list that has one for each task, or into the value for all tasks.
+func split[T any](p PerTask[T], each *[]T, all *T) {
+	if p.Differs() {
+		*each = p.Values()
+	} else {
+		*all, _ = p.Of(0)
+	}
+}
+
+func (f *truthFields) truth() StageTruth {
+	t := StageTruth{Duration: eachOrAll(f.Durations, f.Duration), Elasticity: f.Elasticity,
+		IdealMemory: eachOrAll(f.IdealMemories, f.IdealMemory), Heap: f.Heap}
+	if t.Phases = ForEach(f.TaskPhases); len(f.TaskPhases) == 0 && len(f.Phases) > 0 {
+		t.Phases = ForAll(f.Phases)
+	}
+	return t
+}
+
+// eachOrAll returns the values for each task, or else the value for all; 0 is none.
+func eachOrAll[T ~int64](each []T, all T) PerTask[T] {
+	if len(each) > 0 || all == 0 {
+		return ForEach(each)
+	}
+	return ForAll(all)
 }
 
 type clusterLine struct {
@@ -160,7 +207,8 @@ func (w *Writer) truth(t *StageTruth) (name string, err error) {
 	if t.IsZero() {
 		return "", nil
 	}
-	text, err := json.Marshal(t)
+	fields := fieldsOf(t)
+	text, err := json.Marshal(fields)
 	if err != nil {
 		return "", fmt.Errorf("workload file: %w", err)
 	}
@@ -171,7 +219,7 @@ func (w *Writer) truth(t *StageTruth) (name string, err error) {
 	}
 	name = strconv.Itoa(len(w.truths) + 1)
 	w.truths[key] = name
-	return name, w.line(&truthRecord{Name: name, Truth: t})
+	return name, w.line(&truthRecord{Name: name, Truth: fields})
 }
 
 // Close writes the last line, which distinguishes a complete file from a truncated one. It does not close the
@@ -280,8 +328,8 @@ type Reader struct {
 	Header Header
 
 	file   string
-	unit   time.Duration          // of times in version 1; 0 in later versions
-	truths map[string]*StageTruth // by name
+	unit   time.Duration         // of times in version 1; 0 in later versions
+	truths map[string]StageTruth // by name
 	in     *bufio.Reader
 	line   int
 	jobs   int
@@ -292,7 +340,7 @@ type Reader struct {
 
 // NewReader reads the header. Name is used in errors, which are a *fault.Fault if the file is wrong.
 func NewReader(in io.Reader, name string) (*Reader, error) {
-	r := &Reader{file: name, truths: map[string]*StageTruth{}, in: bufio.NewReaderSize(in, 64<<10), seen: map[cluster.JobID]bool{}, last: timeline.Earliest}
+	r := &Reader{file: name, truths: map[string]StageTruth{}, in: bufio.NewReaderSize(in, 64<<10), seen: map[cluster.JobID]bool{}, last: timeline.Earliest}
 	text, err := r.next()
 	if err != nil {
 		return nil, err
@@ -384,7 +432,7 @@ func (r *Reader) truth(text []byte) error {
 	if _, twice := r.truths[record.Name]; twice || record.Name == "" || record.Truth == nil {
 		return r.fault("truth_profile %q: must be a name of its own, beside the field truth", cluster.Clip(record.Name))
 	}
-	r.truths[record.Name] = record.Truth
+	r.truths[record.Name] = record.Truth.truth()
 	return nil
 }
 
@@ -408,7 +456,7 @@ func (r *Reader) decode(text []byte) (*Job, error) {
 	}
 	for i, name := range record.Truth {
 		if t, known := r.truths[name]; known {
-			j.Truth[i] = *t
+			j.Truth[i] = t
 		} else if name != "" {
 			return nil, r.fault("job %q truth %q: must be the name of a truth profile in a line above", cluster.Clip(j.Name), cluster.Clip(name))
 		}

@@ -109,7 +109,7 @@ func drawElasticity(t *rapid.T) cluster.Elasticity {
 }
 
 func drawTruth(t *rapid.T, tasks int, unit time.Duration) StageTruth {
-	truth := StageTruth{Duration: drawTime(t, unit, 0)}
+	var truth StageTruth
 	phases := func() []Phase {
 		return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Phase {
 			return Phase{Name: rapid.SampledFrom([]string{"", "map"}).Draw(t, "phase"), Duration: drawTime(t, unit, 0),
@@ -117,14 +117,23 @@ func drawTruth(t *rapid.T, tasks int, unit time.Duration) StageTruth {
 		}), 1, 5).Draw(t, "phases")
 	}
 	if rapid.Bool().Draw(t, "per task") {
+		var durations []time.Duration
+		var memories []resource.Amount
+		var each [][]Phase
 		for range tasks {
-			truth.Durations = append(truth.Durations, drawTime(t, unit, 1))
-			truth.IdealMemories = append(truth.IdealMemories, drawMemory(t, 1))
-			truth.TaskPhases = append(truth.TaskPhases, phases())
+			durations = append(durations, drawTime(t, unit, 1))
+			memories = append(memories, drawMemory(t, 1))
+			each = append(each, phases())
 		}
+		truth.Duration, truth.IdealMemory, truth.Phases = ForEach(durations), ForEach(memories), ForEach(each)
 	} else {
-		truth.IdealMemory = drawMemory(t, 0)
-		truth.Phases = phases()
+		if rapid.Bool().Draw(t, "one duration") {
+			truth.Duration = ForAll(drawTime(t, unit, 1))
+		}
+		if rapid.Bool().Draw(t, "one memory") {
+			truth.IdealMemory = ForAll(drawMemory(t, 1))
+		}
+		truth.Phases = ForAll(phases())
 		truth.Heap = &Heap{Live: drawMemory(t, 0), Size: drawMemory(t, 0)}
 		e := drawElasticity(t)
 		truth.Elasticity = &e
@@ -220,7 +229,7 @@ func TestVersion1(t *testing.T) {
 
 // Stages with the same truth share one name.
 func TestTruthIsNamedOnce(t *testing.T) {
-	truth := StageTruth{Duration: time.Second, Phases: []Phase{{Duration: time.Second, Demand: resource.Of(1, 2)}}}
+	truth := StageTruth{Duration: ForAll(time.Second), Phases: ForAll([]Phase{{Duration: time.Second, Demand: resource.Of(1, 2)}})}
 	w := &Workload{}
 	for i := range 1000 {
 		stage := cluster.Stage{Tasks: 3, Ideal: resource.Of(1, 2)}
@@ -237,7 +246,7 @@ func TestTruthIsNamedOnce(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, w) {
 		t.Fatal(err)
 	}
-	if &got.Jobs[0].Truth[1].Phases[0] != &got.Jobs[999].Truth[1].Phases[0] {
+	if &got.Jobs[0].Task(1, 0).Phases[0] != &got.Jobs[999].Task(1, 0).Phases[0] {
 		t.Error("stages that name the same truth do not share it")
 	}
 }
@@ -301,10 +310,10 @@ func TestReadWorkloadRefuses(t *testing.T) {
 		{stage(`"elasticity":{"kind":"points","points":[[1]]}`), "must be [memory,slowdown]"},
 		{stage(`"elasticity":{"kind":"points","points":[[1.5,1]]}`), "must be whole bytes and a number"},
 		{stage(`"truth":{"durations":[1,2]}`), "durations: must be one for each task, 1, but are 2"},
-		{stage(`"truth":{"durations":[-1]}`), "duration of task 0 -1s: must be above 0s"},
+		{stage(`"truth":{"durations":[-1]}`), "task 0 duration -1s: must be above 0s"},
 		{stage(`"truth":{"durations":[[1,99999999]]}`), "must be a list of whole numbers, or of [number,count]"},
 		{stage(`"truth":{"durations":[1.5]}`), "must be a list of whole numbers"},
-		{stage(`"truth":{"memories":[0]}`), "memory of task 0 0 bytes"},
+		{stage(`"truth":{"memories":[0]}`), "task 0 memory 0 bytes"},
 		{stage(`"truth":{"phases":{"duration":[1,2],"cpu":[1]}}`), "phases cpu: must be one for each phase, 2, but are 1"},
 		{stage(`"truth":{"phases":{"duration":[1],"cpu":[-1]}}`), "phase 0 cpu -1: must be from 0"},
 		{stage(`"truth":{"task_phases":[{"duration":[1]},{"duration":[1]}]}`), "task phases: must be one for each task, 1, but are 2"},
@@ -399,7 +408,7 @@ func FuzzReadWorkload(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	w.Jobs[0].Truth = []StageTruth{{Phases: []Phase{{Name: "a", Duration: time.Second}}, Heap: &Heap{Live: 1}}}
+	w.Jobs[0].Truth = []StageTruth{{Phases: ForAll([]Phase{{Name: "a", Duration: time.Second}}), Heap: &Heap{Live: 1}}}
 	var text bytes.Buffer
 	if err := Write(&text, w, Header{}); err != nil {
 		f.Fatal(err)

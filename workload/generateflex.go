@@ -31,5 +31,5 @@ func flexJob(j *Job) {
 		phases = append(phases, phase("grow", to-from, start+(peak-start)*resource.Amount(i+1)/(flexSteps+1)))
 	}
 	phases = append(phases, phase("full", rise, peak), phase("end", run-2*rise, max(start, peak/3)))
-	j.Truth = []StageTruth{{Phases: phases}}
+	j.Truth = []StageTruth{{Phases: ForAll(phases)}}
 }

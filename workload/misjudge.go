@@ -151,7 +151,7 @@ func Misjudge(w *Workload, m Misjudgement, seed uint64) *Workload {
 				continue
 			}
 			if m.Duration != (Deviation{}) {
-				misjudgeDurations(s, t, m.Duration, byTask)
+				misjudgeDurations(j, k, m.Duration, byTask)
 			}
 			if m.Memory != (Deviation{}) {
 				misjudgeMemory(s, t, memory)
@@ -164,49 +164,25 @@ func Misjudge(w *Workload, m Misjudgement, seed uint64) *Workload {
 	return off
 }
 
-func misjudgeDurations(s *cluster.Stage, t *StageTruth, d Deviation, random *rand.Rand) {
-	real := make([]time.Duration, s.Tasks)
+func misjudgeDurations(j *Job, stage int, d Deviation, random *rand.Rand) {
+	real := make([]time.Duration, j.Stages[stage].Tasks)
 	for i := range real {
-		real[i] = s.Duration
-		switch {
-		case i < len(t.Durations):
-			real[i] = t.Durations[i]
-		case t.Duration > 0:
-			real[i] = t.Duration
-		case t.Phases != nil || t.TaskPhases != nil:
-			real[i] = t.together(i, s.Duration)
-		}
+		real[i] = j.Task(stage, i).Duration
 		if factor := d.draw(random); real[i] > 0 {
 			real[i] = max(time.Millisecond, time.Duration(scaled(int64(real[i]), factor)).Truncate(time.Millisecond))
 		}
 	}
 	if !slices.Contains(real, 0) {
-		t.Duration, t.Durations = 0, real
+		j.Truth[stage].Duration = ForEach(real)
 	}
-}
-
-// together is the sum of the durations of a task's phases, otherwise if that is 0.
-func (t *StageTruth) together(task int, otherwise time.Duration) time.Duration {
-	phases, total := t.Phases, time.Duration(0)
-	if task < len(t.TaskPhases) {
-		phases = t.TaskPhases[task]
-	}
-	for i := range phases {
-		total += phases[i].Duration
-	}
-	if total == 0 {
-		return otherwise
-	}
-	return total
 }
 
 // misjudgeMemory multiplies every real need for memory by factor.
 func misjudgeMemory(s *cluster.Stage, t *StageTruth, factor float64) {
-	scale := func(a resource.Amount) resource.Amount { return resource.Amount(max(1, scaled(int64(a), factor))) }
-	if t.IdealMemory == 0 {
-		t.IdealMemory = s.Ideal[resource.Memory]
+	if !t.IdealMemory.Given() && s.Ideal[resource.Memory] > 0 {
+		t.IdealMemory = ForAll(s.Ideal[resource.Memory])
 	}
-	t.MapMemory(scale)
+	t.MapMemory(func(a resource.Amount) resource.Amount { return resource.Amount(max(1, scaled(int64(a), factor))) })
 }
 
 // misjudgePenalty changes the estimate; the truth keeps the previous estimate, unless it has an elasticity of its own.

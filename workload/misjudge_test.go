@@ -80,11 +80,12 @@ func TestMisjudgeStaysInItsInterval(t *testing.T) {
 		distinct := map[time.Duration]bool{}
 		for i := range off.Jobs {
 			s, tr := &off.Jobs[i].Stages[0], &off.Jobs[i].Truth[0]
-			for _, d := range tr.Durations {
+			for _, d := range tr.Duration.Values() {
 				within("duration", m.Duration, float64(d)/float64(time.Hour))
 				distinct[d] = true
 			}
-			within("memory", m.Memory, float64(tr.IdealMemory)/float64(10*resource.GB))
+			memory, _ := tr.IdealMemory.Of(0)
+			within("memory", m.Memory, float64(memory)/float64(10*resource.GB))
 			within("penalty", m.Penalty, s.Elasticity.Factor/3)
 			if tr.Elasticity.Factor != 3 || s.Duration != time.Hour || s.Ideal != w.Jobs[i].Stages[0].Ideal {
 				t.Fatalf("more was changed than should be: %+v, %+v", s, tr)
@@ -94,7 +95,7 @@ func TestMisjudgeStaysInItsInterval(t *testing.T) {
 			t.Fatalf("only %d different durations of %d tasks", len(distinct), jobs*tasks)
 		}
 		alone := Misjudge(w, Misjudgement{Memory: m.Memory}, seed)
-		if alone.Jobs[0].Truth[0].IdealMemory != off.Jobs[0].Truth[0].IdealMemory {
+		if !reflect.DeepEqual(alone.Jobs[0].Truth[0].IdealMemory, off.Jobs[0].Truth[0].IdealMemory) {
 			t.Fatal("the draw of memory depends on what else is misjudged")
 		}
 	})
@@ -103,17 +104,21 @@ func TestMisjudgeStaysInItsInterval(t *testing.T) {
 // All parts of the truth of memory are scaled together.
 func TestMisjudgeMovesTheWholeTruthOfMemory(t *testing.T) {
 	phase := []Phase{{Duration: time.Second, Demand: resource.Of(resource.Core, resource.GB)}, {Duration: time.Second}}
+	ideal := resource.Of(resource.Core, 2*resource.GB)
 	w := &Workload{Jobs: []Job{{After: -1, Job: cluster.Job{Stages: []cluster.Stage{
 		{Coordinator: true, Tasks: 1},
-		{Tasks: 1, Ideal: resource.Of(resource.Core, 2*resource.GB), Elasticity: cluster.Elasticity{Kind: cluster.Points,
+		{Tasks: 1, Ideal: ideal, Elasticity: cluster.Elasticity{Kind: cluster.Points,
 			Points: []cluster.ElasticityPoint{{Memory: 1, Slowdown: 3}, {Memory: 5, Slowdown: 2}, {Memory: 9, Slowdown: 0.9}}}},
-	}}, Truth: []StageTruth{{}, {Phases: phase, TaskPhases: [][]Phase{phase}, IdealMemories: []resource.Amount{resource.GB}, Heap: &Heap{Live: resource.GB, Size: 5}}}}}}
+		{Tasks: 1, Ideal: ideal},
+	}}, Truth: []StageTruth{{},
+		{Phases: ForEach([][]Phase{phase}), IdealMemory: ForEach([]resource.Amount{resource.GB}), Heap: &Heap{Live: resource.GB, Size: 5}},
+		{Phases: ForAll(phase)}}}}}
 	off := Misjudge(w, Misjudgement{Memory: Deviation{0.5, 0.5}, Penalty: Deviation{-0.5, -0.5}}, 1).Jobs[0]
 	const more = resource.GB * 3 / 2
-	tr := off.Truth[1]
-	if tr.IdealMemory != 2*more || tr.IdealMemories[0] != more || tr.Phases[0].Demand[resource.Memory] != more ||
-		tr.TaskPhases[0][0].Demand[resource.Memory] != more || tr.Heap.Live != more || tr.Heap.Size != 5 || tr.Phases[1].Demand[resource.Memory] != 0 {
-		t.Errorf("truth is %+v, heap %+v", tr, tr.Heap)
+	tr, given, assumed := off.Truth[1], off.Task(1, 0), off.Task(2, 0)
+	if given.IdealMemory != more || given.Phases[0].Demand[resource.Memory] != more || tr.Heap.Live != more || tr.Heap.Size != 5 ||
+		given.Phases[1].Demand[resource.Memory] != 0 || assumed.IdealMemory != 2*more || assumed.Phases[0].Demand[resource.Memory] != more {
+		t.Errorf("truth is %+v, heap %+v, and %+v", tr, tr.Heap, assumed)
 	}
 	if p := off.Stages[1].Elasticity.Points; p[0].Slowdown != 1.5 || p[1].Slowdown != 1.25 || p[2].Slowdown != 0.9 {
 		t.Errorf("the policy is told %+v", p)

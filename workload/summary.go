@@ -135,63 +135,45 @@ func (s *summing) stage(j *Job, i int) (longest time.Duration) {
 	if stage.Coordinator {
 		return 0
 	}
-	var t StageTruth
-	if i < len(j.Truth) {
-		t = j.Truth[i]
-	}
 	n := int64(stage.Tasks)
 	if stage.Elastic() {
 		s.Elastic += n
 	}
-	if len(t.Phases) > 1 || t.TaskPhases != nil {
-		s.Phased += n
-	}
 	s.cpu.add(float64(stage.Ideal[resource.CPU]), n)
 	s.memory.add(float64(stage.Ideal[resource.Memory]), n)
-	d := stage.Duration
-	if t.Duration > 0 {
-		d = t.Duration
+	phased, differ := false, false
+	if i < len(j.Truth) {
+		t := &j.Truth[i]
+		one, _ := t.Phases.Of(0)
+		phased, differ = len(one) > 1 || t.Phases.Differs(), t.Differs()
 	}
-	if t.Durations == nil && t.IdealMemories == nil && t.TaskPhases == nil {
-		s.task(stage.Ideal, d, t.Phases, t.IdealMemory, n)
-		return d
+	if phased {
+		s.Phased += n
+	}
+	if !differ {
+		t := j.Task(i, 0)
+		s.task(stage.Ideal, &t, n)
+		return t.Duration
 	}
 	for k := range stage.Tasks {
-		if t.Durations != nil {
-			d = t.Durations[k]
-		}
-		phases, used := t.Phases, t.IdealMemory
-		if t.TaskPhases != nil {
-			phases = t.TaskPhases[k]
-		}
-		if t.IdealMemories != nil {
-			used = t.IdealMemories[k]
-		}
-		s.task(stage.Ideal, d, phases, used, 1)
-		longest = max(longest, d)
+		t := j.Task(i, k)
+		s.task(stage.Ideal, &t, 1)
+		longest = max(longest, t.Duration)
 	}
 	return longest
 }
 
-// task adds n equal tasks that run for d.
-func (s *summing) task(needs resource.Vector, d time.Duration, phases []Phase, peak resource.Amount, n int64) {
-	s.duration.add(d.Seconds(), n)
-	if peak == 0 {
-		peak = needs[resource.Memory]
-		for i := range phases {
-			if m := phases[i].Demand[resource.Memory]; i == 0 || m > peak {
-				peak = m
-			}
-		}
-	}
-	s.used.add(float64(peak), n)
-	lasting := d.Seconds() * float64(n)
+// task adds n equal tasks.
+func (s *summing) task(needs resource.Vector, t *TaskTruth, n int64) {
+	s.duration.add(t.Duration.Seconds(), n)
+	s.used.add(float64(t.IdealMemory), n)
+	lasting := t.Duration.Seconds() * float64(n)
 	var total time.Duration
 	var sums [resource.NumKinds]float64
-	for i := range phases {
-		total += phases[i].Duration
-		for k, a := range phases[i].Demand {
-			sums[k] += float64(a) * phases[i].Duration.Seconds()
+	for i := range t.Phases {
+		total += t.Phases[i].Duration
+		for k, a := range t.Phases[i].Demand {
+			sums[k] += float64(a) * t.Phases[i].Duration.Seconds()
 		}
 	}
 	for k, a := range needs {
@@ -200,7 +182,7 @@ func (s *summing) task(needs resource.Vector, d time.Duration, phases []Phase, p
 		case total > 0:
 			s.Used[k] += sums[k] / total.Seconds() * lasting
 		case resource.Kind(k) == resource.Memory:
-			s.Used[k] += float64(peak) * lasting
+			s.Used[k] += float64(t.IdealMemory) * lasting
 		default:
 			s.Used[k] += float64(a) * lasting
 		}

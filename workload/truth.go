@@ -11,39 +11,85 @@ import (
 
 // IsZero reports whether the truth is empty: everything is as estimated.
 func (t *StageTruth) IsZero() bool {
-	return t.Durations == nil && t.Duration == 0 && t.IdealMemory == 0 && t.Elasticity == nil && t.IdealMemories == nil &&
-		t.Phases == nil && t.TaskPhases == nil && t.Heap == nil
+	return !t.Duration.Given() && !t.IdealMemory.Given() && t.Elasticity == nil && !t.Phases.Given() && t.Heap == nil
+}
+
+// Differs reports whether the truth has a value for each task of its own.
+func (t *StageTruth) Differs() bool {
+	return t.Duration.Differs() || t.IdealMemory.Differs() || t.Phases.Differs()
+}
+
+// TaskTruth is what one task really does, whatever its grant. Where the truth of its stage says nothing, the estimate is
+// true.
+type TaskTruth struct {
+	Duration    time.Duration   // with enough memory
+	IdealMemory resource.Amount // the least memory that is enough, bytes
+	Elasticity  *cluster.Elasticity
+	Phases      []Phase // none: one phase with the needs of the stage
+	Heap        *Heap   // nil: no garbage collection
+}
+
+// Task returns the truth of a task, counted from 0, of a stage.
+func (j *Job) Task(stage, task int) TaskTruth {
+	s := &j.Stages[stage]
+	r := TaskTruth{Duration: s.Duration, IdealMemory: s.Ideal[resource.Memory], Elasticity: &s.Elasticity}
+	if stage >= len(j.Truth) {
+		return r
+	}
+	t := &j.Truth[stage]
+	r.Heap = t.Heap
+	if t.Elasticity != nil {
+		r.Elasticity = t.Elasticity
+	}
+	if r.Phases, _ = t.Phases.Of(task); len(r.Phases) > 0 {
+		var total time.Duration
+		if total, r.IdealMemory = SumPhases(r.Phases); total > 0 {
+			r.Duration = total
+		}
+	}
+	if d, given := t.Duration.Of(task); given {
+		r.Duration = d
+	}
+	if m, given := t.IdealMemory.Of(task); given {
+		r.IdealMemory = m
+	}
+	return r
+}
+
+// SumPhases returns the total duration of phases and their largest working set, in bytes.
+func SumPhases(phases []Phase) (total time.Duration, largest resource.Amount) {
+	for i := range phases {
+		total += phases[i].Duration
+		largest = max(largest, phases[i].Demand[resource.Memory])
+	}
+	return total, largest
 }
 
 // MapMemory replaces each real need for memory in t by f of it: ideal memory, working sets of phases, live sets of
 // heaps. Amounts of 0, which are as estimated, do not change. Data that t shares with other stages is copied first.
 func (t *StageTruth) MapMemory(f func(resource.Amount) resource.Amount) {
-	replace := func(a *resource.Amount) {
-		if *a > 0 {
-			*a = f(*a)
+	replace := func(a resource.Amount) resource.Amount {
+		if a > 0 {
+			return f(a)
 		}
+		return a
 	}
-	phases := func(list []Phase) []Phase {
+	t.IdealMemory = t.IdealMemory.Map(replace)
+	t.MapPhases(func(p *Phase) { p.Demand[resource.Memory] = replace(p.Demand[resource.Memory]) })
+	if t.Heap != nil {
+		t.Heap = &Heap{Live: replace(t.Heap.Live), Size: t.Heap.Size}
+	}
+}
+
+// MapPhases changes each phase of each task. Data that t shares with other stages is copied first.
+func (t *StageTruth) MapPhases(change func(*Phase)) {
+	t.Phases = t.Phases.Map(func(list []Phase) []Phase {
 		list = slices.Clone(list)
 		for i := range list {
-			replace(&list[i].Demand[resource.Memory])
+			change(&list[i])
 		}
 		return list
-	}
-	replace(&t.IdealMemory)
-	t.IdealMemories = slices.Clone(t.IdealMemories)
-	for i := range t.IdealMemories {
-		replace(&t.IdealMemories[i])
-	}
-	t.Phases, t.TaskPhases = phases(t.Phases), slices.Clone(t.TaskPhases)
-	for i := range t.TaskPhases {
-		t.TaskPhases[i] = phases(t.TaskPhases[i])
-	}
-	if t.Heap != nil {
-		heap := *t.Heap
-		replace(&heap.Live)
-		t.Heap = &heap
-	}
+	})
 }
 
 // CheckTruth returns an error that names the first field of the truth that is out of range.
@@ -62,29 +108,12 @@ func (j *Job) CheckTruth() error {
 // Check returns an error that names the first field of the truth, of a stage with the given number of tasks, that is out of
 // range.
 func (t *StageTruth) Check(tasks int) error {
-	for _, list := range []struct {
-		name  string
-		given int
-	}{{"durations", len(t.Durations)}, {"memories", len(t.IdealMemories)}, {"task phases", len(t.TaskPhases)}} {
-		if list.given != 0 && list.given != tasks {
-			return fmt.Errorf("%s: must be one for each task, %d, but are %d", list.name, tasks, list.given)
-		}
-	}
-	if t.Duration < 0 || t.Duration > cluster.LongestTime {
-		return fmt.Errorf("duration %v: must be from 0s to %v", t.Duration, cluster.LongestTime)
-	}
-	for i, d := range t.Durations {
-		if d < 1 || d > cluster.LongestTime {
-			return fmt.Errorf("duration of task %d %v: must be above 0s, at most %v", i, d, cluster.LongestTime)
-		}
-	}
-	if err := checkTruthMemory("memory", t.IdealMemory, 0); err != nil {
+	if err := t.Duration.check("durations", tasks, checkDuration); err != nil {
 		return err
 	}
-	for i, m := range t.IdealMemories {
-		if err := checkTruthMemory(fmt.Sprintf("memory of task %d", i), m, 1); err != nil {
-			return err
-		}
+	err := t.IdealMemory.check("memories", tasks, func(m resource.Amount) error { return checkTruthMemory("memory", m, 1) })
+	if err != nil {
+		return err
 	}
 	if t.Elasticity != nil {
 		if err := t.Elasticity.Check(); err != nil {
@@ -99,13 +128,12 @@ func (t *StageTruth) Check(tasks int) error {
 			return err
 		}
 	}
-	if err := checkPhases(t.Phases); err != nil {
-		return err
-	}
-	for i, phases := range t.TaskPhases {
-		if err := checkPhases(phases); err != nil {
-			return fmt.Errorf("task %d %w", i, err)
-		}
+	return t.Phases.check("task phases", tasks, checkPhases)
+}
+
+func checkDuration(d time.Duration) error {
+	if d < 1 || d > cluster.LongestTime {
+		return fmt.Errorf("duration %v: must be above 0s, at most %v", d, cluster.LongestTime)
 	}
 	return nil
 }

@@ -181,18 +181,21 @@ func (d *jobDecoder) elasticity(l *elasticityLine) cluster.Elasticity {
 }
 
 func (d *jobDecoder) truth(l *truthLine) StageTruth {
-	t := StageTruth{Duration: d.time("truth duration", l.Duration), IdealMemory: l.Memory}
-	t.Durations = d.durations("truth durations", l.Durations)
-	t.IdealMemories = d.amounts("truth memories", l.Memories)
+	t := StageTruth{Duration: eachOrAll(d.durations("truth durations", l.Durations), d.time("truth duration", l.Duration))}
+	t.IdealMemory = eachOrAll(d.amounts("truth memories", l.Memories), l.Memory)
 	if l.Elasticity != nil {
 		e := d.elasticity(l.Elasticity)
 		t.Elasticity = &e
 	}
 	if l.Phases != nil {
-		t.Phases = d.phases(l.Phases)
+		t.Phases = ForAll(d.phases(l.Phases))
 	}
-	for i := range l.TaskPhases {
-		t.TaskPhases = append(t.TaskPhases, d.phases(&l.TaskPhases[i]))
+	if len(l.TaskPhases) > 0 {
+		all := make([][]Phase, len(l.TaskPhases))
+		for i := range all {
+			all[i] = d.phases(&l.TaskPhases[i])
+		}
+		t.Phases = ForEach(all)
 	}
 	switch {
 	case l.Heap == nil:

@@ -25,25 +25,19 @@ type Job struct {
 	Truth []StageTruth
 }
 
-// StageTruth is what the tasks of a stage really do.
+// StageTruth is what the tasks of a stage really do. Task looks up one of them.
 type StageTruth struct {
-	// Durations are run times at ideal memory, one per task; nil if all tasks have Duration. A Duration of 0 is as
-	// estimated.
-	Durations []time.Duration `json:"durations_ns,omitempty"`
-	Duration  time.Duration   `json:"duration_ns,omitempty"`
-	// IdealMemory is the least memory, in bytes, with which tasks really run unhindered; 0 is as estimated.
-	IdealMemory resource.Amount `json:"ideal_memory_bytes,omitempty"`
+	// Duration is the run time at ideal memory, above 0.
+	Duration PerTask[time.Duration]
+	// IdealMemory is the least memory, in bytes, with which a task really runs unhindered, above 0.
+	IdealMemory PerTask[resource.Amount]
 	// Elasticity is the real profile; nil is as estimated.
-	Elasticity *cluster.Elasticity `json:"elasticity,omitempty"`
-	// IdealMemories is IdealMemory for each task if tasks differ, nil otherwise.
-	IdealMemories []resource.Amount `json:"ideal_memories_bytes,omitempty"`
-	// Phases are the phases of a task, in order; nil is one phase with the stage's Ideal as its demand. If the real
-	// duration of the task is given, the durations of the phases are stretched so that they add up to it.
-	Phases []Phase `json:"phases,omitempty"`
-	// TaskPhases are Phases for each task if tasks differ, nil otherwise.
-	TaskPhases [][]Phase `json:"task_phases,omitempty"`
+	Elasticity *cluster.Elasticity
+	// Phases are the phases of a task, in order; no phases are one phase with the stage's Ideal as its demand. If the
+	// real duration of the task is given, the durations of the phases are stretched so that they add up to it.
+	Phases PerTask[[]Phase]
 	// Heap is set for programs with a garbage-collected heap.
-	Heap *Heap `json:"heap,omitempty"`
+	Heap *Heap
 }
 
 // Phase is a span of a task with constant demand.

@@ -64,7 +64,7 @@ func simulateOnce(c *configuration, m models, launch time.Duration, slower float
 	for i := range w.Jobs {
 		j := &w.Jobs[i]
 		for s := range j.Stages {
-			j.Truth = append(j.Truth, workload.StageTruth{Duration: time.Duration(slower * float64(j.Stages[s].Duration))})
+			j.Truth = append(j.Truth, workload.StageTruth{Duration: workload.ForAll(time.Duration(slower * float64(j.Stages[s].Duration)))})
 		}
 	}
 	p, err := policy.New(c.policy, c.settings)

@@ -189,10 +189,11 @@ func (j pufferfishJob) inContainers(container, heap resource.Amount) workload.Jo
 	t := workload.Job{After: -1, Job: cluster.Job{Name: j.String(), MaxAttempts: 1}}
 	expected := j.alone()
 	add := func(name string, live resource.Amount, shares ...float64) {
-		truth := workload.StageTruth{Heap: &workload.Heap{Live: live, Size: heap}}
+		var phases [][]workload.Phase
 		for _, share := range shares {
-			truth.TaskPhases = append(truth.TaskPhases, j.executorPhases(share, j.spills(share, heap)))
+			phases = append(phases, j.executorPhases(share, j.spills(share, heap)))
 		}
+		truth := workload.StageTruth{Phases: workload.ForEach(phases), Heap: &workload.Heap{Live: live, Size: heap}}
 		t.Stages = append(t.Stages, cluster.Stage{Name: name, Tasks: len(shares), Ideal: resource.Of(resource.Core, container), Duration: expected})
 		t.Truth = append(t.Truth, truth)
 	}

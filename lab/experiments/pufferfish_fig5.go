@@ -62,7 +62,7 @@ func (c contention) programs() (w *workload.Workload, ids [2]cluster.TaskID) {
 		}
 	}
 	for i := range len(ids) / stage.Tasks {
-		w.Jobs = append(w.Jobs, workload.Job{After: -1, Truth: []workload.StageTruth{{Phases: c.growing()}},
+		w.Jobs = append(w.Jobs, workload.Job{After: -1, Truth: []workload.StageTruth{{Phases: workload.ForAll(c.growing())}},
 			Job: cluster.Job{ID: cluster.JobID(i + 1), Name: "program", Class: cluster.Flex, MaxAttempts: 1, Stages: []cluster.Stage{stage}}})
 	}
 	return w, ids

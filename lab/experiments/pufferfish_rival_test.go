@@ -57,8 +57,8 @@ func TestSameWorkForAllRivals(t *testing.T) {
 			if got := f.Stages[k].Ideal[resource.Memory]; got != pufferfishMinCont || f.Stages[k].MaxMemory != pufferfishMaxHeap {
 				t.Errorf("%s stage %d starts with %d and grows to %d", f.Name, k, got, f.Stages[k].MaxMemory)
 			}
-			for n, phases := range f.Truth[k].TaskPhases {
-				if !slices.Equal(phases, b.Truth[k].TaskPhases[n]) {
+			for n, phases := range f.Truth[k].Phases.Values() {
+				if !slices.Equal(phases, b.Truth[k].Phases.Values()[n]) {
 					t.Errorf("%s stage %d task %d has other phases in FLEX containers than in boxes of 64 GB", f.Name, k, n)
 				}
 			}

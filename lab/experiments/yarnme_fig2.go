@@ -127,7 +127,7 @@ func (s spiller) together(n int) (float64, error) {
 	real := cluster.Elasticity{Kind: cluster.Step, Factor: s.slower, DiskRate: s.rate}
 	w := &workload.Workload{}
 	for i := range n {
-		w.Jobs = append(w.Jobs, workload.Job{After: -1, Truth: []workload.StageTruth{{IdealMemory: 2 * resource.GB}},
+		w.Jobs = append(w.Jobs, workload.Job{After: -1, Truth: []workload.StageTruth{{IdealMemory: workload.ForAll(2 * resource.GB)}},
 			Job: cluster.Job{ID: cluster.JobID(i + 1), Name: "reducer" + strconv.Itoa(i+1), Submitted: timeline.Time(i) * timeline.Time(time.Second),
 				Stages: []cluster.Stage{{Name: "reduce", Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB), MinMemory: resource.GB, Duration: 189 * time.Second, Elasticity: real}}}})
 	}

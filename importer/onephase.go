@@ -1,0 +1,25 @@
+package importer
+
+import (
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/workload"
+)
+
+// onePhaseTasks collects tasks that were measured as a whole: each runs in one phase, and needs its working set.
+type onePhaseTasks struct {
+	durations []time.Duration
+	memories  []resource.Amount
+	phases    [][]workload.Phase
+}
+
+func (o *onePhaseTasks) add(p workload.Phase) {
+	o.durations = append(o.durations, p.Duration)
+	o.memories = append(o.memories, p.Demand[resource.Memory])
+	o.phases = append(o.phases, []workload.Phase{p})
+}
+
+func (o *onePhaseTasks) truth() workload.StageTruth {
+	return workload.StageTruth{Duration: workload.ForEach(o.durations), IdealMemory: workload.ForEach(o.memories), Phases: workload.ForEach(o.phases)}
+}
