@@ -1,8 +1,8 @@
-# "make help" lists what there is.
+# "make help" lists the targets.
 .DEFAULT_GOAL := help
 .PHONY: help build test test-all lint test-race test-guest test-faults test-soak demo results results-check bench fuzz clean
 
-# How long test-faults takes: deaths of the daemon, deaths right before a change of a file, cuts of power, streaming, random nodes.
+# What test-faults runs: deaths of the daemon, time of streaming, random nodes, deaths right before a change of a file, cuts of power.
 DEATHS ?= 30
 STREAM ?= 2m
 SEEDS ?= 1000
@@ -15,16 +15,16 @@ FUZZTIME ?= 10s
 GUESTS = $(shell grep -rl --include='*_test.go' '^//go:build guest' . | xargs -n 1 dirname | sort -u)
 TESTRUN = go run ./internal/testrun
 
-help: ## this list
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## bin/bellows and, for studies, bin/bellows-lab: one static file each
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/bellows ./cmd/bellows-lab
 
-test: lint ## what to run before a commit, under 5 minutes: lint and all tests that are not long; installs nothing
+test: lint ## run this before a commit, under 5 minutes: lint and all tests that are not long; installs nothing
 	$(TESTRUN) -- -short -count=1 -timeout=15m ./...
 
-test-all: test test-race test-guest test-faults test-soak results-check ## everything that can fail, one after the other, under 50 minutes, as root
+test-all: test test-race test-guest test-faults test-soak results-check ## everything that can fail, one after the other, under 55 minutes, as root
 
 lint: ## gofmt, go vet and staticcheck
 	@unformatted=$$(gofmt -l .); \
@@ -44,20 +44,20 @@ test-faults: ## faults at length, as root, under 10 minutes: DEATHS (30) of the 
 		-- -count=1 -timeout=60m -run=TestRandom ./memory -seeds=$(SEEDS) \
 		-- -count=1 -timeout=60m -run='TestKillAtEveryWrite|TestPowerLoss' ./live -kills=$(KILLS) -cuts=$(CUTS)
 
-test-soak: ## SOAK (20000) jobs of every kind through one daemon, as root, under 12 minutes: nothing of them may stay
+test-soak: ## SOAK (20000) jobs of every kind through one daemon, as root, under 12 minutes: no memory, process or file of them may stay
 	$(TESTRUN) -- -count=1 -timeout=30m -run='^TestSoak$$' ./cmd/bellows -soak=$(SOAK)
 
-demo: build ## real programs share too little memory, under 5 minutes; installs nothing, and needs root for real containers
+demo: build ## real programs share too little memory, under 5 minutes; installs nothing, needs root for containers
 	./bin/bellows demo
 
-results: build ## papers' tables and figures again, with as many runs as are stored, and docs/results.md; half an hour
+results: build ## reproduce the papers' tables and figures with as many runs as are stored, and write docs/results.md; half an hour
 	./bin/bellows-lab experiment run ... --again --out docs/results --summary-only
 	./bin/bellows-lab experiment report
 
-results-check: ## stored results are what is made now, to the byte: experiments of at most 15 s as a whole, the first traces of longer ones; under 3 minutes
+results-check: ## compare stored results with new ones, byte by byte: experiments of at most 15 s as a whole, the first traces of longer ones; under 3 minutes
 	$(TESTRUN) -- -count=1 -timeout=15m -run='TestStoredResults|TestVerdicts|TestReport' ./lab/experiments -results
 
-bench: ## benchmarks: timeline, engine at 100 to 10,000 nodes, the YARN-ME authors' workload
+bench: ## benchmarks: timeline, engine at 100 to 10,000 nodes, the YARN-ME authors' workload; under 5 minutes
 	go test -run '^$$' -bench . -benchmem ./...
 
 fuzz: ## every fuzz target for FUZZTIME (10s)
