@@ -320,7 +320,7 @@ func TestExplain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Why != "All tasks of the job that are left are running." || !e.EstimatedEnd.Equal(time.Now().Add(time.Minute)) || len(e.Tasks) != 2 || len(e.Decisions) != 2 {
+		if e.Why != "The remaining tasks of the job are running." || !e.EstimatedEnd.Equal(time.Now().Add(time.Minute)) || len(e.Tasks) != 2 || len(e.Decisions) != 2 {
 			t.Errorf("explained %+v", e)
 		}
 	})

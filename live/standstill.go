@@ -46,16 +46,16 @@ func (s standstill) why(left int) string {
 	}{{left - s.suspended - s.waiting, "running"}, {s.suspended, "suspended"}, {s.waiting, "waiting for memory"}} {
 		switch {
 		case part.tasks == left && left == 1:
-			return "The task of the job that is left is " + part.are + "."
+			return "The last task of the job is " + part.are + "."
 		case part.tasks == left:
-			return "All tasks of the job that are left are " + part.are + "."
+			return "The remaining tasks of the job are " + part.are + "."
 		case part.tasks == 1:
 			parts = append(parts, "1 is "+part.are)
 		case part.tasks > 0:
 			parts = append(parts, fmt.Sprintf("%d are %s", part.tasks, part.are))
 		}
 	}
-	return fmt.Sprintf("Of the %d tasks of the job that are left %s.", left, strings.Join(parts, ", "))
+	return fmt.Sprintf("Of the %d remaining tasks of the job, %s.", left, strings.Join(parts, ", "))
 }
 
 // keptCores returns a sentence on suspended containers whose cores a waiting task needs; empty if the task waits for
@@ -77,7 +77,7 @@ func (d *Driver) keptCores(s *cluster.Snapshot, need resource.Vector, readings m
 	case 0:
 		return ""
 	case 1:
-		return " One task that is suspended keeps its cores."
+		return " A suspended task keeps its cores."
 	}
-	return fmt.Sprintf(" %d tasks that are suspended keep their cores.", still.suspended)
+	return fmt.Sprintf(" %d suspended tasks keep their cores.", still.suspended)
 }

@@ -13,7 +13,7 @@ import (
 // task that waits for cores learns that suspended containers keep their cores.
 func TestExplainStandstill(t *testing.T) {
 	const running, suspended, waiting = cluster.ContainerRunning, cluster.ContainerSuspended, cluster.ContainerWaiting
-	const left = "All tasks of the job that are left are "
+	const left = "The remaining tasks of the job are "
 	const next = "The next task of the job has not started: no node has 1 core free."
 	for name, c := range map[string]struct {
 		states    [2]cluster.ContainerState // of the containers, as Readings reports them
@@ -22,10 +22,10 @@ func TestExplainStandstill(t *testing.T) {
 		room      bool    // whether the time of room for the waiting job is estimated
 	}{
 		"running":   {[2]cluster.ContainerState{running, 0}, left + "running.", next, [2]bool{true, true}, true},
-		"one":       {[2]cluster.ContainerState{running, suspended}, "Of the 2 tasks of the job that are left 1 is running, 1 is suspended.", next + " One task that is suspended keeps its cores.", [2]bool{true, false}, true},
-		"all":       {[2]cluster.ContainerState{suspended, suspended}, left + "suspended.", next + " 2 tasks that are suspended keep their cores.", [2]bool{}, false},
+		"one":       {[2]cluster.ContainerState{running, suspended}, "Of the 2 remaining tasks of the job, 1 is running, 1 is suspended.", next + " A suspended task keeps its cores.", [2]bool{true, false}, true},
+		"all":       {[2]cluster.ContainerState{suspended, suspended}, left + "suspended.", next + " 2 suspended tasks keep their cores.", [2]bool{}, false},
 		"waiting":   {[2]cluster.ContainerState{waiting, waiting}, left + "waiting for memory.", next, [2]bool{}, false},
-		"of either": {[2]cluster.ContainerState{suspended, waiting}, "Of the 2 tasks of the job that are left 1 is suspended, 1 is waiting for memory.", next + " One task that is suspended keeps its cores.", [2]bool{}, false},
+		"of either": {[2]cluster.ContainerState{suspended, waiting}, "Of the 2 remaining tasks of the job, 1 is suspended, 1 is waiting for memory.", next + " A suspended task keeps its cores.", [2]bool{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
