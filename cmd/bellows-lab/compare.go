@@ -17,14 +17,14 @@ import (
 	"github.com/bellows-rm/bellows/trial"
 )
 
-const compareLong = `Run policies on many seeds of a workload, as bellows simulate --seeds does, print
-the same table, and draw pictures: how far results are from the bounds,
-distributions of job runtimes, job by job against the first policy, what was
-granted over time, and the tasks of each policy on nodes. --html puts all into
-one file. The same seeds give the same files, byte by byte, on any number of
-cores.
+const compareLong = `Run policies on many seeds of a workload, as "bellows simulate --seeds" does,
+print the same table, and draw pictures: results over their lower bounds,
+distributions of job runtimes, each job compared with the first policy, granted
+resources over time, and the tasks of each policy on nodes. --html writes all of
+them to one file. The same seeds give the same files, byte by byte, on any
+number of cores.
 
-Ctrl-C draws what is done so far.`
+Ctrl-C draws the results so far.`
 
 const compareExample = `  bellows-lab compare --policy fair,yarn-me --workload uniform \
       --penalty sawtooth:1.5 --svg pictures
@@ -39,7 +39,7 @@ func compareCommand() *cobra.Command {
 	o := simulate.NewOptions(nil)
 	var to pictures
 	cmd := &cobra.Command{
-		Use:     "compare --workload FILE|uniform|exponential|flex --policy A,B,...",
+		Use:     "compare --workload WORKLOAD --policy A,B,...",
 		Short:   "Draw how policies compare on many seeds",
 		Long:    compareLong,
 		Example: compareExample,
@@ -54,9 +54,9 @@ func compareCommand() *cobra.Command {
 	}
 	o.Flags(cmd, 10)
 	f := cmd.Flags()
-	f.StringVar(&to.svgDir, "svg", "", "`directory` to write pictures to, as SVG")
-	f.StringVar(&to.pngDir, "png", "", "`directory` to write pictures to, as PNG")
-	f.StringVar(&to.page, "html", "", "`file` to write table and pictures to, as one page")
+	f.StringVar(&to.svgDir, "svg", "", "`directory` for the pictures as SVG")
+	f.StringVar(&to.pngDir, "png", "", "`directory` for the pictures as PNG")
+	f.StringVar(&to.page, "html", "", "`file` for one page with the table and all pictures")
 	return cmd
 }
 

@@ -17,22 +17,22 @@ import (
 const demoLong = `Run real programs on a small part of this machine under fixed and under elastic
 allocations of memory, and say which is best and why. The parts are:
 
-elastic   sorts that can do with less memory at a price, under fixed sizes and
-          under yarn-me, beside what the simulator predicted from profiles and
-          the job file alone
-flex      programs whose memory comes and goes, in REGULAR containers of their
-          peak and of half of it, and in FLEX containers that breathe, beside a
-          stream of short jobs
+elastic   sorts that can run with less memory at a price in time, with fixed
+          sizes and under yarn-me, compared with what the simulator predicts
+          from profiles and the job file alone
+flex      programs whose memory grows and shrinks, in REGULAR containers of
+          their peak and of half of it, and in FLEX containers, beside a stream
+          of short jobs
 real      the same with larger programs on 3 GiB: a JVM, a sort, Python, and
           memcached, as far as they are installed; one to eight jobs at a time.
-          It takes 25 minutes, and only when it is asked for
+          It takes 25 minutes, and runs only with --part real
 
-It needs GNU sort, gzip, two cores, 640 MiB of memory, 2 GiB of disk, and the
-same rights as "bellows up"; nothing is installed and nothing is left behind but
-the pictures. Where there can be no containers, the first part is simulated,
-with profiles recorded elsewhere. The second needs swap: without any, root makes
-a swap file for it and removes it; else that part is left out. Other work on the
-machine disturbs both.`
+The demo needs GNU sort, gzip, two cores, 640 MiB of memory, 2 GiB of disk, and
+the same rights as "bellows up". It installs nothing, and leaves only its
+pictures behind. Where containers are impossible, the part elastic is simulated,
+with profiles recorded elsewhere. The part flex needs swap: on a machine without
+swap, root creates a swap file for it and removes it, and for other users the
+part is left out. Other work on the machine disturbs all parts.`
 
 const demoExample = `  bellows-lab demo
   bellows-lab demo --part flex --rounds 1
@@ -90,17 +90,17 @@ func demoCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(flags.Choice(&o.part, bothParts, elasticPart, flexPart, realPart), "part", "which part: elastic, flex, both of these, or real")
-	f.Var(flags.Count(&o.rounds, 1, 100), "rounds", "how often a mix runs under each allocation")
-	f.Var(flags.Count(&o.repeats, 1, 100), "repeats", "how often a program of the part elastic is measured at each size")
-	f.Var(flags.Duration(&o.limit, 0), "limit", "rounds of a part that would end later are left out, in the part flex those that would end after 3m, in the part real those for the same number of jobs, if it is given; 0: never")
-	f.Var(flags.Duration(&o.every, time.Millisecond), "every", "time from one job of the part flex to the next; the shorter, the more want the same memory at once")
-	f.Var(flags.Counts(&o.jobs, 0, 64), "jobs", "how many jobs the part real runs at a time; 0: the short ones alone, for a minute")
-	f.StringVar(&o.out, "out", "bellows-demo-real", "`directory` for what every run of the part real gave, and for its pictures; what it has already is not run again")
-	f.StringVar(&o.dir, "dir", "", "`directory` to work in, on a disk; unless given, that for temporary files")
-	f.StringVar(&o.svg, "svg", "bellows-demo.svg", "`file` for the picture of the part elastic: memory and tasks over time; empty: none")
-	f.StringVar(&o.flexSVG, "flex-svg", "bellows-demo-flex.svg", "`file` for the picture of the part flex: the memory of each container over time; empty: none")
-	f.BoolVar(&o.simulate, "simulate-only", false, "run nothing, but simulate the part elastic with profiles recorded elsewhere")
+	f.Var(flags.Choice(&o.part, bothParts, elasticPart, flexPart, realPart), "part", "part to run: elastic, flex, both of these, or real")
+	f.Var(flags.Count(&o.rounds, 1, 100), "rounds", "number of runs of a mix under each allocation")
+	f.Var(flags.Count(&o.repeats, 1, 100), "repeats", "number of measurements of a program of the part elastic at each size")
+	f.Var(flags.Duration(&o.limit, 0), "limit", "leave out rounds of a part that would end later than this (part flex: than 3m; part real: only if given, for each number of jobs); 0: no limit")
+	f.Var(flags.Duration(&o.every, time.Millisecond), "every", "time from one job of the part flex to the next")
+	f.Var(flags.Counts(&o.jobs, 0, 64), "jobs", "numbers of jobs that the part real runs at a time; 0: the short jobs alone, for a minute")
+	f.StringVar(&o.out, "out", "bellows-demo-real", "`directory` for results and pictures of the part real; runs whose results are there are not repeated")
+	f.StringVar(&o.dir, "dir", "", "`directory` to work in, on a disk; default: that for temporary files")
+	f.StringVar(&o.svg, "svg", "bellows-demo.svg", "`file` for the picture of the part elastic, memory and tasks over time; empty: none")
+	f.StringVar(&o.flexSVG, "flex-svg", "bellows-demo-flex.svg", "`file` for the picture of the part flex, the memory of each container over time; empty: none")
+	f.BoolVar(&o.simulate, "simulate-only", false, "simulate the part elastic with profiles recorded elsewhere, and run no program")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	return cmd

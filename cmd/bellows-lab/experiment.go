@@ -19,13 +19,13 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-const experimentLong = `Make tables and figures of papers again and set the papers' numbers beside ours.
-Clusters are simulated. The same seed gives the same bytes on any machine.`
+const experimentLong = `Reproduce tables and figures of papers, and compare the papers' numbers with
+ours. Clusters are simulated. The same seed gives the same bytes on any machine.`
 
 func experimentCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "experiment",
-		Short: "Make papers' tables and figures again",
+		Short: "Reproduce tables and figures of papers",
 		Long:  experimentLong,
 		Example: `  bellows-lab experiment list
   bellows-lab experiment run yarn-me/fig6a
@@ -42,8 +42,8 @@ func experimentListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the experiments",
-		Long: `List the experiments: what each shows, and how long a default run and one of the
-paper's scale took on two cores of a small machine.`,
+		Long: `List the experiments: what each shows, and how long a default run and a run at
+the scale of the paper took on two cores of a small machine.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := terminal.NewTable("EXPERIMENT", "WHAT", ">TAKES", ">IN FULL")
@@ -63,13 +63,13 @@ type experimentOptions struct {
 	again, small, quiet bool
 }
 
-const experimentRunLong = `Run experiments, print what came of them, and write it into a folder: for each a
-summary (NAME.json), pictures (SVG), and data (CSV, and NAME-data.json).
+const experimentRunLong = `Run experiments, print their results, and write them into a folder: for each
+experiment a summary (NAME.json), pictures (SVG), and data (CSV, and
+NAME-data.json).
 
-An experiment that is interrupted leaves a journal in the folder (NAME.journal);
-run again with the same flags by the same program, it goes on where it stopped.
-Results are written when they are complete, and do not replace those of more
-runs.`
+An interrupted experiment leaves a journal in the folder (NAME.journal). The
+same program with the same flags continues it where it stopped. Results are
+written when they are complete, and do not replace results of more runs.`
 
 func experimentRunCommand() *cobra.Command {
 	o := experimentOptions{Settings: experiments.Settings{Seed: 1}, out: "results"}
@@ -91,13 +91,13 @@ func experimentRunCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(flags.Count(&o.Runs, 1, 1<<30), "runs", "how many runs, of what the experiment counts")
-	f.BoolVar(&o.Full, "full", false, "as many as the paper has; this can take hours")
-	f.BoolVar(&o.again, "again", false, "as many, and with the seed, as what the folder holds of it")
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "a `number`; same seed, same results")
+	f.Var(flags.Count(&o.Runs, 1, 1<<30), "runs", "number of runs, in the unit of the experiment; default: by the experiment")
+	f.BoolVar(&o.Full, "full", false, "as many runs as the paper has; this can take hours")
+	f.BoolVar(&o.again, "again", false, "as many runs as the result in the folder, with the same seed")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the runs, a whole `number`; the same seed gives the same results")
 	f.StringVarP(&o.out, "out", "o", o.out, "`folder` to write into")
-	f.BoolVar(&o.small, "summary-only", false, "write no data")
-	f.Var(flags.Count(&o.Workers, 0, 1<<10), "workers", "simulations at the same time; 0: one per core")
+	f.BoolVar(&o.small, "summary-only", false, "write the summary and pictures, and no data")
+	f.Var(flags.Count(&o.Workers, 0, 1<<10), "workers", "number of simulations at the same time; 0: one per core")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	return cmd
 }
@@ -274,8 +274,8 @@ func experimentShowCommand() *cobra.Command {
 	from := "results"
 	cmd := &cobra.Command{
 		Use:               "show NAME...",
-		Short:             "Print results that were stored",
-		Long:              `Print the claims and tables of experiments that were run before.`,
+		Short:             "Print stored results",
+		Long:              `Print the claims and tables of experiments from stored results.`,
 		Example:           `  bellows-lab experiment show yarn-me/fig6a --from docs/results`,
 		Args:              someExperiments,
 		ValidArgsFunction: cobra.FixedCompletions(experiments.Names(), cobra.ShellCompDirectiveNoFileComp),
@@ -323,9 +323,9 @@ func experimentReportCommand() *cobra.Command {
 	from, out := "docs/results", "docs/results.md"
 	cmd := &cobra.Command{
 		Use:   "report",
-		Short: "Write a document of all results that were stored",
-		Long: `Write a document, in Markdown, of all results in a folder: what each paper
-claims, what came of it here, and whether the claim holds.`,
+		Short: "Write a document of all stored results",
+		Long: `Write a document, in Markdown, of all results in a folder: the claims of each
+paper, our numbers, and whether the claims hold.`,
 		Example: `  bellows-lab experiment run 'yarn-me/*' --out docs/results --summary-only
   bellows-lab experiment report`,
 		Args: cobra.NoArgs,

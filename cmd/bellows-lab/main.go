@@ -10,8 +10,9 @@ import (
 	"github.com/bellows-rm/bellows/internal/hungry"
 )
 
-const rootLong = `bellows-lab holds the studies of bellows: they make tables and figures of papers
-again, and set the papers' numbers beside ours. Nobody needs them to run work.
+const rootLong = `bellows-lab has the studies of bellows: they reproduce tables and figures of
+papers, and compare the papers' numbers with ours. Running jobs does not need
+them.
 
   bellows-lab experiment list
   bellows-lab experiment run yarn-me/fig6a

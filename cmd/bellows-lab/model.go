@@ -19,12 +19,12 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-const modelLong = `What less memory costs a task of Hadoop, Spark or Tez, worked out from the
-settings of its framework and two runs: one in which it did not spill, and one
-in which it did. Without runs it prints what is spilled at which size.
+const modelLong = `Compute what less memory costs a task of Hadoop, Spark or Tez, from the settings
+of its framework and two runs: one in which the task did not spill, and one in
+which it did. Without runs, print how much is spilled at which size.
 
-Sizes are heaps. Settings have the names and defaults of the framework; with
-"--preset paper" they are set as YARN-ME, section 2, reads them.`
+Sizes are heap sizes. Settings have the names and defaults of the framework;
+with "--preset paper" they have the values of YARN-ME, section 2.`
 
 const modelExample = `  bellows-lab model hadoop-reducer --input 10GB --preset paper \
     --well 16GiB=120s --under 8GiB=190s --svg reducer.svg
@@ -46,7 +46,7 @@ type modelOptions struct {
 func modelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "model",
-		Short:   "What less memory costs a task of Hadoop, Spark or Tez",
+		Short:   "Compute what less memory costs a task of Hadoop, Spark or Tez",
 		Long:    modelLong,
 		Example: modelExample,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -81,24 +81,24 @@ func modelOf(name, short string, add func(*pflag.FlagSet, *modelOptions), task f
 	f := cmd.Flags()
 	f.SortFlags = false
 	add(f, &o)
-	f.Var(flags.Choice(&o.preset, "framework", "paper"), "preset", "settings that are not given: framework, or paper")
+	f.Var(flags.Choice(&o.preset, "framework", "paper"), "preset", "values of settings that are not given: framework, or paper")
 	f.Var(&o.well, "well", "memory and time of a run that did not spill")
-	f.Var(&o.under, "under", "memory and time of a run that did")
-	f.Var(flags.Memory(&o.least), "min-memory", "smallest size; unless given, a tenth of the ideal")
-	f.StringVar(&o.svg, "svg", "", "draw it into this `file`")
-	f.StringVar(&o.png, "png", "", "draw it into this `file`")
+	f.Var(&o.under, "under", "memory and time of a run that spilled")
+	f.Var(flags.Memory(&o.least), "min-memory", "smallest size; default: a tenth of the ideal")
+	f.StringVar(&o.svg, "svg", "", "`file` for the picture as SVG")
+	f.StringVar(&o.png, "png", "", "`file` for the picture as PNG")
 	return cmd
 }
 
 func mapperModel() *cobra.Command {
 	m := framework.HadoopMapperDefaults(0, 0)
-	return modelOf(m.Name(), "A Hadoop mapper: a step", func(f *pflag.FlagSet, _ *modelOptions) {
-		f.Var(flags.Memory(&m.Output), "output", "its output")
-		f.Int64Var((*int64)(&m.Records), "records", 0, "`number` of records in it")
+	return modelOf(m.Name(), "Model a Hadoop mapper: a step", func(f *pflag.FlagSet, _ *modelOptions) {
+		f.Var(flags.Memory(&m.Output), "output", "size of the mapper's output")
+		f.Int64Var((*int64)(&m.Records), "records", 0, "`number` of records in the output")
 		f.Float64Var(&m.SortBufferPercent, "sort-buffer-percent", m.SortBufferPercent, "io.sort.mb as a `share` of the heap")
-		f.Float64Var(&m.SpillPercent, "spill-percent", m.SpillPercent, "`share` of that at which it is spilled")
-		f.Int64Var((*int64)(&m.RecordBytes), "record-bytes", int64(m.RecordBytes), "`bytes` for each record beside its data")
-		f.IntVar(&m.SortFactor, "sort-factor", m.SortFactor, "`files` merged at once; 0 is no bound")
+		f.Float64Var(&m.SpillPercent, "spill-percent", m.SpillPercent, "`share` of the sort buffer at which it is spilled")
+		f.Int64Var((*int64)(&m.RecordBytes), "record-bytes", int64(m.RecordBytes), "`bytes` for each record besides its data")
+		f.IntVar(&m.SortFactor, "sort-factor", m.SortFactor, "number of `files` merged at once; 0: no limit")
 	}, func() framework.Task { return m }, map[string]string{"sort-factor": "0"})
 }
 
@@ -106,40 +106,40 @@ func mapperModel() *cobra.Command {
 var reducerPaper = map[string]string{"merge-percent": "1", "reduce-input-buffer-percent": "1", "sort-factor": "0"}
 
 func reducerFlags(f *pflag.FlagSet, r *framework.HadoopReducer) {
-	f.Var(flags.Memory(&r.Input), "input", "all map outputs for it")
-	f.Var(flags.Memory(&r.Segment), "segment", "one map's output for it")
+	f.Var(flags.Memory(&r.Input), "input", "size of all map outputs for the reducer")
+	f.Var(flags.Memory(&r.Segment), "segment", "size of one map's output for the reducer")
 	f.Float64Var(&r.InputBufferPercent, "input-buffer-percent", r.InputBufferPercent, "`share` of the heap that is shuffle buffer")
-	f.Float64Var(&r.MergePercent, "merge-percent", r.MergePercent, "`share` of that at which it is spilled")
-	f.Float64Var(&r.MemoryLimitPercent, "memory-limit-percent", r.MemoryLimitPercent, "a larger segment goes straight to disk, as a `share`")
-	f.Float64Var(&r.ReduceInputBufferPercent, "reduce-input-buffer-percent", r.ReduceInputBufferPercent, "`share` that may stay in memory")
-	f.IntVar(&r.SortFactor, "sort-factor", r.SortFactor, "`files` merged at once; 0 is no bound")
+	f.Float64Var(&r.MergePercent, "merge-percent", r.MergePercent, "`share` of the shuffle buffer at which it is spilled")
+	f.Float64Var(&r.MemoryLimitPercent, "memory-limit-percent", r.MemoryLimitPercent, "`share` of the shuffle buffer above which a segment goes straight to disk")
+	f.Float64Var(&r.ReduceInputBufferPercent, "reduce-input-buffer-percent", r.ReduceInputBufferPercent, "`share` of the heap in which input may stay when the reduce function starts")
+	f.IntVar(&r.SortFactor, "sort-factor", r.SortFactor, "number of `files` merged at once; 0: no limit")
 }
 
 func reducerModel() *cobra.Command {
 	r := framework.HadoopReducerDefaults(0, 10*resource.MB)
-	return modelOf(r.Name(), "A Hadoop reducer: a saw-tooth, if its settings let it be one", func(f *pflag.FlagSet, _ *modelOptions) {
+	return modelOf(r.Name(), "Model a Hadoop reducer: a saw-tooth, if its settings allow", func(f *pflag.FlagSet, _ *modelOptions) {
 		reducerFlags(f, &r)
 	}, func() framework.Task { return r }, reducerPaper)
 }
 
 func tezModel() *cobra.Command {
 	t := framework.TezReducer{HadoopReducer: framework.HadoopReducerDefaults(0, 10*resource.MB)}
-	return modelOf(t.Name(), "A Tez reducer: local input passes by its memory", func(f *pflag.FlagSet, _ *modelOptions) {
+	return modelOf(t.Name(), "Model a Tez reducer: its memory holds no local input", func(f *pflag.FlagSet, _ *modelOptions) {
 		reducerFlags(f, &t.HadoopReducer)
-		f.Float64Var(&t.LocalShare, "local-share", 0, "`share` of the input on its own node")
+		f.Float64Var(&t.LocalShare, "local-share", 0, "`share` of the input on the reducer's node")
 	}, func() framework.Task { return t }, reducerPaper)
 }
 
 func sparkModel() *cobra.Command {
 	s := profile.SparkSortDefaults(0)
-	return modelOf(s.Name(), "A Spark task that sorts by key: a saw-tooth", func(f *pflag.FlagSet, o *modelOptions) {
-		f.Var(flags.Memory(&s.Input), "input", "its input, serialised")
-		f.Float64Var(&s.Expansion, "expansion", 0, "`bytes` in memory for a byte of it; 0: learned from --spilled, --spills")
+	return modelOf(s.Name(), "Model a Spark task that sorts by key: a saw-tooth", func(f *pflag.FlagSet, o *modelOptions) {
+		f.Var(flags.Memory(&s.Input), "input", "size of the serialised input")
+		f.Float64Var(&s.Expansion, "expansion", 0, "`bytes` in memory for a byte of input; 0: from --spilled and --spills")
 		f.Float64Var(&s.MemoryFraction, "memory-fraction", s.MemoryFraction, "`share` of the heap for execution")
-		f.Var(flags.Memory(&s.Reserved).OrZero(), "reserved", "what Spark keeps before")
+		f.Var(flags.Memory(&s.Reserved).OrZero(), "reserved", "memory that Spark reserves")
 		f.IntVar(&s.Tasks, "tasks", s.Tasks, "`number` of tasks that share the heap")
-		f.Var(flags.Memory(&o.spilled), "spilled", "what the run --under spilled")
-		f.Var(flags.Count(&o.spills, 1, 1<<30), "spills", "how often it did")
+		f.Var(flags.Memory(&o.spilled), "spilled", "size of the data that the run --under spilled")
+		f.Var(flags.Count(&o.spills, 1, 1<<30), "spills", "number of spills of the run --under")
 	}, func() framework.Task { return s }, map[string]string{"memory-fraction": "1", "reserved": "0"})
 }
 

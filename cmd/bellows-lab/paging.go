@@ -20,16 +20,17 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-const pagingLong = `Measure whether a program should spill or page. At each size it runs twice: told
-how little it has, so that it spills by itself, and told that it has its ideal
-memory while a smaller control group makes the kernel page.
+const pagingLong = `Measure whether a program should spill or page. At each size the program runs
+twice: once it gets the true size in its arguments, so that it spills by itself;
+once it gets its ideal memory in its arguments, while a smaller control group
+makes the kernel page.
 
 Without a command it measures small programs of its own, one per way of using
-memory; with one, {memory} in its arguments must say how much to fill. It needs
-root: it makes a swap file of its own in --dir, turns it on, and takes it away
-again, and all it runs is in control groups of its own. Nothing else on the
-machine may swap meanwhile. Other work on the machine disturbs it: both ways
-are run one right after the other, and medians are printed.`
+memory. With a command, {memory} in its arguments must set how much memory the
+program fills. It needs root: it creates a swap file in --dir, turns it on, and
+removes it again, and it runs programs in control groups of its own. Nothing
+else on the machine may swap meanwhile. Other work on the machine disturbs the
+measurement: both ways run one right after the other, and medians are printed.`
 
 const pagingExample = `  bellows-lab paging
   bellows-lab paging --patterns sort,hash --input 128MiB --repeats 5
@@ -58,7 +59,7 @@ func pagingCommand() *cobra.Command {
 		shares: []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95}}
 	cmd := &cobra.Command{
 		Use:     "paging [flags] [-- COMMAND [ARGUMENT...]]",
-		Short:   "Measure spilling against paging, as root",
+		Short:   "Compare spilling and paging of programs, as root",
 		Long:    pagingLong,
 		Example: pagingExample,
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
@@ -66,18 +67,18 @@ func pagingCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.SetInterspersed(false)
-	f.StringSliceVar(&o.patterns, "patterns", pattern.Names(), "which `programs` of its own to measure")
-	f.Var(flags.Memory(&o.input), "input", "how much data they work on")
-	f.Var(flags.Memory(&o.ideal), "ideal", "memory in which COMMAND neither spills nor pages")
-	f.Var((*sharesValue)(&o.shares), "shares", "what to measure, of the ideal")
-	f.Var(flags.Count(&o.repeats, 1, 100), "repeats", "how often each size is run each way")
-	f.Float64Var(&o.giveUp, "give-up", 10, "`times` as slow as with its ideal memory, and a run is ended")
+	f.StringSliceVar(&o.patterns, "patterns", pattern.Names(), "built-in `programs` to measure")
+	f.Var(flags.Memory(&o.input), "input", "size of the data of these programs")
+	f.Var(flags.Memory(&o.ideal), "ideal", "memory with which COMMAND neither spills nor pages")
+	f.Var((*sharesValue)(&o.shares), "shares", "sizes to measure, as shares of the ideal memory")
+	f.Var(flags.Count(&o.repeats, 1, 100), "repeats", "number of runs at each size, each way")
+	f.Float64Var(&o.giveUp, "give-up", 10, "stop a run that is `times` as slow as with its ideal memory")
 	f.Var(flags.CPU(&o.cpus), "cpus", "cores for each run")
-	f.StringVar(&o.dir, "dir", ".", "`folder` for the swap file and what is spilled")
-	f.StringVar(&o.name, "name", "", "`name` for COMMAND in the results; unless given, that of the program")
-	f.StringVar(&o.note, "note", "", "`text` to be kept with the results")
-	f.BoolVar(&o.measured, "measured", false, "run nothing: print what comes with bellows")
-	f.StringVar(&o.svg, "svg", "", "draw it into this `file`")
+	f.StringVar(&o.dir, "dir", ".", "`folder` for the swap file and spilled data")
+	f.StringVar(&o.name, "name", "", "`name` of COMMAND in the results; default: the program's name")
+	f.StringVar(&o.note, "note", "", "`text` to keep with the results")
+	f.BoolVar(&o.measured, "measured", false, "print the measurements that are part of bellows, and run nothing")
+	f.StringVar(&o.svg, "svg", "", "`file` for the picture as SVG")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	return cmd

@@ -9,20 +9,21 @@ import (
 )
 
 const demoLong = `Run the same real programs twice on a small part of this machine, with memory in
-fixed boxes and with memory that is shared, check what they computed, and say
-which was faster and why. It takes two minutes. The parts are:
+fixed boxes and with memory that is shared, check their results, and say which
+was faster and why. It takes two minutes. The parts are:
 
-elastic   sorts that can do with less memory at a price, with their ideal
-          memory, and under yarn-me
-flex      programs whose memory comes and goes, in REGULAR containers of their
-          peak, and in FLEX containers, which breathe
+elastic   sorts that can run with less memory at a price in time: with their
+          ideal memory, and under yarn-me
+flex      programs whose memory grows and shrinks: in REGULAR containers of
+          their peak, and in FLEX containers
 
-It needs GNU sort, two cores, 640 MiB of memory, 2 GiB of disk, and the same
-rights as "bellows up"; nothing is installed and nothing is left behind. The
-part flex needs swap: without any, root makes a swap file for it and removes it;
-else that part is left out. Other work on the machine disturbs both parts.
+The demo needs GNU sort, two cores, 640 MiB of memory, 2 GiB of disk, and the
+same rights as "bellows up". It installs nothing and removes its files. The part
+flex needs swap: on a machine without swap, root creates a swap file for it and
+removes it, and for other users the part is left out. Other work on the machine
+disturbs both parts.
 
-"bellows-lab demo" repeats and judges the same, predicts it, and draws it.`
+"bellows-lab demo" repeats, judges, predicts and draws the same programs.`
 
 // demoOptions are the flags of demo.
 type demoOptions struct {
@@ -46,8 +47,8 @@ func demoCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.part, "part", o.part, "which `part`: elastic, flex or both")
-	f.StringVar(&o.dir, "dir", "", "`directory` to work in, on a disk; unless given, that for temporary files")
+	f.StringVar(&o.part, "part", o.part, "`part` to run: elastic, flex or both")
+	f.StringVar(&o.dir, "dir", "", "`directory` to work in, on a disk; default: that for temporary files")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	instead := map[string]string{}

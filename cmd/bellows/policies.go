@@ -29,8 +29,8 @@ func policiesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policies [POLICY...]",
 		Short: "List the policies and their settings",
-		Long: `List the policies, each with its settings and their defaults. Settings are given
-to up and simulate as --set POLICY.NAME=VALUE.`,
+		Long: `List the policies, each with its settings and their defaults. "bellows up" and
+"bellows simulate" take settings as --set POLICY.NAME=VALUE.`,
 		Example: `  bellows policies
   bellows policies yarn-me
   bellows up --policy yarn-me --set yarn-me.timeline=resimulate`,

@@ -24,11 +24,11 @@ type clusterOptions struct {
 
 func (o *clusterOptions) flags(f *pflag.FlagSet) {
 	o.nodes, o.node, o.heartbeat = 100, resource.Of(16*resource.Core, 10*resource.GB), time.Second
-	f.StringVar(&o.file, "cluster", "", "`file` that describes the cluster, nodes of several sizes too (docs/formats.md)")
-	f.Var(flags.Count(&o.nodes, 1, 1<<20), "nodes", "nodes in the cluster (1 for bellows workloads)")
+	f.StringVar(&o.file, "cluster", "", "cluster `file`: nodes of several sizes, failures, swap and more (docs/formats.md)")
+	f.Var(flags.Count(&o.nodes, 1, 1<<20), "nodes", "number of nodes (1 for job and workload files)")
 	f.Var(flags.Memory(&o.node[resource.Memory]), "node-memory", "memory of a node")
 	f.Var(flags.CPU(&o.node[resource.CPU]), "node-cpus", "cores of a node")
-	f.Var(flags.Duration(&o.heartbeat, 0), "heartbeat", "between reports of a node; 0: at once")
+	f.Var(flags.Duration(&o.heartbeat, 0), "heartbeat", "time between two reports of a node; 0: nodes report at once (0 for job and workload files, and flex)")
 }
 
 // settle returns the cluster. Each value comes from the flags, else from the cluster file, else from the workload, else

@@ -15,44 +15,43 @@ import (
 	"github.com/bellows-rm/bellows/trial"
 )
 
-const long = `Run a workload under one or more policies on a simulated cluster and print what
-came of each: the mean time from submission to end of a job and the makespan,
-each also as a multiple of the least, which no policy of its kind, elastic or
-not, can beat; the share of memory that was granted; and the share of tasks that
-were under-sized.
+const long = `Run a workload under one or more policies on a simulated cluster, and print for
+each policy: the mean time from submission to end of a job and the makespan,
+each also as a multiple of its lower bound, which no policy of its kind, elastic
+or not, can beat; the share of memory that was granted; and the share of tasks
+that were under-sized.
 
 A workload is a file (--format bellows, or dss for the YARN-ME authors' traces)
 or is generated: uniform and exponential draw jobs as section 6 of that paper,
-flex draws jobs of class FLEX whose memory grows while they run. What is drawn
-can be set: uniform:tasks=1:20,memory=1GB:4GB,duration=1s:60s,arrivals=0s:100s.
+flex draws jobs of class FLEX whose memory grows while they run. The ranges can
+be set: uniform:tasks=1:20,memory=1GB:4GB,duration=1s:60s,arrivals=0s:100s.
 
-With --seeds N every policy runs on N workloads: on those that N seeds draw, or
-on a file whose estimates are wrong in N ways. Then results are means with their
-95 % confidence intervals, and each policy is set against the first policy on
-the same seeds. The same seeds give the same output on any number of cores.
+With --seeds N every policy runs on N workloads: generated from N seeds, or a
+file with N draws of wrong estimates. Then results are means with their 95 %
+confidence intervals, and each policy is compared with the first policy on the
+same seeds. The same seeds give the same output on any number of cores.
 
 Nodes work by heartbeats, as in YARN, or at once, as bellows does on one machine
-(--heartbeat 0, which is usual for bellows workloads). The file of --cluster
-describes all of a cluster: nodes of several sizes, application masters, what
-nodes make of too much demand, swap, failures, how the memory of FLEX containers
-is managed, and how wrong estimates are.
+(--heartbeat 0). A cluster file (--cluster) describes a cluster completely:
+nodes of several sizes, application masters, behaviour under too much demand,
+swap, failures, the memory manager of FLEX containers, and errors of estimates.
 
-A policy given as NAME@pool runs on one node as large as all together, where no
-memory is fragmented and any number of tasks starts per heartbeat: srjf@pool is
-the idealised Meganode of section 6.2 of that paper. NAME@SIZE, such as
-fair@8GB, puts the tasks of FLEX jobs into containers of that size for life
-instead, and NAME@peak into containers of the most that they will hold, which
-nobody knows in advance. A second table tells how long FLEX containers were
-suspended and waited for memory to start in, what went to swap, and how many
-were killed by the memory manager or for lack of memory. Settings for one policy
-alone stand behind its name: yarn-me:timeline=resimulate.
+A policy given as NAME@pool runs on one node as large as all nodes together,
+where no memory is fragmented and any number of tasks starts per heartbeat:
+srjf@pool is the idealised Meganode of section 6.2 of that paper. NAME@SIZE,
+such as fair@8GB, runs the tasks of FLEX jobs in fixed containers of that size,
+and NAME@peak in containers of each task's peak, which is unknown in practice. A
+second table shows how long FLEX containers were suspended, how long they waited
+for memory before their start, what was swapped out, and how many were killed by
+the memory manager or for lack of memory. Settings for one policy alone follow
+its name: yarn-me:timeline=resimulate.
 
-Runs go on at the same time on all cores, or on as many as the environment
-variable GOMAXPROCS says; the results do not depend on that. simulation.cpu_s is
-the CPU time of one run: that of the whole process if it is alone, else that of
-its thread, which leaves out most garbage collection.
+Runs use all cores, or as many as the environment variable GOMAXPROCS says; the
+results do not depend on it. simulation.cpu_s is the CPU time of one run: of the
+whole process if the run is alone, else of its thread, which leaves out most
+garbage collection.
 
-Ctrl-C prints what is done so far.`
+Ctrl-C prints the results so far.`
 
 const example = `  bellows simulate --workload uniform --jobs 50 --nodes 50 --policy fair,yarn-me
   bellows simulate --workload uniform --penalty sawtooth:1.5 \
@@ -94,8 +93,8 @@ func Command(profiles Profiles) *cobra.Command {
 	o.Flags(cmd, 1)
 	f := cmd.Flags()
 	f.BoolVar(&p.asJSON, "json", false, "print JSON")
-	f.BoolVar(&p.perJob, "per-job", false, "with every job's times, in the JSON of one seed")
-	f.StringVar(&p.csv, "csv", "", "`file` to write a row per run to")
+	f.BoolVar(&p.perJob, "per-job", false, "add the times of each job to the JSON of one seed")
+	f.StringVar(&p.csv, "csv", "", "CSV `file` to write, a row per run")
 	return cmd
 }
 

@@ -42,11 +42,11 @@ func (o *Options) Flags(cmd *cobra.Command, seeds int) {
 	f.SortFlags = false
 	o.workload.flags(f)
 	o.cluster.flags(f)
-	f.StringSliceVar(&o.policies, "policy", o.policies, "`names` of policies, with @pool on one node as large as all, with @SIZE or @peak FLEX jobs in fixed containers, with :SETTING=VALUE settings of its own: "+strings.Join(policy.Names(), ", "))
+	f.StringSliceVar(&o.policies, "policy", o.policies, "`names` of policies; NAME@pool: on one node as large as all; NAME@SIZE, NAME@peak: FLEX jobs in fixed containers; NAME:SETTING=VALUE: settings of its own. Names: "+strings.Join(policy.Names(), ", "))
 	f.Var(flags.Settings(o.settings), "set", "setting of a policy; may be repeated")
 	o.seeds = seeds
-	f.Var(flags.Count(&o.seeds, 1, 1_000_000), "seeds", "seeds to run each policy on, from --seed on")
-	f.BoolVar(&o.intervals, "bounds", false, "with the interval bound, a better least job runtime; takes seconds")
+	f.Var(flags.Count(&o.seeds, 1, 1_000_000), "seeds", "number of seeds to run each policy on, from --seed on")
+	f.BoolVar(&o.intervals, "bounds", false, "compute the interval bound, a tighter lower bound of the mean job runtime, too; takes seconds")
 	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(policy.Names(), cobra.ShellCompDirectiveNoFileComp))
 	movedFlags(f)
 }

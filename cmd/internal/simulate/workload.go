@@ -34,11 +34,11 @@ type workloadOptions struct {
 func (o *workloadOptions) flags(f *pflag.FlagSet) {
 	usual := workload.DefaultGenerateOptions(workload.Uniform)
 	o.format, o.penalty, o.jobs, o.seed = workloadfile.Auto, "none", usual.Jobs, usual.Seed
-	f.StringVar(&o.name, "workload", "", "a `file`, - for standard input, or uniform, exponential or flex")
-	f.Var(flags.Choice(&o.format, workloadfile.Formats...), "format", "format of the file: bellows (a job file), workload or dss; auto looks at its content")
-	f.Var(flags.Count(&o.jobs, 1, 1_000_000), "jobs", "generated: number of jobs (20 for flex)")
-	f.Uint64Var(&o.seed, "seed", o.seed, "generated: a `number`; same seed, same workload")
-	f.StringVar(&o.penalty, "penalty", o.penalty, "cost, as a `shape`, of less memory for tasks that say nothing: none, step:FACTOR or sawtooth:FACTOR")
+	f.StringVar(&o.name, "workload", "", "`file` with jobs, - for standard input, or uniform, exponential or flex")
+	f.Var(flags.Choice(&o.format, workloadfile.Formats...), "format", "format of the file: bellows (a job file), workload or dss; auto: by its content")
+	f.Var(flags.Count(&o.jobs, 1, 1_000_000), "jobs", "number of generated jobs (20 for flex)")
+	f.Uint64Var(&o.seed, "seed", o.seed, "seed of generated jobs, a whole `number`; the same seed gives the same jobs")
+	f.StringVar(&o.penalty, "penalty", o.penalty, "`shape` of the slowdown with less memory, for tasks without elasticity: none, step:FACTOR or sawtooth:FACTOR")
 }
 
 // open opens the file of the workload and recognises its format, or parses the settings of the generator.

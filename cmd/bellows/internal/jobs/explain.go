@@ -22,10 +22,10 @@ func explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain JOB",
 		Short: "Explain why a job waits, and the memory of its tasks",
-		Long: `Say where a job stands: why its next task has not started, why its running tasks
-have the memory they have or stand still, when they and the job should end, and
-what was last decided about it. No end is told of a task that is suspended or
-waits for memory, because nobody knows how long it will.`,
+		Long: `Explain the state of a job: why its next task has not started, why its running
+tasks have their memory or stand still, when tasks and job should end, and the
+latest decisions about the job. A task that is suspended or waits for memory has
+no expected end, because it is unknown how long it will wait.`,
 		Example: `  bellows explain 7`,
 		Args:    oneJob,
 		RunE: func(cmd *cobra.Command, args []string) error {

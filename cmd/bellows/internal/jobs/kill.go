@@ -14,8 +14,8 @@ func killCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kill JOB...",
 		Short: "Kill jobs",
-		Long: `Kill jobs: what runs of them is killed, what waits never starts. What they
-printed stays.`,
+		Long: `Kill jobs: running tasks are killed, and waiting tasks never start. The output
+of the jobs stays.`,
 		Example: `  bellows kill 7
   bellows kill --wait 7 8 9`,
 		Args: someJobs,

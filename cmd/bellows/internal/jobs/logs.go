@@ -34,14 +34,15 @@ func logsCommand() *cobra.Command {
 		Use:   "logs JOB[.STAGE.INDEX]",
 		Short: "Show what a job printed",
 		Long: `Show what a job, or one of its tasks, printed on its standard output, or with
---stderr on its standard error. Of a task that ran more than once it is the
-newest run. Where a job has several tasks each is shown below a line with its
-name; with -f, the name stands before every line. Of a job that failed you are
-told where its standard error is.
+--stderr on its standard error. For a task that ran more than once, the newest
+run is shown. If a job has several tasks, the output of each follows a line with
+the name of the task; with -f, each line begins with this name. For a failed
+job, a last line names the command that shows its standard error.
 
-Of each output the beginning and the end are kept: see --output-limit of
-"bellows up". A line in between says how many bytes were left out there. Output
-is also left out while less than a tenth of the disk, or 256 MiB, is free.`,
+The beginning and the end of each output are kept: see --output-limit of
+"bellows up". A line between them says how many bytes were left out. Output is
+also left out while less than a tenth of the disk, or less than 256 MiB, is
+free.`,
 		Example: `  bellows logs 7
   bellows logs -f 7.0.2
   bellows logs --stderr 7`,

@@ -29,19 +29,21 @@ func psCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ps [JOB]",
 		Short: "List jobs, or the tasks of one job",
-		Long: `List the jobs that have not ended, or with --all every job; or the tasks of one.
+		Long: `List the jobs that have not ended, or with --all every job; or the tasks of a
+job.
 
-Of a job: STATUS is suspended or waiting if all of its tasks that have started
-are; TASKS how many have succeeded, of how many; MEMORY how much its tasks may
-have in memory now, and HELD what they hold, in memory and in swap; TIME since
-it began, or how long it ran; WHY why it stands still and which task may hold
-most of the memory of its node meanwhile, or why its next task waits.
+Columns of a job: STATUS is suspended or waiting if all its started tasks are;
+TASKS is the number of tasks that succeeded, of all; MEMORY is the sum of the
+memory limits of its tasks; HELD is what they use, in memory and in swap; TIME
+is the time since the job started, or how long it ran; WHY says why the job
+stands still and which task has the largest limit on its node meanwhile, or why
+the next task waits.
 
-Of a task: MEMORY is how much it may have in memory now, which is what it was
-granted unless it is of class flex; IDEAL its ideal memory; USED and SWAP what
-it holds in memory and in swap. None of this counts page cache, only USED of a
-task that has ended does: the most that its container held. Tasks that ran more
-than once are listed with their newest run, and below with those before it.`,
+Columns of a task: MEMORY is its memory limit, which is its grant unless its
+class is flex; IDEAL is its ideal memory; USED and SWAP are what it uses, in
+memory and in swap. Page cache does not count, except in USED of a task that has
+ended, which is the peak of its container. A task that ran more than once is
+listed with its newest run, and its earlier runs below.`,
 		Example: `  bellows ps
   bellows ps --all
   bellows ps 7

@@ -30,35 +30,37 @@ import (
 )
 
 const runLong = `Run a command as a job of one task. It starts when there is room for it: with
-its ideal memory, or, under an elastic policy, with less if that pays. {memory}
-in its arguments becomes what it was granted; {memory*0.8} and {memory-64MiB}
-work as well, and {memory:bytes}, {memory:M} and so on choose the unit.
+its ideal memory, or, under an elastic policy, with less memory if its job then
+ends no later. {memory} in the arguments becomes the granted memory less what a
+program needs beside its buffer; {memory*0.8} and {memory-64MiB} compute from
+the granted memory, and {memory:bytes}, {memory:M} and so on choose the unit.
 
-Its working directory, environment, umask, limits and nice are those of bellows.
+The command has the working directory, environment, umask, limits and nice value
+of bellows.
 
-Without -d the output of the command is shown, and its exit code is that of
-bellows; 128 + n if signal n ended it. Ctrl-C, or closing the
-terminal, kills the job.
+Without -d, bellows shows the output of the command and returns its exit code,
+or 128 + n if signal n ended it. Ctrl-C, or closing the terminal, kills the job.
 
-The command reads what bellows reads on its standard input: a file, a pipe or a
-terminal. What was read is gone, so the job starts once, even if the machine is
-to blame for its end. Where that must not be, or where a loop of a shell reads
-the same input, add --stdin /dev/null. With -d, or --max-attempts, it reads no
-input but that of --stdin.
+The command reads the standard input of bellows: a file, a pipe or a terminal.
+This input cannot be read again, so the job starts only once, even if the
+machine is to blame for its end. To avoid that, or if the loop of a shell reads
+the same input, add --stdin /dev/null. With -d or --max-attempts, the command
+reads only the input of --stdin.
 
-Less than the ideal memory is possible from --min-memory on. What it costs is
-known from --profile, or believed to be --penalty.
+With --min-memory, the command may start with any memory from there up to its
+ideal memory. The cost in time is taken from --profile, or else from --penalty.
 
-With --class flex the container breathes: it starts with --memory and grows up
-to --max-memory while there is room; when others need the room its memory goes
-to swap, and it waits instead of being killed. On a machine without swap it is
-refused ("bellows swap create" makes some), unless its --profile says what it
-costs to spill instead: then it runs as a regular one, and you are told.
+With --class flex the container starts with --memory and grows up to
+--max-memory while the node has room. When other containers need the memory, the
+container is suspended and swapped out instead of killed. On a machine without
+swap such a job is refused ("bellows swap create" creates swap), unless its
+--profile has the cost of spilling: then it runs as a regular job, and bellows
+says so.
 
-While it waits it is frozen. With --heartbeat-timeout, which says how long its
-programs may be silent before somebody takes them for dead, it runs a share of
-its time instead: for half of that, 5s at most, whenever it stood still for a
-quarter of it.`
+A suspended container is frozen. With --heartbeat-timeout, the time for which
+its programs may be silent before their peers take them for dead, the container
+runs now and then: for half of the time-out, at most 5s, whenever it stood still
+for a quarter of it.`
 
 const runExample = `  bellows run --memory 1GiB -- python3 train.py
   bellows run --memory 1GiB --min-memory 200MiB --duration 40s \
@@ -101,27 +103,27 @@ func runCommand() *cobra.Command {
 	f.SortFlags = false
 	f.SetInterspersed(false) // arguments after the command are the command's
 	o.requestFlag(f, resource.Memory)
-	f.Var(flags.Memory(&o.stage.MinMemory), "min-memory", "least memory with which the command runs; default: the ideal memory")
-	f.Var(flags.Memory(&o.stage.MaxMemory), "max-memory", "most memory of a flex container; default: the node's memory")
+	f.Var(flags.Memory(&o.stage.MinMemory), "min-memory", "least memory that the command may get; default: the ideal memory")
+	f.Var(flags.Memory(&o.stage.MaxMemory), "max-memory", "largest memory of a flex container; default: the node's memory")
 	for k := range resource.NumKinds {
 		if k != resource.Memory { // which stands above, beside its bounds
 			o.requestFlag(f, k)
 		}
 	}
-	f.Var(flags.Duration(&o.stage.Duration, time.Millisecond), "duration", "estimated run time with the ideal memory")
+	f.Var(flags.Duration(&o.stage.Duration, time.Millisecond), "duration", "estimated run time with the ideal memory, such as 90s")
 	f.StringVar(&o.stage.Profile, "profile", "", "`name` of a stored profile to take memory, duration and elasticity from")
-	f.StringVar(&o.penalty, "penalty", o.penalty, "`shape` of the cost of less memory, unless a profile says it: none, step:FACTOR or sawtooth:FACTOR")
+	f.StringVar(&o.penalty, "penalty", o.penalty, "`shape` of the slowdown with less memory, unless a profile has it: none, step:FACTOR or sawtooth:FACTOR")
 	f.StringVar(&o.name, "name", "", "`name` of the job; default: the program's name")
 	f.StringVar(&o.queue, "queue", "", "`name` of the job's queue")
 	f.Var(flags.Choice(&o.class, "regular", "flex"), "class", "container class: regular or flex")
 	f.Var(flags.Duration(&o.stage.HeartbeatTimeout, cluster.LeastHeartbeatTimeout), "heartbeat-timeout",
-		fmt.Sprintf("of a flex container: how long its programs may be silent, at least %v", cluster.LeastHeartbeatTimeout))
+		fmt.Sprintf("how long the programs of a flex container may send no heartbeat; at least %v", cluster.LeastHeartbeatTimeout))
 	f.Var(flags.Choice(&o.stage.Runtime, cluster.JVM), "runtime",
-		fmt.Sprintf("what runs in a flex container; jvm: java gets -Xmx of %v of --max-memory, or of what the machine manages if that is less or none is given, unless the command says how large its heap is", cluster.HeapShare))
-	f.Var(flags.Count(&o.maxAttempts, 1, 1000), "max-attempts", "number of attempts before the job has failed")
-	f.Var(flags.Duration(&o.stage.Timeout, time.Millisecond), "timeout", "longest run time, suspensions included; then the command is ended with exit code 124")
+		fmt.Sprintf("runtime in a flex container; jvm: java gets an -Xmx of %v of --max-memory, or of the daemon's memory if that is less, unless the command sets its heap", cluster.HeapShare))
+	f.Var(flags.Count(&o.maxAttempts, 1, 1000), "max-attempts", "number of attempts after which the job has failed")
+	f.Var(flags.Duration(&o.stage.Timeout, time.Millisecond), "timeout", "longest run time, such as 1h, suspensions included; then the command is ended, with exit code 124")
 	f.BoolVar(&o.atMostOnce, "at-most-once", false, "never run the command a second time once it may have started")
-	f.StringVar(&o.stage.Stdin, "stdin", "", "`file` for the command's standard input, instead of that of bellows")
+	f.StringVar(&o.stage.Stdin, "stdin", "", "`file` that the command reads as its standard input")
 	f.BoolVarP(&o.detach, "detach", "d", false, "print the job's id and return")
 	f.BoolVar(&o.asJSON, "json", false, "with -d: print JSON")
 	o.place.Flags(cmd, false)
@@ -403,7 +405,7 @@ func (a *attached) wait(ctx context.Context) (live.Job, error) {
 			return job, err
 		}
 		if !told {
-			fmt.Fprintf(a.err, "bellows: the daemon is gone; job %d goes on, and its end is told when there is a daemon again\n", a.id)
+			fmt.Fprintf(a.err, "bellows: the daemon is gone; job %d continues, and bellows waits for the next daemon\n", a.id)
 			told = true
 		}
 		if !wait(ctx, time.Second/5) {

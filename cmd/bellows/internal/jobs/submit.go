@@ -24,8 +24,8 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-const submitLong = `Submit the jobs of a file and print their ids, in the order of the file's jobs
-by submission. The format is that of docs/formats.md; a small one is
+const submitLong = `Submit the jobs of a file and print their ids, in the order of submission. The
+format is described in docs/formats.md; a small example:
 
   bellows: 1
   name: sort-three
@@ -38,9 +38,9 @@ by submission. The format is that of docs/formats.md; a small one is
       elasticity: {sawtooth: 1.5}
       command: [sort, -S, "{memory*0.8}", -o, "out.{task}", "big.{task}"]
 
-Jobs with "at" or "after" are submitted when their time has come; bellows stays
+Jobs with "at" or "after" are submitted when their time has come; bellows waits
 until then. Programs run in the current working directory, with the environment,
-umask, limits and nice of bellows and the rights of whoever calls it.`
+umask, limits, nice value and user of bellows.`
 
 type submitOptions struct {
 	place  place.Place
@@ -66,8 +66,8 @@ func submitCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait for all jobs to end; exit code 1 if one did not succeed")
-	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON, once all are submitted (with --wait: have ended)")
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until all jobs have ended; exit code 1 if a job did not succeed")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON when all jobs are submitted (with --wait: have ended)")
 	o.place.Flags(cmd, false)
 	return cmd
 }

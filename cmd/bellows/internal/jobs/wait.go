@@ -6,12 +6,14 @@ import (
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
 )
 
-const waitLong = `Wait until jobs have ended. The exit code is that of the job: 0 if it succeeded;
-if it failed, that of the task that made it fail; 1 if it was killed before it
-began. Of several jobs it is that of the first, in the order given, that did
-not succeed; all are waited for. It is 2 if there is no such job.
+const waitLong = `Wait until jobs have ended. The exit code is 0 if the job succeeded; if it
+failed, the exit code of the task that made it fail; 1 if it was killed before
+it started; 2 if there is no such job. With several jobs, it is the exit code of
+the first job, in the given order, that did not succeed; all jobs are waited
+for.
 
-A daemon that goes away meanwhile is waited for: jobs go on without it.`
+If the daemon ends meanwhile, the command waits for the next daemon: jobs
+continue without one.`
 
 func waitCommand() *cobra.Command {
 	var p place.Place

@@ -17,9 +17,9 @@ func downCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Stop the daemon and remove its control groups",
-		Long: `End the daemon once all jobs have ended, and take its groups of processes away.
-While jobs have not ended it is refused, unless --force kills them first.
-What was printed and recorded stays in the state directory.`,
+		Long: `Stop the daemon and remove its control groups. It is refused while jobs have not
+ended, unless --force kills these jobs first. Output and records of jobs stay in
+the state directory.`,
 		Example: `  bellows down
   bellows down --force`,
 		Args: cobra.NoArgs,

@@ -20,9 +20,9 @@ type managerOptions struct {
 
 func (o *managerOptions) flags(f *pflag.FlagSet) {
 	o.manager = "default"
-	f.Var(flags.Choice(&o.manager, memory.ManagerNames()...), "flex", "`how` memory of FLEX containers is managed: as bellows does, paper: as Pufferfish, or as is compared there: "+
+	f.Var(flags.Choice(&o.manager, memory.ManagerNames()...), "flex", "memory `manager` of FLEX containers: default, paper (Pufferfish), or a variant that the paper compares: "+
 		strings.Join(slices.Sorted(maps.Keys(memory.Variants())), ", "))
-	f.Float64Var(&o.puffRatio, "puff-ratio", 0, "growth of a FLEX container per puff, as a `share` of its limit; 0: as --flex says")
+	f.Float64Var(&o.puffRatio, "puff-ratio", 0, "growth of a FLEX container per puff, as a `share` of its limit, from 0.01 to 100; 0: as --flex says")
 }
 
 // parameters returns the parameters of the chosen manager.

@@ -22,13 +22,13 @@ func pruneCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove jobs that have ended",
-		Long: `Remove jobs that have ended, with their tasks and what they printed: those that
-ended longer ago than --older-than, but not the newest --keep. What waits or
-runs stays, and so does what ended within the last 10 seconds.
+		Long: `Remove ended jobs, with their tasks and their output: the jobs that ended longer
+ago than --older-than, except for the newest --keep. Jobs that wait or run stay,
+as do jobs that ended within the last 10 seconds.
 
-The daemon removes what is older than "bellows up" was told by itself. What is
-removed stands in its log. The space is used again; the file of the store does
-not become smaller.`,
+The daemon itself removes jobs by the flags --keep-... of "bellows up". Its log
+says how many jobs were removed. The space is used again; the file of the store
+does not become smaller.`,
 		Example: `  bellows prune --older-than 168h --dry-run
   bellows prune --keep 100
   bellows prune --older-than 24h --keep 100`,
@@ -63,7 +63,7 @@ not become smaller.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.Var(flags.Duration(&olderThan, 0), "older-than", "remove only jobs that ended at least this long ago")
-	f.Var(flags.Count(&keep, 0, 1<<30), "keep", "number of most recently ended jobs to keep nevertheless")
+	f.Var(flags.Count(&keep, 0, 1<<30), "keep", "number of newest ended jobs to keep in any case")
 	f.BoolVar(&dry, "dry-run", false, "print what would be removed, and remove nothing")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	p.Flags(cmd, false)

@@ -19,9 +19,9 @@ func statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the daemon and what is free",
-		Long: `Show the daemon and its machine. GRANTED is what tasks were promised, USED what
-they hold in memory now, without page cache. A task of class flex was promised
-what it starts with, and may grow: USED can then be more than GRANTED.`,
+		Long: `Show the daemon and its machine. GRANTED is what tasks were granted, USED what
+they use now, without page cache. A task of class flex was granted the memory
+that it starts with, and may grow: USED can then be more than GRANTED.`,
 		Example: `  bellows status
   bellows status --json`,
 		Args: cobra.NoArgs,

@@ -25,9 +25,9 @@ func swapCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "swap",
 		Short: "Manage swap devices",
-		Long: `Show, make and remove what memory is swapped to. FLEX containers give way to
-others by way of swap; without it they are refused. No daemon is needed: one
-that runs sees at once what changed.`,
+		Long: `Show, create and remove swap devices. FLEX containers whose memory other
+containers need are swapped out; without swap, FLEX jobs are refused. No daemon
+is needed; a running daemon uses the changed swap at once.`,
 		Example: `  bellows swap create --size 4GiB
   bellows swap status`,
 		Args: cobra.NoArgs,
@@ -55,10 +55,11 @@ func swapStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show swap devices and their use",
-		Long: `Show what memory is swapped to. PRIORITY says what is filled first: the highest.
-WRITTEN is what swapping wrote there since the machine started, or the device
-was made; - if that is not known, as of files that others made. OURS is what
-"bellows swap create" made with the same state directory.`,
+		Long: `Show the swap devices of this machine. The device with the highest PRIORITY is
+filled first. WRITTEN is what swapping wrote to the device since the machine
+started or the device was created, or - if that is not known, as for files that
+bellows did not create. OURS are the devices that "bellows swap create" created
+with the same state directory.`,
 		Example: `  bellows swap status
   bellows swap status --json | jq .free_bytes`,
 		Args: cobra.NoArgs,
@@ -181,18 +182,19 @@ func swapCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create --size SIZE | --zswap",
 		Short: "Create a swap file or zram device, or enable zswap",
-		Long: `Make a swap file, and swap to it after all that is swapped to already; or, with
---zram, a device that compresses in memory, before all disks. It needs root.
+		Long: `Create a swap file, which the kernel uses after all other swap; or, with --zram,
+a device that compresses pages in memory, which it uses before all disks. It
+needs root.
 
 The file takes its whole size on the disk at once; a twentieth of the disk, and
-1 GiB at least, stay free. The file outlives daemons, and a restart of the
-machine turns it off; zram is gone then. "bellows swap remove" takes them away.
+at least 1 GiB, must stay free. The file outlives the daemon. A restart of the
+machine turns the file off and removes zram. "bellows swap remove" removes both.
 
-What zram holds stays in memory, at about half its size if it compresses well:
-leave that much to it with "bellows up --memory".
+Pages in zram stay in memory, at about half their size if they compress well:
+leave that much memory to zram with "bellows up --memory".
 
---zswap makes nothing: the kernel then keeps what compresses in memory on its
-way to a swap file or partition. It is a setting of the whole machine.`,
+--zswap creates no device: the kernel then keeps pages that compress in memory,
+on their way to a swap file or partition. It is a setting of the whole machine.`,
 		Example: `  bellows swap create --size 4GiB
   bellows swap create --size 32GiB --file /mnt/fast/swapfile
   bellows swap create --size 2GiB --zram --algorithm zstd
@@ -202,10 +204,10 @@ way to a swap file or partition. It is a setting of the whole machine.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(flags.Memory(&o.size), "size", "size of the swap device")
+	f.Var(flags.Memory(&o.size), "size", "size of the swap file or zram device")
 	f.StringVar(&o.file, "file", "", "`path` of the swap file; default: swapfile in the state directory")
 	f.BoolVar(&o.zram, "zram", false, "create a zram device instead of a file")
-	f.BoolVar(&o.zswap, "zswap", false, "enable zswap instead")
+	f.BoolVar(&o.zswap, "zswap", false, "enable zswap, and create no device")
 	f.StringVar(&o.algorithm, "algorithm", "", "`name` of the compression algorithm of zram or zswap; default: the kernel's")
 	stateFlag(cmd, &o.place)
 	return cmd
@@ -266,12 +268,12 @@ func swapRemoveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove [DEVICE|zswap...]",
 		Short: "Remove a swap device that bellows created; its pages are read back",
-		Long: `Bring back into memory what was swapped to a device that "bellows swap create"
-made, and remove it. What others made is never touched. It takes as long as
-reading what is in it, and is refused if memory has no room for that, or if jobs
-hold something in swap: a container that comes to hold more than its limit is
-killed by the kernel. --force removes it anyway. The name zswap turns zswap off
-that "bellows swap create --zswap" turned on.`,
+		Long: `Remove a swap device that "bellows swap create" created. Its pages are read back
+into memory first, which takes as long as reading them. Other swap devices are
+never touched. It is refused if the pages do not fit into available memory, or
+if jobs have pages in swap: a container whose pages come back and exceed its
+limit is killed by the kernel. --force removes the device all the same. The name
+zswap turns off zswap that "bellows swap create --zswap" turned on.`,
 		Example: `  bellows swap remove
   bellows swap remove /dev/zram0
   bellows swap remove --all`,

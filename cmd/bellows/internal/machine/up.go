@@ -34,21 +34,21 @@ import (
 )
 
 const upLong = `Start the daemon that runs jobs on this machine, and print one line that says
-what it manages. It needs to bound the memory of others: run it as root, or as a
-user with a delegated cgroup v2 group.
+what it manages. The daemon limits the memory of other processes: run it as
+root, or as a user with a delegated cgroup v2 group.
 
-Jobs outlive the daemon: when it is interrupted, or killed, what runs goes on,
-and the next "bellows up" with the same --state finds it again. "bellows down"
-ends it for good.
+Jobs outlive the daemon: when the daemon is interrupted or killed, running
+containers continue, and the next "bellows up" with the same --state finds them
+again. "bellows down" ends the daemon for good.
 
 Several daemons may run on one machine. Each warns, here and in "bellows
 status", if together they manage more memory than there is: give each a part.
 
-What has ended is kept for 30 days, the newest 100,000 jobs and 10 GiB of output
-at most, unless the flags --keep-... say otherwise; the rest is removed every
-hour, as by "bellows prune", and the log says what.
+Ended jobs are kept for 30 days, at most the newest 100,000 jobs and 10 GiB of
+output, unless the flags --keep-... say otherwise. Other ended jobs are removed
+every hour, as by "bellows prune", and the log says how many.
 
-The log, on standard error or in daemon.log of the state directory, tells when
+The log, on standard error or in daemon.log of the state directory, records when
 each job is submitted, starts and ends, and which containers are killed,
 suspended and resumed, and why. --verbose adds every container and every change
 of a limit.
@@ -56,11 +56,11 @@ of a limit.
 The state directory is /var/lib/bellows for root, else ~/.local/state/bellows;
 the socket is /run/bellows/bellows.sock for root, else bellows/bellows.sock in
 $XDG_RUNTIME_DIR. With --state alone, the socket is bellows.sock in there. A
-state directory that others could change is refused, as are directories above
-it that others may write, unless they are sticky as /tmp is.
+state directory that other users could change is refused, as are directories
+above it that other users may write to, unless they are sticky as /tmp is.
 
-One user is served, who calls this, and root: to all others the socket is
-closed.`
+The daemon serves the user who starts it, and root. The socket is closed to all
+other users.`
 
 const upExample = `  bellows up --memory 4GiB --cpus 2 --detach
   bellows up --policy fair --set fair.reservations=false
@@ -100,19 +100,19 @@ func upCommand() *cobra.Command {
 	f.SortFlags = false
 	f.Var(flags.Memory(&o.memory), "memory", "memory that all jobs together may use; default: nine tenths of the machine's")
 	f.Var(flags.CPU(&o.cpus), "cpus", "cores that all jobs together may use; default: all")
-	f.Var(flags.Rate(&o.disk).OrZero(), "disk", "disk bandwidth that under-sized tasks share (yarn-me.disk-share); 0B/s: no limit; default: that of the state directory's disk, measured once")
-	f.Var(flags.Budget(&o.swapping), "swap-budget", "most bytes that swapping may write to disks in a day, such as 200GB/day; beyond, no container is reclaimed; default: no limit")
-	f.Var(flags.Choice(&o.policy, policy.Names()...), "policy", "who runs when, with how much: "+strings.Join(policy.Names(), ", "))
+	f.Var(flags.Rate(&o.disk).OrZero(), "disk", "disk bandwidth that under-sized tasks share (yarn-me.disk-share), such as 100MB/s; 0B/s: no limit; default: measured once on the disk of the state directory")
+	f.Var(flags.Budget(&o.swapping), "swap-budget", "most bytes that swapping may write to disks in 24 hours, such as 200GB/day; once it is spent, no container is swapped out; default: no limit")
+	f.Var(flags.Choice(&o.policy, policy.Names()...), "policy", "`name` of the scheduling policy: "+strings.Join(policy.Names(), ", "))
 	f.Var(flags.Settings(o.settings), "set", "setting of a policy; may be repeated")
 	o.flex.flags(f)
-	f.Var(flags.Memory(&o.output), "output-limit", "bytes kept of each output of a task, half of them from its beginning and half from its end; the tasks of a job with more than 8 share the bytes of 8")
+	f.Var(flags.Memory(&o.output), "output-limit", "size kept of each output of a task, half from its beginning and half from its end; the tasks of a job with more than 8 tasks share the size of 8 tasks")
 	f.Var(flags.Duration(&o.keep.For, time.Minute), "keep-for", "how long ended jobs and their output are kept")
-	f.Var(flags.Count(&o.keep.Jobs, 1, 1<<30), "keep-jobs", "most ended jobs that are kept")
-	f.Var(flags.Memory(&o.keep.Output), "keep-output", "most bytes of output of ended jobs that are kept")
-	f.Var(flags.Memory(&o.keep.Events), "keep-events", "most bytes of event logs that are kept: half for this run of the daemon, half for earlier runs")
+	f.Var(flags.Count(&o.keep.Jobs, 1, 1<<30), "keep-jobs", "number of newest ended jobs that are kept")
+	f.Var(flags.Memory(&o.keep.Output), "keep-output", "size of the output of ended jobs that is kept")
+	f.Var(flags.Memory(&o.keep.Events), "keep-events", "size of the event logs that are kept: half for this run of the daemon, half for earlier runs")
 	o.place.Flags(cmd, true)
 	f.BoolVarP(&o.detach, "detach", "d", false, "return once the daemon answers; it logs to daemon.log in the state directory")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "log details, too, such as each change of a limit")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "log also each container and each change of a limit")
 	f.StringVar(&o.log, "log", "", "log to a `file`") // used by --detach to start the daemon
 	_ = f.MarkHidden("log")
 	return cmd

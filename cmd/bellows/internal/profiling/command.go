@@ -28,26 +28,26 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-const profileLong = `Learn what less memory costs a program: run it at several sizes, fit a model,
-and store it for "run --profile" and job files. {memory} in the arguments
-becomes the size of each run less what a program needs beside its data; the size
-bounds its page cache too.
+const profileLong = `Measure what less memory costs a program: run it at several sizes, fit a model,
+and store the profile for "bellows run --profile" and job files. {memory} in the
+arguments becomes the size of each run, less what a program needs beside its
+data. The size limits the page cache of the program, too.
 
-Unless they are given, sizes are chosen as it goes: the largest and --least,
-then where the run time changes most, then, in the middle of the widest gaps,
-sizes that are held out to try the model on. Where the program fails with
---least, the smallest size that works is searched above it, in at most 12 runs;
-the kernel kills runs with too little memory, and what they wrote stays behind.
+By default the sizes are chosen during the measurement: the largest and --least,
+then sizes where the run time changes most, then, in the middle of the widest
+gaps, sizes that are held out to test the model. If the program fails with
+--least, the smallest size that works is searched above it, in at most 12 runs.
+The kernel kills runs with too little memory; their files are not removed.
 
-Every size is run once per round, in alternating order, after one run that only
-warms up; the fastest run of a size stands for it. A run beside which other work
-kept the machine much busier than beside others of its size is set aside. Where
-the middle repeat is over 15 % slower than the fastest, there are more, up to
-three times --repeats; if that is not enough either, nothing is stored. Nor is a
-model that contradicts a run time it was fitted to.
+Each round runs every size once, in alternating order, after one warm-up run;
+the fastest run of a size counts. A run during which other work used much more
+of the machine than during the other runs of its size is set aside. If the
+median repeat is more than 15 % slower than the fastest, more rounds follow, up
+to three times --repeats. If it still is, or if the model contradicts a run time
+that it was fitted to, no profile is stored.
 
-It runs the program itself, not through the daemon, and needs the same rights
-as "bellows up".`
+The command runs the program itself, without the daemon, and needs the same
+rights as "bellows up".`
 
 const profileExample = `  bellows profile -- sort -S {memory} -o /dev/null big.txt
   bellows profile --max-memory 1GiB -- samtools sort -m {memory*0.8} in.bam
@@ -95,7 +95,7 @@ func Command() *cobra.Command {
 	f.Var(flags.Memory(&o.max), "max-memory", "largest size, with which the program neither spills nor swaps; default: measured by one run")
 	f.Var(flags.Memory(&o.least), "least", "smallest size to measure; default: a tenth of the largest")
 	f.Var(flags.Count(&o.count, 2, 100), "count", "number of sizes; a third of the sizes is held out to test the model")
-	f.StringSliceVar(&o.sizes, "sizes", nil, "measure these `sizes` instead")
+	f.StringSliceVar(&o.sizes, "sizes", nil, "`sizes` to measure, such as 64MiB,128MiB; default: chosen during the measurement")
 	f.StringSliceVar(&o.heldOut, "held-out", nil, "`sizes` to test the model on; default: every second of --sizes")
 	f.Var(flags.Count(&o.repeats, 1, 100), "repeats", "number of runs at each size")
 	f.Var(flags.CPU(&o.cpus), "cpus", "cores for each run")

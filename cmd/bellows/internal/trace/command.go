@@ -3,12 +3,12 @@ package trace
 
 import "github.com/spf13/cobra"
 
-const traceLong = `Work with workloads in files: import what other systems recorded, see what is in
-a workload, and convert between the formats of the project.
+const traceLong = `Work with files of workloads: import traces of other systems, describe a
+workload, and convert between the formats of bellows.
 
 A workload file has one line per job and takes workloads of any size; job files
-(YAML) are for people. Both go into "bellows simulate --workload FILE", packed
-by gzip or zstd or not.`
+(YAML) are for people. "bellows simulate --workload FILE" reads both, also
+compressed by gzip or zstd.`
 
 // Command returns the command trace.
 func Command() *cobra.Command {

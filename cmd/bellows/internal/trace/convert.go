@@ -27,9 +27,9 @@ func convertCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert FILE -o OUT",
 		Short: "Write a workload in another format",
-		Long: `Write a workload as a workload file or as a job file (YAML). Unless --to says
-which, a name that ends in .yaml or .yml asks for a job file. What the format to
-be written cannot hold is refused, unless --lossy allows to leave it out.`,
+		Long: `Write a workload as a workload file or as a job file (YAML). Without --to, a
+name that ends in .yaml or .yml requests a job file. A workload with facts that
+the format cannot hold is refused, unless --lossy is given.`,
 		Example: `  bellows trace convert jobs.yaml -o jobs.jsonl.zst
   bellows trace convert u100.trace -o u100.jsonl --penalty sawtooth:1.5
   bellows trace convert jobs.jsonl.zst -o jobs.yaml`,
@@ -43,11 +43,11 @@ be written cannot hold is refused, unless --lossy allows to leave it out.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVarP(&o.out, "out", "o", "", "`file` to write, packed if it ends in .gz or .zst")
-	f.Var(flags.Choice(&o.to, workloadfile.Auto, workloadfile.Bellows, workloadfile.Compact), "to", "format to write: bellows (a job file) or workload; auto goes by the name")
-	f.Var(flags.Choice(&o.from, workloadfile.Formats...), "format", "format of FILE: bellows (a job file), workload or dss; auto looks at its content")
-	f.StringVar(&o.penalty, "penalty", o.penalty, "cost, as a `shape`, of less memory for tasks that say nothing: none, step:FACTOR or sawtooth:FACTOR")
-	f.BoolVar(&o.lossy, "lossy", false, "leave out what the format cannot express")
+	f.StringVarP(&o.out, "out", "o", "", "`file` to write, compressed if it ends in .gz or .zst")
+	f.Var(flags.Choice(&o.to, workloadfile.Auto, workloadfile.Bellows, workloadfile.Compact), "to", "format to write: bellows (a job file) or workload; auto: by the name")
+	f.Var(flags.Choice(&o.from, workloadfile.Formats...), "format", "format of FILE: bellows (a job file), workload or dss; auto: by its content")
+	f.StringVar(&o.penalty, "penalty", o.penalty, "`shape` of the slowdown with less memory, for tasks without elasticity: none, step:FACTOR or sawtooth:FACTOR")
+	f.BoolVar(&o.lossy, "lossy", false, "leave out the facts that the format cannot hold")
 	return cmd
 }
 

@@ -39,30 +39,29 @@ func importFormats() []importFormat {
 
 func swimFormat() importFormat {
 	s := importer.DefaultSWIM()
-	return importFormat{format: s, short: "MapReduce jobs of SWIM (Facebook, Cloudera)",
+	return importFormat{format: s, short: "Import MapReduce jobs of SWIM (Facebook, Cloudera)",
 		long: `Import workload samples of SWIM: lines of tab-separated values with the bytes
-that a MapReduce job reads, shuffles and writes. They say nothing of tasks: how
-many there are, how long they run and what memory they need follows from these
-flags.`,
+that a MapReduce job reads, shuffles and writes. They have no tasks: the flags
+below determine how many there are, how long they run and what memory they need.`,
 		example: `  bellows trace import swim FB-2009_0.tsv.gz -o day.jsonl.zst
   bellows trace import swim day.tsv -o hour.jsonl --from 9h --to 10h`,
 		flags: func(f *pflag.FlagSet) {
-			f.Var(flags.Memory(&s.Split), "split", "input of a map (HDFS: dfs.blocksize)")
+			f.Var(flags.Memory(&s.Split), "split", "input of a map task (HDFS: dfs.blocksize)")
 			f.Var(flags.Memory(&s.ReducerInput), "reducer-input", "shuffled bytes of a reducer (Hive: exec.reducers.bytes.per.reducer)")
-			f.Var(flags.Count(&s.MostReducers, 1, 1<<20), "most-reducers", "reducers of a job (Hive: exec.reducers.max)")
-			f.Var(flags.Rate(&s.MapRate), "map-rate", "what a map reads or writes in a second")
-			f.Var(flags.Rate(&s.ReduceRate), "reduce-rate", "what a reducer reads or writes in a second")
-			f.Var(flags.Duration(&s.Startup, time.Millisecond), "startup", "of every task, on top of that")
-			f.Var(flags.Memory(&s.MapMemory), "map-memory", "memory of a map (mapreduce.map.memory.mb)")
+			f.Var(flags.Count(&s.MostReducers, 1, 1<<20), "most-reducers", "largest number of reducers of a job (Hive: exec.reducers.max)")
+			f.Var(flags.Rate(&s.MapRate), "map-rate", "rate at which a map task reads or writes")
+			f.Var(flags.Rate(&s.ReduceRate), "reduce-rate", "rate at which a reducer reads or writes")
+			f.Var(flags.Duration(&s.Startup, time.Millisecond), "startup", "time that every task takes besides")
+			f.Var(flags.Memory(&s.MapMemory), "map-memory", "memory of a map task (mapreduce.map.memory.mb)")
 			f.Var(flags.Memory(&s.ReduceMemory), "reduce-memory", "least memory of a reducer (mapreduce.reduce.memory.mb)")
-			f.Var(flags.Number(&s.BufferShare, 0, 1), "buffer-share", "of a reducer's memory, what buffers its input (Hadoop: 0.8 heap, 0.7 of it)")
-			f.Var(flags.Number(&s.SpillSlowdown, 1, 1e6), "spill-slowdown", "of a reducer that spills all its input; 1: none is elastic")
+			f.Var(flags.Number(&s.BufferShare, 0, 1), "buffer-share", "share of a reducer's memory that buffers its input (Hadoop: 0.8 heap, 0.7 of it)")
+			f.Var(flags.Number(&s.SpillSlowdown, 1, 1e6), "spill-slowdown", "slowdown of a reducer that spills all its input; 1: no task is elastic")
 		}}
 }
 
 func alibabaFormat() importFormat {
 	a := importer.DefaultAlibaba()
-	return importFormat{format: a, short: "batch jobs of Alibaba's cluster-trace-v2018",
+	return importFormat{format: a, short: "Import batch jobs of Alibaba's cluster-trace-v2018",
 		long: `Import batch tasks of Alibaba's cluster-trace-v2018: batch_task.csv as it is
 published, or a table with job,task,instances,start_s,end_s,avg_instance_s,
 plan_cpu,plan_mem. The names of tasks hold the DAG. Times of single tasks are
@@ -71,21 +70,21 @@ follow from the DAG and the mean duration of instances.`,
 		example: `  bellows trace import alibaba2018 batch_task.csv -o a.jsonl.zst --jobs 10000
   bellows trace import alibaba2018 random6600.csv.gz -o day.jsonl.zst --to 24h`,
 		flags: func(f *pflag.FlagSet) {
-			f.Var(flags.Memory(&a.MachineMemory), "machine-memory", "what a plan_mem of 100 % is, which the trace does not say")
+			f.Var(flags.Memory(&a.MachineMemory), "machine-memory", "memory that a plan_mem of 100 % stands for; the trace does not have it")
 			f.Var(flags.CPU(&a.MachineCPU), "machine-cpus", "cores of a machine")
-			f.Var(flags.CPU(&a.TaskCPU), "task-cpus", "cores of an instance that does not say")
-			f.Var(flags.Memory(&a.TaskMemory), "task-memory", "memory of an instance that does not say")
+			f.Var(flags.CPU(&a.TaskCPU), "task-cpus", "cores of an instance without plan_cpu")
+			f.Var(flags.Memory(&a.TaskMemory), "task-memory", "memory of an instance without plan_mem")
 			f.BoolVar(&a.KeepFailed, "keep-failed", false, "keep tasks with status Failed")
-			f.BoolVar(&a.KeepRunning, "keep-running", false, "keep tasks that had not ended, or tell no duration")
-			f.BoolVar(&a.Usage, "usage", false, "take cpu_usage_sum and mem_usage_sum for the truth")
+			f.BoolVar(&a.KeepRunning, "keep-running", false, "keep tasks that had not ended, or have no duration")
+			f.BoolVar(&a.Usage, "usage", false, "take the truth from cpu_usage_sum and mem_usage_sum")
 		}}
 }
 
 func sparrowFormat() importFormat {
 	s := importer.DefaultSparrow()
-	return importFormat{format: s, short: "jobs with task durations, as Sparrow, Hawk and Eagle use them",
+	return importFormat{format: s, short: "Import jobs with task durations, of Sparrow, Hawk and Eagle",
 		long: `Import .tr files: a line per job with its arrival, the number of its tasks,
-their mean duration and the duration of each. Policies are told the mean.`,
+their mean duration and the duration of each. The mean is the estimate.`,
 		example: `  bellows trace import sparrow YH1_sub.tr.gz -o yahoo.jsonl.zst`,
 		flags: func(f *pflag.FlagSet) {
 			f.Var(flags.CPU(&s.CPU), "task-cpus", "cores of a task")
@@ -95,14 +94,14 @@ their mean duration and the duration of each. Policies are told the mean.`,
 
 func decimaFormat() importFormat {
 	d := importer.DefaultDecima()
-	return importFormat{format: d, short: "TPC-H queries on Spark, as Decima was trained on",
+	return importFormat{format: d, short: "Import TPC-H queries on Spark, of Decima",
 		long: `Import DAGs of TPC-H queries with measured task durations: a JSON object per
 line. Arrivals form a Poisson process, drawn from --seed.`,
 		example: `  bellows trace import decima tpch-spark-dags.jsonl.gz -o tpch.jsonl.zst
   bellows trace import decima tpch.jsonl -o busy.jsonl --draw 1000`,
 		flags: func(f *pflag.FlagSet) {
-			f.Var(flags.Count(&d.Executors, 1, 1_000_000), "executors", "measurement to take, by how many executors there were")
-			f.Var(flags.Count(&d.Jobs, 0, 1_000_000), "draw", "how many jobs to draw; 0: each query once")
+			f.Var(flags.Count(&d.Executors, 1, 1_000_000), "executors", "take the durations measured with this number of executors")
+			f.Var(flags.Count(&d.Jobs, 0, 1_000_000), "draw", "number of jobs to draw; 0: each query once")
 			f.Var(flags.Duration(&d.Interarrival, 0), "interarrival", "mean time between submissions")
 			f.Var(flags.CPU(&d.CPU), "task-cpus", "cores of a task")
 			f.Var(flags.Memory(&d.Memory), "task-memory", "memory of a task")
@@ -111,7 +110,7 @@ line. Arrivals form a Poisson process, drawn from --seed.`,
 
 func sparkFormat() importFormat {
 	s := importer.DefaultSpark()
-	return importFormat{format: s, short: "event logs of Spark applications",
+	return importFormat{format: s, short: "Import event logs of Spark applications",
 		long: `Import event logs as Spark's history server keeps them, one application each.
 Stages, what they wait for, durations, CPU, disk, network and execution memory
 of each task are measured. A stage that spilled gives a point of what less
@@ -119,9 +118,9 @@ memory costs; stages that ran with different memory in several logs give more.`,
 		example: `  bellows trace import spark-eventlog application_1_0001.zstd -o app.jsonl
   bellows trace import spark-eventlog little.zstd much.zstd -o two.jsonl`,
 		flags: func(f *pflag.FlagSet) {
-			f.Var(flags.Memory(&s.TaskBase).OrZero(), "task-base", "memory of a task beside execution memory; 0: its share of the executor's")
-			f.Var(flags.Rate(&s.SpillRate), "spill-rate", "at which spilled bytes were written and read")
-			f.BoolVar(&s.InputOverNetwork, "remote-input", false, "input and output are in an object store, not on disks")
+			f.Var(flags.Memory(&s.TaskBase).OrZero(), "task-base", "memory of a task besides execution memory; 0: its share of the executor's")
+			f.Var(flags.Rate(&s.SpillRate), "spill-rate", "rate at which spilled bytes were written and read")
+			f.BoolVar(&s.InputOverNetwork, "remote-input", false, "input and output are in an object store, not on local disks")
 			f.BoolVar(&s.IndependentJobs, "independent-jobs", false, "the Spark jobs of an application do not wait for each other")
 		}}
 }
@@ -129,14 +128,14 @@ memory costs; stages that ran with different memory in several logs give more.`,
 func bitbrainsFormat() importFormat {
 	b := importer.DefaultBitbrains()
 	vms := ""
-	return importFormat{format: b, short: "virtual machines of Bitbrains (GWA-T-12), all four resources",
+	return importFormat{format: b, short: "Import virtual machines of Bitbrains (GWA-T-12)",
 		long: `Import virtual machines: lines of vm,metric,values with a sample every 300 s,
-and a file that says what each was provisioned with. A machine is a job of one
-task; provisioned is the estimate, used is the truth.`,
+and a file with the provisioned resources of each machine. A machine is a job of
+one task; the provisioned resources are the estimate, the used ones the truth.`,
 		example: `  bellows trace import bitbrains rnd-2013-08.csv.gz -o vms.jsonl.zst`,
 		flags: func(f *pflag.FlagSet) {
-			f.StringVar(&vms, "vms", "", "`file` with vm, cores, cpu_capacity_mhz and mem_provisioned_mb; unless given, vms.csv beside FILE")
-			f.Var(flags.Duration(&b.Interval, time.Second), "interval", "between samples")
+			f.StringVar(&vms, "vms", "", "`file` with vm, cores, cpu_capacity_mhz and mem_provisioned_mb; default: vms.csv in the folder of FILE")
+			f.Var(flags.Duration(&b.Interval, time.Second), "interval", "time between samples")
 		},
 		prepare: func(files []string) (func(), error) {
 			name := vms
@@ -154,27 +153,27 @@ task; provisioned is the estimate, used is the truth.`,
 
 func googleFormat() importFormat {
 	g := importer.DefaultGoogleVMs()
-	return importFormat{format: g, short: "the Google trace of 2011 as virtual machines, CPU and memory",
+	return importFormat{format: g, short: "Import virtual machines of the Google trace of 2011",
 		long: `Import virtual machines: lines of vm,metric,values with the CPU and the memory,
-in percent, every 300 s. Percent of what is not said.`,
+in percent, every 300 s. The flags --vm-cpus and --vm-memory say what 100 % is.`,
 		example: `  bellows trace import google-vms vms-24h.csv.gz -o google.jsonl.zst --jobs 400`,
 		flags: func(f *pflag.FlagSet) {
-			f.Var(flags.Duration(&g.Interval, time.Second), "interval", "between samples")
-			f.Var(flags.CPU(&g.CPU), "vm-cpus", "cores that 100 % of the CPU stand for")
-			f.Var(flags.Memory(&g.Memory), "vm-memory", "memory that 100 % stand for")
+			f.Var(flags.Duration(&g.Interval, time.Second), "interval", "time between samples")
+			f.Var(flags.CPU(&g.CPU), "vm-cpus", "cores that 100 % of the CPU stands for")
+			f.Var(flags.Memory(&g.Memory), "vm-memory", "memory that 100 % stands for")
 		}}
 }
 
 func nextflowFormat() importFormat {
 	n := importer.DefaultNextflow()
-	return importFormat{format: n, short: "tasks of Nextflow workflows: requested and peak memory",
+	return importFormat{format: n, short: "Import tasks of Nextflow workflows",
 		long: `Import tables of Nextflow tasks (its trace report, with a column for the
-workflow). A workflow is a job; what is requested is the estimate, the peak is
-the truth. There are no edges in the file: a stage waits for those whose last
-task had ended when its first was submitted.`,
+workflow). A workflow is a job; requested memory is the estimate, peak memory
+the truth. The file has no edges: a stage waits for the stages whose last task
+had ended when the first task of the stage was submitted.`,
 		example: `  bellows trace import nextflow tasks-merged.csv.gz -o workflows.jsonl.zst`,
 		flags: func(f *pflag.FlagSet) {
-			f.BoolVar(&n.KeepDates, "keep-dates", false, "submit workflows on their days; unless given, all at once")
+			f.BoolVar(&n.KeepDates, "keep-dates", false, "submit workflows on their days; default: all at once")
 			f.BoolVar(&n.KeepFailed, "keep-failed", false, "keep tasks that did not complete")
 		}}
 }
@@ -192,10 +191,10 @@ func importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FORMAT FILE... -o OUT",
 		Short: "Convert traces of other systems to a workload",
-		Long: `Make a workload of what other systems recorded, and suggest a cluster for it.
-Files may be packed by gzip or zstd. What a format does not say is assumed: each
-assumption is a flag of the format, and docs/workloads.md tells where its
-default comes from.`,
+		Long: `Convert a trace of another system to a workload, and suggest a cluster for it.
+Files may be compressed by gzip or zstd. Facts that a format lacks are assumed:
+each assumption is a flag of the format, and docs/workloads.md has the source of
+its default.`,
 		Example: `  bellows trace import swim FB-2009_0.tsv.gz -o day.jsonl.zst
   bellows trace import swim --help`,
 		Args: cobra.ArbitraryArgs,
@@ -242,18 +241,18 @@ func (f importFormat) command() *cobra.Command {
 }
 
 func (o *importOptions) flags(f *pflag.FlagSet) {
-	f.StringVarP(&o.out, "out", "o", "", "workload `file` to write, packed if it ends in .gz or .zst; - for standard output")
-	f.Var(flags.Duration(&o.From, 0), "from", "leave out jobs submitted less than this after the first job")
+	f.StringVarP(&o.out, "out", "o", "", "workload `file` to write, compressed if it ends in .gz or .zst; -: standard output")
+	f.Var(flags.Duration(&o.From, 0), "from", "leave out jobs submitted earlier than this after the first job")
 	f.Var(flags.Duration(&o.To, 0), "to", "leave out jobs submitted this long or longer after the first job")
-	f.Var(flags.Count(&o.Jobs, 0, 100_000_000), "jobs", "keep the first `n` jobs; 0: all")
+	f.Var(flags.Count(&o.Jobs, 0, 100_000_000), "jobs", "keep only the first `n` jobs; 0: all")
 	f.BoolVar(&o.Sample, "sample", false, "draw --jobs at random instead of keeping the first")
-	f.Var(flags.Number(&o.ArrivalsScale, 1e-6, 1e6), "arrivals-scale", "factor for times of submission")
+	f.Var(flags.Number(&o.ArrivalsScale, 1e-6, 1e6), "arrivals-scale", "factor for the times of submission")
 	f.Var(flags.Number(&o.TasksScale, 1e-6, 1e6), "tasks-scale", "factor for the number of tasks of each stage")
 	f.Var(flags.Number(&o.MemoryScale, 1e-6, 1e6), "memory-scale", "factor for the memory of each task")
-	f.Var(flags.Choice(&o.bandwidth, "truth", "estimate", "none"), "bandwidth", "who knows of disk and network: truth alone, policies too (estimate), or none")
-	f.Var(flags.Number(&o.Load, 0, 1e6), "load", "of the suggested cluster: work over what it can do; unless given, as many nodes as the file tells of, else 0.8")
-	f.Var(flags.Memory(&o.Node[resource.Memory]), "node-memory", "memory of its nodes")
-	f.Var(flags.CPU(&o.Node[resource.CPU]), "node-cpus", "cores of its nodes")
+	f.Var(flags.Choice(&o.bandwidth, "truth", "estimate", "none"), "bandwidth", "where disk and network demands go: the truth alone, the estimates too (estimate), or none")
+	f.Var(flags.Number(&o.Load, 0, 1e6), "load", "load of the suggested cluster: work of the jobs over the capacity of the cluster; default: by the number of nodes in the trace, else 0.8")
+	f.Var(flags.Memory(&o.Node[resource.Memory]), "node-memory", "memory of a node of the suggested cluster; default: by the format")
+	f.Var(flags.CPU(&o.Node[resource.CPU]), "node-cpus", "cores of a node of the suggested cluster; default: by the format")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "`seed` of the random generator")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")

@@ -98,10 +98,10 @@ func infoCommand() *cobra.Command {
 	format, asJSON := workloadfile.Auto, false
 	cmd := &cobra.Command{
 		Use:   "info FILE",
-		Short: "Show what is in a workload",
-		Long: `Show what is in a workload: jobs, tasks, work, and how sizes and times are
-distributed. Each job, or each task, counts once. FILE may be - for standard
-input.`,
+		Short: "Describe a workload",
+		Long: `Describe a workload: its jobs, tasks and work, and the distributions of sizes
+and times. In a distribution each job, or each task, counts once. FILE may be -
+for standard input.`,
 		Example: `  bellows trace info day.jsonl.zst
   bellows trace info u100.trace --json`,
 		Args: cobra.ExactArgs(1),
@@ -126,7 +126,7 @@ input.`,
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().Var(flags.Choice(&format, workloadfile.Formats...), "format", "format of the file: bellows (a job file), workload or dss; auto looks at its content")
+	cmd.Flags().Var(flags.Choice(&format, workloadfile.Formats...), "format", "format of the file: bellows (a job file), workload or dss; auto: by its content")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
