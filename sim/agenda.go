@@ -60,9 +60,9 @@ const (
 	jobEnded                       // from the view of its coordinator
 	woken                          // of the policy
 	phaseEnded                     // the earliest end of a phase on a node
-	dying                          // a task ends with its fate
+	dying                          // a task ends by itself: see task.ending
 	killed                         // of a task
-	struck                         // an incident of the cluster
+	incident                       // an incident of the cluster
 	kept                           // a node's memory manager has something to do
 	moved                          // the end of the first transfer in the queue of a node's swap device
 	ordered                        // the next step of a memory manager's order for the container of a task
@@ -200,7 +200,7 @@ func compareItems(e, f item) int {
 	case f.before(&e):
 		return 1
 	}
-	return 0 // one of them is void: see place.file
+	return 0 // one of them is void: see run.file
 }
 
 // nextFull returns the next millisecond after now whose slot is not empty. There must be one.

@@ -56,7 +56,7 @@ func (r *run) hold(c *container, set resource.Amount) {
 	c.set = set
 	fromSwap := min(back, c.swapped)
 	c.swapped -= fromSwap
-	r.places[k.node].swap += fromSwap
+	r.nodes[k.node].swap += fromSwap
 	c.resident -= back - fromSwap
 	r.refresh(c)
 }
@@ -68,29 +68,29 @@ func (r *run) refresh(c *container) {
 	if !c.flex() || t.flow == nil || t.ended() {
 		return
 	}
-	if !c.stopped && t.fate == 0 {
+	if !c.stopped && t.ending == 0 {
 		r.allocate(c)
 	}
-	if t.fate == 0 {
+	if t.ending == 0 {
 		r.repace(c)
 	}
-	r.stir(r.keepers[t.node], c)
+	r.memoryChanged(r.keepers[t.node], c)
 }
 
 // allocate gives running programs the memory that they ask for: memory below the limit at once, and the rest at the
 // speed at which other pages of the container are swapped out. Then swapped pages come back, as far as they fit. A
 // program that asks for more memory when swap is full is killed.
 func (r *run) allocate(c *container) {
-	k, p := r.keepers[c.task.node], &r.places[c.task.node]
+	k, here := r.keepers[c.task.node], &r.nodes[c.task.node]
 	c.resident += min(c.wanting(), c.limit-c.resident)
 	if c.moving != nil {
 		return
 	}
 	switch free := c.limit - c.resident; {
-	case c.wanting() > 0 && p.swap == 0:
-		r.fate(c.task, cluster.OutOfMemory)
+	case c.wanting() > 0 && here.swap == 0:
+		r.endSoon(c.task, cluster.OutOfMemory)
 	case c.wanting() > 0:
-		out := min(c.wanting(), p.swap)
+		out := min(c.wanting(), here.swap)
 		r.reserveSwap(k, out)
 		c.moving = &transfer{c, out, overflow}
 		r.move(k, c.moving)
@@ -101,14 +101,14 @@ func (r *run) allocate(c *container) {
 }
 
 func (r *run) reserveSwap(k *keeper, bytes resource.Amount) {
-	r.places[k.node].swap -= bytes
+	r.nodes[k.node].swap -= bytes
 	k.promised += bytes
 }
 
 // repace computes the pace and the demand that a container's memory allows.
 func (r *run) repace(c *container) {
-	p, f := &r.places[c.task.node], c.task.flow
-	p.demand = p.demand.Sub(f.demand)
+	here, f := &r.nodes[c.task.node], c.task.flow
+	here.demand = here.demand.Sub(f.demand)
 	f.speed, f.demand = 0, resource.Vector{}
 	if !c.stopped {
 		f.speed = 1 / r.config.Machine.Paging.Slowdown(c.resident, c.set)
@@ -118,7 +118,7 @@ func (r *run) repace(c *container) {
 		}
 	}
 	f.demand[resource.Memory] = c.resident
-	p.demand = p.demand.Add(f.demand)
+	here.demand = here.demand.Add(f.demand)
 	r.unsettle(c.task.node)
 }
 
@@ -201,10 +201,10 @@ func (r *run) carryOn(t *task, i item) {
 // lower swaps out the memory of a suspended container that exceeds the order's limit, and then lowers the limit. If
 // swap is full, it lowers the limit as far as it can.
 func (r *run) lower(c *container) {
-	k, p, o := r.keepers[c.task.node], &r.places[c.task.node], c.order
+	k, here, o := r.keepers[c.task.node], &r.nodes[c.task.node], c.order
 	r.callOff(k, c, fault, overflow)
 	if over := c.resident - o.Limit; over > 0 && !o.full {
-		out := min(over, p.swap)
+		out := min(over, here.swap)
 		o.full = out < over
 		if out > 0 {
 			r.stand(c, true)

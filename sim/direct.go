@@ -44,6 +44,6 @@ func (d *direct) lost(*task)            {}
 func (d *direct) joined(cluster.NodeID) {}
 func (d *direct) freed()                {}
 
-func (d *direct) memory(n cluster.NodeID) {
+func (d *direct) limitsChanged(n cluster.NodeID) {
 	d.stepOne(d.held(n))
 }

@@ -159,7 +159,7 @@ func TestEndInTheMiddleOfAnOrder(t *testing.T) {
 			t.Errorf("%s: %+v", name, res.Jobs)
 		}
 		for n, k := range r.keepers {
-			if len(k.containers) > 0 || len(k.device.queue) > 0 || k.held != 0 || k.promised != 0 || r.places[n].swap != c.Machine.Swap {
+			if len(k.containers) > 0 || len(k.device.queue) > 0 || k.held != 0 || k.promised != 0 || r.nodes[n].swap != c.Machine.Swap {
 				t.Errorf("%s: on node %d there is still %+v", name, n, k)
 			}
 		}

@@ -46,7 +46,7 @@ func randomFlex(t *rapid.T, c *Config, w *workload.Workload) {
 
 // checkKeeper checks a node's use of memory.
 func (r *run) checkKeeper(t *rapid.T, id cluster.NodeID) {
-	k, p := r.keepers[id], &r.places[id]
+	k, p := r.keepers[id], &r.nodes[id]
 	var limits, swapped, leaving resource.Amount
 	for _, task := range p.tasks {
 		if task.container == nil || !task.container.admitted {
@@ -64,11 +64,11 @@ func (r *run) checkKeeper(t *rapid.T, id cluster.NodeID) {
 			t.Fatalf("%v: container %v has limit %d, working set %d: %d resident, %d swapped", r.now, c.id(), c.limit, c.set, c.resident, c.swapped)
 		case !c.flex() && (c.admitted && c.limit != c.task.grant[resource.Memory] || c.stopped):
 			t.Fatalf("%v: REGULAR container %v of %d has limit %d", r.now, c.id(), c.task.grant[resource.Memory], c.limit)
-		case c.flex() && c.task.flow != nil && c.task.fate == 0 && (c.stopped != (c.task.flow.pace == 0) || c.task.flow.demand[resource.Memory] != c.resident):
+		case c.flex() && c.task.flow != nil && c.task.ending == 0 && (c.stopped != (c.task.flow.pace == 0) || c.task.flow.demand[resource.Memory] != c.resident):
 			t.Fatalf("%v: container %v is stopped: %v, pace %v, demand %v", r.now, c.id(), c.stopped, c.task.flow.pace, c.task.flow.demand)
 		case c.stopped && c.moving != nil:
 			t.Fatalf("%v: container %v stands still, but its programs move pages", r.now, c.id())
-		case c.flex() && c.task.flow != nil && c.task.fate == 0 && !c.stopped && c.wanting() > 0 && (c.resident < c.limit || c.moving == nil):
+		case c.flex() && c.task.flow != nil && c.task.ending == 0 && !c.stopped && c.wanting() > 0 && (c.resident < c.limit || c.moving == nil):
 			t.Fatalf("%v: container %v wants %d and does not get it", r.now, c.id(), c.wanting())
 		}
 	}
@@ -222,10 +222,10 @@ func TestFlexInvariants(t *testing.T) {
 			t.Fatal(err)
 		}
 		watchActions(t, &r.config, w)
-		r.audit = func(p *place) {
-			r.checkPlace(t, p)
-			for id := range r.places {
-				if p == &r.places[id] {
+		r.audit = func(p *node) {
+			r.checkNodeUse(t, p)
+			for id := range r.nodes {
+				if p == &r.nodes[id] {
 					r.checkKeeper(t, cluster.NodeID(id))
 				}
 			}

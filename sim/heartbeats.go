@@ -18,14 +18,15 @@ import (
 //     coordinator heartbeat later.
 type heartbeats struct {
 	*run
-	nodes []beatingNode
+	reporters []reporter // by node
 	// quotas says that an end, or a change of limits, on one node can let a task start on any other node.
 	quotas bool
 	// after are launches and ends that a coordinator's heartbeat causes; they happen right after the heartbeat.
 	after []item
 }
 
-type beatingNode struct {
+// reporter is a node in what it has to report with its heartbeats.
+type reporter struct {
 	gone      bool
 	phase     timeline.Time // of its heartbeats
 	scheduled bool          // the next heartbeat is on the agenda
@@ -54,15 +55,15 @@ type master struct {
 const pollDelay = time.Second
 
 func newHeartbeats(r *run) *heartbeats {
-	return &heartbeats{run: r, nodes: make([]beatingNode, len(r.config.Nodes)), quotas: r.policy.Traits().Quotas}
+	return &heartbeats{run: r, reporters: make([]reporter, len(r.config.Nodes)), quotas: r.policy.Traits().Quotas}
 }
 
 // begin spreads the first heartbeats over one second.
 func (h *heartbeats) begin() {
-	for i := range h.nodes {
-		at := timeline.Milliseconds(int64(math.Round(float64(i) * 1000 / float64(len(h.nodes)))))
-		h.nodes[i].phase = at % timeline.Time(h.config.Heartbeat)
-		h.nodes[i].scheduled = true
+	for i := range h.reporters {
+		at := timeline.Milliseconds(int64(math.Round(float64(i) * 1000 / float64(len(h.reporters)))))
+		h.reporters[i].phase = at % timeline.Time(h.config.Heartbeat)
+		h.reporters[i].scheduled = true
 		h.agenda.push(at, nodeHeartbeat, int32(i))
 	}
 }
@@ -79,14 +80,14 @@ func (h *heartbeats) next(every time.Duration, phase timeline.Time) timeline.Tim
 
 // wakeNode ensures that the node's next heartbeat is on the agenda.
 func (h *heartbeats) wakeNode(n cluster.NodeID) {
-	if node := &h.nodes[n]; !node.scheduled && !node.gone {
+	if node := &h.reporters[n]; !node.scheduled && !node.gone {
 		node.scheduled = true
 		h.agenda.push(h.next(h.config.Heartbeat, node.phase), nodeHeartbeat, int32(n))
 	}
 }
 
 func (h *heartbeats) wakeAllNodes() {
-	for n := range h.nodes {
+	for n := range h.reporters {
 		h.wakeNode(cluster.NodeID(n))
 	}
 }
@@ -125,7 +126,7 @@ func (h *heartbeats) handle(i item) {
 		h.after = h.after[:0]
 	case launched:
 		if t := h.tasks[i.who]; !t.ended() && h.mayLaunch(t) {
-			h.nodes[t.node].booked--
+			h.reporters[t.node].booked--
 			h.launch(t)
 			if t.result.Coordinator { // its job can be served from now on
 				h.wakeAllNodes()
@@ -138,7 +139,7 @@ func (h *heartbeats) handle(i item) {
 
 // beat is one heartbeat of a node.
 func (h *heartbeats) beat(id cluster.NodeID) {
-	n := &h.nodes[id]
+	n := &h.reporters[id]
 	n.scheduled = false
 	if n.gone {
 		return
@@ -216,7 +217,7 @@ func (h *heartbeats) giveBackGrants(m *master) {
 	m.granted, m.acquired = nil, nil
 }
 
-func (h *heartbeats) left(id cluster.NodeID) { h.nodes[id].gone, h.nodes[id].ended = true, nil }
+func (h *heartbeats) left(id cluster.NodeID) { h.reporters[id].gone, h.reporters[id].ended = true, nil }
 
 func (h *heartbeats) lost(t *task) {
 	h.release(t)
@@ -226,7 +227,7 @@ func (h *heartbeats) lost(t *task) {
 }
 
 func (h *heartbeats) joined(id cluster.NodeID) {
-	h.nodes = append(h.nodes, beatingNode{phase: h.now % timeline.Time(h.config.Heartbeat)})
+	h.reporters = append(h.reporters, reporter{phase: h.now % timeline.Time(h.config.Heartbeat)})
 	h.wakeNode(id)
 }
 
@@ -242,7 +243,7 @@ func (h *heartbeats) opensBarrier(t *task) bool {
 }
 
 func (h *heartbeats) started(t *task) {
-	n := &h.nodes[t.node]
+	n := &h.reporters[t.node]
 	n.started++
 	n.booked++
 	if h.config.CoordinatorHeartbeat == 0 {
@@ -260,7 +261,7 @@ func (h *heartbeats) started(t *task) {
 	h.wakeMaster(t.job)
 }
 
-func (h *heartbeats) memory(n cluster.NodeID) { h.wakeNode(n) }
+func (h *heartbeats) limitsChanged(n cluster.NodeID) { h.wakeNode(n) }
 
 func (h *heartbeats) gaveBack(n cluster.NodeID) { h.wakeNode(n) }
 
@@ -320,9 +321,9 @@ func (h *heartbeats) masterBeat(j *job) {
 
 func (h *heartbeats) finished(t *task) {
 	if !t.launched {
-		h.nodes[t.node].booked--
+		h.reporters[t.node].booked--
 	}
-	h.nodes[t.node].ended = append(h.nodes[t.node].ended, t)
+	h.reporters[t.node].ended = append(h.reporters[t.node].ended, t)
 	h.wakeNode(t.node)
 	if h.config.CoordinatorHeartbeat == 0 && t.job.unended == 0 {
 		h.endJob(t.job)

@@ -28,8 +28,8 @@ type Incident struct {
 	Job  cluster.JobID
 }
 
-// strike carries out an incident. An incident that has become void has no effect.
-func (r *run) strike(i *Incident) {
+// happens carries out an incident. An incident that has become void has no effect.
+func (r *run) happens(i *Incident) {
 	switch i.Kind {
 	case NodeLoss:
 		r.loseNode(i.Node)
@@ -86,7 +86,7 @@ func (r *run) joinNode(n cluster.Node) {
 	r.capacity.change(r.now, n.Capacity[resource.Memory])
 	r.recorder.change(r.now, ofCapacity, resource.Vector{}, n.Capacity)
 	if r.fluid {
-		r.places = append(r.places, r.newPlace(&n))
+		r.nodes = append(r.nodes, r.newNode(&n))
 	}
 	if r.keepers != nil {
 		r.err = r.addKeeper(&n)

@@ -11,8 +11,8 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// checkPlace checks that a place gives no more than its capacity.
-func (r *run) checkPlace(t *rapid.T, p *place) {
+// checkNodeUse checks that a node gives no more than its capacity.
+func (r *run) checkNodeUse(t *rapid.T, p *node) {
 	var demand resource.Vector
 	var used [resource.NumKinds]float64
 	flows := 0
@@ -66,7 +66,7 @@ func TestInvariants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.audit = func(p *place) { r.checkPlace(t, p) }
+		r.audit = func(p *node) { r.checkNodeUse(t, p) }
 		res, err := r.play()
 		if err != nil {
 			t.Fatal(err)
@@ -142,7 +142,7 @@ func (r *run) checkLeftovers(t *rapid.T, res *Result) {
 	if r.used.held != 0 {
 		t.Fatalf("%d bytes are still granted", r.used.held)
 	}
-	for i, p := range r.places {
+	for i, p := range r.nodes {
 		if len(p.tasks) != 0 || p.demand != (resource.Vector{}) || p.flows != 0 || p.swap != r.config.Machine.Swap {
 			t.Fatalf("on node %d there is still %+v", i, p)
 		}

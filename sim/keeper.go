@@ -22,7 +22,7 @@ type keeper struct {
 	changed  []*container    // since they were last sampled
 	seen     []*container    // to be sampled with the next step, whenever that is
 	refused  []*container    // to repeat their requests
-	stirred  bool            // it is to be stepped now
+	awake    bool            // it is to be stepped now
 	due      timeline.Time   // when it has something to do next
 	dueTurn  uint64          // of the agenda item for due
 	next     timeline.Time   // when the manager is to be stepped next
@@ -74,14 +74,14 @@ func (r *run) request(k *keeper, c *container) {
 
 // wake steps a manager as soon as the present happening has been handled.
 func (r *run) wake(k *keeper) {
-	if !k.stirred && !k.gone {
-		k.stirred = true
-		r.stirred = append(r.stirred, k)
+	if !k.awake && !k.gone {
+		k.awake = true
+		r.awake = append(r.awake, k)
 	}
 }
 
 // stir has a changed container sampled: now, or with the next look.
-func (r *run) stir(k *keeper, c *container) {
+func (r *run) memoryChanged(k *keeper, c *container) {
 	if r.config.ObserveContainers != nil {
 		r.show(c)
 	}
@@ -126,11 +126,11 @@ func (r *run) roundUp(t timeline.Time) timeline.Time {
 
 // decideAll steps the managers of all nodes where something has happened.
 func (r *run) decideAll() {
-	for len(r.stirred) > 0 {
-		list := r.stirred
-		r.stirred = nil
+	for len(r.awake) > 0 {
+		list := r.awake
+		r.awake = nil
 		for _, k := range list {
-			k.stirred = false
+			k.awake = false
 			r.decide(k)
 		}
 	}
@@ -152,7 +152,7 @@ func (r *run) decide(k *keeper) {
 	in := &k.input
 	news := r.now >= k.next || len(k.seen)+len(in.Outcomes)+len(in.Ended) > 0
 	r.askAgain(k, news)
-	room := r.places[k.node].swap + k.promised
+	room := r.nodes[k.node].swap + k.promised
 	in.Node = &memory.NodeReading{Memory: k.memory, SwapFree: room, SwapFull: room < memory.SwapReserve(k.memory)}
 	for _, c := range k.seen {
 		r.read(k, c)
@@ -166,7 +166,7 @@ func (r *run) decide(k *keeper) {
 	k.next = k.manager.Next()
 	r.schedule(k)
 	if k.held != k.reported {
-		r.protocol.memory(k.node)
+		r.protocol.limitsChanged(k.node)
 	}
 }
 
@@ -295,7 +295,7 @@ func (r *run) letGo(t *task) {
 	}
 	k := r.keepers[t.node]
 	r.callOff(k, c, overflow, pageOut, fault, prefetch)
-	r.places[t.node].swap += c.swapped
+	r.nodes[t.node].swap += c.swapped
 	c.swapped, c.resident, c.set, c.order = 0, 0, 0, nil
 	r.stand(c, false)
 	if !c.admitted {

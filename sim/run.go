@@ -41,47 +41,47 @@ type run struct {
 	idle     map[cluster.NodeID][]executor // executors that can be taken over
 
 	// The following fields are used only if the workload is fluid: resources can be contended, or tasks have phases.
-	fluid   bool
-	places  []place
-	unsure  []cluster.NodeID // to be settled
-	scratch []float64
-	audit   func(*place) // for tests: called when a place has been settled
+	fluid     bool
+	nodes     []node
+	unsettled []cluster.NodeID // to be settled
+	scratch   []float64
+	audit     func(*node) // for tests: called when a node has been settled
 
 	// The following fields are used only if the workload has FLEX jobs.
 	keepers    []*keeper // by node; nil without FLEX jobs
 	parameters memory.Parameters
-	stirred    []*keeper // to be stepped
+	awake      []*keeper // to be stepped
 	still      int       // steps of memory managers since a task was last launched, entered a phase or ended
 }
 
 // protocol is how the cluster acquires and reports work: by heartbeats or at once.
 type protocol interface {
 	begin()
-	arrive(j *job)             // the job was submitted
-	started(t *task)           // a decision started it
-	gaveBack(n cluster.NodeID) // a hopeless reservation ended
-	handle(i item)             // a happening of the protocol's own
-	finished(t *task)          // the process ended
-	left(n cluster.NodeID)     // a node left; the engine has been notified
-	lost(t *task)              // the task was on a node that left; the engine has been notified
-	joined(n cluster.NodeID)   // a node joined; the engine is yet to be notified
-	memory(n cluster.NodeID)   // the limits of the containers of a node have changed
-	freed()                    // tasks or jobs ended without success: other tasks may take their room, or the ended tasks may run again
+	arrive(j *job)                  // the job was submitted
+	started(t *task)                // a decision started it
+	gaveBack(n cluster.NodeID)      // a hopeless reservation ended
+	handle(i item)                  // a happening of the protocol's own
+	finished(t *task)               // the process ended
+	left(n cluster.NodeID)          // a node left; the engine has been notified
+	lost(t *task)                   // the task was on a node that left; the engine has been notified
+	joined(n cluster.NodeID)        // a node joined; the engine is yet to be notified
+	limitsChanged(n cluster.NodeID) // the limits of the containers of a node have changed
+	freed()                         // tasks or jobs ended without success: other tasks may take their room, or the ended tasks may run again
 }
 
 // job is the true state of a job.
 type job struct {
 	*workload.Job
-	index     int32
-	arrived   bool
-	done      bool   // it succeeded, or failed
-	failing   string // why it is to end before it is done; empty if it is not to
-	unstarted int    // tasks that no decision has started yet, coordinator included
-	unended   int    // tasks whose process has not ended, without the coordinator
-	master    master
-	acquiring acquiring
-	natures   []nature  // of its stages, if the workload is fluid
-	latest    [][]int32 // the index of the latest run of each started task, by stage and task
+	index      int32
+	arrived    bool
+	done       bool   // it succeeded, or failed
+	failing    string // why it is to end before it is done; empty if it is not to
+	unstarted  int    // tasks that no decision has started yet, coordinator included
+	unended    int    // tasks whose process has not ended, without the coordinator
+	master     master
+	acquiring  acquiring
+	behaviours []behaviour // of its stages, if the workload is fluid
+	latest     [][]int32   // the index of the latest run of each started task, by stage and task
 }
 
 // task is a task that has been started.
@@ -96,14 +96,14 @@ type task struct {
 	grant     resource.Vector
 	flow      *flow             // nil while the task is plain
 	room      *flow             // memory for the flow of a new task; nil unless the task had been forgotten
-	slot      int32             // index among the tasks of its place
+	slot      int32             // index among the tasks of its node
 	turn      uint64            // rank among tasks that end at the same time
 	run       int32             // number of the run, from 1, if the workload has FLEX jobs
 	envelope  *cluster.Envelope // nil without FLEX jobs
 	container *container        // nil without FLEX jobs, before the request for memory, and after the end
 	launched  bool
 	ordered   bool            // order was called for the task: startup takes time
-	fate      cluster.Outcome // outcome of its imminent end by itself; 0 if that is not known yet
+	ending    cluster.Outcome // outcome of its imminent end by itself; 0 if that is not known yet
 	killing   cluster.Outcome // outcome of a pending kill; 0 if there is none
 }
 
@@ -150,7 +150,7 @@ func (r *run) play() (*Result, error) {
 	}
 	r.protocol.begin()
 	for i := range r.config.Incidents {
-		r.agenda.push(timeline.Time(r.config.Incidents[i].At), struck, int32(i))
+		r.agenda.push(timeline.Time(r.config.Incidents[i].At), incident, int32(i))
 	}
 	for r.ended < len(r.jobs) && r.err == nil && !r.goesRound() && !r.standsStill() {
 		i, ok := r.agenda.pop()
@@ -172,7 +172,7 @@ func (r *run) goesRound() bool { return r.inVain > 1000+100*r.engine.Snapshot().
 // standsStill reports whether memory managers keep stepping while all containers are suspended, which can go on for
 // ever where no container may be killed.
 func (r *run) standsStill() bool {
-	return r.still > 50_000*len(r.keepers) && !slices.ContainsFunc(r.places, func(p place) bool { return p.due != timeline.Never })
+	return r.still > 50_000*len(r.keepers) && !slices.ContainsFunc(r.nodes, func(p node) bool { return p.due != timeline.Never })
 }
 
 // load copies the workload, with coordinators where the cluster has them.
@@ -218,10 +218,10 @@ func (r *run) prepare() error {
 		limited = limited || r.config.Incidents[i].Kind == NodeJoin && anyRate(&r.config.Incidents[i].New.Capacity)
 	}
 	for _, j := range r.jobs {
-		j.natures = make([]nature, len(j.Stages))
+		j.behaviours = make([]behaviour, len(j.Stages))
 		for s := range j.Stages {
-			n, ideal := natureOf(j.Job, s), &j.Stages[s].Ideal
-			j.natures[s] = n
+			n, ideal := behaviourOf(j.Job, s), &j.Stages[s].Ideal
+			j.behaviours[s] = n
 			flex = flex || n&flexible != 0
 			r.fluid = r.fluid || n&(phased|outgrow|flexible) != 0 || limited && (n&spills != 0 || anyRate(ideal))
 		}
@@ -230,7 +230,7 @@ func (r *run) prepare() error {
 		return nil
 	}
 	for i := range r.config.Nodes {
-		r.places = append(r.places, r.newPlace(&r.config.Nodes[i]))
+		r.nodes = append(r.nodes, r.newNode(&r.config.Nodes[i]))
 	}
 	if flex {
 		return r.keep()
@@ -238,8 +238,8 @@ func (r *run) prepare() error {
 	return nil
 }
 
-func (r *run) newPlace(n *cluster.Node) place {
-	return place{capacity: n.Capacity, swap: r.config.Machine.Swap, due: timeline.Never}
+func (r *run) newNode(n *cluster.Node) node {
+	return node{capacity: n.Capacity, swap: r.config.Machine.Swap, due: timeline.Never}
 }
 
 // boot adds the nodes.
@@ -286,14 +286,14 @@ func (r *run) handle(i item) {
 		r.endPhase(cluster.NodeID(i.who), i)
 	case dying:
 		if t := r.tasks[i.who]; !t.ended() {
-			r.end(t, t.fate)
+			r.end(t, t.ending)
 		}
 	case killed:
 		if t := r.tasks[i.who]; !t.ended() {
 			r.end(t, t.killing)
 		}
-	case struck:
-		r.strike(&r.config.Incidents[i.who])
+	case incident:
+		r.happens(&r.config.Incidents[i.who])
 	case kept:
 		r.tick(cluster.NodeID(i.who), i)
 	case moved:
@@ -303,10 +303,10 @@ func (r *run) handle(i item) {
 	default:
 		r.protocol.handle(i)
 	}
-	if len(r.stirred) > 0 {
+	if len(r.awake) > 0 {
 		r.decideAll()
 	}
-	if len(r.unsure) > 0 {
+	if len(r.unsettled) > 0 {
 		r.settleAll()
 	}
 }

@@ -83,7 +83,7 @@ func (r *run) moved(k *keeper, t *transfer, bytes resource.Amount) {
 	switch t.why {
 	case fault, prefetch:
 		c.swapped, c.resident = c.swapped-bytes, c.resident+bytes
-		r.places[k.node].swap += bytes
+		r.nodes[k.node].swap += bytes
 		c.traffic += int64(bytes)
 	case pageOut:
 		c.resident -= bytes
@@ -116,7 +116,7 @@ func (r *run) callOff(k *keeper, c *container, reasons ...transferReason) {
 		r.moved(k, t, done)
 		if t.why == pageOut || t.why == overflow { // the reserved swap is not needed after all
 			k.promised -= t.bytes - done
-			r.places[k.node].swap += t.bytes - done
+			r.nodes[k.node].swap += t.bytes - done
 		}
 		if t == c.moving {
 			c.moving = nil

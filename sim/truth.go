@@ -35,28 +35,28 @@ func trueDuration(j *workload.Job, stage int, index int32, memory resource.Amoun
 	return t.Elasticity.Duration(t.Duration, t.IdealMemory, memory)
 }
 
-// nature is the truths common to all tasks of a stage that decide how the tasks must be simulated.
-type nature uint8
+// behaviour is the truths common to all tasks of a stage that decide how the tasks must be simulated.
+type behaviour uint8
 
 const (
-	phased   nature = 1 << iota // its tasks have phases, or a heap
-	spills                      // under-sized tasks demand disk bandwidth
-	outgrow                     // they may need more memory than their grant, and cannot spill
-	flexible                    // their containers are FLEX
+	phased   behaviour = 1 << iota // its tasks have phases, or a heap
+	spills                         // under-sized tasks demand disk bandwidth
+	outgrow                        // they may need more memory than their grant, and cannot spill
+	flexible                       // their containers are FLEX
 )
 
-func natureOf(j *workload.Job, stage int) nature {
+func behaviourOf(j *workload.Job, stage int) behaviour {
 	if j.Breathes(stage) {
 		return flexible
 	}
 	if stage >= len(j.Truth) {
-		return spillNature(&j.Stages[stage].Elasticity)
+		return spillBehaviour(&j.Stages[stage].Elasticity)
 	}
 	t := &j.Truth[stage]
-	n := spillNature(&j.Stages[stage].Elasticity)
+	n := spillBehaviour(&j.Stages[stage].Elasticity)
 	inelastic := j.Stages[stage].Elasticity.Kind == cluster.NotElastic
 	if t.Elasticity != nil {
-		n, inelastic = spillNature(t.Elasticity), t.Elasticity.Kind == cluster.NotElastic
+		n, inelastic = spillBehaviour(t.Elasticity), t.Elasticity.Kind == cluster.NotElastic
 	}
 	if t.Phases.Given() || t.Heap != nil {
 		n |= phased
@@ -67,7 +67,7 @@ func natureOf(j *workload.Job, stage int) nature {
 	return n
 }
 
-func spillNature(e *cluster.Elasticity) nature {
+func spillBehaviour(e *cluster.Elasticity) behaviour {
 	if e.Kind != cluster.NotElastic && e.DiskRate > 0 {
 		return spills
 	}
