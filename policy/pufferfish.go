@@ -151,7 +151,8 @@ func (f *pufferfish) open(p *cluster.Plan) {
 // look computes the maxima over the sites.
 func (f *pufferfish) look(p *cluster.Plan) {
 	s := &f.sites
-	s.free, s.available = resource.NoRoom(), resource.NoRoom()
+	s.free = resource.NoRoom()
+	s.available = s.free
 	for _, n := range s.nodes {
 		if p.Takes(n) {
 			s.free = s.free.Max(n.Free)

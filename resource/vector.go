@@ -71,6 +71,9 @@ func (v Vector) Negative() (Kind, bool) {
 	return 0, false
 }
 
+// Listed returns the components as files list them, in the order of kinds.
+func (v Vector) Listed() []Amount { return v[:] }
+
 // With returns v with component k set to a.
 func (v Vector) With(k Kind, a Amount) Vector {
 	v[k] = a

@@ -129,7 +129,7 @@ func NewWriter(out io.Writer, h Header) (*Writer, error) {
 		if err := h.Cluster.check(); err != nil {
 			return nil, fmt.Errorf("workload file: %w", err)
 		}
-		line.Cluster = &clusterLine{h.Cluster.Nodes, h.Cluster.Node[:]}
+		line.Cluster = &clusterLine{h.Cluster.Nodes, h.Cluster.Node.Listed()}
 	}
 	w := &Writer{out: out, seen: map[cluster.JobID]bool{}, last: timeline.Earliest, truths: map[[sha256.Size]byte]string{}}
 	return w, w.line(&line)
