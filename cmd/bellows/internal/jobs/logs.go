@@ -41,7 +41,7 @@ job, a last line names the command that shows its standard error.
 
 The beginning and the end of each output are kept: see --output-limit of
 "bellows up". A line between them says how many bytes were left out. Output is
-also left out while less than a tenth of the disk, or less than 256 MiB, is
+also left out while less than a tenth of the disk, and less than 256 MiB, is
 free.`,
 		Example: `  bellows logs 7
   bellows logs -f 7.0.2
