@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -27,14 +28,14 @@ func TestBoundsOfEveryJob(t *testing.T) {
 		{func(s *Stage) { s.Tasks = MostTasks }, func(s *Stage) { s.Tasks++ }, "tasks 1073741825: must be 1 to 1073741824"},
 		{func(s *Stage) { s.Ideal[resource.Memory], s.MaxMemory = resource.MostMemory, 0 }, func(s *Stage) { s.Ideal[resource.Memory] = 8000 * 1024 * resource.TiB }, "memory 8000PiB: must be at most 1000PB"},
 		{func(s *Stage) {}, func(s *Stage) { s.Ideal[resource.Memory], s.MaxMemory = math.MaxInt64, 0 }, "must be at most 1000PB"},
-		{func(s *Stage) { s.Ideal[resource.CPU] = resource.MostCPU }, func(s *Stage) { s.Ideal[resource.CPU]++ }, "cpu 1000000.001 cores: must be at most 1000000 cores"},
+		{func(s *Stage) { s.Ideal[resource.CPU] = resource.MostCPU }, func(s *Stage) { s.Ideal[resource.CPU]++ }, "cpus 1000000.001 cores: must be at most 1000000 cores"},
 		{func(s *Stage) { s.Ideal[resource.Disk] = resource.MostRate }, func(s *Stage) { s.Ideal[resource.Disk]++ }, "disk"},
 		{func(s *Stage) { s.Ideal[resource.Network] = resource.MostRate }, func(s *Stage) { s.Ideal[resource.Network]++ }, "network"},
-		{func(s *Stage) { s.MaxMemory = resource.MostMemory }, func(s *Stage) { s.MaxMemory++ }, "maximum memory"},
+		{func(s *Stage) { s.MaxMemory = resource.MostMemory }, func(s *Stage) { s.MaxMemory++ }, "max_memory"},
 		{func(s *Stage) { s.Duration = LongestTime }, func(s *Stage) { s.Duration++ }, "duration 87600h0m0.000000001s: must be at most 87600h0m0s"},
-		{func(s *Stage) { s.HeartbeatTimeout = LongestTime }, func(s *Stage) { s.HeartbeatTimeout++ }, "heartbeat timeout"},
+		{func(s *Stage) { s.HeartbeatTimeout = LongestTime }, func(s *Stage) { s.HeartbeatTimeout++ }, "heartbeat_timeout"},
 		{func(s *Stage) { s.Elasticity.Factor = MostSlowdown }, func(s *Stage) { s.Elasticity.Factor *= 2 }, "elasticity slowdown 2e+06: must be at most 1000000"},
-		{func(s *Stage) { s.Elasticity.DiskRate = resource.MostRate }, func(s *Stage) { s.Elasticity.DiskRate++ }, "elasticity disk rate"},
+		{func(s *Stage) { s.Elasticity.DiskRate = resource.MostRate }, func(s *Stage) { s.Elasticity.DiskRate++ }, "elasticity disk_rate"},
 	}
 	for _, tt := range tests {
 		j := runnable()
@@ -59,6 +60,20 @@ func TestBoundsOfEveryJob(t *testing.T) {
 	}
 }
 
+// What a REGULAR job cannot have is removed from an old record, and from nothing else.
+func TestOldRegularJobsLoseWhatNeedsFlex(t *testing.T) {
+	j := runnable()
+	j.Class, j.Stages[0].Runtime = Regular, JVM
+	if j.Check() == nil || !j.BringIntoBounds() || j.Check() != nil {
+		t.Errorf("%+v: %v", j.Stages[0], j.Check())
+	}
+	want := runnable().Stages[0]
+	want.MaxMemory, want.HeartbeatTimeout = 0, 0
+	if !reflect.DeepEqual(j.Stages[0], want) {
+		t.Errorf("got  %+v\nwant %+v", j.Stages[0], want)
+	}
+}
+
 func TestBoundsOfRunnableJobs(t *testing.T) {
 	if err := runnable().CheckRuns(); err != nil {
 		t.Fatal(err)
@@ -67,20 +82,20 @@ func TestBoundsOfRunnableJobs(t *testing.T) {
 		beyond func(j *Job)
 		want   string
 	}{
-		{func(j *Job) { j.Stages[0].Ideal[resource.CPU] = 0 }, "cpu 0 cores: must be at least 1m"},
-		{func(j *Job) { j.Stages[0].MinMemory-- }, "memory 1048575B: must be at least 1MiB"},
+		{func(j *Job) { j.Stages[0].Ideal[resource.CPU] = 0 }, "cpus 0: must be at least 1m"},
+		{func(j *Job) { j.Stages[0].MinMemory-- }, "min_memory 1048575B: must be at least 1MiB"},
 		{func(j *Job) { j.Stages[0].MinMemory, j.Stages[0].Ideal[resource.Memory] = 0, 1 }, "memory 1B: must be at least 1MiB"},
-		{func(j *Job) { j.Stages[0].HeartbeatTimeout = 1 }, "heartbeat timeout 1ns: must be at least 2s"},
+		{func(j *Job) { j.Stages[0].HeartbeatTimeout = 1 }, "heartbeat_timeout 1ns: must be at least 2s"},
 		{func(j *Job) { j.Stages[0].Tasks = MostRunTasks + 1 }, "tasks 100001: must be at most 100000"},
 		{func(j *Job) { j.Stages = make([]Stage, MostRunStages+1) }, "stages 10001: must be at most 10000"},
-		{func(j *Job) { j.MaxAttempts = MostAttempts + 1 }, "max attempts 1001: must be at most 1000"},
-		{func(j *Job) { j.Weight = MostWeight + 1 }, "weight 1.000001e+06: must be at most 1000000"},
+		{func(j *Job) { j.MaxAttempts = MostAttempts + 1 }, "max_attempts 1001: must be 0 to 1000"},
+		{func(j *Job) { j.Weight = MostWeight + 1 }, "weight 1.000001e+06: must be a number from 0 to 1000000"},
 		{func(j *Job) { j.Name = strings.Repeat("x", LongestName+1) }, "job name \"xxx"},
 		{func(j *Job) { j.Name = "evil\x1b[2J" }, `job name "evil\x1b[2J": must be`},
 		{func(j *Job) { j.Name = " x" }, `job name " x": must be`},
 		{func(j *Job) { j.Queue = "a\nb" }, `queue "a\nb": must be`},
-		{func(j *Job) { j.Stages[0].Name = "\u202egnp.exe" }, `stage 0 name "\u202egnp.exe": must be`},
-		{func(j *Job) { j.Stages[0].DataOn = []string{"a\tb"} }, `data on "a\tb": must be`},
+		{func(j *Job) { j.Stages[0].Name = "\u202egnp.exe" }, `stage "0" name "\u202egnp.exe": must be`},
+		{func(j *Job) { j.Stages[0].DataOn = []string{"a\tb"} }, `data_on "a\tb": must be`},
 	}
 	for _, tt := range tests {
 		j := runnable()
@@ -94,7 +109,7 @@ func TestBoundsOfRunnableJobs(t *testing.T) {
 	}
 	// Values that only a simulation can have are accepted for simulations.
 	j := runnable()
-	j.Stages[0].Ideal, j.Stages[0].MinMemory, j.Stages[0].HeartbeatTimeout = resource.Of(0, 1), 0, 1
+	j.Stages[0].Ideal, j.Stages[0].MinMemory = resource.Of(0, 1), 0
 	if err := j.Check(); err != nil {
 		t.Error(err)
 	}

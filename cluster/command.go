@@ -14,8 +14,9 @@ type Command struct {
 	Stdin string `json:"stdin,omitempty" yaml:"stdin" form:"a file" doc:"file that the program reads, relative to the working directory; none if empty"`
 	// Timeout is how long the command may run, including time suspended, before it is ended; 0 is no limit.
 	Timeout time.Duration `json:"timeout_ns,omitempty" yaml:"timeout" doc:"how long a task may run, standing still included, before it is ended; 0 is for ever"`
-	// Runtime is JVM if java gets memory options before the job is submitted: see WithHeap. Empty is none.
-	Runtime string `json:"runtime,omitempty" yaml:"runtime" form:"jvm" doc:"what a client told about memory; a daemon takes no notice"`
+	// Runtime is JVM if java gets memory options before the job is submitted: see WithHeap. Empty is none, as in every
+	// REGULAR job.
+	Runtime string `json:"runtime,omitempty" yaml:"runtime" form:"jvm" doc:"jvm: a client told java how large its heap may be; a daemon does so only if the job runs as regular for lack of swap"`
 }
 
 // HasCommands reports whether the stages of j have commands, so that j can be run.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -155,29 +156,42 @@ func (e *Elasticity) Duration(d time.Duration, ideal, memory resource.Amount) ti
 
 // Check returns an error that names the first field that is out of range.
 func (e *Elasticity) Check() error {
+	if w := e.check(); w != nil {
+		return errors.New(w.Named(w.Field))
+	}
+	return nil
+}
+
+func (e *Elasticity) check() *WrongField {
+	wrong := func(what string, value any, must string) *WrongField {
+		return wrong("elasticity", fmt.Sprintf("%s %v", what, value), "%s", must)
+	}
 	switch e.Kind {
 	case NotElastic:
 	case Step, SawTooth, SawToothTable:
 		if !(e.Factor >= 1) || math.IsInf(e.Factor, 0) {
-			return fmt.Errorf("elasticity factor %v: must be a number of at least 1", e.Factor)
+			return wrong("factor", e.Factor, "must be a number of at least 1")
 		}
 	case Points:
 		if len(e.Points) == 0 {
-			return fmt.Errorf("elasticity points: must have at least one point")
+			return wrong("points", 0, "must be at least one")
 		}
 		for i, p := range e.Points {
 			if p.Memory <= 0 || (i > 0 && p.Memory <= e.Points[i-1].Memory) {
-				return fmt.Errorf("elasticity point %d memory %d bytes: must be positive and ascending", i+1, p.Memory)
+				return wrong(fmt.Sprintf("point %d memory", i+1), resource.FormatMemoryExact(p.Memory), "must be positive and ascending")
 			}
 			if !(p.Slowdown > 0) || math.IsInf(p.Slowdown, 0) {
-				return fmt.Errorf("elasticity point %d slowdown %v: must be a positive number", i+1, p.Slowdown)
+				return wrong(fmt.Sprintf("point %d slowdown", i+1), p.Slowdown, "must be a positive number")
 			}
 		}
 	default:
-		return fmt.Errorf("elasticity kind %d: unknown", e.Kind)
+		return wrong("kind", uint8(e.Kind), "unknown")
 	}
-	if e.DiskRate < 0 {
-		return fmt.Errorf("elasticity disk rate %d bytes/s: must not be negative", e.DiskRate)
+	if worst := e.Worst(); worst > MostSlowdown {
+		return wrong("slowdown", worst, fmt.Sprintf("must be at most %d", MostSlowdown))
+	}
+	if e.DiskRate < 0 || e.DiskRate > resource.MostRate {
+		return wrong("disk_rate", resource.FormatRateExact(e.DiskRate), "must be 0 to "+resource.FormatRateExact(resource.MostRate))
 	}
 	return nil
 }

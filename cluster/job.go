@@ -1,11 +1,8 @@
 package cluster
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/bellows-rm/bellows/resource"
@@ -134,73 +131,12 @@ func (s *Stage) DurationAt(memory resource.Amount) (d time.Duration, ok bool) {
 	return s.Elasticity.Duration(s.Duration, s.Ideal[resource.Memory], memory), true
 }
 
-// Check returns an error that names the first field of j that is out of range. It does not know the cluster: see
-// Snapshot.CheckFits for jobs that fit on no node, and CheckRuns for the additional bounds of a job that is run.
-func (j *Job) Check() error {
-	if len(j.Stages) == 0 {
-		return fmt.Errorf("job %q: must have at least one stage", j.Name)
-	}
-	if j.MaxAttempts < 0 {
-		return fmt.Errorf("job %q max attempts %d: must not be negative", j.Name, j.MaxAttempts)
-	}
-	if j.AtMostOnce && j.MaxAttempts > 1 {
-		return fmt.Errorf("job %q max attempts %d: must be 1 for a job that runs at most once", j.Name, j.MaxAttempts)
-	}
-	if !(j.Weight >= 0) || math.IsInf(j.Weight, 0) {
-		return fmt.Errorf("job %q weight %v: must be a number of at least 0", j.Name, j.Weight)
-	}
-	for i := range j.Stages {
-		if err := j.Stages[i].check(); err != nil {
-			return fmt.Errorf("job %q stage %q: %w", j.Name, j.stageName(i), err)
-		}
-		for _, p := range j.Stages[i].Parents {
-			if p < 0 || p >= len(j.Stages) {
-				return fmt.Errorf("job %q stage %q parent %d: must be the index of a stage, 0 to %d", j.Name, j.stageName(i), p, len(j.Stages)-1)
-			}
-		}
-	}
-	if cycle := j.cycle(); cycle != nil {
-		return fmt.Errorf("job %q parents: must not form a cycle, but %s", j.Name, strings.Join(cycle, " waits for "))
-	}
-	return nil
-}
-
-func (j *Job) stageName(i int) string {
+// StageName returns what messages call a stage: its name, or its index if it has none.
+func (j *Job) StageName(i int) string {
 	if j.Stages[i].Name != "" {
 		return j.Stages[i].Name
 	}
 	return fmt.Sprint(i)
-}
-
-func (s *Stage) check() error {
-	memory := s.Ideal[resource.Memory]
-	switch {
-	case s.Tasks < 1 || s.Tasks > MostTasks:
-		return fmt.Errorf("tasks %d: must be 1 to %d", s.Tasks, MostTasks)
-	case s.Coordinator && s.Tasks != 1:
-		return fmt.Errorf("tasks %d: a coordinator is 1 task", s.Tasks)
-	case s.Duration < 0:
-		return fmt.Errorf("duration %v: must not be negative", s.Duration)
-	case s.MinMemory < 0 || s.MinMemory > memory:
-		return fmt.Errorf("minimum memory %d bytes: must be 0 to the ideal memory, %d bytes", s.MinMemory, memory)
-	case s.MaxMemory != 0 && s.MaxMemory < memory:
-		return fmt.Errorf("maximum memory %d bytes: must be 0 or at least the ideal memory, %d bytes", s.MaxMemory, memory)
-	case s.HeartbeatTimeout < 0:
-		return fmt.Errorf("heartbeat timeout %v: must not be negative", s.HeartbeatTimeout)
-	case len(s.DataOn) > MostDataOn:
-		return fmt.Errorf("data on %d nodes: must be at most %d", len(s.DataOn), MostDataOn)
-	case slices.Contains(s.DataOn, ""):
-		return errors.New("data on: must be names of nodes")
-	case !s.Coordinator && memory <= 0:
-		return fmt.Errorf("ideal memory %d bytes: must be positive", memory)
-	}
-	if k, bad := s.Ideal.Negative(); bad {
-		return fmt.Errorf("%s %d: must not be negative", k, s.Ideal[k])
-	}
-	if err := s.Elasticity.Check(); err != nil {
-		return err
-	}
-	return s.checkBounds()
 }
 
 // cycle returns the names along a cycle of parents, nil if there is none.
@@ -216,12 +152,12 @@ func (j *Job) cycle() []string {
 		if mark[i] == open {
 			var names []string
 			for k := len(path) - 1; k >= 0; k-- {
-				names = append([]string{j.stageName(path[k])}, names...)
+				names = append([]string{j.StageName(path[k])}, names...)
 				if path[k] == i {
 					break
 				}
 			}
-			return append(names, j.stageName(i))
+			return append(names, j.StageName(i))
 		}
 		mark[i], path = open, append(path, i)
 		for _, p := range j.Stages[i].Parents {

@@ -46,9 +46,6 @@ func (j *Job) CheckCommand(stage int) error {
 			return fmt.Errorf("command %s: %w", ClipLine(text), err)
 		}
 	}
-	if s.Timeout < 0 || s.Timeout > LongestTime {
-		return fmt.Errorf("timeout %v: must be 0, which is none, or up to %v", s.Timeout, LongestTime)
-	}
 	sizes := []resource.Amount{s.Ideal[resource.Memory]}
 	if s.MinMemory > 0 {
 		sizes = append(sizes, s.MinMemory)

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -31,13 +32,13 @@ func (p Profile) Fill(s *Stage) {
 }
 
 // AssumingProfiles returns j for checks before profiles are known: where a profile will give the ideal memory, it is
-// the largest memory allowed, with which every check passes that does not depend on the amount.
+// the largest memory that the stage allows, with which every check passes that does not depend on the amount.
 func (j *Job) AssumingProfiles() Job {
 	filled := *j
 	filled.Stages = slices.Clone(j.Stages)
 	for i := range filled.Stages {
 		if s := &filled.Stages[i]; s.Profile != "" && s.Ideal[resource.Memory] == 0 {
-			s.Ideal[resource.Memory] = resource.MostMemory
+			s.Ideal[resource.Memory] = cmp.Or(s.MaxMemory, resource.MostMemory)
 		}
 	}
 	return filled

@@ -17,28 +17,29 @@ const JVM = "jvm"
 // such as compiled code and stacks.
 const HeapShare = 0.8
 
-// CheckRuntime returns an error if c names an unknown runtime, or if arguments of c cannot reach the runtime: a java
+// checkRuntime returns an error if c names an unknown runtime, or if arguments of c cannot reach the runtime: a java
 // that a shell starts gets no options.
-func (c *Command) CheckRuntime() error {
+func (c *Command) checkRuntime() *WrongField {
 	switch {
 	case c.Runtime == "":
 	case c.Runtime != JVM:
-		return fmt.Errorf("runtime %s: must be %s", ClipLine(c.Runtime), JVM)
+		return wrong("runtime", ClipLine(c.Runtime), "must be %s", JVM)
 	case len(c.Args) > 0 && filepath.Base(c.Args[0]) != "java":
-		return fmt.Errorf("runtime %s: puts -Xmx behind java, but the command begins with %s; begin it with java, or leave the runtime out and write -Xmx yourself",
-			JVM, strconv.Quote(Clip(c.Args[0])))
+		return wrong("runtime", JVM, "puts -Xmx behind java, but the command begins with %s; begin it with java, or leave the runtime out and write -Xmx yourself",
+			strconv.Quote(Clip(c.Args[0])))
 	}
 	return nil
 }
 
 // WithHeap returns c as a container runs it: with an option for the maximum heap size of java, unless c has one. most
 // is the most memory that a container of class FLEX may use, bytes, or 0 if unknown: java then uses its own default. A
-// REGULAR container uses its granted memory.
+// REGULAR container uses its granted memory, and its command no longer has a Runtime, which needs class FLEX.
 func (c Command) WithHeap(class Class, most resource.Amount) Command {
-	if c.Runtime != JVM || slices.ContainsFunc(c.Args, saysHeap) {
-		return c
+	runtime := c.Runtime
+	if class == Regular {
+		c.Runtime = ""
 	}
-	if class == Flex && most == 0 {
+	if runtime != JVM || slices.ContainsFunc(c.Args, saysHeap) || class == Flex && most == 0 {
 		return c
 	}
 	heap := fmt.Sprintf("-Xmx%dk", resource.Amount(HeapShare*float64(most))/resource.KiB)

@@ -50,7 +50,7 @@ func TestCheckRuntime(t *testing.T) {
 	for program, good := range map[string]bool{"java": true, "/usr/lib/jvm/jdk/bin/java": true, "./java": true,
 		"sh": false, "javac": false, "java.sh": false, "/java/bin/run": false, "env": false} {
 		c := Command{Args: []string{program, "Main"}, Runtime: JVM}
-		if err := c.CheckRuntime(); (err == nil) != good {
+		if err := c.checkRuntime(); (err == nil) != good {
 			t.Errorf("%s: %v", program, err)
 		}
 	}

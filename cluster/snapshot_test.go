@@ -90,7 +90,7 @@ func TestImpossibleEvents(t *testing.T) {
 		{Event{Kind: NodeResumed, Node: 1}, `node "n1": paused is false already`},
 		{Event{Kind: JobSubmitted}, "holds no job"},
 		{Event{Kind: JobSubmitted, NewJob: twoStages(1)}, "job 1: submitted twice"},
-		{Event{Kind: JobSubmitted, NewJob: &Job{ID: 2, Name: "B"}}, `job "B": must have at least one stage`},
+		{Event{Kind: JobSubmitted, NewJob: &Job{ID: 2, Name: "B"}}, `job "B" stages: must be at least one`},
 		{Event{Kind: JobCancelled, Job: 2}, "job 2: not here"},
 		{Event{Kind: DecisionDone, Task: TaskID{1, 0, 0}}, "task 1.0.0: launched twice"},
 		{Event{Kind: DecisionDone, Task: TaskID{1, 0, 2}}, "task 1.0.2: launched, but was never started"},

@@ -298,7 +298,7 @@ func TestReadJobsRefuses(t *testing.T) {
 		{"cpus 0", stage("cpus: 0"), `x:4: job "j" stage "s" cpus 0: must be from 1m to 1000000`},
 		{"duration 0", stage("duration: 0s"), `x:4: job "j" stage "s" duration 0s: must be from 1ns to 87600h0m0s`},
 		{"coordinator", stage("coordinator: yes"), `x:4: job "j" stage "s" coordinator yes: must be true or false`},
-		{"two coordinators", stage("coordinator: true, tasks: 2"), `x:1: job "j" stage "s": tasks 2: a coordinator is 1 task`},
+		{"two coordinators", stage("coordinator: true, tasks: 2"), `x:4: job "j" stage "s" tasks 2: a coordinator is 1 task`},
 		{"parent", stage("after: [t]"), `x:4: job "j" stage "s" after a list: "t" must be the name of a stage of the job`},
 		{"cycle", "bellows: 1\nname: j\nstages:\n  - {name: s, memory: 1B, after: [t]}\n  - {name: t, memory: 1B, after: [s]}\n", `x:1: job "j" parents: must not form a cycle, but s waits for t waits for s`},
 		{"elasticity without minimum", stage("elasticity: {step: 2}"), `x:4: job "j" stage "s" min_memory is missing: must be given beside elasticity`},

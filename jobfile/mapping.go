@@ -80,6 +80,14 @@ func (m *mapping) fail(name, must string, operands ...any) {
 	m.failAt(n.Line, "%s%s %s: %s", m.who, name, value, must)
 }
 
+// lineOf returns the line of a field; if the field is missing, that of the mapping.
+func (m *mapping) lineOf(name string) int {
+	if n, given := m.fields[name]; given {
+		return n.Line
+	}
+	return m.line
+}
+
 // has reports whether a field is present.
 func (m *mapping) has(name string) bool { _, given := m.fields[name]; return given }
 

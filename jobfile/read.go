@@ -93,9 +93,7 @@ func (f *jobFile) job(n *yaml.Node) {
 		m.fail("class", "must be regular or flex")
 	}
 	j.MaxAttempts = m.whole("max_attempts", 1, cluster.MostAttempts, 0)
-	if j.AtMostOnce = m.flag("at_most_once"); j.AtMostOnce && j.MaxAttempts > 1 {
-		m.fail("at_most_once", "must not be true beside max_attempts %d", j.MaxAttempts)
-	}
+	j.AtMostOnce = m.flag("at_most_once")
 	var after string
 	if m.has("at") {
 		j.Submitted = timeline.Time(m.duration("at", 0))
@@ -108,11 +106,6 @@ func (f *jobFile) job(n *yaml.Node) {
 	}
 	f.stages(m, &j)
 	if f.err != nil {
-		return
-	}
-	filled := j.AssumingProfiles()
-	if err := filled.Check(); err != nil {
-		m.failAt(m.line, "%v", err)
 		return
 	}
 	f.lines[j.Name] = m.line
@@ -157,15 +150,23 @@ func (f *jobFile) stages(m *mapping, j *workload.Job) {
 			s.fail("command", "must be given for every stage of a job or for none")
 		}
 	}
-	for i, s := range all {
-		if field, err := j.CheckBreathing(i); err != nil && f.err == nil {
-			s.failAt(s.fields[field].Line, "%s%v", s.who, err)
-		}
-	}
-	if f.err != nil || !j.HasCommands() {
+	if f.err != nil {
 		return
 	}
 	filled := j.AssumingProfiles()
+	if wrong, ok := errors.AsType[*cluster.WrongField](filled.Check()); ok {
+		at := m
+		if wrong.Stage >= 0 {
+			at = all[wrong.Stage].mapping
+		}
+		if _, isText := at.scalar("command"); isText && wrong.Field == "runtime" {
+			wrong.Must += " (a command that is one text is for the shell: write a list)"
+		}
+		at.failAt(at.lineOf(wrong.Field), "%v", wrong)
+	}
+	if !j.HasCommands() {
+		return
+	}
 	for i, s := range all {
 		if err := filled.CheckCommand(i); err != nil {
 			s.failAt(s.fields["command"].Line, "%s%v", s.who, err)

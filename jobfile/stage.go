@@ -65,19 +65,15 @@ func (s *stageReader) fillIn(profiles Profiles) {
 	p.Fill(&s.stage)
 }
 
-// checkNeeds checks the fields that must come from the file or from a profile.
+// checkNeeds checks that what must be given is in the file, or comes from a profile.
 func (s *stageReader) checkNeeds() {
-	memory := s.stage.Ideal[resource.Memory]
-	switch {
-	case memory == 0 && s.stage.Profile == "" && !s.stage.Coordinator:
-		s.memory("memory")
-	case memory == 0 && s.stage.Profile != "":
-	case s.stage.MaxMemory != 0 && s.stage.MaxMemory < memory:
-		s.fail("max_memory", "must be at least memory, which is %s", resource.FormatMemoryExact(memory))
-	case s.stage.MinMemory > memory:
-		s.fail("min_memory", "must be at most memory, which is %s", resource.FormatMemoryExact(memory))
+	if s.stage.Profile != "" {
+		return
 	}
-	if s.stage.Elasticity.Kind != cluster.NotElastic && s.stage.MinMemory == 0 && s.stage.Profile == "" {
+	if s.stage.Ideal[resource.Memory] == 0 && !s.stage.Coordinator {
+		s.memory("memory") // reports the missing field
+	}
+	if s.stage.Elasticity.Kind != cluster.NotElastic && s.stage.MinMemory == 0 {
 		s.fail("min_memory", "must be given beside elasticity")
 	}
 }

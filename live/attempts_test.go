@@ -109,7 +109,7 @@ func TestAtMostOnce(t *testing.T) {
 			synctest.Wait()
 			r.noOrder()
 			s.Job.MaxAttempts = 2
-			if _, err := r.Submit(t.Context(), s); KindOf(err) != Invalid || err.Error() != `job "sorts" max attempts 2: must be 1 for a job that runs at most once` {
+			if _, err := r.Submit(t.Context(), s); KindOf(err) != Invalid || err.Error() != `job "sorts" max_attempts 2: must be 1 for a job that runs at most once` {
 				t.Errorf("submitted with %v", err)
 			}
 		})

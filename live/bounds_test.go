@@ -35,7 +35,7 @@ func TestWhatIsBeyondABoundIsNotStored(t *testing.T) {
 			{func(s *Submission) { elastic(s, math.MaxInt64) }, "must be at most 1000PB"},
 			{func(s *Submission) { s.Job.Stages[0].Tasks, s.Job.Stages[0].Ideal = 1<<30, resource.Of(0, 1) }, "must be at least"},
 			{func(s *Submission) { s.Job.Stages[0].Tasks = cluster.MostRunTasks + 1 }, "tasks 100001: must be at most 100000"},
-			{func(s *Submission) { s.Job.Class, s.Job.Stages[0].HeartbeatTimeout = cluster.Flex, 1 }, "heartbeat timeout 1ns: must be at least 2s"},
+			{func(s *Submission) { s.Job.Class, s.Job.Stages[0].HeartbeatTimeout = cluster.Flex, 1 }, "heartbeat_timeout 1ns: must be at least 2s"},
 			{func(s *Submission) { s.Job.Name = "a\x1b[2J" }, `job name "a\x1b[2J": must be`},
 		} {
 			s := submission(1)

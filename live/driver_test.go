@@ -237,7 +237,7 @@ func TestMistakes(t *testing.T) {
 			{"too many cores", func(s *Submission) { s.Job.Stages[0].Ideal[resource.CPU] = 3000 },
 				`job "sorts" stage "sort" cpu 3 cores: must be at most what a node has, 2 cores`},
 			{"no memory", func(s *Submission) { s.Job.Stages[0].Ideal[resource.Memory] = 0 },
-				`job "sorts" stage "sort": ideal memory 0 bytes: must be positive`},
+				`job "sorts" stage "sort" memory 0B: must be above 0`},
 			{"cycle", func(s *Submission) { s.Job.Stages[0].Parents = []int{0} },
 				`job "sorts" parents: must not form a cycle, but sort waits for sort`},
 			{"empty command", func(s *Submission) { s.Job.Stages[0].Args = nil }, `job "sorts" stage "sort" command: must begin with the name of a program`},

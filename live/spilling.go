@@ -23,6 +23,7 @@ func SpillInstead(j *cluster.Job, measured func(stage int) (cluster.Profile, boo
 			s.Ideal[resource.Memory], s.MinMemory, s.Duration, s.Elasticity = p.Ideal, p.MinMemory, p.Duration, p.Elasticity
 		}
 		s.MaxMemory, s.HeartbeatTimeout = 0, 0
+		s.Command = s.WithHeap(cluster.Regular, 0)
 		if !s.Elastic() {
 			return "", Errorf(Conflict, "class flex: needs swap, and this machine has none: run `bellows swap create --size 4GiB`, "+
 				"or use class regular, or name a profile by which the program can spill")
@@ -30,7 +31,7 @@ func SpillInstead(j *cluster.Job, measured func(stage int) (cluster.Profile, boo
 		size := fmt.Sprintf("%s, or spilling with as little as %s, %.2gx as long by its profile", resource.FormatMemory(s.Ideal[resource.Memory]),
 			resource.FormatMemory(s.MinMemory), s.Elasticity.Slowdown(s.Ideal[resource.Memory], s.MinMemory))
 		if len(stages) > 1 {
-			size = fmt.Sprintf("stage %q with %s", stageName(j, i), size)
+			size = fmt.Sprintf("stage %q with %s", j.StageName(i), size)
 		} else {
 			size = "with " + size
 		}

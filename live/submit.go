@@ -76,7 +76,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		}
 		p, err := d.store.Profile(ctx, s.Caller.UID, name)
 		if errors.Is(err, store.ErrNotFound) {
-			return store.Job{}, Errorf(Invalid, "job %q stage %q profile %q: there is none of that name; measure one with bellows profile", j.Name, stageName(&j, i), name)
+			return store.Job{}, Errorf(Invalid, "job %q stage %q profile %q: there is none of that name; measure one with bellows profile", j.Name, j.StageName(i), name)
 		}
 		if err != nil {
 			return store.Job{}, err
@@ -93,7 +93,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	}
 	for i := range j.Stages {
 		if err := j.CheckCommand(i); err != nil {
-			return store.Job{}, Errorf(Invalid, "job %q stage %q %w", j.Name, stageName(&j, i), err)
+			return store.Job{}, Errorf(Invalid, "job %q stage %q %w", j.Name, j.StageName(i), err)
 		}
 	}
 	return store.Job{
@@ -120,13 +120,6 @@ func (d *Driver) needSwap(j *cluster.Job, known map[int]cluster.Profile) error {
 		d.log.Info("FLEX job runs as REGULAR", "name", j.Name, "reason", words)
 	}
 	return err
-}
-
-func stageName(j *cluster.Job, i int) string {
-	if j.Stages[i].Name != "" {
-		return j.Stages[i].Name
-	}
-	return fmt.Sprint(i)
 }
 
 // underSizes reports whether the policy starts tasks with less than their ideal memory.

@@ -414,7 +414,7 @@ func TestParseErrors(t *testing.T) {
 		{node + "holds n1 at=1s\n", `memory: memory "" is empty`},
 		{"job A class=free\n", `class "free": must be regular or flex`},
 		{"show nothing\n", `show "nothing": must be tasks`},
-		{node + "policy fifo\njob A\n----\n", `job "A": must have at least one stage`},
+		{node + "policy fifo\njob A\n----\n", `job "A" stages: must be at least one`},
 		{node + "policy fifo\njob A\nstage a after=b memory=1GB run=1s\n----\n", `job "A" stage "a" after "b": there is no such stage`},
 		{node + "policy fifo\njob A\nstage a after=a memory=1GB run=1s\n----\n", "must not form a cycle"},
 		{node + "policy fifo\ncoordinator 1s\n----\n", "coordinator: needs a heartbeat"},

@@ -251,22 +251,8 @@ func checkWritable(j *Job) error {
 	if err := filled.Check(); err != nil {
 		return err
 	}
-	for _, n := range []struct{ field, text string }{{"name", j.Name}, {"queue", j.Queue}, {"owner", j.Owner}} {
-		if n.text != "" && !cluster.IsName(n.text) {
-			return fmt.Errorf("%s %q: must be at most %d printable characters", n.field, cluster.Clip(n.text), cluster.LongestName)
-		}
-	}
-	if j.Weight > cluster.MostWeight {
-		return fmt.Errorf("weight %v: must be at most %d", j.Weight, cluster.MostWeight)
-	}
-	for i := range j.Stages {
-		s := &j.Stages[i]
-		if s.Name != "" && !cluster.IsName(s.Name) {
-			return fmt.Errorf("stage %d name %q: must be at most %d printable characters", i, cluster.Clip(s.Name), cluster.LongestName)
-		}
-		if _, err := j.CheckBreathing(i); err != nil {
-			return fmt.Errorf("stage %d %w", i, err)
-		}
+	if err := j.CheckNames(); err != nil {
+		return err
 	}
 	return j.CheckTruth()
 }

@@ -139,6 +139,8 @@ var folders = []folder{
 		"tests of any package may need it"},
 	{"internal/testfile", nil,
 		"as testswap"},
+	{"internal/testrequest", []string{"resource", "cluster"},
+		"every front door is tried with the same requests"},
 	{"internal/recordingdisk", nil,
 		"as testswap"},
 	{"internal/testrun", nil,

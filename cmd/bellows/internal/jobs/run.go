@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -116,11 +117,11 @@ func runCommand() *cobra.Command {
 	f.StringVar(&o.name, "name", "", "`name` of the job; default: the program's name")
 	f.StringVar(&o.queue, "queue", "", "`name` of the job's queue")
 	f.Var(flags.Choice(&o.class, "regular", "flex"), "class", "container class: regular or flex")
-	f.Var(flags.Duration(&o.stage.HeartbeatTimeout, cluster.LeastHeartbeatTimeout), "heartbeat-timeout",
+	f.Var(flags.Duration(&o.stage.HeartbeatTimeout, time.Millisecond), "heartbeat-timeout",
 		fmt.Sprintf("how long the programs of a flex container may send no heartbeat; at least %v", cluster.LeastHeartbeatTimeout))
 	f.Var(flags.Choice(&o.stage.Runtime, cluster.JVM), "runtime",
 		fmt.Sprintf("runtime in a flex container; jvm: java gets an -Xmx of %v of --max-memory, or of the daemon's memory if that is less, unless the command sets its heap", cluster.HeapShare))
-	f.Var(flags.Count(&o.maxAttempts, 1, 1000), "max-attempts", "number of attempts after which the job has failed")
+	f.Var(flags.Count(&o.maxAttempts, 1, cluster.MostAttempts), "max-attempts", "number of attempts after which the job has failed")
 	f.Var(flags.Duration(&o.stage.Timeout, time.Millisecond), "timeout", "longest run time, such as 1h, suspensions included; then the command is ended, with exit code 124")
 	f.BoolVar(&o.atMostOnce, "at-most-once", false, "never run the command a second time once it may have started")
 	f.StringVar(&o.stage.Stdin, "stdin", "", "`file` that the command reads as its standard input")
@@ -197,32 +198,13 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 
 // job returns the job that the flags describe, or an error for mistakes that can be found without the daemon.
 func (o *runOptions) job(args []string, dir string) (*workload.Job, error) {
-	switch {
-	case o.stage.Ideal[resource.Memory] == 0 && o.stage.Profile == "":
+	if o.stage.Ideal[resource.Memory] == 0 && o.stage.Profile == "" {
 		return nil, command.Usagef("memory: must be given, by --memory or --profile")
-	case o.stage.MinMemory > o.stage.Ideal[resource.Memory] && o.stage.Ideal[resource.Memory] > 0:
-		return nil, command.Usagef("min-memory %s: must be at most the ideal memory, %s", resource.FormatMemory(o.stage.MinMemory), resource.FormatMemory(o.stage.Ideal[resource.Memory]))
 	}
-	if err := o.checkFlex(); err != nil {
-		return nil, err
-	}
-	if err := command.FindProgram(args[0], dir); err != nil {
-		return nil, err
-	}
-	if err := checkStdin(o.stage.Stdin, dir); err != nil {
-		return nil, err
-	}
-	stage := o.stage
+	stage, name := o.stage, o.name
 	stage.Args = args
-	if err := stage.CheckRuntime(); err != nil {
-		return nil, command.Usage(err)
-	}
-	name := o.name
 	if name == "" {
 		name = nameOf(args[0])
-	}
-	if err := cluster.CheckName("name", name); err != nil {
-		return nil, command.Usage(err)
 	}
 	stage.Name = name
 	if stage.MinMemory > 0 && stage.Profile == "" {
@@ -235,7 +217,13 @@ func (o *runOptions) job(args []string, dir string) (*workload.Job, error) {
 	if err := job.Class.UnmarshalText([]byte(o.class)); err != nil {
 		return nil, command.Usage(err)
 	}
-	return job, nil
+	if err := check(&job.Job); err != nil {
+		return nil, err
+	}
+	if err := command.FindProgram(args[0], dir); err != nil {
+		return nil, err
+	}
+	return job, checkStdin(o.stage.Stdin, dir)
 }
 
 // nameOf returns the name of a job, after its program. A file may have any name; the name of a job must be readable for
@@ -253,22 +241,14 @@ func nameOf(program string) string {
 	return name
 }
 
-// checkFlex refuses flags that apply only to FLEX containers.
-func (o *runOptions) checkFlex() error {
-	switch {
-	case o.class == "flex" && o.stage.MaxMemory > 0 && o.stage.MaxMemory < o.stage.Ideal[resource.Memory]:
-		return command.Usagef("max-memory %s: must be at least the memory it starts with, %s", resource.FormatMemory(o.stage.MaxMemory), resource.FormatMemory(o.stage.Ideal[resource.Memory]))
-	case o.class == "flex" && o.stage.MinMemory > 0:
-		return command.Usagef("min-memory %s: is for regular containers; a flex one starts with --memory", resource.FormatMemory(o.stage.MinMemory))
-	case o.class == "flex":
-	case o.stage.MaxMemory > 0:
-		return command.Usagef("max-memory %s: needs --class flex", resource.FormatMemory(o.stage.MaxMemory))
-	case o.stage.HeartbeatTimeout > 0:
-		return command.Usagef("heartbeat-timeout %v: needs --class flex", o.stage.HeartbeatTimeout)
-	case o.stage.Runtime != "":
-		return command.Usagef("runtime %s: needs --class flex", o.stage.Runtime)
+// check returns an error for a request that every front door refuses. It names the flag.
+func check(job *cluster.Job) error {
+	filled := job.AssumingProfiles()
+	err := filled.CheckRuns()
+	if wrong, ok := errors.AsType[*cluster.WrongField](err); ok {
+		return command.Usagef("%s", wrong.Named(strings.ReplaceAll(wrong.Field, "_", "-")))
 	}
-	return nil
+	return command.Usage(err)
 }
 
 // attached is a job of one task whose output is shown until it ends.
