@@ -120,6 +120,9 @@ func BecauseNearFairShare(considered, waiting int) Reason {
 	return Reason{Code: NearFairShare, A: int64(considered), B: int64(waiting)}
 }
 
+// BecauseDependsOnStage: the tasks of a stage, given by its index, must end first.
+func BecauseDependsOnStage(stage int) Reason { return Reason{Code: DependsOnStage, A: int64(stage)} }
+
 // BecauseNodeReserved: a node has room but is reserved for another job.
 func BecauseNodeReserved(holder JobID) Reason { return Reason{Code: NodeReserved, A: int64(holder)} }
 

@@ -7,12 +7,13 @@ import "github.com/bellows-rm/bellows/timeline"
 type Book struct {
 	snapshot *Snapshot
 	plan     Plan
+	why      Why
 }
 
-// NewBook returns the book of an empty cluster.
-func NewBook() *Book {
+// NewBook returns the book of an empty cluster. why is the policy's own answer to why a job waits; nil is none.
+func NewBook(why Why) *Book {
 	s := newSnapshot()
-	return &Book{snapshot: s, plan: newPlan(0, s, 0)}
+	return &Book{snapshot: s, plan: newPlan(0, s, 0), why: why}
 }
 
 // Snapshot returns the cluster. Before the first event, the driver sets its properties there.
@@ -29,4 +30,4 @@ func (b *Book) Enter(now timeline.Time, e *Event) error { return b.snapshot.appl
 
 // Close ends the step: it gives a reason to each waiting job that has none, clears the snapshot's Changes, and returns
 // the decisions in the order in which they were taken. The slice is valid until Open.
-func (b *Book) Close() ([]Decision, error) { return b.plan.close() }
+func (b *Book) Close() ([]Decision, error) { return b.plan.close(b.why) }

@@ -37,8 +37,8 @@ func (s *Snapshot) NoRoom(need resource.Vector) (why Reason, ok bool) {
 }
 
 // lacking returns which of memory and CPU no node has enough of, each resource taken by itself.
-func (p *Plan) lacking(need resource.Vector) (lacks lacking) {
-	most := p.mostFree()
+func (s *Snapshot) lacking(need resource.Vector) (lacks lacking) {
+	most := s.mostFree()
 	if need[resource.Memory] > most[resource.Memory] {
 		lacks |= lacksMemory
 	}
@@ -49,11 +49,11 @@ func (p *Plan) lacking(need resource.Vector) (lacks lacking) {
 }
 
 // fullNode returns a node that rejects a task only because it already has as many tasks as it may.
-func (p *Plan) fullNode(j *JobState, stage int, code ReasonCode) (*NodeState, bool) {
-	if p.ContainersPerCore == 0 || code != NoRoom && code != NotAvailable {
+func (s *Snapshot) fullNode(j *JobState, stage int, code ReasonCode) (*NodeState, bool) {
+	if s.ContainersPerCore == 0 || code != NoRoom && code != NotAvailable {
 		return nil, false
 	}
-	for _, n := range p.Nodes {
+	for _, n := range s.Nodes {
 		if n.Full() && !n.Gone && j.Stages[stage].Ideal.FitsIn(n.Unused()) {
 			return n, true
 		}

@@ -235,7 +235,8 @@ type JobState struct {
 	Steered bool
 	// Reservations counts nodes reserved for the job.
 	Reservations int
-	// Waiting is the newest reason why the job's next task did not start; Code 0 if there is none.
+	// Waiting is the reason of the newest Wait decision about the job since one of its tasks was started; Code 0 if there
+	// is none. It is history: Book.WhyWaits says why the job waits now.
 	Waiting Reason
 	// Estimate is the last estimate by a policy that estimates ends of jobs.
 	Estimate Estimate

@@ -13,7 +13,7 @@ import (
 // difference from policies.
 
 // AtOnce reports whether nodes take new work at any time, rather than when they report.
-func (p *Plan) AtOnce() bool { return p.Heartbeats.Every == 0 }
+func (s *Snapshot) AtOnce() bool { return s.Heartbeats.Every == 0 }
 
 // Takes reports whether n may be given another task in this step, if the task fits.
 func (p *Plan) Takes(n *NodeState) bool {

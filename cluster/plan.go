@@ -33,10 +33,10 @@ func (p *Plan) reset(now timeline.Time) {
 	clear(p.starts)
 }
 
-// close ends the plan: it gives a reason to each waiting job that has none, clears Changes, and returns the decisions
+// close ends the plan: it gives a reason to each changed job that waits and has none, clears Changes, and returns the decisions
 // in the order in which they were taken. The slice is valid until reset.
-func (p *Plan) close() ([]Decision, error) {
-	p.explainRest()
+func (p *Plan) close(why Why) ([]Decision, error) {
+	p.explainRest(why)
 	p.Changes.reset()
 	return p.decisions, p.err
 }

@@ -31,7 +31,7 @@ func TestPreempt(t *testing.T) {
 			p.Preempt(s.byTask[task], BecauseQueueOverShare(1, 2, 3))
 			p.Preempt(s.byTask[task], BecauseQueueOverShare(1, 2, 3))
 			p.Kill(s.byTask[task], Because(CancelledByOwner))
-			decisions, err := p.close()
+			decisions, err := p.close(nil)
 			if err != nil || len(decisions) != 1 || decisions[0].Kind != Kill || !decisions[0].Preempt || decisions[0].Task != task {
 				t.Fatalf("decisions are %+v (%v)", decisions, err)
 			}
@@ -78,7 +78,7 @@ func TestCoordinatorsAreNotPreempted(t *testing.T) {
 	s.byTask[TaskID{1, 0, 0}].Steers = true
 	p := newPlan(5, s, 0)
 	p.Preempt(s.byTask[TaskID{1, 0, 0}], BecauseQueueOverShare(0, 0, 0))
-	if _, err := p.close(); err == nil || !strings.Contains(err.Error(), "preempt task 1.0.0: it is the coordinator of its job") {
+	if _, err := p.close(nil); err == nil || !strings.Contains(err.Error(), "preempt task 1.0.0: it is the coordinator of its job") {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -87,7 +87,7 @@ func TestPreemptionIsPlanned(t *testing.T) {
 	s := example(t)
 	p := newPlan(5, s, 0)
 	p.PlanPreemption(8, Because(PreemptionDue))
-	decisions, err := p.close()
+	decisions, err := p.close(nil)
 	if err != nil || len(decisions) != 1 || decisions[0].Kind != Wake || decisions[0].At != 8 || s.Preemption.At != 8 {
 		t.Errorf("decisions are %+v (%v)", decisions, err)
 	}

@@ -51,7 +51,7 @@ func example(t *testing.T) *Snapshot {
 	j := s.Jobs[0]
 	p.Start(j, 0, s.Nodes[0], resource.GB, BecauseFits(resource.GB))
 	p.Start(j, 0, s.Nodes[1], resource.GB, BecauseFits(resource.GB))
-	if _, err := p.close(); err != nil {
+	if _, err := p.close(nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.apply(1, &Event{Kind: DecisionDone, Task: TaskID{1, 0, 0}}); err != nil {
@@ -363,7 +363,7 @@ func TestNodeMemory(t *testing.T) {
 			t.Errorf("%s: named %v, version changed %v; want %v, %v", c.name, named, n.Version != version, c.named, c.reviewed)
 		}
 		coherent(t, s)
-		if _, err := p.close(); err != nil {
+		if _, err := p.close(nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -386,7 +386,7 @@ func TestRandomHistory(t *testing.T) {
 				decideAnything(rt, &p)
 				coherent(rt, s)
 			}
-			if _, err := p.close(); err != nil {
+			if _, err := p.close(nil); err != nil {
 				rt.Fatal(err)
 			}
 		}
@@ -472,7 +472,7 @@ func TestImpossibleDecisions(t *testing.T) {
 			s := example(t)
 			p := newPlan(5, s, 2)
 			c.decide(&p, s.Jobs[0])
-			if _, err := p.close(); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "policy at 5ns") {
+			if _, err := p.close(nil); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "policy at 5ns") {
 				t.Errorf("error is %v, want one with %q", err, c.want)
 			}
 		})
@@ -485,14 +485,14 @@ func TestUnsyncedPlan(t *testing.T) {
 	s.Synced = false
 	p := newPlan(5, s, 0)
 	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, BecauseFits(0))
-	if _, err := p.close(); err == nil || !strings.Contains(err.Error(), "before the inventory was complete") {
+	if _, err := p.close(nil); err == nil || !strings.Contains(err.Error(), "before the inventory was complete") {
 		t.Errorf("error is %v", err)
 	}
 	s = example(t)
 	s.Nodes[0].Free = resource.Vector{}
 	p = newPlan(5, s, 0)
 	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, BecauseFits(0))
-	if _, err := p.close(); err == nil || !strings.Contains(err.Error(), "only 0 are free") {
+	if _, err := p.close(nil); err == nil || !strings.Contains(err.Error(), "only 0 are free") {
 		t.Errorf("error is %v", err)
 	}
 	s = example(t)
@@ -502,7 +502,7 @@ func TestUnsyncedPlan(t *testing.T) {
 	p = newPlan(5, s, 0)
 	p.Start(s.Jobs[0], 0, s.Nodes[0], resource.GB, BecauseFits(0))
 	p.Reserve(s.Nodes[0], s.Jobs[0], 0, BecauseReserved(resource.Vector{}, resource.Vector{}))
-	if _, err := p.close(); err == nil || !strings.Contains(err.Error(), "it left") {
+	if _, err := p.close(nil); err == nil || !strings.Contains(err.Error(), "it left") {
 		t.Errorf("error is %v", err)
 	}
 }

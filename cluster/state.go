@@ -132,7 +132,7 @@ func (s *Snapshot) pause(id NodeID, paused bool) error {
 
 // demand notes that a job has new runnable tasks. Where nodes report by heartbeats, nodes that did not change take no
 // work.
-func (s *Snapshot) demand() { s.Changes.Demand = s.Heartbeats.Every == 0 }
+func (s *Snapshot) demand() { s.Changes.Demand = s.AtOnce() }
 
 func (s *Snapshot) submit(job *Job) error {
 	if job == nil {

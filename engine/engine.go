@@ -23,7 +23,7 @@ type Engine struct {
 // New returns an engine for an empty cluster. configure sets the snapshot's fields about the driver; nil is a driver
 // without heartbeats. The engine decides nothing before a Synced event.
 func New(p policy.Policy, configure func(*cluster.Snapshot)) *Engine {
-	b := cluster.NewBook()
+	b := cluster.NewBook(p.Traits().Why)
 	if configure != nil {
 		configure(b.Snapshot())
 	}
@@ -32,6 +32,12 @@ func New(p policy.Policy, configure func(*cluster.Snapshot)) *Engine {
 
 // Snapshot returns the engine's view of the cluster, to be read between steps only.
 func (e *Engine) Snapshot() *cluster.Snapshot { return e.book.Snapshot() }
+
+// WhyWaits says why the next task of a job has not started, as of the last step; now is the present time. ok is false if
+// nothing is in the way of the task: no task of the job waits, or the nodes with room have not reported yet.
+func (e *Engine) WhyWaits(now timeline.Time, j *cluster.JobState) (why cluster.Reason, ok bool) {
+	return e.book.WhyWaits(now, j)
+}
 
 // Steps returns how many times Step was called.
 func (e *Engine) Steps() int64 { return e.steps }

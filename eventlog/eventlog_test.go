@@ -20,7 +20,7 @@ import (
 
 // loggedRun is a header and a few records with every field set somewhere.
 func loggedRun() (Header, []Record) {
-	s := cluster.NewBook().Snapshot()
+	s := cluster.NewBook(nil).Snapshot()
 	s.Heartbeats.Every, s.Heartbeats.Starts, s.LaunchDelay, s.Heartbeats.Launch = time.Second, 1, time.Millisecond, 2*time.Second
 	h := NewHeader("yarn-me", map[string]string{"yarn-me.timeline": "sum"}, s)
 	stage := cluster.Stage{Name: "map", Tasks: 2, Ideal: resource.Of(1000, resource.GiB), MinMemory: resource.MiB, Duration: time.Minute,
@@ -88,7 +88,7 @@ func TestEventLog(t *testing.T) {
 	if !reflect.DeepEqual(r.Header, h) || !reflect.DeepEqual(got, records) {
 		t.Errorf("got  %+v %+v\nwant %+v %+v", r.Header, got, h, records)
 	}
-	s := cluster.NewBook().Snapshot()
+	s := cluster.NewBook(nil).Snapshot()
 	r.Header.Configure(s)
 	if s.Heartbeats.Every != time.Second || s.Heartbeats.Starts != 1 || s.LaunchDelay != time.Millisecond || s.Heartbeats.Launch != 2*time.Second {
 		t.Errorf("configured: %+v", s)

@@ -87,7 +87,7 @@ func (j *job) tally() (pending, running int) {
 	if !j.tallied.fresh {
 		j.tallied.fresh = true
 		j.tallied.pending, j.tallied.running = 0, 0
-		for _, s := range j.view(nil).Stages {
+		for _, s := range j.view().Stages {
 			j.tallied.pending += s.Pending
 			j.tallied.running += s.Running
 		}

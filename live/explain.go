@@ -94,16 +94,18 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 		e.Why = fmt.Sprintf("The job is being ended: %s.", state.Status)
 	case !pending:
 		e.Why = still.why(len(tasks))
-	case !ready:
-		e.Why = "What is left of the job waits for an earlier stage to end."
 	default:
+		e.Why = "The next task of the job has not started: " + e.Job.Waiting + "."
+		if !ready {
+			break
+		}
 		need := d.least(state, stage)
 		if at, ok := earliestRoom(snapshot, need, now, ends); ok {
 			e.EarliestStart = instant(at)
 		} else {
 			e.EstimatedEnd = time.Time{} // No end without a start.
 		}
-		e.Why = fmt.Sprintf("The next task of the job has not started: %s.%s", e.Job.Waiting, d.keptCores(snapshot, need, readings))
+		e.Why += d.keptCores(snapshot, need, readings)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 )
 
@@ -76,19 +75,4 @@ func (d *Driver) pausedWords(id cluster.NodeID) string {
 		when = "it is tried again at " + clock(p.until)
 	}
 	return fmt.Sprintf("node %s can start nothing, and %s: %s", d.nodeName(id), when, p.why)
-}
-
-// pausedFor returns why a task of a size waits, if the reason is that every node large enough for it is paused; else
-// "".
-func (d *Driver) pausedFor(need resource.Vector) (why string) {
-	for _, n := range d.engine.Snapshot().Nodes {
-		if n.Gone || !need.FitsIn(n.Capacity) {
-			continue
-		}
-		if d.pauses[n.ID] == nil {
-			return ""
-		}
-		why = d.pausedWords(n.ID)
-	}
-	return why
 }

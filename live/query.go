@@ -78,32 +78,18 @@ func (out *Job) put(s *store.JobState) {
 
 // view copies a job for people, with the reason why it waits.
 func (d *Driver) view(j *job) Job {
-	state := d.engineJob(j)
-	out := j.view(state)
-	if state == nil || out.Waiting == "" {
-		return out
-	}
-	for _, h := range d.held {
-		if h.event.Task.Job == j.ID {
-			out.Waiting = fmt.Sprintf("task %s could not be started, and is tried again at %s: %s", h.event.Task, clock(h.at), h.event.Detail)
-			return out
-		}
-	}
-	if stage, ready := state.NextStage(); ready {
-		if why := d.pausedFor(d.least(state, stage)); why != "" {
-			out.Waiting = why
-		}
-	}
+	out := j.view()
+	out.Waiting = d.whyWaits(j, out.pending() > 0)
 	return out
 }
 
-// least returns the smallest resources with which a task of a stage can run.
-func (d *Driver) least(state *cluster.JobState, stage int) resource.Vector {
-	need := state.Stages[stage].Ideal
-	if d.underSizes() && state.Stages[stage].Elastic() {
-		need[resource.Memory] = state.Stages[stage].MinMemory
+// pending is the number of tasks that have not started, or are to run again.
+func (j *Job) pending() int {
+	n := 0
+	for i := range j.Stages {
+		n += j.Stages[i].Pending
 	}
-	return need
+	return n
 }
 
 // engineJob returns the engine's view of a job, unless the engine cannot be trusted any more.
@@ -162,9 +148,6 @@ func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*job) b
 				return
 			}
 			out = d.view(j)
-			if hopeless && !j.isAside() {
-				out.Waiting = d.broken.Error()
-			}
 		}); err != nil {
 			return Job{}, err
 		}
@@ -197,7 +180,7 @@ func (d *Driver) lookUpStored(ctx context.Context, id cluster.JobID) (Job, error
 	if err != nil {
 		return Job{}, err
 	}
-	return j.view(nil), nil
+	return j.view(), nil
 }
 
 // Tasks returns the tasks of all jobs that have not ended, by TaskID; usage says whether to sample running containers.
@@ -298,8 +281,8 @@ func value(p *int64) int64 {
 	return *p
 }
 
-// view copies a job for people. state is the engine's view, nil if there is none.
-func (j *job) view(state *cluster.JobState) Job {
+// view copies a job for people.
+func (j *job) view() Job {
 	out := Job{ID: j.ID, Name: j.Request.Job.Name, Owner: j.Request.Job.Owner, UID: j.Request.As.UID, Submitted: instant(j.Submitted), Input: j.Request.Input}
 	out.put(&j.State)
 	for i := range j.Request.Job.Stages {
@@ -320,12 +303,6 @@ func (j *job) view(state *cluster.JobState) Job {
 		out.TaskCount += out.Stages[i].Tasks
 		out.SucceededCount += out.Stages[i].Succeeded
 	}
-	switch {
-	case j.isAside():
-		out.Waiting = setAsideWords
-	case state != nil && !j.State.Ended:
-		out.Waiting = waiting(&out, state)
-	}
 	return out
 }
 
@@ -342,24 +319,6 @@ func count(s *Stage, r *run, final bool) {
 		s.Pending--
 		s.Failed++
 	}
-}
-
-// waiting says why the next task of a job has not started; empty if no task waits.
-func waiting(out *Job, state *cluster.JobState) string {
-	pending := false
-	for i := range out.Stages {
-		pending = pending || out.Stages[i].Pending > 0
-	}
-	if !pending || state.Status.Ended() {
-		return ""
-	}
-	if state.Waiting.Code != 0 {
-		return state.Waiting.Words(clock)
-	}
-	if _, ready := state.NextStage(); ready {
-		return "waits for its turn"
-	}
-	return "what is left waits for an earlier stage to end"
 }
 
 func (r *run) view(s *cluster.Stage) Task {

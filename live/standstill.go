@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/resource"
 )
 
 // breath returns what the memory manager does with the container of a task; nil if nothing.
@@ -56,28 +55,4 @@ func (s standstill) why(left int) string {
 		}
 	}
 	return fmt.Sprintf("Of the %d remaining tasks of the job, %s.", left, strings.Join(parts, ", "))
-}
-
-// keptCores returns a sentence on suspended containers whose cores a waiting task needs; empty if the task waits for
-// something else.
-func (d *Driver) keptCores(s *cluster.Snapshot, need resource.Vector, readings map[cluster.ContainerID]cluster.Reading) string {
-	var still standstill
-	for _, n := range s.Nodes {
-		if n.Gone {
-			continue
-		}
-		if n.Free[resource.CPU] >= need[resource.CPU] {
-			return ""
-		}
-		for _, t := range n.Tasks {
-			still.note(d.breath(t, readings))
-		}
-	}
-	switch still.suspended {
-	case 0:
-		return ""
-	case 1:
-		return " A suspended task keeps its cores."
-	}
-	return fmt.Sprintf(" %d suspended tasks keep their cores.", still.suspended)
 }

@@ -48,6 +48,9 @@ type capacityMember struct {
 type queueLimits struct {
 	guaranteed, most, reserved resource.Vector
 	share                      float64 // guaranteed, of the cluster
+	// blocker is the job of a leaf that would take a queue above its maximum, as of the last decision; nil if there is
+	// none. The jobs behind it wait for it.
+	blocker *cluster.JobState
 }
 
 func newCapacity(s *settings) Policy {
@@ -125,7 +128,7 @@ func (t *queueTree) checkShares() error {
 
 func (c *capacity) Name() string { return "capacity" }
 func (c *capacity) Traits() Traits {
-	return Traits{Quotas: true, Admit: c.admit, DropCaches: c.dropCaches}
+	return Traits{Quotas: true, Admit: c.admit, Why: c.why, DropCaches: c.dropCaches}
 }
 
 func (c *capacity) dropCaches() { c.members = nil }
@@ -182,7 +185,6 @@ func (c *capacity) Decide(now timeline.Time, p *cluster.Plan) {
 		for c.serve(p, c.tree.root) { // nodes may have been given back
 		}
 	}
-	c.explain(p)
 }
 
 // follow updates queues and limits from the changes of the snapshot.
@@ -198,7 +200,7 @@ func (c *capacity) follow(p *cluster.Plan) {
 		}
 	}
 	for _, j := range p.Changes.Jobs {
-		c.update(p, j)
+		c.update(j)
 	}
 }
 
@@ -212,7 +214,7 @@ func (c *capacity) fill(p *cluster.Plan) {
 	}
 	reserved := false
 	for _, j := range p.Jobs {
-		c.update(p, j)
+		c.update(j)
 		reserved = reserved || j.Reservations > 0
 	}
 	for i := 0; reserved && i < len(p.Nodes); i++ {
@@ -250,7 +252,7 @@ func portion(v resource.Vector, share float64) resource.Vector {
 }
 
 // update brings what is known of one job up to date.
-func (c *capacity) update(p *cluster.Plan, j *cluster.JobState) {
+func (c *capacity) update(j *cluster.JobState) {
 	m := c.members[j]
 	if m == nil {
 		if j.Retired() {
@@ -260,12 +262,7 @@ func (c *capacity) update(p *cluster.Plan, j *cluster.JobState) {
 		m.user = c.users.of(m.leaf, j.Owner)
 		c.members[j] = m
 	}
-	stage, runnable := j.NextStage()
-	if m.leaf == nil {
-		if runnable {
-			p.Wait(j, stage, 0, cluster.Because(cluster.NoSuchQueue))
-		}
-	} else {
+	if _, runnable := j.NextStage(); m.leaf != nil {
 		m.leaf.jobs.set(j, c.key(j), runnable)
 	}
 	c.users.leave(m)
@@ -332,6 +329,7 @@ func (c *capacity) ratio(q *queue) float64 {
 // serveLeaf lets one job of a leaf start one task. A job that would take a queue above its maximum blocks the jobs
 // behind it. A job that fits on no node, or whose user is above the user limit, does not block them.
 func (c *capacity) serveLeaf(p *cluster.Plan, leaf *queue) bool {
+	c.limits[leaf.index].blocker = nil
 	for i := 0; i < len(leaf.jobs.jobs); i++ {
 		j := leaf.jobs.jobs[i].job
 		m := c.members[j]
@@ -339,6 +337,7 @@ func (c *capacity) serveLeaf(p *cluster.Plan, leaf *queue) bool {
 		need := j.Stages[stage].Ideal
 		if why, over := c.overLimit(m, need, m.reserved()); over {
 			p.Wait(j, stage, 0, why)
+			c.limits[leaf.index].blocker = j
 			return false
 		}
 		if why, over := c.users.over(c, m, need); over {
@@ -382,23 +381,23 @@ func (c *capacity) start(p *cluster.Plan, m *capacityMember, stage int, n *clust
 	if n.ReservedFor == m.job {
 		c.unreserve(p, m, n, cluster.ReservationUsed)
 	}
-	c.update(p, m.job)
+	c.update(m.job)
 	c.giveBackExcess(p, m)
 }
 
-// explain gives a reason to the jobs that were not considered because another job blocks their leaf.
-func (c *capacity) explain(p *cluster.Plan) {
-	for _, j := range p.Changes.Jobs {
-		m := c.members[j]
-		if m == nil || !m.runnable || j.Waiting.Code != 0 {
-			continue
-		}
-		stage, _ := j.NextStage()
-		for _, e := range m.leaf.jobs.jobs {
-			if code := e.job.Waiting.Code; code == cluster.QueueFull {
-				p.Wait(j, stage, 0, cluster.BecauseBehindJob(e.job.ID))
-				break
-			}
-		}
+// why names the limit of a queue or user that a job would exceed, or the job that blocks its leaf. Every other job of the
+// leaf was considered in the last decision, and what was recorded for it then is true.
+func (c *capacity) why(_ timeline.Time, _ *cluster.Snapshot, j *cluster.JobState, _ int) (cluster.Reason, bool) {
+	m := c.members[j]
+	switch {
+	case m == nil:
+		return cluster.Reason{}, false
+	case m.leaf == nil:
+		return cluster.Because(cluster.NoSuchQueue), true
 	}
+	filed := m.leaf.jobs.filed
+	if b := c.limits[m.leaf.index].blocker; b != nil && b != j && filed[b].compare(filed[j]) < 0 {
+		return cluster.BecauseBehindJob(b.ID), true
+	}
+	return j.Waiting, j.Waiting.Code == cluster.QueueFull || j.Waiting.Code == cluster.UserLimit
 }

@@ -88,7 +88,7 @@ func readWeight(q *queue, text string) error {
 }
 
 func (*drf) Name() string     { return "drf" }
-func (d *drf) Traits() Traits { return Traits{Admit: d.admit, DropCaches: d.dropCaches} }
+func (d *drf) Traits() Traits { return Traits{Admit: d.admit, Why: d.why, DropCaches: d.dropCaches} }
 
 func (d *drf) dropCaches() { d.members = nil }
 
@@ -98,6 +98,11 @@ func (d *drf) admit(_ *cluster.Snapshot, j *cluster.Job) error {
 		return nil
 	}
 	return d.tree.check(j)
+}
+
+// why says that a job names an unknown queue.
+func (d *drf) why(_ timeline.Time, _ *cluster.Snapshot, j *cluster.JobState, _ int) (cluster.Reason, bool) {
+	return cluster.Because(cluster.NoSuchQueue), d.home(j) == nil
 }
 
 func (d *drf) home(j *cluster.JobState) *queue {
@@ -133,12 +138,12 @@ func (d *drf) follow(p *cluster.Plan) {
 		changed = p.Jobs
 	}
 	for _, j := range changed {
-		d.update(p, j)
+		d.update(j)
 	}
 }
 
 // update files one job anew.
-func (d *drf) update(p *cluster.Plan, j *cluster.JobState) {
+func (d *drf) update(j *cluster.JobState) {
 	m := d.members[j]
 	if m == nil {
 		if j.Retired() {
@@ -147,12 +152,7 @@ func (d *drf) update(p *cluster.Plan, j *cluster.JobState) {
 		m = &drfMember{member: member{job: j, leaf: d.home(j)}}
 		d.members[j] = m
 	}
-	stage, runnable := j.NextStage()
-	if m.leaf == nil {
-		if runnable {
-			p.Wait(j, stage, 0, cluster.Because(cluster.NoSuchQueue))
-		}
-	} else {
+	if stage, runnable := j.NextStage(); m.leaf != nil {
 		d.regroup(m, stage, runnable)
 		m.count()
 	}
@@ -299,7 +299,7 @@ func (d *drf) start(p *cluster.Plan, j *cluster.JobState) {
 	stage, _ := j.NextStage()
 	memory := need.amount[resource.Memory]
 	p.Start(j, stage, n, memory, cluster.BecauseFits(memory))
-	d.update(p, j)
+	d.update(j)
 	for _, other := range d.needs {
 		if other.node == n {
 			other.known = false

@@ -19,7 +19,7 @@ type fair struct {
 	queue        fairQueue
 	// size returns with how much memory the next task of a stage may start on n, and why; ok is false if it may not,
 	// why says why not.
-	size    func(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, j *cluster.JobState, stage int) (memory resource.Amount, why cluster.Reason, ok bool)
+	size    func(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState, j *cluster.JobState, stage int) (memory resource.Amount, why cluster.Reason, ok bool)
 	outlook cluster.Outlook
 	// demand is set during a decision if there are runnable tasks that have not yet been offered to every node with
 	// room.
@@ -49,7 +49,7 @@ func (f *fair) Name() string   { return f.name }
 func (f *fair) Traits() Traits { return Traits{DropCaches: f.queue.drop} }
 
 // idealSize starts tasks only with their ideal memory.
-func idealSize(_ timeline.Time, _ *cluster.Plan, n *cluster.NodeState, j *cluster.JobState, stage int) (resource.Amount, cluster.Reason, bool) {
+func idealSize(_ timeline.Time, _ *cluster.Snapshot, n *cluster.NodeState, j *cluster.JobState, stage int) (resource.Amount, cluster.Reason, bool) {
 	need := j.Stages[stage].Ideal
 	if why, ok := n.Fits(need); !ok {
 		return 0, why, false
@@ -152,7 +152,7 @@ func (f *fair) reservedNeedsIt(n *cluster.NodeState) bool {
 
 // start starts the next task of a stage on n if its size allows that, and files its job anew.
 func (f *fair) start(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, j *cluster.JobState, stage int) bool {
-	memory, why, ok := f.size(now, p, n, j, stage)
+	memory, why, ok := f.size(now, p.Snapshot, n, j, stage)
 	if !ok {
 		p.Wait(j, stage, n.ID, why)
 		return false
@@ -200,7 +200,7 @@ func (f *fair) offerGap(now timeline.Time, p *cluster.Plan, n *cluster.NodeState
 	f.outlook.Look(n, func(t *cluster.TaskState) (timeline.Time, bool) { return p.EstimatedEnd(t, now) })
 	until, known := f.outlook.RoomAfterEnd(func(free resource.Vector) bool {
 		then.Free = free
-		_, _, ok := f.size(now, p, &then, holder, stage)
+		_, _, ok := f.size(now, p.Snapshot, &then, holder, stage)
 		return ok
 	})
 	if holder.Estimate.AllStartedKnown && holder.Estimate.AllStarted < until {
@@ -215,7 +215,7 @@ func (f *fair) offerGap(now timeline.Time, p *cluster.Plan, n *cluster.NodeState
 		if j == holder || j.Stages[stage].Coordinator {
 			continue
 		}
-		memory, why, ok := f.size(now, p, n, j, stage)
+		memory, why, ok := f.size(now, p.Snapshot, n, j, stage)
 		if !ok {
 			continue
 		}

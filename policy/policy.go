@@ -34,6 +34,9 @@ type Traits struct {
 	Quotas bool
 	// Admit returns an error that says why the policy can never run a job; nil admits every job.
 	Admit func(s *cluster.Snapshot, j *cluster.Job) error
+	// Why says why a job waits, if the policy knows more than that other jobs come first or that no node has room; nil if
+	// it does not.
+	Why cluster.Why
 	// DropCaches discards everything that can be recomputed from the plan, which changes no decision; nil if nothing is
 	// cached.
 	DropCaches func()

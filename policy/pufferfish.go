@@ -62,7 +62,7 @@ func (*pufferfish) Name() string { return "pufferfish" }
 
 // Traits sets Quotas because a start or growth on the best node makes another node the best, which had room before.
 func (f *pufferfish) Traits() Traits {
-	return Traits{Quotas: true, Admit: f.admit, DropCaches: f.dropCaches}
+	return Traits{Quotas: true, Admit: f.admit, Why: f.why, DropCaches: f.dropCaches}
 }
 
 func (f *pufferfish) dropCaches() {
@@ -335,22 +335,32 @@ func (f *pufferfish) explain(p *cluster.Plan) {
 }
 
 func (f *pufferfish) explainJob(p *cluster.Plan, j *cluster.JobState) {
-	stage, ok := j.NextStage()
-	if !ok {
-		return
-	}
-	need := j.Stages[stage].Ideal
-	n, ok := p.MostAvailable(need)
-	if !ok {
-		if why, none := p.NoRoom(need); none {
-			p.Wait(j, stage, 0, why)
+	if stage, ok := j.NextStage(); ok {
+		if n, why, ok := f.notOn(p.Snapshot, j, stage); ok {
+			p.Wait(j, stage, n, why)
 		}
-		return
 	}
-	if must := f.mustHave(need); j.Breathes(stage) && f.available(n) < must {
-		grown := n.Free[resource.Memory] - n.Available()
-		p.Wait(j, stage, n.ID, cluster.BecauseNotAvailable(must, max(0, f.available(n)), grown))
+}
+
+func (f *pufferfish) why(_ timeline.Time, s *cluster.Snapshot, j *cluster.JobState, stage int) (cluster.Reason, bool) {
+	_, why, ok := f.notOn(s, j, stage)
+	return why, ok
+}
+
+// notOn says why the next task of j starts on no node; n is the node with most available, if some node has room.
+func (f *pufferfish) notOn(s *cluster.Snapshot, j *cluster.JobState, stage int) (n cluster.NodeID, why cluster.Reason, ok bool) {
+	need := j.Stages[stage].Ideal
+	best, room := s.MostAvailable(need)
+	if !room {
+		why, ok = s.NoRoom(need)
+		return 0, why, ok
 	}
+	must := f.mustHave(need)
+	if !j.Breathes(stage) || f.available(best) >= must {
+		return 0, cluster.Reason{}, false
+	}
+	grown := best.Free[resource.Memory] - best.Available()
+	return best.ID, cluster.BecauseNotAvailable(must, max(0, f.available(best)), grown), true
 }
 
 // expectedDuration is the time from a job's first start to its last end if no task waits, in seconds: the longest chain

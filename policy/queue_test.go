@@ -23,7 +23,7 @@ func TestQueueIsSorted(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		b := cluster.NewBook()
+		b := cluster.NewBook(nil)
 		s := b.Snapshot()
 		step := func(now timeline.Time, events ...cluster.Event) {
 			plan := b.Open(now)

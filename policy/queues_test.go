@@ -45,7 +45,7 @@ func TestQueueSettings(t *testing.T) {
 
 // Jobs that fit into no queue are rejected on submission.
 func TestAdmission(t *testing.T) {
-	b := cluster.NewBook()
+	b := cluster.NewBook(nil)
 	if err := b.Enter(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(8*resource.Core, 10*resource.GB)}}); err != nil {
 		t.Fatal(err)
 	}

@@ -41,33 +41,22 @@ func newStatic(s *settings) Policy {
 func (*static) Name() string { return "static" }
 
 func (s *static) Traits() Traits {
-	return Traits{Resizes: s.memory > 0 && !s.refuses, Admit: s.admit, DropCaches: s.queue.drop}
+	return Traits{Resizes: s.memory > 0 && !s.refuses, Admit: s.admit, Why: s.why, DropCaches: s.queue.drop}
 }
 
-func (s *static) Decide(_ timeline.Time, p *cluster.Plan) {
-	s.decide(p)
-	s.explain(p)
-}
+func (s *static) Decide(_ timeline.Time, p *cluster.Plan) { s.decide(p) }
 
-// explain gives a reason to jobs that wait because of the size of containers, except those behind a blocking first job.
-func (s *static) explain(p *cluster.Plan) {
-	for _, j := range p.Changes.Jobs {
-		stage, ok := j.NextStage()
-		if !ok || j.Waiting.Code != 0 {
-			continue
-		}
-		need, why, ok := s.size(j, stage)
-		refused := !ok
-		if behind := s.blocks && !refused && s.queue.jobs[0].job != j; behind {
-			continue
-		}
-		if !refused {
-			why, ok = p.NoRoom(need)
-		}
-		if refused || ok {
-			p.Wait(j, stage, 0, why)
-		}
+// why says that a container is too small for a task, or that no node has room for the container. It does not answer for
+// jobs behind a blocking first job.
+func (s *static) why(_ timeline.Time, c *cluster.Snapshot, j *cluster.JobState, stage int) (cluster.Reason, bool) {
+	need, why, ok := s.size(j, stage)
+	switch {
+	case !ok:
+		return why, true
+	case s.blocks && len(s.queue.jobs) > 0 && s.queue.jobs[0].job != j:
+		return cluster.Reason{}, false
 	}
+	return c.NoRoom(need)
 }
 
 // admit rejects jobs with tasks that need more than a container has, and all jobs if no node fits a container.

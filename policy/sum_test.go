@@ -17,7 +17,7 @@ func sumCase(t *testing.T) *cluster.Book {
 		return &cluster.Job{ID: id, Name: "j", Weight: 1, MaxAttempts: 1,
 			Stages: []cluster.Stage{{Name: "s", Tasks: tasks, Ideal: resource.Of(cores*resource.Core, gb*resource.GB), Duration: run}}}
 	}
-	b := cluster.NewBook()
+	b := cluster.NewBook(nil)
 	apply := func(e cluster.Event) {
 		t.Helper()
 		if err := b.Enter(0, &e); err != nil {
@@ -79,7 +79,7 @@ func TestSum(t *testing.T) {
 // TestSumOfLittle: on an idle cluster a job takes as long as its longest task, however little it requests; a job with
 // all of its tasks running takes as long as they do.
 func TestSumOfLittle(t *testing.T) {
-	b := cluster.NewBook()
+	b := cluster.NewBook(nil)
 	for _, e := range []cluster.Event{
 		{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: resource.Of(10*resource.Core, 10*resource.GB)}},
 		{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: 1, Name: "j", Weight: 1, MaxAttempts: 1,

@@ -78,7 +78,7 @@ func newTetris(s *settings) Policy {
 }
 
 func (*tetris) Name() string     { return "tetris" }
-func (t *tetris) Traits() Traits { return Traits{DropCaches: t.dropCaches} }
+func (t *tetris) Traits() Traits { return Traits{Why: t.why, DropCaches: t.dropCaches} }
 
 func (t *tetris) dropCaches() {
 	t.queue.drop()
@@ -92,7 +92,6 @@ func (t *tetris) Decide(_ timeline.Time, p *cluster.Plan) {
 	}
 	t.offerRoom(p)
 	t.fresh = t.fresh[:0]
-	t.explain(p)
 }
 
 // follow updates the queue from the changes of the snapshot.
@@ -362,12 +361,8 @@ func leastReady(jobs []*packedJob) (least resource.Vector, any bool) {
 	return least, any
 }
 
-// explain records for each changed job that waits because it is not considered that this is the reason.
-func (t *tetris) explain(p *cluster.Plan) {
-	for _, j := range p.Changes.Jobs {
-		stage, ok := j.NextStage()
-		if ok && j.Waiting.Code == 0 && !t.queue.filed[j].with.considered {
-			p.Wait(j, stage, 0, cluster.BecauseNearFairShare(t.limit(), len(t.queue.jobs)))
-		}
-	}
+// why says that a job is not considered.
+func (t *tetris) why(_ timeline.Time, _ *cluster.Snapshot, j *cluster.JobState, _ int) (cluster.Reason, bool) {
+	e := t.queue.filed[j].with
+	return cluster.BecauseNearFairShare(t.limit(), len(t.queue.jobs)), e != nil && !e.considered
 }

@@ -344,7 +344,7 @@ type side struct {
 }
 
 func newSide() *side {
-	b := cluster.NewBook()
+	b := cluster.NewBook(nil)
 	return &side{b, b.Snapshot(), b.Open(0)}
 }
 
@@ -448,7 +448,7 @@ func vary(t *rapid.T, j *cluster.Job) {
 }
 
 func TestStaticRefusesWhatItsContainersCannotHold(t *testing.T) {
-	b := cluster.NewBook()
+	b := cluster.NewBook(nil)
 	if err := b.Enter(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n1", Capacity: resource.Of(8*resource.Core, 10*resource.GB)}}); err != nil {
 		t.Fatal(err)
 	}
@@ -480,7 +480,8 @@ func TestStaticSaysWhatItRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSide()
+	b := cluster.NewBook(p.Traits().Why)
+	s := &side{b, b.Snapshot(), b.Open(0)}
 	for _, e := range []cluster.Event{
 		{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n1", Capacity: resource.Of(8*resource.Core, 10*resource.GB)}},
 		{Kind: cluster.Synced},

@@ -48,7 +48,9 @@ func newYarnME(s *settings) Policy {
 	return y
 }
 
-func (y *yarnME) Traits() Traits { return Traits{UnderSizes: true, DropCaches: y.dropCaches} }
+func (y *yarnME) Traits() Traits {
+	return Traits{UnderSizes: true, Why: y.why, DropCaches: y.dropCaches}
+}
 
 func (y *yarnME) dropCaches() {
 	y.queue.drop()
@@ -69,8 +71,8 @@ func (y *yarnME) Decide(now timeline.Time, p *cluster.Plan) {
 }
 
 // size implements lines 5 to 10 of Algorithm 1 for one task and one node.
-func (y *yarnME) size(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, j *cluster.JobState, i int) (resource.Amount, cluster.Reason, bool) {
-	memory, why, ok := idealSize(now, p, n, j, i)
+func (y *yarnME) size(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState, j *cluster.JobState, i int) (resource.Amount, cluster.Reason, bool) {
+	memory, why, ok := idealSize(now, s, n, j, i)
 	stage := &j.Stages[i]
 	if ok || !stage.Elastic() || stage.Duration <= 0 {
 		return memory, why, ok
@@ -79,7 +81,7 @@ func (y *yarnME) size(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, 
 	if !need.FitsIn(n.Free) {
 		return 0, why, false
 	}
-	memory, d, ok := y.bestFor(stage, p.Largest()[resource.Memory]).within(n.Free[resource.Memory])
+	memory, d, ok := y.bestFor(stage, s.Largest()[resource.Memory]).within(n.Free[resource.Memory])
 	if !ok {
 		return 0, cluster.BecauseTooCoarse(stage.MinMemory, wholeSteps(stage.MinMemory, y.granularity), n.Free[resource.Memory]), false
 	}
@@ -94,6 +96,24 @@ func (y *yarnME) size(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, 
 		return memory, cluster.BecauseFitsUnderSized(memory, end, j.Estimate.End), true
 	}
 	return 0, cluster.BecauseWouldEndAfterJob(memory, end, j.Estimate.End), false
+}
+
+// why says why a task does not start under-sized. Where nodes report by heartbeats, the last node that was offered said
+// so; elsewhere the first node with room for the minimum memory does.
+func (y *yarnME) why(now timeline.Time, s *cluster.Snapshot, j *cluster.JobState, i int) (cluster.Reason, bool) {
+	if !s.AtOnce() {
+		return j.Waiting, j.Waiting.Code != 0 && j.Waiting.Code != cluster.NoRoom
+	}
+	stage := &j.Stages[i]
+	if !stage.Elastic() || stage.Duration <= 0 {
+		return cluster.Reason{}, false
+	}
+	n, ok := s.FirstOpen(stage.Ideal.With(resource.Memory, stage.MinMemory), 0)
+	if !ok {
+		return cluster.Reason{}, false
+	}
+	_, why, ok := y.size(now, s, n, j, i)
+	return why, !ok
 }
 
 // wholeSteps is memory rounded up to a multiple of granularity.

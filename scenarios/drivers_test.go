@@ -88,6 +88,9 @@ func loopFrom(t tester, s *scenario, c choice, origin timeline.Time) history {
 		if err != nil {
 			t.Fatalf("%s: %v", c.title, err)
 		}
+		if err := auditReasons(e, origin+now); err != nil {
+			t.Errorf("%s at %s: %v", c.title, seconds(now), err)
+		}
 		if len(h.steps) > endless {
 			t.Fatalf("%s: does not end\n%s\n%s", c.title, s, s.render(&history{steps: h.steps[:500]}))
 		}
@@ -365,7 +368,7 @@ func (f *forgetful) Decide(now timeline.Time, p *cluster.Plan) {
 
 // tooLarge returns an error for the first job that fits on no node, or that the policy does not admit.
 func (s *scenario) tooLarge(p policy.Policy) error {
-	b := cluster.NewBook()
+	b := cluster.NewBook(nil)
 	for i := range s.nodes {
 		if err := b.Enter(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &s.nodes[i]}); err != nil {
 			return err

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -183,30 +182,4 @@ func (r *run) utilisation(over time.Duration) float64 {
 	}
 	r.capacity.change(max(r.now, r.capacity.since), 0)
 	return r.used.integral / r.capacity.integral
-}
-
-// whyStuck says why a job did not end.
-func (r *run) whyStuck(j *job) string {
-	if !j.arrived {
-		return "the job after whose end it is submitted did not end"
-	}
-	state, ok := r.engine.Snapshot().Job(j.ID)
-	switch {
-	case r.goesRound():
-		return fmt.Sprintf("tasks are preempted again and again: %d times since one last ended well", r.inVain)
-	case r.standsStill():
-		return "its containers and those beside them wait for memory that none of them gives back"
-	case !ok:
-		return "its coordinator did not end it"
-	case state.Waiting.Code != 0:
-		return state.Waiting.Words(nil)
-	case !state.Steered:
-		return cluster.Because(cluster.WaitsForCoordinator).Words(nil)
-	}
-	if stage, ok := state.NextStage(); ok {
-		if why, ok := r.engine.Snapshot().NoRoom(state.Stages[stage].Ideal); ok {
-			return why.Words(nil)
-		}
-	}
-	return "nothing more happens in the cluster"
 }

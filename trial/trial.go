@@ -41,7 +41,7 @@ func (c Contender) On(config sim.Config, w *workload.Workload) (*Trial, error) {
 
 // Check returns an error if the policy could never start some task. It simulates nothing.
 func (t *Trial) Check() error {
-	b := cluster.NewBook()
+	b := cluster.NewBook(nil)
 	for i := range t.Cluster.Nodes {
 		if err := b.Enter(0, &cluster.Event{Kind: cluster.NodeJoined, NewNode: &t.Cluster.Nodes[i]}); err != nil {
 			return err

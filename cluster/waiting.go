@@ -1,0 +1,113 @@
+package cluster
+
+import (
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Why a job waits is answered at two times. While a policy decides, Plan.Wait records the reason in a decision, which
+// is history from then on. Whoever asks after a step gets the reason as it is then, from Book.WhyWaits: a recorded
+// reason may have become false by a decision about another job. Reason.Words puts either into words. The drivers add
+// what only they know: live/waiting.go and sim/waiting.go.
+
+// Why is a policy's answer to why the next task of a job, which belongs to the given stage, has not started. It is
+// asked after the policy has decided, for a job with a runnable task, and changes nothing. ok is false if the policy
+// has no reason of its own: then another job comes first (Plan.WaitBehind), or no node has room (Snapshot.NoRoom).
+type Why func(now timeline.Time, s *Snapshot, j *JobState, stage int) (why Reason, ok bool)
+
+// WhyWaits says why the next task of j has not started, as of the last step; now is the present time. ok is false if
+// nothing is in the way of the task: no task of j waits, or the nodes with room have not reported yet.
+func (b *Book) WhyWaits(now timeline.Time, j *JobState) (why Reason, ok bool) {
+	stage, runnable := j.NextStage()
+	switch {
+	case !runnable:
+		return j.whyNotRunnable()
+	case !b.snapshot.Synced:
+		return Reason{}, false
+	}
+	if b.why != nil {
+		why, ok = b.why(now, b.snapshot, j, stage)
+	}
+	if !ok {
+		why, ok = b.plan.whyPassedOver(j, stage)
+	}
+	_, why = b.snapshot.complete(j, stage, 0, why)
+	return why, ok
+}
+
+// whyNotRunnable says what the pending tasks of j wait for if none of them can start yet; ok is false if none is
+// pending.
+func (j *JobState) whyNotRunnable() (why Reason, ok bool) {
+	for i := range j.Stages {
+		if j.Status.Ended() || j.Progress[i].Pending == 0 {
+			continue
+		}
+		if !j.Steered {
+			return Because(WaitsForCoordinator), true
+		}
+		for _, parent := range j.Stages[i].Parents {
+			if j.Progress[parent].Ended < j.Stages[parent].Tasks {
+				return BecauseDependsOnStage(parent), true
+			}
+		}
+	}
+	return Reason{}, false
+}
+
+// whyPassedOver is the reason of a job for which the policy has none.
+func (p *Plan) whyPassedOver(j *JobState, stage int) (why Reason, ok bool) {
+	if p.ahead != nil && p.ahead != j {
+		return BecauseBehindJob(p.ahead.ID), true
+	}
+	return p.NoRoom(j.Stages[stage].Ideal)
+}
+
+// Wait records why the next task of a stage of j does not start. n is the node that the reason is about, if any. A
+// reason whose code is already recorded for the job is not repeated.
+func (p *Plan) Wait(j *JobState, stage int, n NodeID, why Reason) {
+	n, why = p.complete(j, stage, n, why)
+	repeated := j.Waiting.Code == why.Code
+	j.Waiting = why
+	if !repeated {
+		p.add(Decision{Kind: Wait, Task: TaskID{j.ID, int32(stage), 0}, Node: n, Reason: why})
+	}
+}
+
+// WaitBehind records that no job is served before j: each waiting job without another reason waits behind j.
+func (p *Plan) WaitBehind(j *JobState) { p.ahead = j }
+
+// explainRest records a reason for each changed job that could start a task and has none: the policy's own reasons
+// first. Where nodes report by heartbeats, a job without one may just be waiting for the next heartbeat, and nothing is
+// recorded.
+func (p *Plan) explainRest(policy Why) {
+	if policy != nil {
+		p.explain(func(j *JobState, stage int) (Reason, bool) { return policy(p.now, p.Snapshot, j, stage) })
+	}
+	if p.AtOnce() {
+		p.explain(p.whyPassedOver)
+	}
+}
+
+func (p *Plan) explain(why func(j *JobState, stage int) (Reason, bool)) {
+	for _, j := range p.Changes.Jobs {
+		stage, runnable := j.NextStage()
+		if !runnable || j.Waiting.Code != 0 {
+			continue
+		}
+		if why, ok := why(j, stage); ok {
+			p.Wait(j, stage, 0, why)
+		}
+	}
+}
+
+// complete adds to a reason about room what only the whole cluster tells: that a node is full, or which resource is
+// lacking. n is the node that the reason is about.
+func (s *Snapshot) complete(j *JobState, stage int, n NodeID, why Reason) (NodeID, Reason) {
+	if full, ok := s.fullNode(j, stage, why.Code); ok {
+		n, why = full.ID, BecauseNodeFull(len(full.Tasks))
+	}
+	if why.Code == NoRoom {
+		why.C = int64(s.lacking(resource.Of(resource.Amount(why.B), resource.Amount(why.A))))
+	}
+	return n, why
+}

@@ -1,0 +1,98 @@
+package live
+
+import (
+	"fmt"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Why a job waits: the engine knows what the policy and the room on the nodes have to do with it (cluster/waiting.go).
+// This file adds what only the driver knows: jobs that are set aside, nodes that can start nothing, containers that
+// stand still.
+
+// whyWaits says in one clause why the next task of a job has not started, as of now; empty if no task waits. pending
+// says that a task has not started, or is to run again.
+func (d *Driver) whyWaits(j *job, pending bool) string {
+	switch {
+	case j.State.Ended:
+		return ""
+	case j.isAside():
+		return setAsideWords
+	case d.broken != nil && len(j.alive()) == 0:
+		return d.broken.Error()
+	}
+	state := d.engineJob(j)
+	if state == nil || !pending || state.Status.Ended() {
+		return ""
+	}
+	if words := d.retried(j.ID); words != "" {
+		return words
+	}
+	if stage, ready := state.NextStage(); ready {
+		if words := d.pausedFor(d.least(state, stage)); words != "" {
+			return words
+		}
+	}
+	if why, ok := d.engine.WhyWaits(d.now(), state); ok {
+		return why.Words(clock)
+	}
+	return "waits for its turn"
+}
+
+// retried says that a task of a job could not be started and will be tried again; empty if there is none.
+func (d *Driver) retried(id cluster.JobID) string {
+	for _, h := range d.held {
+		if h.event.Task.Job == id {
+			return fmt.Sprintf("task %s could not be started, and is tried again at %s: %s", h.event.Task, clock(h.at), h.event.Detail)
+		}
+	}
+	return ""
+}
+
+// pausedFor says that every node which is large enough for a task is paused; empty if one is not.
+func (d *Driver) pausedFor(need resource.Vector) (why string) {
+	for _, n := range d.engine.Snapshot().Nodes {
+		if n.Gone || !need.FitsIn(n.Capacity) {
+			continue
+		}
+		if d.pauses[n.ID] == nil {
+			return ""
+		}
+		why = d.pausedWords(n.ID)
+	}
+	return why
+}
+
+// least returns the smallest resources with which a task of a stage can run.
+func (d *Driver) least(state *cluster.JobState, stage int) resource.Vector {
+	need := state.Stages[stage].Ideal
+	if d.underSizes() && state.Stages[stage].Elastic() {
+		need[resource.Memory] = state.Stages[stage].MinMemory
+	}
+	return need
+}
+
+// keptCores returns a sentence on suspended containers whose cores a waiting task needs; empty if the task waits for
+// something else.
+func (d *Driver) keptCores(s *cluster.Snapshot, need resource.Vector, readings map[cluster.ContainerID]cluster.Reading) string {
+	var still standstill
+	for _, n := range s.Nodes {
+		if n.Gone {
+			continue
+		}
+		if n.Free[resource.CPU] >= need[resource.CPU] {
+			return ""
+		}
+		for _, t := range n.Tasks {
+			still.note(d.breath(t, readings))
+		}
+	}
+	switch still.suspended {
+	case 0:
+		return ""
+	case 1:
+		return " A suspended task keeps its cores."
+	}
+	return fmt.Sprintf(" %d suspended tasks keep their cores.", still.suspended)
+}

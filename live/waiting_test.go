@@ -1,0 +1,62 @@
+package live
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/bellows-rm/bellows/cluster"
+)
+
+// The reason why a job waits is true when somebody asks for it, even if nothing was decided about that job meanwhile:
+// under fifo the last job waits behind the second, and then, once the second runs, for room.
+func TestWaitingIsTrueNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		r.submit(submission(2))
+		second, last := r.submit(submission(1)), r.submit(submission(1))
+		var running []cluster.Order
+		for range 2 {
+			o := r.order(cluster.Start)
+			r.fake.launched(o)
+			running = append(running, o)
+		}
+		synctest.Wait()
+		expect := func(id cluster.JobID, want string) {
+			t.Helper()
+			if got := r.job(id).Waiting; got != want {
+				t.Errorf("job %d waits: %q, want %q", id, got, want)
+			}
+			e, err := r.Explain(t.Context(), id)
+			if want := "The next task of the job has not started: " + want + "."; err != nil || e.Why != want {
+				t.Errorf("job %d is explained: %q, %v, want %q", id, e.Why, err, want)
+			}
+		}
+		expect(second, "no node has 400MiB and 1 core free")
+		expect(last, "job 2 comes first")
+		r.fake.ended(running[0].Container, cluster.Succeeded, 0)
+		synctest.Wait()
+		expect(last, "no node has 400MiB and 1 core free")
+	})
+}
+
+// What is left waits for the stage that must end first, whatever was said about an earlier stage.
+func TestWaitsForStage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		s := submission(3)
+		after := s.Job.Stages[0]
+		after.Name, after.Tasks, after.Parents = "merge", 1, []int{0}
+		s.Job.Stages = append(s.Job.Stages, after)
+		id := r.submit(s)
+		r.fake.launched(r.order(cluster.Start))
+		o := r.order(cluster.Start)
+		r.fake.ended(o.Container, cluster.Succeeded, 0)
+		r.fake.launched(r.order(cluster.Start))
+		synctest.Wait()
+		if got, want := r.job(id).Waiting, "waits for stage 0 to end"; got != want {
+			t.Errorf("the job waits: %q, want %q", got, want)
+		}
+	})
+}

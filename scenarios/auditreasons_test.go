@@ -1,0 +1,85 @@
+package scenarios
+
+import (
+	"fmt"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/engine"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// auditReasons returns an error if a job that waits has no reason after a step, or a reason that is not true then.
+// Where nodes report by heartbeats, a job may be waiting for nothing but the next heartbeat.
+func auditReasons(e *engine.Engine, now timeline.Time) error {
+	s := e.Snapshot()
+	if !s.Synced {
+		return nil
+	}
+	for _, j := range s.Jobs {
+		pending := 0
+		for i := range j.Progress {
+			pending += j.Progress[i].Pending
+		}
+		why, ok := e.WhyWaits(now, j)
+		switch {
+		case j.Status.Ended() || pending == 0:
+			if ok {
+				return fmt.Errorf("job %s waits for nothing, but %s", j.Name, why.Words(seconds))
+			}
+		case !ok && s.AtOnce():
+			return fmt.Errorf("job %s waits, and nobody says why; recorded was: %s", j.Name, j.Waiting.Words(seconds))
+		case ok && !isTrue(s, j, why):
+			return fmt.Errorf("job %s does not wait because %s; recorded was: %s", j.Name, why.Words(seconds), j.Waiting.Words(seconds))
+		}
+	}
+	return nil
+}
+
+// isTrue checks a reason in the plainest way.
+func isTrue(s *cluster.Snapshot, j *cluster.JobState, why cluster.Reason) bool {
+	stage, runnable := j.NextStage()
+	switch why.Code {
+	case cluster.DependsOnStage:
+		return !runnable && j.Progress[why.A].Ended < j.Stages[why.A].Tasks
+	case cluster.WaitsForCoordinator:
+		return !runnable && !j.Steered
+	}
+	if !runnable {
+		return false
+	}
+	some := func(holds func(n *cluster.NodeState) bool) bool {
+		for _, n := range s.Nodes {
+			if !n.Gone && holds(n) {
+				return true
+			}
+		}
+		return false
+	}
+	need := j.Stages[stage].Ideal
+	switch why.Code {
+	case cluster.NoRoom:
+		need[resource.Memory] = resource.Amount(why.A)
+		return !some(func(n *cluster.NodeState) bool { return n.ReservedFor == nil && need.FitsIn(n.Free) })
+	case cluster.NodeFull:
+		return some((*cluster.NodeState).Full)
+	case cluster.NodeReserved:
+		return some(func(n *cluster.NodeState) bool { return n.ReservedFor != nil && int64(n.ReservedFor.ID) == why.A })
+	case cluster.BehindJob:
+		first, here := s.Job(cluster.JobID(why.A))
+		if !here || first == j {
+			return false
+		}
+		_, runnable := first.NextStage()
+		return runnable
+	case cluster.WouldEndAfterJob:
+		return !s.AtOnce() || why.C == int64(j.Estimate.End) && some(func(n *cluster.NodeState) bool { return j.Stages[stage].MinMemory <= n.Free[resource.Memory] })
+	case cluster.TooCoarse:
+		return !s.AtOnce() || some(func(n *cluster.NodeState) bool { return n.Free[resource.Memory] == resource.Amount(why.C) })
+	case cluster.NotAvailable:
+		return !some(func(n *cluster.NodeState) bool {
+			return need.FitsIn(n.Free) && n.Available() > resource.Amount(why.B)+n.Capacity[resource.Memory]/2
+		})
+	}
+	return true
+}
