@@ -16,18 +16,23 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 	if err := d.awaitInventory(ctx); err != nil {
 		return Explanation{}, err
 	}
-	view, err := d.look(ctx, id)
-	if err != nil {
-		return Explanation{}, err
-	}
-	e := Explanation{Job: view}
+	var e Explanation
+	here := false
 	readings := d.readings()
 	if err := d.do(ctx, func() {
-		if j, ok := d.jobs[id]; ok {
+		var j *job
+		if j, here = d.jobs[id]; here {
+			e.Job = d.view(j)
 			d.explain(&e, j, readings)
 		}
 	}); err != nil {
 		return Explanation{}, err
+	}
+	if !here {
+		var err error
+		if e.Job, err = d.lookUpStored(ctx, id); err != nil {
+			return Explanation{}, err
+		}
 	}
 	if e.Why == "" {
 		e.Why = whyEnded(&e.Job)

@@ -21,6 +21,7 @@ type fake struct {
 	readings  map[cluster.ContainerID]cluster.Reading
 	crowded   string
 	mended    int64
+	glance    func() // called before readings are returned
 }
 
 func newFake(inventory ...cluster.Event) *fake {
@@ -44,7 +45,12 @@ func (f *fake) Events() <-chan cluster.Event                          { return f
 func (f *fake) Forget(id cluster.ContainerID)                         { f.forgotten[id] = true }
 func (f *fake) Crowded() string                                       { return f.crowded }
 func (f *fake) Mended() int64                                         { return f.mended }
-func (f *fake) Readings() map[cluster.ContainerID]cluster.Reading     { return f.readings }
+func (f *fake) Readings() map[cluster.ContainerID]cluster.Reading {
+	if f.glance != nil {
+		f.glance()
+	}
+	return f.readings
+}
 
 // launched reports that an order to start was carried out.
 func (f *fake) launched(o cluster.Order) {

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
 )
 
 // The reason why a job waits is true when somebody asks for it, even if nothing was decided about that job meanwhile:
@@ -57,6 +58,40 @@ func TestWaitsForStage(t *testing.T) {
 		synctest.Wait()
 		if got, want := r.job(id).Waiting, "waits for stage 0 to end"; got != want {
 			t.Errorf("the job waits: %q, want %q", got, want)
+		}
+	})
+}
+
+// An explanation is of one moment: a task that ends while containers are measured is running in none of its parts.
+func TestExplainIsOfOneMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		id := r.submit(submission(3))
+		first := r.order(cluster.Start)
+		r.fake.launched(first)
+		r.fake.launched(r.order(cluster.Start))
+		synctest.Wait()
+		r.fake.glance = func() {
+			r.fake.glance = nil
+			r.fake.ended(first.Container, cluster.Succeeded, 0)
+			synctest.Wait()
+		}
+		e, err := r.Explain(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		explained := map[cluster.TaskID]bool{}
+		for _, task := range e.Tasks {
+			explained[task.Task] = true
+		}
+		for _, task := range e.Job.Tasks {
+			if (task.State != TaskEnded) != explained[task.Task] {
+				t.Errorf("task %s is %v, and explained as running: %v", task.Task, task.State, explained[task.Task])
+			}
+		}
+		if e.Job.Waiting != "" || e.Job.SucceededCount != 1 || len(e.Tasks) != 2 || e.Tasks[0].MemoryBytes != int64(400*resource.MiB) {
+			t.Errorf("explained as %+v", e)
 		}
 	})
 }
