@@ -2,12 +2,13 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// These functions decide whether a task's need fits, and why not: on one node now (Fits), on any node now (NoRoom), and
-// on any node ever (CheckFits).
+// These functions decide whether a task's need fits, and why not: on one node now (Fits), on any node now (NoRoom), on
+// one node ever (Holds), and on any node ever (CheckFits).
 
 // Fits reports whether the need of a task is free on n now; if not, why says so. Plan.Wait works out which resource is
 // short.
@@ -17,6 +18,9 @@ func (n *NodeState) Fits(need resource.Vector) (why Reason, ok bool) {
 	}
 	return BecauseNoRoom(need), false
 }
+
+// Holds reports whether n has need when nothing runs there; no node that left has.
+func (n *NodeState) Holds(need resource.Vector) bool { return !n.Gone && need.FitsIn(n.Capacity) }
 
 // NoRoom says why need fits on no node that is not reserved; ok is false if it fits on one.
 func (s *Snapshot) NoRoom(need resource.Vector) (why Reason, ok bool) {
@@ -70,7 +74,7 @@ func (s *Snapshot) CheckFits(j *Job, elastic bool) error {
 		if elastic && j.Stages[i].Elastic() && j.Stages[i].Duration > 0 {
 			need[resource.Memory], name = j.Stages[i].MinMemory, "minimum memory"
 		}
-		if s.fitsSomewhere(need) {
+		if slices.ContainsFunc(s.Nodes, func(n *NodeState) bool { return n.Holds(need) }) {
 			continue
 		}
 		for k := range resource.NumKinds {
@@ -99,13 +103,4 @@ func (s *Snapshot) findLargest() {
 			s.largest = s.largest.Max(n.Capacity)
 		}
 	}
-}
-
-func (s *Snapshot) fitsSomewhere(need resource.Vector) bool {
-	for _, n := range s.Nodes {
-		if !n.Gone && need.FitsIn(n.Capacity) {
-			return true
-		}
-	}
-	return false
 }

@@ -52,6 +52,18 @@ type NodeState struct {
 	unfiled  bool            // the snapshot's indexes lack its newest version
 }
 
+// ReservedNeed is the need of the stage for which n is reserved. n must be reserved.
+func (n *NodeState) ReservedNeed() resource.Vector {
+	return n.ReservedFor.Stages[n.ReservedStage].Ideal
+}
+
+// ReservationNeeded reports whether the job that reserved n would start its next task from the reserved stage. n must be
+// reserved.
+func (n *NodeState) ReservationNeeded() bool {
+	stage, ok := n.ReservedFor.NextStage()
+	return ok && stage == n.ReservedStage
+}
+
 // Unused is Capacity less the grants of Tasks, even while the node is paused or full.
 func (n *NodeState) Unused() resource.Vector { return n.Free.Add(n.withheld) }
 

@@ -139,7 +139,7 @@ func earliestRoom(s *cluster.Snapshot, need resource.Vector, now timeline.Time, 
 	var outlook cluster.Outlook
 	at = timeline.Never
 	for _, n := range s.Nodes {
-		if n.Gone || n.Paused || !need.FitsIn(n.Capacity) {
+		if n.Paused || !n.Holds(need) {
 			continue
 		}
 		outlook.Look(n, ends)

@@ -53,7 +53,7 @@ func (d *Driver) retried(id cluster.JobID) string {
 // pausedFor says that every node which is large enough for a task is paused; empty if one is not.
 func (d *Driver) pausedFor(need resource.Vector) (why string) {
 	for _, n := range d.engine.Snapshot().Nodes {
-		if n.Gone || !need.FitsIn(n.Capacity) {
+		if !n.Holds(need) {
 			continue
 		}
 		if d.pauses[n.ID] == nil {
