@@ -73,25 +73,20 @@ func (c *capacity) preempt(now timeline.Time, p *cluster.Plan) {
 func (c *capacity) imbalanced() bool {
 	less, more := false, false
 	for _, q := range c.tree.all[1:] {
-		less = less || q.runnable > 0 && c.measure.less(q.used, c.limits[q.index].guaranteed)
+		less = less || q.runnable > 0 && c.measure.less(q.used, q.own.guaranteed)
 		more = more || q.leaf() && c.beyondIgnored(q, q.used)
 	}
 	return less && more
 }
 
 // beyondIgnored reports whether used exceeds the guarantee of a queue by more than the ignored margin.
-func (c *capacity) beyondIgnored(q *queue, used resource.Vector) bool {
-	var bound resource.Vector
-	for k, v := range c.limits[q.index].guaranteed {
-		bound[k] = resource.Amount(float64(v) * (1 + c.preemption.ignored))
-	}
-	return c.measure.less(bound, used)
+func (c *capacity) beyondIgnored(q *shareQueue, used resource.Vector) bool {
+	return c.measure.less(scaled(q.own.guaranteed, 1+c.preemption.ignored), used)
 }
 
 // idealQueue is a queue in the computation of what each queue should use.
 type idealQueue struct {
-	*queue
-	children         []*idealQueue
+	*shareQueue
 	used, pending    resource.Vector // what it uses, reserved nodes included; what its jobs request in addition
 	guaranteed, most resource.Vector
 	stays            resource.Vector // what its coordinators use
@@ -103,36 +98,32 @@ type idealQueue struct {
 // preemptRound chooses tasks for preemption and ends those that have stayed chosen for long enough.
 func (c *capacity) preemptRound(now timeline.Time, p *cluster.Plan) {
 	// 1. What each queue uses, and what it requests.
-	queues := c.look(p)
-	root := queues[0]
+	c.look(p)
+	root := c.tree.root.own.ideal
 	// 2. What each queue should use, from the root down, and what must be preempted from it.
 	allowed := scaled(root.guaranteed, c.preemption.perRound)
 	root.ideal = root.guaranteed
 	c.distribute(root, allowed)
 	// 3. Tasks of the leaves that use too much, until enough is found.
-	for _, q := range queues {
-		if !q.leaf() || !c.beyondIgnored(q.queue, q.used) {
+	for _, queue := range c.tree.all {
+		q := queue.own.ideal
+		if !q.leaf() || !c.beyondIgnored(queue, q.used) {
 			continue
 		}
 		obtain := roundUp(q.preempt, c.preemption.termination)
 		if c.measure.less(resource.Vector{}, obtain) {
-			c.choose(now, p, queues, q, obtain, &allowed)
+			c.choose(now, p, q, obtain, &allowed)
 		}
 	}
 }
 
-// look returns a copy of the tree to work on. Tasks that are being killed count as ended.
-func (c *capacity) look(p *cluster.Plan) []*idealQueue {
-	queues := make([]*idealQueue, len(c.tree.all))
-	for i, q := range c.tree.all {
-		l := &c.limits[i]
-		queues[i] = &idealQueue{queue: q, used: c.measure.of(q.used.Add(l.reserved)), guaranteed: c.measure.of(l.guaranteed), most: c.measure.of(l.most)}
-		if q.parent != nil {
-			parent := queues[q.parent.index]
-			parent.children = append(parent.children, queues[i])
-		}
+// look works out what each queue uses and requests. Tasks that are being killed count as ended.
+func (c *capacity) look(p *cluster.Plan) {
+	for _, q := range c.tree.all {
+		q.own.ideal = &idealQueue{shareQueue: q, used: c.measure.of(q.used.Add(q.own.reserved)),
+			guaranteed: c.measure.of(q.own.guaranteed), most: c.measure.of(q.own.most)}
 	}
-	for j, m := range c.members {
+	for j, m := range c.tree.members {
 		if m.leaf == nil {
 			continue
 		}
@@ -145,26 +136,25 @@ func (c *capacity) look(p *cluster.Plan) []*idealQueue {
 			}
 		}
 		for q := m.leaf; q != nil; q = q.parent {
-			queues[q.index].used = queues[q.index].used.Sub(c.measure.of(killing))
-			queues[q.index].stays = queues[q.index].stays.Add(stays)
+			q.own.ideal.used = q.own.ideal.used.Sub(c.measure.of(killing))
+			q.own.ideal.stays = q.own.ideal.stays.Add(stays)
 		}
 	}
 	for _, leaf := range c.tree.all {
-		pending := c.measure.of(c.claims(p, queues, leaf))
+		pending := c.measure.of(c.claims(p, leaf))
 		for q := leaf; q != nil; q = q.parent {
-			queues[q.index].pending = queues[q.index].pending.Add(pending)
+			q.own.ideal.pending = q.own.ideal.pending.Add(pending)
 		}
 	}
-	return queues
 }
 
 // claims adds up what the jobs of a leaf request, less the nodes that are reserved for them. A request that can never
 // be met does not count, because other tasks would be preempted for it for ever: one that no node or no queue can take
 // beside coordinators, together with the jobs that it blocks, and one beyond its user's limit.
-func (c *capacity) claims(p *cluster.Plan, queues []*idealQueue, leaf *queue) (all resource.Vector) {
+func (c *capacity) claims(p *cluster.Plan, leaf *shareQueue) (all resource.Vector) {
 	possible := map[resource.Vector]bool{}
-	for _, e := range leaf.jobs.jobs {
-		m := c.members[e.job]
+	for _, e := range leaf.own.jobs.jobs {
+		m := c.tree.members[e.job]
 		next, _ := e.job.NextStage()
 		var pending resource.Vector
 		for i := next; i < len(e.job.Stages); i++ {
@@ -172,7 +162,7 @@ func (c *capacity) claims(p *cluster.Plan, queues []*idealQueue, leaf *queue) (a
 				continue
 			}
 			need := e.job.Stages[i].Ideal
-			if c.tooLarge(queues, leaf, need) {
+			if c.tooLarge(leaf, need) {
 				if i == next {
 					return all
 				}
@@ -188,16 +178,16 @@ func (c *capacity) claims(p *cluster.Plan, queues []*idealQueue, leaf *queue) (a
 			}
 			pending = pending.Add(need.Scale(int64(e.job.Progress[i].Pending)))
 		}
-		all = all.Add(pending.Sub(m.reserved()).Max(resource.Vector{}))
+		all = all.Add(pending.Sub(m.own.reserved()).Max(resource.Vector{}))
 	}
 	return all
 }
 
 // tooLarge reports whether some queue on the way to the root could not take need in addition to its coordinators.
-func (c *capacity) tooLarge(queues []*idealQueue, leaf *queue, need resource.Vector) bool {
+func (c *capacity) tooLarge(leaf *shareQueue, need resource.Vector) bool {
 	for q := leaf; q.parent != nil; q = q.parent {
 		for _, k := range c.measure.kinds() {
-			if need[k]+queues[q.index].stays[k] > c.limits[q.index].most[k] {
+			if need[k]+q.own.ideal.stays[k] > q.own.most[k] {
 				return true
 			}
 		}
@@ -209,7 +199,7 @@ func (c *capacity) tooLarge(queues []*idealQueue, leaf *queue, need resource.Vec
 // preempted. Doubtful nodes do not count: they may be unable to start anything even after a preemption.
 func fitsBesideCoordinators(p *cluster.Plan, need resource.Vector) bool {
 	for _, n := range p.Nodes {
-		if n.Gone || n.Doubtful || !need.FitsIn(n.Capacity) {
+		if n.Doubtful || !n.Holds(need) {
 			continue
 		}
 		left := n.Capacity
@@ -230,8 +220,10 @@ func (c *capacity) distribute(q *idealQueue, allowed resource.Vector) {
 	if len(q.children) == 0 {
 		return
 	}
-	var guaranteed, others []*idealQueue
-	for _, child := range q.children {
+	var children, guaranteed, others []*idealQueue
+	for _, queue := range q.children {
+		child := queue.own.ideal
+		children = append(children, child)
 		if c.measure.less(resource.Vector{}, child.guaranteed) {
 			guaranteed = append(guaranteed, child)
 		} else {
@@ -243,7 +235,7 @@ func (c *capacity) distribute(q *idealQueue, allowed resource.Vector) {
 		c.assign(others, left, false)
 	}
 	var needed resource.Vector
-	for _, child := range q.children {
+	for _, child := range children {
 		if c.measure.less(child.ideal, child.used) {
 			needed = needed.Add(child.used.Sub(child.ideal))
 		}
@@ -252,7 +244,7 @@ func (c *capacity) distribute(q *idealQueue, allowed resource.Vector) {
 	if c.measure.less(allowed, needed) {
 		factor = c.measure.share(allowed) / c.measure.share(needed)
 	}
-	for _, child := range q.children {
+	for _, child := range children {
 		// It keeps its ideal, and what it requests within its guarantee.
 		keep := c.measure.max(c.measure.min(child.used.Add(child.pending), child.guaranteed), child.ideal)
 		if c.measure.less(keep, child.used) {
@@ -343,23 +335,23 @@ func (c *capacity) offer(q *idealQueue, part resource.Vector) resource.Vector {
 // choose ends reservations of jobs of a leaf, marks tasks for preemption, and ends the tasks that have been marked for
 // long enough. It begins with the job that is served last, and in each job with the newest task. A mark becomes
 // stale if the task does not stay chosen; the task is then marked anew.
-func (c *capacity) choose(now timeline.Time, p *cluster.Plan, queues []*idealQueue, q *idealQueue, obtain resource.Vector, allowed *resource.Vector) {
+func (c *capacity) choose(now timeline.Time, p *cluster.Plan, q *idealQueue, obtain resource.Vector, allowed *resource.Vector) {
 	k := c.measure.largest(q.used)
 	why := cluster.BecauseQueueOverShare(k, q.used[k], q.guaranteed[k])
 	wait := timeline.Time(c.preemption.wait)
 	forgotten := now - timeline.Time(c.preemption.interval) - 2*wait // a task with an older mark was not chosen in some round since
-	for _, j := range c.lastFirst(q.queue) {
-		m := c.members[j]
-		for len(m.kept) > 0 && c.measure.less(resource.Vector{}, obtain) {
-			obtain = obtain.Sub(c.measure.of(m.kept[0].need))
-			c.unreserve(p, m, p.Nodes[m.kept[0].node], cluster.ReservationNotNeeded)
+	for _, j := range c.lastFirst(q.shareQueue) {
+		m := c.tree.members[j]
+		for len(m.own.kept) > 0 && c.measure.less(resource.Vector{}, obtain) {
+			obtain = obtain.Sub(c.measure.of(m.own.kept[0].need))
+			c.unreserve(p, m, p.Nodes[m.own.kept[0].node], cluster.ReservationNotNeeded)
 		}
 		for _, t := range newestFirst(j) {
-			if c.overshoots(queues, q, t) || !c.contributes(t, &obtain, allowed) {
+			if c.overshoots(q, t) || !c.contributes(t, &obtain, allowed) {
 				continue
 			}
-			for a := q.queue; a != nil; a = a.parent {
-				queues[a.index].used = queues[a.index].used.Sub(c.measure.of(t.Grant))
+			for a := q.shareQueue; a != nil; a = a.parent {
+				a.own.ideal.used = a.own.ideal.used.Sub(c.measure.of(t.Grant))
 			}
 			switch {
 			case !t.Mark.Set || t.Mark.At < forgotten:
@@ -373,12 +365,12 @@ func (c *capacity) choose(now timeline.Time, p *cluster.Plan, queues []*idealQue
 
 // overshoots reports whether the end of t would take its leaf, or a queue above, from more than its guarantee to less:
 // the queue would then be served first and take the room back at once, for ever.
-func (c *capacity) overshoots(queues []*idealQueue, q *idealQueue, t *cluster.TaskState) bool {
+func (c *capacity) overshoots(q *idealQueue, t *cluster.TaskState) bool {
 	if c.preemption.overshoot {
 		return false
 	}
-	for a := q.queue; a.parent != nil; a = a.parent {
-		i := queues[a.index]
+	for a := q.shareQueue; a.parent != nil; a = a.parent {
+		i := a.own.ideal
 		if !c.measure.less(i.used, i.guaranteed) && c.measure.less(i.used.Sub(c.measure.of(t.Grant)), i.guaranteed) {
 			return true
 		}
@@ -401,10 +393,10 @@ func (c *capacity) contributes(t *cluster.TaskState, obtain, allowed *resource.V
 }
 
 // lastFirst returns the jobs of a leaf that use anything, in reverse order of service.
-func (c *capacity) lastFirst(leaf *queue) []*cluster.JobState {
+func (c *capacity) lastFirst(leaf *shareQueue) []*cluster.JobState {
 	var jobs []queued
-	for j, m := range c.members {
-		if m.leaf == leaf && (len(j.Tasks) > 0 || len(m.kept) > 0) {
+	for j, m := range c.tree.members {
+		if m.leaf == leaf && (len(j.Tasks) > 0 || len(m.own.kept) > 0) {
 			jobs = append(jobs, queued{job: j, key: c.key(j)})
 		}
 	}

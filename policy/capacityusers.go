@@ -10,13 +10,6 @@ type userLimits struct {
 	on      bool
 	percent float64 // YARN's minimum-user-limit-percent
 	factor  float64 // YARN's user-limit-factor
-	users   map[userOf]*userUse
-	leaves  map[*queue]*leafUse
-}
-
-type userOf struct {
-	leaf  *queue
-	owner string
 }
 
 // userUse is the use of one user in a leaf.
@@ -25,10 +18,11 @@ type userUse struct {
 	runnable int // jobs that can start a task; a user who has one is active
 }
 
-// leafUse adds up the use of a leaf's active users.
-type leafUse struct {
-	active int
-	used   resource.Vector
+// leafUsers are the users of a leaf.
+type leafUsers struct {
+	users     map[string]*userUse
+	active    int
+	activeUse resource.Vector // the sum of what the active users use
 }
 
 func newUserLimits(s *settings) userLimits {
@@ -42,44 +36,40 @@ func newUserLimits(s *settings) userLimits {
 	}
 }
 
-func (u *userLimits) clear() { u.users, u.leaves = map[userOf]*userUse{}, map[*queue]*leafUse{} }
-
-// of returns the use of a user; nil if user limits are off or the leaf is unknown.
-func (u *userLimits) of(leaf *queue, owner string) *userUse {
-	if !u.on || leaf == nil {
-		return nil
-	}
-	key := userOf{leaf, owner}
-	if u.users[key] == nil {
-		u.users[key] = &userUse{}
-	}
-	if u.leaves[leaf] == nil {
-		u.leaves[leaf] = &leafUse{}
-	}
-	return u.users[key]
-}
-
-// leave subtracts a job that is about to change from the counts; join adds it again.
+// leave subtracts a job that is about to change from the counts of its user; join adds it again.
 func (u *userLimits) leave(m *capacityMember) { u.count(m, -1) }
 func (u *userLimits) join(m *capacityMember)  { u.count(m, 1) }
 
 func (u *userLimits) count(m *capacityMember, sign int64) {
-	if m.user == nil {
+	if !u.on {
 		return
 	}
-	leaf := u.leaves[m.leaf]
-	leaf.count(m.user, -1)
-	m.user.used = m.user.used.Add(m.counted.Scale(sign))
-	if m.runnable {
-		m.user.runnable += int(sign)
+	leaf := &m.leaf.own.leafUsers
+	if m.own.user == nil {
+		m.own.user = leaf.user(m.job.Owner)
 	}
-	leaf.count(m.user, 1)
+	leaf.count(m.own.user, -1)
+	m.own.user.used = m.own.user.used.Add(m.counted.Scale(sign))
+	if m.runnable {
+		m.own.user.runnable += int(sign)
+	}
+	leaf.count(m.own.user, 1)
 }
 
-func (l *leafUse) count(user *userUse, sign int64) {
+func (l *leafUsers) user(owner string) *userUse {
+	if l.users == nil {
+		l.users = map[string]*userUse{}
+	}
+	if l.users[owner] == nil {
+		l.users[owner] = &userUse{}
+	}
+	return l.users[owner]
+}
+
+func (l *leafUsers) count(user *userUse, sign int64) {
 	if user.runnable > 0 {
 		l.active += int(sign)
-		l.used = l.used.Add(user.used.Scale(sign))
+		l.activeUse = l.activeUse.Add(user.used.Scale(sign))
 	}
 }
 
@@ -92,18 +82,18 @@ func (u *userLimits) over(c *capacity, m *capacityMember, need resource.Vector) 
 		return cluster.Reason{}, false
 	}
 	const rounding = 1e-9
-	leaf := u.leaves[m.leaf]
+	leaf := &m.leaf.own
 	required := c.measure.share(need)
-	guaranteed := max(c.limits[m.leaf.index].share, required)
+	guaranteed := max(leaf.ofCluster, required)
 	current := guaranteed
 	if used := c.measure.share(m.leaf.used); used >= guaranteed {
 		current = used + required
 	}
-	limit := max(c.measure.share(leaf.used.Add(need))/float64(max(1, leaf.active)), current*u.percent/100)
+	limit := max(c.measure.share(leaf.activeUse.Add(need))/float64(max(1, leaf.active)), current*u.percent/100)
 	limit = min(limit, guaranteed*u.factor)
-	if c.measure.share(m.user.used) <= limit+rounding {
+	if c.measure.share(m.own.user.used) <= limit+rounding {
 		return cluster.Reason{}, false
 	}
-	k := c.measure.largest(m.user.used)
-	return cluster.BecauseUserLimit(k, m.user.used[k], resource.Amount(limit*float64(c.measure.whole[k]))), true
+	k := c.measure.largest(m.own.user.used)
+	return cluster.BecauseUserLimit(k, m.own.user.used[k], resource.Amount(limit*float64(c.measure.whole[k]))), true
 }

@@ -17,23 +17,28 @@ import (
 // queue adds up its children: those that are not blocked are scaled down to the least share among them, blocked ones
 // count as they are, and saturated resources do not count. docs/decisions/0009-queues.md says how the papers were read.
 type drf struct {
-	tree  *queueTree
+	tree  queueTree[drfQueue, drfJob]
 	naive bool // a queue's use is the plain sum of its children's
 
 	// All fields below are computed from the snapshot.
-	members map[*cluster.JobState]*drfMember
-	leaves  [][]*drfGroup // by queue.index; each sorted by need
-	needs   map[resource.Vector]*drfNeed
-	whole   resource.Vector // the capacity of the cluster from which shares were computed
-	misses  misses          // in the decision in progress
-	shares  []drfShare      // by queue.index, for the choice in progress
+	needs  map[resource.Vector]*drfNeed
+	whole  resource.Vector // the capacity of the cluster from which shares were computed
+	misses misses          // in the decision in progress
 }
 
-// drfMember is a job in its leaf.
-type drfMember struct {
-	member
+// drfQueue is what is kept with a queue.
+type drfQueue struct {
+	weight   float64     // among its siblings
+	groups   []*drfGroup // of a leaf, sorted by need
+	drfShare             // for the choice in progress
+}
+
+// drfJob is what is kept with a job.
+type drfJob struct {
 	group *drfGroup // nil unless it can start a task
 }
+
+type drfMember = member[drfQueue, drfJob]
 
 // drfGroup is the jobs of one leaf whose next tasks need the same: either all of them fit or none does.
 type drfGroup struct {
@@ -53,9 +58,6 @@ type drfNeed struct {
 	known  bool               // node is up to date
 }
 
-// parts are shares of the cluster's resources.
-type parts [resource.NumKinds]float64
-
 // drfShare is the use of a queue in the sense of H-DRF.
 type drfShare struct {
 	parts   parts
@@ -68,8 +70,7 @@ func newDRF(s *settings) Policy {
 	queues := s.declare("queues", "",
 		"queues with their weights, such as prod=3,prod.etl=1,prod.web=2,adhoc=1; jobs name a leaf, and those "+
 			"that name none are in the leaf default; without queues all jobs are equals, whatever queue they name")
-	var err error
-	if d.tree, err = parseQueues(queues.text, readWeight); err != nil {
+	if err := d.tree.parse(queues.text, readWeight); err != nil {
 		queues.reject(err)
 	}
 	d.naive = s.declare("hierarchy", "h-drf",
@@ -78,7 +79,7 @@ func newDRF(s *settings) Policy {
 	return d
 }
 
-func readWeight(q *queue, text string) error {
+func readWeight(q *drfQueue, text string) error {
 	w, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(w > 0 && w <= 1e6) {
 		return fmt.Errorf("weight %q: must be a number above 0, at most 1000000", text)
@@ -90,26 +91,14 @@ func readWeight(q *queue, text string) error {
 func (*drf) Name() string     { return "drf" }
 func (d *drf) Traits() Traits { return Traits{Admit: d.admit, Why: d.why, DropCaches: d.dropCaches} }
 
-func (d *drf) dropCaches() { d.members = nil }
+func (d *drf) dropCaches() { d.tree.members = nil }
 
 // admit rejects jobs that name an unknown queue.
-func (d *drf) admit(_ *cluster.Snapshot, j *cluster.Job) error {
-	if d.tree.root.leaf() {
-		return nil
-	}
-	return d.tree.check(j)
-}
+func (d *drf) admit(_ *cluster.Snapshot, j *cluster.Job) error { return d.tree.check(j) }
 
 // why says that a job names an unknown queue.
 func (d *drf) why(_ timeline.Time, _ *cluster.Snapshot, j *cluster.JobState, _ int) (cluster.Reason, bool) {
-	return cluster.Because(cluster.NoSuchQueue), d.home(j) == nil
-}
-
-func (d *drf) home(j *cluster.JobState) *queue {
-	if d.tree.root.leaf() {
-		return d.tree.root
-	}
-	return d.tree.home(j.Job)
+	return cluster.Because(cluster.NoSuchQueue), d.tree.home(j.Job) == nil
 }
 
 func (d *drf) Decide(_ timeline.Time, p *cluster.Plan) {
@@ -129,44 +118,30 @@ func (d *drf) Decide(_ timeline.Time, p *cluster.Plan) {
 
 // follow updates the queues from the changes of the snapshot. A change of the cluster changes all shares.
 func (d *drf) follow(p *cluster.Plan) {
-	changed := p.Changes.Jobs
-	if d.members == nil || d.whole != p.Capacity {
-		d.members, d.needs = make(map[*cluster.JobState]*drfMember, len(p.Jobs)), map[resource.Vector]*drfNeed{}
-		d.leaves, d.shares = make([][]*drfGroup, len(d.tree.all)), make([]drfShare, len(d.tree.all))
-		d.tree.clear()
-		d.whole = p.Capacity
-		changed = p.Jobs
+	if d.tree.members == nil || d.whole != p.Capacity {
+		d.dropCaches()
+		d.whole, d.needs = p.Capacity, map[resource.Vector]*drfNeed{}
+		for _, q := range d.tree.all {
+			q.own.groups = nil
+		}
 	}
-	for _, j := range changed {
-		d.update(j)
+	for _, j := range d.tree.changed(p) {
+		d.tree.update(j, d.file)
 	}
 }
 
-// update files one job anew.
-func (d *drf) update(j *cluster.JobState) {
-	m := d.members[j]
-	if m == nil {
-		if j.Retired() {
-			return
-		}
-		m = &drfMember{member: member{job: j, leaf: d.home(j)}}
-		d.members[j] = m
-	}
-	if stage, runnable := j.NextStage(); m.leaf != nil {
-		d.regroup(m, stage, runnable)
-		m.count()
-	}
-	if j.Retired() {
-		delete(d.members, j)
-	}
+func (d *drf) file(m *drfMember) {
+	d.regroup(m)
+	m.count()
 }
 
 // regroup moves a job to the group of its next task. m.counted is the job's part of its group's use.
-func (d *drf) regroup(m *drfMember, stage int, runnable bool) {
-	if old := m.group; old != nil && (!runnable || old.need.amount != m.job.Stages[stage].Ideal) {
+func (d *drf) regroup(m *drfMember) {
+	stage, runnable := m.job.NextStage()
+	if old := m.own.group; old != nil && (!runnable || old.need.amount != m.job.Stages[stage].Ideal) {
 		old.jobs.remove(m.job)
 		old.used, old.added = old.used.Sub(m.counted), false
-		m.group = nil
+		m.own.group = nil
 		if len(old.jobs.jobs) == 0 {
 			d.dropGroup(m.leaf, old)
 		}
@@ -175,16 +150,17 @@ func (d *drf) regroup(m *drfMember, stage int, runnable bool) {
 		return
 	}
 	had := m.counted
-	if m.group == nil {
-		m.group, had = d.groupOf(m.leaf, m.job.Stages[stage].Ideal), resource.Vector{}
+	if m.own.group == nil {
+		m.own.group, had = d.groupOf(m.leaf, m.job.Stages[stage].Ideal), resource.Vector{}
 	}
-	m.group.jobs.set(m.job, d.key(m.job), true)
-	m.group.used, m.group.added = m.group.used.Add(m.job.Used.Sub(had)), false
+	g := m.own.group
+	g.jobs.set(m.job, dominantShare(m.job, d.whole), true)
+	g.used, g.added = g.used.Add(m.job.Used.Sub(had)), false
 }
 
 // groupOf returns the group of a leaf for a need; it creates a missing group.
-func (d *drf) groupOf(leaf *queue, amount resource.Vector) *drfGroup {
-	groups := d.leaves[leaf.index]
+func (d *drf) groupOf(leaf *queue[drfQueue], amount resource.Vector) *drfGroup {
+	groups := leaf.own.groups
 	at, found := slices.BinarySearchFunc(groups, amount, byNeed)
 	if found {
 		return groups[at]
@@ -196,13 +172,13 @@ func (d *drf) groupOf(leaf *queue, amount resource.Vector) *drfGroup {
 	}
 	need.groups++
 	g := &drfGroup{need: need}
-	d.leaves[leaf.index] = slices.Insert(groups, at, g)
+	leaf.own.groups = slices.Insert(groups, at, g)
 	return g
 }
 
-func (d *drf) dropGroup(leaf *queue, g *drfGroup) {
-	at, _ := slices.BinarySearchFunc(d.leaves[leaf.index], g.need.amount, byNeed)
-	d.leaves[leaf.index] = slices.Delete(d.leaves[leaf.index], at, at+1)
+func (d *drf) dropGroup(leaf *queue[drfQueue], g *drfGroup) {
+	at, _ := slices.BinarySearchFunc(leaf.own.groups, g.need.amount, byNeed)
+	leaf.own.groups = slices.Delete(leaf.own.groups, at, at+1)
 	if g.need.groups--; g.need.groups == 0 {
 		delete(d.needs, g.need.amount)
 	}
@@ -212,42 +188,6 @@ func byNeed(g *drfGroup, amount resource.Vector) int {
 	return slices.Compare(g.need.amount[:], amount[:])
 }
 
-// key is the dominant share of a job over its weight.
-func (d *drf) key(j *cluster.JobState) float64 { return d.parts(j.Used).largest() / weightOf(j) }
-
-func weightOf(j *cluster.JobState) float64 {
-	if j.Weight > 0 {
-		return j.Weight
-	}
-	return 1
-}
-
-// parts returns v as shares of the cluster's resources; the share of a resource that the cluster lacks is 0.
-func (d *drf) parts(v resource.Vector) (s parts) {
-	for k := range v {
-		if d.whole[k] > 0 {
-			s[k] = float64(v[k]) / float64(d.whole[k])
-		}
-	}
-	return s
-}
-
-func (s parts) largest() float64 {
-	largest := 0.0
-	for _, part := range s {
-		largest = max(largest, part)
-	}
-	return largest
-}
-
-// plus returns s + factor*t.
-func (s parts) plus(t parts, factor float64) parts {
-	for k := range s {
-		s[k] += factor * t[k]
-	}
-	return s
-}
-
 // choose returns the job to serve next; nil if no task fits.
 func (d *drf) choose(p *cluster.Plan) *cluster.JobState {
 	q := d.tree.root
@@ -255,9 +195,9 @@ func (d *drf) choose(p *cluster.Plan) *cluster.JobState {
 		d.workOut(p)
 	}
 	for !q.leaf() {
-		var next *queue
+		var next *queue[drfQueue]
 		for _, child := range q.children {
-			if s := &d.shares[child.index]; !s.blocked && (next == nil || s.share/child.weight < d.shares[next.index].share/next.weight) {
+			if !child.own.blocked && (next == nil || child.own.share/child.own.weight < next.own.share/next.own.weight) {
 				next = child
 			}
 		}
@@ -270,9 +210,9 @@ func (d *drf) choose(p *cluster.Plan) *cluster.JobState {
 }
 
 // first returns the job of a leaf with the least share among those whose task fits.
-func (d *drf) first(p *cluster.Plan, leaf *queue) *cluster.JobState {
+func (d *drf) first(p *cluster.Plan, leaf *queue[drfQueue]) *cluster.JobState {
 	var least *queued
-	for _, g := range d.leaves[leaf.index] {
+	for _, g := range leaf.own.groups {
 		if e := &g.jobs.jobs[0]; (least == nil || e.compare(*least) < 0) && d.fits(p, g.need) {
 			least = e
 		}
@@ -294,12 +234,12 @@ func (d *drf) fits(p *cluster.Plan, need *drfNeed) bool {
 
 // start starts the next task of a job.
 func (d *drf) start(p *cluster.Plan, j *cluster.JobState) {
-	need := d.members[j].group.need
+	need := d.tree.members[j].own.group.need
 	n := need.node
 	stage, _ := j.NextStage()
 	memory := need.amount[resource.Memory]
 	p.Start(j, stage, n, memory, cluster.BecauseFits(memory))
-	d.update(j)
+	d.tree.update(j, d.file)
 	for _, other := range d.needs {
 		if other.node == n {
 			other.known = false
@@ -310,9 +250,8 @@ func (d *drf) start(p *cluster.Plan, j *cluster.JobState) {
 // workOut computes the shares of all queues, children first (H-DRF, Algorithm 2).
 func (d *drf) workOut(p *cluster.Plan) {
 	saturated := d.saturated(p)
-	for i := len(d.tree.all) - 1; i >= 0; i-- {
-		q := d.tree.all[i]
-		s := &d.shares[i]
+	for _, q := range slices.Backward(d.tree.all) {
+		s := &q.own.drfShare
 		if q.leaf() {
 			*s = d.leafShare(p, q)
 		} else {
@@ -329,10 +268,10 @@ func (d *drf) workOut(p *cluster.Plan) {
 }
 
 // leafShare adds up the jobs of a leaf.
-func (d *drf) leafShare(p *cluster.Plan, leaf *queue) drfShare {
+func (d *drf) leafShare(p *cluster.Plan, leaf *queue[drfQueue]) drfShare {
 	s := drfShare{blocked: true}
 	least, blocked, unit := 0.0, leaf.used, parts{}
-	for _, g := range d.leaves[leaf.index] {
+	for _, g := range leaf.own.groups {
 		if !d.fits(p, g.need) {
 			continue
 		}
@@ -346,7 +285,7 @@ func (d *drf) leafShare(p *cluster.Plan, leaf *queue) drfShare {
 			least = g.jobs.jobs[i].key
 		}
 	}
-	s.parts = d.parts(blocked).plus(unit, least)
+	s.parts = partsOf(blocked, d.whole).plus(unit, least)
 	return s
 }
 
@@ -368,26 +307,26 @@ func (d *drf) add(g *drfGroup) {
 	}
 	g.unit, g.added = parts{}, true
 	for _, e := range g.jobs.jobs[g.firstHolder():] {
-		g.unit = g.unit.plus(d.parts(e.job.Used), 1/e.key)
+		g.unit = g.unit.plus(partsOf(e.job.Used, d.whole), 1/e.key)
 	}
 }
 
 // sumShare adds up the children of q.
-func (d *drf) sumShare(q *queue) drfShare {
+func (d *drf) sumShare(q *queue[drfQueue]) drfShare {
 	s := drfShare{blocked: true}
 	least := 0.0
 	for _, child := range q.children {
-		c := &d.shares[child.index]
+		c := &child.own
 		s.blocked = s.blocked && c.blocked
-		if weighted := c.share / child.weight; !c.blocked && weighted > 0 && (least == 0 || weighted < least) {
+		if weighted := c.share / c.weight; !c.blocked && weighted > 0 && (least == 0 || weighted < least) {
 			least = weighted
 		}
 	}
 	for _, child := range q.children {
-		c := &d.shares[child.index]
+		c := &child.own
 		factor := 1.0
 		if !d.naive && !c.blocked && c.share > 0 {
-			factor = least * child.weight / c.share
+			factor = least * c.weight / c.share
 		}
 		s.parts = s.parts.plus(c.parts, factor)
 	}
@@ -400,7 +339,7 @@ func (d *drf) sumShare(q *queue) drfShare {
 func (d *drf) saturated(p *cluster.Plan) (saturated [resource.NumKinds]bool) {
 	var mostly, least resource.Vector // the least amounts
 	for _, need := range d.needs {
-		asks := d.parts(need.amount)
+		asks := partsOf(need.amount, d.whole)
 		largest := asks.largest()
 		for k, v := range need.amount {
 			if v > 0 && (least[k] == 0 || v < least[k]) {

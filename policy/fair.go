@@ -66,7 +66,9 @@ func (f *fair) Decide(now timeline.Time, p *cluster.Plan) {
 // tasks, the nodes with room for one of them.
 func (f *fair) offerAll(now timeline.Time, p *cluster.Plan) {
 	if f.reservations && p.Running == 0 && slices.ContainsFunc(f.queue.jobs, func(e queued) bool { return e.job.Reservations > 0 }) {
-		giveBackHopeless(p)
+		for n := range hopeless(p) {
+			p.Unreserve(n, cluster.Because(cluster.ReservationHopeless))
+		}
 	}
 	f.demand = p.Changes.Demand
 	for again := true; again; { // a start may change other nodes and create demand
@@ -119,7 +121,7 @@ func (f *fair) leastNeed(p *cluster.Plan) (least resource.Vector, any bool) {
 // offer lets the queue start one task on n and reports whether it did.
 func (f *fair) offer(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) bool {
 	if n.ReservedFor != nil {
-		if f.reservedNeedsIt(n) {
+		if n.ReservationNeeded() {
 			if f.start(now, p, n, n.ReservedFor, n.ReservedStage) {
 				return true
 			}
@@ -145,11 +147,6 @@ func (f *fair) usesGaps(p *cluster.Plan) bool {
 	return f.gaps == "true" || f.gaps == "auto" && p.AtOnce()
 }
 
-func (f *fair) reservedNeedsIt(n *cluster.NodeState) bool {
-	stage, ok := n.ReservedFor.NextStage()
-	return ok && stage == n.ReservedStage
-}
-
 // start starts the next task of a stage on n if its size allows that, and files its job anew.
 func (f *fair) start(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, j *cluster.JobState, stage int) bool {
 	memory, why, ok := f.size(now, p.Snapshot, n, j, stage)
@@ -172,22 +169,10 @@ func (f *fair) start(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, j
 // giveBackUnneeded ends the reservations of a job that has nothing more to start from the reserved stage. Where nodes
 // have heartbeats, a reservation ends at its node's next heartbeat instead.
 func giveBackUnneeded(p *cluster.Plan, j *cluster.JobState) {
-	next, more := j.NextStage()
 	for i := 0; i < len(p.Nodes) && j.Reservations > 0; i++ {
-		if n := p.Nodes[i]; n.ReservedFor == j && !(more && n.ReservedStage == next) {
+		if n := p.Nodes[i]; n.ReservedFor == j && !n.ReservationNeeded() {
 			p.Unreserve(n, cluster.Because(cluster.ReservationNotNeeded))
 		}
-	}
-}
-
-// giveBackHopeless ends the reservations of nodes without enough room. It is called when only coordinators run: no
-// running task has a known end for which the nodes could wait. (The YARN-ME authors' simulator deadlocks there.)
-func giveBackHopeless(p *cluster.Plan) {
-	for _, n := range p.Nodes {
-		if n.ReservedFor == nil || n.Gone || n.ReservedFor.Stages[n.ReservedStage].Ideal.FitsIn(n.Free) {
-			continue
-		}
-		p.Unreserve(n, cluster.Because(cluster.ReservationHopeless))
 	}
 }
 

@@ -79,7 +79,7 @@ func (f *pufferfish) admit(s *cluster.Snapshot, j *cluster.Job) error {
 		}
 		ideal := j.Stages[i].Ideal
 		fits := func(n *cluster.NodeState) bool {
-			return !n.Gone && ideal.FitsIn(n.Capacity) && f.mustHave(ideal) <= n.Capacity[resource.Memory]-f.beyondStop(n)
+			return n.Holds(ideal) && f.mustHave(ideal) <= n.Capacity[resource.Memory]-f.beyondStop(n)
 		}
 		if !slices.ContainsFunc(s.Nodes, fits) {
 			return fmt.Errorf("job %q stage %d memory %s: pufferfish.room=%g times that must be at most pufferfish.stop=%g of what a node has, %s",

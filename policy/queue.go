@@ -12,11 +12,7 @@ type queued = filing[struct{}]
 
 // fairKey is a job's granted memory, in bytes, over its weight.
 func fairKey(j *cluster.JobState) float64 {
-	used := float64(j.Used[resource.Memory])
-	if j.Weight > 0 {
-		used /= j.Weight
-	}
-	return used
+	return float64(j.Used[resource.Memory]) / weightOf(j)
 }
 
 // follow updates the queue from the changes of the snapshot.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -8,66 +9,73 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// queueTree is a hierarchy of queues. Jobs are in its leaves; a job that names no queue is in the leaf "default".
-type queueTree struct {
-	root   *queue
-	all    []*queue // parents before children, in the order declared; the root is the first
-	byName map[string]*queue
+// queueTree is a hierarchy of queues. Jobs are in its leaves: a job that names no queue is in the leaf "default". If no
+// queues are declared, all jobs are in the root. A policy keeps a Q with each queue and a J with each job.
+type queueTree[Q, J any] struct {
+	root    *queue[Q]
+	all     []*queue[Q] // parents before children, in the order declared; the root is the first
+	byName  map[string]*queue[Q]
+	members map[*cluster.JobState]*member[Q, J] // nil until changed is called
 }
 
 // queue is a node of the tree.
-type queue struct {
-	name     string // path from the root, its parts separated by dots; empty for the root
-	index    int    // in queueTree.all
-	parent   *queue // nil for the root
-	children []*queue
+type queue[Q any] struct {
+	name     string    // path from the root, its parts separated by dots; empty for the root
+	parent   *queue[Q] // nil for the root
+	children []*queue[Q]
 
-	// share and most are its guaranteed and maximum shares of its parent, from 0 to 1; weight is its weight among its
-	// siblings. A policy uses either the shares or the weight.
-	share, most float64
-	weight      float64
-
-	// jobs are the jobs of a leaf that can start a task, in the order in which the policy serves them.
-	jobs fairQueue
 	// runnable counts the jobs in and below the queue that can start a task.
 	runnable int
 	// used adds up the use of the jobs in and below the queue.
 	used resource.Vector
+
+	own Q
+}
+
+// member is a job in its leaf.
+type member[Q, J any] struct {
+	job      *cluster.JobState
+	leaf     *queue[Q]       // nil if the queue does not exist
+	counted  resource.Vector // the job's part of the leaf's use
+	runnable bool
+
+	own J
 }
 
 // defaultQueue takes the jobs that name no queue.
 const defaultQueue = "default"
 
-// parseQueues reads "NAME=VALUE,NAME=VALUE", or the empty text. The name of a child is the name of its parent, a dot
-// and its own name; a child comes after its parent. value parses the VALUE of one queue.
-func parseQueues(text string, value func(q *queue, text string) error) (*queueTree, error) {
-	t := &queueTree{byName: map[string]*queue{}}
-	t.add(&queue{share: 1, most: 1, weight: 1})
+// parse reads "NAME=VALUE,NAME=VALUE", or the empty text. The name of a child is the name of its parent, a dot and its
+// own name; a child comes after its parent. value parses the VALUE of one queue.
+func (t *queueTree[Q, J]) parse(text string, value func(own *Q, text string) error) error {
+	t.byName = map[string]*queue[Q]{}
+	t.root = t.add(&queue[Q]{})
 	if text == "" {
-		return t, nil
+		return nil
 	}
 	for _, item := range strings.Split(text, ",") {
 		name, v, ok := strings.Cut(strings.TrimSpace(item), "=")
 		if !ok {
-			return nil, fmt.Errorf("queue %q: must be NAME=VALUE", strings.TrimSpace(item))
+			return fmt.Errorf("queue %q: must be NAME=VALUE", strings.TrimSpace(item))
 		}
-		q := &queue{name: name}
+		q := &queue[Q]{name: name}
 		at := strings.LastIndexByte(name, '.')
 		switch {
 		case at == 0 || !isQueueName(name[at+1:]):
-			return nil, fmt.Errorf("queue %q: its name must be letters, digits, dashes and underscores, below another queue after that queue's name and a dot", name)
+			return fmt.Errorf("queue %q: its name must be letters, digits, dashes and underscores, below another queue "+
+				"after that queue's name and a dot", name)
 		case t.byName[name] != nil:
-			return nil, fmt.Errorf("queue %q: is there twice", name)
+			return fmt.Errorf("queue %q: is there twice", name)
 		}
 		if q.parent = t.byName[name[:max(0, at)]]; q.parent == nil {
-			return nil, fmt.Errorf("queue %q: queue %q must stand before it", name, name[:at])
+			return fmt.Errorf("queue %q: queue %q must stand before it", name, name[:at])
 		}
-		if err := value(q, strings.TrimSpace(v)); err != nil {
-			return nil, fmt.Errorf("queue %q: %w", name, err)
+		if err := value(&q.own, strings.TrimSpace(v)); err != nil {
+			return fmt.Errorf("queue %q: %w", name, err)
 		}
 		t.add(q)
 	}
-	return t, nil
+	return nil
 }
 
 func isQueueName(name string) bool {
@@ -77,34 +85,31 @@ func isQueueName(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, odd)
 }
 
-func (t *queueTree) add(q *queue) {
-	q.index = len(t.all)
+func (t *queueTree[Q, J]) add(q *queue[Q]) *queue[Q] {
 	t.all = append(t.all, q)
 	t.byName[q.name] = q
-	if q.parent == nil {
-		t.root = q
-		return
+	if q.parent != nil {
+		q.parent.children = append(q.parent.children, q)
 	}
-	q.parent.children = append(q.parent.children, q)
+	return q
 }
 
 // leaf reports whether q may have jobs.
-func (q *queue) leaf() bool { return len(q.children) == 0 }
+func (q *queue[Q]) leaf() bool { return len(q.children) == 0 }
 
 // home returns the leaf of a job; nil if no queue has the name that the job gives.
-func (t *queueTree) home(j *cluster.Job) *queue {
-	name := j.Queue
-	if name == "" {
-		name = defaultQueue
+func (t *queueTree[Q, J]) home(j *cluster.Job) *queue[Q] {
+	if t.root.leaf() {
+		return t.root
 	}
-	if q := t.byName[name]; q != nil && q.leaf() {
+	if q := t.byName[cmp.Or(j.Queue, defaultQueue)]; q != nil && q.leaf() {
 		return q
 	}
 	return nil
 }
 
 // check returns an error if the queue of j does not exist.
-func (t *queueTree) check(j *cluster.Job) error {
+func (t *queueTree[Q, J]) check(j *cluster.Job) error {
 	if t.home(j) != nil {
 		return nil
 	}
@@ -117,26 +122,38 @@ func (t *queueTree) check(j *cluster.Job) error {
 	return fmt.Errorf("job %q queue %q: must be one of %s", j.Name, j.Queue, strings.Join(leaves, ", "))
 }
 
-// clear discards everything that was computed from jobs.
-func (t *queueTree) clear() {
-	for _, q := range t.all {
-		q.jobs, q.runnable, q.used = fairQueue{}, 0, resource.Vector{}
+// changed returns the jobs to update: the jobs that changed, or all jobs if the tree has no jobs yet.
+func (t *queueTree[Q, J]) changed(p *cluster.Plan) []*cluster.JobState {
+	if t.members != nil {
+		return p.Changes.Jobs
 	}
+	t.members = make(map[*cluster.JobState]*member[Q, J], len(p.Jobs))
+	for _, q := range t.all {
+		q.runnable, q.used = 0, resource.Vector{}
+	}
+	return p.Jobs
 }
 
-// member is a job in its leaf.
-type member struct {
-	job      *cluster.JobState
-	leaf     *queue          // nil if the queue does not exist
-	counted  resource.Vector // the job's part of the leaf's use
-	runnable bool
+// update brings what is known of one job up to date. file puts the job in its place in its leaf, and calls count.
+func (t *queueTree[Q, J]) update(j *cluster.JobState, file func(*member[Q, J])) {
+	m := t.members[j]
+	if m == nil {
+		if j.Retired() {
+			return
+		}
+		m = &member[Q, J]{job: j, leaf: t.home(j.Job)}
+		t.members[j] = m
+	}
+	if m.leaf != nil {
+		file(m)
+	}
+	if j.Retired() {
+		delete(t.members, j)
+	}
 }
 
 // count updates the leaf of m, and the queues above, from the job.
-func (m *member) count() {
-	if m.leaf == nil {
-		return
-	}
+func (m *member[Q, J]) count() {
 	_, runnable := m.job.NextStage()
 	more, change := 0, m.job.Used.Sub(m.counted)
 	switch {

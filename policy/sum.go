@@ -93,7 +93,7 @@ func (s *sum) commit(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) n
 		}
 	}
 	if n.ReservedFor != nil {
-		need := n.ReservedFor.Stages[n.ReservedStage].Ideal
+		need := n.ReservedNeed()
 		s.outlook.Look(n, func(t *cluster.TaskState) (timeline.Time, bool) { return p.EstimatedEnd(t, now) })
 		if until, ok := s.outlook.RoomAfterEnd(need.FitsIn); ok {
 			w.kept, w.until = n.Free[resource.Memory], until

@@ -191,20 +191,6 @@ func almostDone(j *cluster.JobState, stage int, barrier float64) bool {
 	return s.Coordinator || barrier < 1 && float64(j.Progress[stage].Ended) >= barrier*float64(s.Tasks)
 }
 
-// dominantShare is the largest share of a resource of the cluster that a job uses, over its weight.
-func dominantShare(j *cluster.JobState, capacity resource.Vector) float64 {
-	share := 0.0
-	for k, c := range capacity {
-		if c > 0 {
-			share = max(share, float64(j.Used[k])/float64(c))
-		}
-	}
-	if j.Weight > 0 {
-		share /= j.Weight
-	}
-	return share
-}
-
 // packedWork is the demand × run time of a job's tasks that have not started, over the cluster's capacity and summed
 // over resources, in seconds. It is NaN if a run time is unknown. Coordinators do not count.
 func packedWork(j *cluster.JobState, capacity resource.Vector) float64 {
