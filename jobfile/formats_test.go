@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/form"
 	"github.com/bellows-rm/bellows/internal/testfile"
+	"github.com/bellows-rm/bellows/workload"
 )
 
 func TestDocumentedJobFiles(t *testing.T) {
@@ -32,7 +35,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fields := slices.Concat([]string{"memory:FORM", "slowdown", "disk_rate", "durations"}, jobFields, names(stageFields), elasticityShapes, truthFields, names(phaseFields), names(heapFields))
+	fields := slices.Concat([]string{"memory:FORM", "slowdown", "disk_rate", "durations"}, jobFields, form.Names(&cluster.Stage{}), elasticityShapes, truthFields, form.Names(&workload.Phase{}), form.Names(&workload.Heap{}))
 	for _, name := range fields {
 		if !strings.Contains(string(text), "`"+name+"`") && !strings.Contains(string(text), "`{"+name+"}`") {
 			t.Errorf("docs/formats.md does not mention %s", name)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/fault"
+	"github.com/bellows-rm/bellows/form"
 	"github.com/bellows-rm/bellows/internal/testfile"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
@@ -317,7 +318,7 @@ func TestReadJobsRefuses(t *testing.T) {
 		{"truth of too few memories", stage("truth: {memories: [1B]}, tasks: 2"), `x:4: job "j" stage "s" truth memories a list: must be one for each task, 2, but are 1`},
 		{"no phases", stage("truth: {phases: []}"), `x:4: job "j" stage "s" truth phases a list: must be a list of at least one phase`},
 		{"phase without duration", stage("truth: {phases: [{cpus: 1}]}"), `x:4: job "j" stage "s" truth phase 1 duration is missing: must be a duration with its unit, such as 90s, 1.5h or 250ms`},
-		{"phase with another field", stage("truth: {phases: [{duration: 1s, gpu: 1}]}"), `x:4: job "j" stage "s" truth phase 1 gpu: unknown field; must be one of ` + strings.Join(names(phaseFields), ", ")},
+		{"phase with another field", stage("truth: {phases: [{duration: 1s, gpu: 1}]}"), `x:4: job "j" stage "s" truth phase 1 gpu: unknown field; must be one of ` + strings.Join(form.Names(&workload.Phase{}), ", ")},
 		{"phase of negative duration", stage("truth: {phases: [{duration: 1s}, {duration: -1s}]}"), `x:4: job "j" stage "s" truth phase 2 duration -1s: must be from 0s to 87600h0m0s`},
 		{"phases for ever", stage("truth: {phases: [{duration: 87600h}, {duration: 1s}]}"), `x:4: job "j" stage "s" truth phases: must last 87600h0m0s at most together`},
 		{"phases twice", stage("truth: {phases: [{duration: 1s}], task_phases: [[{duration: 1s}]]}"), `x:4: job "j" stage "s" truth task_phases a list: cannot stand beside phases`},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/fault"
+	"github.com/bellows-rm/bellows/form"
 	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/workload"
 )
@@ -74,55 +75,55 @@ type jobFile struct {
 }
 
 func (f *jobFile) job(n *yaml.Node) {
-	m := openMapping(f.file, "job ", n, &f.err, jobFields...)
-	if v, _ := m.scalar("bellows"); v != strconv.Itoa(jobFileVersion) {
-		m.fail("bellows", "must be %d, the version of the format", jobFileVersion)
+	m := form.Open(f.file, "job ", n, &f.err, jobFields...)
+	if v, _ := m.Scalar("bellows"); v != strconv.Itoa(jobFileVersion) {
+		m.Fail("bellows", "must be %d, the version of the format", jobFileVersion)
 	}
-	j := workload.Job{Job: cluster.Job{Name: m.name("name")}, After: -1}
-	m.who = fmt.Sprintf("job %q ", j.Name)
+	j := workload.Job{Job: cluster.Job{Name: m.Name("name")}, After: -1}
+	m.Who = fmt.Sprintf("job %q ", j.Name)
 	if first, twice := f.lines[j.Name]; twice {
-		m.fail("name", "given twice, first in line %d", first)
+		m.Fail("name", "given twice, first in line %d", first)
 	}
-	if m.has("queue") {
-		j.Queue = m.name("queue")
+	if m.Has("queue") {
+		j.Queue = m.Name("queue")
 	}
-	if m.has("weight") {
-		j.Weight = m.number("weight", 0, cluster.MostWeight)
+	if m.Has("weight") {
+		j.Weight = m.Number("weight", 0, cluster.MostWeight)
 	}
-	if class, _ := m.scalar("class"); m.has("class") && (class == "" || j.Class.UnmarshalText([]byte(class)) != nil) {
-		m.fail("class", "must be regular or flex")
+	if class, _ := m.Scalar("class"); m.Has("class") && (class == "" || j.Class.UnmarshalText([]byte(class)) != nil) {
+		m.Fail("class", "must be regular or flex")
 	}
-	j.MaxAttempts = m.whole("max_attempts", 1, cluster.MostAttempts, 0)
-	j.AtMostOnce = m.flag("at_most_once")
+	j.MaxAttempts = m.Whole("max_attempts", 1, cluster.MostAttempts, 0)
+	j.AtMostOnce = m.Flag("at_most_once")
 	var after string
-	if m.has("at") {
-		j.Submitted = timeline.Time(m.duration("at", 0))
+	if m.Has("at") {
+		j.Submitted = timeline.Time(m.Duration("at", 0))
 	}
-	if m.has("after") {
-		after = m.name("after")
-		if m.has("at") {
-			m.fail("after", "cannot stand beside at, since the end of the other job says when this one is submitted")
+	if m.Has("after") {
+		after = m.Name("after")
+		if m.Has("at") {
+			m.Fail("after", "cannot stand beside at, since the end of the other job says when this one is submitted")
 		}
 	}
 	f.stages(m, &j)
 	if f.err != nil {
 		return
 	}
-	f.lines[j.Name] = m.line
+	f.lines[j.Name] = m.Line
 	f.jobs, f.after = append(f.jobs, j), append(f.after, after)
 }
 
 // stages reads the stages of a job.
-func (f *jobFile) stages(m *mapping, j *workload.Job) {
+func (f *jobFile) stages(m *form.Mapping, j *workload.Job) {
 	var all []*stageReader
 	index := map[string]int{}
-	for i, n := range m.list("stages", "stage") {
+	for i, n := range m.List("stages", "stage") {
 		s := readStage(m, n, f.profiles)
 		if f.err != nil {
 			return
 		}
 		if _, twice := index[s.stage.Name]; twice {
-			s.fail("name", "must not be that of another stage of the job")
+			s.Fail("name", "must not be that of another stage of the job")
 		}
 		index[s.stage.Name] = i
 		all = append(all, s)
@@ -133,7 +134,7 @@ func (f *jobFile) stages(m *mapping, j *workload.Job) {
 		for _, parent := range s.after {
 			at, known := index[parent]
 			if !known {
-				s.fail("after", "%s must be the name of a stage of the job", strconv.Quote(cluster.Clip(parent)))
+				s.Fail("after", "%s must be the name of a stage of the job", strconv.Quote(cluster.Clip(parent)))
 			}
 			s.stage.Parents = append(s.stage.Parents, at)
 		}
@@ -147,7 +148,7 @@ func (f *jobFile) stages(m *mapping, j *workload.Job) {
 			j.Truth[i] = *s.truth
 		}
 		if (len(s.stage.Args) > 0) != commands {
-			s.fail("command", "must be given for every stage of a job or for none")
+			s.Fail("command", "must be given for every stage of a job or for none")
 		}
 	}
 	if f.err != nil {
@@ -157,19 +158,19 @@ func (f *jobFile) stages(m *mapping, j *workload.Job) {
 	if wrong, ok := errors.AsType[*cluster.WrongField](filled.Check()); ok {
 		at := m
 		if wrong.Stage >= 0 {
-			at = all[wrong.Stage].mapping
+			at = all[wrong.Stage].Mapping
 		}
-		if _, isText := at.scalar("command"); isText && wrong.Field == "runtime" {
+		if _, isText := at.Scalar("command"); isText && wrong.Field == "runtime" {
 			wrong.Must += " (a command that is one text is for the shell: write a list)"
 		}
-		at.failAt(at.lineOf(wrong.Field), "%v", wrong)
+		at.FailAt(at.LineOf(wrong.Field), "%v", wrong)
 	}
 	if !j.HasCommands() {
 		return
 	}
 	for i, s := range all {
 		if err := filled.CheckCommand(i); err != nil {
-			s.failAt(s.fields["command"].Line, "%s%v", s.who, err)
+			s.FailAt(s.Node("command").Line, "%s%v", s.Who, err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/form"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/workload"
 )
@@ -108,29 +109,29 @@ func stageNames(j *workload.Job) []string {
 func stageNode(j *workload.Job, i int, names []string) (*yaml.Node, error) {
 	s := j.Stages[i]
 	s.Name = names[i]
-	w := newWriter(0)
-	w.write(&s, stageFields, func(field string) {
+	w := form.NewWriter(0)
+	w.Write(&s, func(field string) {
 		switch {
 		case field == "after" && len(s.Parents) > 0:
 			var after []string
 			for _, parent := range s.Parents {
 				after = append(after, names[parent])
 			}
-			w.put(field, after, yaml.FlowStyle)
+			w.Put(field, after, yaml.FlowStyle)
 		case field == "elasticity" && s.Elasticity.Kind != cluster.NotElastic:
-			w.put(field, elasticityText(&s.Elasticity), yaml.FlowStyle)
+			w.Put(field, elasticityText(&s.Elasticity), yaml.FlowStyle)
 		case field == "env" && len(s.Env) > 0:
-			w.put(field, s.Env, 0)
+			w.Put(field, s.Env, 0)
 		case field == "command" && len(s.Args) == 3 && s.Args[0] == "sh" && s.Args[1] == "-c":
-			w.put(field, s.Args[2], 0)
+			w.Put(field, s.Args[2], 0)
 		case field == "command" && len(s.Args) > 0:
-			w.put(field, s.Args, yaml.FlowStyle)
+			w.Put(field, s.Args, yaml.FlowStyle)
 		}
 	})
 	if i < len(j.Truth) && !j.Truth[i].IsZero() {
-		w.put("truth", truthText(&j.Truth[i]), 0)
+		w.Put("truth", truthText(&j.Truth[i]), 0)
 	}
-	return w.node, w.err
+	return w.Node, w.Err
 }
 
 func elasticityText(e *cluster.Elasticity) *elasticityDoc {
@@ -156,9 +157,9 @@ func truthText(t *workload.StageTruth) *truthDoc {
 	doc.Memory, doc.Memories = perTaskText(t.IdealMemory, resource.FormatMemoryExact)
 	doc.Phases, doc.TaskPhases = perTaskText(t.Phases, phaseNodes)
 	if t.Heap != nil {
-		w := newWriter(yaml.FlowStyle)
-		w.write(t.Heap, heapFields, nil)
-		doc.Heap = w.node
+		w := form.NewWriter(yaml.FlowStyle)
+		w.Write(t.Heap, nil)
+		doc.Heap = w.Node
 	}
 	switch {
 	case t.Elasticity == nil:
@@ -185,12 +186,12 @@ func perTaskText[T, U any](p workload.PerTask[T], text func(T) U) (all U, each [
 func phaseNodes(phases []workload.Phase) []*yaml.Node {
 	var all []*yaml.Node
 	for i := range phases {
-		w := newWriter(yaml.FlowStyle)
-		w.write(&phases[i], phaseFields, nil)
+		w := form.NewWriter(yaml.FlowStyle)
+		w.Write(&phases[i], nil)
 		if phases[i].Duration == 0 { // the field is required
-			w.put("duration", "0s", 0)
+			w.Put("duration", "0s", 0)
 		}
-		all = append(all, w.node)
+		all = append(all, w.Node)
 	}
 	return all
 }

@@ -18,19 +18,17 @@ import (
 type Cluster struct {
 	Groups []Group // of nodes; at least one if given
 
-	// Heartbeat to LaunchDelay are the fields of sim.Config. Acquire is the name of an acquisition (sim.Acquisitions),
+	// Heartbeat to Coordinator are the fields of sim.Config. Acquire is the name of an acquisition (sim.Acquisitions),
 	// which sets the fields that are nil, and the start-up of containers.
-	Heartbeat            *time.Duration
-	StartsPerHeartbeat   *int
-	CoordinatorHeartbeat *time.Duration
-	Coordinator          resource.Vector // CPU and memory of an application master
-	LaunchDelay          time.Duration
-	Acquire              *string
+	Heartbeat          *time.Duration `yaml:"heartbeat" least:"0"`
+	StartsPerHeartbeat *int           `yaml:"starts_per_heartbeat" least:"0" most:"1048576"`
+	LaunchDelay        time.Duration  `yaml:"launch_delay" least:"0"`
+	Coordinator        Coordinator
+	Acquire            *string
 
 	// Machine is the name of the nodes' behaviour under too much demand (sim.Machines).
 	Machine *string
-	// Swap is the swap of a node, bytes. SwapSpeed is in bytes per second; nil means that of the machine.
-	Swap, SwapSpeed *resource.Amount
+	Swap    Swap
 
 	Failures Failures
 	Flex     Flex
@@ -39,29 +37,42 @@ type Cluster struct {
 
 // Group is nodes of one size.
 type Group struct {
-	Names    []string // of the nodes, at least one
-	Capacity resource.Vector
+	Names    []string        // of the nodes, at least one
+	Capacity resource.Vector `yaml:",inline" least:"0"`
+}
+
+// Coordinator is the application master of each job.
+type Coordinator struct {
+	Heartbeat *time.Duration  `yaml:"heartbeat" least:"0"`
+	CPU       resource.Amount `yaml:"cpus" form:"cpus" least:"0"`
+	Memory    resource.Amount `yaml:"memory" least:"0"`
+}
+
+// Swap is the swap of a node.
+type Swap struct {
+	Size  *resource.Amount `yaml:"size" least:"0"`              // bytes
+	Speed *resource.Amount `yaml:"speed" form:"disk" least:"0"` // bytes per second; nil means that of the machine
 }
 
 // Failures are losses of nodes at random.
 type Failures struct {
-	Every  time.Duration // mean time between two losses; 0: no node is lost
-	Repair time.Duration // until an equal node joins; 0: no node joins
-	Seed   uint64
+	Every  time.Duration `yaml:"every" least:"0"`        // mean time between two losses; 0: no node is lost
+	Repair time.Duration `yaml:"repair_after" least:"0"` // until an equal node joins; 0: no node joins
+	Seed   uint64        `yaml:"seed"`
 }
 
 // Flex is how the memory of FLEX containers is managed.
 type Flex struct {
 	Manager      string          // a name of memory.Managers
 	PuffRatio    float64         // 0 means the manager's own
-	MinContainer resource.Amount // initial memory of containers, bytes; 0 means that of the workload
-	Look         *time.Duration  // sim.Flex.Look
+	MinContainer resource.Amount `yaml:"min_container" least:"0"` // initial memory of containers, bytes; 0 means that of the workload
+	Look         *time.Duration  `yaml:"look" least:"0"`          // sim.Flex.Look
 }
 
 // Misjudge is how far the workload's estimates deviate from the truth.
 type Misjudge struct {
 	Text string // as workload.ParseMisjudgement reads it
-	Seed uint64
+	Seed uint64 `yaml:"seed"`
 }
 
 // New returns a cluster with no field given.
@@ -86,7 +97,7 @@ func Numbered(base string, n int) []string {
 
 // Config returns the cluster for the simulator. A nil field gets the zero value of sim.Config.
 func (c *Cluster) Config() (sim.Config, error) {
-	config := sim.Config{Coordinator: c.Coordinator, LaunchDelay: c.LaunchDelay}
+	config := sim.Config{Coordinator: resource.Of(c.Coordinator.CPU, c.Coordinator.Memory), LaunchDelay: c.LaunchDelay}
 	for _, g := range c.Groups {
 		for _, name := range g.Names {
 			config.Nodes = append(config.Nodes, cluster.Node{ID: cluster.NodeID(len(config.Nodes)), Name: name, Capacity: g.Capacity})
@@ -94,7 +105,7 @@ func (c *Cluster) Config() (sim.Config, error) {
 	}
 	set(&config.Heartbeat, c.Heartbeat)
 	set(&config.StartsPerHeartbeat, c.StartsPerHeartbeat)
-	set(&config.CoordinatorHeartbeat, c.CoordinatorHeartbeat)
+	set(&config.CoordinatorHeartbeat, c.Coordinator.Heartbeat)
 	if config.CoordinatorHeartbeat > 0 && config.Heartbeat == 0 {
 		return config, fmt.Errorf("application_master heartbeat %v: needs a heartbeat of nodes, but that is 0", config.CoordinatorHeartbeat)
 	}
@@ -133,11 +144,11 @@ func (c *Cluster) machine() (m sim.Machine, err error) {
 			return m, err
 		}
 	}
-	set(&m.Swap, c.Swap)
+	set(&m.Swap, c.Swap.Size)
 	if m.Swap > 0 && len(m.Paging) == 0 {
 		return m, fmt.Errorf("swap size %s: needs machine hdd, ssd or measured, which say what paging costs", resource.FormatMemoryExact(m.Swap))
 	}
-	set(&m.SwapSpeed, c.SwapSpeed)
+	set(&m.SwapSpeed, c.Swap.Speed)
 	return m, nil
 }
 

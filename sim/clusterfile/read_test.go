@@ -27,7 +27,7 @@ acquire: yarn
 machine: hdd
 swap: {size: 64GB, speed: 0}
 failures: {every: 10m, repair_after: 5m, seed: 7}
-flex: {manager: paper, puff_ratio: 0.5, min_container: 1GB, look: 0s}
+flex: {manager: paper, puff_ratio: 0.5, min_container: 1GB, look: 0}
 misjudge: {duration: 0.15, memory: -0.5, penalty: -0.5:0.5, seed: 3}
 `
 
@@ -74,8 +74,8 @@ func TestReadNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Groups != nil || c.Heartbeat != nil || c.StartsPerHeartbeat != nil || c.CoordinatorHeartbeat != nil || c.Acquire != nil || c.Machine != nil ||
-		c.Swap != nil || c.SwapSpeed != nil || c.Flex.Look != nil {
+	if c.Groups != nil || c.Heartbeat != nil || c.StartsPerHeartbeat != nil || c.Coordinator.Heartbeat != nil || c.Acquire != nil || c.Machine != nil ||
+		c.Swap.Size != nil || c.Swap.Speed != nil || c.Flex.Look != nil {
 		t.Errorf("%+v", c)
 	}
 	// Nodes of a manager as in the paper look at their containers as often as there.
@@ -93,34 +93,34 @@ func TestFaults(t *testing.T) {
 		"":                                   "c: bellows_cluster is missing: must be 1, the version of the format",
 		"heartbeat: 1s\n":                    "c:1: bellows_cluster is missing: must be 1, the version of the format",
 		"bellows_cluster: 2\n":               "c:1: bellows_cluster 2: must be 1, the version of the format",
-		"- 1\n":                              "c:1: must be a mapping of field names to values, but is [...]",
+		"- 1\n":                              "c:1: must be a mapping of field names to values, but is a list",
 		"bellows_cluster: [\n":               "c:1: must be YAML: did not find expected node content",
 		"bellows_cluster: 1\n---\na: 1\n":    "c:2: must describe one cluster, but a second document begins",
-		"bellows_cluster: 1\nheart: 1s\n":    "c:2: heart: unknown field; must be one of acquire, application_master, bellows_cluster, failures, flex, heartbeat, launch_delay, machine, misjudge, nodes, starts_per_heartbeat, swap",
-		"bellows_cluster: 1\nheartbeat: 1\n": "c:2: heartbeat 1: must be a duration with its unit from 0s to 87600h0m0s, such as 90s",
-		"bellows_cluster: 1\nheartbeat:\n":   "c:2: heartbeat: must be one value",
-		"bellows_cluster: 1\nheartbeat: -1s": "c:2: heartbeat -1s: must be a duration with its unit from 0s to 87600h0m0s, such as 90s",
+		"bellows_cluster: 1\nheart: 1s\n":    "c:2: heart: unknown field; must be one of bellows_cluster, nodes, application_master, acquire, machine, swap, failures, flex, misjudge, heartbeat, starts_per_heartbeat, launch_delay",
+		"bellows_cluster: 1\nheartbeat: 1\n": "c:2: heartbeat 1: must be a duration with its unit, such as 90s, 1.5h or 250ms",
+		"bellows_cluster: 1\nheartbeat:\n":   "c:2: heartbeat empty: must be a duration with its unit, such as 90s, 1.5h or 250ms",
+		"bellows_cluster: 1\nheartbeat: -1s": "c:2: heartbeat -1s: must be from 0s to 87600h0m0s",
 		"bellows_cluster: 1\nheartbeat: 1s\nheartbeat: 1s\n":                                                              "c:3: heartbeat: written twice, first in line 2",
-		"bellows_cluster: 1\nnodes: []\n":                                                                                 "c:2: nodes [...]: must be a list of at least one group of nodes",
+		"bellows_cluster: 1\nnodes: []\n":                                                                                 "c:2: nodes a list: must be a list of at least one group of nodes",
 		"bellows_cluster: 1\nnodes:\n  - count: 2\n    cpus: 1\n":                                                         "c:3: nodes 1 memory is missing: must be above 0",
-		"bellows_cluster: 1\nnodes:\n  - count: 2\n    cpus: 1\n    memory: 3\n":                                          "c:5: nodes 1 memory 3: has no unit: write a number and one of B, KB, MB, GB, TB, PB (powers of 1000; K, M, G, T, P mean the same) or KiB, MiB, GiB, TiB, PiB (powers of 1024), such as 4GiB",
+		"bellows_cluster: 1\nnodes:\n  - count: 2\n    cpus: 1\n    memory: 3\n":                                          "c:5: nodes 1 memory \"3\" has no unit: write a number and one of B, KB, MB, GB, TB, PB (powers of 1000; K, M, G, T, P mean the same) or KiB, MiB, GiB, TiB, PiB (powers of 1024), such as 4GiB",
 		"bellows_cluster: 1\nnodes: [{count: 0, cpus: 1, memory: 1GB}]\n":                                                 "c:2: nodes 1 count 0: must be a whole number from 1 to 1048576",
 		"bellows_cluster: 1\nnodes: [{cpus: 1, memory: 1GB}]\n":                                                           "c:2: nodes 1 count is missing: must be at least 1, or names given",
-		"bellows_cluster: 1\nnodes: [{cpus: 1, memory: 1GB, count: 2, names: [a]}]\n":                                     "c:2: nodes 1 names: cannot stand beside count or name",
-		"bellows_cluster: 1\nnodes: [{cpus: 0, memory: 1GB, count: 2}]\n":                                                 "c:2: nodes 1 cpus 0: must be above 0, and not larger than any cluster",
+		"bellows_cluster: 1\nnodes: [{cpus: 1, memory: 1GB, count: 2, names: [a]}]\n":                                     "c:2: nodes 1 names a list: cannot stand beside count or name",
+		"bellows_cluster: 1\nnodes: [{cpus: 0, memory: 1GB, count: 2}]\n":                                                 "c:2: nodes 1 cpus 0: must be above 0",
 		"bellows_cluster: 1\nnodes:\n  - {cpus: 1, memory: 1GB, names: [a]}\n  - {cpus: 1, memory: 1GB, names: [b, a]}\n": "c:4: nodes 2 a: is the name of two nodes",
 		"bellows_cluster: 1\nnodes: [{cpus: 1, memory: 1GB, count: 1}, {cpus: 1, memory: 1GB, count: 1048576}]\n":         "c:2: nodes 2: a cluster has at most 1048576 nodes",
 		"bellows_cluster: 1\nacquire: slurm\n":                                                                            "c:2: acquire slurm: must be one of yarn, spark-standalone, bellows",
 		"bellows_cluster: 1\nmachine: tape\n":                                                                             "c:2: machine tape: must be one of ideal, hdd, ssd, measured",
-		"bellows_cluster: 1\nswap: 1GB\n":                                                                                 "c:2: swap: must be a mapping of field names to values, but is 1GB",
+		"bellows_cluster: 1\nswap: 1GB\n":                                                                                 "c:2: swap: must be a mapping of field names to values, but is \"1GB\"",
 		"bellows_cluster: 1\nswap:\n  sise: 1GB\n":                                                                        "c:3: swap sise: unknown field; must be one of size, speed",
 		"bellows_cluster: 1\nflex: {puff_ratio: 1000}\n":                                                                  "c:2: flex puff_ratio 1000: must be 0, or from 0.01 to 100",
 		"bellows_cluster: 1\nflex: {manager: none}\n":                                                                     "c:2: flex manager none: must be one of default, ejf, ejf+s, kill, paper, sjf",
-		"bellows_cluster: 1\nmisjudge: {speed: 1}\n":                                                                      "c:2: misjudge speed: unknown field; must be one of duration, memory, penalty, seed",
+		"bellows_cluster: 1\nmisjudge: {speed: 1}\n":                                                                      "c:2: misjudge speed: unknown field; must be one of seed, duration, memory, penalty",
 		"bellows_cluster: 1\nmisjudge: {memory: -1}\n":                                                                    "c:2: misjudge memory -1: must be an error such as 0.15, or two with a colon between them, above -1 and at most 10",
 		"bellows_cluster: 1\nmisjudge: {memory: '0.1,penalty=0.1'}\n":                                                     "c:2: misjudge memory 0.1,penalty=0.1: must be an error such as 0.15, or two with a colon between them, above -1 and at most 10",
 		"bellows_cluster: 1\nfailures: {seed: -1}\n":                                                                      "c:2: failures seed -1: must be a whole number from 0 on",
-		"bellows_cluster: &a 1\nheartbeat: *a\n":                                                                          "c:2: heartbeat *a: must be one value",
+		"bellows_cluster: &a 1\nheartbeat: *a\n":                                                                          "c:2: heartbeat an alias, which is not part of the format: must be a duration with its unit, such as 90s, 1.5h or 250ms",
 	} {
 		_, err := Read(strings.NewReader(text), "c")
 		if !fault.Is(err) || err.Error() != want {

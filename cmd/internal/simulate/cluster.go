@@ -100,8 +100,8 @@ func settleFlex(c *clusterfile.Cluster) {
 	if c.Machine == nil {
 		c.Machine = ref("ssd")
 	}
-	if c.Swap == nil && *c.Machine != "ideal" {
-		c.Swap = ref(64 * resource.GB)
+	if c.Swap.Size == nil && *c.Machine != "ideal" {
+		c.Swap.Size = ref(64 * resource.GB)
 	}
 	if c.Heartbeat == nil && c.Acquire == nil {
 		c.Heartbeat = ref(time.Duration(0))
@@ -127,8 +127,8 @@ func (o *clusterOptions) settleHeartbeats(c *clusterfile.Cluster, w *workloadOpt
 	if *c.Heartbeat == 0 {
 		usual.StartsPerHeartbeat = 0
 	}
-	if c.CoordinatorHeartbeat == nil {
-		c.CoordinatorHeartbeat = &usual.CoordinatorHeartbeat
+	if c.Coordinator.Heartbeat == nil {
+		c.Coordinator.Heartbeat = &usual.CoordinatorHeartbeat
 	}
 	if c.StartsPerHeartbeat == nil {
 		c.StartsPerHeartbeat = &usual.StartsPerHeartbeat
