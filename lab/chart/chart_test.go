@@ -40,6 +40,10 @@ func examples() map[string]Picture {
 				{Name: "srjf", Values: []float64{60, 120, 210}}}, Lines: []Rule{{At: 55, Label: "bound"}}},
 		"gantt": &Gantt{Title: "Tasks on nodes", Rows: []string{"n1", "n2", "node-three"}, Legend: []string{"job A", "job B", "job C"}, Faint: "under-sized", Spans: []Span{
 			{0, 0, 100, "A1", 0, false}, {0, 0, 60, "B1", 1, true}, {0, 60, 150, "B2", 1, false}, {1, 10, 90, "A2", 0, false}, {1, 95, 300, "C1", 2, true}, {2, 20, 21, "", 1, false}, {2, 40, 220, "C2", 2, false}}},
+		"tracks": &Tracks{Title: "Two containers", Subtitle: "a run", X: "seconds since the beginning", Shade: "suspended", To: 10, Rows: []Track{
+			{Name: "node", Notes: []string{"of 8 GiB", "half used"}, Top: 8, X: []float64{0, 2, 6, 12}, Areas: []Area{{"held", []float64{1, 3, 6, 9}, 1}}, Lines: []Series{{Name: "limit", X: []float64{0, 6, 10}, Y: []float64{4, 7, 7}, Step: true}}},
+			{Name: "one", Top: 8, High: 80, X: []float64{0, 2, 4, 7}, Areas: []Area{{"held", []float64{1, 3, 0, 2}, 1}, {"in swap", []float64{0, 1, 3, math.NaN()}, 2}}, Shaded: []bool{false, false, true, false},
+				Lines: []Series{{Name: "waits", X: []float64{8, 9}, Y: []float64{1, 1}, Dashed: true, Color: 3}}}}},
 		"empty": &Plot{Title: "Nothing happened", X: "time (s)", Y: "tasks", Series: []Series{{Name: "none"}}},
 		"one":   &Plot{Title: "One point", X: "time (s)", Y: "tasks", Series: []Series{{Name: "once", X: []float64{3}, Y: []float64{7}}}},
 	}
@@ -112,6 +116,9 @@ func TestCannotBeMeant(t *testing.T) {
 		`width 1e+06: must be from 80 to 8000 pixels`:          &Plot{Width: 1e6},
 		`series "a": 1 lower ends of error bars, but 2 groups`: &Bars{Groups: []string{"x", "y"}, Series: []BarSeries{{Name: "a", Values: []float64{1, 2}, Low: []float64{1}, High: []float64{1}}}},
 		`series "a": error bars have only one end`:             &Bars{Groups: []string{"x"}, Series: []BarSeries{{Name: "a", Values: []float64{1}, Low: []float64{1}}}},
+		`track "t": upper edge 0: must be above 0`:             &Tracks{Rows: []Track{{Name: "t"}}},
+		`track "t": 0 values of "a", but 1 times`:              &Tracks{Rows: []Track{{Name: "t", Top: 1, X: []float64{1}, Areas: []Area{{Name: "a"}}}}},
+		`track "t": 2 shades, but 1 times`:                     &Tracks{Rows: []Track{{Name: "t", Top: 1, X: []float64{1}, Shaded: []bool{true, true}}}},
 		`series "b": 1 values, but 2 groups`:                   &Bars{Groups: []string{"x", "y"}, Series: []BarSeries{{Name: "b", Values: []float64{1}}}},
 		`span 0: row 1, but there are 1 rows`:                  &Gantt{Rows: []string{"n"}, Spans: []Span{{Row: 1}}},
 		`span 0: from 2 to 1`:                                  &Gantt{Rows: []string{"n"}, Spans: []Span{{From: 2, To: 1}}},

@@ -1,5 +1,5 @@
-// Package chart draws pictures of results: lines and points, steps and distributions, grouped bars and Gantt charts,
-// in one style. A picture is a plain value; SVG and PNG are pure functions of it: same value, same bytes.
+// Package chart draws pictures of results: lines and points, steps and distributions, grouped bars, Gantt charts and
+// tracks, in one style. A picture is a plain value; SVG and PNG are pure functions of it: same value, same bytes.
 //
 // Numbers that are not finite, or beyond 1e100, are gaps: they are not drawn and do not influence an axis, and a
 // picture without numbers says so. Impossible data, such as lists of unequal length, are an error.
@@ -82,4 +82,33 @@ type Gantt struct {
 	Faint           string   // what Faint means, in the legend; may be empty
 	To              float64  // seconds; minimum end of the axis, so that charts can be compared
 	Width, Height   float64  // pixels; if 0: 640, and the height of the rows
+}
+
+// Tracks shows rows over one time axis, each with areas stacked on each other, and lines.
+type Tracks struct {
+	Title, Subtitle string
+	X               string // what the time counts from, with the unit
+	Rows            []Track
+	Shade           string  // what shading means, in the legend; may be empty
+	To              float64 // end of the time axis, which begins at 0; nothing is drawn beyond
+	Width, Height   float64 // pixels; if 0: 960, and the height of the rows
+}
+
+// Track is a row of Tracks.
+type Track struct {
+	Name   string
+	Notes  []string  // small, below the name
+	Top    float64   // value at the upper edge; the lower edge is 0
+	High   float64   // pixels; 46 if 0
+	X      []float64 // times, ascending; what areas and shades have there holds until the next time
+	Areas  []Area
+	Shaded []bool   // if given, as long as X
+	Lines  []Series // with X, Y, Step, Dashed, and Color; the legend has each name once
+}
+
+// Area is a step function, filled, on top of the areas before it.
+type Area struct {
+	Name  string // in the legend, which has each name once
+	Y     []float64
+	Color int // from 1 on, an index in the palette; 0: that of text. As Color of lines
 }

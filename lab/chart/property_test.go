@@ -83,6 +83,21 @@ func TestAnyBars(t *testing.T) {
 	})
 }
 
+func TestAnyTracks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := &Tracks{To: rapid.Float64Range(0, 1000).Draw(t, "to")}
+		for range rapid.IntRange(0, 3).Draw(t, "rows") {
+			n := rapid.IntRange(0, 9).Draw(t, "n")
+			list := func(name string) []float64 { return rapid.SliceOfN(odd(), n, n).Draw(t, name) }
+			x := rapid.SliceOfN(rapid.Float64Range(0, 1000), n, n).Draw(t, "x")
+			slices.Sort(x)
+			p.Rows = append(p.Rows, Track{Name: rapid.String().Draw(t, "name"), Top: rapid.Float64Range(1e-9, 1e9).Draw(t, "top"), X: x,
+				Areas: []Area{{"a", list("a"), 1}, {"b", list("b"), 0}}, Lines: []Series{anySeries(t)}})
+		}
+		checkDrawn(t, p)
+	})
+}
+
 // TestAnyGantt: with any spans, no two spans of a row are in one lane at the same time.
 func TestAnyGantt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
