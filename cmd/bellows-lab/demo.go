@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -73,9 +73,9 @@ type demoOptions struct {
 
 // demoResult is the output of --json; a part that was not requested is nil.
 type demoResult struct {
-	Elastic *demo.Result     `json:"elastic,omitempty"`
-	Flex    *demo.FlexResult `json:"flex,omitempty"`
-	Real    *demo.RealResult `json:"real,omitempty"`
+	Elastic *demo.ElasticResult `json:"elastic,omitempty"`
+	Flex    *demo.FlexResult    `json:"flex,omitempty"`
+	Real    *demo.RealResult    `json:"real,omitempty"`
 }
 
 func demoCommand() *cobra.Command {
@@ -117,28 +117,29 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 	if o.asJSON {
 		out = io.Discard
 	}
+	// shown prints and draws what a part came to.
+	shown := func(part demoPart, err error, where func(name string) string, said string) error {
+		told.clear()
+		if err != nil {
+			return err
+		}
+		return show(out, part, where, said)
+	}
 	if o.part == realPart {
 		if !cmd.Flags().Changed("limit") {
 			with.Limit = 0
 		}
 		var err error
 		res.Real, err = demo.Real(cmd.Context(), with, o.jobs, o.out)
-		told.clear()
-		if err != nil {
-			return err
-		}
-		if err := o.showReal(out, res.Real); err != nil {
+		where := func(name string) string { return filepath.Join(o.out, name+".svg") }
+		if err := shown(res.Real, err, where, "Every run is in "+o.out+", and so are the pictures"); err != nil {
 			return err
 		}
 	}
 	if o.part == elasticPart || o.part == bothParts {
 		var err error
-		res.Elastic, err = demo.Demonstrate(cmd.Context(), with)
-		told.clear()
-		if err != nil {
-			return err
-		}
-		if err := o.showElastic(out, res.Elastic); err != nil {
+		res.Elastic, err = demo.Elastic(cmd.Context(), with)
+		if err := shown(res.Elastic, err, func(string) string { return o.svg }, "The picture of memory and tasks over time is"); err != nil {
 			return err
 		}
 	}
@@ -148,11 +149,7 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 		}
 		var err error
 		res.Flex, err = demo.Flex(cmd.Context(), with, o.every)
-		told.clear()
-		if err != nil {
-			return err
-		}
-		if err := o.showFlex(out, res.Flex); err != nil {
+		if err := shown(res.Flex, err, func(string) string { return o.flexSVG }, "The picture of each container's memory over time is"); err != nil {
 			return err
 		}
 	}
@@ -162,57 +159,33 @@ func (o *demoOptions) run(cmd *cobra.Command) error {
 	return nil
 }
 
-func (o *demoOptions) showElastic(out io.Writer, r *demo.Result) error {
-	if err := drawTo(o.svg, func(w io.Writer) error { return demo.WriteSVG(w, r) }); err != nil {
-		return err
-	}
-	if err := demo.Write(out, r); err != nil || o.svg == "" {
-		return err
-	}
-	_, err := fmt.Fprintf(out, "\nThe picture of memory and tasks over time is %s.\n", o.svg)
-	return err
+// demoPart is the result of a part.
+type demoPart interface {
+	Write(w io.Writer) error
+	Pictures() []demo.Picture
 }
 
-func (o *demoOptions) showFlex(out io.Writer, r *demo.FlexResult) error {
-	if err := demo.WriteFlex(out, r); err != nil || o.flexSVG == "" || r.Why != "" {
+// show prints a result and writes its pictures to the files that where names; an empty name is none.
+func show(out io.Writer, part demoPart, where func(name string) string, said string) error {
+	if err := part.Write(out); err != nil {
 		return err
 	}
-	if err := drawTo(o.flexSVG, func(w io.Writer) error { return demo.WriteFlexSVG(w, r) }); err != nil {
-		return err
+	var files []string
+	for _, p := range part.Pictures() {
+		file := where(p.Name)
+		if file == "" {
+			continue
+		}
+		if err := writePicture(file, p.SVG); err != nil {
+			return err
+		}
+		files = append(files, file)
 	}
-	_, err := fmt.Fprintf(out, "\nThe picture of each container's memory over time is %s.\n", o.flexSVG)
-	return err
-}
-
-func (o *demoOptions) showReal(out io.Writer, r *demo.RealResult) error {
-	if err := demo.WriteReal(out, r); err != nil {
-		return err
-	}
-	drawn, err := demo.DrawReal(o.out, r)
-	if err != nil || len(drawn) == 0 {
-		return err
-	}
-	_, err = fmt.Fprintf(out, "\nEvery run is in %s, and so are the pictures %s.\n", o.out, strings.Join(drawn, ", "))
-	return err
-}
-
-// drawTo writes a picture to a file, unless the file's name is empty.
-func drawTo(path string, draw func(io.Writer) error) error {
-	if path == "" {
+	if files == nil {
 		return nil
 	}
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("write the picture: %w", err)
-	}
-	if err := draw(file); err != nil {
-		file.Close()
-		return fmt.Errorf("write the picture: %w", err)
-	}
-	if err := file.Close(); err != nil {
-		return fmt.Errorf("write the picture: %w", err)
-	}
-	return nil
+	_, err := fmt.Fprintf(out, "\n%s %s.\n", said, strings.Join(files, ", "))
+	return err
 }
 
 // teller prints lines and, on a terminal, below them one line that changes.

@@ -97,7 +97,7 @@ var folders = []folder{
 		"a program that runs in a container knows nothing of who runs it"},
 	{"internal/sandbox", []string{"resource", "cluster", "policy", "workload", "live", "agent", "daemon", "profiler", "swap"},
 		"demonstrations and studies of real programs need bellows in their own process, and must leave nothing behind"},
-	{"lab/demo", []string{"resource", "timeline", "cluster", "profile", "policy", "engine", "workload", "jobfile", "eventlog", "sim", "store", "live", "agent", "profiler", "lab/chart", "internal/hungry", "internal/sandbox"},
+	{"lab/demo", []string{"resource", "timeline", "cluster", "profile", "policy", "engine", "workload", "jobfile", "eventlog", "sim", "trial", "store", "live", "agent", "profiler", "lab/chart", "internal/hungry", "internal/sandbox"},
 		"real programs are repeated, judged and drawn beside what the simulator predicted of them"},
 	{"lab/paging", []string{"resource", "cluster", "profile", "swap", "profiler", "lab/chart"},
 		"what paging costs is measured in the containers in which programs are profiled"},

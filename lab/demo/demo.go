@@ -2,19 +2,15 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
-	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/internal/sandbox"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/workload"
 )
 
-// Options are the options of the demonstration.
+// Options are the options of every part.
 type Options struct {
 	// Rounds is how often the mix runs under each configuration, Repeats how often a program is measured at each size;
 	// both at least 1.
@@ -29,73 +25,18 @@ type Options struct {
 	Say, Show func(line string)
 }
 
-// Result is the result of the demonstration.
-type Result struct {
-	// Simulated says that no program ran, and Why gives the reason in one clause.
-	Simulated bool   `json:"simulated"`
-	Why       string `json:"why_simulated,omitempty"`
-
-	Node     resource.Vector `json:"node"`
-	Profiles []Profile       `json:"profiles"`
-	Machine  Machine         `json:"machine"`
-
-	Runs      []Run     `json:"runs,omitempty"` // real ones, in the order in which they ran
-	Predicted []Run     `json:"predicted"`      // one per configuration
-	Summaries []Summary `json:"summaries"`      // one per configuration; of Runs, or of Predicted if no program ran
-	// Predictions compare the simulator's predictions with the runs; nil if no program ran.
-	Predictions []Prediction  `json:"predictions,omitempty"`
-	Took        time.Duration `json:"took_ns"`
+// demonstration is a part in progress.
+type demonstration struct {
+	Options
+	begun time.Time
+	work  string
 }
 
-// Prediction is a prediction of the simulator with the measured value. Errors are shares of the measured median; a
-// positive error means that the prediction is too long.
-type Prediction struct {
-	Configuration          string  `json:"configuration"`
-	AverageJobRuntime      float64 `json:"average_job_runtime_s"`
-	AverageJobRuntimeError float64 `json:"average_job_runtime_error"`
-	Makespan               float64 `json:"makespan_s"`
-	MakespanError          float64 `json:"makespan_error"`
-}
-
-// Demonstrate runs the demonstration. Before it returns, it removes everything that it made, also after an error or
-// when ctx ends.
-func Demonstrate(ctx context.Context, o Options) (res *Result, err error) {
+func begin(o Options) demonstration {
 	if o.Show == nil {
 		o.Show = func(string) {}
 	}
-	d := &demonstration{Options: o, begun: time.Now(), result: &Result{Node: node}}
-	defer func() { d.result.Took = time.Since(d.begun) }()
-	if !o.Simulate {
-		var leave func() error
-		if leave, err = d.enter(ctx, diskNeeded); err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, leave()) }()
-		d.result.Why = unsuitable(ctx, d.work)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-	} else {
-		d.result.Why = "asked for"
-	}
-	d.result.Simulated = d.result.Why != ""
-	if d.result.Simulated {
-		err = d.simulateAll()
-	} else {
-		err = d.real(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return d.result, nil
-}
-
-// demonstration is a demonstration in progress.
-type demonstration struct {
-	Options
-	begun  time.Time
-	work   string
-	result *Result
+	return demonstration{Options: o, begun: time.Now()}
 }
 
 // enter removes the leftovers of earlier demonstrations, makes the working directory, and returns a function that
@@ -121,269 +62,29 @@ func (d *demonstration) say(format string, operands ...any) {
 	d.Say(fmt.Sprintf("[%d:%02d] ", passed/time.Minute, passed%time.Minute/time.Second) + fmt.Sprintf(format, operands...))
 }
 
-func (d *demonstration) models() models {
-	m := models{}
-	for _, p := range d.result.Profiles {
-		m[p.Name] = p.Model
-	}
-	return m
-}
-
-// simulateAll simulates everything, with profiles of another machine.
-func (d *demonstration) simulateAll() error {
-	if d.Simulate {
-		d.say("simulating only: nothing is run, and what follows is all simulated, from profiles recorded on another machine")
-	} else {
-		d.say("nothing can run here (%s): what follows is all simulated, from profiles recorded on another machine", d.result.Why)
-	}
-	r, err := recorded()
-	if err != nil {
-		return err
-	}
-	d.result.Profiles, d.result.Machine = r.Profiles, r.Machine
-	if err := d.predict(); err != nil {
-		return err
-	}
-	return d.summarise(d.result.Predicted)
-}
-
-// real runs everything on this machine.
-func (d *demonstration) real(ctx context.Context) error {
-	d.say("working in %s and in control groups named bellows-*; both are taken away at the end, nothing else is changed", d.work)
-	input := filepath.Join(d.work, sandbox.InputDir)
-	if err := writeInputs(input); err != nil {
-		return err
-	}
-	// 1. The cost of less memory is measured for each program.
-	if err := d.profileAll(ctx, input); err != nil {
-		return err
-	}
-	// 2. The overhead of this machine per task, and for tasks that run side by side, is measured.
-	if err := d.measureLaunch(ctx); err != nil {
-		return err
-	}
-	if err := d.measureNeighbour(ctx); err != nil {
-		return err
-	}
-	// 3. The results are predicted before the mix runs.
-	if err := d.predict(); err != nil {
-		return err
-	}
-	// 4. The mix runs.
-	if err := d.runAll(ctx); err != nil {
-		return err
-	}
-	// 5. Predictions and runs are compared.
-	if err := d.summarise(d.result.Runs); err != nil {
-		return err
-	}
-	d.compare()
-	return nil
-}
-
-func (d *demonstration) profileAll(ctx context.Context, input string) error {
-	all, err := programs()
-	if err != nil {
-		return err
-	}
-	for i, p := range all {
-		profile, err := measure(ctx, p, input, d.Repeats, func(done, runs int) {
-			d.Show(fmt.Sprintf("program %d of %d, %s: run %d of %d", i+1, len(all), p.name, done, runs))
-		})
-		if err != nil {
-			return err
-		}
-		d.result.Profiles = append(d.result.Profiles, profile)
-		m := &profile.Model
-		e := m.Elasticity()
-		d.say("measured %s: ideal %s, %.2f s there, at most %.2f times as long down to %s (%s)", p.name, resource.FormatMemory(m.IdealMemory),
-			m.IdealDuration.Seconds(), e.Worst(), resource.FormatMemory(m.MinMemory), m.Kind)
-	}
-	return nil
-}
-
-// measureLaunch measures the time from the end of one task to the start of the next, with tasks that do nothing and
-// fill the node.
-func (d *demonstration) measureLaunch(ctx context.Context) error {
-	const tasks = 16
-	stage := cluster.Stage{Name: "nothing", Tasks: tasks, Ideal: node, Command: cluster.Command{Args: []string{"true"}}}
-	idle := workload.Job{Job: cluster.Job{Name: "nothing", Stages: []cluster.Stage{stage}}, After: -1}
-	c := &configurations[0]
-	r, err := runReal(ctx, d.work, c, node, &workload.Workload{Jobs: []workload.Job{idle}}, nil)
-	if err != nil {
-		return err
-	}
-	if r.Jobs[0].Failed != "" {
-		return fmt.Errorf("a task that does nothing %s", r.Jobs[0].Failed)
-	}
-	d.result.Machine.Launch = (r.Jobs[0].Ended - r.Jobs[0].Submitted) / tasks
-	d.say("measured the daemon: %.0f ms for a task that does nothing", milliseconds(d.result.Machine.Launch))
-	return nil
-}
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-// measureNeighbour runs one task of every program with half its ideal memory, one at a time, and then two of each, two at
-// a time.
-func (d *demonstration) measureNeighbour(ctx context.Context) error {
-	var mean [2]time.Duration
-	for i := range mean {
-		side := i + 1
-		w, err := d.oneOfEach(side)
-		if err != nil {
-			return err
-		}
-		d.Show(fmt.Sprintf("one task of every program, %d at a time", side))
-		capacity := node.With(resource.CPU, resource.Amount(side)*resource.Core)
-		r, err := runReal(ctx, d.work, &configurations[0], capacity, w, nil)
-		if err != nil {
-			return err
-		}
-		for _, t := range r.Tasks {
-			mean[i] += (t.Ended - t.Started) / time.Duration(len(r.Tasks))
-		}
-	}
-	d.result.Machine.Neighbour = max(1, mean[1].Seconds()/mean[0].Seconds())
-	d.say("measured the machine: with another task beside it, a task takes %.2f times as long", d.result.Machine.Neighbour)
-	return nil
-}
-
-// oneOfEach returns a job with the given number of tasks of every program, with half their ideal memory.
-func (d *demonstration) oneOfEach(tasks int) (*workload.Workload, error) {
-	all, err := programs()
-	if err != nil {
-		return nil, err
-	}
-	w := &workload.Workload{}
-	known := d.models()
-	for _, p := range all {
-		model := known[p.name]
-		stage := cluster.Stage{Name: p.name, Tasks: tasks, Ideal: resource.Of(resource.Core, 0), Command: p.command}
-		fix(&stage, &model, halfOf(&model))
-		w.Jobs = append(w.Jobs, workload.Job{Job: cluster.Job{Name: p.name, Stages: []cluster.Stage{stage}}, After: -1})
-	}
-	return w, nil
-}
-
-func (d *demonstration) predict() error {
-	for i := range configurations {
-		r, err := simulate(&configurations[i], d.models(), d.result.Machine)
-		if err != nil {
-			return err
-		}
-		d.result.Predicted = append(d.result.Predicted, *r)
-	}
-	return nil
-}
-
-// runAll runs the mix under every configuration, round after round, every second round in reverse order.
-func (d *demonstration) runAll(ctx context.Context) error {
-	leftOut, err := interleave(configurations, d.Rounds, d.tooLate, func(c *configuration, round int) error { return d.runOne(ctx, c, round) })
-	if leftOut > 0 {
-		d.say("left out: %s of %d, since the next would end after the limit of %v", rounds(leftOut), d.Rounds, d.Limit)
-	}
-	return err
-}
-
-// interleave runs all items of a list, round after round, every second round in reverse order, and returns how many
-// rounds were left out because they would end too late. The first round always runs.
-func interleave[T any](list []T, rounds int, tooLate func(round int) bool, run func(one *T, round int) error) (leftOut int, err error) {
-	order := make([]*T, len(list))
+// repeat runs the mix under every contender, round after round, every second round in reverse order. run returns how
+// long it took. The first round always runs; rounds that, taking as long as the round before, would end after the limit
+// are left out.
+func (d *demonstration) repeat(all []contender, run func(c *contender, round int) (took time.Duration, err error)) error {
+	order := make([]*contender, len(all))
 	for i := range order {
-		order[i] = &list[i]
+		order[i] = &all[i]
 	}
-	for round := 1; round <= rounds; round++ {
-		if round > 1 && tooLate(round) {
-			return rounds - round + 1, nil
+	var last time.Duration
+	for round := 1; round <= d.Rounds; round++ {
+		if round > 1 && d.Limit > 0 && time.Since(d.begun)+last > d.Limit {
+			d.say("left out: %s of %d, since the next would end after the limit of %v", rounds(d.Rounds-round+1), d.Rounds, d.Limit)
+			return nil
 		}
-		for _, one := range order {
-			if err := run(one, round); err != nil {
-				return 0, err
+		last = 0
+		for _, c := range order {
+			took, err := run(c, round)
+			if err != nil {
+				return fmt.Errorf("round %d, %s: %w", round, c.Label, err)
 			}
+			last += took
 		}
 		slices.Reverse(order)
 	}
-	return 0, nil
-}
-
-// tooLate reports whether a round as long as the rounds before would end after the limit.
-func (d *demonstration) tooLate(round int) bool {
-	var so time.Duration
-	for i := range d.result.Runs {
-		so += d.result.Runs[i].Makespan()
-	}
-	return d.Limit > 0 && time.Since(d.begun)+so/time.Duration(round-1) > d.Limit
-}
-
-func (d *demonstration) runOne(ctx context.Context, c *configuration, round int) error {
-	w, err := c.workload(d.models())
-	if err != nil {
-		return err
-	}
-	tasks := 0
-	for i := range w.Jobs {
-		tasks += w.Jobs[i].Stages[0].Tasks
-	}
-	begun := time.Now()
-	r, err := runReal(ctx, d.work, c, node, w, func(ended int) {
-		d.Show(fmt.Sprintf("round %d of %d, %s: %.0f s, %d of %d tasks ended", round, d.Rounds, c.name, time.Since(begun).Seconds(), ended, tasks))
-	})
-	if err != nil {
-		return fmt.Errorf("round %d, %s: %w", round, c.name, err)
-	}
-	r.Round = round
-	ideal := idealDurations(w, d.models())
-	for i := range r.Tasks {
-		r.Tasks[i].Ideal = ideal[r.Tasks[i].Job]
-	}
-	d.result.Runs = append(d.result.Runs, *r)
-	d.say("round %d of %d, %-13s  average job runtime %5.1f s, makespan %5.1f s", round, d.Rounds, c.name+":", r.AverageJobRuntime().Seconds(), r.Makespan().Seconds())
-	for _, j := range r.Jobs {
-		if j.Failed != "" {
-			d.say("job %s %s", j.Name, j.Failed)
-		}
-	}
 	return nil
-}
-
-// summarise summarises the runs, configuration by configuration.
-func (d *demonstration) summarise(runs []Run) error {
-	w, err := configurations[0].workload(d.models())
-	if err != nil {
-		return err
-	}
-	ideals := make([]resource.Amount, len(w.Jobs))
-	for i := range w.Jobs {
-		ideals[i] = w.Jobs[i].Stages[0].Ideal[resource.Memory]
-	}
-	for i := range configurations {
-		c := &configurations[i]
-		d.result.Summaries = append(d.result.Summaries, summarise(c, of(runs, c), ideals))
-	}
-	return nil
-}
-
-// of returns the runs of one configuration.
-func of(runs []Run, c *configuration) []Run {
-	var out []Run
-	for _, r := range runs {
-		if r.Configuration == c.name {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
-func (d *demonstration) compare() {
-	for i := range configurations {
-		p, s := &d.result.Predicted[i], &d.result.Summaries[i]
-		average, makespan := p.AverageJobRuntime().Seconds(), p.Makespan().Seconds()
-		d.result.Predictions = append(d.result.Predictions, Prediction{
-			Configuration:          configurations[i].name,
-			AverageJobRuntime:      average,
-			AverageJobRuntimeError: average/s.AverageJobRuntime.Median - 1,
-			Makespan:               makespan,
-			MakespanError:          makespan/s.Makespan.Median - 1,
-		})
-	}
 }

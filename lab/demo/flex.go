@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,12 +8,14 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/internal/sandbox"
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// FlexResult is the result of the FLEX part.
+// FlexResult is the result of the part flex, or of the part real with one number of jobs.
 type FlexResult struct {
 	// Why says in one clause why the part was left out; empty if it was not.
 	Why string `json:"why_left_out,omitempty"`
@@ -29,7 +30,7 @@ type FlexResult struct {
 	Took      time.Duration   `json:"took_ns"`
 }
 
-// FlexSummary is the result of one allocation over all rounds.
+// FlexSummary is the result of one contender over all rounds.
 type FlexSummary struct {
 	Allocation string `json:"allocation"`
 	About      string `json:"about"`
@@ -76,10 +77,7 @@ type chooseMix func(ctx context.Context, dir string, machine resource.Amount) (m
 
 // demonstrateFlex runs a mix under every allocation. kept may be nil.
 func demonstrateFlex(ctx context.Context, o Options, choose chooseMix, kept *keptRuns) (*FlexResult, error) {
-	if o.Show == nil {
-		o.Show = func(string) {}
-	}
-	d := &flexDemonstration{demonstration: demonstration{Options: o, begun: time.Now()}, choose: choose, kept: kept, result: &FlexResult{}}
+	d := &flexDemonstration{demonstration: begin(o), choose: choose, kept: kept, result: &FlexResult{}}
 	defer func() { d.result.Took = time.Since(d.begun) }()
 	if o.Simulate {
 		d.result.Why = "it cannot be simulated"
@@ -131,7 +129,7 @@ func (d *flexDemonstration) real(ctx context.Context) (err error) {
 		return err
 	}
 	d.say("%s; working in %s and in control groups named bellows-*, all taken away at the end", d.swap.About, d.work)
-	if err := d.runAll(ctx); err != nil {
+	if err := d.repeat(d.mix.contenders(), func(c *contender, round int) (time.Duration, error) { return d.runOne(ctx, c, round) }); err != nil {
 		return err
 	}
 	d.summarise()
@@ -164,111 +162,70 @@ func (d *flexDemonstration) needSwap() (err error) {
 	return err
 }
 
-// runAll runs the mix under every allocation, round after round, every second round in reverse order.
-func (d *flexDemonstration) runAll(ctx context.Context) error {
-	tooLate := func(round int) bool {
-		next := time.Duration(0) // expected duration: that of the round before
-		for i := range d.result.Runs {
-			if r := &d.result.Runs[i]; r.Round == round-1 {
-				next += r.Took
-			}
-		}
-		return d.Limit > 0 && time.Since(d.begun)+next > d.Limit
-	}
-	leftOut, err := interleave(d.mix.allocations(), d.Rounds, tooLate, func(a *allocation, round int) error { return d.runOne(ctx, a, round) })
-	if leftOut > 0 {
-		d.say("left out: %s of %d, since the next would end after the limit of %v", rounds(leftOut), d.Rounds, d.Limit)
-	}
-	return err
-}
-
 // runOne runs the mix once, unless a kept run replaces it.
-func (d *flexDemonstration) runOne(ctx context.Context, a *allocation, round int) error {
+func (d *flexDemonstration) runOne(ctx context.Context, a *contender, round int) (time.Duration, error) {
 	r, err := d.kept.load(d.result, a, round)
-	if err != nil {
-		return err
-	}
 	how := "kept"
-	if r == nil {
-		if r, err = d.runNow(ctx, a, round); err != nil {
-			return err
+	if err == nil && r == nil {
+		if r, err = d.runNow(ctx, a, round); err == nil {
+			err = d.kept.save(d.result, r)
+			how = fmt.Sprintf("%.0f s", r.Took.Seconds())
 		}
-		if err := r.Wrong(); err != nil {
-			return err
-		}
-		if err := d.kept.save(d.result, r); err != nil {
-			return err
-		}
-		how = fmt.Sprintf("%.0f s", r.Took.Seconds())
+	}
+	if err != nil {
+		return 0, err
 	}
 	d.result.Runs = append(d.result.Runs, *r)
 	d.say("round %d of %d, %-12s  %d of %d jobs finished, %2d kills, makespan %5.1f s (%s)",
-		round, d.Rounds, a.name+":", r.Finished(), len(r.Jobs), r.Kills(), r.Makespan().Seconds(), how)
-	return nil
+		round, d.Rounds, a.Label+":", r.Finished(), len(r.Jobs), r.Kills(), r.Makespan().Seconds(), how)
+	return r.Took, nil
 }
 
-func (d *flexDemonstration) runNow(ctx context.Context, a *allocation, round int) (*FlexRun, error) {
+func (d *flexDemonstration) runNow(ctx context.Context, a *contender, round int) (*FlexRun, error) {
 	if err := d.needSwap(); err != nil {
 		return nil, err
 	}
 	if d.result.Why != "" {
-		return nil, fmt.Errorf("round %d, %s: the machine's swap has gone: %s", round, a.name, d.result.Why)
+		return nil, fmt.Errorf("the machine's swap has gone: %s", d.result.Why)
 	}
 	begun := time.Now()
 	r, err := runFlex(ctx, d.work, d.mix, a, func(ended, all int) {
-		d.Show(fmt.Sprintf("round %d of %d, %s: %.0f s, %d of %d jobs ended", round, d.Rounds, a.name, time.Since(begun).Seconds(), ended, all))
+		d.Show(fmt.Sprintf("round %d of %d, %s: %.0f s, %d of %d jobs ended", round, d.Rounds, a.Label, time.Since(begun).Seconds(), ended, all))
 	})
 	if err != nil {
-		return nil, fmt.Errorf("round %d, %s: %w", round, a.name, err)
+		return nil, err
 	}
 	r.Round, r.Took = round, time.Since(begun)
-	return r, nil
+	return r, r.Wrong()
 }
 
 func (d *flexDemonstration) summarise() {
-	of := d.mix.allocations()
-	for i := range of {
-		d.result.Summaries = append(d.result.Summaries, summariseFlex(&of[i], d.result.of(of[i].name), d.result.Node[resource.Memory]))
+	all := d.mix.contenders()
+	for i := range all {
+		d.result.Summaries = append(d.result.Summaries, summariseFlex(&all[i], d.result.of(&all[i]), d.result.Node[resource.Memory]))
 	}
 }
 
-// of returns the runs under an allocation.
-func (r *FlexResult) of(allocation string) (runs []*FlexRun) {
-	for i := range r.Runs {
-		if r.Runs[i].Allocation == allocation {
-			runs = append(runs, &r.Runs[i])
-		}
-	}
-	return runs
+// of returns the runs of one contender.
+func (r *FlexResult) of(c *contender) []*FlexRun {
+	return among(r.Runs, func(r *FlexRun) bool { return r.Allocation == c.Label })
 }
 
-func summariseFlex(a *allocation, runs []*FlexRun, node resource.Amount) FlexSummary {
-	over := func(of func(r *FlexRun) float64) Figure {
-		var values []float64
-		for _, r := range runs {
-			values = append(values, of(r))
-		}
-		return figure(values)
-	}
-	s := FlexSummary{Allocation: a.name, About: a.about, Rounds: len(runs),
-		Finished:  over(func(r *FlexRun) float64 { return float64(r.Finished()) }),
-		Kills:     over(func(r *FlexRun) float64 { return float64(r.Kills()) }),
-		Makespan:  over(func(r *FlexRun) float64 { return r.Makespan().Seconds() }),
-		Runtime:   over(func(r *FlexRun) float64 { return r.MeanRuntime().Seconds() }),
-		Used:      over(func(r *FlexRun) float64 { return r.Used() / float64(node) }),
-		AtOnce:    over((*FlexRun).AtOnce),
-		Cores:     over(func(r *FlexRun) float64 { return r.CPU().Seconds() / max(r.Makespan().Seconds(), 1e-9) }),
-		Suspended: over((*FlexRun).Suspended),
+func summariseFlex(a *contender, runs []*FlexRun, node resource.Amount) FlexSummary {
+	s := FlexSummary{Allocation: a.Label, About: a.about, Rounds: len(runs),
+		Finished:  over(runs, func(r *FlexRun) float64 { return float64(r.Finished()) }),
+		Kills:     over(runs, func(r *FlexRun) float64 { return float64(r.Kills()) }),
+		Makespan:  over(runs, func(r *FlexRun) float64 { return r.Makespan().Seconds() }),
+		Runtime:   over(runs, func(r *FlexRun) float64 { return r.MeanRuntime().Seconds() }),
+		Used:      over(runs, func(r *FlexRun) float64 { return r.Used() / float64(node) }),
+		AtOnce:    over(runs, (*FlexRun).AtOnce),
+		Cores:     over(runs, func(r *FlexRun) float64 { return r.CPU().Seconds() / max(r.Makespan().Seconds(), 1e-9) }),
+		Suspended: over(runs, (*FlexRun).Suspended),
 		Stream:    latency(runs),
+		Others:    overIfKnown(runs, func(r *FlexRun) *float64 { return r.Others }),
 	}
-	known := true
 	for _, r := range runs {
 		s.Swapped = max(s.Swapped, r.Swapped)
-		known = known && r.Others != nil
-	}
-	if known {
-		others := over(func(r *FlexRun) float64 { return *r.Others })
-		s.Others = &others
 	}
 	return s
 }
@@ -303,11 +260,5 @@ func percentile(sorted []float64, share float64) float64 {
 	if len(sorted) == 0 {
 		return 0
 	}
-	rank := int(share*float64(len(sorted)) + 0.999999)
-	return sorted[min(len(sorted), max(1, rank))-1]
-}
-
-// byMakespan returns the runs sorted by makespan, the fastest first.
-func byMakespan(runs []*FlexRun) []*FlexRun {
-	return slices.SortedStableFunc(slices.Values(runs), func(a, b *FlexRun) int { return cmp.Compare(a.Makespan(), b.Makespan()) })
+	return stat.Quantile(share, stat.Empirical, sorted, nil)
 }

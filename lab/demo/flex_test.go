@@ -66,21 +66,14 @@ func cannedFlex() *FlexResult {
 
 func TestFlexReport(t *testing.T) {
 	var out bytes.Buffer
-	if err := WriteFlex(&out, cannedFlex()); err != nil {
+	if err := cannedFlex().Write(&out); err != nil {
 		t.Fatal(err)
 	}
 	compare(t, "flex.txt", out.Bytes())
 	narrow(t, out.String())
 }
 
-func TestFlexPicture(t *testing.T) {
-	var out bytes.Buffer
-	if err := WriteFlexSVG(&out, cannedFlex()); err != nil {
-		t.Fatal(err)
-	}
-	wellFormed(t, out.Bytes())
-	compare(t, "flex.svg", out.Bytes())
-}
+func TestFlexPicture(t *testing.T) { compare(t, "flex.svg", drawn(t, cannedFlex().Pictures())) }
 
 func TestFlexRunFigures(t *testing.T) {
 	r := &cannedFlex().Runs[2]
@@ -142,10 +135,10 @@ func TestMixes(t *testing.T) {
 			for k := range allocations {
 				job, args := jobs[i].job(m, &allocations[k])
 				if err := job.Check(); err != nil {
-					t.Errorf("%s: %v", allocations[k].name, err)
+					t.Errorf("%s: %v", allocations[k].Label, err)
 				}
 				if size := job.Stages[0].Ideal[resource.Memory]; size > memory/10*6 || len(args) != 5 {
-					t.Errorf("%s: %v gets %s of %s", allocations[k].name, args, resource.FormatMemory(size), resource.FormatMemory(memory))
+					t.Errorf("%s: %v gets %s of %s", allocations[k].Label, args, resource.FormatMemory(size), resource.FormatMemory(memory))
 				}
 			}
 		}

@@ -10,30 +10,6 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// allocation is one way to give memory to programs whose memory use rises and falls.
-type allocation struct {
-	name, about string
-	class       cluster.Class
-	// size returns the memory of a program's container: for life, or for FLEX at the start.
-	size func(p *hungryProgram) resource.Amount
-}
-
-// allocations are all compared allocations, FLEX last.
-var allocations = []allocation{
-	{"static peak", "REGULAR containers, each of the size that the largest job of its program needs", cluster.Regular,
-		func(p *hungryProgram) resource.Amount { return p.peak }},
-	{"static half", "REGULAR containers of half that size", cluster.Regular,
-		func(p *hungryProgram) resource.Amount { return p.peak / 2 }},
-	{"FLEX", "FLEX containers that begin with a little and breathe", cluster.Flex,
-		func(p *hungryProgram) resource.Amount { return p.least }},
-}
-
-// alone is the allocation of a mix without jobs: only short jobs run.
-var alone = []allocation{{name: "none", about: "the short jobs alone"}}
-
-// breathing is the allocation with which the others are compared.
-var breathing = &allocations[len(allocations)-1]
-
 // hungryProgram is a program whose memory use rises and falls.
 type hungryProgram struct {
 	name, about string
@@ -64,10 +40,10 @@ type flexMix struct {
 	least time.Duration
 }
 
-// allocations returns the allocations under which the mix runs.
-func (m *flexMix) allocations() []allocation {
+// contenders returns the contenders under which the mix runs.
+func (m *flexMix) contenders() []contender {
 	if len(m.jobs()) == 0 {
-		return alone
+		return []contender{alone}
 	}
 	return allocations
 }
@@ -135,9 +111,9 @@ func (m *flexMix) jobs() []hungryJob {
 	}
 }
 
-// job returns the job to submit for j under an allocation.
-func (j *hungryJob) job(m *flexMix, a *allocation) (cluster.Job, []string) {
-	size := a.size(j.program)
+// job returns the job to submit for j under a contender.
+func (j *hungryJob) job(m *flexMix, a *contender) (cluster.Job, []string) {
+	size := a.size(j.program.peak, j.program.least)
 	most := size
 	if a.class == cluster.Flex {
 		most = m.node[resource.Memory]

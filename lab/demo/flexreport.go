@@ -8,8 +8,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// WriteFlex prints the result of the FLEX part, for people.
-func WriteFlex(w io.Writer, r *FlexResult) error {
+// Write prints the result, for people.
+func (r *FlexResult) Write(w io.Writer) error {
 	var t text
 	t.WriteString("\n")
 	if r.Why != "" {
@@ -80,7 +80,7 @@ func (t *text) flexAbout(r *FlexResult) {
 		t.say("Left out: %s.", m)
 	}
 	for i := range allocations {
-		t.say("%s: %s.", allocations[i].name, allocations[i].about)
+		t.say("%s: %s.", allocations[i].Label, allocations[i].about)
 	}
 }
 
@@ -128,14 +128,9 @@ func flexClaims(r *FlexResult) []claim {
 
 // flexOthers says how much other work on the machine disturbed the runs.
 func (t *text) flexOthers(all []FlexSummary) {
-	most := 0.0
-	for _, s := range all {
-		if s.Others != nil {
-			most = max(most, s.Others.Most)
-		}
+	var cores []*Figure
+	for i := range all {
+		cores = append(cores, all[i].Others)
 	}
-	if most > disturbing {
-		t.WriteString("\n")
-		t.say("Other work on this machine, swapping among it, kept up to %.1f of its cores busy meanwhile.", most)
-	}
+	t.others("Other work on this machine, swapping among it, kept up to %.1f of its cores busy meanwhile.", cores)
 }

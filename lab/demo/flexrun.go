@@ -2,9 +2,7 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -12,12 +10,11 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/internal/sandbox"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
 )
 
-// FlexRun is one run of the mix of the FLEX part under one allocation. Times count from the beginning of the run.
+// FlexRun is one run of a mix of programs whose memory use rises and falls, under one contender. Times count from the beginning of the run.
 type FlexRun struct {
 	Allocation string    `json:"allocation"`
 	Round      int       `json:"round"` // from 1
@@ -110,15 +107,8 @@ func (r *FlexRun) MeanRuntime() time.Duration {
 
 // over returns the mean of a value of samples over the makespan.
 func (r *FlexRun) over(of func(s *sample) float64) float64 {
-	total, end := 0.0, r.Makespan()
-	for i := range r.samples {
-		until := end
-		if i+1 < len(r.samples) {
-			until = min(end, r.samples[i+1].at)
-		}
-		total += of(&r.samples[i]) * max(0, until-r.samples[i].at).Seconds()
-	}
-	return total / max(end.Seconds(), 1e-9)
+	return overTime(len(r.samples), r.Makespan(), func(i int) time.Duration { return r.samples[i].at },
+		func(i int) float64 { return of(&r.samples[i]) })
 }
 
 // Used is the memory use of programs, on average over the makespan, bytes.
@@ -166,51 +156,40 @@ func (r *FlexRun) count(s *sample, suspended bool) float64 {
 func (r *FlexRun) Wrong() error {
 	for _, j := range slices.Concat(r.Jobs, r.Stream) {
 		if j.Wrong != "" {
-			return fmt.Errorf("round %d, %s: job %s: %s", r.Round, r.Allocation, j.Name, j.Wrong)
+			return fmt.Errorf("job %s: %s", j.Name, j.Wrong)
 		}
 	}
 	return nil
 }
 
-// flexPolicy is the policy of the FLEX part.
-const flexPolicy = "fair"
-
-// runFlex runs the mix on this machine under an allocation.
-func runFlex(ctx context.Context, work string, mix *flexMix, a *allocation, seen func(ended, all int)) (r *FlexRun, err error) {
-	m, err := sandbox.Open(work, flexPolicy, nil, mix.node)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, m.End(ctx)) }()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	f := &flexInProgress{machine: m, mix: mix, dir: filepath.Join(work, sandbox.InputDir), begun: time.Now(), run: &FlexRun{Allocation: a.name}}
-	busyBefore, known := profiler.BusyTime()
-	var sampling sync.WaitGroup
-	sampling.Go(func() { f.sample(ctx) })
-	err = f.play(ctx, a, seen)
-	cancel()
-	sampling.Wait()
-	if err != nil {
-		return nil, err
-	}
-	f.finish(busyBefore, known)
-	return f.run, nil
+// runFlex runs the mix on this machine under a contender.
+func runFlex(ctx context.Context, work string, mix *flexMix, a *contender, seen func(ended, all int)) (r *FlexRun, err error) {
+	r = &FlexRun{Allocation: a.Label}
+	r.Others, err = sandbox.Run(ctx, work, a.Policy, a.Settings, mix.node, 100*time.Millisecond, r.sample, func(ctx context.Context, s *sandbox.Session) (time.Duration, error) {
+		f := &flexInProgress{Session: s, mix: mix, run: r}
+		if err := f.play(ctx, a, seen); err != nil {
+			return 0, err
+		}
+		ours := r.CPU()
+		for _, j := range r.Stream {
+			ours += j.CPU
+		}
+		return ours, nil
+	})
+	return r, err
 }
 
 // flexInProgress is a run in progress.
 type flexInProgress struct {
-	machine *sandbox.Machine
-	mix     *flexMix
-	dir     string
-	begun   time.Time
-	run     *FlexRun
+	*sandbox.Session
+	mix *flexMix
+	run *FlexRun
 }
 
 func (f *flexInProgress) submit(ctx context.Context, j cluster.Job, args []string) (cluster.JobID, error) {
 	j.Stages = slices.Clone(j.Stages)
 	j.Stages[0].Args = args
-	id, err := f.machine.Driver.Submit(ctx, live.Submission{Job: j, Caller: sandbox.Caller(), Env: sandbox.Environment(), Dir: f.dir})
+	id, err := f.Driver.Submit(ctx, live.Submission{Job: j, Caller: sandbox.Caller(), Env: sandbox.Environment(), Dir: f.Input})
 	if err != nil {
 		return 0, fmt.Errorf("submit job %q: %w", j.Name, err)
 	}
@@ -218,7 +197,7 @@ func (f *flexInProgress) submit(ctx context.Context, j cluster.Job, args []strin
 }
 
 // play submits the jobs and the stream, and waits for all of them.
-func (f *flexInProgress) play(ctx context.Context, a *allocation, seen func(ended, all int)) error {
+func (f *flexInProgress) play(ctx context.Context, a *contender, seen func(ended, all int)) error {
 	stream, stop := context.WithCancel(ctx)
 	defer stop()
 	var streaming sync.WaitGroup
@@ -228,7 +207,7 @@ func (f *flexInProgress) play(ctx context.Context, a *allocation, seen func(ende
 	all := f.mix.jobs()
 	var ids []cluster.JobID
 	for i := range all {
-		if err := pause(ctx, time.Until(f.begun.Add(time.Duration(i)*f.mix.every))); err != nil {
+		if err := pause(ctx, time.Until(f.Begun.Add(time.Duration(i)*f.mix.every))); err != nil {
 			return err
 		}
 		job, args := all[i].job(f.mix, a)
@@ -247,7 +226,7 @@ func (f *flexInProgress) play(ctx context.Context, a *allocation, seen func(ende
 		j.Name = fmt.Sprintf("%s %.2g", j.Name, all[i].share)
 		f.run.Jobs = append(f.run.Jobs, j)
 	}
-	if err := pause(ctx, time.Until(f.begun.Add(f.mix.least))); err != nil {
+	if err := pause(ctx, time.Until(f.Begun.Add(f.mix.least))); err != nil {
 		return err
 	}
 	stop()
@@ -263,7 +242,7 @@ func (f *flexInProgress) stream(ctx, more context.Context) ([]FlexJob, error) {
 	for i := 0; ; i++ {
 		// It begins in the middle of an interval, so that the first short job is not always alone.
 		at := f.mix.streamEvery/2 + time.Duration(i)*f.mix.streamEvery
-		if pause(more, time.Until(f.begun.Add(at))) != nil {
+		if pause(more, time.Until(f.Begun.Add(at))) != nil {
 			break
 		}
 		id, err := f.submit(ctx, cluster.Job{Name: "short", MaxAttempts: f.mix.attempts, Stages: []cluster.Stage{stage}}, f.mix.stream)
@@ -295,12 +274,12 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // await waits for the end of a job.
 func (f *flexInProgress) await(ctx context.Context, id cluster.JobID) (FlexJob, error) {
-	j, err := f.machine.Driver.Wait(ctx, id)
+	j, err := f.Driver.Wait(ctx, id)
 	if err != nil {
 		return FlexJob{}, fmt.Errorf("wait for job %d: %w", id, err)
 	}
-	out := FlexJob{Name: j.Name, Submitted: j.Submitted.Sub(f.begun), Ended: j.Finished.Sub(f.begun), Finished: j.Status == cluster.StatusSucceeded, ID: id}
-	runs, err := f.machine.Store.Tasks(ctx, id)
+	out := FlexJob{Name: j.Name, Submitted: f.Since(j.Submitted), Ended: f.Since(j.Finished), Finished: j.Status == cluster.StatusSucceeded, ID: id}
+	runs, err := f.Store.Tasks(ctx, id)
 	if err != nil {
 		return FlexJob{}, fmt.Errorf("look up the attempts of job %d: %w", id, err)
 	}
@@ -321,7 +300,7 @@ func (j *FlexJob) take(t *store.Task, f *flexInProgress) {
 	}
 	j.Attempts++
 	if t.Started > 0 {
-		j.Started = time.Unix(0, int64(t.Started)).Sub(f.begun)
+		j.Started = f.Since(time.Unix(0, int64(t.Started)))
 	}
 	if t.Exit != nil {
 		j.CPU += t.Exit.CPUTime
@@ -335,39 +314,15 @@ func (j *FlexJob) take(t *store.Task, f *flexInProgress) {
 	}
 }
 
-// finish adds the values that are known at the end.
-func (f *flexInProgress) finish(busyBefore time.Duration, known bool) {
-	busyAfter, stillKnown := profiler.BusyTime()
-	if !known || !stillKnown {
-		return
+// sample records the memory of containers.
+func (r *FlexRun) sample(s *sandbox.Session) {
+	now := sample{at: time.Since(s.Begun), containers: hold(s.Agent.Readings())}
+	swapped := resource.Amount(0)
+	for _, h := range now.containers {
+		swapped += h.swap
 	}
-	ours := f.run.CPU()
-	for _, j := range f.run.Stream {
-		ours += j.CPU
-	}
-	others := max(0, (busyAfter-busyBefore-ours).Seconds()/time.Since(f.begun).Seconds())
-	f.run.Others = &others
-}
-
-// sample records the memory of containers until ctx ends.
-func (f *flexInProgress) sample(ctx context.Context) {
-	const every = 100 * time.Millisecond
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		s := sample{at: time.Since(f.begun), containers: hold(f.machine.Agent.Readings())}
-		swapped := resource.Amount(0)
-		for _, h := range s.containers {
-			swapped += h.swap
-		}
-		f.run.samples = append(f.run.samples, s)
-		f.run.Swapped = max(f.run.Swapped, swapped)
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	r.samples = append(r.samples, now)
+	r.Swapped = max(r.Swapped, swapped)
 }
 
 // hold returns the memory of containers, without containers whose programs have not begun for lack of memory.

@@ -39,7 +39,7 @@ func TestInputIsTheSameEverywhere(t *testing.T) {
 
 // TestMixLeavesACoreIdle: the mix has enough tasks, and no two tasks with ideal memory fit side by side.
 func TestMixLeavesACoreIdle(t *testing.T) {
-	w, err := configurations[0].workload(idealModels(t))
+	w, err := sizings[0].workload(idealModels(t))
 	if err != nil {
 		t.Fatal(err)
 	}

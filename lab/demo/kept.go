@@ -38,11 +38,11 @@ func (r *FlexResult) identity() string {
 }
 
 // load returns a kept run, or nil.
-func (k *keptRuns) load(r *FlexResult, a *allocation, round int) (*FlexRun, error) {
+func (k *keptRuns) load(r *FlexResult, a *contender, round int) (*FlexRun, error) {
 	if k == nil {
 		return nil, nil
 	}
-	path := k.path(r.Jobs, a.name, round)
+	path := k.path(r.Jobs, a.Label, round)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

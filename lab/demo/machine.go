@@ -2,56 +2,45 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
-	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/internal/sandbox"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/workload"
 )
 
 // runReal runs a workload on this machine under c, in the folder work. seen, if not nil, is called now and then with
 // the number of ended tasks.
-func runReal(ctx context.Context, work string, c *configuration, capacity resource.Vector, w *workload.Workload, seen func(ended int)) (r *Run, err error) {
-	m, err := sandbox.Open(work, c.policy, c.settings, capacity)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, m.End(ctx)) }()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	begun := time.Now()
-	s := &sampler{machine: m, begun: begun, seen: seen}
-	busyBefore, _ := profiler.BusyTime()
-	var sampling sync.WaitGroup
-	sampling.Go(func() { s.run(ctx) })
-	jobs, err := m.RunJobs(ctx, filepath.Join(work, sandbox.InputDir), begun, w)
-	cancel()
-	sampling.Wait()
-	if err != nil {
-		return nil, err
-	}
-	busyAfter, known := profiler.BusyTime()
-	took := time.Since(begun)
-	r = record(jobs, begun)
-	r.Configuration, r.Usage = c.name, s.usage
-	if known {
-		ours := time.Duration(0)
-		for _, t := range r.Tasks {
-			ours += t.CPU
+func runReal(ctx context.Context, work string, c *contender, capacity resource.Vector, w *workload.Workload, seen func(ended int)) (*Run, error) {
+	var r *Run
+	var usage []Usage
+	look := func(s *sandbox.Session) {
+		usage = append(usage, use(s))
+		if seen != nil && len(usage)%20 == 1 {
+			tell(ctx, s, seen)
 		}
-		others := max(0, (busyAfter-busyBefore-ours).Seconds()/took.Seconds())
-		r.Others = &others
 	}
-	r.Replay, err = replay(func() (io.ReadCloser, error) { return os.Open(m.Driver.EventLog()) })
-	return r, err
+	others, err := sandbox.Run(ctx, work, c.Policy, c.Settings, capacity, 50*time.Millisecond, look, func(ctx context.Context, s *sandbox.Session) (cpu time.Duration, err error) {
+		jobs, err := s.RunJobs(ctx, s.Input, s.Begun, w)
+		if err != nil {
+			return 0, err
+		}
+		r = record(jobs, s.Begun)
+		for _, t := range r.Tasks {
+			cpu += t.CPU
+		}
+		r.Replay, err = replay(func() (io.ReadCloser, error) { return os.Open(s.Driver.EventLog()) })
+		return cpu, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.Configuration, r.Usage, r.Others = c.Label, usage, others
+	return r, nil
 }
 
 // record converts the driver's information on jobs into a Run.
@@ -76,43 +65,22 @@ func record(jobs []live.Job, begun time.Time) *Run {
 	return r
 }
 
-// sampler records the memory use of containers.
-type sampler struct {
-	machine *sandbox.Machine
-	begun   time.Time
-	seen    func(ended int)
-	usage   []Usage
-}
-
-// run takes samples until ctx ends.
-func (s *sampler) run(ctx context.Context) {
-	const every = 50 * time.Millisecond
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for n := 0; ; n++ {
-		u := Usage{At: time.Since(s.begun)}
-		for _, r := range s.machine.Agent.Readings() {
-			if r.Anonymous != nil {
-				u.Anonymous += resource.Amount(*r.Anonymous)
-			}
-			if r.Memory != nil {
-				u.Held += resource.Amount(*r.Memory)
-			}
+// use returns the memory use of all containers.
+func use(s *sandbox.Session) Usage {
+	u := Usage{At: time.Since(s.Begun)}
+	for _, r := range s.Agent.Readings() {
+		if r.Anonymous != nil {
+			u.Anonymous += resource.Amount(*r.Anonymous)
 		}
-		s.usage = append(s.usage, u)
-		if s.seen != nil && n%20 == 0 {
-			s.tell(ctx)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
+		if r.Memory != nil {
+			u.Held += resource.Amount(*r.Memory)
 		}
 	}
+	return u
 }
 
-func (s *sampler) tell(ctx context.Context) {
-	jobs, err := s.machine.Driver.JobsAfter(ctx, 0, 1000)
+func tell(ctx context.Context, s *sandbox.Session, seen func(ended int)) {
+	jobs, err := s.Driver.JobsAfter(ctx, 0, 1000)
 	if err != nil {
 		return
 	}
@@ -120,5 +88,5 @@ func (s *sampler) tell(ctx context.Context) {
 	for _, j := range jobs {
 		ended += j.SucceededCount
 	}
-	s.seen(ended)
+	seen(ended)
 }

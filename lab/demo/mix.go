@@ -64,36 +64,8 @@ func (m models) lookUp(name string) (cluster.Profile, bool) {
 	return cluster.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.IdealDuration, Elasticity: p.Elasticity()}, true
 }
 
-// configuration is one way to allocate memory to the mix.
-type configuration struct {
-	name     string
-	policy   string
-	settings map[string]string
-	// about describes a task's memory in a few words.
-	about string
-	// size returns the fixed memory of every task of a program; nil leaves ideal and minimum as they are.
-	size func(m *profile.Model) resource.Amount
-}
-
-// configurations are all compared configurations, the elastic one last. A fixed size is the fair policy with another
-// ideal.
-var configurations = []configuration{
-	{"fair ideal", "fair", nil, "every task gets its ideal memory", nil},
-	{"fixed half", "fair", nil, "every task gets half its ideal memory", halfOf},
-	{"fixed minimum", "fair", nil, "every task gets the least it runs with", func(m *profile.Model) resource.Amount { return m.MinMemory }},
-	{"yarn-me", "yarn-me", map[string]string{"yarn-me.granularity": "4MiB"}, "ideal memory, or less where that ends no later than the job", nil},
-}
-
-// halfOf returns half the ideal memory, in whole MiB.
-func halfOf(m *profile.Model) resource.Amount {
-	return max(m.MinMemory, (m.IdealMemory/2+resource.MiB-1)/resource.MiB*resource.MiB)
-}
-
-// elastic is the configuration with which the others are compared.
-var elastic = &configurations[len(configurations)-1]
-
 // workload returns the mix as it is submitted under c.
-func (c *configuration) workload(m models) (*workload.Workload, error) {
+func (c *contender) workload(m models) (*workload.Workload, error) {
 	w, err := jobfile.Read(strings.NewReader(mixFile), "mix.yaml", nil)
 	if err != nil {
 		return nil, err
@@ -109,7 +81,7 @@ func (c *configuration) workload(m models) (*workload.Workload, error) {
 			known.Fill(&j.Stages[s])
 			if c.size != nil {
 				model := m[name]
-				fix(&j.Stages[s], &model, c.size(&model))
+				fix(&j.Stages[s], &model, c.size(model.IdealMemory, model.MinMemory))
 			}
 		}
 	}

@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/bellows-rm/bellows/lab/chart"
@@ -65,8 +62,8 @@ func (r *RealResult) largest() (of *FlexResult, ok bool) {
 	return &most, true
 }
 
-// WriteReal prints the result, for people.
-func WriteReal(w io.Writer, r *RealResult) error {
+// Write prints the result, for people.
+func (r *RealResult) Write(w io.Writer) error {
 	var t text
 	t.WriteString("\n")
 	if last := &r.Sizes[len(r.Sizes)-1]; last.Why != "" {
@@ -112,39 +109,14 @@ func (t *text) real(r *RealResult) {
 	t.flexOthers(all)
 }
 
-// The names of the pictures in the directory of DrawReal.
-const (
-	memoryPicture   = "memory.svg"
-	makespanPicture = "makespan.svg"
-	latencyPicture  = "latency.svg"
-)
-
-// DrawReal draws, into dir, the memory of each container over time with the most jobs, the makespans, and the latency
-// of the short jobs. It returns the names of the files.
-func DrawReal(dir string, r *RealResult) (drawn []string, err error) {
+// Pictures returns the memory of each container over time with the most jobs, the makespans, and the latency of the
+// short jobs; nothing without jobs.
+func (r *RealResult) Pictures() []Picture {
 	most, ok := r.largest()
 	if !ok {
-		return nil, nil
+		return nil
 	}
-	var memory strings.Builder
-	if err := WriteFlexSVG(&memory, most); err != nil {
-		return nil, err
-	}
-	makespans, err := realMakespans(r).SVG()
-	if err != nil {
-		return nil, err
-	}
-	latencies, err := realLatencies(r, most).SVG()
-	if err != nil {
-		return nil, err
-	}
-	pictures := map[string][]byte{memoryPicture: []byte(memory.String()), makespanPicture: makespans, latencyPicture: latencies}
-	for name, svg := range pictures {
-		if err := os.WriteFile(filepath.Join(dir, name), svg, 0o666); err != nil {
-			return nil, fmt.Errorf("write the picture: %w", err)
-		}
-	}
-	return []string{memoryPicture, makespanPicture, latencyPicture}, nil
+	return []Picture{{"memory", flexPicture(most)}, {"makespan", realMakespans(r)}, {"latency", realLatencies(r, most)}}
 }
 
 // allRounds says how many rounds ran; it is a range if rounds were left out.
@@ -168,7 +140,7 @@ func realMakespans(r *RealResult) *chart.Bars {
 		Subtitle: fmt.Sprintf("real programs on %s; median, least and most of %s",
 			resource.FormatMemory(all[0].Node[resource.Memory]), allRounds(all...))}
 	for i := range allocations {
-		series := chart.BarSeries{Name: allocations[i].name}
+		series := chart.BarSeries{Name: allocations[i].Label}
 		lost := 0.0
 		for _, s := range all {
 			of := &s.Summaries[i]
@@ -194,11 +166,11 @@ func realLatencies(r *RealResult, most *FlexResult) *chart.Plot {
 		Subtitle: "real programs; all of " + allRounds(*most)}
 	add := func(name string, runs []*FlexRun) { p.Series = append(p.Series, chart.CDF(name, latencies(runs))) }
 	for i := range allocations {
-		add("beside "+allocations[i].name, most.of(allocations[i].name))
+		add("beside "+allocations[i].Label, most.of(&allocations[i]))
 	}
 	for i := range r.Sizes {
 		if r.Sizes[i].Jobs == 0 {
-			add("alone", r.Sizes[i].of(alone[0].name))
+			add("alone", r.Sizes[i].of(&alone))
 		}
 	}
 	return p

@@ -2,8 +2,6 @@ package demo
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,41 +12,40 @@ import (
 // cannedReal is a result of two jobs, and of the short jobs alone.
 func cannedReal() *RealResult {
 	two := cannedFlex()
-	short := FlexRun{Allocation: alone[0].name, Round: 1, Stream: []FlexJob{{Name: "short", Ended: time.Second / 4, Finished: true, Attempts: 1, ID: 1}}}
+	short := FlexRun{Allocation: alone.Label, Round: 1, Stream: []FlexJob{{Name: "short", Ended: time.Second / 4, Finished: true, Attempts: 1, ID: 1}}}
 	none := FlexResult{Node: two.Node, Attempts: two.Attempts, Programs: two.Programs, Runs: []FlexRun{short},
-		Summaries: []FlexSummary{summariseFlex(&alone[0], []*FlexRun{&short}, two.Node[resource.Memory])}}
+		Summaries: []FlexSummary{summariseFlex(&alone, []*FlexRun{&short}, two.Node[resource.Memory])}}
 	two.Missing = []string{"the server: there is no memcached"}
 	return &RealResult{Sizes: []FlexResult{none, *two}}
 }
 
 func TestRealReport(t *testing.T) {
 	var out bytes.Buffer
-	if err := WriteReal(&out, cannedReal()); err != nil {
+	if err := cannedReal().Write(&out); err != nil {
 		t.Fatal(err)
 	}
 	compare(t, "real.txt", out.Bytes())
 	narrow(t, out.String())
 	out.Reset()
-	if err := WriteReal(&out, &RealResult{Sizes: []FlexResult{{Why: "there is no disk"}}}); err != nil || !strings.Contains(out.String(), "left out: there is no disk.") {
+	if err := (&RealResult{Sizes: []FlexResult{{Why: "there is no disk"}}}).Write(&out); err != nil || !strings.Contains(out.String(), "left out: there is no disk.") {
 		t.Errorf("%v, %s", err, &out)
 	}
 }
 
 func TestRealPictures(t *testing.T) {
-	dir := t.TempDir()
-	drawn, err := DrawReal(dir, cannedReal())
-	if err != nil || len(drawn) != 3 {
-		t.Fatalf("%v, %v", drawn, err)
+	pictures := cannedReal().Pictures()
+	if len(pictures) != 3 {
+		t.Fatalf("%d pictures, want 3", len(pictures))
 	}
-	for _, name := range drawn {
-		svg, err := os.ReadFile(filepath.Join(dir, name))
+	for _, p := range pictures {
+		svg, err := p.SVG()
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s: %v", p.Name, err)
 		}
 		wellFormed(t, svg)
 	}
-	if drawn, err := DrawReal(dir, &RealResult{Sizes: []FlexResult{{Why: "there is no disk"}}}); err != nil || len(drawn) > 0 {
-		t.Errorf("of nothing: %v, %v", drawn, err)
+	if none := (&RealResult{Sizes: []FlexResult{{Why: "there is no disk"}}}).Pictures(); len(none) > 0 {
+		t.Errorf("of nothing: %v", none)
 	}
 }
 

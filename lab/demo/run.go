@@ -1,13 +1,14 @@
 package demo
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Run is one run of the mix under one configuration, real or simulated. Times count from the beginning of the run.
+// Run is one run of the mix of the part elastic under one contender, real or simulated. Times count from the beginning of the run.
 type Run struct {
 	Configuration string    `json:"configuration"`
 	Round         int       `json:"round"` // from 1; 0 if simulated
@@ -76,20 +77,14 @@ func (r *Run) Granted() float64 {
 	return total / max(r.Makespan().Seconds(), 1e-9)
 }
 
-// Used is the memory that programs filled with data, on average over the makespan, bytes; ok is false without samples.
-func (r *Run) Used() (bytes float64, ok bool) {
+// Used is the memory that programs filled with data, on average over the makespan, bytes; nil without samples.
+func (r *Run) Used() *float64 {
 	if len(r.Usage) == 0 {
-		return 0, false
+		return nil
 	}
-	total, end := 0.0, r.Makespan()
-	for i, u := range r.Usage {
-		until := end
-		if i+1 < len(r.Usage) {
-			until = min(end, r.Usage[i+1].At)
-		}
-		total += float64(u.Anonymous) * max(0, until-u.At).Seconds()
-	}
-	return total / max(end.Seconds(), 1e-9), true
+	used := overTime(len(r.Usage), r.Makespan(), func(i int) time.Duration { return r.Usage[i].At },
+		func(i int) float64 { return float64(r.Usage[i].Anonymous) })
+	return &used
 }
 
 // AtATime is how many programs ran, on average over the makespan.
@@ -134,27 +129,10 @@ func (r *Run) UnderSized(ideals []resource.Amount) int {
 
 // sortTasks sorts tasks by their start.
 func (r *Run) sortTasks() {
-	slices.SortStableFunc(r.Tasks, func(a, b TaskRun) int { return int(min(1, max(-1, a.Booked-b.Booked))) })
+	slices.SortStableFunc(r.Tasks, func(a, b TaskRun) int { return cmp.Compare(a.Booked, b.Booked) })
 }
 
-// Figure is a number over several rounds.
-type Figure struct {
-	Median float64 `json:"median"`
-	Least  float64 `json:"least"`
-	Most   float64 `json:"most"`
-}
-
-// figure summarises values, at least one.
-func figure(values []float64) Figure {
-	v := slices.Sorted(slices.Values(values))
-	n := len(v)
-	return Figure{Median: (v[(n-1)/2] + v[n/2]) / 2, Least: v[0], Most: v[n-1]}
-}
-
-// Clearly reports whether every round of f is below every round of g.
-func (f Figure) Clearly(g Figure) bool { return f.Most < g.Least }
-
-// Summary is the result of one configuration over all rounds.
+// Summary is the result of one contender over all rounds.
 type Summary struct {
 	Configuration string `json:"configuration"`
 	Policy        string `json:"policy"`
@@ -173,44 +151,17 @@ type Summary struct {
 	Others            *Figure `json:"other_cores,omitempty"` // cores that other work used, on average
 }
 
-// summarise summarises the runs of one configuration; ideals has the ideal memory of the tasks of each job.
-func summarise(c *configuration, runs []Run, ideals []resource.Amount) Summary {
-	over := func(of func(r *Run) float64) Figure {
-		var values []float64
-		for i := range runs {
-			values = append(values, of(&runs[i]))
-		}
-		return figure(values)
+// summarise summarises the runs of one contender; ideals has the ideal memory of the tasks of each job.
+func summarise(c *contender, runs []*Run, ideals []resource.Amount) Summary {
+	return Summary{Configuration: c.Label, Policy: c.Policy, About: c.about, Simulated: runs[0].Simulated, Rounds: len(runs),
+		AverageJobRuntime: over(runs, func(r *Run) float64 { return r.AverageJobRuntime().Seconds() }),
+		Makespan:          over(runs, func(r *Run) float64 { return r.Makespan().Seconds() }),
+		Granted:           over(runs, (*Run).Granted),
+		Used:              overIfKnown(runs, (*Run).Used),
+		AtATime:           over(runs, (*Run).AtATime),
+		Slowdown:          over(runs, (*Run).Slowdown),
+		UnderSized:        over(runs, func(r *Run) float64 { return float64(r.UnderSized(ideals)) }),
+		Kills:             over(runs, func(r *Run) float64 { return float64(r.Kills()) }),
+		Others:            overIfKnown(runs, func(r *Run) *float64 { return r.Others }),
 	}
-	s := Summary{Configuration: c.name, Policy: c.policy, About: c.about, Simulated: runs[0].Simulated, Rounds: len(runs),
-		AverageJobRuntime: over(func(r *Run) float64 { return r.AverageJobRuntime().Seconds() }),
-		Makespan:          over(func(r *Run) float64 { return r.Makespan().Seconds() }),
-		Granted:           over((*Run).Granted),
-		AtATime:           over((*Run).AtATime),
-		Slowdown:          over((*Run).Slowdown),
-		UnderSized:        over(func(r *Run) float64 { return float64(r.UnderSized(ideals)) }),
-		Kills:             over(func(r *Run) float64 { return float64(r.Kills()) }),
-	}
-	if _, ok := runs[0].Used(); ok {
-		used := over(func(r *Run) float64 { u, _ := r.Used(); return u })
-		s.Used = &used
-	}
-	if runs[0].Others != nil {
-		others := over(func(r *Run) float64 { return *r.Others })
-		s.Others = &others
-	}
-	return s
-}
-
-// typical returns the run whose average job runtime is the median; for an even number of runs, the faster of the middle
-// two.
-func typical(runs []Run) *Run {
-	order := make([]int, len(runs))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return int(min(1, max(-1, runs[a].AverageJobRuntime()-runs[b].AverageJobRuntime())))
-	})
-	return &runs[order[(len(order)-1)/2]]
 }

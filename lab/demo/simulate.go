@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/workload"
 )
@@ -20,7 +19,7 @@ type Machine struct {
 }
 
 // simulate runs the mix in virtual time. Its only inputs are profiles, the job file, and two figures of the machine.
-func simulate(c *configuration, m models, on Machine) (*Run, error) {
+func simulate(c *contender, m models, on Machine) (*Run, error) {
 	// How long tasks have a neighbour depends slightly on how long they take: a few passes converge.
 	const passes = 4
 	var r *Run
@@ -56,7 +55,7 @@ func (r *Run) beside() float64 {
 }
 
 // simulateOnce simulates tasks whose real duration is slower times the measured one.
-func simulateOnce(c *configuration, m models, launch time.Duration, slower float64) (*Run, error) {
+func simulateOnce(c *contender, m models, launch time.Duration, slower float64) (*Run, error) {
 	w, err := c.workload(m)
 	if err != nil {
 		return nil, err
@@ -67,18 +66,18 @@ func simulateOnce(c *configuration, m models, launch time.Duration, slower float
 			j.Truth = append(j.Truth, workload.StageTruth{Duration: workload.ForAll(time.Duration(slower * float64(j.Stages[s].Duration)))})
 		}
 	}
-	p, err := policy.New(c.policy, c.settings)
+	t, err := c.On(sim.Config{Nodes: sim.Uniform(1, node), LaunchDelay: launch, KeepTasks: true}, w)
 	if err != nil {
 		return nil, err
 	}
-	res, err := sim.Run(sim.Config{Nodes: sim.Uniform(1, node), LaunchDelay: launch, KeepTasks: true}, w, p)
+	res, err := t.Run()
 	if err != nil {
-		return nil, fmt.Errorf("simulate %s: %w", c.name, err)
+		return nil, fmt.Errorf("simulate %s: %w", c.Label, err)
 	}
 	if stuck := res.Unfinished(); len(stuck) > 0 {
-		return nil, fmt.Errorf("simulate %s: job %s does not end: %s", c.name, stuck[0].Name, stuck[0].Stuck)
+		return nil, fmt.Errorf("simulate %s: job %s does not end: %s", c.Label, stuck[0].Name, stuck[0].Stuck)
 	}
-	r := &Run{Configuration: c.name, Simulated: true}
+	r := &Run{Configuration: c.Label, Simulated: true}
 	index := map[cluster.JobID]int{}
 	for i, j := range res.Jobs {
 		index[j.ID] = i

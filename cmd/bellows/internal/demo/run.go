@@ -1,20 +1,19 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/internal/sandbox"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/profiler"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/workload"
 )
@@ -49,35 +48,25 @@ type Run struct {
 
 // run runs a workload on a machine of its own.
 func (d *demonstration) run(ctx context.Context, u *under, node resource.Vector, w *workload.Workload) (r Run, err error) {
-	m, err := sandbox.Open(d.work, u.policy, u.settings, node)
+	var l lookout
+	look := func(s *sandbox.Session) {
+		l.look(s)
+		d.Show(fmt.Sprintf("%s with %s: %.0f s", terminal.Count(len(w.Jobs), "job"), u.about, l.last.Seconds()))
+	}
+	const every = 100 * time.Millisecond
+	r.Others, err = sandbox.Run(ctx, d.work, u.policy, u.settings, node, every, look, func(ctx context.Context, s *sandbox.Session) (time.Duration, error) {
+		jobs, err := s.RunJobs(ctx, s.Input, s.Begun, w)
+		if err != nil {
+			return 0, err
+		}
+		r.take(jobs, s.Begun)
+		return cpuTime(jobs), r.check(ctx, s.Machine, jobs)
+	})
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, m.End(ctx)) }()
-	watching, stop := context.WithCancel(ctx)
-	defer stop()
-	l := lookout{machine: m, begun: time.Now(), show: func(passed time.Duration) {
-		d.Show(fmt.Sprintf("%s with %s: %.0f s", terminal.Count(len(w.Jobs), "job"), u.about, passed.Seconds()))
-	}}
-	busyBefore, known := profiler.BusyTime()
-	var watch sync.WaitGroup
-	watch.Go(func() { l.watch(watching) })
-	jobs, err := m.RunJobs(ctx, d.input(), l.begun, w)
-	stop()
-	watch.Wait()
-	if err != nil {
-		return r, err
-	}
-	r = Run{About: u.about, Swapped: l.swapped, Why: l.why}
-	r.take(jobs, l.begun)
-	if busyAfter, ok := profiler.BusyTime(); ok && known {
-		others := max(0, (busyAfter-busyBefore-cpuTime(jobs)).Seconds()/time.Since(l.begun).Seconds())
-		r.Others = &others
-	}
+	r.About, r.Swapped, r.Why = u.about, l.swapped, cmp.Or(l.why, r.Why)
 	r.AtOnce, r.Used = l.running/r.Makespan.Seconds(), resource.Amount(l.used/r.Makespan.Seconds())
-	if err := r.check(ctx, m, jobs); err != nil {
-		return r, err
-	}
 	if len(w.Jobs) > 1 {
 		d.Say(fmt.Sprintf("%s: mean job runtime %.1f s, makespan %.1f s", u.about, r.JobRuntime.Seconds(), r.Makespan.Seconds()))
 	}
@@ -146,40 +135,22 @@ func (r *Run) check(ctx context.Context, m *sandbox.Machine, jobs []live.Job) er
 	return nil
 }
 
-// lookout samples the containers of a machine.
+// lookout sums up samples of the containers of a machine.
 type lookout struct {
-	machine *sandbox.Machine
-	begun   time.Time
-	show    func(passed time.Duration)
+	last    time.Duration   // time of the last sample
 	swapped resource.Amount // peak
 	running float64         // containers times seconds
 	used    float64         // bytes times seconds
 	why     string          // why the first container was suspended
 }
 
-// watch takes samples until ctx ends.
-func (l *lookout) watch(ctx context.Context) {
-	const every = 100 * time.Millisecond
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	last := l.begun
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-		now := time.Now()
-		l.look(now.Sub(last).Seconds())
-		last = now
-		l.show(now.Sub(l.begun))
-	}
-}
-
-// look takes one sample, which represents the given number of seconds.
-func (l *lookout) look(seconds float64) {
+// look takes one sample, which represents the time since the last one.
+func (l *lookout) look(s *sandbox.Session) {
+	now := time.Since(s.Begun)
+	seconds := (now - l.last).Seconds()
+	l.last = now
 	var swapped resource.Amount
-	for id, r := range l.machine.Agent.Readings() {
+	for id, r := range s.Agent.Readings() {
 		switch r.State {
 		case cluster.ContainerWaiting:
 			continue

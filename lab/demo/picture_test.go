@@ -16,12 +16,12 @@ import (
 
 // canned is a result in which every configuration runs the same two tasks, each configuration later than the one
 // before.
-func canned() *Result {
-	r := &Result{Node: node, Machine: Machine{Launch: 20 * time.Millisecond, Neighbour: 1.1}}
-	for i := range configurations {
-		c := &configurations[i]
+func canned() *ElasticResult {
+	r := &ElasticResult{Node: node, Machine: Machine{Launch: 20 * time.Millisecond, Neighbour: 1.1}}
+	for i := range sizings {
+		c := &sizings[i]
 		run := twoTasks()
-		run.Configuration, run.Round = c.name, 1
+		run.Configuration, run.Round = c.Label, 1
 		for j := range run.Jobs {
 			run.Jobs[j].Ended += time.Duration(3-i) * time.Second
 		}
@@ -37,9 +37,9 @@ func canned() *Result {
 		said := *run
 		said.Simulated, said.Round, said.Usage = true, 0, nil
 		r.Predicted = append(r.Predicted, said)
-		r.Summaries = append(r.Summaries, summarise(c, []Run{*run}, []resource.Amount{100 * resource.MiB, 100 * resource.MiB}))
+		r.Summaries = append(r.Summaries, summarise(c, []*Run{run}, []resource.Amount{100 * resource.MiB, 100 * resource.MiB}))
 	}
-	d := demonstration{result: r}
+	d := elasticDemonstration{result: r}
 	d.compare()
 	return r
 }
@@ -63,18 +63,25 @@ func compare(t *testing.T, name string, got []byte) {
 	}
 }
 
-func TestPicture(t *testing.T) {
-	var out bytes.Buffer
-	if err := WriteSVG(&out, canned()); err != nil {
+// drawn returns the only picture of a part.
+func drawn(t *testing.T, pictures []Picture) []byte {
+	t.Helper()
+	if len(pictures) != 1 {
+		t.Fatalf("%d pictures, want 1", len(pictures))
+	}
+	svg, err := pictures[0].SVG()
+	if err != nil {
 		t.Fatal(err)
 	}
-	wellFormed(t, out.Bytes())
-	compare(t, "picture.svg", out.Bytes())
+	wellFormed(t, svg)
+	return svg
 }
+
+func TestPicture(t *testing.T) { compare(t, "picture.svg", drawn(t, canned().Pictures())) }
 
 func TestReport(t *testing.T) {
 	var out bytes.Buffer
-	if err := Write(&out, canned()); err != nil {
+	if err := canned().Write(&out); err != nil {
 		t.Fatal(err)
 	}
 	compare(t, "report.txt", out.Bytes())

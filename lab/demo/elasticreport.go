@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -14,14 +13,18 @@ import (
 // predictionGoal is the largest error of a good prediction.
 const predictionGoal = 0.15
 
-// Write prints the result of the demonstration, for people.
-func Write(w io.Writer, r *Result) error {
+// Write prints the result, for people.
+func (r *ElasticResult) Write(w io.Writer) error {
 	var t text
 	t.allocations(r)
 	t.verdict(r)
 	if !r.Simulated {
 		t.predictions(r)
-		t.others(r)
+		var cores []*Figure
+		for i := range r.Summaries {
+			cores = append(cores, r.Summaries[i].Others)
+		}
+		t.others("Other work on this machine kept up to %.1f of its cores busy meanwhile: times are longer, and differ more, than on a quiet machine.", cores)
 		t.replays(r)
 	}
 	_, err := io.WriteString(w, t.String())
@@ -31,61 +34,7 @@ func Write(w io.Writer, r *Result) error {
 // legend explains the columns.
 const legend = "USED is what programs fill with data, AT ONCE how many run, on average; SLOWDOWN is their time over that with ideal memory; PROGRESS is AT ONCE over SLOWDOWN: as many tasks with ideal memory would get as much done."
 
-// width is the width of a terminal.
-const width = 80
-
-// text is a report that is being written.
-type text struct{ strings.Builder }
-
-// say writes a paragraph.
-func (t *text) say(format string, operands ...any) {
-	line := ""
-	for _, word := range strings.Fields(fmt.Sprintf(format, operands...)) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			t.WriteString(line + "\n")
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	t.WriteString(line + "\n")
-}
-
-// table writes rows and an empty line. The first row has the heads; all columns except the first are aligned to the
-// right.
-func (t *text) table(rows [][]string) {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	for _, row := range rows {
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i == 0 {
-				t.WriteString(cell + pad)
-			} else {
-				t.WriteString("  " + pad + cell)
-			}
-		}
-		t.WriteString("\n")
-	}
-	t.WriteString("\n")
-}
-
-// spread prints a figure with its minimum and maximum.
-func (f Figure) spread(digits int, unit float64) string {
-	text := func(v float64) string { return fmt.Sprintf("%.*f", digits, v/unit) }
-	if f.Least == f.Most {
-		return text(f.Median)
-	}
-	return fmt.Sprintf("%s (%s–%s)", text(f.Median), text(f.Least), text(f.Most))
-}
-
-func (t *text) allocations(r *Result) {
+func (t *text) allocations(r *ElasticResult) {
 	first := r.Predicted[0]
 	t.WriteString("\n")
 	about := fmt.Sprintf("%d jobs with %d tasks share %s and %s cores.", len(first.Jobs), len(first.Tasks), resource.FormatMemory(r.Node[resource.Memory]),
@@ -122,20 +71,13 @@ func (t *text) allocations(r *Result) {
 	t.WriteString("\n")
 }
 
-func rounds(n int) string {
-	if n == 1 {
-		return "1 round"
-	}
-	return fmt.Sprintf("%d rounds", n)
-}
-
 // verdict says which allocation won, by how much, and why.
-func (t *text) verdict(r *Result) {
+func (t *text) verdict(r *ElasticResult) {
 	t.say("%s", verdictOn("Average job runtime", r, func(s *Summary) Figure { return s.AverageJobRuntime }))
 	t.say("%s", verdictOn("Makespan", r, func(s *Summary) Figure { return s.Makespan }))
 	t.WriteString("\n")
 	t.say("Why: %s", why(r))
-	if best := fastest(r, func(s *Summary) Figure { return s.AverageJobRuntime }); best.Configuration != elastic.name {
+	if best := fastest(r, func(s *Summary) Figure { return s.AverageJobRuntime }); best.Configuration != elastic.Label {
 		t.say("%s", whyNot(r, best))
 	}
 }
@@ -144,7 +86,7 @@ func (t *text) verdict(r *Result) {
 func (s *Summary) speed() float64 { return s.AtATime.Median / s.Slowdown.Median }
 
 // why explains the times by the use of the cores.
-func why(r *Result) string {
+func why(r *ElasticResult) string {
 	cores := float64(r.Node[resource.CPU]) / float64(resource.Core)
 	var clauses []string
 	for i := range r.Summaries {
@@ -163,7 +105,7 @@ func why(r *Result) string {
 }
 
 // fastest returns the configuration with the smallest median.
-func fastest(r *Result, of func(*Summary) Figure) *Summary {
+func fastest(r *ElasticResult, of func(*Summary) Figure) *Summary {
 	best := &r.Summaries[0]
 	for i := range r.Summaries {
 		if of(&r.Summaries[i]).Median < of(best).Median {
@@ -174,8 +116,8 @@ func fastest(r *Result, of func(*Summary) Figure) *Summary {
 }
 
 // verdictOn compares the elastic allocation with every fixed one.
-func verdictOn(what string, r *Result, of func(*Summary) Figure) string {
-	at := slices.IndexFunc(r.Summaries, func(s Summary) bool { return s.Configuration == elastic.name })
+func verdictOn(what string, r *ElasticResult, of func(*Summary) Figure) string {
+	at := slices.IndexFunc(r.Summaries, func(s Summary) bool { return s.Configuration == elastic.Label })
 	ours := of(&r.Summaries[at])
 	best := fastest(r, of)
 	var clauses []string
@@ -195,7 +137,7 @@ func verdictOn(what string, r *Result, of func(*Summary) Figure) string {
 		clauses = append(clauses, clause)
 	}
 	head := fmt.Sprintf("%s: yarn-me wins with %.1f s", what, ours.Median)
-	if best.Configuration != elastic.name {
+	if best.Configuration != elastic.Label {
 		head = fmt.Sprintf("%s: yarn-me does not win with %.1f s, %s does with %.1f s; yarn-me is", what, ours.Median, best.Configuration, of(best).Median)
 		return head + " " + strings.Join(clauses, ", ") + "."
 	}
@@ -203,8 +145,8 @@ func verdictOn(what string, r *Result, of func(*Summary) Figure) string {
 }
 
 // whyNot says why a fixed allocation was better than the elastic allocation.
-func whyNot(r *Result, best *Summary) string {
-	ours := &r.Summaries[slices.IndexFunc(r.Summaries, func(s Summary) bool { return s.Configuration == elastic.name })]
+func whyNot(r *ElasticResult, best *Summary) string {
+	ours := &r.Summaries[slices.IndexFunc(r.Summaries, func(s Summary) bool { return s.Configuration == elastic.Label })]
 	switch {
 	case best.speed() <= ours.speed():
 		return fmt.Sprintf("%s got no more done at once, but served the jobs in an order that let short ones end earlier.", sentence(best.Configuration))
@@ -219,7 +161,7 @@ func whyNot(r *Result, best *Summary) string {
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // predictions prints the simulator's predictions, made before the runs.
-func (t *text) predictions(r *Result) {
+func (t *text) predictions(r *ElasticResult) {
 	t.WriteString("\n")
 	t.say("Predicted before the mix ran, from the profiles, the job file, and two figures of this machine: the daemon adds %.0f ms to a task, and another task beside it makes a task %.2f times slower.",
 		milliseconds(r.Machine.Launch), r.Machine.Neighbour)
@@ -243,7 +185,7 @@ func (t *text) predictions(r *Result) {
 func percent(share float64) string { return fmt.Sprintf("%+.0f %%", 100*share) }
 
 // replays says whether a new engine takes the recorded decisions again.
-func (t *text) replays(r *Result) {
+func (t *text) replays(r *ElasticResult) {
 	var all, equal, differ int
 	for _, run := range r.Runs {
 		if run.Replay == nil {
@@ -258,21 +200,4 @@ func (t *text) replays(r *Result) {
 	t.WriteString("\n")
 	t.say("Replayed: the event logs of all %d runs, told to a new engine outside of any machine, gave %d of %d decisions again. With one event of each changed (the first job wants 1 MiB less) the decisions differed in %d of %d.",
 		len(r.Runs), equal, all, differ, len(r.Runs))
-}
-
-// disturbing is the number of cores busy with other work from which the report mentions it.
-const disturbing = 0.2
-
-// others says how much other work on the machine disturbed the runs.
-func (t *text) others(r *Result) {
-	most := 0.0
-	for _, s := range r.Summaries {
-		if s.Others != nil {
-			most = max(most, s.Others.Most)
-		}
-	}
-	if most > disturbing {
-		t.WriteString("\n")
-		t.say("Other work on this machine kept up to %.1f of its cores busy meanwhile: times are longer, and differ more, than on a quiet machine.", most)
-	}
 }
