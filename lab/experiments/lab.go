@@ -83,6 +83,15 @@ func each[T any](l *lab, part string, n int, f func(i int) (T, error), take func
 	return err
 }
 
+// eachRun calls f for each of the experiment's runs at each of n points, and returns the results by point and run. part
+// is as for each.
+func eachRun[T any](l *lab, part string, n int, f func(point, run int) (T, error)) ([][]T, error) {
+	all := make([][]T, n)
+	err := each(l, part, n*l.Runs, func(i int) (T, error) { return f(i/l.Runs, i%l.Runs) },
+		func(i int, t T) { all[i/l.Runs] = append(all[i/l.Runs], t) })
+	return all, err
+}
+
 func (l *lab) progress(part string, done, all int) {
 	if l.Settings.Progress != nil {
 		l.Settings.Progress(part, done, all)

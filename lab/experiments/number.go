@@ -63,3 +63,35 @@ func quantile(values []float64, share float64) float64 {
 	}
 	return s[min(len(s)-1, max(0, int(math.Ceil(share*float64(len(s))))-1))]
 }
+
+// values returns a number of each element.
+func values[T any](of []T, number func(T) float64) []float64 {
+	var all []float64
+	for _, one := range of {
+		all = append(all, number(one))
+	}
+	return all
+}
+
+// pooled returns the numbers of all elements together.
+func pooled[T any](of []T, numbers func(T) []float64) []float64 {
+	var all []float64
+	for _, one := range of {
+		all = append(all, numbers(one)...)
+	}
+	return all
+}
+
+// scaled multiplies each value.
+func scaled(all []float64, by float64) []float64 {
+	return values(all, func(v float64) float64 { return v * by })
+}
+
+// ratios divides each value of over by that of under.
+func ratios(over, under []float64) []float64 {
+	var all []float64
+	for i, v := range over {
+		all = append(all, v/under[i])
+	}
+	return all
+}

@@ -135,21 +135,15 @@ func mixedTrials(l *lab, all []mixed, denser float64) ([][]mixedTrial, error) {
 	if l.quick {
 		nodes, share = 4, 0.1
 	}
-	trials := make([][]mixedTrial, len(all))
-	err := each(l, fmt.Sprintf("%g times as dense", denser), len(all)*l.Runs, func(i int) (mixedTrial, error) {
-		jobs, queries := mixedTrace(l.seed(i%l.Runs), share, denser)
-		return all[i/l.Runs].trial(nodes, jobs, queries)
-	}, func(i int, t mixedTrial) { trials[i/l.Runs] = append(trials[i/l.Runs], t) })
-	return trials, err
+	return eachRun(l, fmt.Sprintf("%g times as dense", denser), len(all), func(way, run int) (mixedTrial, error) {
+		jobs, queries := mixedTrace(l.seed(run), share, denser)
+		return all[way].trial(nodes, jobs, queries)
+	})
 }
 
 // percentiles returns a percentile of each trace in one way.
 func percentiles(trials []mixedTrial, of func(mixedTrial) []float64, share float64) []float64 {
-	var all []float64
-	for _, t := range trials {
-		all = append(all, quantile(of(t), share))
-	}
-	return all
+	return values(trials, func(t mixedTrial) float64 { return quantile(of(t), share) })
 }
 
 func ofQueries(t mixedTrial) []float64 { return t.Queries }
@@ -164,9 +158,7 @@ func fig10Findings(all []mixed, trials [][]mixedTrial) *Findings {
 	for i, m := range all {
 		q := func(share float64) string { return acrossTraces(percentiles(trials[i], ofQueries, share), 0) }
 		queries.add(m.name, q(0.5), q(0.9), q(0.99), q(1))
-		var latencies, runtimes []float64
 		for run, t := range trials[i] {
-			latencies, runtimes = append(latencies, t.Queries...), append(runtimes, t.Data...)
 			for _, v := range t.Queries {
 				rows.add(m.name, strconv.Itoa(run), "TPC-H, s", exact(v))
 			}
@@ -174,21 +166,15 @@ func fig10Findings(all []mixed, trials [][]mixedTrial) *Findings {
 				rows.add(m.name, strconv.Itoa(run), "data-intensive, normalised", exact(v))
 			}
 		}
-		latency.Series = append(latency.Series, chart.CDF(m.name, latencies))
+		latency.Series = append(latency.Series, chart.CDF(m.name, pooled(trials[i], ofQueries)))
 		if m.alone {
 			continue
 		}
 		d := func(share float64) string { return acrossTraces(percentiles(trials[i], ofData, share), 2) }
-		number := func(of func(mixedTrial) float64) string {
-			var values []float64
-			for _, t := range trials[i] {
-				values = append(values, of(t))
-			}
-			return acrossTraces(values, 0)
-		}
+		number := func(of func(mixedTrial) float64) string { return acrossTraces(values(trials[i], of), 0) }
 		data.add(m.name, d(0.01), d(0.5), d(0.8), d(0.95), number(func(t mixedTrial) float64 { return float64(t.Kills) }),
 			number(func(t mixedTrial) float64 { return t.Suspended / 3600 }), number(func(t mixedTrial) float64 { return t.Swapped }))
-		s := chart.CDF(m.name, runtimes)
+		s := chart.CDF(m.name, pooled(trials[i], ofData))
 		s.Color = i + 1
 		runtime.Series = append(runtime.Series, s)
 	}
@@ -198,21 +184,13 @@ func fig10Findings(all []mixed, trials [][]mixedTrial) *Findings {
 
 // mixedRatio returns, for each trace, a percentile in one way divided by the same percentile in another.
 func mixedRatio(trials [][]mixedTrial, over, under int, of func(mixedTrial) []float64, share float64) []float64 {
-	a, b := percentiles(trials[over], of, share), percentiles(trials[under], of, share)
-	for i := range a {
-		a[i] /= b[i]
-	}
-	return a
+	return ratios(percentiles(trials[over], of, share), percentiles(trials[under], of, share))
 }
 
 // mixedSpread returns, for each trace, how much longer the slowest data-intensive jobs take than the fastest: 95th /
 // 1st percentile.
 func mixedSpread(trials []mixedTrial) []float64 {
-	slow, fast := percentiles(trials, ofData, 0.95), percentiles(trials, ofData, 0.01)
-	for i := range slow {
-		slow[i] /= fast[i]
-	}
-	return slow
+	return ratios(percentiles(trials, ofData, 0.95), percentiles(trials, ofData, 0.01))
 }
 
 func fig10Claims(trials [][]mixedTrial) []Claim {

@@ -271,20 +271,14 @@ func runMixes(l *lab, load resource.Amount) (map[string][]besideQueries, error) 
 
 // kmeansOver returns the median of Kmeans' run time divided by its run time alone with a heap of 64 GB.
 func kmeansOver(runs []besideQueries, alone float64) float64 {
-	var all []float64
-	for _, m := range runs {
-		all = append(all, m.Kmeans/alone)
-	}
-	return median(all)
+	return median(values(runs, func(m besideQueries) float64 { return m.Kmeans / alone }))
 }
+
+func allQueries(m besideQueries) []float64 { return m.Queries }
 
 // latency returns a quantile of all queries of all runs.
 func latency(runs []besideQueries, share float64) float64 {
-	var all []float64
-	for _, m := range runs {
-		all = append(all, m.Queries...)
-	}
-	return quantile(all, share)
+	return quantile(pooled(runs, allQueries), share)
 }
 
 // queryLoads returns the loads of the tables; the paper's load is unknown.
@@ -322,11 +316,7 @@ func fig6bReclaim(l *lab) (*Findings, error) {
 			row = append(row, decimals(kmeansOver(all[w.name], alone), 2)+"x")
 		}
 		for _, w := range mixWays[1:3] {
-			var swapped []float64
-			for _, m := range all[w.name] {
-				swapped = append(swapped, m.Swapped/float64(resource.GB))
-			}
-			row = append(row, decimals(median(swapped), 0))
+			row = append(row, decimals(median(values(all[w.name], func(m besideQueries) float64 { return m.Swapped / float64(resource.GB) })), 0))
 		}
 		table.add(row...)
 	}
@@ -449,11 +439,7 @@ func fig6cLatency(l *lab) (*Findings, error) {
 func latencyPicture(name string, load resource.Amount, runs map[string][]besideQueries) Picture {
 	plot := &chart.Plot{Title: "Latency of queries beside Kmeans, load of " + gigabytes(load), Subtitle: "simulated; all runs", X: "seconds from submission to end", Y: "share of the queries, %", LogX: true}
 	for _, w := range mixWays {
-		var all []float64
-		for _, m := range runs[w.name] {
-			all = append(all, m.Queries...)
-		}
-		s := chart.CDF(w.name, all)
+		s := chart.CDF(w.name, pooled(runs[w.name], allQueries))
 		for i := range s.Y {
 			s.Y[i] *= 100
 		}

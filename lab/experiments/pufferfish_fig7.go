@@ -115,23 +115,15 @@ func parallelData() Table {
 
 // makespan returns the median over the runs; NaN if a job failed in one of them.
 func (c *parallelCase) makespan(w rival) float64 {
-	var all []float64
-	for _, o := range c.runs[w.name] {
-		if o.Done < o.Jobs {
-			return math.NaN()
-		}
-		all = append(all, o.Makespan)
+	if slices.ContainsFunc(c.runs[w.name], func(o oneNode) bool { return o.Done < o.Jobs }) {
+		return math.NaN()
 	}
-	return median(all)
+	return c.over(w, ends)
 }
 
 // over returns the median of a number over the runs.
 func (c *parallelCase) over(w rival, of func(oneNode) float64) float64 {
-	var all []float64
-	for _, o := range c.runs[w.name] {
-		all = append(all, of(o))
-	}
-	return median(all)
+	return median(values(c.runs[w.name], of))
 }
 
 // better returns by which share of another rival's makespan Pufferfish, or bellows, is faster.
@@ -162,13 +154,11 @@ func parallelFindings(title string, cases []parallelCase, single *parallelCase, 
 			b, low, high := &bars.Series[i], math.NaN(), math.NaN()
 			middle := c.makespan(w) / scale
 			if failed := c.over(w, failures); math.IsNaN(middle) {
-				row = append(row, fmt.Sprintf("%s (%s)", decimals(c.over(w, func(o oneNode) float64 { return o.Makespan })/scale, 2), decimals(failed, 0)))
+				row = append(row, fmt.Sprintf("%s (%s)", decimals(c.over(w, ends)/scale, 2), decimals(failed, 0)))
 			} else {
 				row = append(row, decimals(middle, 2))
-				low, high = math.Inf(1), 0
-				for _, o := range c.runs[w.name] {
-					low, high = min(low, o.Makespan/scale), max(high, o.Makespan/scale)
-				}
+				all := values(c.runs[w.name], ends)
+				low, high = slices.Min(all)/scale, slices.Max(all)/scale
 			}
 			b.Values, b.Low, b.High = append(b.Values, middle), append(b.Low, low), append(b.High, high)
 		}
@@ -334,8 +324,8 @@ func fig7aKmeans(l *lab) (*Findings, error) {
 	return f, nil
 }
 
+func ends(n oneNode) float64     { return n.Makespan }
 func failures(n oneNode) float64 { return float64(n.Jobs - n.Done) }
-
 func together(n oneNode) float64 { return n.Together }
 
 // pufferfishVersus compares bellows with Pufferfish.
@@ -404,7 +394,7 @@ func mixedPicture(c *parallelCase) *chart.Bars {
 		bars.Groups = append(bars.Groups, r.name)
 		well, failed := c.makespan(r)/60, math.NaN()
 		if math.IsNaN(well) {
-			failed = c.over(r, func(n oneNode) float64 { return n.Makespan }) / 60
+			failed = c.over(r, ends) / 60
 		}
 		bars.Series[0].Values, bars.Series[1].Values = append(bars.Series[0].Values, well), append(bars.Series[1].Values, failed)
 	}
@@ -432,7 +422,7 @@ func fig7cMixed(l *lab) (*Findings, error) {
 		}
 	}
 	better := c.better(largeHeap, pufferfishPaper)
-	all := func(r rival) float64 { return c.over(r, func(n oneNode) float64 { return n.Makespan }) }
+	all := func(r rival) float64 { return c.over(r, ends) }
 	thirtyTwo, sixteen := all(yarnBox(32*resource.GB)), all(yarnBox(16*resource.GB))
 	f.Claims = []Claim{
 		stated("pufferfish/fig7c", "finish").judge(finish[:len(finish)-2],

@@ -109,15 +109,6 @@ func tracePart(l *lab, within time.Duration, all []rival) (contest, error) {
 	})
 }
 
-// pooled returns the normalised run times of all workloads together.
-func pooled(trials []rivalTrial) []float64 {
-	var all []float64
-	for _, t := range trials {
-		all = append(all, t.Normal...)
-	}
-	return all
-}
-
 func normalTable(name string, all []rival, c contest) Table {
 	table := newTable(name, "", "median", "90th percentile", "99th percentile", "jobs that fail", "that never end", "killed for memory's sake", "makespan, h")
 	for i, o := range all {
@@ -147,7 +138,7 @@ func pufferfishFigure8b(l *lab) (*Findings, error) {
 	}
 	plot := &chart.Plot{Title: "Run times of the jobs that succeed", Subtitle: "simulated; over those alone with a heap of 64 GB", X: "normalised run time", Y: "share of jobs", LogX: true}
 	for i, o := range rivals {
-		plot.Series = append(plot.Series, chart.CDF(o.name, pooled(c[i])))
+		plot.Series = append(plot.Series, chart.CDF(o.name, pooled(c[i], func(t rivalTrial) []float64 { return t.Normal })))
 	}
 	load, err := loadTable(l, c)
 	if err != nil {

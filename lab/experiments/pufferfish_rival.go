@@ -106,16 +106,11 @@ func (o rival) trial(nodes int, jobs []submission, attempts int) (t rivalTrial, 
 		return t, err
 	}
 	t = rivalTrial{Endless: len(r.Unfinished()), Makespan: r.Makespan.Seconds(), Failed: len(r.Failures()), Kills: r.ManagerKills,
-		Suspended: r.Suspended.Seconds(), Lost: r.LostWork.Seconds()}
+		Suspended: r.Suspended.Seconds(), Lost: r.LostWork.Seconds(), Ran: ran(r)}
 	for i, j := range r.Jobs {
 		if j.Done {
 			t.Normal = append(t.Normal, j.Runtime().Seconds()/jobs[i].alone().Seconds())
 			t.Succeeded = max(t.Succeeded, time.Duration(j.Ended).Seconds())
-		}
-	}
-	for _, task := range r.Tasks {
-		if !task.Coordinator {
-			t.Ran += task.Finished.Sub(task.Launched).Seconds()
 		}
 	}
 	for _, s := range r.Series.Samples {
@@ -142,32 +137,19 @@ type contest [][]rivalTrial
 
 // hold simulates the workloads that make returns for 0 to runs-1 under every rival.
 func hold(l *lab, part string, all []rival, nodes, attempts int, make func(run int) []submission) (contest, error) {
-	c := contest{}
-	for range all {
-		c = append(c, nil)
-	}
-	err := each(l, part, len(all)*l.Runs, func(i int) (rivalTrial, error) {
-		return all[i/l.Runs].trial(nodes, make(i%l.Runs), attempts)
-	}, func(i int, t rivalTrial) { c[i/l.Runs] = append(c[i/l.Runs], t) })
-	return c, err
+	return eachRun(l, part, len(all), func(rival, run int) (rivalTrial, error) {
+		return all[rival].trial(nodes, make(run), attempts)
+	})
 }
 
 // of returns a number for each workload under a rival.
 func (c contest) of(rival int, number func(rivalTrial) float64) []float64 {
-	var all []float64
-	for _, t := range c[rival] {
-		all = append(all, number(t))
-	}
-	return all
+	return values(c[rival], number)
 }
 
 // ratio returns, for each workload, a number under one rival divided by the number under another.
 func (c contest) ratio(over, under int, number func(rivalTrial) float64) []float64 {
-	a, b := c.of(over, number), c.of(under, number)
-	for i := range a {
-		a[i] /= b[i]
-	}
-	return a
+	return ratios(c.of(over, number), c.of(under, number))
 }
 
 // place returns the index of a rival among others.

@@ -165,13 +165,7 @@ func (o rival) failures(jobs []submission) (oomTrial, error) {
 	for _, j := range r.Failures() {
 		t.Failed[j.Name]++
 	}
-	all := 0.0
-	for _, task := range r.Tasks {
-		if !task.Coordinator {
-			all += task.Finished.Sub(task.Launched).Seconds()
-		}
-	}
-	t.Lost = r.LostWork.Seconds() / all
+	t.Lost = r.LostWork.Seconds() / ran(r)
 	return t, nil
 }
 
@@ -198,15 +192,6 @@ func oomClaim(sizes []resource.Amount, failed [][]float64) Claim {
 
 // percent1 prints a share in percent with one digit after the point.
 func percent1(share float64) string { return decimals(100*share, 1) + " %" }
-
-// scaled multiplies each value.
-func scaled(values []float64, by float64) []float64 {
-	var all []float64
-	for _, v := range values {
-		all = append(all, v*by)
-	}
-	return all
-}
 
 // meanCounts prints the mean counts per run, by name.
 func meanCounts(counts map[string]int, runs int) string {

@@ -67,6 +67,19 @@ func (c contender) trial(config sim.Config, w *workload.Workload) (outcome, erro
 	return outcome{r.AverageJobRuntime.Seconds(), r.Makespan.Seconds(), r.MemoryUtilisation, r.UnderSizedShare()}, nil
 }
 
+// taskSeconds is the run time of a task.
+func taskSeconds(t sim.TaskResult) float64 { return t.Finished.Sub(t.Launched).Seconds() }
+
+// ran returns the run time of all tasks together, without coordinators, seconds.
+func ran(r *sim.Result) (all float64) {
+	for _, t := range r.Tasks {
+		if !t.Coordinator {
+			all += taskSeconds(t)
+		}
+	}
+	return all
+}
+
 // paperCluster is the simulated cluster of YARN-ME section 6.1: nodes of 16 cores and 10 GB. Jobs have application
 // masters that report every second and have a grant of 0, as in the authors' runs with which ours are compared.
 func paperCluster(nodes int) sim.Config {

@@ -137,11 +137,7 @@ func (s spiller) together(n int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var all []float64
-	for _, t := range r.Tasks {
-		all = append(all, t.Finished.Sub(t.Launched).Seconds())
-	}
-	return mean(all), nil
+	return mean(values(r.Tasks, taskSeconds)), nil
 }
 
 func fig2c(*lab) (*Findings, error) {

@@ -45,11 +45,7 @@ var metrics = []metric{
 
 // gains returns the relative decrease of a metric, per iteration.
 func gains(pairs []pair, m metric) []float64 {
-	var all []float64
-	for _, p := range pairs {
-		all = append(all, gain(m.of(p.YARN), m.of(p.Elastic)))
-	}
-	return all
+	return values(pairs, func(p pair) float64 { return gain(m.of(p.YARN), m.of(p.Elastic)) })
 }
 
 // concurrent simulates 1 to 5 runs of an application.

@@ -90,15 +90,6 @@ func (o contender) underPenalties(size int, c configuration, seed uint64) ([]out
 	return all, nil
 }
 
-// over summarises each configuration's traces by f.
-func over(perConfiguration [][]float64, f func([]float64) float64) []float64 {
-	var all []float64
-	for _, values := range perConfiguration {
-		all = append(all, f(values))
-	}
-	return all
-}
-
 func fig6aFindings(found map[curve]*fig6aRatios, data Table) *Findings {
 	table := newTable("Ratio of YARN-ME's average job runtime to YARN's, over configurations", "curve", "best", "25 %", "median", "75 %", "worst",
 		"configurations ≤ 0.7", "worst trace", "median to YARN without reservations")
@@ -107,7 +98,7 @@ func fig6aFindings(found map[curve]*fig6aRatios, data Table) *Findings {
 	medians := map[curve][]float64{}
 	for k, c := range curves() {
 		f := found[c]
-		m, worst, free := over(f.yarn, median), over(f.yarn, slices.Max[[]float64]), over(f.unreserved, median)
+		m, worst, free := values(f.yarn, median), values(f.yarn, slices.Max[[]float64]), values(f.unreserved, median)
 		medians[c] = m
 		table.add(c.String(), decimals(slices.Min(m), 2), decimals(quantile(m, 0.25), 2), decimals(median(m), 2), decimals(quantile(m, 0.75), 2),
 			decimals(slices.Max(m), 2), percent(shareAtMost(m, 0.7)), decimals(slices.Max(worst), 2), decimals(median(free), 2))
