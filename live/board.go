@@ -21,7 +21,7 @@ func (d *Driver) publish() {
 	s := &b.status
 	for _, n := range d.engine.Snapshot().Nodes {
 		if !n.Gone {
-			s.Nodes = append(s.Nodes, Node{ID: n.ID, Name: n.Name, Capacity: n.Capacity, Free: n.Unused()})
+			s.Nodes = append(s.Nodes, nodeOf(n))
 		}
 		if d.pauses[n.ID] != nil {
 			s.Trouble = d.pausedWords(n.ID)
@@ -75,8 +75,8 @@ func (d *Driver) Status(context.Context) (Status, error) {
 		n := &s.Nodes[0]
 		n.Containers = len(readings)
 		for _, r := range readings {
-			n.UsedMemoryBytes += value(r.Memory)
-			n.UsedAnonymousBytes += value(r.Anonymous)
+			n.UsedMemory += value(r.Memory)
+			n.UsedAnonymous += value(r.Anonymous)
 		}
 	}
 	return s, nil

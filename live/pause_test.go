@@ -49,7 +49,7 @@ func TestNoJobFailsForTheMachine(t *testing.T) {
 		if e, err := r.Explain(t.Context(), id); err != nil || e.Why != "The next task of the job has not started: "+words+"." || !e.EarliestStart.IsZero() {
 			t.Errorf("explained %+v, %v", e, err)
 		}
-		if s, err := r.Status(t.Context()); err != nil || s.Trouble != words || s.Nodes[0].Free != s.Nodes[0].Capacity {
+		if s, err := r.Status(t.Context()); err != nil || s.Trouble != words || s.Nodes[0].FreeMemory != s.Nodes[0].Memory {
 			t.Errorf("status %+v, %v", s, err)
 		}
 		a, b := r.order(cluster.Start), r.order(cluster.Start)
@@ -98,7 +98,7 @@ func TestPausedNode(t *testing.T) {
 		r.fake.ended(a.Container, cluster.Succeeded, 0)
 		r.wait(runs)
 		synctest.Wait()
-		if s, err := r.Status(t.Context()); err != nil || s.Nodes[0].Free != s.Nodes[0].Capacity || s.Running != 0 {
+		if s, err := r.Status(t.Context()); err != nil || s.Nodes[0].FreeMemory != s.Nodes[0].Memory || s.Running != 0 {
 			t.Errorf("status %+v, %v", s, err)
 		}
 		r.submit(submission(1))

@@ -122,21 +122,28 @@ func (s *TaskState) UnmarshalText(text []byte) error {
 
 // Node is a machine as people see it.
 type Node struct {
-	ID       cluster.NodeID  `json:"id"`
-	Name     string          `json:"name"`
-	Capacity resource.Vector `json:"capacity"` // by resource.Kind
-	Free     resource.Vector `json:"free"`     // not granted
-	// UsedMemoryBytes and UsedAnonymousBytes are what the containers use now.
-	UsedMemoryBytes    int64 `json:"used_memory_bytes"`
-	UsedAnonymousBytes int64 `json:"used_anonymous_bytes"`
-	Containers         int   `json:"containers"`
+	Name          string `json:"name"`
+	CPU           int64  `json:"cpu_millicores" doc:"CPU that may be granted"`
+	Memory        int64  `json:"memory_bytes" doc:"memory that may be granted"`
+	FreeCPU       int64  `json:"free_cpu_millicores" doc:"CPU not granted now"`
+	FreeMemory    int64  `json:"free_memory_bytes" doc:"memory not granted now"`
+	UsedMemory    int64  `json:"used_memory_bytes" doc:"memory that the containers use now"`
+	UsedAnonymous int64  `json:"used_anonymous_bytes" doc:"anonymous memory that the containers use now"`
+	Containers    int    `json:"containers"`
+	Disk          int64  `json:"disk_bytes_per_s,omitempty" doc:"bandwidth of the disk, measured or given; 0 is unknown, and under-sized tasks then have no limit"`
+}
+
+// nodeOf returns the view of a node whose containers have not been measured.
+func nodeOf(n *cluster.NodeState) Node {
+	free := n.Unused()
+	return Node{Name: n.Name, CPU: int64(n.Capacity[resource.CPU]), Memory: int64(n.Capacity[resource.Memory]),
+		FreeCPU: int64(free[resource.CPU]), FreeMemory: int64(free[resource.Memory]), Disk: int64(n.Capacity[resource.Disk])}
 }
 
 // Status is the daemon as a whole.
 type Status struct {
 	Policy  string    `json:"policy"`
 	Since   time.Time `json:"since"`
-	Nodes   []Node    `json:"nodes"`
 	Pending int       `json:"pending_tasks"`
 	Running int       `json:"running_tasks"`
 	Jobs    int       `json:"jobs"` // jobs that have not ended
@@ -150,6 +157,7 @@ type Status struct {
 	AsOf time.Time `json:"as_of,omitzero"`
 	// EventLog is the file in which the steps of this run are recorded.
 	EventLog string `json:"event_log"`
+	Nodes    []Node `json:"nodes"`
 }
 
 // Explanation says why a job runs as it does or waits.

@@ -36,12 +36,13 @@ type TaskPath struct {
 	Task string `path:"task" doc:"job.stage.index" example:"7.0.2"`
 }
 
-func (p TaskPath) id() (cluster.TaskID, error) {
+// readable returns the task that a path names, if the caller may read its job.
+func (s *Server) readable(ctx context.Context, p TaskPath) (cluster.TaskID, error) {
 	id, err := ParseTask(p.Task)
 	if err != nil {
 		return id, live.Errorf(live.Invalid, "%v", err)
 	}
-	return id, nil
+	return id, s.mayRead(ctx, id.Job)
 }
 
 // ParseTask parses "7", "7.0" or "7.0.2": job, stage and index. Stage and index are 0 if left out.
@@ -88,14 +89,7 @@ func (s *Server) machine(a *api) {
 	register(a, "GET", "/v1/status", "status", "The daemon and its machine", 200,
 		func(ctx context.Context, _ *struct{}) (*body[Status], error) {
 			status, err := s.driver.Status(ctx)
-			if err != nil {
-				return nil, err
-			}
-			out := Status{Daemon: s.daemon, Status: status}
-			for _, n := range status.Nodes {
-				out.Nodes = append(out.Nodes, nodeOf(n))
-			}
-			return &body[Status]{out}, nil
+			return &body[Status]{Status{Daemon: s.daemon, Status: status}}, err
 		})
 	register(a, "POST", "/v1/shutdown", "shutdown", "End the daemon", 202,
 		func(ctx context.Context, in *struct {
@@ -231,11 +225,8 @@ func (s *Server) tasks(a *api) {
 			TaskPath
 			Ended bool `query:"ended" doc:"answer once it has ended"`
 		}) (*body[live.Task], error) {
-			id, err := in.id()
+			id, err := s.readable(ctx, in.TaskPath)
 			if err != nil {
-				return nil, err
-			}
-			if err := s.mayRead(ctx, id.Job); err != nil {
 				return nil, err
 			}
 			task, err := s.driver.WaitTask(ctx, id, in.Ended)
@@ -250,11 +241,8 @@ func (s *Server) tasks(a *api) {
 			From   int64 `query:"from" doc:"number of bytes to skip at the beginning" minimum:"0"`
 			All    bool  `query:"all" doc:"the task waits for this reader before it drops output, as long as the reader makes progress"`
 		}) (*streamed, error) {
-			id, err := in.id()
+			id, err := s.readable(ctx, in.TaskPath)
 			if err != nil {
-				return nil, err
-			}
-			if err := s.mayRead(ctx, id.Job); err != nil {
 				return nil, err
 			}
 			return s.output(ctx, chunk{id: id, run: in.Run, stderr: in.Stderr, follow: in.Follow, from: in.From, all: in.All})

@@ -19,27 +19,6 @@ type Daemon struct {
 type Status struct {
 	Daemon
 	live.Status
-	Nodes []Node `json:"nodes"`
-}
-
-// Node is a machine.
-type Node struct {
-	Name          string `json:"name"`
-	CPU           int64  `json:"cpu_millicores" doc:"CPU that may be granted"`
-	Memory        int64  `json:"memory_bytes" doc:"memory that may be granted"`
-	FreeCPU       int64  `json:"free_cpu_millicores" doc:"CPU not granted now"`
-	FreeMemory    int64  `json:"free_memory_bytes" doc:"memory not granted now"`
-	UsedMemory    int64  `json:"used_memory_bytes" doc:"memory that the containers use now"`
-	UsedAnonymous int64  `json:"used_anonymous_bytes" doc:"anonymous memory that the containers use now"`
-	Containers    int    `json:"containers"`
-	Disk          int64  `json:"disk_bytes_per_s,omitempty" doc:"bandwidth of the disk, measured or given; 0 is unknown, and under-sized tasks then have no limit"`
-}
-
-func nodeOf(n live.Node) Node {
-	return Node{Name: n.Name, CPU: int64(n.Capacity[resource.CPU]), Memory: int64(n.Capacity[resource.Memory]),
-		FreeCPU: int64(n.Free[resource.CPU]), FreeMemory: int64(n.Free[resource.Memory]),
-		UsedMemory: n.UsedMemoryBytes, UsedAnonymous: n.UsedAnonymousBytes, Containers: n.Containers,
-		Disk: int64(n.Capacity[resource.Disk])}
 }
 
 // Submission is a job to run.

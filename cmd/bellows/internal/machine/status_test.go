@@ -21,8 +21,8 @@ func TestStatus(t *testing.T) {
 		Daemon: server.Daemon{Version: "1.2.3", PID: 4711, State: "/var/lib/bellows"},
 		Status: live.Status{Policy: "yarn-me", Since: now.Add(-50 * time.Hour), Jobs: 2, Running: 1, Pending: 282,
 			Trouble: "write the event log /var/lib/bellows/events/000007.jsonl: no space left on device",
-			Crowded: "other bellows daemons manage 4GiB of this machine, and this one 128GiB: together more than its 130GiB; give each a part of it with `bellows up --memory`"},
-		Nodes: []server.Node{{Name: "a-machine-with-a-name", CPU: 16000, Memory: 1 << 37, FreeCPU: 12500, FreeMemory: 1 << 36, UsedMemory: 223 << 20, UsedAnonymous: 123 << 20, Containers: 3}},
+			Crowded: "other bellows daemons manage 4GiB of this machine, and this one 128GiB: together more than its 130GiB; give each a part of it with `bellows up --memory`",
+			Nodes:   []live.Node{{Name: "a-machine-with-a-name", CPU: 16000, Memory: 1 << 37, FreeCPU: 12500, FreeMemory: 1 << 36, UsedMemory: 223 << 20, UsedAnonymous: 123 << 20, Containers: 3}}},
 	}, now)
 	if err != nil {
 		t.Fatal(err)
