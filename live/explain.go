@@ -30,7 +30,7 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 	}
 	if !here {
 		var err error
-		if e.Job, err = d.lookUpStored(ctx, id); err != nil {
+		if e.Job, err = d.storedView(ctx, id); err != nil {
 			return Explanation{}, err
 		}
 	}

@@ -79,17 +79,8 @@ func (out *Job) put(s *store.JobState) {
 // view copies a job for people, with the reason why it waits.
 func (d *Driver) view(j *job) Job {
 	out := j.view()
-	out.Waiting = d.whyWaits(j, out.pending() > 0)
+	out.Waiting = d.whyWaits(j)
 	return out
-}
-
-// pending is the number of tasks that have not started, or are to run again.
-func (j *Job) pending() int {
-	n := 0
-	for i := range j.Stages {
-		n += j.Stages[i].Pending
-	}
-	return n
 }
 
 // engineJob returns the engine's view of a job, unless the engine cannot be trusted any more.
@@ -100,34 +91,13 @@ func (d *Driver) engineJob(j *job) *cluster.JobState {
 	return j.state
 }
 
-// recall reads a job that the Driver has dropped from the store.
-func (d *Driver) recall(ctx context.Context, stored store.Job) (*job, error) {
-	tasks, err := d.store.Tasks(ctx, stored.ID)
-	if err != nil {
-		return nil, err
-	}
-	j := newJob(stored)
-	for _, t := range tasks {
-		j.add(&run{Task: t})
-	}
-	return j, nil
-}
-
 // Job returns one job with its tasks; usage says whether to sample its running containers.
 func (d *Driver) Job(ctx context.Context, id cluster.JobID, usage bool) (Job, error) {
-	out, err := d.look(ctx, id)
-	if err != nil {
-		return Job{}, err
-	}
-	if usage {
+	out, err := d.await(ctx, id, func(*job) bool { return true })
+	if err == nil && usage {
 		d.measure(out.Tasks)
 	}
-	return out, nil
-}
-
-// look returns the present state of a job.
-func (d *Driver) look(ctx context.Context, id cluster.JobID) (Job, error) {
-	return d.await(ctx, id, func(*job) bool { return true })
+	return out, err
 }
 
 // await returns a job when ready returns true, the job has ended, or it can make no more progress because the engine
@@ -153,7 +123,7 @@ func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*job) b
 		}
 		switch {
 		case !here:
-			return d.lookUpStored(ctx, id)
+			return d.storedView(ctx, id)
 		case changed == nil:
 			return out, nil
 		}
@@ -167,20 +137,33 @@ func (d *Driver) await(ctx context.Context, id cluster.JobID, ready func(*job) b
 	}
 }
 
-// lookUpStored returns a job that the Driver has dropped because it has ended.
-func (d *Driver) lookUpStored(ctx context.Context, id cluster.JobID) (Job, error) {
-	stored, err := d.store.Job(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return Job{}, d.notFound(ctx, id)
-	}
-	if err != nil {
-		return Job{}, err
-	}
-	j, err := d.recall(ctx, stored)
+// storedView returns a job that the Driver has dropped because it has ended.
+func (d *Driver) storedView(ctx context.Context, id cluster.JobID) (Job, error) {
+	j, err := d.stored(ctx, id)
 	if err != nil {
 		return Job{}, err
 	}
 	return j.view(), nil
+}
+
+// stored returns a job that the Driver has dropped because it has ended.
+func (d *Driver) stored(ctx context.Context, id cluster.JobID) (*job, error) {
+	stored, err := d.store.Job(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, d.notFound(ctx, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := d.store.Tasks(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	j := newJob(stored)
+	for _, t := range tasks {
+		j.add(&run{Task: t})
+	}
+	return j, nil
 }
 
 // Tasks returns the tasks of all jobs that have not ended, by TaskID; usage says whether to sample running containers.
@@ -245,9 +228,6 @@ func (d *Driver) WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (T
 
 // Logs returns the locations of a job's output, for every run that was ever started, by task and run.
 func (d *Driver) Logs(ctx context.Context, id cluster.JobID) ([]LogFile, error) {
-	if _, err := d.look(ctx, id); err != nil {
-		return nil, err
-	}
 	var out []LogFile
 	list := func(j *job) {
 		for _, task := range j.tasks() {
@@ -266,7 +246,7 @@ func (d *Driver) Logs(ctx context.Context, id cluster.JobID) ([]LogFile, error) 
 	}); err != nil || here {
 		return out, err
 	}
-	j, err := d.recall(ctx, store.Job{ID: id})
+	j, err := d.stored(ctx, id)
 	if err != nil {
 		return nil, err
 	}

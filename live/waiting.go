@@ -11,9 +11,8 @@ import (
 // This file adds what only the driver knows: jobs that are set aside, nodes that can start nothing, containers that
 // stand still.
 
-// whyWaits says in one clause why the next task of a job has not started, as of now; empty if no task waits. pending
-// says that a task has not started, or is to run again.
-func (d *Driver) whyWaits(j *job, pending bool) string {
+// whyWaits says in one clause why the next task of a job has not started, as of now; empty if no task waits.
+func (d *Driver) whyWaits(j *job) string {
 	switch {
 	case j.State.Ended:
 		return ""
@@ -23,21 +22,25 @@ func (d *Driver) whyWaits(j *job, pending bool) string {
 		return d.broken.Error()
 	}
 	state := d.engineJob(j)
-	if state == nil || !pending || state.Status.Ended() {
+	if state == nil || state.Status.Ended() {
 		return ""
 	}
 	if words := d.retried(j.ID); words != "" {
 		return words
 	}
-	if stage, ready := state.NextStage(); ready {
+	stage, runnable := state.NextStage()
+	if runnable {
 		if words := d.pausedFor(d.least(state, stage)); words != "" {
 			return words
 		}
 	}
-	if why, ok := d.engine.WhyWaits(d.now(), state); ok {
+	switch why, ok := d.engine.WhyWaits(d.now(), state); {
+	case ok:
 		return why.Words(clock)
+	case runnable:
+		return "waits for its turn"
 	}
-	return "waits for its turn"
+	return ""
 }
 
 // retried says that a task of a job could not be started and will be tried again; empty if there is none.
