@@ -328,7 +328,7 @@ func (a *Agent) Apply(orders []cluster.Order) {
 			}
 			a.mu.Unlock()
 			if twice {
-				a.failed(o.Container, o.ID, errors.New("the container is there already"))
+				a.failed(o.Container, o.ID, errors.New("the container already exists"))
 				continue
 			}
 			a.begin(func() { a.start(c, o) })

@@ -83,7 +83,7 @@ func mostThreads() int64 {
 func usableCPUs() (resource.Amount, error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return 0, fmt.Errorf("find out how many CPUs there are: %w", err)
+		return 0, fmt.Errorf("count the CPUs of this machine: %w", err)
 	}
 	return resource.Amount(set.Count()) * resource.Core, nil
 }

@@ -199,7 +199,7 @@ func TestRefusedContainerWaits(t *testing.T) {
 		}
 	}
 	b.Apply([]cluster.Order{{Decision: cluster.Decision{Kind: cluster.Kill}, Container: ids[1]}})
-	if e := b.next(cluster.DecisionFailed); e.Task != ids[1].Task || !strings.Contains(e.Detail, "ended before there was memory for it") {
+	if e := b.next(cluster.DecisionFailed); e.Task != ids[1].Task || !strings.Contains(e.Detail, "ended before its memory was available") {
 		t.Errorf("killed while it waited: %+v", e)
 	}
 	for range 2 {

@@ -118,7 +118,7 @@ func (a *Agent) lost(c *container, why error) cluster.Event {
 	a.await(func() bool { return !held(c.dir) }) // the supervisor, which has nothing left to wait for
 	kept, err := a.keepAside(string(c.dir))
 	if err != nil {
-		a.log.Warn("cannot keep the record of a lost container aside", "container", c.id, "error", err)
+		a.log.Warn("cannot move the record of a lost container to the folder of damaged records", "container", c.id, "error", err)
 	}
 	a.log.Error("killing a container whose record cannot be used", "container", c.id, "error", why, "kept", kept)
 	return e

@@ -167,7 +167,7 @@ func (k *keeper) admit(c *container, e memory.Envelope) error {
 		select {
 		case refused = <-answer:
 		case <-c.killed:
-			return errors.New("ended before there was memory for it")
+			return errors.New("ended before its memory was available")
 		case <-k.agent.closed.Done():
 			return k.agent.closed.Err()
 		}
@@ -178,7 +178,7 @@ func (k *keeper) admit(c *container, e memory.Envelope) error {
 		select {
 		case <-time.After(askAgain):
 		case <-c.killed:
-			return fmt.Errorf("ended before there was memory for it: %w", refused)
+			return fmt.Errorf("ended before its memory was available: %w", refused)
 		case <-k.agent.closed.Done():
 			return k.agent.closed.Err()
 		}
@@ -218,7 +218,7 @@ func (k *keeper) run() {
 	defer k.watcher.Close()
 	defer context.AfterFunc(k.agent.closed, k.watcher.Wake)()
 	if err := takePriority(); err != nil {
-		k.agent.log.Debug("memory is managed with the priority of ordinary threads", "error", err)
+		k.agent.log.Debug("cannot raise the priority of the memory manager's thread", "error", err)
 	}
 	var leased time.Time
 	audited := time.Now()
@@ -485,7 +485,7 @@ func (k *keeper) carryOut(a memory.Action) {
 			delete(k.answers, a.Container)
 			var refused error
 			if a.Kind == memory.Refuse {
-				refused = fmt.Errorf("memory cannot be had: %s", k.swap.explain(a.Reason))
+				refused = fmt.Errorf("memory is not available: %s", k.swap.explain(a.Reason))
 			}
 			answer <- refused
 		}

@@ -25,11 +25,11 @@ func TestShortages(t *testing.T) {
 		{errors.Join(fmt.Errorf("limit the container: %w", &os.PathError{Op: "write", Path: "memory.max", Err: unix.ENOMEM}), nil), true},
 		{os.NewSyscallError("pipe2", unix.EMFILE), true},
 		{&exec.Error{Name: "bellows", Err: unix.ENFILE}, true},
-		{fmt.Errorf("start the supervisor: %w", ending{Detail: "set space aside: no space left on device", Short: true}.fault()), true},
+		{fmt.Errorf("start the supervisor: %w", ending{Detail: "reserve space: no space left on device", Short: true}.fault()), true},
 		{faultOf(faulty("open the output file: %w", &os.PathError{Op: "open", Path: "x", Err: unix.EROFS})), true},
 		{ending{Detail: "run as user 7: only root can"}.fault(), false},
 		{&os.PathError{Op: "open", Path: "x", Err: unix.EACCES}, false},
-		{errors.New("ended before there was memory for it"), false},
+		{errors.New("ended before its memory was available"), false},
 		{nil, false},
 	} {
 		if got := isShortage(c.err); got != c.want {

@@ -97,7 +97,7 @@ func (a *Agent) discard(c *container) {
 // supervisor has recorded why it does not, with a channel that is closed when the supervisor has ended.
 func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, error) {
 	if o.Launch == nil || len(o.Launch.Args) == 0 {
-		return status{}, nil, errors.New("there is nothing to run")
+		return status{}, nil, errors.New("the command is empty")
 	}
 	group, err := a.makeGroup(c.id.String(), o.Grant, o.Envelope.Class)
 	if err != nil {

@@ -97,7 +97,7 @@ func supervise(f folder) int {
 		return fail(tell, lock, err)
 	}
 	if err := f.setAside(); err != nil {
-		return fail(tell, lock, fmt.Errorf("set space aside in %s: %w", f, err))
+		return fail(tell, lock, fmt.Errorf("reserve space in %s: %w", f, err))
 	}
 	for _, file := range s.SupervisorJoin {
 		// Where the supervisor runs matters little: outside of the group it is only not accounted as ours.
@@ -330,7 +330,7 @@ func bare(err error) error {
 func become(as cluster.Credentials) error {
 	if os.Geteuid() != 0 {
 		if uint32(os.Geteuid()) != as.UID {
-			return fmt.Errorf("run as user %d: only root can run programs as somebody else", as.UID)
+			return fmt.Errorf("run as user %d: only root can run programs as another user", as.UID)
 		}
 		return nil
 	}
@@ -340,10 +340,10 @@ func become(as cluster.Credentials) error {
 	}
 	// The package syscall changes every thread; unix changes one.
 	if err := syscall.Setgroups(groups); err != nil {
-		return fmt.Errorf("take the groups of user %d: %w", as.UID, err)
+		return fmt.Errorf("set the groups of user %d: %w", as.UID, err)
 	}
 	if err := syscall.Setresgid(int(as.GID), int(as.GID), int(as.GID)); err != nil {
-		return fmt.Errorf("take group %d: %w", as.GID, err)
+		return fmt.Errorf("set group %d: %w", as.GID, err)
 	}
 	if err := syscall.Setresuid(int(as.UID), int(as.UID), int(as.UID)); err != nil {
 		return fmt.Errorf("become user %d: %w", as.UID, err)

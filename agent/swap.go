@@ -36,7 +36,7 @@ const (
 func newGauge(a *Agent) *gauge {
 	g := gaugeOf(a, swap.Machine{})
 	if err := g.open(); err != nil {
-		a.log.Warn("the containers' use is unknown, so zram counts for less", "error", err)
+		a.log.Warn("cannot read the use of the containers, so zram counts for less", "error", err)
 	}
 	return g
 }
@@ -87,7 +87,7 @@ func (g *gauge) full() bool {
 func (g *gauge) read() {
 	room, err := g.measure()
 	if err != nil && !g.failed {
-		g.agent.log.Warn("the room in swap is unknown, so containers are not swapped out", "error", err)
+		g.agent.log.Warn("cannot read the room in swap, so containers are not swapped out", "error", err)
 	}
 	if room.Budgeted && g.left == 0 && !g.spent {
 		g.agent.log.Warn("the write budget of swap is spent: containers yield memory again when its writes are a day old", "budget", int64(g.budget.PerDay))

@@ -204,7 +204,7 @@ func fillMemory(memory resource.Amount, sum string) (string, error) {
 		sum = sum[end:]
 	}
 	if value < form.unit {
-		return "", fmt.Errorf("comes to %d bytes with a grant of %s: must be at least %s", value,
+		return "", fmt.Errorf("is %d bytes with a grant of %s: must be at least %s", value,
 			resource.FormatMemory(memory), resource.FormatMemoryExact(form.unit))
 	}
 	return strconv.FormatInt(int64(value/form.unit), 10) + form.suffix, nil
@@ -222,7 +222,7 @@ func step(value resource.Amount, operator byte, operand string) (resource.Amount
 		case operator == '-':
 			return value - size, nil
 		case value > math.MaxInt64-size:
-			return 0, errors.New("comes to more than any memory")
+			return 0, errors.New("exceeds any memory")
 		}
 		return value + size, nil
 	}
@@ -238,7 +238,7 @@ func step(value resource.Amount, operator byte, operand string) (resource.Amount
 		product /= factor
 	}
 	if product > float64(resource.MostMemory) || product < -float64(resource.MostMemory) {
-		return 0, errors.New("comes to more than any memory")
+		return 0, errors.New("exceeds any memory")
 	}
 	return resource.Amount(math.Floor(product)), nil
 }

@@ -71,10 +71,10 @@ func TestFillCommand(t *testing.T) {
 		"{memory*NaN}":         `"NaN": must be a number`,
 		"{memory/0}":           `"0": must be a number`,
 		"{memory*-1}":          `"": must be a number`,
-		"{memory-100MiB}":      "comes to 0 bytes with a grant of 100MiB: must be at least 1KiB",
-		"{memory-1GiB}":        "comes to -968884224 bytes",
+		"{memory-100MiB}":      "is 0 bytes with a grant of 100MiB: must be at least 1KiB",
+		"{memory-1GiB}":        "is -968884224 bytes",
 		"{memory:GiB}":         "must be at least 1GiB",
-		"{memory*1e6*1e6}":     "comes to more than any memory",
+		"{memory*1e6*1e6}":     "exceeds any memory",
 		"{memory+999999999PB}": "is more than",
 		"{memory+2000PB}":      "must be at most 1000PB",
 	} {

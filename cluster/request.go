@@ -171,7 +171,7 @@ func (s *Stage) check() *WrongField {
 	case s.MaxMemory != 0 && s.MaxMemory < memory:
 		return wrong("max_memory", size(s.MaxMemory), "must be at least memory, which is %s", size(memory))
 	case s.HeartbeatTimeout > 0 && s.HeartbeatTimeout < LeastHeartbeatTimeout:
-		return wrong("heartbeat_timeout", s.HeartbeatTimeout, "must be at least %v, since what is suspended is silent for a while", LeastHeartbeatTimeout)
+		return wrong("heartbeat_timeout", s.HeartbeatTimeout, "must be at least %v, because a suspended container is silent for a while", LeastHeartbeatTimeout)
 	}
 	for _, w := range []*WrongField{
 		checkRange("max_memory", s.MaxMemory, resource.MostMemory, size),

@@ -25,7 +25,7 @@ func (c *Command) checkRuntime() *WrongField {
 	case c.Runtime != JVM:
 		return wrong("runtime", ClipLine(c.Runtime), "must be %s", JVM)
 	case len(c.Args) > 0 && filepath.Base(c.Args[0]) != "java":
-		return wrong("runtime", JVM, "puts -Xmx behind java, but the command begins with %s; begin it with java, or leave the runtime out and write -Xmx yourself",
+		return wrong("runtime", JVM, "sets -Xmx after java, but the command begins with %s; begin it with java, or omit the runtime and set -Xmx yourself",
 			strconv.Quote(Clip(c.Args[0])))
 	}
 	return nil

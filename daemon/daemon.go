@@ -124,7 +124,7 @@ func (d *Daemon) manage() (err error) {
 func (d *Daemon) findDisk() {
 	var err error
 	if d.config.Agent.Capacity[resource.Disk], err = speedOfDisk(d.config.State, profiler.MeasureDisk); err != nil {
-		d.log.Info("the bandwidth of the disk is unknown", "error", err)
+		d.log.Info("cannot measure the bandwidth of the disk", "error", err)
 	}
 }
 
@@ -148,7 +148,7 @@ func (d *Daemon) Serve(ctx context.Context) error {
 		return nil
 	case err = <-d.served:
 	case <-d.Driver.Dead():
-		return errors.New("the engine hung and did not recover; the containers run on: start bellows up again, which sets aside the job that the engine hung on")
+		return errors.New("the engine hung and did not recover; the containers continue: start bellows up again, which sets aside the job that the engine hung on")
 	}
 	return errors.Join(err, d.Close())
 }

@@ -166,7 +166,7 @@ func (f *Bitbrains) Node() resource.Vector {
 
 func (f *Bitbrains) check() error {
 	if f.VMs.Data == nil {
-		return fmt.Errorf("vms: must name the file with what each machine was provisioned with")
+		return fmt.Errorf("vms: must name the file with the provisioned resources of each machine")
 	}
 	return checkInterval(f.Interval)
 }

@@ -78,7 +78,7 @@ func (f *Spark) read(in *input, job func(workload.Job) error) error {
 	kept := slices.DeleteFunc(a.order, func(s *sparkStage) bool { return len(s.tasks) == 0 })
 	in.notes.add("stages had no task that succeeded and were left out", len(a.order)-len(kept))
 	if len(kept) == 0 {
-		return in.fault("SparkListenerTaskEnd: must tell of at least one task that succeeded")
+		return in.fault("SparkListenerTaskEnd: must have at least one task that succeeded")
 	}
 	f.shape.Nodes += max(a.mostExecutors, 1)
 	f.shape.Node = f.shape.Node.Max(resource.Of(x.cpu, x.heap+x.overhead).With(resource.Disk, 500*resource.MB).With(resource.Network, 1250*resource.MB))

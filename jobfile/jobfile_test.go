@@ -288,14 +288,14 @@ func TestReadJobsRefuses(t *testing.T) {
 		{"max_memory below memory", flex("max_memory: 63MiB"), `x:5: job "j" stage "s" max_memory 63MiB: must be at least memory, which is 64MiB`},
 		{"max_memory of a regular job", stage("max_memory: 1GiB"), `x:4: job "j" stage "s" max_memory 1GiB: needs class flex: a regular container keeps its memory and is never suspended`},
 		{"heartbeats of a regular job", stage("heartbeat_timeout: 60s"), `x:4: job "j" stage "s" heartbeat_timeout 1m0s: needs class flex: a regular container keeps its memory and is never suspended`},
-		{"heartbeats that nobody can send", flex("heartbeat_timeout: 1999ms"), `x:5: job "j" stage "s" heartbeat_timeout 1.999s: must be at least 2s, since what is suspended is silent for a while`},
+		{"heartbeats that nobody can send", flex("heartbeat_timeout: 1999ms"), `x:5: job "j" stage "s" heartbeat_timeout 1.999s: must be at least 2s, because a suspended container is silent for a while`},
 		{"no heartbeats", flex("heartbeat_timeout: 0s"), `x:5: job "j" stage "s" heartbeat_timeout 0s: must be from 1ns to 87600h0m0s`},
 		{"runtime", flex("runtime: go, command: [java]"), `x:5: job "j" stage "s" runtime go: must be jvm`},
 		{"empty runtime", flex("runtime: , command: [java]"), `x:5: job "j" stage "s" runtime empty: must be jvm`},
 		{"runtime of a regular job", stage("runtime: jvm, command: [java]"), `x:4: job "j" stage "s" runtime jvm: needs class flex: a regular container keeps its memory and is never suspended`},
 		{"runtime without a command", flex("runtime: jvm, max_memory: 1GiB"), `x:5: job "j" stage "s" runtime jvm: must stand beside command only`},
-		{"runtime behind a shell", flex("runtime: jvm, max_memory: 1GiB, command: java Main"), `x:5: job "j" stage "s" runtime jvm: puts -Xmx behind java, but the command begins with "sh"; begin it with java, or leave the runtime out and write -Xmx yourself (a command that is one text is for the shell: write a list)`},
-		{"runtime of a compiler", flex("runtime: jvm, max_memory: 1GiB, command: [javac, A.java]"), `x:5: job "j" stage "s" runtime jvm: puts -Xmx behind java, but the command begins with "javac"; begin it with java, or leave the runtime out and write -Xmx yourself`},
+		{"runtime behind a shell", flex("runtime: jvm, max_memory: 1GiB, command: java Main"), `x:5: job "j" stage "s" runtime jvm: sets -Xmx after java, but the command begins with "sh"; begin it with java, or omit the runtime and set -Xmx yourself (a command that is one text is for the shell: write a list)`},
+		{"runtime of a compiler", flex("runtime: jvm, max_memory: 1GiB, command: [javac, A.java]"), `x:5: job "j" stage "s" runtime jvm: sets -Xmx after java, but the command begins with "javac"; begin it with java, or omit the runtime and set -Xmx yourself`},
 		{"cpus 0", stage("cpus: 0"), `x:4: job "j" stage "s" cpus 0: must be from 1m to 1000000`},
 		{"duration 0", stage("duration: 0s"), `x:4: job "j" stage "s" duration 0s: must be from 1ns to 87600h0m0s`},
 		{"coordinator", stage("coordinator: yes"), `x:4: job "j" stage "s" coordinator yes: must be true or false`},
@@ -336,7 +336,7 @@ func TestReadJobsRefuses(t *testing.T) {
 		{"env twice", stage(`command: a, env: {A: b, A: c}`), `x:4: job "j" stage "s" env A: written twice`},
 		{"zero byte", stage(`command: "a\0"`), `x:4: job "j" stage "s" command a\x00: must not hold a zero byte`},
 		{"placeholder", stage(`command: "a {disk}"`), `x:4: job "j" stage "s" command: placeholder {disk}: unknown; must be {memory}, {cpus}, {task}, {tasks}, {stage}, {job} or {name}; write {{ for a brace`},
-		{"placeholder at minimum", stage(`min_memory: 8MiB, command: "a {memory-8MiB}"`), `x:4: job "j" stage "s" command: placeholder {memory-8MiB}: comes to 0 bytes with a grant of 8MiB: must be at least 1KiB`},
+		{"placeholder at minimum", stage(`min_memory: 8MiB, command: "a {memory-8MiB}"`), `x:4: job "j" stage "s" command: placeholder {memory-8MiB}: is 0 bytes with a grant of 8MiB: must be at least 1KiB`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Read(strings.NewReader(c.text), "x", nil)

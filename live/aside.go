@@ -146,7 +146,7 @@ func (d *Driver) answer(left stepNote) {
 		d.careful = true // It costs nothing, and if the process ends again, the note tells in which step.
 		return
 	}
-	d.log.Warn("the engine hung last time", "at", left.String())
+	d.log.Warn("the engine hung in the last run", "at", left.String())
 	d.note.end() // This start has dealt with the note.
 	j, here := d.jobs[left.Job]
 	switch {
@@ -155,8 +155,8 @@ func (d *Driver) answer(left stepNote) {
 		d.out.putJob(j)
 		d.log.Warn("a job is set aside: it stays, and does not start", "job", left.Job)
 	case left.Careful:
-		d.broken = Errorf(Internal, "policy %s hangs whenever it decides about the jobs that run, so nothing is decided until bellows is started again; the containers run on: kill the job that causes it, and start bellows again", d.config.Policy.Name())
-		d.log.Error("the engine decides nothing; the containers run on", "policy", d.config.Policy.Name(), "error", d.broken)
+		d.broken = Errorf(Internal, "policy %s hangs whenever it decides about the jobs that run, so nothing is decided until bellows is started again; the containers continue: kill the job that causes it, and start bellows again", d.config.Policy.Name())
+		d.log.Error("the engine decides nothing; the containers continue", "policy", d.config.Policy.Name(), "error", d.broken)
 	default:
 		d.careful = true
 	}

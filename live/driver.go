@@ -309,8 +309,8 @@ func (d *Driver) decide(now timeline.Time, e cluster.Event) (decisions []cluster
 // Everything else continues: containers run, their ends are recorded, jobs can be listed and killed. The next start
 // rebuilds the engine.
 func (d *Driver) breakDown(err error) {
-	d.broken = Errorf(Internal, "policy %s took an impossible decision, so nothing more is decided until bellows is started again; the containers run on: %w", d.config.Policy.Name(), err)
-	d.log.Error("the engine decides nothing more; the containers run on", "policy", d.config.Policy.Name(), "error", err, "event_log", d.logPath)
+	d.broken = Errorf(Internal, "policy %s took an impossible decision, so nothing more is decided until bellows is started again; the containers continue: %w", d.config.Policy.Name(), err)
+	d.log.Error("the engine decides nothing more; the containers continue", "policy", d.config.Policy.Name(), "error", err, "event_log", d.logPath)
 	d.wakes = nil
 	d.settleAlone()
 }
@@ -319,7 +319,7 @@ func (d *Driver) breakDown(err error) {
 func (d *Driver) finish() {
 	d.flush()
 	if d.trouble != nil {
-		d.log.Error("some events were not stored; the next start finds them out again", "error", d.trouble)
+		d.log.Error("some events were not stored; the next start reconstructs them", "error", d.trouble)
 	}
 	if err := d.store.EndRun(context.Background(), d.run, d.now()); err != nil {
 		d.log.Warn("cannot store the end of this run", "error", err)
@@ -417,7 +417,7 @@ func (d *Driver) awaitEnds(ctx context.Context, jobs []cluster.JobID) error {
 			if d.do(ctx, func() { trouble = d.trouble }) != nil || trouble == nil {
 				bad = 0
 			} else if bad += unrecordedWait / 5; bad >= unrecordedWait {
-				d.log.Error("bellows ends without recording how jobs ended; the next start finds out", "error", trouble)
+				d.log.Error("bellows ends without recording how jobs ended; the next start reconstructs it", "error", trouble)
 				cancel(errUnrecorded)
 			}
 		}

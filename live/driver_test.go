@@ -244,7 +244,7 @@ func TestMistakes(t *testing.T) {
 			{"placeholder", func(s *Submission) { s.Job.Stages[0].Args = []string{"a", "{no}"} }, "{no}"},
 			{"relative", func(s *Submission) { s.Dir = "here" }, `job "sorts" working directory "here": must be an absolute path`},
 			{"profile", func(s *Submission) { s.Job.Stages[0].Profile = "p" },
-				`job "sorts" stage "sort" profile "p": there is none of that name; measure one with bellows profile`},
+				`job "sorts" stage "sort" profile "p": does not exist; measure it with bellows profile`},
 		} {
 			s := submission(1)
 			c.change(&s)

@@ -89,9 +89,9 @@ func (l *eventLog) flush() error {
 func (l *eventLog) there() error {
 	switch now, err := os.Stat(l.path); {
 	case errors.Is(err, os.ErrNotExist) || err == nil && !os.SameFile(l.own, now):
-		return fmt.Errorf("%s was removed while bellows ran, and with it, it seems, the state directory: end bellows with a signal, and start it again", l.path)
+		return fmt.Errorf("%s was removed while bellows ran, probably with the state directory: end bellows with a signal, and start it again", l.path)
 	case err != nil:
-		return fmt.Errorf("look at the event log: %w", err)
+		return fmt.Errorf("check the event log: %w", err)
 	}
 	return nil
 }

@@ -220,5 +220,5 @@ func (d *Driver) notFound(ctx context.Context, id cluster.JobID) error {
 	if newest, err := d.store.Newest(ctx); err == nil && id > 0 && id <= newest {
 		return Errorf(NotFound, "job %d: was removed after its end; `bellows up --help` says how long jobs are kept", id)
 	}
-	return Errorf(NotFound, "job %d: there is none of that number", id)
+	return Errorf(NotFound, "job %d: does not exist", id)
 }

@@ -96,7 +96,7 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 		if _, err := r.Job(t.Context(), 1, false); KindOf(err) != NotFound || !strings.Contains(err.Error(), "was removed after its end") {
 			t.Errorf("job 1: %v", err)
 		}
-		if _, err := r.Job(t.Context(), 5, false); KindOf(err) != NotFound || !strings.Contains(err.Error(), "none of that number") {
+		if _, err := r.Job(t.Context(), 5, false); KindOf(err) != NotFound || !strings.Contains(err.Error(), "does not exist") {
 			t.Errorf("job 5: %v", err)
 		}
 		if _, err := r.Logs(t.Context(), 2); KindOf(err) != NotFound {

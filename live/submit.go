@@ -76,7 +76,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		}
 		p, err := d.store.Profile(ctx, s.Caller.UID, name)
 		if errors.Is(err, store.ErrNotFound) {
-			return store.Job{}, Errorf(Invalid, "job %q stage %q profile %q: there is none of that name; measure one with bellows profile", j.Name, j.StageName(i), name)
+			return store.Job{}, Errorf(Invalid, "job %q stage %q profile %q: does not exist; measure it with bellows profile", j.Name, j.StageName(i), name)
 		}
 		if err != nil {
 			return store.Job{}, err

@@ -77,7 +77,7 @@ func (d *Driver) hangs() (silent time.Duration, hangs bool) {
 // silent returns the error for callers of an engine that hangs.
 func (d *Driver) silent() error {
 	silent, _ := d.hangs()
-	return Errorf(Internal, "the engine has not answered for %v; the containers run on, and bellows status says more", silent.Round(time.Second))
+	return Errorf(Internal, "the engine has not answered for %v; the containers continue, and bellows status says more", silent.Round(time.Second))
 }
 
 // Dead is closed when the engine has hung for longer than Patience.Dead. The process should then end without Close,
@@ -109,7 +109,7 @@ func (d *Driver) watch(p Patience) {
 			d.sayWhereItHangs()
 		}
 		if time.Duration(same)*(p.Hangs/glances) >= p.Dead {
-			d.log.Error("the engine does not recover: bellows ends; the containers run on, and bellows up finds them again", "at", d.note.String())
+			d.log.Error("the engine does not recover: bellows ends; the containers continue, and bellows up finds them again", "at", d.note.String())
 			close(w.dead)
 			return
 		}

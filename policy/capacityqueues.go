@@ -45,9 +45,9 @@ func readShares(q *capacityQueue, text string) error {
 	case !ok || !okToo:
 		return fmt.Errorf("share %q: must be a percentage from 0%% to 100%%, or two such as 50%%..80%%", text)
 	case q.share > q.mostShare:
-		return fmt.Errorf("share %q: the first must not be more than the second", text)
+		return fmt.Errorf("share %q: the guarantee must be at most the maximum", text)
 	case q.mostShare == 0:
-		return fmt.Errorf("share %q: the most that it may hold must be more than 0%%", text)
+		return fmt.Errorf("share %q: the maximum must be more than 0%%", text)
 	}
 	return nil
 }

@@ -62,13 +62,13 @@ func (t *queueTree[Q, J]) parse(text string, value func(own *Q, text string) err
 		at := strings.LastIndexByte(name, '.')
 		switch {
 		case at == 0 || !isQueueName(name[at+1:]):
-			return fmt.Errorf("queue %q: its name must be letters, digits, dashes and underscores, below another queue "+
-				"after that queue's name and a dot", name)
+			return fmt.Errorf("queue %q: its name must be letters, digits, dashes and underscores, after the name of its "+
+				"parent queue and a dot if it has a parent", name)
 		case t.byName[name] != nil:
-			return fmt.Errorf("queue %q: is there twice", name)
+			return fmt.Errorf("queue %q: given twice", name)
 		}
 		if q.parent = t.byName[name[:max(0, at)]]; q.parent == nil {
-			return fmt.Errorf("queue %q: queue %q must stand before it", name, name[:at])
+			return fmt.Errorf("queue %q: its parent queue %q must be given before it", name, name[:at])
 		}
 		if err := value(&q.own, strings.TrimSpace(v)); err != nil {
 			return fmt.Errorf("queue %q: %w", name, err)

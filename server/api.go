@@ -284,11 +284,11 @@ func (s *Server) knowledge(a *api) {
 			}
 			stored, err := s.profiles.Profile(ctx, caller.UID, in.Name)
 			if errors.Is(err, store.ErrNotFound) {
-				return nil, live.Errorf(live.NotFound, "profile %q: there is none; `bellows profile` makes one", in.Name)
+				return nil, live.Errorf(live.NotFound, "profile %q: does not exist; `bellows profile` measures it", in.Name)
 			}
 			return &body[NamedProfile]{profileOf(stored)}, err
 		})
-	register(a, "PUT", "/v1/profiles/{name}", "store-profile", "Store a profile in place of the old one of that name", 204,
+	register(a, "PUT", "/v1/profiles/{name}", "store-profile", "Store a profile, in place of an old profile of the same name", 204,
 		func(ctx context.Context, in *struct {
 			Name string `path:"name"`
 			Body store.Profile

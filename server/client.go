@@ -312,7 +312,7 @@ func (c *Client) failed(err error, attempted string) error {
 		return live.Errorf(live.Denied, "the daemon's socket %s belongs to another user: run this as that user or as root", c.socket)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.HasSuffix(err.Error(), closedIdle),
 		errors.As(err, &broken) && broken.Op != "dial": // reset, broken pipe, or closed by net/http at the first sign of that
-		return live.Errorf(live.Unavailable, "%s: the daemon on %s ended; its containers run on, and `bellows up` finds them again", attempted, c.socket)
+		return live.Errorf(live.Unavailable, "%s: the daemon on %s ended; its containers continue, and `bellows up` finds them again", attempted, c.socket)
 	}
 	return fmt.Errorf("%s on %s: %w", attempted, c.socket, err)
 }

@@ -89,7 +89,7 @@ func pick(files []live.LogFile, id cluster.TaskID, run int) (live.LogFile, error
 	case found != nil:
 		return *found, nil
 	case run != 0:
-		return live.LogFile{}, live.Errorf(live.NotFound, "task %s run %d: there was none", id, run)
+		return live.LogFile{}, live.Errorf(live.NotFound, "task %s run %d: does not exist", id, run)
 	}
 	return live.LogFile{}, live.Errorf(live.NotFound, "task %s: has printed nothing, because it has not started", id)
 }

@@ -34,7 +34,7 @@ func TakeLock(dir string) (*Lock, error) {
 		holder, _ := os.ReadFile(path)
 		f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("state directory %s: %w (process %s): end that one, or choose another directory with --state", dir, ErrLocked, strings.TrimSpace(string(holder)))
+			return nil, fmt.Errorf("state directory %s: %w (process %s): end that process, or choose another directory with --state", dir, ErrLocked, strings.TrimSpace(string(holder)))
 		}
 		return nil, fmt.Errorf("lock the state directory %s: %w", dir, err)
 	}

@@ -30,21 +30,21 @@ func (s *Store) SetAside() error {
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(filepath.Dir(s.path), &disk); err != nil {
-		return s.explain("set space aside for", err)
+		return s.explain("reserve space for", err)
 	}
 	size := min(reserveMost, int64(disk.Blocks)*disk.Bsize/reserveShare)
 	if size < reserveLeast {
 		return nil
 	}
 	if int64(disk.Bavail)*disk.Bsize < 2*size {
-		return s.explain("set space aside for", ErrFull)
+		return s.explain("reserve space for", ErrFull)
 	}
 	f, err := durable.Create(s.reserve())
 	if err != nil {
-		return s.explain("set space aside for", err)
+		return s.explain("reserve space for", err)
 	}
 	if err = errors.Join(f.Allocate(size), f.Close()); err != nil {
-		return s.explain("set space aside for", errors.Join(err, durable.RemoveAll(s.reserve())))
+		return s.explain("reserve space for", errors.Join(err, durable.RemoveAll(s.reserve())))
 	}
 	return nil
 }

@@ -32,16 +32,16 @@ func (m Machine) Counters() (Counters, error) {
 	c := Counters{Boot: m.boot(), At: m.clock()}
 	text, err := os.ReadFile(m.path("proc/vmstat"))
 	if err != nil {
-		return c, fmt.Errorf("find out how much was swapped out: %w", err)
+		return c, fmt.Errorf("read how much was swapped out: %w", err)
 	}
 	out, ok := parseKeyed(string(text))["pswpout"]
 	if !ok {
-		return c, errors.New("find out how much was swapped out: /proc/vmstat has no pswpout")
+		return c, errors.New("read how much was swapped out: /proc/vmstat has no pswpout")
 	}
 	c.Out = resource.Amount(out) * resource.Amount(os.Getpagesize())
 	up, err := strconv.ParseFloat(firstWord(m.text("proc/uptime")), 64)
 	if err != nil || up < 0 {
-		return c, errors.New("find out when this machine started: /proc/uptime has no number")
+		return c, errors.New("read when this machine started: /proc/uptime has no number")
 	}
 	c.Booted = c.At.Add(-time.Duration(up * float64(time.Second)))
 	devices, err := m.Devices()

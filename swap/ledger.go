@@ -83,7 +83,7 @@ func (l *Ledger) locked(change func() error) error {
 	defer f.Close()
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return errors.New("swap is being made or removed by another command: wait until it has ended")
+			return errors.New("another command is creating or removing swap: wait until it has ended")
 		}
 		return fmt.Errorf("lock the record of swap: %w", err)
 	}
@@ -229,7 +229,7 @@ func (l *Ledger) find(path string, err error) (Device, error) {
 			return d, nil
 		}
 	}
-	return Device{}, fmt.Errorf("swap to %s: it is not there any more", path)
+	return Device{}, fmt.Errorf("swap to %s: it no longer exists", path)
 }
 
 // CreateZram adds a zram device of size bytes, before compression, that is filled before all disks; algorithm "" means

@@ -262,7 +262,7 @@ func TestRefusals(t *testing.T) {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		t.Fatal(err)
 	}
-	if err := create("", mib); err == nil || !strings.Contains(err.Error(), "by another command") {
+	if err := create("", mib); err == nil || !strings.Contains(err.Error(), "another command is creating or removing swap") {
 		t.Errorf("beside another command: %v", err)
 	}
 }

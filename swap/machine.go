@@ -100,7 +100,7 @@ func (m Machine) Devices() ([]Device, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("find out where this machine swaps to: %w", err)
+		return nil, fmt.Errorf("read the swap devices of this machine: %w", err)
 	}
 	all := parseSwaps(string(text))
 	for i := range all {
@@ -156,12 +156,12 @@ func amount(n int64) *resource.Amount {
 func (m Machine) Memory() (total, available resource.Amount, err error) {
 	text, err := os.ReadFile(m.path("proc/meminfo"))
 	if err != nil {
-		return 0, 0, fmt.Errorf("find out how much memory there is: %w", err)
+		return 0, 0, fmt.Errorf("read the memory of this machine: %w", err)
 	}
 	info := parseKeyed(string(text))
 	total, available = resource.Amount(info["MemTotal:"]), resource.Amount(info["MemAvailable:"])
 	if total == 0 {
-		return 0, 0, errors.New("find out how much memory there is: /proc/meminfo has no MemTotal")
+		return 0, 0, errors.New("read the memory of this machine: /proc/meminfo has no MemTotal")
 	}
 	return total, available, nil
 }

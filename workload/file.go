@@ -236,9 +236,9 @@ func checkPlace(j *Job, before int, seen map[cluster.JobID]bool, last timeline.T
 	case seen[j.ID]:
 		return fmt.Errorf("id %d: another job has it", j.ID)
 	case j.After < -1 || j.After >= before:
-		return fmt.Errorf("after %d: must be the index of a job that stands before this one, 0 to %d", j.After, before-1)
+		return fmt.Errorf("after %d: must be the index of a job above this one, 0 to %d", j.After, before-1)
 	case j.After < 0 && j.Submitted < last:
-		return fmt.Errorf("at %v: must not be before that of the job before", time.Duration(j.Submitted))
+		return fmt.Errorf("at %v: must not be before the time of the job above", time.Duration(j.Submitted))
 	case j.Submitted < 0 || time.Duration(j.Submitted) > cluster.LongestTime:
 		return fmt.Errorf("at %v: must be 0s to %v", time.Duration(j.Submitted), cluster.LongestTime)
 	}
@@ -459,11 +459,11 @@ func (r *Reader) end(text []byte) error {
 		return r.fault("last line %s", jsonFault(err))
 	}
 	if last.Jobs != r.jobs {
-		return r.fault("jobs %d: must be how many the file holds, %d", last.Jobs, r.jobs)
+		return r.fault("jobs %d: must be the number of jobs in the file, %d", last.Jobs, r.jobs)
 	}
 	if more, err := r.in.ReadByte(); err == nil {
 		r.line++
-		return r.fault("must end after the line with jobs, but goes on with %q", more)
+		return r.fault("must end after the line with jobs, but continues with %q", more)
 	} else if err != io.EOF {
 		return r.broken(err)
 	}

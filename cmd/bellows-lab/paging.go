@@ -163,7 +163,7 @@ func (o *pagingOptions) subjects(args []string) (all []paging.Subject, err error
 		return o.oneSubject(args)
 	}
 	if o.ideal > 0 {
-		return nil, command.Usagef("ideal: belongs to a command; the size of its own programs is --input")
+		return nil, command.Usagef("ideal: needs a COMMAND; --input is the size of the data of built-in programs")
 	}
 	for _, name := range o.patterns {
 		if pattern.Describe(name) == "" {
@@ -183,7 +183,7 @@ func (o *pagingOptions) oneSubject(args []string) ([]paging.Subject, error) {
 	case o.ideal == 0:
 		return nil, command.Usagef("ideal: must be given for a command")
 	case !strings.Contains(strings.Join(args, " "), "{memory"):
-		return nil, command.Usagef("command: must be told its size by {memory}, or it cannot spill at another")
+		return nil, command.Usagef("command: must have {memory} in its arguments, to spill at each size")
 	}
 	name := o.name
 	if name == "" {

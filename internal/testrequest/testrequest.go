@@ -85,7 +85,7 @@ func (c *Case) Flag() string {
 
 const (
 	needsFlex = "needs class flex: a regular container keeps its memory and is never suspended"
-	tooSoon   = "must be at least 2s, since what is suspended is silent for a while"
+	tooSoon   = "must be at least 2s, because a suspended container is silent for a while"
 )
 
 // Cases are the cases, by field.

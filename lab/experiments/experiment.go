@@ -133,7 +133,7 @@ func Find(pattern string) ([]Experiment, error) {
 		}
 	}
 	if found == nil {
-		return nil, fmt.Errorf("experiment %q: there is none of that name; `bellows-lab experiment list` has them all", pattern)
+		return nil, fmt.Errorf("experiment %q: does not exist; `bellows-lab experiment list` lists the experiments", pattern)
 	}
 	return found, nil
 }

@@ -26,7 +26,7 @@ type Span struct {
 // may be nil.
 func NewSpan(task Task, model *Model, least resource.Amount) (*Span, error) {
 	if s, ok := task.(profile.SparkSort); ok && s.Expansion == 0 {
-		return nil, errors.New("expansion: must be given where no runs are")
+		return nil, errors.New("expansion: must be given without runs")
 	}
 	ideal, ok := IdealMemory(task)
 	if !ok {

@@ -34,7 +34,7 @@ func (o *runOptions) input(from io.Reader) (io.Reader, error) {
 	reader, waiting := readable(file)
 	if reader != nil && o.maxAttempts > 1 {
 		if waiting {
-			return nil, command.Usagef("max-attempts %d: must be 1 for a command that reads input, which is gone once it was read: name a file by --stdin, or add </dev/null", o.maxAttempts)
+			return nil, command.Usagef("max-attempts %d: must be 1 for a command that reads its standard input, which cannot be read again: give a file with --stdin, or add </dev/null", o.maxAttempts)
 		}
 		return nil, nil
 	}

@@ -140,7 +140,7 @@ func readLiveJobs(ctx context.Context, client *server.Client, file string) (*wor
 	}
 	for _, j := range w.Jobs {
 		if !j.HasCommands() {
-			return nil, command.Usagef("%s: job %q command: must be given for a job that is to run", file, j.Name)
+			return nil, command.Usagef("%s: job %q command: must be given for a job that runs on a machine", file, j.Name)
 		}
 	}
 	return w, nil

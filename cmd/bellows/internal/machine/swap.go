@@ -373,7 +373,7 @@ func (o *swapRemoveOptions) which(ledger *swap.Ledger, args []string) ([]string,
 	case len(ours) > 1 && !o.all:
 		return nil, command.Usagef("device: must be one of %s, or --all", strings.Join(ours, ", "))
 	case len(ours) == 0 && !o.all:
-		return nil, command.Usagef("device: there is none that `bellows swap create` made with state directory %s", filepath.Clean(o.place.State))
+		return nil, command.Usagef("device: none was created by `bellows swap create` with state directory %s", filepath.Clean(o.place.State))
 	}
 	return ours, nil
 }

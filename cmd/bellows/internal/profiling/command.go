@@ -203,7 +203,7 @@ func (o *profileOptions) plan() (*profiler.Plan, error) {
 	case len(sizes) > 0 && (o.max > 0 || o.least > 0):
 		return nil, command.Usagef("sizes: cannot be given beside --max-memory and --least")
 	case len(sizes) == 0 && o.max == 0:
-		return nil, command.Usagef("max-memory: must be given, or --sizes, when nothing may be run to find it")
+		return nil, command.Usagef("max-memory: must be given with --dry-run, or --sizes")
 	case len(sizes) == 0:
 		return p, o.chooseSizes(p, heldOut)
 	case len(heldOut) > 0:

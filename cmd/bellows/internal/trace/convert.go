@@ -87,7 +87,7 @@ func (o *convertOptions) writeJobs(w *workload.Workload) error {
 	if !o.lossy {
 		again, err := jobfile.Read(bytes.NewReader(text.Bytes()), o.out, nil)
 		if err != nil {
-			return fmt.Errorf("read back what is to be written: %w", err)
+			return fmt.Errorf("read back the job file: %w", err)
 		}
 		for i := range w.Jobs {
 			if i >= len(again.Jobs) || !reflect.DeepEqual(again.Jobs[i], w.Jobs[i]) {

@@ -368,7 +368,7 @@ type importClusterJSON struct {
 func (o *importOptions) report(w io.Writer, format string, r *importer.Result) error {
 	info, err := os.Stat(o.out)
 	if err != nil {
-		return fmt.Errorf("look at what was written: %w", err)
+		return fmt.Errorf("read back the workload file: %w", err)
 	}
 	s := workload.Summarise(r.Workload)
 	line := simulateLine(o.out, &r.Cluster)
