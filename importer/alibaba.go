@@ -2,7 +2,6 @@ package importer
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,8 +50,8 @@ func (f *Alibaba) check() error {
 
 // alibabaJob collects the tasks of one job.
 type alibabaJob struct {
+	format    *Alibaba
 	name      string
-	line      int
 	submitted float64
 	tasks     []alibabaTask
 	named     map[string]int // line of each task
@@ -63,85 +62,43 @@ type alibabaTask struct {
 	truth   workload.StageTruth
 	number  int // in the DAG; 0 if it is not part of one
 	parents []int
-	line    int
 }
 
 // alibabaColumns are the columns of batch_task.csv, which has no head.
 var alibabaColumns = []string{"task", "instances", "job", "task_type", "status", "start_s", "end_s", "plan_cpu", "plan_mem"}
 
 func (f *Alibaba) read(in *input, job func(workload.Job) error) error {
-	next, err := f.rows(in)
+	rows, err := f.rows(in)
 	if err != nil {
 		return err
 	}
-	jobs := map[string]*alibabaJob{}
-	var order []*alibabaJob
-	for {
-		r, err := next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		name := r.named("job")
-		j := jobs[name]
-		if j == nil {
-			j = &alibabaJob{name: name, line: in.line, submitted: mostSeconds, named: map[string]int{}}
-			jobs[name] = j
-			order = append(order, j)
-		}
-		if f.task(j, r); r.err != nil {
-			return r.err
-		}
-	}
-	for _, a := range order {
-		if len(a.tasks) == 0 {
-			in.notes.add("jobs have no task that is kept", 1)
-			continue
-		}
-		j := a.job(in.notes)
-		if err := j.Check(); err != nil {
-			return in.faultAt(a.line, "%v", err)
-		}
-		if err := job(j); err != nil {
-			return err
-		}
-	}
-	return nil
+	return gather(in, rows, "job", func(name string) gathering {
+		return &alibabaJob{format: f, name: name, submitted: mostSeconds, named: map[string]int{}}
+	}, "jobs have no task that is kept", job)
 }
 
 // rows looks at the first line: it is a head, or the first task of batch_task.csv.
-func (f *Alibaba) rows(in *input) (next func() (*row, error), err error) {
+func (f *Alibaba) rows(in *input) (func(each func(*row) error) error, error) {
 	start, _ := in.in.Peek(4)
 	if string(start) == "job," {
 		t, err := in.table("job", "task", "instances", "start_s", "end_s", "avg_instance_s", "plan_cpu", "plan_mem", "?cpu_usage_sum", "?mem_usage_sum")
 		if err != nil {
 			return nil, err
 		}
-		return t.next, nil
+		return t.rows, nil
 	}
-	at := columnsAt(alibabaColumns)
-	return func() (*row, error) {
-		line, err := in.next()
-		if err != nil {
-			return nil, err
+	width := func(cells int) error {
+		if cells != len(alibabaColumns) {
+			return in.fault("columns: must be the %d of batch_task.csv, or named by a head that begins with job, but are %d", len(alibabaColumns), cells)
 		}
-		cells := strings.Split(line, ",")
-		if len(cells) != len(alibabaColumns) {
-			return nil, in.fault("columns: must be the %d of batch_task.csv, or named by a head that begins with job, but are %d", len(alibabaColumns), len(cells))
-		}
-		return &row{in: in, cells: cells, at: at}, nil
-	}, nil
+		return nil
+	}
+	return func(each func(*row) error) error { return in.cells(",", alibabaColumns, width, each) }, nil
 }
 
-// task adds the task of a row to its job.
-func (f *Alibaba) task(j *alibabaJob, r *row) {
-	name := r.named("task")
-	if first, twice := j.named[name]; twice {
-		r.fail("task", "given twice in job %s, first in line %d", j.name, first)
-	}
-	j.named[name] = r.in.line
+func (j *alibabaJob) task(r *row) {
+	f := j.format
+	name := r.once("task", j.named, " in job "+j.name)
 	// A batch_task.csv leaves instances empty for tasks that never ran.
 	instances := int64(1)
 	if r.text("instances") != "" {
@@ -158,7 +115,7 @@ func (f *Alibaba) task(j *alibabaJob, r *row) {
 	if r.err != nil || !f.keeps(r, instances, max(average, end-start)) {
 		return
 	}
-	t := alibabaTask{line: r.in.line, Stage: cluster.Stage{Name: name, Tasks: int(instances), Ideal: resource.Of(f.TaskCPU, f.TaskMemory)}}
+	t := alibabaTask{Stage: cluster.Stage{Name: name, Tasks: int(instances), Ideal: resource.Of(f.TaskCPU, f.TaskMemory)}}
 	if cpu > 0 {
 		t.Ideal[resource.CPU] = max(1, amount(cpu/100*float64(resource.Core)))
 	}
@@ -238,7 +195,7 @@ func taskNumbers(name string) (number int, parents []int) {
 }
 
 // job puts the tasks together. A missing parent is ignored.
-func (a *alibabaJob) job(n *notes) workload.Job {
+func (a *alibabaJob) job(n *notes) (workload.Job, bool) {
 	index := map[int]int{}
 	for i := range a.tasks {
 		if t := &a.tasks[i]; t.number > 0 {
@@ -263,5 +220,5 @@ func (a *alibabaJob) job(n *notes) workload.Job {
 	if !said(j.Truth) {
 		j.Truth = nil
 	}
-	return j
+	return j, len(a.tasks) > 0
 }

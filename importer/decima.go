@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"time"
@@ -65,14 +64,7 @@ type decimaLine struct {
 func (f *Decima) read(in *input, job func(workload.Job) error) error {
 	var queries []workload.Job
 	first := map[string]int{}
-	for {
-		text, err := in.next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
+	err := in.lines(func(text string) error {
 		j, err := f.query(in, text)
 		if err != nil {
 			return err
@@ -82,6 +74,10 @@ func (f *Decima) read(in *input, job func(workload.Job) error) error {
 		}
 		first[j.Name] = in.line
 		queries = append(queries, j)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if len(queries) == 0 {
 		return nil

@@ -98,6 +98,35 @@ func (in *input) next() (string, error) {
 	}
 }
 
+// lines passes each line on, without its end. The text is valid during the call.
+func (in *input) lines(each func(text string) error) error {
+	for {
+		text, err := in.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = each(text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// cells passes on each line of a file without a head as a row. width returns an error if a line must not have that many
+// cells.
+func (in *input) cells(separator string, columns []string, width func(cells int) error, each func(*row) error) error {
+	at := columnsAt(columns)
+	return in.lines(func(text string) error {
+		r := &row{in: in, cells: strings.Split(text, separator), at: at}
+		if err := width(len(r.cells)); err != nil {
+			return err
+		}
+		return r.done(each)
+	})
+}
+
 // broken is an error of reading; a fault in the compressed data also names the line at which it showed.
 func (in *input) broken(err error) error {
 	var f *fault.Fault
@@ -170,21 +199,30 @@ func (t *table) record() ([]string, error) {
 	return cells, nil
 }
 
-// next returns the next row; io.EOF says that there is none.
-func (t *table) next() (*row, error) {
-	cells, err := t.record()
-	if err != nil {
-		return nil, err
-	}
-	if len(cells) != t.width {
-		return nil, t.in.fault("columns: must be %d as in the head, but are %d", t.width, len(cells))
-	}
-	return &row{in: t.in, cells: cells, at: func(name string) int {
+// rows passes each row on.
+func (t *table) rows(each func(*row) error) error {
+	at := func(name string) int {
 		if i, ok := t.columns[name]; ok {
 			return i
 		}
 		return -1
-	}}, nil
+	}
+	for {
+		cells, err := t.record()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if len(cells) != t.width {
+			return t.in.fault("columns: must be %d as in the head, but are %d", t.width, len(cells))
+		}
+		r := &row{in: t.in, cells: cells, at: at}
+		if err := r.done(each); err != nil {
+			return err
+		}
+	}
 }
 
 // row reads the cells of one line and keeps the first error.
@@ -193,6 +231,26 @@ type row struct {
 	cells []string
 	at    func(name string) int
 	err   error
+}
+
+// done returns the first error of handling a row: of its cells, or of each.
+func (r *row) done(each func(*row) error) error {
+	err := each(r)
+	if r.err != nil {
+		return r.err
+	}
+	return err
+}
+
+// once returns a name that must not be in seen, which has the line of each name, and adds it. where says in a word or two
+// where the name must be unique.
+func (r *row) once(column string, seen map[string]int, where string) string {
+	name := r.named(column)
+	if first, twice := seen[name]; twice {
+		r.fail(column, "given twice%s, first in line %d", where, first)
+	}
+	seen[name] = r.in.line
+	return name
 }
 
 // columnsAt returns the index of names in a list, for lines without a head.

@@ -227,25 +227,13 @@ func (f *Bitbrains) provisions(in *input) (map[string]provision, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]provision{}
-	for {
-		r, err := t.next()
-		if err == io.EOF {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		name := r.named("vm")
-		if _, twice := all[name]; twice {
-			r.fail("vm", "given twice")
-		}
+	all, seen := map[string]provision{}, map[string]int{}
+	return all, t.rows(func(r *row) error {
 		// Machines that were always off have empty cells.
-		all[name] = provision{r.numberOr("cores", 0, mostCores, 0), r.numberOr("cpu_capacity_mhz", 0, mostBytes, 0), r.numberOr("mem_provisioned_mb", 0, 1e9, 0)}
-		if r.err != nil {
-			return nil, r.err
-		}
-	}
+		all[r.once("vm", seen, "")] = provision{r.numberOr("cores", 0, mostCores, 0), r.numberOr("cpu_capacity_mhz", 0, mostBytes, 0),
+			r.numberOr("mem_provisioned_mb", 0, 1e9, 0)}
+		return nil
+	})
 }
 
 // GoogleVMs reads the jobs of the Google trace of 2011 as virtual machines: lines of vm, metric and values, in percent

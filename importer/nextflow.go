@@ -3,7 +3,6 @@ package importer
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"time"
@@ -48,8 +47,8 @@ type nextflowStage struct {
 }
 
 type nextflowJob struct {
+	format *Nextflow
 	name   string
-	line   int
 	stages []*nextflowStage
 	index  map[nextflowKey]*nextflowStage
 	ids    map[string]int
@@ -66,51 +65,15 @@ func (f *Nextflow) read(in *input, job func(workload.Job) error) error {
 	if err != nil {
 		return err
 	}
-	jobs := map[string]*nextflowJob{}
-	var order []*nextflowJob
-	for {
-		r, err := t.next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		name := r.named("workflow")
-		j := jobs[name]
-		if j == nil {
-			j = &nextflowJob{name: name, line: in.line, index: map[nextflowKey]*nextflowStage{}, ids: map[string]int{}}
-			jobs[name] = j
-			order = append(order, j)
-		}
-		if f.task(j, r); r.err != nil {
-			return r.err
-		}
-	}
-	for _, n := range order {
-		if len(n.stages) == 0 {
-			in.notes.add("workflows have no task that is kept", 1)
-			continue
-		}
-		j := n.job(f)
-		if err := j.Check(); err != nil {
-			return in.faultAt(n.line, "%v", err)
-		}
-		if err := job(j); err != nil {
-			return err
-		}
-	}
-	return nil
+	return gather(in, t.rows, "workflow", func(name string) gathering {
+		return &nextflowJob{format: f, name: name, index: map[nextflowKey]*nextflowStage{}, ids: map[string]int{}}
+	}, "workflows have no task that is kept", job)
 }
 
 const mostMilliseconds = 9e12 // of a date: the year 2255
 
-func (f *Nextflow) task(j *nextflowJob, r *row) {
-	id := r.named("task_id")
-	if first, twice := j.ids[id]; twice {
-		r.fail("task_id", "given twice in workflow %s, first in line %d", j.name, first)
-	}
-	j.ids[id] = r.in.line
+func (j *nextflowJob) task(r *row) {
+	r.once("task_id", j.ids, " in workflow "+j.name)
 	process := r.named("process")
 	submit := r.numberOr("submit_ms", 0, mostMilliseconds, 0)
 	complete := r.numberOr("complete_ms", 0, mostMilliseconds, submit)
@@ -125,12 +88,12 @@ func (f *Nextflow) task(j *nextflowJob, r *row) {
 	if r.err == nil && complete < submit {
 		r.fail("complete_ms", "must not be before submit_ms")
 	}
-	lasting := f.lasting(r)
+	lasting := lasting(r)
 	if r.err != nil {
 		return
 	}
 	switch status := r.text("status"); {
-	case status != "COMPLETED" && status != "CACHED" && !f.KeepFailed:
+	case status != "COMPLETED" && status != "CACHED" && !j.format.KeepFailed:
 		r.in.notes.add("tasks did not complete and were left out (--keep-failed keeps them)", 1)
 		return
 	case memory == 0 && peak == 0:
@@ -164,7 +127,7 @@ func (f *Nextflow) task(j *nextflowJob, r *row) {
 }
 
 // lasting returns the run time of a task. A run time recorded in whole seconds as 0 counts as half a second.
-func (f *Nextflow) lasting(r *row) time.Duration {
+func lasting(r *row) time.Duration {
 	ms := r.numberOr("realtime_ms", 0, mostSeconds*1000, 0)
 	if ms == 0 {
 		r.in.notes.add("tasks ran for 0 s, being recorded in whole seconds, and run for 500 ms", 1)
@@ -174,7 +137,10 @@ func (f *Nextflow) lasting(r *row) time.Duration {
 }
 
 // job puts the stages of a workflow together, in the order of their first submissions.
-func (n *nextflowJob) job(f *Nextflow) workload.Job {
+func (n *nextflowJob) job(*notes) (workload.Job, bool) {
+	if len(n.stages) == 0 {
+		return workload.Job{}, false
+	}
 	ran := make([]interval, len(n.stages))
 	for i, s := range n.stages {
 		ran[i] = interval{math.MaxInt64, 0}
@@ -193,7 +159,7 @@ func (n *nextflowJob) job(f *Nextflow) workload.Job {
 	}
 	parents := precede(sorted)
 	j := workload.Job{Job: cluster.Job{Name: n.name}}
-	if f.KeepDates {
+	if n.format.KeepDates {
 		j.Submitted = timeline.Milliseconds(sorted[0].begin)
 	}
 	named := map[string]int{}
@@ -212,5 +178,5 @@ func (n *nextflowJob) job(f *Nextflow) workload.Job {
 		stage.Duration = mean(ran.durations)
 		j.Stages, j.Truth = append(j.Stages, stage), append(j.Truth, ran.truth())
 	}
-	return j
+	return j, true
 }

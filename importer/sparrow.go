@@ -2,7 +2,6 @@ package importer
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"time"
@@ -43,22 +42,13 @@ func checkTask(cpu, memory resource.Amount) error {
 }
 
 func (f *Sparrow) read(in *input, job func(workload.Job) error) error {
-	for {
-		line, err := in.next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return in.lines(func(line string) error {
 		j, err := f.job(in, strings.Fields(line))
 		if err != nil {
 			return err
 		}
-		if err := job(j); err != nil {
-			return err
-		}
-	}
+		return job(j)
+	})
 }
 
 func (f *Sparrow) job(in *input, cells []string) (workload.Job, error) {

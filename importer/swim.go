@@ -2,9 +2,7 @@ package importer
 
 import (
 	"fmt"
-	"io"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -67,28 +65,17 @@ func (f *SWIM) check() error {
 var swimColumns = []string{"job_id", "submit_time_s", "inter_arrival_s", "map_input_bytes", "shuffle_bytes", "reduce_output_bytes"}
 
 func (f *SWIM) read(in *input, job func(workload.Job) error) error {
-	at := columnsAt(swimColumns)
 	first := map[string]int{}
-	for {
-		line, err := in.next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		cells := strings.Split(line, "\t")
+	width := func(cells int) error {
 		// Files with the paths of input have three more columns.
-		if len(cells) != len(swimColumns) && len(cells) != len(swimColumns)+3 {
-			return in.fault("columns: must be %d or %d, separated by tabs, but are %d", len(swimColumns), len(swimColumns)+3, len(cells))
+		if cells != len(swimColumns) && cells != len(swimColumns)+3 {
+			return in.fault("columns: must be %d or %d, separated by tabs, but are %d", len(swimColumns), len(swimColumns)+3, cells)
 		}
-		r := &row{in: in, cells: cells, at: at}
-		name := r.named("job_id")
-		if line, twice := first[name]; twice {
-			r.fail("job_id", "given twice, first in line %d", line)
-		}
-		first[name] = in.line
-		submitted := r.number("submit_time_s", 0, mostSeconds)
+		return nil
+	}
+	return in.cells("\t", swimColumns, width, func(r *row) error {
+		j := workload.Job{Job: cluster.Job{Name: r.once("job_id", first, "")}}
+		j.Submitted = timeline.Time(seconds(r.number("submit_time_s", 0, mostSeconds)))
 		r.number("inter_arrival_s", 0, mostSeconds)
 		read, shuffled, written := r.number("map_input_bytes", 0, mostBytes), r.number("shuffle_bytes", 0, mostBytes), r.number("reduce_output_bytes", 0, mostBytes)
 		if maps := math.Ceil(read / float64(f.Split)); maps > mostTasks {
@@ -100,11 +87,9 @@ func (f *SWIM) read(in *input, job func(workload.Job) error) error {
 		if read+shuffled+written == 0 {
 			in.notes.add("jobs move no bytes and are one map that only starts", 1)
 		}
-		err = job(workload.Job{Job: cluster.Job{Name: name, Submitted: timeline.Time(seconds(submitted)), Stages: f.stages(read, shuffled, written)}})
-		if err != nil {
-			return err
-		}
-	}
+		j.Stages = f.stages(read, shuffled, written)
+		return job(j)
+	})
 }
 
 // stages makes maps and, if anything is shuffled, reducers.
