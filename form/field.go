@@ -15,7 +15,8 @@ import (
 // number requires the tag most. A pointer is nil if the field is missing.
 //
 // A vector has a field for each kind of resource, and an embedded struct has its own. Fields of other types, such as lists
-// of stages, are special: the caller that reads the struct reads them.
+// of stages, are special: the caller that reads the struct reads them, and a test of the caller should compare what it
+// reads with Special.
 type field struct {
 	name, form  string
 	least, most int64
@@ -90,6 +91,17 @@ func Names(of any) []string {
 	var all []string
 	for _, f := range fieldsOf(reflect.TypeOf(of).Elem()) {
 		all = append(all, f.name)
+	}
+	return all
+}
+
+// Special returns the names of the fields of a struct, given a pointer to it, that Read leaves out.
+func Special(of any) []string {
+	var all []string
+	for _, f := range fieldsOf(reflect.TypeOf(of).Elem()) {
+		if f.special {
+			all = append(all, f.name)
+		}
 	}
 	return all
 }

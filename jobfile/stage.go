@@ -30,11 +30,10 @@ func readStage(job *form.Mapping, n *yaml.Node, profiles Profiles) *stageReader 
 	if !s.stage.Coordinator && !s.Has("cpus") {
 		s.stage.Ideal[resource.CPU] = resource.Core
 	}
-	if s.Has("after") {
-		s.after = s.Texts("after", "stage name")
-	}
-	if s.Has("elasticity") {
-		s.stage.Elasticity = readElasticity(s.Mapping, s.stage.Ideal[resource.Memory])
+	for _, name := range form.Special(&s.stage) {
+		if s.Has(name) {
+			specialFields[name].read(s)
+		}
 	}
 	if s.stage.Profile != "" && profiles != nil {
 		s.fillIn(profiles)
@@ -43,8 +42,48 @@ func readStage(job *form.Mapping, n *yaml.Node, profiles Profiles) *stageReader 
 	if s.Has("truth") {
 		s.readTruth()
 	}
-	s.readCommand()
+	for _, name := range form.Names(&cluster.Command{}) {
+		if s.Has(name) && !s.Has("command") {
+			s.Fail(name, "must stand beside command only")
+		}
+	}
 	return s
+}
+
+// specialFields say how the special fields of a stage are read and written. value returns nil for a field that is left
+// out; names are the names of all stages of the job.
+var specialFields = map[string]struct {
+	read  func(s *stageReader)
+	value func(s *cluster.Stage, names []string) (value any, style yaml.Style)
+}{
+	"after": {
+		func(s *stageReader) { s.after = s.Texts("after", "stage name") },
+		func(s *cluster.Stage, names []string) (any, yaml.Style) {
+			var after []string
+			for _, parent := range s.Parents {
+				after = append(after, names[parent])
+			}
+			return orNil(after, len(after) > 0), yaml.FlowStyle
+		},
+	},
+	"elasticity": {
+		func(s *stageReader) { s.stage.Elasticity = readElasticity(s.Mapping, s.stage.Ideal[resource.Memory]) },
+		func(s *cluster.Stage, _ []string) (any, yaml.Style) {
+			return orNil(elasticityText(&s.Elasticity), s.Elasticity.Kind != cluster.NotElastic), yaml.FlowStyle
+		},
+	},
+	"command": {(*stageReader).readCommand, commandValue},
+	"env": {
+		func(s *stageReader) { s.stage.Env = s.environment() },
+		func(s *cluster.Stage, _ []string) (any, yaml.Style) { return orNil(s.Env, len(s.Env) > 0), 0 },
+	},
+}
+
+func orNil(value any, given bool) any {
+	if given {
+		return value
+	}
+	return nil
 }
 
 // fillIn sets the missing fields of the stage from its profile.
@@ -243,24 +282,20 @@ func (s *stageReader) readTaskPhases(m *form.Mapping) [][]workload.Phase {
 	return all
 }
 
-// readCommand reads the fields of a command, and rejects them in a stage without one.
+// readCommand reads the field command: a list of words, or a text for the shell.
 func (s *stageReader) readCommand() {
-	for _, name := range form.Names(&cluster.Command{}) {
-		if s.Has(name) && !s.Has("command") {
-			s.Fail(name, "must stand beside command only")
-		}
-	}
-	if !s.Has("command") {
-		return
-	}
 	if text, ok := s.Scalar("command"); ok {
 		s.stage.Args = []string{"sh", "-c", text}
 	} else {
 		s.stage.Args = s.Texts("command", "word")
 	}
-	if s.Has("env") {
-		s.stage.Env = s.environment()
+}
+
+func commandValue(s *cluster.Stage, _ []string) (any, yaml.Style) {
+	if len(s.Args) == 3 && s.Args[0] == "sh" && s.Args[1] == "-c" {
+		return s.Args[2], 0
 	}
+	return orNil(s.Args, len(s.Args) > 0), yaml.FlowStyle
 }
 
 func (s *stageReader) environment() map[string]string {

@@ -111,21 +111,8 @@ func stageNode(j *workload.Job, i int, names []string) (*yaml.Node, error) {
 	s.Name = names[i]
 	w := form.NewWriter(0)
 	w.Write(&s, func(field string) {
-		switch {
-		case field == "after" && len(s.Parents) > 0:
-			var after []string
-			for _, parent := range s.Parents {
-				after = append(after, names[parent])
-			}
-			w.Put(field, after, yaml.FlowStyle)
-		case field == "elasticity" && s.Elasticity.Kind != cluster.NotElastic:
-			w.Put(field, elasticityText(&s.Elasticity), yaml.FlowStyle)
-		case field == "env" && len(s.Env) > 0:
-			w.Put(field, s.Env, 0)
-		case field == "command" && len(s.Args) == 3 && s.Args[0] == "sh" && s.Args[1] == "-c":
-			w.Put(field, s.Args[2], 0)
-		case field == "command" && len(s.Args) > 0:
-			w.Put(field, s.Args, yaml.FlowStyle)
+		if value, style := specialFields[field].value(&s, names); value != nil {
+			w.Put(field, value, style)
 		}
 	})
 	if i < len(j.Truth) && !j.Truth[i].IsZero() {
