@@ -18,7 +18,8 @@ import (
 func (j *Job) FillCommand(task TaskID, grant resource.Vector) (Command, error) {
 	c := &j.Stages[task.Stage].Command
 	f := filler{grant: grant, job: j, task: task, left: mostFilled}
-	filled := Command{Args: make([]string, len(c.Args)), Dir: f.fill("dir", c.Dir), Stdin: f.fill("stdin", c.Stdin), Timeout: c.Timeout}
+	filled := *c
+	filled.Args, filled.Env, filled.Dir, filled.Stdin = make([]string, len(c.Args)), nil, f.fill("dir", c.Dir), f.fill("stdin", c.Stdin)
 	for i, arg := range c.Args {
 		filled.Args[i] = f.fill("command", arg)
 	}

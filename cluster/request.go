@@ -173,19 +173,16 @@ func (s *Stage) check() *WrongField {
 	case s.HeartbeatTimeout > 0 && s.HeartbeatTimeout < LeastHeartbeatTimeout:
 		return wrong("heartbeat_timeout", s.HeartbeatTimeout, "must be at least %v, because a suspended container is silent for a while", LeastHeartbeatTimeout)
 	}
-	for _, w := range []*WrongField{
-		checkRange("max_memory", s.MaxMemory, resource.MostMemory, size),
-		checkRange("duration", s.Duration, LongestTime, time.Duration.String),
-		checkRange("heartbeat_timeout", s.HeartbeatTimeout, LongestTime, time.Duration.String),
-		checkRange("timeout", s.Timeout, LongestTime, time.Duration.String),
-		s.Elasticity.check(),
-		s.checkRuntime(),
-	} {
-		if w != nil {
+	v := reflect.ValueOf(s).Elem()
+	for _, f := range measures {
+		if w := checkRange(f.name, v.FieldByIndex(f.index).Int(), f.most, f.show); w != nil {
 			return w
 		}
 	}
-	return nil
+	if w := s.Elasticity.check(); w != nil {
+		return w
+	}
+	return s.checkRuntime()
 }
 
 // checkRange returns an error unless 0 <= a <= most.
@@ -197,6 +194,33 @@ func checkRange[T ~int64](field string, a, most T, show func(T) string) *WrongFi
 		return wrong(field, show(a), "must be at most %s", show(most))
 	}
 	return nil
+}
+
+// measure is a field of a stage that is a time or an amount of memory. Its bounds follow from its type: 0 to
+// LongestTime, or to resource.MostMemory. The amounts in Ideal have the bounds of their kinds.
+type measure struct {
+	name  string
+	index []int
+	most  int64
+	show  func(int64) string
+}
+
+var measures = measuresOf(reflect.TypeFor[Stage]())
+
+func measuresOf(t reflect.Type) (all []measure) {
+	for _, f := range reflect.VisibleFields(t) {
+		m := measure{name: f.Tag.Get("yaml"), index: f.Index}
+		switch f.Type {
+		case reflect.TypeFor[time.Duration]():
+			m.most, m.show = int64(LongestTime), func(d int64) string { return time.Duration(d).String() }
+		case reflect.TypeFor[resource.Amount]():
+			m.most, m.show = int64(resource.MostMemory), func(a int64) string { return resource.FormatMemoryExact(resource.Amount(a)) }
+		default:
+			continue
+		}
+		all = append(all, m)
+	}
+	return all
 }
 
 // checkClass returns an error if a stage of a REGULAR job requests what only a container with changing memory can have.
@@ -243,9 +267,12 @@ func (j *Job) BringIntoBounds() (changed bool) {
 		for k := range s.Ideal {
 			s.Ideal[k] = min(s.Ideal[k], resource.Kind(k).Most())
 		}
-		s.MinMemory, s.MaxMemory = min(s.MinMemory, s.Ideal[resource.Memory]), min(s.MaxMemory, resource.MostMemory)
+		v := reflect.ValueOf(s).Elem()
+		for _, f := range measures {
+			v.FieldByIndex(f.index).SetInt(min(v.FieldByIndex(f.index).Int(), f.most))
+		}
+		s.MinMemory = min(s.MinMemory, s.Ideal[resource.Memory])
 		s.Elasticity.DiskRate = min(s.Elasticity.DiskRate, resource.MostRate)
-		s.Duration, s.HeartbeatTimeout = min(s.Duration, LongestTime), min(s.HeartbeatTimeout, LongestTime)
 		if s.HeartbeatTimeout > 0 {
 			s.HeartbeatTimeout = max(s.HeartbeatTimeout, LeastHeartbeatTimeout)
 		}
