@@ -8,15 +8,15 @@ import (
 // Command is a program with its arguments. Placeholders such as {memory} are filled in when a task starts.
 type Command struct {
 	Args []string          `json:"args,omitempty" yaml:"command" doc:"program and arguments; {memory} and other placeholders are filled when a task starts. Here, in env, dir and stdin a byte that is not UTF-8 is written as U+0000 and two hexadecimal digits"`
-	Env  map[string]string `json:"env,omitempty" yaml:"env" doc:"added to the environment"`                                          // added to the submitter's environment
+	Env  map[string]string `json:"env,omitempty" yaml:"env" doc:"variables added to the environment of the job"`                     // added to the submitter's environment
 	Dir  string            `json:"dir,omitempty" yaml:"dir" form:"a directory" doc:"working directory, relative to that of the job"` // working directory; empty is the submitter's
 	// Stdin is the file that the command reads, relative to the working directory; empty is none.
 	Stdin string `json:"stdin,omitempty" yaml:"stdin" form:"a file" doc:"file that the program reads, relative to the working directory; none if empty"`
 	// Timeout is how long the command may run, including time suspended, before it is ended; 0 is no limit.
-	Timeout time.Duration `json:"timeout_ns,omitempty" yaml:"timeout" doc:"how long a task may run, standing still included, before it is ended; 0 is for ever"`
+	Timeout time.Duration `json:"timeout_ns,omitempty" yaml:"timeout" doc:"how long a task may run, suspensions included, before it is ended; 0 is for ever"`
 	// Runtime is JVM if java gets memory options before the job is submitted: see WithHeap. Empty is none, as in every
 	// REGULAR job.
-	Runtime string `json:"runtime,omitempty" yaml:"runtime" form:"jvm" doc:"jvm: a client told java how large its heap may be; a daemon does so only if the job runs as regular for lack of swap"`
+	Runtime string `json:"runtime,omitempty" yaml:"runtime" form:"jvm" doc:"jvm: the client has set the maximum heap of java in args; the daemon sets it only if the job runs as regular for lack of swap"`
 }
 
 // HasCommands reports whether the stages of j have commands, so that j can be run.

@@ -87,7 +87,7 @@ func (j *Job) Breathes(stage int) bool { return j.Class == Flex && !j.Stages[sta
 type Stage struct {
 	Name string `json:"name,omitempty" yaml:"name" form:"name"`
 	// Tasks is the number of tasks, at least 1.
-	Tasks int `json:"tasks" yaml:"tasks" most:"1073741824" doc:"at least 1"`
+	Tasks int `json:"tasks" yaml:"tasks" most:"1073741824" doc:"number of tasks, at least 1"`
 	// Parents are the indexes of the stages whose tasks must all have succeeded before a task of this stage starts.
 	Parents []int `json:"parents,omitempty" yaml:"after" doc:"indexes of the stages that must end first"`
 	// Coordinator marks a stage of one task that steers the job (a YARN application master): it runs before any other
@@ -97,22 +97,22 @@ type Stage struct {
 	Ideal resource.Vector `json:"ideal" yaml:",inline"`
 	// MinMemory is the least memory a task may be granted, in bytes. If it is 0 or Ideal[Memory], the task cannot be
 	// under-sized.
-	MinMemory resource.Amount `json:"min_memory_bytes,omitempty" yaml:"min_memory" doc:"0 takes it from the profile, else is the ideal memory"`
+	MinMemory resource.Amount `json:"min_memory_bytes,omitempty" yaml:"min_memory" doc:"least memory that a task may get; 0 takes it from the profile, or else is the ideal memory"`
 	// MaxMemory is the most memory that a FLEX container of the stage may use, in bytes; the container starts with
 	// Ideal[Memory]. 0 is the memory of its node.
-	MaxMemory resource.Amount `json:"max_memory_bytes,omitempty" yaml:"max_memory" doc:"the most a container of class flex may hold; 0 is what its node has"`
+	MaxMemory resource.Amount `json:"max_memory_bytes,omitempty" yaml:"max_memory" doc:"largest memory of a container of class flex; 0 is the memory of its node"`
 	// HeartbeatTimeout is how long the programs of a FLEX container may be silent before their peers consider them
 	// dead; 0 is no limit.
-	HeartbeatTimeout time.Duration `json:"heartbeat_timeout_ns,omitempty" yaml:"heartbeat_timeout" doc:"how long programs of a flex container may be silent; 0 is for ever"`
+	HeartbeatTimeout time.Duration `json:"heartbeat_timeout_ns,omitempty" yaml:"heartbeat_timeout" doc:"how long the programs of a flex container may send no heartbeat; 0 is for ever"`
 	// DataOn names the nodes that store the stage's data. It is a preference: names of unknown nodes are ignored.
-	DataOn []string `json:"data_on,omitempty" yaml:"data_on" form:"node name" doc:"names of nodes that hold the stage's data, a wish"`
+	DataOn []string `json:"data_on,omitempty" yaml:"data_on" form:"node name" doc:"names of the nodes that have the stage's data; a policy may place tasks elsewhere"`
 	// Duration is the run time at ideal memory; 0 is unknown.
 	Duration time.Duration `json:"duration_ns,omitempty" yaml:"duration" doc:"estimated run time at ideal memory; 0 is unknown"`
 	// Elasticity is the slowdown with less than ideal memory.
 	Elasticity Elasticity `json:"elasticity,omitzero" yaml:"elasticity" doc:"what less memory costs"`
 	// Profile names a stored profile that is still to fill in what the stage leaves out: see Profile.Fill. Empty is
 	// none.
-	Profile string `json:"profile,omitempty" yaml:"profile" form:"name" doc:"name of a stored profile for what is left out"`
+	Profile string `json:"profile,omitempty" yaml:"profile" form:"name" doc:"name of a stored profile that supplies memory, duration and elasticity where they are left out"`
 	// Command is the program of a task; its Args are empty if the stage can only be simulated. Either all stages of a
 	// job have a command or none has.
 	Command `yaml:",inline"`

@@ -71,8 +71,8 @@ func KindOfStatus(status int) Kind {
 
 // Error is an error with its kind, as the API sends it. Its text is one sentence for people.
 type Error struct {
-	Kind    Kind   `json:"code" enum:"invalid,denied,not-found,conflict,unavailable,internal" doc:"what kind of error"`
-	Message string `json:"message" doc:"one sentence"`
+	Kind    Kind   `json:"code" enum:"invalid,denied,not-found,conflict,unavailable,internal" doc:"kind of the error"`
+	Message string `json:"message" doc:"one sentence for people"`
 	cause   error
 }
 

@@ -86,7 +86,7 @@ func (s *Server) handler() http.Handler {
 }
 
 func (s *Server) machine(a *api) {
-	register(a, "GET", "/v1/status", "status", "The daemon and its machine", 200,
+	register(a, "GET", "/v1/status", "status", "Return the state of the daemon and its nodes", 200,
 		func(ctx context.Context, _ *struct{}) (*body[Status], error) {
 			status, err := s.driver.Status(ctx)
 			return &body[Status]{Status{Daemon: s.daemon, Status: status}}, err
@@ -104,8 +104,8 @@ func (s *Server) machine(a *api) {
 	register(a, "POST", "/v1/prune", "prune", "Remove jobs that have ended, with their tasks and output", 200,
 		func(ctx context.Context, in *struct {
 			OlderThan int64 `query:"older_than_ns" doc:"remove jobs that ended longer ago than this and at least 10 s ago" minimum:"0"`
-			Keep      int   `query:"keep" doc:"number of the most recently ended jobs to keep nevertheless" minimum:"0"`
-			Dry       bool  `query:"dry_run" doc:"only return what would be removed"`
+			Keep      int   `query:"keep" doc:"number of newest ended jobs to keep in any case" minimum:"0"`
+			Dry       bool  `query:"dry_run" doc:"return what would be removed, and remove nothing"`
 		}) (*body[live.Pruned], error) {
 			if err := s.mayManage(ctx, "remove jobs"); err != nil {
 				return nil, err
@@ -147,7 +147,7 @@ func (s *Server) jobs(a *api) {
 		})
 	register(a, "GET", "/v1/jobs", "jobs", "List jobs", 200,
 		func(ctx context.Context, in *struct {
-			All   bool  `query:"all" doc:"also jobs that have ended, in pages of at most 1000; a page with fewer is the last"`
+			All   bool  `query:"all" doc:"also jobs that have ended, in pages of at most 1000 jobs; a page with fewer jobs is the last"`
 			After int64 `query:"after" doc:"with all: only jobs with a greater id, usually the last id of the page before" minimum:"0"`
 		}) (*body[[]live.Job], error) {
 			if !in.All {
@@ -157,11 +157,11 @@ func (s *Server) jobs(a *api) {
 			jobs, err := s.driver.JobsAfter(ctx, cluster.JobID(in.After), jobsOnPage)
 			return &body[[]live.Job]{s.shownAll(ctx, jobs)}, err
 		})
-	register(a, "GET", "/v1/jobs/{job}", "job", "One job with its tasks", 200,
+	register(a, "GET", "/v1/jobs/{job}", "job", "Return a job with its tasks", 200,
 		func(ctx context.Context, in *struct {
 			JobPath
 			Usage bool `query:"usage" doc:"add the current use of the job's containers"`
-			Ended bool `query:"ended" doc:"answer once it has ended"`
+			Ended bool `query:"ended" doc:"answer when the job has ended"`
 		}) (*body[live.Job], error) {
 			id := cluster.JobID(in.Job)
 			if in.Ended {
@@ -179,7 +179,7 @@ func (s *Server) jobs(a *api) {
 			}
 			return nil, s.driver.Cancel(ctx, caller, cluster.JobID(in.Job))
 		})
-	register(a, "GET", "/v1/jobs/{job}/explain", "explain", "Why a job is where it is", 200,
+	register(a, "GET", "/v1/jobs/{job}/explain", "explain", "Explain the state of a job", 200,
 		func(ctx context.Context, in *struct{ JobPath }) (*body[live.Explanation], error) {
 			if err := s.mayRead(ctx, cluster.JobID(in.Job)); err != nil {
 				return nil, err
@@ -187,7 +187,7 @@ func (s *Server) jobs(a *api) {
 			why, err := s.driver.Explain(ctx, cluster.JobID(in.Job))
 			return &body[live.Explanation]{why}, err
 		})
-	register(a, "POST", "/v1/jobs/{job}/input", "input", "Send input to the program of a job; the connection becomes one of frames", 101,
+	register(a, "POST", "/v1/jobs/{job}/input", "input", "Send input to the program of a job, in frames on the upgraded connection", 101,
 		func(ctx context.Context, in *struct{ JobPath }) (*upgraded, error) {
 			caller, err := peer(ctx)
 			if err != nil {
@@ -199,7 +199,7 @@ func (s *Server) jobs(a *api) {
 			}
 			return &upgraded{func(source net.Conn) { s.relay(source, sink) }}, nil
 		})
-	register(a, "GET", "/v1/jobs/{job}/logs", "logs", "Where the output of a job is", 200,
+	register(a, "GET", "/v1/jobs/{job}/logs", "logs", "List the files with the output of a job", 200,
 		func(ctx context.Context, in *struct{ JobPath }) (*body[[]live.LogFile], error) {
 			if err := s.mayRead(ctx, cluster.JobID(in.Job)); err != nil {
 				return nil, err
@@ -210,7 +210,7 @@ func (s *Server) jobs(a *api) {
 }
 
 func (s *Server) tasks(a *api) {
-	register(a, "GET", "/v1/tasks", "tasks", "Tasks of jobs that have not ended", 200,
+	register(a, "GET", "/v1/tasks", "tasks", "List the tasks of jobs that have not ended", 200,
 		func(ctx context.Context, in *struct {
 			Usage bool `query:"usage" doc:"add the current use of the tasks' containers"`
 		}) (*body[[]live.Task], error) {
@@ -220,10 +220,10 @@ func (s *Server) tasks(a *api) {
 			}
 			return &body[[]live.Task]{tasks}, err
 		})
-	register(a, "GET", "/v1/tasks/{task}", "task", "One task, once it runs or has ended", 200,
+	register(a, "GET", "/v1/tasks/{task}", "task", "Return a task that runs or has ended", 200,
 		func(ctx context.Context, in *struct {
 			TaskPath
-			Ended bool `query:"ended" doc:"answer once it has ended"`
+			Ended bool `query:"ended" doc:"answer when the job has ended"`
 		}) (*body[live.Task], error) {
 			id, err := s.readable(ctx, in.TaskPath)
 			if err != nil {
@@ -232,12 +232,12 @@ func (s *Server) tasks(a *api) {
 			task, err := s.driver.WaitTask(ctx, id, in.Ended)
 			return &body[live.Task]{task}, err
 		})
-	register(a, "GET", "/v1/tasks/{task}/output", "output", "What a task printed", 200,
+	register(a, "GET", "/v1/tasks/{task}/output", "output", "Return the output of a task", 200,
 		func(ctx context.Context, in *struct {
 			TaskPath
 			Stderr bool  `query:"stderr" doc:"standard error instead of standard output"`
-			Run    int   `query:"run" doc:"number of the task's run; 0 is the newest"`
-			Follow bool  `query:"follow" doc:"continue until that run has ended"`
+			Run    int   `query:"run" doc:"number of the run of the task; 0 is the newest run"`
+			Follow bool  `query:"follow" doc:"continue until the run has ended"`
 			From   int64 `query:"from" doc:"number of bytes to skip at the beginning" minimum:"0"`
 			All    bool  `query:"all" doc:"the task waits for this reader before it drops output, as long as the reader makes progress"`
 		}) (*streamed, error) {
@@ -261,7 +261,7 @@ func profileOf(p store.Profile) NamedProfile {
 }
 
 func (s *Server) knowledge(a *api) {
-	register(a, "GET", "/v1/profiles", "profiles", "The caller's profiles", 200,
+	register(a, "GET", "/v1/profiles", "profiles", "List the caller's profiles", 200,
 		func(ctx context.Context, _ *struct{}) (*body[[]NamedProfile], error) {
 			caller, err := peer(ctx)
 			if err != nil {
@@ -274,7 +274,7 @@ func (s *Server) knowledge(a *api) {
 			}
 			return &body[[]NamedProfile]{out}, err
 		})
-	register(a, "GET", "/v1/profiles/{name}", "profile", "One of the caller's profiles", 200,
+	register(a, "GET", "/v1/profiles/{name}", "profile", "Return a profile of the caller", 200,
 		func(ctx context.Context, in *struct {
 			Name string `path:"name"`
 		}) (*body[NamedProfile], error) {

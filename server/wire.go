@@ -27,7 +27,7 @@ type Submission struct {
 	Queue       string             `json:"queue,omitempty"`
 	Weight      float64            `json:"weight,omitempty" doc:"share of its queue relative to others; 0 is 1"`
 	Class       cluster.Class      `json:"class,omitempty" doc:"regular or flex; regular if left out"`
-	MaxAttempts int                `json:"max_attempts,omitempty" doc:"how often a task may run; 0 is once"`
+	MaxAttempts int                `json:"max_attempts,omitempty" doc:"number of attempts after which the job has failed; 0 is 1"`
 	AtMostOnce  bool               `json:"at_most_once,omitempty" doc:"no task runs again after it may have started"`
 	Stages      []StageSpec        `json:"stages"`
 	Env         []string           `json:"env,omitempty" doc:"the environment of the programs, NAME=VALUE"`
