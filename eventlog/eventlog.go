@@ -99,17 +99,14 @@ func (w *Writer) line(v any) error {
 	return nil
 }
 
-// Reader reads an event log. An incomplete last line, as a crash leaves it, is not an error: the log ends before it,
-// and Torn reports it.
+// Reader reads an event log. An incomplete last line, as a crash leaves it, is not an error: the log ends before it.
 type Reader struct {
 	Header Header
 
 	file string
 	in   *bufio.Reader
 	line int
-	good int64
 	last timeline.Time
-	torn bool
 	err  error
 }
 
@@ -177,22 +174,16 @@ func (r *Reader) record() (Record, error) {
 	return record, nil
 }
 
-// Torn reports whether the log ends in an incomplete line; call it after Next has returned io.EOF. good is the length
-// in bytes of the complete lines.
-func (r *Reader) Torn() (good int64, torn bool) { return r.good, r.torn }
-
 // next returns the next complete line.
 func (r *Reader) next() ([]byte, error) {
 	text, err := r.in.ReadBytes('\n')
 	r.line++
 	if errors.Is(err, io.EOF) {
-		r.torn = len(text) > 0
 		return nil, io.EOF
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read event log %s: %w", r.file, err)
 	}
-	r.good += int64(len(text))
 	return text, nil
 }
 

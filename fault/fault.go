@@ -52,6 +52,18 @@ func DecodeLine(text []byte, into any) error {
 	return nil
 }
 
+// OfJSON describes an error of package json in terms of the file.
+func OfJSON(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		return fmt.Sprintf("%s: must not be a %s", cluster.Clip(FieldPath(wrong.Field)), wrong.Value)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return "must be a JSON object, but the line ends within it"
+	}
+	return cluster.Clip(strings.TrimPrefix(err.Error(), "json: "))
+}
+
 // FieldPath converts the path of a field in an error of package json to the path in the JSON, without the Go names of
 // embedded structs.
 func FieldPath(path string) string {

@@ -2,13 +2,13 @@ package importer
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/fault"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/workload"
@@ -118,7 +118,7 @@ func (f *Decima) draw(in *input, queries []workload.Job, job func(workload.Job) 
 func (f *Decima) query(in *input, text string) (workload.Job, error) {
 	var l decimaLine
 	if err := json.Unmarshal([]byte(text), &l); err != nil {
-		return workload.Job{}, in.fault("query: must be a JSON object: %s", jsonFault(err))
+		return workload.Job{}, in.fault("query: must be a JSON object: %s", fault.OfJSON(err))
 	}
 	j := workload.Job{Job: cluster.Job{Name: plainName(fmt.Sprintf("q%d-%s", l.Query, l.Size))}}
 	if len(l.Stages) == 0 {
@@ -199,13 +199,4 @@ func mean(all []time.Duration) time.Duration {
 		sum += d / time.Duration(len(all))
 	}
 	return max(sum.Round(time.Millisecond), time.Millisecond)
-}
-
-// jsonFault rewords an error of package json in terms of the file.
-func jsonFault(err error) string {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && wrong.Field != "" {
-		return fmt.Sprintf("%s must not be a %s", clip(wrong.Field), wrong.Value)
-	}
-	return clip(err.Error())
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/fault"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/workload"
@@ -170,7 +171,7 @@ func (in *input) table(columns ...string) (*table, error) {
 		name, optional := strings.CutPrefix(want, "?")
 		at := slices.Index(head, name)
 		if at < 0 && !optional {
-			return nil, in.fault("head: must name the column %s; it names %s", name, clip(strings.Join(head, ", ")))
+			return nil, in.fault("head: must name the column %s; it names %s", name, cluster.Clip(strings.Join(head, ", ")))
 		}
 		if at >= 0 {
 			t.columns[name] = at
@@ -268,7 +269,7 @@ func (r *row) text(name string) string {
 
 func (r *row) fail(name, must string, operands ...any) {
 	if r.err == nil {
-		r.err = r.in.fault("%s %q: %s", name, clip(r.text(name)), fmt.Sprintf(must, operands...))
+		r.err = r.in.fault("%s %q: %s", name, cluster.Clip(r.text(name)), fmt.Sprintf(must, operands...))
 	}
 }
 
@@ -340,14 +341,6 @@ func seconds(s float64) time.Duration {
 
 // amount returns a whole amount.
 func amount(v float64) resource.Amount { return resource.Amount(math.Round(min(v, mostBytes))) }
-
-// clip shortens a value for a message of one line.
-func clip(value string) string {
-	if len(value) > 60 {
-		value = value[:60] + "..."
-	}
-	return value
-}
 
 // notes counts what was left out or repaired.
 type notes struct {

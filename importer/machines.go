@@ -30,7 +30,7 @@ type samples struct {
 func readSamples(in *input, metrics []string, machine func(name string, s samples) error) error {
 	head, err := in.next()
 	if err == io.EOF || err == nil && head != "vm,metric,values" {
-		return in.faultAt(1, "head: must be vm,metric,values, not %q", clip(head))
+		return in.faultAt(1, "head: must be vm,metric,values, not %q", cluster.Clip(head))
 	}
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func readSamples(in *input, metrics []string, machine func(name string, s sample
 				return nil
 			}
 			if line, twice := first[cells[0]]; twice {
-				return in.fault("vm %q: given twice, first in line %d", clip(cells[0]), line)
+				return in.fault("vm %q: given twice, first in line %d", cluster.Clip(cells[0]), line)
 			}
 			name, current = cells[0], samples{in.line, map[string][]float64{}}
 			first[name] = in.line
@@ -98,7 +98,7 @@ func (s *samples) add(in *input, cells []string, metrics []string) error {
 			missing++
 			v = last
 		case !ok:
-			return in.fault("%s sample %d %q: must be a number from 0 on, or -1 for a missing one", metric, i, clip(text))
+			return in.fault("%s sample %d %q: must be a number from 0 on, or -1 for a missing one", metric, i, cluster.Clip(text))
 		}
 		if values[i], last = v, v; last >= 0 && i > 0 && values[0] < 0 {
 			for k := range i {
@@ -120,13 +120,13 @@ func vmJob(in *input, name string, s samples, metrics []string, interval time.Du
 	slots := len(s.values[metrics[0]])
 	for _, m := range metrics {
 		if len(s.values[m]) != slots || slots == 0 {
-			return workload.Job{}, in.faultAt(s.line, "vm %q: must have as many samples of each metric, but has %d of %s and %d of %s", clip(name),
+			return workload.Job{}, in.faultAt(s.line, "vm %q: must have as many samples of each metric, but has %d of %s and %d of %s", cluster.Clip(name),
 				slots, metrics[0], len(s.values[m]), m)
 		}
 	}
 	lasting := time.Duration(slots) * interval
 	if lasting > mostSeconds*time.Second {
-		return workload.Job{}, in.faultAt(s.line, "vm %q: must not run for more than %d s", clip(name), int64(mostSeconds))
+		return workload.Job{}, in.faultAt(s.line, "vm %q: must not run for more than %d s", cluster.Clip(name), int64(mostSeconds))
 	}
 	var phases []workload.Phase
 	peak := resource.Amount(1)
@@ -192,7 +192,7 @@ func (f *Bitbrains) read(in *input, job func(workload.Job) error) error {
 		p, known := vms[name]
 		switch {
 		case !known:
-			return in.faultAt(s.line, "vm %q: must be in %s", clip(name), f.VMs.Name)
+			return in.faultAt(s.line, "vm %q: must be in %s", cluster.Clip(name), f.VMs.Name)
 		case p.cores == 0 || p.mhz == 0 || p.memory == 0:
 			in.notes.add("machines were provisioned with nothing, being off, and were left out", 1)
 			return nil

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/fault"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -159,7 +161,7 @@ func readSparkLog(in *input) (*sparkApp, error) {
 				in.notes.add("lines were cut off at the end of a log", 1)
 				break
 			}
-			return nil, in.fault("event: must be a JSON object: %s", jsonFault(err))
+			return nil, in.fault("event: must be a JSON object: %s", fault.OfJSON(err))
 		}
 		if e.Event == "" {
 			return nil, in.fault("Event: must be the name of an event of Spark")
@@ -346,7 +348,7 @@ func (a *sparkApp) executor(in *input) (executor, error) {
 		if text, given := a.conf[name]; given {
 			v, ok := sparkBytes(text, unit)
 			if !ok || v < 1 {
-				return in.fault("%s %q: must be a size, such as 4g", name, clip(text))
+				return in.fault("%s %q: must be a size, such as 4g", name, cluster.Clip(text))
 			}
 			*to = v
 		}

@@ -68,7 +68,7 @@ func (f *Sparrow) job(in *input, cells []string) (workload.Job, error) {
 	for i, cell := range cells[3:] {
 		v, ok := parseNumber(cell, 0, mostSeconds)
 		if !ok {
-			return workload.Job{}, in.fault("duration of task %d %q: must be a number from 0 to %d", i, clip(cell), mostSeconds)
+			return workload.Job{}, in.fault("duration of task %d %q: must be a number from 0 to %d", i, cluster.Clip(cell), mostSeconds)
 		}
 		if durations[i] = seconds(v); durations[i] < time.Millisecond {
 			durations[i] = time.Millisecond

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -343,7 +342,7 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 	}
 	var h headerLine
 	if err := fault.DecodeLine(text, &h); err != nil {
-		return nil, r.fault("header %s", jsonFault(err))
+		return nil, r.fault("header %s", fault.OfJSON(err))
 	}
 	if h.Version == 1 {
 		if r.unit, err = h.timeUnit(); err != nil {
@@ -413,7 +412,7 @@ func (r *Reader) job() (*Job, error) {
 func (r *Reader) truth(text []byte) error {
 	var record truthRecord
 	if err := fault.DecodeLine(text, &record); err != nil {
-		return r.fault("truth profile %s", jsonFault(err))
+		return r.fault("truth profile %s", fault.OfJSON(err))
 	}
 	if _, twice := r.truths[record.Name]; twice || record.Name == "" || record.Truth == nil {
 		return r.fault("truth_profile %q: must be a name of its own, beside the field truth", cluster.Clip(record.Name))
@@ -430,7 +429,7 @@ func (r *Reader) decode(text []byte) (*Job, error) {
 	j := &Job{After: -1}
 	record := jobRecord{Job: &j.Job}
 	if err := fault.DecodeLine(text, &record); err != nil {
-		return nil, r.fault("job %s", jsonFault(err))
+		return nil, r.fault("job %s", fault.OfJSON(err))
 	}
 	if record.After != nil {
 		if j.After = *record.After; j.After < 0 {
@@ -456,7 +455,7 @@ func (r *Reader) end(text []byte) error {
 		Jobs int `json:"jobs"`
 	}
 	if err := fault.DecodeLine(text, &last); err != nil {
-		return r.fault("last line %s", jsonFault(err))
+		return r.fault("last line %s", fault.OfJSON(err))
 	}
 	if last.Jobs != r.jobs {
 		return r.fault("jobs %d: must be the number of jobs in the file, %d", last.Jobs, r.jobs)
@@ -504,24 +503,8 @@ func (r *Reader) fault(format string, operands ...any) error {
 	return fault.At(r.file, r.line, format, operands...)
 }
 
-// jsonFault describes an error of package json in terms of the file.
-func jsonFault(err error) string {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && wrong.Field != "" {
-		return fmt.Sprintf("%s: must not be a %s", cluster.Clip(fault.FieldPath(wrong.Field)), wrong.Value)
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return "must be a JSON object, but the line ends within it"
-	}
-	return cluster.Clip(strings.TrimPrefix(err.Error(), "json: "))
-}
-
-// Read reads a workload file; see docs/formats.md. Name is used in errors, which are a *fault.Fault if it is wrong.
-func Read(in io.Reader, name string) (*Workload, Header, error) {
-	r, err := NewReader(in, name)
-	if err != nil {
-		return nil, Header{}, err
-	}
+// Rest reads the remaining jobs, of which there must be at least one.
+func (r *Reader) Rest() (*Workload, error) {
 	w := &Workload{}
 	for {
 		j, err := r.Next()
@@ -529,12 +512,12 @@ func Read(in io.Reader, name string) (*Workload, Header, error) {
 			break
 		}
 		if err != nil {
-			return nil, r.Header, err
+			return nil, err
 		}
 		w.Jobs = append(w.Jobs, *j)
 	}
 	if len(w.Jobs) == 0 {
-		return nil, r.Header, fault.At(name, 0, "jobs: must be at least one, but the file holds none")
+		return nil, fault.At(r.file, 0, "jobs: must be at least one, but the file holds none")
 	}
-	return w, r.Header, nil
+	return w, nil
 }

@@ -163,7 +163,7 @@ func TestWorkloadFileRoundTrip(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer in.Close()
-			got, header, err := Read(in, "x")
+			got, header, err := read(in, "x")
 			if err != nil {
 				t.Fatalf("%v\n%s", err, file.Bytes())
 			}
@@ -212,7 +212,7 @@ func TestVersion1(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, h, err := Read(bytes.NewReader(text), "x")
+	w, h, err := read(bytes.NewReader(text), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestVersion1(t *testing.T) {
 		t.Fatal(err)
 	}
 	testfile.Golden(t, "version-2.jsonl", out.Bytes())
-	again, _, err := Read(&out, "x")
+	again, _, err := read(&out, "x")
 	if err != nil || !reflect.DeepEqual(again, w) {
 		t.Errorf("read again: %v\n%+v, want\n%+v", err, again, w)
 	}
@@ -242,7 +242,7 @@ func TestTruthIsNamedOnce(t *testing.T) {
 	if n := bytes.Count(out.Bytes(), []byte("truth_profile")); n != 1 {
 		t.Errorf("the truth is written %d times", n)
 	}
-	got, _, err := Read(&out, "x")
+	got, _, err := read(&out, "x")
 	if err != nil || !reflect.DeepEqual(got, w) {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestReadWorkloadRefusesWhatIsWrongInVersion2(t *testing.T) {
 		{job(`{"truth_profile":"t","truth":{"durations":[1]}}`), `x:2: truth profile unknown field "durations"`},
 		{job(`{"truth_profile":"t","truth":{"durations_ns":[1,2]}}` + "\n" + `{"id":1,"truth":["t"],"stages":[{"tasks":1,"ideal":[0,1]}]}`), "durations: must be one for each task, 1, but are 2"},
 	} {
-		_, _, err := Read(strings.NewReader(c.text), "x")
+		_, _, err := read(strings.NewReader(c.text), "x")
 		if err == nil || !fault.Is(err) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s\ngives %v, want %s", c.text, err, c.want)
 		}
@@ -324,7 +324,7 @@ func TestReadWorkloadRefuses(t *testing.T) {
 		{workloadHeader + `{"id":2,"stages":[{"needs":[0,1]}]}` + "\n" + `{"stages":[{"needs":[0,1]}]}` + "\n", `x:3: job "" id 2: another job has it`},
 		{job(`{"stages":[{"needs":[0,1]}]}`) + "x", "x:4: must end after the line with jobs"},
 	} {
-		_, _, err := Read(strings.NewReader(c.text), "x")
+		_, _, err := read(strings.NewReader(c.text), "x")
 		if err == nil || !fault.Is(err) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s\ngives %v, want %s", c.text, err, c.want)
 		}
@@ -349,7 +349,7 @@ func TestTruncatedWorkloadFile(t *testing.T) {
 		for cut := 0; cut < len(whole); cut += 97 {
 			in, err := Unpack(bytes.NewReader(whole[:cut]), name)
 			if err == nil {
-				_, _, err = Read(in, name)
+				_, _, err = read(in, name)
 				in.Close()
 			}
 			if !fault.Is(err) || !strings.HasPrefix(err.Error(), name) || !strings.Contains(err.Error(), "truncated") {
@@ -387,7 +387,7 @@ func TestSaveFileIsAtomic(t *testing.T) {
 
 func TestDocumentedWorkloadFile(t *testing.T) {
 	for i, text := range testfile.Examples(t, "../docs/formats.md", "workload") {
-		w, _, err := Read(strings.NewReader(text), "example")
+		w, _, err := read(strings.NewReader(text), "example")
 		if err != nil {
 			t.Errorf("example %d: %v", i+1, err)
 			continue
@@ -423,7 +423,7 @@ func FuzzReadWorkload(f *testing.F) {
 			return
 		}
 		defer in.Close()
-		w, h, err := Read(in, "x")
+		w, h, err := read(in, "x")
 		if err != nil {
 			if !fault.Is(err) {
 				t.Fatalf("no fault: %v", err)
@@ -434,7 +434,7 @@ func FuzzReadWorkload(f *testing.F) {
 		if err := Write(&out, w, Header{Cluster: h.Cluster}); err != nil {
 			t.Fatalf("what was read cannot be written: %v", err)
 		}
-		again, _, err := Read(&out, "x")
+		again, _, err := read(&out, "x")
 		if err != nil || !reflect.DeepEqual(again, w) {
 			t.Fatalf("read again: %v\n%+v\n%+v", err, again, w)
 		}
@@ -450,9 +450,19 @@ func TestWorkloadFileRefusesWhatOnlyFlexCanHave(t *testing.T) {
 		`"stages":[{"needs":[1,9],"command":{"args":["java"],"runtime":"jvm"}}]`:              "runtime jvm: needs class flex",
 		`"class":"flex","stages":[{"needs":[1,9],"command":{"args":["java"],"runtime":"x"}}]`: "runtime x: must be jvm",
 	} {
-		_, _, err := Read(strings.NewReader(header+`{"name":"j",`+fields+"}\n"+`{"jobs":1}`+"\n"), "x")
+		_, _, err := read(strings.NewReader(header+`{"name":"j",`+fields+"}\n"+`{"jobs":1}`+"\n"), "x")
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", fields, err, want)
 		}
 	}
+}
+
+// read reads a whole file.
+func read(in io.Reader, name string) (*Workload, Header, error) {
+	r, err := NewReader(in, name)
+	if err != nil {
+		return nil, Header{}, err
+	}
+	w, err := r.Rest()
+	return w, r.Header, err
 }

@@ -106,20 +106,6 @@ func (d Deviation) String() string {
 	return number(d.Low) + ":" + number(d.High)
 }
 
-// String prints m as ParseMisjudgement reads it.
-func (m Misjudgement) String() string {
-	var parts []string
-	for _, name := range []string{"duration", "memory", "penalty"} {
-		if d, _ := m.field(name); *d != (Deviation{}) {
-			parts = append(parts, name+"="+d.String())
-		}
-	}
-	if parts == nil {
-		return "none"
-	}
-	return strings.Join(parts, ",")
-}
-
 // draw returns one plus an error.
 func (d Deviation) draw(random *rand.Rand) float64 {
 	u := random.Float64() // never 1

@@ -1,8 +1,9 @@
 package workload
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
-	"strconv"
 )
 
 // runs is a list of integers as written in a workload file of version 1: a value, or [value,count] for a repeated
@@ -20,25 +21,20 @@ type run struct {
 // mostListed is the most integers that one list may contain.
 const mostListed = 1 << 22
 
-// UnmarshalJSON implements json.Unmarshaler. Text is valid JSON without space around it.
+// UnmarshalJSON implements json.Unmarshaler. Text is valid JSON.
 func (r *runs) UnmarshalJSON(text []byte) error {
-	s := runScanner{text: text}
-	if !s.take('[') {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if first, _ := dec.Token(); first != json.Delim('[') {
 		return fmt.Errorf("must be a list of whole numbers")
 	}
 	*r = runs{}
-	for !s.take(']') {
-		if len(r.values) > 0 && !s.take(',') {
-			return fmt.Errorf("must be a list of whole numbers")
+	for dec.More() {
+		var element any
+		if err := dec.Decode(&element); err != nil {
+			return err
 		}
-		one := run{count: 1}
-		pair := s.take('[')
-		ok := s.whole(&one.value)
-		if ok && pair {
-			var count int64
-			ok = s.take(',') && s.whole(&count) && s.take(']') && count >= 1 && count <= mostListed
-			one.count = int(count)
-		}
+		one, ok := runOf(element)
 		if !ok {
 			return fmt.Errorf("must be a list of whole numbers, or of [number,count] for one that repeats")
 		}
@@ -50,39 +46,25 @@ func (r *runs) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// runScanner reads the few kinds of tokens of such a list.
-type runScanner struct {
-	text []byte
-	at   int
-}
-
-func (s *runScanner) space() {
-	for s.at < len(s.text) && (s.text[s.at] == ' ' || s.text[s.at] == '\t' || s.text[s.at] == '\r' || s.text[s.at] == '\n') {
-		s.at++
+// runOf reads an element of a list.
+func runOf(element any) (one run, ok bool) {
+	one.count = 1
+	if pair, repeats := element.([]any); repeats {
+		if len(pair) != 2 {
+			return one, false
+		}
+		count, isNumber := pair[1].(json.Number)
+		n, err := count.Int64()
+		if !isNumber || err != nil || n < 1 || n > mostListed {
+			return one, false
+		}
+		element, one.count = pair[0], int(n)
 	}
+	number, isNumber := element.(json.Number)
+	value, err := number.Int64()
+	one.value = value
+	return one, isNumber && err == nil
 }
-
-func (s *runScanner) take(c byte) bool {
-	s.space()
-	if s.at < len(s.text) && s.text[s.at] == c {
-		s.at++
-		return true
-	}
-	return false
-}
-
-func (s *runScanner) whole(to *int64) bool {
-	s.space()
-	start := s.at
-	for s.at < len(s.text) && (s.text[s.at] == '-' || isDigit(s.text[s.at])) {
-		s.at++
-	}
-	v, err := strconv.ParseInt(string(s.text[start:s.at]), 10, 64)
-	*to = v
-	return err == nil
-}
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // expand returns the expanded list.
 func expand[T ~int64](r *runs, convert func(int64) (T, bool)) (all []T, ok bool) {

@@ -290,7 +290,7 @@ func (h *headerLine) timeUnit() (time.Duration, error) {
 func (r *Reader) decodeVersion1(text []byte) (*Job, error) {
 	var l jobLine
 	if err := fault.DecodeLine(text, &l); err != nil {
-		return nil, r.fault("job %s", jsonFault(err))
+		return nil, r.fault("job %s", fault.OfJSON(err))
 	}
 	d := jobDecoder{unit: r.unit}
 	j := d.job(&l, r.jobs)

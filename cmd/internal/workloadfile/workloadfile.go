@@ -4,7 +4,6 @@ package workloadfile
 import (
 	"bufio"
 	"bytes"
-	"io"
 	"os"
 
 	"github.com/bellows-rm/bellows/cmd/internal/command"
@@ -91,30 +90,11 @@ func (f *File) Read(profiles jobfile.Profiles) (*workload.Workload, error) {
 	var err error
 	switch f.Format {
 	case Compact:
-		w, err = f.rest()
+		w, err = f.Jobs.Rest()
 	case DSS:
 		w, err = workload.ReadDSS(f.in, f.name)
 	default:
 		w, err = jobfile.Read(f.in, f.name, profiles)
 	}
 	return w, FaultOf(err)
-}
-
-// rest reads the jobs after the header.
-func (f *File) rest() (*workload.Workload, error) {
-	w := &workload.Workload{}
-	for {
-		j, err := f.Jobs.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		w.Jobs = append(w.Jobs, *j)
-	}
-	if len(w.Jobs) == 0 {
-		return nil, &fault.Fault{File: f.name, What: "jobs: must be at least one, but the file holds none"}
-	}
-	return w, nil
 }
