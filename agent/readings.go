@@ -19,7 +19,7 @@ func (a *Agent) Readings() map[cluster.ContainerID]cluster.Reading {
 	for id, g := range groups {
 		// A group that has just gone has no reading.
 		if r, err := g.Read(); err == nil {
-			out := translate(r, g)
+			out := translate(r)
 			a.keeper.describe(id, &out)
 			readings[id] = out
 		}
@@ -41,15 +41,12 @@ func (a *Agent) groups() map[cluster.ContainerID]*cgroup.Group {
 	return groups
 }
 
-func translate(r cgroup.Reading, g *cgroup.Group) cluster.Reading {
-	out := cluster.Reading{Memory: known(r.MemoryBytes), Anonymous: known(r.AnonBytes), Swap: known(r.SwapBytes),
+func translate(r cgroup.Reading) cluster.Reading {
+	out := cluster.Reading{Memory: known(r.MemoryBytes), Anonymous: known(r.AnonBytes), Swap: known(r.SwapBytes), Peak: known(r.PeakBytes),
 		Limit: known(r.MemoryLimitBytes), Read: known(r.ReadBytes), Written: known(r.WrittenBytes), Processes: known(r.Procs)}
 	if t, ok := r.CPUTime.Get(); ok {
 		ns := int64(t)
 		out.CPUTime = &ns
-	}
-	if peak, ok := peakMemory(g); ok {
-		out.Peak = &peak
 	}
 	if out.Limit != nil && *out.Limit == cgroup.NoLimit {
 		out.Limit = nil

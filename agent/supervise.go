@@ -11,7 +11,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -421,9 +420,7 @@ func settle(f folder, s *spec, state *os.ProcessState, tooLong bool) ending {
 	if t, ok := reading.CPUTime.Get(); ok {
 		e.CPUTime = t
 	}
-	if peak, ok := peakMemory(g); ok {
-		e.Peak = resource.Amount(peak)
-	}
+	e.Peak = resource.Amount(reading.PeakBytes.Or(0))
 	return e
 }
 
@@ -455,22 +452,4 @@ func openGroup(s *spec) (*cgroup.Group, error) {
 		return nil, cgroup.ErrGone
 	}
 	return g, nil
-}
-
-// peakMemory reads the peak memory of a group; ok is false if the kernel does not report it.
-func peakMemory(g *cgroup.Group) (int64, bool) {
-	dir, ok := g.Dir(cgroup.Memory)
-	if !ok {
-		return 0, false
-	}
-	file := "memory.max_usage_in_bytes"
-	if v, _ := g.Has(cgroup.Memory); v == cgroup.V2 {
-		file = "memory.peak" // Linux 5.19 and later.
-	}
-	text, err := os.ReadFile(filepath.Join(dir, file))
-	if err != nil {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	return n, err == nil
 }

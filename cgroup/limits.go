@@ -116,12 +116,6 @@ func planMemoryV2(want Limits) []Write {
 	return writes
 }
 
-// The bounds of version 1 on memory, and on memory and swap together.
-const (
-	memoryV1 = "memory.limit_in_bytes"
-	memsw    = "memory.memsw.limit_in_bytes"
-)
-
 // planMemoryV1 keeps memory <= memory+swap at every moment: it raises the sum before memory, and lowers it after
 // memory.
 func planMemoryV1(have State, want Limits) ([]Write, error) {

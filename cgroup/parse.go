@@ -57,12 +57,6 @@ func parseBound(text string) Maybe[int64] {
 	return Maybe[int64]{n, ok}
 }
 
-// transfer is the amount that one block device has moved for a group, bytes, in total since the group was made.
-type transfer struct {
-	device                string // Major and minor number.
-	readBytes, writeBytes int64
-}
-
 // isDevice reports whether s is major:minor.
 func isDevice(s string) bool {
 	major, minor, ok := strings.Cut(s, ":")
@@ -74,61 +68,42 @@ func isDevice(s string) bool {
 	return err1 == nil && err2 == nil
 }
 
-// parseIOStat parses io.stat of version 2: lines of a device and key=value pairs. Devices without rbytes and wbytes are
-// skipped.
-func parseIOStat(text string) []transfer {
-	var out []transfer
+// parseIOStat parses io.stat of version 2, lines of a device and key=value pairs, and adds up the devices.
+func parseIOStat(text string) (read, written int64) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
 		if len(fields) == 0 || !isDevice(fields[0]) {
 			continue
 		}
-		var read, written Maybe[int64]
 		for _, f := range fields[1:] {
-			key, value, _ := strings.Cut(f, "=")
-			switch key {
+			switch key, value, _ := strings.Cut(f, "="); key {
 			case "rbytes":
-				read = parseCount(value)
+				read += parseCount(value).Or(0)
 			case "wbytes":
-				written = parseCount(value)
+				written += parseCount(value).Or(0)
 			}
 		}
-		r, ok1 := read.Get()
-		w, ok2 := written.Get()
-		if ok1 && ok2 {
-			out = append(out, transfer{fields[0], r, w})
-		}
 	}
-	return out
+	return read, written
 }
 
-// parseServiceBytes parses blkio.throttle.io_service_bytes of version 1: lines of device, kind and number. It uses Read
-// and Write and not Total, which includes discards.
-func parseServiceBytes(text string) []transfer {
-	var out []transfer
-	at := map[string]int{}
+// parseServiceBytes parses blkio.throttle.io_service_bytes of version 1, lines of device, kind and number, and adds up
+// the devices. It uses Read and Write and not Total, which includes discards. counted is false if there is no such line.
+func parseServiceBytes(text string) (read, written int64, counted bool) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
-		if len(fields) != 3 || !isDevice(fields[0]) || (fields[1] != "Read" && fields[1] != "Write") {
+		if len(fields) != 3 || !isDevice(fields[0]) {
 			continue
 		}
-		n, ok := parseCount(fields[2]).Get()
-		if !ok {
-			continue
-		}
-		i, seen := at[fields[0]]
-		if !seen {
-			i = len(out)
-			at[fields[0]] = i
-			out = append(out, transfer{device: fields[0]})
-		}
-		if fields[1] == "Read" {
-			out[i].readBytes = n
-		} else {
-			out[i].writeBytes = n
+		switch n, ok := parseCount(fields[2]).Get(); {
+		case !ok:
+		case fields[1] == "Read":
+			read, counted = read+n, true
+		case fields[1] == "Write":
+			written, counted = written+n, true
 		}
 	}
-	return out
+	return read, written, counted
 }
 
 // parseProcs parses cgroup.procs. A process outside our pid namespace is listed as 0 and skipped.

@@ -20,6 +20,8 @@ type Reading struct {
 	AnonBytes   Maybe[int64]
 	FileBytes   Maybe[int64]
 	SwapBytes   Maybe[int64]
+	// PeakBytes is the largest MemoryBytes since the group was made.
+	PeakBytes Maybe[int64]
 	// MemoryLimitBytes bounds MemoryBytes; NoLimit if there is no bound.
 	MemoryLimitBytes Maybe[int64]
 	// OOMKills counts processes that the kernel killed for memory. In version 1 it counts this group only, not those below.
@@ -55,49 +57,30 @@ func (g *Group) Read() (Reading, error) {
 
 // MemoryLimit returns the limit in force, bytes or NoLimit, at a fraction of the cost of Read.
 func (g *Group) MemoryLimit() Maybe[int64] {
-	if g.version[Memory] == V2 {
-		return parseBound(slurp(g.dirs[Memory], "memory.max"))
+	if files := memoryOf[g.version[Memory]]; files != nil {
+		return parseBound(slurp(g.dirs[Memory], files.limit))
 	}
-	return parseBound(slurp(g.dirs[Memory], memoryV1))
+	return Maybe[int64]{}
 }
 
 func (g *Group) readMemory(r *Reading) {
-	dir := g.dirs[Memory]
-	switch g.version[Memory] {
-	case V1:
-		stat := parseKeyed(slurp(dir, "memory.stat"))
-		r.MemoryBytes = parseCount(slurp(dir, "memory.usage_in_bytes"))
-		r.AnonBytes, r.FileBytes = stat.parts(stat.first("total_rss", "rss"), stat.first("total_cache", "cache"), "total_shmem",
-			"total_inactive_anon", "total_active_anon")
-		r.SwapBytes = stat.first("total_swap", "swap")
-		r.MemoryLimitBytes = g.MemoryLimit()
-		r.OOMKills = parseKeyed(slurp(dir, "memory.oom_control")).first("oom_kill")
-	case V2:
-		stat := parseKeyed(slurp(dir, "memory.stat"))
-		r.MemoryBytes = parseCount(slurp(dir, "memory.current"))
-		r.AnonBytes, r.FileBytes = stat.parts(stat.first("anon"), stat.first("file"), "shmem")
-		r.SwapBytes = parseCount(slurp(dir, "memory.swap.current"))
-		r.MemoryLimitBytes = g.MemoryLimit()
-		r.OOMKills = parseKeyed(slurp(dir, "memory.events")).first("oom_kill")
+	dir, files := g.dirs[Memory], memoryOf[g.version[Memory]]
+	if files == nil {
+		return
 	}
-}
-
-// parts moves memory that only swap can free from page cache to anonymous memory: shared memory, and pages that are on
-// the lists of anonymous pages but not mapped.
-func (k keyed) parts(anon, file Maybe[int64], shared string, lists ...string) (anonymous, files Maybe[int64]) {
-	held, ok := anon.Get()
-	if !ok {
-		return anon, file
+	r.MemoryBytes, r.PeakBytes = parseCount(slurp(dir, files.usage)), parseCount(slurp(dir, files.peak))
+	r.MemoryLimitBytes = g.MemoryLimit()
+	r.OOMKills = parseKeyed(slurp(dir, files.kills)).first("oom_kill")
+	stat := slurp(dir, "memory.stat")
+	if files.swap != "" {
+		r.SwapBytes = parseCount(slurp(dir, files.swap))
+	} else {
+		r.SwapBytes = parseKeyed(stat).first(files.stat.swap)
 	}
-	more, listed := k[shared], int64(0)
-	for _, list := range lists {
-		listed += k[list]
+	if stat != "" {
+		held := files.stat.held([]byte(stat))
+		r.AnonBytes, r.FileBytes = Known(held.InMemory()), Known(max(0, held.FileBytes-held.UnmappedBytes))
 	}
-	more += max(0, listed-held-more)
-	if cache, ok := file.Get(); ok {
-		file = Known(max(0, cache-more))
-	}
-	return Known(held + more), file
 }
 
 func (g *Group) readCPU(r *Reading) {
@@ -110,33 +93,22 @@ func (g *Group) readCPU(r *Reading) {
 }
 
 func (g *Group) readIO(r *Reading) {
-	var transfers []transfer
 	dir := g.dirs[IO]
 	switch g.version[IO] {
 	case V1:
 		for _, file := range []string{"blkio.throttle.io_service_bytes_recursive", "blkio.throttle.io_service_bytes"} {
-			if transfers = parseServiceBytes(slurp(dir, file)); len(transfers) > 0 {
-				break
+			if read, written, counted := parseServiceBytes(slurp(dir, file)); counted {
+				r.ReadBytes, r.WrittenBytes = Known(read), Known(written)
+				return
 			}
 		}
-		if len(transfers) == 0 {
-			return // No transfers and an uncounted device look the same.
-		}
+		// No transfers and an uncounted device look the same.
 	case V2:
-		text, err := os.ReadFile(filepath.Join(dir, "io.stat"))
-		if err != nil {
-			return
+		if text, err := os.ReadFile(filepath.Join(dir, "io.stat")); err == nil {
+			read, written := parseIOStat(string(text))
+			r.ReadBytes, r.WrittenBytes = Known(read), Known(written)
 		}
-		transfers = parseIOStat(string(text))
-	default:
-		return
 	}
-	var read, written int64
-	for _, t := range transfers {
-		read += t.readBytes
-		written += t.writeBytes
-	}
-	r.ReadBytes, r.WrittenBytes = Known(read), Known(written)
 }
 
 // State reads the state that Plan needs.

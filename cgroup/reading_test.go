@@ -16,6 +16,7 @@ func TestReadV1(t *testing.T) {
 	const memory, cpu, disk = "sys/fs/cgroup/memory/bellows-main/one/", "sys/fs/cgroup/cpu,cpuacct/bellows-main/one/", "sys/fs/cgroup/block io/bellows-main/one/"
 	g := fakeGroup(t, hybridMachine().with(files{
 		memory + "memory.usage_in_bytes":                   "9000\n",
+		memory + "memory.max_usage_in_bytes":               "9500\n",
 		memory + "memory.limit_in_bytes":                   "10000\n",
 		memory + "memory.stat":                             "cache 1\nrss 2\nswap 3\ntotal_swap 300\ntotal_cache 100\ntotal_rss 150\ntotal_shmem 30\ntotal_active_anon 150\ntotal_inactive_anon 50\ntotal_pgmajfault 5\n",
 		memory + "memory.oom_control":                      "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
@@ -27,7 +28,7 @@ func TestReadV1(t *testing.T) {
 	}))
 	got, err := g.Read()
 	want := Reading{
-		MemoryBytes: Known[int64](9000), AnonBytes: Known[int64](200), FileBytes: Known[int64](50), SwapBytes: Known[int64](300),
+		MemoryBytes: Known[int64](9000), PeakBytes: Known[int64](9500), AnonBytes: Known[int64](200), FileBytes: Known[int64](50), SwapBytes: Known[int64](300),
 		MemoryLimitBytes: Known[int64](10000), OOMKills: Known[int64](2), CPUTime: Known(1500 * time.Millisecond),
 		ReadBytes: Known[int64](11), WrittenBytes: Known[int64](22),
 		Procs: Known[int64](2),
@@ -41,6 +42,7 @@ func TestReadV2(t *testing.T) {
 	const dir = "sys/fs/cgroup/bellows-main/one/"
 	g := fakeGroup(t, v2Machine().with(files{
 		dir + "memory.current":      "9000\n",
+		dir + "memory.peak":         "9500\n",
 		dir + "memory.swap.current": "300\n",
 		dir + "memory.max":          "max\n",
 		dir + "memory.stat":         "anon 170\nfile 130\nshmem 30\nworkingset_refault_anon 4\npgmajfault 5\n",
@@ -53,7 +55,7 @@ func TestReadV2(t *testing.T) {
 	}))
 	got, err := g.Read()
 	want := Reading{
-		MemoryBytes: Known[int64](9000), AnonBytes: Known[int64](200), FileBytes: Known[int64](100), SwapBytes: Known[int64](300),
+		MemoryBytes: Known[int64](9000), PeakBytes: Known[int64](9500), AnonBytes: Known[int64](200), FileBytes: Known[int64](100), SwapBytes: Known[int64](300),
 		MemoryLimitBytes: Known(NoLimit), OOMKills: Known[int64](2), CPUTime: Known(1500 * time.Millisecond),
 		ReadBytes: Known[int64](0), WrittenBytes: Known[int64](0), Procs: Known[int64](0),
 	}

@@ -106,7 +106,7 @@ func (c *Container) RunTold(ctx context.Context, told, memory, swap resource.Amo
 	if err != nil {
 		return m, err
 	}
-	m.Peak = resource.Amount(peak(group))
+	m.Peak = resource.Amount(reading.PeakBytes.Or(0))
 	m.Failure = failed(failure, reading, &said)
 	return m, nil
 }
@@ -175,23 +175,6 @@ func (c *Container) dropFiles(args []string) {
 			f.Close()
 		}
 	}
-}
-
-// peak returns the largest memory use of a group in bytes, 0 if the kernel does not report it.
-func peak(g *cgroup.Group) int64 {
-	dir, ok := g.Dir(cgroup.Memory)
-	if !ok {
-		return 0
-	}
-	for _, file := range []string{"memory.peak", "memory.max_usage_in_bytes"} {
-		var n int64
-		if text, err := os.ReadFile(filepath.Join(dir, file)); err == nil {
-			if _, err := fmt.Sscan(string(text), &n); err == nil {
-				return n
-			}
-		}
-	}
-	return 0
 }
 
 // tail keeps the end of its output.
