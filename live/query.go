@@ -155,15 +155,7 @@ func (d *Driver) stored(ctx context.Context, id cluster.JobID) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	tasks, err := d.store.Tasks(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	j := newJob(stored)
-	for _, t := range tasks {
-		j.add(&run{Task: t})
-	}
-	return j, nil
+	return d.recall(ctx, stored)
 }
 
 // Tasks returns the tasks of all jobs that have not ended, by TaskID; usage says whether to sample running containers.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/store"
 )
 
 // load reads jobs that have not ended from the store.
@@ -17,17 +18,26 @@ func (d *Driver) load(ctx context.Context) error {
 		if stored.Request.Job.BringIntoBounds() {
 			d.log.Warn("stored job exceeds bounds of this release, its values are set to the nearest bounds", "job", stored.ID)
 		}
-		j := newJob(stored)
-		tasks, err := d.store.Tasks(ctx, j.ID)
+		j, err := d.recall(ctx, stored)
 		if err != nil {
 			return err
-		}
-		for _, t := range tasks {
-			j.add(&run{Task: t})
 		}
 		d.jobs[j.ID] = j
 	}
 	return nil
+}
+
+// recall reads the runs of a stored job.
+func (d *Driver) recall(ctx context.Context, stored store.Job) (*job, error) {
+	tasks, err := d.store.Tasks(ctx, stored.ID)
+	if err != nil {
+		return nil, err
+	}
+	j := newJob(stored)
+	for _, t := range tasks {
+		j.add(&run{Task: t})
+	}
+	return j, nil
 }
 
 // restore rebuilds the engine from the store and the inventory of the Backend, and begins to decide. The engine
