@@ -245,7 +245,7 @@ func (s *Server) tasks(a *api) {
 			if err != nil {
 				return nil, err
 			}
-			return s.output(ctx, chunk{id: id, run: in.Run, stderr: in.Stderr, follow: in.Follow, from: in.From, all: in.All})
+			return s.output(ctx, Output{Task: id, Run: in.Run, Stderr: in.Stderr, Follow: in.Follow, From: in.From, All: in.All})
 		})
 }
 

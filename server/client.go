@@ -143,16 +143,6 @@ func (c *Client) Tasks(ctx context.Context, usage bool) ([]live.Task, error) {
 	return call[[]live.Task](ctx, c, "GET", "/v1/tasks", query("usage", usage), nil)
 }
 
-// Output is a request for the output of a task.
-type Output struct {
-	Task   cluster.TaskID
-	Run    int   // which run of the task; 0 is the newest
-	Stderr bool  // standard error instead of standard output
-	Follow bool  // wait for the run to begin, and go on until it ends
-	From   int64 // number of bytes to skip at the beginning
-	All    bool  // the task waits for this reader before it drops output, as long as the reader makes progress
-}
-
 // Output copies the output of a task to w and returns the number of bytes copied. Where bytes were dropped, a line says
 // how many.
 func (c *Client) Output(ctx context.Context, w io.Writer, o Output) (int64, error) {

@@ -15,55 +15,55 @@ import (
 // lookAgain is the interval between reads of a followed file: short enough for a person who watches.
 const lookAgain = 50 * time.Millisecond
 
-// chunk is a request for the output of one run of a task.
-type chunk struct {
-	id     cluster.TaskID
-	run    int // 0 is the newest
-	stderr bool
-	follow bool
-	from   int64 // number of bytes to skip
-	all    bool  // the program waits for the reader
+// Output is a request for the output of one run of a task.
+type Output struct {
+	Task   cluster.TaskID
+	Run    int   // number of the run; 0 is the newest
+	Stderr bool  // standard error instead of standard output
+	Follow bool  // wait for the run to begin, and go on until it ends
+	From   int64 // number of bytes to skip at the beginning
+	All    bool  // the task waits for this reader before it drops output, as long as the reader makes progress
 }
 
 // output answers with the output of one run of a task. If it follows, the run need not have started.
-func (s *Server) output(ctx context.Context, c chunk) (*streamed, error) {
-	file, err := s.find(ctx, &c)
+func (s *Server) output(ctx context.Context, o Output) (*streamed, error) {
+	file, err := s.find(ctx, &o)
 	if err != nil {
 		return nil, err
 	}
 	path := file.Stdout
-	if c.stderr {
+	if o.Stderr {
 		path = file.Stderr
 	}
 	return &streamed{func(w io.Writer) {
 		ended := (<-chan struct{})(closed)
-		if c.follow && !file.Ended {
-			ended = s.whenEnded(ctx, c.id, file.Run)
+		if o.Follow && !file.Ended {
+			ended = s.whenEnded(ctx, o.Task, file.Run)
 		}
-		_ = stream(ctx, w, path, c.from, c.all, ended)
+		_ = stream(ctx, w, path, o.From, o.All, ended)
 	}}, nil
 }
 
 // find returns the location of the output. If it follows, it waits for the run to begin.
-func (s *Server) find(ctx context.Context, c *chunk) (live.LogFile, error) {
+func (s *Server) find(ctx context.Context, o *Output) (live.LogFile, error) {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
 	for {
-		if c.follow {
-			if _, err := s.driver.WaitTask(ctx, c.id, false); err != nil {
+		if o.Follow {
+			if _, err := s.driver.WaitTask(ctx, o.Task, false); err != nil {
 				return live.LogFile{}, err
 			}
 		}
-		files, err := s.driver.Logs(ctx, c.id.Job)
+		files, err := s.driver.Logs(ctx, o.Task.Job)
 		if err != nil {
 			return live.LogFile{}, err
 		}
-		file, err := pick(files, c.id, c.run)
-		if err == nil || !c.follow {
+		file, err := pick(files, o.Task, o.Run)
+		if err == nil || !o.Follow {
 			return file, err
 		}
 		// The requested run comes after one that failed, or never.
-		if job, gone := s.driver.Job(ctx, c.id.Job, false); gone != nil || job.Ended {
+		if job, gone := s.driver.Job(ctx, o.Task.Job, false); gone != nil || job.Ended {
 			return file, err
 		}
 		select {
