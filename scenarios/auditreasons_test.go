@@ -76,7 +76,7 @@ func isTrue(s *cluster.Snapshot, j *cluster.JobState, why cluster.Reason) bool {
 		return !s.AtOnce() || why.C == int64(j.Estimate.End) && some(func(n *cluster.NodeState) bool { return j.Stages[stage].MinMemory <= n.Free[resource.Memory] })
 	case cluster.TooCoarse:
 		return !s.AtOnce() || some(func(n *cluster.NodeState) bool { return n.Free[resource.Memory] == resource.Amount(why.C) })
-	case cluster.NotAvailable:
+	case cluster.NotAvailable: // B is less than what is available by the part that no FLEX container may start in, at most half a node here
 		return !some(func(n *cluster.NodeState) bool {
 			return need.FitsIn(n.Free) && n.Available() > resource.Amount(why.B)+n.Capacity[resource.Memory]/2
 		})
