@@ -105,7 +105,7 @@ func (d *elasticDemonstration) simulateAll() error {
 
 // real runs everything on this machine.
 func (d *elasticDemonstration) real(ctx context.Context) error {
-	d.say("working in %s and in control groups named bellows-*; both are taken away at the end, nothing else is changed", d.work)
+	d.say("working in %s and in control groups named bellows-*; both are removed at the end, and nothing else is changed", d.work)
 	input := filepath.Join(d.work, sandbox.InputDir)
 	if err := writeInputs(input); err != nil {
 		return err

@@ -128,7 +128,7 @@ func (d *flexDemonstration) real(ctx context.Context) (err error) {
 	if err := d.needSwap(); err != nil || d.result.Why != "" {
 		return err
 	}
-	d.say("%s; working in %s and in control groups named bellows-*, all taken away at the end", d.swap.About, d.work)
+	d.say("%s; working in %s and in control groups named bellows-*, all removed at the end", d.swap.About, d.work)
 	if err := d.repeat(d.mix.contenders(), func(c *contender, round int) (time.Duration, error) { return d.runOne(ctx, c, round) }); err != nil {
 		return err
 	}

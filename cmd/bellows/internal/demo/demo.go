@@ -59,7 +59,7 @@ func Demonstrate(ctx context.Context, o Options) (res *Result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, place.Remove(ctx)) }()
-	o.Say(fmt.Sprintf("working in %s and in control groups named bellows-*; both are taken away at the end", place.Dir))
+	o.Say(fmt.Sprintf("working in %s and in control groups named bellows-*; both are removed at the end", place.Dir))
 	res = &Result{}
 	for _, name := range o.Parts {
 		d := demonstration{Options: o, work: place.Dir}

@@ -37,7 +37,7 @@ func canned() *Result {
 	const s, mib = time.Second, resource.MiB
 	busy := 0.7
 	return &Result{Parts: []Part{
-		{Name: Elastic, About: "5 jobs of 3 sorts each; a sort wants 145MiB and can do with 48MiB", Node: resource.Of(2000, 208*mib),
+		{Name: Elastic, About: "5 jobs of 3 sorts each; a sort is fastest with 145MiB and can run with 48MiB", Node: resource.Of(2000, 208*mib),
 			Fixed:  Run{About: "fixed sizes", JobRuntime: 14 * s, Makespan: 24 * s, AtOnce: 1, Used: 100 * mib, Right: 15},
 			Shared: Run{About: "elastic sizes", JobRuntime: 7 * s, Makespan: 15 * s, AtOnce: 1.94, Used: 130 * mib, UnderSized: 7, Right: 15, Why: "job 1 (sort-1), task 1.0.1: under-sized to 48MiB: ends 10:00:02, no later than its job (10:00:04)"}},
 		{Name: Flex, About: "9 programs whose memory comes and goes", Node: resource.Of(2000, 640*mib),

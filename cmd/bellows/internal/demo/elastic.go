@@ -32,7 +32,7 @@ const sortCommand = "LC_ALL=C sort -n --parallel=1 -T . -S {memory-24MiB} " + so
 
 // elastic runs jobs that sort: with their ideal memory, and with less memory where the job then ends no later.
 func (d *demonstration) elastic(ctx context.Context, p *Part) error {
-	p.About = fmt.Sprintf("%d jobs of %d sorts each; a sort wants %s and can do with %s", sortJobs, sortTasks,
+	p.About = fmt.Sprintf("%d jobs of %d sorts each; a sort is fastest with %s and can run with %s", sortJobs, sortTasks,
 		resource.FormatMemory(sortIdeal), resource.FormatMemory(sortLeast))
 	p.Node = resource.Of(2*resource.Core, sortMemory)
 	if p.LeftOut = withoutSort(ctx); p.LeftOut == "" {

@@ -20,7 +20,7 @@ const beside = 24 * resource.MiB
 
 // flex runs programs whose memory use rises and falls: in REGULAR containers of their peak, and in FLEX containers.
 func (d *demonstration) flex(ctx context.Context, p *Part) error {
-	p.About = "9 programs whose memory comes and goes; each checks all of its data"
+	p.About = "9 programs whose memory grows and shrinks; each checks all of its data"
 	machine, err := agent.Capacity(0, 0)
 	if err != nil {
 		p.LeftOut = err.Error()

@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/resource"
@@ -38,7 +39,7 @@ func writePart(w io.Writer, p *Part) error {
 	if err := t.Write(w); err != nil {
 		return err
 	}
-	say("RUNTIME is of a job, from submission to end, and AT ONCE how many programs ran: means. RIGHT are results that were checked.")
+	say("RUNTIME is the mean time of a job from submission to end, AT ONCE the mean number of running programs, RIGHT the number of correct results.")
 	fmt.Fprintln(w)
 	say("%s", verdict(p))
 	if p.Shared.Why != "" {
@@ -68,7 +69,16 @@ func othersOf(r *Run) float64 {
 // verdict says which run was faster, by how much, and how it used the memory.
 func verdict(p *Part) string {
 	fixed, shared := &p.Fixed, &p.Shared
-	return fmt.Sprintf("With %s, jobs ended %.2f times as fast on average as with %s (%.1f s instead of %.1f s), and the last of them %.2f times as fast: %.2f programs ran at once instead of %.2f.",
-		shared.About, fixed.JobRuntime.Seconds()/shared.JobRuntime.Seconds(), fixed.About, shared.JobRuntime.Seconds(), fixed.JobRuntime.Seconds(),
-		fixed.Makespan.Seconds()/shared.Makespan.Seconds(), shared.AtOnce, fixed.AtOnce)
+	return fmt.Sprintf("With %s, jobs were %s on average as with %s (%.1f s instead of %.1f s), and the last of them %s: %.2f programs "+
+		"ran at once instead of %.2f.",
+		shared.About, speed(shared.JobRuntime, fixed.JobRuntime), fixed.About, shared.JobRuntime.Seconds(), fixed.JobRuntime.Seconds(),
+		speed(shared.Makespan, fixed.Makespan), shared.AtOnce, fixed.AtOnce)
+}
+
+// speed compares the time of a run with that of another run.
+func speed(took, other time.Duration) string {
+	if took > other {
+		return fmt.Sprintf("%.2f times as slow", took.Seconds()/other.Seconds())
+	}
+	return fmt.Sprintf("%.2f times as fast", other.Seconds()/took.Seconds())
 }
