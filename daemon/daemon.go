@@ -185,6 +185,9 @@ func (d *Daemon) Close() error {
 // letGo ends the API and then the driver. Requests in progress may finish; requests that would wait for long are cut
 // off.
 func (d *Daemon) letGo() error {
+	if d.lock != nil {
+		d.lock.Closing()
+	}
 	if d.server != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

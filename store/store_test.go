@@ -317,6 +317,34 @@ func TestLock(t *testing.T) {
 	}
 }
 
+// A lock whose holder is closing is waited for; nothing but the lock itself says that a daemon has it.
+func TestLockOfAClosingDaemon(t *testing.T) {
+	dir := t.TempDir()
+	l, err := TakeLock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, closes := LockCloses(dir); closes {
+		t.Error("it counts as closing before it is")
+	}
+	l.Closing()
+	if process, closes := LockCloses(dir); !closes || process != fmt.Sprint(os.Getpid()) {
+		t.Errorf("closing is %v, process %s", closes, process)
+	}
+	time.AfterFunc(lockWait+200*time.Millisecond, func() { _ = l.Release() })
+	next, err := TakeLock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next.Closing()
+	if err := next.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if _, closes := LockCloses(dir); closes {
+		t.Error("the lock is released")
+	}
+}
+
 // mount mounts a small file system in memory for one test.
 func mount(t *testing.T, dir, options string, flags uintptr) {
 	t.Helper()

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,6 +34,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"bellows": func() {
 		if name := os.Getenv("BELLOWS_TEST_HANGS_ON"); name != "" {
 			hangOn(name)
+		}
+		if name := os.Getenv("BELLOWS_TEST_SLOW_ON"); name != "" {
+			beSlowOn(name)
 		}
 		if path := os.Getenv("BELLOWS_TEST_GOROUTINES"); path != "" && len(os.Args) > 1 && os.Args[1] == "up" {
 			tellGoroutines(path)
@@ -68,6 +72,29 @@ func (s *spinning) spin() {
 	//lint:ignore SA5002 an engine that hangs is what is tested
 	for {
 	}
+}
+
+// beSlowOn makes every policy take 3 s for a step as soon as a job has the given name, once.
+func beSlowOn(name string) {
+	machine.NewPolicy = func(of string, settings map[string]string) (policy.Policy, error) {
+		p, err := policy.New(of, settings)
+		return &slow{Policy: p, on: name}, err
+	}
+}
+
+type slow struct {
+	policy.Policy
+	on   string
+	once sync.Once
+}
+
+func (s *slow) Decide(now timeline.Time, p *cluster.Plan) {
+	for _, j := range p.Jobs {
+		if j.Job.Name == s.on {
+			s.once.Do(func() { time.Sleep(3 * time.Second) })
+		}
+	}
+	s.Policy.Decide(now, p)
 }
 
 // commands are the script commands besides testscript's own.

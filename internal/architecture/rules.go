@@ -123,7 +123,7 @@ var folders = []folder{
 		"a group of commands: flags and wiring of what it is about, and of nothing else"},
 	{"cmd/bellows/internal/jobs", []string{"resource", "cluster", "workload", "jobfile", "live", "agent", "swap", "input", "inherited", "server", "cmd/internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/bellows/internal/place"},
 		"as trace"},
-	{"cmd/bellows/internal/machine", []string{"resource", "cluster", "memory", "policy", "live", "agent", "swap", "inherited", "statedir", "server", "daemon", "cmd/internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/bellows/internal/place"},
+	{"cmd/bellows/internal/machine", []string{"resource", "cluster", "memory", "policy", "store", "live", "agent", "swap", "inherited", "statedir", "server", "daemon", "cmd/internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/bellows/internal/place"},
 		"as trace"},
 	{"cmd/bellows/internal/profiling", []string{"resource", "timeline", "cluster", "profile", "profiler", "store", "live", "agent", "cmd/internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/bellows/internal/place"},
 		"as trace"},

@@ -31,6 +31,7 @@ import (
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/statedir"
+	"github.com/bellows-rm/bellows/store"
 )
 
 const upLong = `Start the daemon that runs jobs on this machine, and print one line that says
@@ -140,6 +141,8 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 	if err := o.place.Fill(); err != nil {
 		return err
 	}
+	opened := o.sayWhatCloses(cmd.ErrOrStderr())
+	defer opened()
 	if o.detach {
 		if err := o.leave(cmd.Context(), cmd.OutOrStdout()); err != nil {
 			return err
@@ -160,6 +163,7 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 		to = log
 	}
 	d, err := daemon.Open(o.daemon(p, capacity, manager, slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level}))))
+	opened()
 	if err != nil {
 		return err
 	}
@@ -170,6 +174,16 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 		return errors.Join(fmt.Errorf("say what is managed: %w", err), d.Close())
 	}
 	return d.Serve(cmd.Context())
+}
+
+// sayWhatCloses says, after a second, that the last daemon is closing and is waited for. The caller
+// calls opened once this daemon is open, or cannot be.
+func (o *upOptions) sayWhatCloses(to io.Writer) (opened func() bool) {
+	return time.AfterFunc(time.Second, func() {
+		if process, closes := store.LockCloses(o.place.State); closes {
+			fmt.Fprintf(to, "bellows: the last daemon, process %s, is closing: this one waits for up to %v\n", process, store.ClosingWait)
+		}
+	}).Stop
 }
 
 // daemon returns the daemon that the flags describe.
