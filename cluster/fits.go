@@ -72,7 +72,7 @@ func (s *Snapshot) CheckFits(j *Job, elastic bool) error {
 	for i := range j.Stages {
 		need, name := j.Stages[i].Ideal, "memory"
 		if elastic && j.Stages[i].Elastic() && j.Stages[i].Duration > 0 {
-			need[resource.Memory], name = j.Stages[i].MinMemory, "minimum memory"
+			need, name = j.Stages[i].LeastNeed(), "minimum memory"
 		}
 		if slices.ContainsFunc(s.Nodes, func(n *NodeState) bool { return n.Holds(need) }) {
 			continue

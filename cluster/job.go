@@ -123,6 +123,14 @@ func (s *Stage) Elastic() bool {
 	return s.Elasticity.Kind != NotElastic && s.MinMemory > 0 && s.MinMemory < s.Ideal[resource.Memory]
 }
 
+// LeastNeed returns the least with which a task of s may run: its ideal need, with its minimum memory if it is elastic.
+func (s *Stage) LeastNeed() resource.Vector {
+	if s.Elastic() {
+		return s.Ideal.With(resource.Memory, s.MinMemory)
+	}
+	return s.Ideal
+}
+
 // DurationAt returns the estimated run time with the given memory; ok is false if the stage has no estimate.
 func (s *Stage) DurationAt(memory resource.Amount) (d time.Duration, ok bool) {
 	if s.Duration <= 0 {

@@ -84,38 +84,29 @@ func (f *fair) offerAll(now timeline.Time, p *cluster.Plan) {
 
 // offerRoom offers every node with room for a task of a job that changed.
 func (f *fair) offerRoom(now timeline.Time, p *cluster.Plan) {
-	least, any := f.leastNeed(p)
-	for n, ok := p.NextRoom(least, 0); any && ok; n, ok = p.NextRoom(least, n.ID+1) {
+	least := leastNeed(p)
+	for n, ok := p.NextRoom(least, 0); ok; n, ok = p.NextRoom(least, n.ID+1) {
 		for f.offer(now, p, n) {
 		}
 	}
 	if !f.usesGaps(p) {
 		return
 	}
-	for n, ok := p.NextReservedRoom(least, 0); any && ok; n, ok = p.NextReservedRoom(least, n.ID+1) {
+	for n, ok := p.NextReservedRoom(least, 0); ok; n, ok = p.NextReservedRoom(least, n.ID+1) {
 		for f.offer(now, p, n) {
 		}
 	}
 }
 
 // leastNeed is, per resource, the least with which a changed job could start a task.
-func (f *fair) leastNeed(p *cluster.Plan) (least resource.Vector, any bool) {
-	jobs := p.Changes.Jobs
-	for _, j := range jobs {
-		stage, ok := j.NextStage()
-		if !ok {
-			continue
+func leastNeed(p *cluster.Plan) resource.Vector {
+	least := resource.TooMuch()
+	for _, j := range p.Changes.Jobs {
+		if stage, ok := j.NextStage(); ok {
+			least = least.Min(j.Stages[stage].LeastNeed())
 		}
-		need := j.Stages[stage].Ideal
-		if j.Stages[stage].Elastic() {
-			need[resource.Memory] = j.Stages[stage].MinMemory
-		}
-		if !any {
-			least = need
-		}
-		least, any = least.Min(need), true
 	}
-	return least, any
+	return least
 }
 
 // offer lets the queue start one task on n and reports whether it did.

@@ -54,14 +54,7 @@ func (f *firstFit) serve(p *cluster.Plan) {
 
 // place starts tasks of the jobs that changed on any node where they fit, in the order of the queue.
 func (f *firstFit) place(p *cluster.Plan) {
-	var changed []fitEntry
-	for _, j := range p.Changes.Jobs {
-		if e, queued := f.queue.filed[j]; queued {
-			changed = append(changed, e)
-		}
-	}
-	slices.SortFunc(changed, fitEntry.compare)
-	changed = slices.Compact(changed)
+	changed := changedIn(p, &f.queue)
 	for len(changed) > 0 {
 		e := changed[0]
 		changed = changed[1:]

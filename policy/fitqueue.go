@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -96,4 +98,30 @@ func (q *fitQueue) fitFrom(at int, free resource.Vector) (fitEntry, bool) {
 		}
 	}
 	return fitEntry{}, false
+}
+
+// fitAfter returns the first job behind last whose next task fits in free.
+func (q *fitQueue) fitAfter(last fitEntry, free resource.Vector) (fitEntry, bool) {
+	at := 0
+	if last.job != nil {
+		found := false
+		if at, found = q.find(last); found {
+			at++
+		}
+	}
+	return q.fitFrom(at, free)
+}
+
+// changedIn returns the changed jobs that are in one of the queues, by ascending key.
+func changedIn(p *cluster.Plan, queues ...*fitQueue) []fitEntry {
+	var changed []fitEntry
+	for _, j := range p.Changes.Jobs {
+		for _, q := range queues {
+			if e, queued := q.filed[j]; queued {
+				changed = append(changed, e)
+			}
+		}
+	}
+	slices.SortFunc(changed, fitEntry.compare)
+	return slices.Compact(changed)
 }

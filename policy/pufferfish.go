@@ -120,7 +120,10 @@ func (f *pufferfish) Decide(_ timeline.Time, p *cluster.Plan) {
 	f.regular.follow(p)
 	f.open(p)
 	f.look(p)
-	fresh := f.fresh(p)
+	var fresh []fitEntry // jobs that may start tasks on nodes that did not change
+	if p.Changes.Demand {
+		fresh = changedIn(p, &f.flex, &f.regular)
+	}
 	for e, ok := f.next(fitEntry{}, &fresh); ok; e, ok = f.next(e, &fresh) {
 		started := false
 		for f.startNext(p, e.job) {
@@ -161,23 +164,6 @@ func (f *pufferfish) look(p *cluster.Plan) {
 	}
 }
 
-// fresh returns the jobs that may start tasks on nodes that did not change, in the order of service.
-func (f *pufferfish) fresh(p *cluster.Plan) []fitEntry {
-	if !p.Changes.Demand {
-		return nil
-	}
-	var jobs []fitEntry
-	for _, j := range p.Changes.Jobs {
-		for _, q := range []*fitQueue{&f.flex, &f.regular} {
-			if e, queued := q.filed[j]; queued {
-				jobs = append(jobs, e)
-			}
-		}
-	}
-	slices.SortFunc(jobs, fitEntry.compare)
-	return slices.Compact(jobs)
-}
-
 // next returns the first job behind last that may start something.
 func (f *pufferfish) next(last fitEntry, fresh *[]fitEntry) (first fitEntry, ok bool) {
 	consider := func(e fitEntry, found bool) {
@@ -194,18 +180,6 @@ func (f *pufferfish) next(last fitEntry, fresh *[]fitEntry) (first fitEntry, ok 
 		consider((*fresh)[0], true)
 	}
 	return first, ok
-}
-
-// fitAfter returns the first job behind last whose next task fits in free.
-func (q *fitQueue) fitAfter(last fitEntry, free resource.Vector) (fitEntry, bool) {
-	at := 0
-	if last.job != nil {
-		found := false
-		if at, found = q.find(last); found {
-			at++
-		}
-	}
-	return q.fitFrom(at, free)
 }
 
 // startNext starts the next task of j if there is a node for it.

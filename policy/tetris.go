@@ -314,11 +314,10 @@ func (t *tetris) offerRoom(p *cluster.Plan) {
 // offerRoomTo offers nodes with room for a task of the given jobs. It stops and returns true when further jobs become
 // considered.
 func (t *tetris) offerRoomTo(p *cluster.Plan, fresh []*packedJob) bool {
-	least, any := leastReady(fresh)
-	for from := cluster.NodeID(0); any; least, any = leastReady(fresh) {
-		n, ok := p.NextRoom(least, from)
+	for from := cluster.NodeID(0); ; {
+		n, ok := p.NextRoom(leastReady(fresh), from)
 		if !ok {
-			break
+			return false
 		}
 		for t.offer(p, n) {
 		}
@@ -327,24 +326,20 @@ func (t *tetris) offerRoomTo(p *cluster.Plan, fresh []*packedJob) bool {
 		}
 		from = n.ID + 1
 	}
-	return false
 }
 
 // leastReady is, per resource, the least with which one of the jobs could start a task.
-func leastReady(jobs []*packedJob) (least resource.Vector, any bool) {
+func leastReady(jobs []*packedJob) resource.Vector {
+	least := resource.TooMuch()
 	for _, e := range jobs {
 		if !e.considered {
 			continue
 		}
 		for _, s := range e.ready {
-			need := e.job.Stages[s.stage].Ideal
-			if !any {
-				least = need
-			}
-			least, any = least.Min(need), true
+			least = least.Min(e.job.Stages[s.stage].Ideal)
 		}
 	}
-	return least, any
+	return least
 }
 
 // why says that a job is not considered.

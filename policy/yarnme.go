@@ -77,8 +77,7 @@ func (y *yarnME) size(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeSta
 	if ok || !stage.Elastic() || stage.Duration <= 0 {
 		return memory, why, ok
 	}
-	need := stage.Ideal.With(resource.Memory, stage.MinMemory)
-	if !need.FitsIn(n.Free) {
+	if !stage.LeastNeed().FitsIn(n.Free) {
 		return 0, why, false
 	}
 	memory, d, ok := y.bestFor(stage, s.Largest()[resource.Memory]).within(n.Free[resource.Memory])

@@ -2,6 +2,8 @@
 // form with units. All amounts are integers, so that sums do not depend on the order of addition.
 package resource
 
+import "math"
+
 // Amount is a quantity of one resource in its base unit: millicores, bytes, or bytes per second.
 type Amount int64
 
@@ -77,6 +79,14 @@ func (v Vector) Listed() []Amount { return v[:] }
 // With returns v with component k set to a.
 func (v Vector) With(k Kind, a Amount) Vector {
 	v[k] = a
+	return v
+}
+
+// TooMuch returns the need that fits in no room.
+func TooMuch() (v Vector) {
+	for k := range v {
+		v[k] = math.MaxInt64
+	}
 	return v
 }
 

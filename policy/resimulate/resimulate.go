@@ -187,11 +187,7 @@ func (r *Estimator) copyJob(s *cluster.JobState, index int32) (reach time.Durati
 				parents++
 			}
 		}
-		least := stage.Ideal[resource.Memory]
-		if stage.Elastic() {
-			least = stage.MinMemory
-		}
-		r.stages = append(r.stages, simStage{cpu: stage.Ideal[resource.CPU], memory: stage.Ideal[resource.Memory], least: least,
+		r.stages = append(r.stages, simStage{cpu: stage.Ideal[resource.CPU], memory: stage.Ideal[resource.Memory], least: stage.LeastNeed()[resource.Memory],
 			duration: stage.Duration, pending: progress.Pending, left: left, parents: parents, job: index, coordinator: stage.Coordinator})
 	}
 	j.last = int32(len(r.stages))
