@@ -56,16 +56,16 @@ func (c *Class) UnmarshalText(text []byte) error {
 // Job is what a user submits: a DAG of stages.
 type Job struct {
 	ID          JobID         `json:"id"`
-	Name        string        `json:"name"`
+	Name        string        `json:"name" yaml:"name" form:"name"`
 	Owner       string        `json:"owner,omitempty"`
-	Queue       string        `json:"queue,omitempty"`
-	Weight      float64       `json:"weight,omitempty"` // share of its queue relative to others; 0 counts as 1
+	Queue       string        `json:"queue,omitempty" yaml:"queue" form:"name"`
+	Weight      float64       `json:"weight,omitempty" yaml:"weight" most:"1000000"` // share of its queue relative to others; 0 counts as 1
 	Submitted   timeline.Time `json:"submitted_ns"`
-	Class       Class         `json:"class"`
-	MaxAttempts int           `json:"max_attempts,omitempty"` // how many times a task may run; 0 counts as 1
+	Class       Class         `json:"class" yaml:"class" form:"regular or flex"`
+	MaxAttempts int           `json:"max_attempts,omitempty" yaml:"max_attempts" most:"1000"` // how many times a task may run; 0 counts as 1
 	// AtMostOnce says that a task that may have started never runs again, however it ended. MaxAttempts is then at most
 	// 1.
-	AtMostOnce bool    `json:"at_most_once,omitempty"`
+	AtMostOnce bool    `json:"at_most_once,omitempty" yaml:"at_most_once"`
 	Stages     []Stage `json:"stages"`
 }
 

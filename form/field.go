@@ -11,7 +11,7 @@ import (
 
 // field is a field of a struct as people write it. The struct is the only description: its tag yaml names the field.
 // Its tag form gives the notation where the type does not: name for a text that is a name; a resource for an amount that
-// is not one of memory; otherwise the description of a valid text. Numbers are positive, unless the tag least is 0; a whole
+// is not one of memory; otherwise the description of a valid text. Numbers are positive, unless the tag least is 0; a
 // number requires the tag most. A pointer is nil if the field is missing.
 //
 // A vector has a field for each kind of resource, and an embedded struct has its own. Fields of other types, such as lists
@@ -78,7 +78,7 @@ func isPlain(t reflect.Type, form string) bool {
 	switch t.Kind() {
 	case reflect.Pointer:
 		return isPlain(t.Elem(), form)
-	case reflect.Int, reflect.Int64, reflect.Uint64, reflect.Bool, reflect.String:
+	case reflect.Int, reflect.Int64, reflect.Uint64, reflect.Float64, reflect.Bool, reflect.String:
 		return true
 	case reflect.Slice:
 		return t.Elem().Kind() == reflect.String && form != ""
@@ -149,6 +149,8 @@ func (m *Mapping) readField(v reflect.Value, f *field) {
 		v.SetInt(int64(m.Whole(f.name, int(f.least), int(f.most), 0)))
 	case v.Kind() == reflect.Uint64:
 		v.SetUint(m.Seed(f.name))
+	case v.Kind() == reflect.Float64:
+		v.SetFloat(m.Number(f.name, 0, float64(f.most)))
 	case v.Kind() == reflect.Bool:
 		v.SetBool(m.Flag(f.name))
 	case v.Kind() == reflect.Slice:

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,7 +63,7 @@ func Read(r io.Reader, name string, profiles Profiles) (*workload.Workload, erro
 }
 
 // jobFields are the fields of a job.
-var jobFields = []string{"bellows", "name", "queue", "weight", "class", "max_attempts", "at_most_once", "at", "after", "stages"}
+var jobFields = slices.Concat([]string{"bellows"}, form.Names(&cluster.Job{}), []string{"at", "after", "stages"})
 
 // jobFile collects the jobs of one file.
 type jobFile struct {
@@ -84,17 +85,7 @@ func (f *jobFile) job(n *yaml.Node) {
 	if first, twice := f.lines[j.Name]; twice {
 		m.Fail("name", "given twice, first in line %d", first)
 	}
-	if m.Has("queue") {
-		j.Queue = m.Name("queue")
-	}
-	if m.Has("weight") {
-		j.Weight = m.Number("weight", 0, cluster.MostWeight)
-	}
-	if class, _ := m.Scalar("class"); m.Has("class") && (class == "" || j.Class.UnmarshalText([]byte(class)) != nil) {
-		m.Fail("class", "must be regular or flex")
-	}
-	j.MaxAttempts = m.Whole("max_attempts", 1, cluster.MostAttempts, 0)
-	j.AtMostOnce = m.Flag("at_most_once")
+	m.Read(&j.Job)
 	var after string
 	if m.Has("at") {
 		j.Submitted = timeline.Time(m.Duration("at", 0))

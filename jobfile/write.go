@@ -13,20 +13,8 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// The documents that Write writes. The order of their fields is the order for readers.
+// Parts of the documents that Write writes. The order of their fields is the order for readers.
 type (
-	jobDoc struct {
-		Bellows     int          `yaml:"bellows"`
-		Name        string       `yaml:"name"`
-		Queue       string       `yaml:"queue,omitempty"`
-		Weight      float64      `yaml:"weight,omitempty"`
-		Class       string       `yaml:"class,omitempty"`
-		MaxAttempts int          `yaml:"max_attempts,omitempty"`
-		AtMostOnce  bool         `yaml:"at_most_once,omitempty"`
-		At          string       `yaml:"at,omitempty"`
-		After       string       `yaml:"after,omitempty"`
-		Stages      []*yaml.Node `yaml:"stages"`
-	}
 	elasticityDoc struct {
 		Step     float64    `yaml:"step,omitempty"`
 		SawTooth float64    `yaml:"sawtooth,omitempty"`
@@ -64,24 +52,11 @@ func Write(out io.Writer, w *workload.Workload) error {
 			return fmt.Errorf("job name %q: must be printable and different from those of the other jobs", cluster.Clip(j.Name))
 		}
 		seen[j.Name] = true
-		doc := jobDoc{Bellows: jobFileVersion, Name: j.Name, Queue: j.Queue, Weight: j.Weight, MaxAttempts: j.MaxAttempts, AtMostOnce: j.AtMostOnce}
-		names := stageNames(j)
-		for s := range j.Stages {
-			node, err := stageNode(j, s, names)
-			if err != nil {
-				return fmt.Errorf("write job %q: %w", j.Name, err)
-			}
-			doc.Stages = append(doc.Stages, node)
+		node, err := jobNode(w, j)
+		if err == nil {
+			err = enc.Encode(node)
 		}
-		if j.Class != cluster.Regular {
-			doc.Class = j.Class.String()
-		}
-		if j.After >= 0 {
-			doc.After = w.Jobs[j.After].Name
-		} else {
-			doc.At = durationText(time.Duration(j.Submitted))
-		}
-		if err := enc.Encode(&doc); err != nil {
+		if err != nil {
 			return fmt.Errorf("write job %q: %w", j.Name, err)
 		}
 	}
@@ -89,6 +64,29 @@ func Write(out io.Writer, w *workload.Workload) error {
 		return fmt.Errorf("write jobs: %w", err)
 	}
 	return nil
+}
+
+// jobNode returns a job as a YAML node. The order of its fields is the order for readers.
+func jobNode(all *workload.Workload, j *workload.Job) (*yaml.Node, error) {
+	w := form.NewWriter(0)
+	w.Put("bellows", jobFileVersion, 0)
+	w.Write(&j.Job, nil)
+	if j.After >= 0 {
+		w.Put("after", all.Jobs[j.After].Name, 0)
+	} else if j.Submitted > 0 {
+		w.Put("at", time.Duration(j.Submitted).String(), 0)
+	}
+	names := stageNames(j)
+	stages := &yaml.Node{Kind: yaml.SequenceNode}
+	for s := range j.Stages {
+		node, err := stageNode(j, s, names)
+		if err != nil {
+			return nil, err
+		}
+		stages.Content = append(stages.Content, node)
+	}
+	w.Put("stages", stages, 0)
+	return w.Node, w.Err
 }
 
 // stageNames returns a distinct name for every stage of j.
@@ -181,13 +179,6 @@ func phaseNodes(phases []workload.Phase) []*yaml.Node {
 		all = append(all, w.Node)
 	}
 	return all
-}
-
-func durationText(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return d.String()
 }
 
 func memoryText(a resource.Amount) string {

@@ -145,9 +145,7 @@ func (r *run) stand(c *container, still bool) {
 		r.callOff(r.keepers[c.task.node], c, fault, overflow)
 		return
 	}
-	long := r.now.Sub(c.since)
-	r.result.Jobs[c.task.job.index].Suspended += long
-	r.result.Suspended += long
+	r.result.Jobs[c.task.job.index].Suspended += r.now.Sub(c.since)
 }
 
 // take begins to carry out an action.

@@ -65,21 +65,15 @@ func (r *run) countLoss(t *task, how cluster.Outcome) {
 	switch how {
 	case cluster.OutOfMemory:
 		j.OutOfMemory++
-		r.result.OutOfMemory++
 	case cluster.Killed:
 		j.Killed++
-		r.result.Killed++
 	case cluster.Preempted:
 		j.Preempted++
-		r.result.Preempted++
 	case cluster.Lost:
 		j.Lost++
-		r.result.Lost++
 	}
 	if t.launched && !t.result.Coordinator {
-		work := t.result.Finished.Sub(t.result.Launched)
-		j.LostWork += work
-		r.result.LostWork += work
+		j.LostWork += t.result.Finished.Sub(t.result.Launched)
 	}
 }
 
@@ -106,7 +100,6 @@ func (r *run) afterLoss(t *task, how cluster.Outcome) {
 		r.waiting++
 		if !t.result.Coordinator {
 			r.result.Jobs[j.index].Retries++
-			r.result.Retries++
 		}
 	case j.failing == "":
 		j.failing = r.whyFailed(t, how)

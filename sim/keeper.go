@@ -262,16 +262,13 @@ func (r *run) admit(c *container) {
 
 // waited counts how long a container waited for its memory.
 func (r *run) waited(c *container) {
-	long := r.now.Sub(c.asked)
-	r.result.Jobs[c.task.job.index].WaitedForMemory += long
-	r.result.WaitedForMemory += long
+	r.result.Jobs[c.task.job.index].WaitedForMemory += r.now.Sub(c.asked)
 }
 
 // killForMemory kills a task to give its memory to others, as the agent does: it runs again, and the killed run is no
 // attempt.
 func (r *run) killForMemory(t *task) {
 	r.result.Jobs[t.job.index].ManagerKills++
-	r.result.ManagerKills++
 	if t.killing == 0 {
 		t.killing = cluster.Preempted
 	}

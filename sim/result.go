@@ -25,20 +25,35 @@ type Result struct {
 	MemoryUtilisation float64
 	// Started counts launched tasks without coordinators; UnderSized counts the under-sized ones among them.
 	Started, UnderSized int
+	Losses              // of all jobs together
+	// Series is what was granted and used over time; nil unless Config.Series asks for it.
+	Series *Series
+	// Steps counts the engine's steps, Events the happenings of the simulation.
+	Steps, Events int64
+}
+
+// Losses are what keeps tasks from doing their work once and at once.
+type Losses struct {
 	// OutOfMemory, Killed, Preempted and Lost count runs of tasks by their outcome, coordinators included. Retries
 	// counts tasks that were to run again because of such an outcome, and LostWork is the sum of the run times of the
 	// runs that were lost.
 	OutOfMemory, Killed, Preempted, Lost, Retries int
 	LostWork                                      time.Duration
-	// Sums over the jobs: see JobResult.
+
+	// For workloads with FLEX jobs: the total time that containers were suspended; the number of kills by memory
+	// managers, which Preempted includes; the bytes of FLEX containers that were swapped out; and the total time that
+	// tasks waited for a memory manager to admit them, coordinators included.
 	Suspended       time.Duration
 	ManagerKills    int
 	SwappedBytes    resource.Amount
 	WaitedForMemory time.Duration
-	// Series is what was granted and used over time; nil unless Config.Series asks for it.
-	Series *Series
-	// Steps counts the engine's steps, Events the happenings of the simulation.
-	Steps, Events int64
+}
+
+func (l *Losses) add(more *Losses) {
+	l.OutOfMemory, l.Killed, l.Preempted, l.Lost = l.OutOfMemory+more.OutOfMemory, l.Killed+more.Killed, l.Preempted+more.Preempted, l.Lost+more.Lost
+	l.Retries, l.LostWork = l.Retries+more.Retries, l.LostWork+more.LostWork
+	l.Suspended, l.ManagerKills = l.Suspended+more.Suspended, l.ManagerKills+more.ManagerKills
+	l.SwappedBytes, l.WaitedForMemory = l.SwappedBytes+more.SwappedBytes, l.WaitedForMemory+more.WaitedForMemory
 }
 
 // JobResult is the outcome of one job.
@@ -55,16 +70,7 @@ type JobResult struct {
 	UnderSized int           // under-sized among Tasks
 	Stuck      string        // reason why the job did not end; empty if it ended
 
-	OutOfMemory, Killed, Preempted, Lost, Retries int           // as in Result
-	LostWork                                      time.Duration // as in Result
-
-	// For workloads with FLEX jobs: the total time that containers were suspended; the number of kills by memory
-	// managers, which Preempted includes; the bytes of FLEX containers that were swapped out; and the total time that
-	// tasks waited for a memory manager to admit them, coordinators included.
-	Suspended       time.Duration
-	ManagerKills    int
-	SwappedBytes    resource.Amount
-	WaitedForMemory time.Duration
+	Losses
 }
 
 // Runtime is the time from submission to end.
@@ -132,6 +138,8 @@ func (r *run) finish() *Result {
 	done, total, stuck := 0, time.Duration(0), false
 	first, last := timeline.Never, timeline.Time(0)
 	for i, j := range r.jobs {
+		res.Started, res.UnderSized = res.Started+res.Jobs[i].Tasks, res.UnderSized+res.Jobs[i].UnderSized
+		res.Losses.add(&res.Jobs[i].Losses)
 		if j.arrived {
 			first = min(first, res.Jobs[i].Submitted)
 		}

@@ -430,10 +430,8 @@ func (r *run) launch(t *task) {
 			j.Started = r.now
 		}
 		j.Tasks++
-		r.result.Started++
 		if t.result.UnderSized {
 			j.UnderSized++
-			r.result.UnderSized++
 		}
 		if r.fluid {
 			r.occupy(t)

@@ -98,7 +98,6 @@ func (r *run) wentOut(k *keeper, c *container, bytes resource.Amount) {
 	c.swapped += bytes
 	c.traffic += int64(bytes)
 	r.result.Jobs[c.task.job.index].SwappedBytes += bytes
-	r.result.SwappedBytes += bytes
 }
 
 // callOff cancels a container's transfers of the given reasons; pages that have already been moved are booked.
