@@ -28,6 +28,6 @@ func (b *Book) Open(now timeline.Time) *Plan {
 // Enter records an event. It returns an error, and changes nothing, if the event is impossible in this cluster.
 func (b *Book) Enter(now timeline.Time, e *Event) error { return b.snapshot.apply(now, e) }
 
-// Close ends the step: it gives a reason to each waiting job that has none, clears the snapshot's Changes, and returns
-// the decisions in the order in which they were taken. The slice is valid until Open.
+// Close ends the step: it gives a reason to each changed job that waits and has none, clears the snapshot's Changes, and
+// returns the decisions in the order in which they were taken. The slice is valid until Open.
 func (b *Book) Close() ([]Decision, error) { return b.plan.close(b.why) }

@@ -33,7 +33,7 @@ func TestPoliciesOnlyRead(t *testing.T) {
 
 func livesByDecisions(t *rapid.T, p Policy) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
-	decided, again := cluster.NewBook(nil), cluster.NewBook(nil)
+	decided, again := cluster.NewBook(p.Traits().Why), cluster.NewBook(nil)
 	enter := func(now timeline.Time, e cluster.Event) {
 		for _, b := range []*cluster.Book{decided, again} {
 			if err := b.Enter(now, &e); err != nil {

@@ -16,7 +16,7 @@ import (
 // have names, by which other schemas refer to them.
 //
 // Package openapi3gen is not used: it also lists fields of embedded structs that the outer struct hides from the JSON,
-// such as the fields of live.Status in Status.
+// such as the elasticity of cluster.Stage in live.Stage.
 type schemas struct {
 	named openapi3.Schemas
 	types map[string]reflect.Type // by name
