@@ -62,14 +62,14 @@ type (
 func newCapacity(s *settings) Policy {
 	c := &capacity{}
 	queues := s.declare("queues", "default=100%",
-		"the queues, each with what it is guaranteed and, behind two dots, the most that it may hold of its "+
-			"parent's: prod=60%..100%,prod.etl=50%..80%,adhoc=40%; jobs name a leaf, and those that name none are in "+
-			"the leaf default")
+		"queues, each with its guaranteed share of its parent and, after two dots, its maximum share: "+
+			"prod=60%..100%,prod.etl=50%..80%,adhoc=40%; jobs name a leaf, and jobs without a queue are in the leaf "+
+			"default")
 	c.measure.dominant = s.declare("calculator", "memory",
-		"what shares are measured in: memory, or dominant: the larger of memory and CPU (YARN: "+
+		"how shares are measured: memory, or dominant, the larger share of memory and CPU (YARN: "+
 			"DefaultResourceCalculator, DominantResourceCalculator)").oneOf("memory", "dominant") == "dominant"
 	c.fair = s.declare("ordering", "fifo",
-		"who is first in a leaf: fifo, the job submitted first, or fair, the job with the least memory per "+
+		"which job is first in a leaf: fifo, the job submitted first, or fair, the job with the least memory per "+
 			"weight").oneOf("fifo", "fair") == "fair"
 	c.reservations = s.declare("reservations", "true",
 		"keep a node that cannot hold the next task of the job whose turn it is for that job").flag()

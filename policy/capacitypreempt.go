@@ -24,21 +24,21 @@ type preemption struct {
 
 func newPreemption(s *settings, reservations bool) preemption {
 	on := s.declare("preemption", "false",
-		"end tasks of queues that hold more than their guarantee for those that hold less; needs reservations")
+		"preempt tasks of queues that hold more than their guarantee, for queues that hold less; needs "+
+			"reservations")
 	p := preemption{
 		on: on.flag(),
 		interval: s.declare("preemption-interval", "3s",
-			"how often it is looked for tasks to preempt (YARN: monitoring_interval)").duration(),
+			"time between two searches for tasks to preempt (YARN: monitoring_interval)").duration(),
 		wait: s.declare("preemption-wait", "15s",
-			"how long a task must have been chosen for before it ends (YARN: max_wait_before_kill)").duration(),
+			"time between choosing a task and ending it (YARN: max_wait_before_kill)").duration(),
 		perRound: s.declare("preemption-per-round", "0.1",
-			"the most that is preempted at a time, as a share of the cluster (YARN: "+
-				"total_preemption_per_round)").share(),
+			"largest share of the cluster that is preempted at a time (YARN: total_preemption_per_round)").share(),
 		ignored: s.declare("preemption-ignored", "0.1",
-			"the part of its guarantee that a queue may hold beyond it without losing anything (YARN: "+
+			"share of its guarantee that a queue may hold beyond it without preemption (YARN: "+
 				"max_ignored_over_capacity)").number(),
 		termination: s.declare("preemption-termination", "0.2",
-			"the part of what should be preempted that is; the rest should end by itself (YARN: "+
+			"share of the excess that is preempted at a time; the rest should end by itself (YARN: "+
 				"natural_termination_factor)").share(),
 		overshoot: s.declare("preemption-overshoot", "false",
 			"preempt a task even if its queue then holds less than its guarantee and takes the room back (YARN "+

@@ -27,12 +27,11 @@ type leafUsers struct {
 
 func newUserLimits(s *settings) userLimits {
 	return userLimits{
-		on: s.declare("user-limits", "false", "bound what one owner of jobs may hold in a leaf").flag(),
+		on: s.declare("user-limits", "false", "limit how much of a leaf the jobs of one owner may hold").flag(),
 		percent: s.declare("minimum-user-limit-percent", "100",
-			"with user-limits: the percentage of a leaf that each of its users may have at least, however many "+
-				"there are").number(),
+			"with user-limits: percentage of a leaf that each user may always hold, however many users there are").number(),
 		factor: s.declare("user-limit-factor", "1",
-			"with user-limits: how many times its leaf's guarantee one user may hold").number(),
+			"with user-limits: largest multiple of the leaf's guarantee that one user may hold").number(),
 	}
 }
 

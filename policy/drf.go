@@ -68,14 +68,14 @@ type drfShare struct {
 func newDRF(s *settings) Policy {
 	d := &drf{}
 	queues := s.declare("queues", "",
-		"queues with their weights, such as prod=3,prod.etl=1,prod.web=2,adhoc=1; jobs name a leaf, and those "+
-			"that name none are in the leaf default; without queues all jobs are equals, whatever queue they name")
+		"queues with their weights, such as prod=3,prod.etl=1,prod.web=2,adhoc=1; jobs name a leaf, and jobs "+
+			"without a queue are in the leaf default; without queues all jobs are equal, whatever queue they name")
 	if err := d.tree.parse(queues.text, readWeight); err != nil {
 		queues.reject(err)
 	}
 	d.naive = s.declare("hierarchy", "h-drf",
-		"how a queue's share is worked out: h-drf, or naive: as the plain sum of what it holds, which can starve "+
-			"jobs").oneOf("h-drf", "naive") == "naive"
+		"how a queue's share is computed: h-drf, or naive, the plain sum of what the queue holds, which can "+
+			"starve jobs").oneOf("h-drf", "naive") == "naive"
 	return d
 }
 

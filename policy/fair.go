@@ -38,9 +38,9 @@ func makeFair(s *settings, gaps string) fair {
 		reservations: s.declare("reservations", "true",
 			"keep a node that cannot hold the head job's next task for that job").flag(),
 		gaps: s.declare("gaps", gaps,
-			"let others use a kept node while that does not delay the job it is kept for: true, false, or auto: "+
-				"only where nodes have no heartbeats (with them, our runs of the authors' simulator do "+
-				"not)").oneOf("true", "false", "auto"),
+			"let other jobs use a reserved node while that does not delay the job that it is reserved for: true, "+
+				"false, or auto: only where nodes have no heartbeats (with them, our runs of the authors' simulator "+
+				"do not)").oneOf("true", "false", "auto"),
 		size: idealSize,
 	}
 }

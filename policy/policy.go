@@ -62,9 +62,9 @@ type entry struct {
 var registry = map[string]entry{
 	"capacity":   {"YARN's capacity scheduling: queues with guaranteed and maximum shares", newCapacity},
 	"drf":        {"dominant resource fairness, with queues in a hierarchy (DRF, H-DRF)", newDRF},
-	"fifo":       {"first come, first served; the first job that does not fit blocks all behind it", newFIFO},
+	"fifo":       {"first come, first served; the first job that does not fit blocks all jobs behind it", newFIFO},
 	"fair":       {"YARN's fair sharing by memory", newFair},
-	"pufferfish": {"FLEX containers go where most memory is really left, or wait; for REGULAR ones FLEX containers give back (Pufferfish, section 4.3.2)", newPufferfish},
+	"pufferfish": {"FLEX containers start where most memory is available, or wait; REGULAR containers get memory back from them (Pufferfish, section 4.3.2)", newPufferfish},
 	"srjf":       {"shortest remaining job first: the job with the least work left to start is served first (YARN-ME, section 6.2)", newSRJF},
 	"static":     {"over-provisioned containers: every task gets its peak memory, or a container of one size", newStatic},
 	"tetris":     {"multi-resource packing by peak demands (Tetris, SIGCOMM 2014)", newTetris},

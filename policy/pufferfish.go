@@ -34,22 +34,21 @@ func newPufferfish(s *settings) Policy {
 	f := &pufferfish{quantile: math.NaN()}
 	key := firstSubmitted
 	order := s.declare("order", "ejf",
-		"who is served first: ejf, the job submitted first, or sjf, the one expected to be shortest (section "+
-			"4.3.3); who cannot start lets others pass")
+		"which job is served first: ejf, the job submitted first, or sjf, the job with the shortest expected "+
+			"duration (section 4.3.3); a job that cannot start lets other jobs pass")
 	if order.oneOf("ejf", "sjf") == "sjf" {
 		key = expectedDuration
 	}
 	room := s.declare("room", "1",
-		"how many times the memory that a FLEX container starts with must be available; the authors' code asks "+
-			"for 2")
+		"a FLEX container starts where this multiple of its initial memory is available; the authors' code has 2")
 	if f.room = room.number(); f.room < 1 {
 		room.fail("a number of at least 1")
 	}
 	f.stop = s.declare("stop", "1",
 		"share of a node's memory beyond which no FLEX container starts there; the authors' code has 0.8").share()
 	quantile := s.declare("count-quantile", "off",
-		"prefer nodes with no more FLEX containers than this quantile of all nodes, as the authors' code does "+
-			"with 0.1, or off; looks at every node")
+		"prefer nodes with no more FLEX containers than this quantile of all nodes, or off; the authors' code has "+
+			"0.1; looks at every node")
 	if quantile.text != "off" {
 		f.quantile = quantile.share()
 	}

@@ -21,20 +21,20 @@ func newStatic(s *settings) Policy {
 	p := &static{}
 	p.queue.key, p.queue.container = fairKey, p.size
 	order := s.declare("order", "fair",
-		"who is served first: fair, the job that holds least memory per weight, or fifo, the one submitted first, "+
-			"which blocks all behind it")
+		"which job is served first: fair, the job with the least memory per weight, or fifo, the job submitted "+
+			"first, which blocks all jobs behind it")
 	if order.oneOf("fair", "fifo") == "fifo" {
 		p.blocks, p.queue.key = true, firstSubmitted
 	}
 	memory := s.declare("memory", "peak",
-		"memory of a container: peak, which is what its task needs at most, or one size for all containers, such "+
-			"as 8GiB; what its task does not need lies idle")
+		"memory of a container: peak, the most that its task needs, or one size for all containers, such as 8GiB; "+
+			"memory that a task does not need is unused")
 	if memory.text != "peak" {
 		p.memory = memory.memory()
 	}
 	p.refuses = s.declare("too-large", "refuse",
-		"what becomes of tasks that need more than static.memory: refuse to start them, or run them with it and "+
-			"let them page, spill or fail").oneOf("refuse", "run") == "refuse"
+		"tasks that need more than static.memory: refuse does not start them, run starts them with static.memory, "+
+			"and they page, spill or fail").oneOf("refuse", "run") == "refuse"
 	return p
 }
 

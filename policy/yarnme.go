@@ -33,8 +33,8 @@ func newYarnME(s *settings) Policy {
 	y := &yarnME{fair: makeFair(s, "auto"), timeline: &sum{}}
 	y.fair.size = y.size
 	generator := s.declare("timeline", "sum",
-		"how ends of jobs are estimated: sum (adds up estimates, section 3.2) or resimulate (plays the cluster "+
-			"forward without elasticity, as the authors' simulator)")
+		"how ends of jobs are estimated: sum, which adds up estimates (section 3.2), or resimulate, which plays "+
+			"the cluster forward without elasticity, as the authors' simulator")
 	if generator.oneOf("sum", "resimulate") == "resimulate" {
 		y.timeline = resimulate.New(y.reservations)
 	}
@@ -44,7 +44,7 @@ func newYarnME(s *settings) Policy {
 		"share of a node's disk bandwidth that under-sized tasks may ask for together (section 3.3); nodes of "+
 			"unknown bandwidth have no limit").share()
 	y.interval = s.declare("interval", "1s",
-		"time between estimates of jobs' ends where nodes have no heartbeat").duration()
+		"time between two estimates of the ends of jobs, where nodes have no heartbeat").duration()
 	return y
 }
 
