@@ -64,6 +64,18 @@ func newTable(name string, heads ...string) Table {
 
 func (t *Table) add(cells ...string) { t.Rows = append(t.Rows, cells) }
 
+// put adds a row of texts, and of numbers that read back exactly.
+func (t *Table) put(values ...any) {
+	var cells []string
+	for _, v := range values {
+		if number, ok := v.(float64); ok {
+			v = exact(number)
+		}
+		cells = append(cells, fmt.Sprint(v))
+	}
+	t.add(cells...)
+}
+
 // Settings say how to run an experiment.
 type Settings struct {
 	Runs    int  // of the experiment's Unit; 0 is its default

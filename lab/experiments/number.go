@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // decimals prints v with n digits after the point; a dash for an unknown value.
@@ -61,7 +63,7 @@ func quantile(values []float64, share float64) float64 {
 	if len(s) == 0 {
 		return math.NaN()
 	}
-	return s[min(len(s)-1, max(0, int(math.Ceil(share*float64(len(s))))-1))]
+	return stat.Quantile(share, stat.Empirical, s, nil)
 }
 
 // values returns a number of each element.

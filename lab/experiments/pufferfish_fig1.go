@@ -3,7 +3,6 @@ package experiments
 import (
 	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/bellows-rm/bellows/lab/chart"
 	"github.com/bellows-rm/bellows/resource"
@@ -25,7 +24,7 @@ func pufferfishFigure1(*lab) (*Findings, error) {
 		for _, h := range pufferfishHeaps {
 			s, ok := a.typical().with(h)
 			run, gc, cell := s.run.Seconds(), (s.all - s.run).Seconds(), "OOM"
-			data.add(a.String(), exact(float64(h/resource.GB)), strconv.FormatBool(ok), exact(run), exact(gc))
+			data.put(a.String(), float64(h/resource.GB), ok, run, gc)
 			if ok {
 				cell = fmt.Sprintf("%.0f (%.0f)", run+gc, gc)
 			} else {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -160,10 +159,10 @@ func fig10Findings(all []mixed, trials [][]mixedTrial) *Findings {
 		queries.add(m.name, q(0.5), q(0.9), q(0.99), q(1))
 		for run, t := range trials[i] {
 			for _, v := range t.Queries {
-				rows.add(m.name, strconv.Itoa(run), "TPC-H, s", exact(v))
+				rows.put(m.name, run, "TPC-H, s", v)
 			}
 			for _, v := range t.Data {
-				rows.add(m.name, strconv.Itoa(run), "data-intensive, normalised", exact(v))
+				rows.put(m.name, run, "data-intensive, normalised", v)
 			}
 		}
 		latency.Series = append(latency.Series, chart.CDF(m.name, pooled(trials[i], ofQueries)))

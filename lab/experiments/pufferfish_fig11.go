@@ -61,7 +61,7 @@ func fig11Overhead(*lab) (*Findings, error) {
 			most[i] = max(most[i], more)
 			bars.Series[i].Values = append(bars.Series[i].Values, 100*more)
 			row = append(row, percent1(more), percent1(suspended))
-			data.add(a.name, m.name, exact(more), exact(suspended))
+			data.put(a.name, m.name, more, suspended)
 		}
 		bars.Groups = append(bars.Groups, a.name)
 		early := []submission{{a.typical(), 0}}

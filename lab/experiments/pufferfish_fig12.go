@@ -57,7 +57,7 @@ func fig12Sweep(what, unit string, values []float64, set func(m rival, value flo
 				all[m.name+run.name] = append(all[m.name+run.name], more)
 				s.X, s.Y = append(s.X, v), append(s.Y, 100*more)
 				row = append(row, percent1(more))
-				data.add(run.name, m.name, exact(v), exact(more), exact(suspended))
+				data.put(run.name, m.name, v, more, suspended)
 			}
 			plot.Series = append(plot.Series, s)
 			table.add(row...)

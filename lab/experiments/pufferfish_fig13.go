@@ -3,7 +3,6 @@ package experiments
 import (
 	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/bellows-rm/bellows/lab/chart"
 	"github.com/bellows-rm/bellows/profile"
@@ -170,7 +169,7 @@ func fig13Paging(*lab) (*Findings, error) {
 		table.add(w.row("spills", "out of memory")...)
 		table.add(w.row("pages", "–")...)
 		for i, s := range w.shares {
-			data.add(w.name, strconv.FormatBool(w == &large || w == &small), exact(s), exact(w.spill[i]), exact(w.page[i]), strconv.FormatBool(w.pagesAtLeast[i]))
+			data.put(w.name, w == &large || w == &small, s, w.spill[i], w.page[i], w.pagesAtLeast[i])
 		}
 	}
 	simulated := &chart.Plot{Title: "Pagerank with less memory", Subtitle: "simulated; solid: spilling, dashed: paging (its curve is the paper's number)", X: "memory, % of 64 GB", Y: "slowdown", LogY: true}

@@ -29,7 +29,7 @@ func pufferfishFigure2(l *lab) (*Findings, error) {
 		p50, p90 := quantile(use, 0.5), quantile(use, 0.9)
 		bars.Groups = append(bars.Groups, strconv.Itoa(i+1))
 		middle.Values, high.Values = append(middle.Values, p50), append(high.Values, p90)
-		data.add(j.String(), strconv.Itoa(i+1), exact(p50), exact(p90), exact(quantile(use, 1)))
+		data.put(j.String(), i+1, p50, p90, quantile(use, 1))
 	}
 	bars.Series = []chart.BarSeries{middle, high}
 	table := newTable("Memory in use by the hot executor with a heap of 64 GB", "application", "a third of the time at most, GB", "50th percentile", "90th percentile", "peak", "mean of all executors over 64 GB")

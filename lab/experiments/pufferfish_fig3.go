@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/bellows-rm/bellows/lab/chart"
 	"github.com/bellows-rm/bellows/resource"
@@ -102,7 +101,7 @@ func fig3Squeeze(*lab) (*Findings, error) {
 			name string
 			squeezeMoment
 		}{{"1 % of a core", slow[second]}, {"frozen", frozen[second]}} {
-			data.add(c.name, strconv.Itoa(second), exact(c.limit), exact(c.resident), exact(c.out), exact(c.in))
+			data.put(c.name, second, c.limit, c.resident, c.out, c.in)
 		}
 	}
 	table := newTable("Swapping, MB/s (simulated)", "span", "suspended at 1 % of a core", "frozen")

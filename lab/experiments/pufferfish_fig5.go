@@ -180,7 +180,7 @@ func (r *contended) rows(name string, data *Table) {
 	for i := range r.ids {
 		for _, m := range r.watch.states {
 			if r.of(i)(m) {
-				data.add(name, strconv.Itoa(i+1), exact(time.Duration(m.At).Seconds()), exact(float64(m.Limit)), exact(float64(m.Resident)), exact(float64(m.Swapped)), strconv.FormatBool(m.Suspended))
+				data.put(name, i+1, time.Duration(m.At).Seconds(), float64(m.Limit), float64(m.Resident), float64(m.Swapped), m.Suspended)
 			}
 		}
 	}

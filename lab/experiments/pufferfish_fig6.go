@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 	"time"
 
@@ -122,7 +121,7 @@ func fig6aPuff(*lab) (*Findings, error) {
 			for _, k := range w.kills(j.ID) {
 				kills, back = append(kills, decimals(k, 0)), append(back, decimals(w.back(j.ID, k), 0))
 			}
-			table.add(o.name, strconv.Itoa(i+1), decimals(time.Duration(j.Ended).Seconds(), 0), decimals(j.Suspended.Seconds(), 0), strings.Join(kills, ", "), strings.Join(back, ", "))
+			table.put(o.name, i+1, decimals(time.Duration(j.Ended).Seconds(), 0), decimals(j.Suspended.Seconds(), 0), strings.Join(kills, ", "), strings.Join(back, ", "))
 		}
 		switch o.name {
 		case placed.name:
@@ -138,7 +137,7 @@ func fig6aPuff(*lab) (*Findings, error) {
 		}
 		for _, m := range w.states {
 			if m.Class == cluster.Flex {
-				data.add(strconv.Itoa(int(m.Container.Task.Job)), exact(time.Duration(m.At).Seconds()), exact(float64(m.Limit)), exact(float64(m.Resident)), exact(float64(m.Swapped)), strconv.FormatBool(m.Suspended))
+				data.put(int(m.Container.Task.Job), time.Duration(m.At).Seconds(), float64(m.Limit), float64(m.Resident), float64(m.Swapped), m.Suspended)
 			}
 		}
 		f.Data = append(f.Data, data)
@@ -365,7 +364,7 @@ func (f *Findings) showMix(name string, w *memoryWatch) {
 	}{{"flex limit", ofJob(1), limitOf}, {"flex resident", ofJob(1), residentOf}, {"regular", regular, limitOf}} {
 		x, y := w.over(s.which, s.of)
 		for k := range x {
-			data.add(s.name, exact(x[k]), exact(y[k]*float64(resource.GB)))
+			data.put(s.name, x[k], y[k]*float64(resource.GB))
 		}
 	}
 	f.Data = append(f.Data, data)
@@ -400,7 +399,7 @@ func fig6cLatency(l *lab) (*Findings, error) {
 			row = append(row, fmt.Sprintf("%s / %s / %s", decimals(latency(runs[w.name], 0.5), 0), decimals(latency(runs[w.name], 0.95), 0), decimals(latency(runs[w.name], 0.99), 0)))
 			for run, m := range runs[w.name] {
 				for _, q := range m.Queries {
-					data.add(strconv.FormatInt(int64(load), 10), w.name, strconv.Itoa(run), exact(q))
+					data.put(int64(load), w.name, run, q)
 				}
 			}
 		}

@@ -99,8 +99,8 @@ func runParallel(l *lab, cases []parallelCase, data *Table) error {
 		}, func(i int, o oneNode) {
 			w := rivals[i%len(rivals)]
 			c.runs[w.name] = append(c.runs[w.name], o)
-			data.add(c.name, w.name, strconv.Itoa(i/len(rivals)), exact(o.Makespan), strconv.Itoa(o.Done), strconv.Itoa(o.Jobs), strconv.Itoa(o.Kills),
-				strconv.Itoa(o.OOM), exact(o.Suspended), exact(o.Swapped), exact(o.Together))
+			data.put(c.name, w.name, i/len(rivals), o.Makespan, o.Done, o.Jobs, o.Kills,
+				o.OOM, o.Suspended, o.Swapped, o.Together)
 		})
 		if err != nil {
 			return err

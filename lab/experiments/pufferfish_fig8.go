@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/bellows-rm/bellows/lab/chart"
@@ -49,7 +48,7 @@ func pufferfishFigure8a(l *lab) (*Findings, error) {
 				acrossTraces(c.of(i, unsuccessful), 0), acrossTraces(c.of(i, func(t rivalTrial) float64 { return float64(t.Kills) }), 0),
 				acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return t.Lost }), 1./3600), 0))
 			for run, t := range c[i] {
-				data.add(size, o.name, strconv.Itoa(run), exact(t.Makespan), exact(t.Succeeded), strconv.Itoa(t.Failed), strconv.Itoa(t.Kills), exact(t.Suspended), exact(t.Lost))
+				data.put(size, o.name, run, t.Makespan, t.Succeeded, t.Failed, t.Kills, t.Suspended, t.Lost)
 			}
 		}
 		bars.Series = append(bars.Series, s)
@@ -124,7 +123,7 @@ func normalData(all []rival, c contest) Table {
 	for i, o := range all {
 		for run, t := range c[i] {
 			for _, v := range t.Normal {
-				data.add(o.name, strconv.Itoa(run), exact(v))
+				data.put(o.name, run, v)
 			}
 		}
 	}
@@ -204,7 +203,7 @@ func pufferfishFigure8c(l *lab) (*Findings, error) {
 		s := chart.Series{Name: o.name}
 		for k, share := range c[i][0].Memory {
 			s.X, s.Y = append(s.X, (time.Duration(k)*memoryStep).Hours()), append(s.Y, 100*share)
-			data.add(o.name, exact(s.X[k]), exact(share))
+			data.put(o.name, s.X[k], share)
 		}
 		plot.Series = append(plot.Series, s)
 	}

@@ -66,8 +66,8 @@ func pufferfishMix(l *lab) (*Findings, error) {
 	data := newTable("jobs", "run", "application", "submitted_s", "executors", "least_heap_gb", "alone_s")
 	for i := range pufferfishApps {
 		a := &pufferfishApps[i]
-		table.add(a.String(), a.framework, strconv.Itoa(a.jobs), strconv.Itoa(a.executors), decimals(a.typical().alone().Seconds(), 0),
-			strconv.FormatInt(int64(a.peak/resource.GB), 10), fmt.Sprintf("%.1f to %.1f", a.leastHeap[0], a.leastHeap[1]))
+		table.put(a.String(), a.framework, a.jobs, a.executors, decimals(a.typical().alone().Seconds(), 0),
+			int64(a.peak/resource.GB), fmt.Sprintf("%.1f to %.1f", a.leastHeap[0], a.leastHeap[1]))
 	}
 	var work, used, longestGap []float64
 	count, containers := 0, 0
@@ -87,16 +87,16 @@ func pufferfishMix(l *lab) (*Findings, error) {
 			if i > 0 {
 				gap = max(gap, jobs[i].at.Sub(jobs[i-1].at).Seconds())
 			}
-			data.add(strconv.Itoa(run), j.String(), exact(time.Duration(j.at).Seconds()), strconv.Itoa(1+len(j.cold)),
-				exact(float64(j.leastHeapOf())/1e9), exact(alone))
+			data.put(run, j.String(), time.Duration(j.at).Seconds(), 1+len(j.cold),
+				float64(j.leastHeapOf())/1e9, alone)
 		}
 		work = append(work, demand/(pufferfishNodes*pufferfishHours.Seconds()))
 		used = append(used, held/(demand*float64(pufferfishMaxHeap)))
 		longestGap = append(longestGap, gap)
 	}
 	summary := newTable("The trace", "what", "value (range over the traces)")
-	summary.add("jobs", strconv.Itoa(count))
-	summary.add("executors and reducers", strconv.Itoa(containers))
+	summary.put("jobs", count)
+	summary.put("executors and reducers", containers)
 	summary.add("work over what 26 nodes do in 5 hours with one container of 64 GB each", acrossTraces(work, 2))
 	summary.add("memory in use over that of 64 GB containers", acrossTraces(used, 2))
 	summary.add("longest time between two submissions, s", acrossTraces(longestGap, 0))
@@ -140,7 +140,7 @@ func pufferfishOutOfMemory(l *lab) (*Findings, error) {
 			byApp[k][name] += count
 		}
 		failed[k], lost[k] = append(failed[k], float64(n)/float64(t.Jobs)), append(lost[k], t.Lost)
-		data.add(exact(float64(sizes[k]/resource.GB)), strconv.Itoa(i%l.Runs), strconv.Itoa(t.Jobs), strconv.Itoa(n), exact(t.Lost))
+		data.put(float64(sizes[k]/resource.GB), i%l.Runs, t.Jobs, n, t.Lost)
 	})
 	if err != nil {
 		return nil, err

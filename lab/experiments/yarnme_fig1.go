@@ -34,7 +34,7 @@ func profileSeries(name string, m framework.Model, ideal resource.Amount, data *
 	for k := 100; k <= 1100; k += 5 {
 		share := float64(k) / 1000
 		s.X, s.Y = append(s.X, 100*share), append(s.Y, m.Slowdown(at(share, ideal)))
-		data.add(name, exact(share), exact(s.Y[len(s.Y)-1]))
+		data.put(name, share, s.Y[len(s.Y)-1])
 	}
 	return s
 }
@@ -154,7 +154,7 @@ func fig1c(*lab) (*Findings, error) {
 			s.X, s.Y = append(s.X, 100*p.Share), append(s.Y, 100*off)
 			computed := float64(m.spilled(at(p.Share, curve.Ideal)))
 			spills = append(spills, math.Abs(computed/float64(p.Spill.Written)-1))
-			data.add(pattern, exact(p.Share), exact(fastest), exact(predicted), exact(float64(p.Spill.Written)), exact(computed))
+			data.put(pattern, p.Share, fastest, predicted, float64(p.Spill.Written), computed)
 			if rows[p.Share] == nil {
 				shares = append(shares, p.Share)
 			}

@@ -77,7 +77,7 @@ func fig2b(*lab) (*Findings, error) {
 			}
 			spill.X, spill.Y = append(spill.X, 100*p.Share), append(spill.Y, s.Factor)
 			page.X, page.Y = append(page.X, 100*p.Share), append(page.Y, g.Factor)
-			data.add(c.Pattern, exact(p.Share), exact(s.Factor), exact(g.Factor), strconv.FormatBool(g.AtLeast))
+			data.put(c.Pattern, p.Share, s.Factor, g.Factor, g.AtLeast)
 			if p.Share <= 0.6 {
 				sizes++
 				if s.Factor < g.Factor {
@@ -167,7 +167,7 @@ func fig2c(*lab) (*Findings, error) {
 			p := &plot.Series[k]
 			p.X, p.Y = append(p.X, float64(n)), append(p.Y, all/alone)
 			row = append(row, decimals(all/alone, 2))
-			data.add(strconv.Itoa(n), s.name, exact(all/alone))
+			data.put(n, s.name, all/alone)
 		}
 		table.add(row...)
 	}

@@ -40,7 +40,7 @@ func fig3(*lab) (*Findings, error) {
 		for i, t := range r.Tasks {
 			from, to := time.Duration(t.Launched).Seconds(), time.Duration(t.Finished).Seconds()
 			mine := t.ID.Job == 2
-			data.add(c.Label, strconv.Itoa(int(t.ID.Job)), strconv.Itoa(i), strconv.FormatInt(int64(t.Memory), 10), exact(from), exact(to))
+			data.put(c.Label, int(t.ID.Job), i, int64(t.Memory), from, to)
 			span := chart.Span{Row: len(gantt.Rows), From: from, To: to, Label: resource.FormatMemory(t.Memory), Faint: t.UnderSized}
 			row := "others"
 			if mine {

@@ -147,7 +147,7 @@ func fig4Timelines(l *lab, f *Findings, starts []start) error {
 		for _, p := range over10s(r, 50*10*resource.GB) {
 			used.X, used.Y = append(used.X, p.at), append(used.Y, 100*p.memory)
 			elastic.X, elastic.Y = append(elastic.X, p.at), append(elastic.Y, p.elastic)
-			data.add(c.policyName(), exact(p.at), exact(p.memory), exact(p.elastic))
+			data.put(c.policyName(), p.at, p.memory, p.elastic)
 		}
 		memory.Series = append(memory.Series, used)
 		if c.Policy == "yarn-me" {

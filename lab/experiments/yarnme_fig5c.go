@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/bellows-rm/bellows/lab/chart"
@@ -31,7 +30,7 @@ func fig5c(l *lab) (*Findings, error) {
 	}, func(i int, p pair) {
 		pairs = append(pairs, p)
 		for k, s := range starts {
-			data.add(strconv.Itoa(i), s.app.name, exact(s.at.Seconds()), exact(p.YARN.Runtimes[k]), exact(p.Elastic.Runtimes[k]), exact(p.YARN.Maps[k]), exact(p.Elastic.Maps[k]))
+			data.put(i, s.app.name, s.at.Seconds(), p.YARN.Runtimes[k], p.Elastic.Runtimes[k], p.YARN.Maps[k], p.Elastic.Maps[k])
 		}
 	})
 	if err != nil {

@@ -3,7 +3,6 @@ package experiments
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/bellows-rm/bellows/lab/chart"
 	"github.com/bellows-rm/bellows/workload"
@@ -43,9 +42,9 @@ func fig6a(l *lab, elasticOne contender, endsOnly bool) (*Findings, error) {
 				f, e := found[curve{r.dist, p}], t.Elastic[k]
 				f.yarn[i/l.Runs] = append(f.yarn[i/l.Runs], e.Runtime/t.YARN.Runtime)
 				f.unreserved[i/l.Runs] = append(f.unreserved[i/l.Runs], e.Runtime/t.Unreserved.Runtime)
-				data.add(short(r.dist), strconv.Itoa(c.tasks), strconv.Itoa(c.memory), strconv.Itoa(c.length), strconv.Itoa(i%l.Runs), exact(p),
-					exact(t.YARN.Runtime), exact(t.Unreserved.Runtime), exact(e.Runtime), exact(t.YARN.Makespan), exact(e.Makespan),
-					exact(t.YARN.Memory), exact(e.Memory), exact(e.Elastic))
+				data.put(short(r.dist), c.tasks, c.memory, c.length, i%l.Runs, p,
+					t.YARN.Runtime, t.Unreserved.Runtime, e.Runtime, t.YARN.Makespan, e.Makespan,
+					t.YARN.Memory, e.Memory, e.Elastic)
 			}
 		})
 		if err != nil {

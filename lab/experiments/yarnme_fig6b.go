@@ -3,7 +3,6 @@ package experiments
 import (
 	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/bellows-rm/bellows/lab/chart"
 	"github.com/bellows-rm/bellows/workload"
@@ -42,7 +41,7 @@ func fig6b(l *lab) (*Findings, error) {
 		for k, p := range penalties {
 			e := t.Elastic[k]
 			ratios[size][k] = append(ratios[size][k], e.Runtime/t.YARN.Runtime)
-			data.add(strconv.Itoa(sizes[size]), strconv.Itoa(i%l.Runs), exact(p), exact(t.YARN.Runtime), exact(e.Runtime), exact(t.YARN.Makespan), exact(e.Makespan))
+			data.put(sizes[size], i%l.Runs, p, t.YARN.Runtime, e.Runtime, t.YARN.Makespan, e.Makespan)
 		}
 	})
 	if err != nil {
@@ -92,7 +91,7 @@ func fig6bFindings(sizes []int, ratios [][][]float64, data Table) *Findings {
 		plot.Series = append(plot.Series, s)
 	}
 	for i, n := range sizes {
-		table.add(strconv.Itoa(n), decimals(plot.Series[0].Y[i], 2), decimals(plot.Series[1].Y[i], 2))
+		table.put(n, decimals(plot.Series[0].Y[i], 2), decimals(plot.Series[1].Y[i], 2))
 	}
 	return &Findings{
 		Tables: []Table{table}, Data: []Table{data},

@@ -3,7 +3,6 @@ package experiments
 import (
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 
 	"github.com/bellows-rm/bellows/lab/chart"
 	"github.com/bellows-rm/bellows/workload"
@@ -36,8 +35,8 @@ func fig6c(l *lab) (*Findings, error) {
 				e, of := t.Elastic[k], curve{r.dist, p}
 				ratios[of] = append(ratios[of], e.Runtime/t.Meganode.Runtime)
 				toPrompt[of] = append(toPrompt[of], e.Runtime/t.Prompt.Runtime)
-				data.add(short(r.dist), strconv.Itoa(i), strconv.Itoa(c.tasks), strconv.Itoa(c.memory), strconv.Itoa(c.length), exact(p),
-					exact(t.Meganode.Runtime), exact(t.Prompt.Runtime), exact(e.Runtime), exact(t.Meganode.Makespan), exact(e.Makespan), exact(t.Meganode.Memory))
+				data.put(short(r.dist), i, c.tasks, c.memory, c.length, p,
+					t.Meganode.Runtime, t.Prompt.Runtime, e.Runtime, t.Meganode.Makespan, e.Makespan, t.Meganode.Memory)
 			}
 		})
 		if err != nil {

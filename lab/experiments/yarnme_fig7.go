@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/bellows-rm/bellows/lab/chart"
@@ -28,7 +27,7 @@ func fig7(l *lab, what string, claims func(ratios [][]float64) []Claim) (*Findin
 	err := each(l, what, l.Runs, func(i int) (fig7Trial, error) { return fig7Run(l.size(), what, l.seed(i)) }, func(i int, t fig7Trial) {
 		for k, e := range fig7Errors {
 			ratios[k] = append(ratios[k], t.Elastic[k].Runtime/t.YARN[k].Runtime)
-			data.add(strconv.Itoa(i), e.String(), exact(t.YARN[k].Runtime), exact(t.Elastic[k].Runtime), exact(t.Elastic[k].Elastic))
+			data.put(i, e.String(), t.YARN[k].Runtime, t.Elastic[k].Runtime, t.Elastic[k].Elastic)
 		}
 	})
 	if err != nil {
