@@ -20,7 +20,7 @@ func TestPufferfishAlone(t *testing.T) {
 				c.Nodes[n].Capacity[resource.Memory] = heap
 			}
 			c.KeepTasks = true
-			r, err := yarnBox(heap).run(c, []submission{{j, 0}}, 1)
+			r, err := yarnBox(heap).toTheEnd(c, inBoxes([]submission{{j, 0}}, heap, 1))
 			if err != nil {
 				t.Fatal(err)
 			}

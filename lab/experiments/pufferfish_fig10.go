@@ -62,7 +62,7 @@ type mixedTrial struct {
 
 // mixed is a way to run the workload: with the data-intensive jobs, or without.
 type mixed struct {
-	rival
+	contender
 	alone bool
 }
 
@@ -81,7 +81,7 @@ func (m mixed) trial(nodes int, jobs []submission, queries []query) (t mixedTria
 		return t, err
 	}
 	for _, j := range r.Failures() {
-		return t, fmt.Errorf("%s: %s failed: %s", m.name, j.Name, j.Failure)
+		return t, fmt.Errorf("%s: %s failed: %s", m.Label, j.Name, j.Failure)
 	}
 	for i := range r.Jobs {
 		took := r.Jobs[i].Runtime().Seconds()
@@ -97,10 +97,10 @@ func (m mixed) trial(nodes int, jobs []submission, queries []query) (t mixedTria
 
 func pufferfishFigure10(l *lab) (*Findings, error) {
 	box := yarnBox(pufferfishMaxHeap)
-	box.name = "YARN"
+	box.Label = "YARN"
 	alone := mixed{box, true}
-	alone.name = "YARN, TPC-H alone"
-	all := []mixed{alone, {rival: box}, {rival: pufferfishPaper}, {rival: pufferfishOurs}}
+	alone.Label = "YARN, TPC-H alone"
+	all := []mixed{alone, {contender: box}, {contender: pufferfishPaper}, {contender: pufferfishOurs}}
 	var f *Findings
 	dense := newTable("The same, more densely submitted (median over the traces, and range)", "submitted within", "99th percentile of TPC-H over that alone on YARN: Pufferfish", "bellows", "80th percentile of data-intensive jobs, YARN over Pufferfish", "over bellows", "95th over 1st percentile, Pufferfish", "bellows")
 	for _, denser := range []float64{1, 2, 3} {
@@ -156,24 +156,24 @@ func fig10Findings(all []mixed, trials [][]mixedTrial) *Findings {
 	runtime := &chart.Plot{Title: "Run times of data-intensive jobs", Subtitle: "simulated; all traces together; over those alone with a heap of 64 GB", X: "normalised run time", Y: "share of jobs", LogX: true}
 	for i, m := range all {
 		q := func(share float64) string { return acrossTraces(percentiles(trials[i], ofQueries, share), 0) }
-		queries.add(m.name, q(0.5), q(0.9), q(0.99), q(1))
+		queries.add(m.Label, q(0.5), q(0.9), q(0.99), q(1))
 		for run, t := range trials[i] {
 			for _, v := range t.Queries {
-				rows.put(m.name, run, "TPC-H, s", v)
+				rows.put(m.Label, run, "TPC-H, s", v)
 			}
 			for _, v := range t.Data {
-				rows.put(m.name, run, "data-intensive, normalised", v)
+				rows.put(m.Label, run, "data-intensive, normalised", v)
 			}
 		}
-		latency.Series = append(latency.Series, chart.CDF(m.name, pooled(trials[i], ofQueries)))
+		latency.Series = append(latency.Series, chart.CDF(m.Label, pooled(trials[i], ofQueries)))
 		if m.alone {
 			continue
 		}
 		d := func(share float64) string { return acrossTraces(percentiles(trials[i], ofData, share), 2) }
 		number := func(of func(mixedTrial) float64) string { return acrossTraces(values(trials[i], of), 0) }
-		data.add(m.name, d(0.01), d(0.5), d(0.8), d(0.95), number(func(t mixedTrial) float64 { return float64(t.Kills) }),
+		data.add(m.Label, d(0.01), d(0.5), d(0.8), d(0.95), number(func(t mixedTrial) float64 { return float64(t.Kills) }),
 			number(func(t mixedTrial) float64 { return t.Suspended / 3600 }), number(func(t mixedTrial) float64 { return t.Swapped }))
-		s := chart.CDF(m.name, pooled(trials[i], ofData))
+		s := chart.CDF(m.Label, pooled(trials[i], ofData))
 		s.Color = i + 1
 		runtime.Series = append(runtime.Series, s)
 	}

@@ -10,11 +10,11 @@ import (
 )
 
 // flexRivals are the memory managers to compare on one node.
-var flexRivals = []rival{pufferfishPaper, pufferfishOurs}
+var flexRivals = []contender{pufferfishPaper, pufferfishOurs}
 
 // aloneUnder simulates a job's hot executor alone on a node, in a FLEX container that starts with minCont if o has FLEX
 // containers, and returns the result.
-func (j pufferfishJob) aloneUnder(o rival, minCont resource.Amount) (*sim.Result, error) {
+func (j pufferfishJob) aloneUnder(o contender, minCont resource.Amount) (*sim.Result, error) {
 	j.cold = nil
 	t := j.flexFrom(minCont, pufferfishMaxHeap)
 	if o.box > 0 {
@@ -23,14 +23,14 @@ func (j pufferfishJob) aloneUnder(o rival, minCont resource.Amount) (*sim.Result
 	t.ID, t.MaxAttempts = 1, 1
 	r, err := o.toTheEnd(pufferfishCluster(1), &workload.Workload{Jobs: []workload.Job{t}})
 	if err == nil && !r.Jobs[0].Done {
-		err = fmt.Errorf("%s: %s failed: %s", o.name, j, r.Jobs[0].Failure)
+		err = fmt.Errorf("%s: %s failed: %s", o.Label, j, r.Jobs[0].Failure)
 	}
 	return r, err
 }
 
 // overhead returns how much longer a job's hot executor takes under m than in 64 GB, as a share, and the share of its
 // run time in which it is suspended.
-func (j pufferfishJob) overhead(m rival, minCont resource.Amount) (overhead, suspended float64, err error) {
+func (j pufferfishJob) overhead(m contender, minCont resource.Amount) (overhead, suspended float64, err error) {
 	static, err := j.aloneUnder(largeHeap, 0)
 	if err != nil {
 		return 0, 0, err
@@ -48,7 +48,7 @@ func fig11Overhead(*lab) (*Findings, error) {
 	data := newTable("overheads", "application", "manager", "overhead", "suspended_share")
 	bars := &chart.Bars{Title: "What starting with 4 GB costs", Subtitle: "simulated; run time over that with 64 GB from the start", Y: "%"}
 	for _, m := range flexRivals {
-		bars.Series = append(bars.Series, chart.BarSeries{Name: m.name})
+		bars.Series = append(bars.Series, chart.BarSeries{Name: m.Label})
 	}
 	var most [2]float64
 	for _, a := range []*pufferfishApp{app("WC", false), app("KM", false), app("PR", false), app("NW", false), app("TS", true), app("II", true)} {
@@ -61,7 +61,7 @@ func fig11Overhead(*lab) (*Findings, error) {
 			most[i] = max(most[i], more)
 			bars.Series[i].Values = append(bars.Series[i].Values, 100*more)
 			row = append(row, percent1(more), percent1(suspended))
-			data.put(a.name, m.name, more, suspended)
+			data.put(a.name, m.Label, more, suspended)
 		}
 		bars.Groups = append(bars.Groups, a.name)
 		early := []submission{{a.typical(), 0}}

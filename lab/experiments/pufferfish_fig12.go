@@ -30,7 +30,7 @@ type fig12Run struct {
 }
 
 // fig12Sweep simulates all runs for the values of a parameter. set returns the manager and MIN_CONT for a value.
-func fig12Sweep(what, unit string, values []float64, set func(m rival, value float64) (rival, resource.Amount)) (*Findings, map[string][]float64, error) {
+func fig12Sweep(what, unit string, values []float64, set func(m contender, value float64) (contender, resource.Amount)) (*Findings, map[string][]float64, error) {
 	f := &Findings{}
 	data := newTable("overheads", "run", "manager", what, "overhead", "suspended_share")
 	all := map[string][]float64{} // by manager and run
@@ -39,12 +39,12 @@ func fig12Sweep(what, unit string, values []float64, set func(m rival, value flo
 		for _, v := range values {
 			heads = append(heads, exact(v)+unit)
 		}
-		table := newTable("Run time over that with 64 GB from the start, by "+what+", with "+m.name+" (simulated)", heads...)
+		table := newTable("Run time over that with 64 GB from the start, by "+what+", with "+m.Label+" (simulated)", heads...)
 		axis := what
 		if unit != "" {
 			axis += "," + unit
 		}
-		plot := &chart.Plot{Title: "Overhead over " + what + ", " + m.name, Subtitle: "simulated; against 64 GB from the start", X: axis, Y: "overhead, %", YMin: new(float64)}
+		plot := &chart.Plot{Title: "Overhead over " + what + ", " + m.Label, Subtitle: "simulated; against 64 GB from the start", X: axis, Y: "overhead, %", YMin: new(float64)}
 		for k, run := range fig12Runs() {
 			row := []string{run.name}
 			s := chart.Series{Name: run.name, Color: k/2 + 1, Dashed: k%2 == 1}
@@ -54,17 +54,17 @@ func fig12Sweep(what, unit string, values []float64, set func(m rival, value flo
 				if err != nil {
 					return nil, nil, err
 				}
-				all[m.name+run.name] = append(all[m.name+run.name], more)
+				all[m.Label+run.name] = append(all[m.Label+run.name], more)
 				s.X, s.Y = append(s.X, v), append(s.Y, 100*more)
 				row = append(row, percent1(more))
-				data.put(run.name, m.name, v, more, suspended)
+				data.put(run.name, m.Label, v, more, suspended)
 			}
 			plot.Series = append(plot.Series, s)
 			table.add(row...)
 		}
 		f.Tables = append(f.Tables, table)
-		if m.name == pufferfishPaper.name { // the lines of bellows are on the axis
-			f.Pictures = []Picture{{"overhead", "Overhead over " + what + " with " + m.name + " (simulated)", plot}}
+		if m.Label == pufferfishPaper.Label { // the lines of bellows are on the axis
+			f.Pictures = []Picture{{"overhead", "Overhead over " + what + " with " + m.Label + " (simulated)", plot}}
 		}
 	}
 	f.Data = []Table{data}
@@ -72,7 +72,7 @@ func fig12Sweep(what, unit string, values []float64, set func(m rival, value flo
 }
 
 func fig12aRatio(*lab) (*Findings, error) {
-	f, all, err := fig12Sweep("puff ratio φ", "", []float64{0.1, 0.2, 0.4, 0.6, 0.8, 1}, func(m rival, v float64) (rival, resource.Amount) {
+	f, all, err := fig12Sweep("puff ratio φ", "", []float64{0.1, 0.2, 0.4, 0.6, 0.8, 1}, func(m contender, v float64) (contender, resource.Amount) {
 		m.flex.Manager.PuffRatio = v
 		return m, pufferfishMinCont
 	})
@@ -84,7 +84,7 @@ func fig12aRatio(*lab) (*Findings, error) {
 }
 
 func fig12bStart(*lab) (*Findings, error) {
-	f, all, err := fig12Sweep("MIN_CONT", " GB", []float64{1, 2, 4, 8, 16}, func(m rival, v float64) (rival, resource.Amount) {
+	f, all, err := fig12Sweep("MIN_CONT", " GB", []float64{1, 2, 4, 8, 16}, func(m contender, v float64) (contender, resource.Amount) {
 		return m, at(v, resource.GB)
 	})
 	if err != nil {
@@ -100,7 +100,7 @@ func fig12Claims(experiment string, all map[string][]float64) []Claim {
 	falls, lower, pairs, amortised := 0, 0, 0, 0
 	text := ""
 	for k, run := range runs {
-		over := all[pufferfishPaper.name+run.name]
+		over := all[pufferfishPaper.Label+run.name]
 		steady := true
 		for i := range over[1:] {
 			steady = steady && over[i+1] <= over[i]+0.002
@@ -113,7 +113,7 @@ func fig12Claims(experiment string, all map[string][]float64) []Claim {
 		}
 		text += fmt.Sprintf("%s: %s to %s; ", run.name, percent1(over[0]), percent1(over[len(over)-1]))
 		if k%2 == 1 {
-			short := all[pufferfishPaper.name+runs[k-1].name]
+			short := all[pufferfishPaper.Label+runs[k-1].name]
 			for i := range over {
 				pairs++
 				if over[i] < short[i] {

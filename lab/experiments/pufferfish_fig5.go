@@ -78,7 +78,7 @@ func (c contention) play() (*contended, error) {
 		config.Incidents = append(config.Incidents, sim.Incident{At: contendedEnd, Kind: sim.JobCancel, Job: j.ID})
 	}
 	config.KeepTasks = true
-	result, err := rival{name: c.name, flex: c.flex}.simulate(config, w)
+	result, err := inFlex(c.name, c.flex, nil).run(config, w)
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (w *memoryWatch) back(job cluster.JobID, kill float64) float64 {
 }
 
 // watched simulates a workload on the node of section 5.2.
-func (o rival) watched(w *workload.Workload) (*sim.Result, *memoryWatch, error) {
+func (o contender) watched(w *workload.Workload) (*sim.Result, *memoryWatch, error) {
 	watch := &memoryWatch{}
 	r, err := o.toTheEnd(watch.watching(pufferfishCluster(1)), w)
 	return r, watch, err
@@ -109,8 +109,8 @@ func fig6aPuff(*lab) (*Findings, error) {
 	table := newTable("What became of the containers (simulated)", "manager and placement", "container", "ends at, s", "suspended for, s", "killed at, s", "starts again after, s")
 	var paper, authors *memoryWatch
 	// The authors' code starts a FLEX container where twice its size is free in 80 % of the node.
-	placed := rival{name: "Pufferfish, the authors' placement", flex: pufferfishPaper.flex, with: map[string]string{"pufferfish.room": "2", "pufferfish.stop": "0.8"}}
-	for _, o := range []rival{pufferfishPaper, placed, pufferfishOurs} {
+	placed := inFlex("Pufferfish, the authors' placement", pufferfishPaper.flex, map[string]string{"pufferfish.room": "2", "pufferfish.stop": "0.8"})
+	for _, o := range []contender{pufferfishPaper, placed, pufferfishOurs} {
 		r, w, err := o.watched(inBoxes(jobs, 0, sparkAttempts))
 		if err != nil {
 			return nil, err
@@ -121,17 +121,17 @@ func fig6aPuff(*lab) (*Findings, error) {
 			for _, k := range w.kills(j.ID) {
 				kills, back = append(kills, decimals(k, 0)), append(back, decimals(w.back(j.ID, k), 0))
 			}
-			table.put(o.name, i+1, decimals(time.Duration(j.Ended).Seconds(), 0), decimals(j.Suspended.Seconds(), 0), strings.Join(kills, ", "), strings.Join(back, ", "))
+			table.put(o.Label, i+1, decimals(time.Duration(j.Ended).Seconds(), 0), decimals(j.Suspended.Seconds(), 0), strings.Join(kills, ", "), strings.Join(back, ", "))
 		}
-		switch o.name {
-		case placed.name:
+		switch o.Label {
+		case placed.Label:
 			authors = w
 			continue
-		case pufferfishPaper.name:
+		case pufferfishPaper.Label:
 			paper = w
 		}
-		plot := &chart.Plot{Title: "One Pagerank and two Kmeans, " + o.name, Subtitle: "simulated; solid: memory that they hold, dashed: that they may hold", X: "time, s", Y: "GB", YMin: new(float64), XMin: new(float64)}
-		data := newTable("memory-"+FileName(o.name), "container", "time_s", "limit_bytes", "resident_bytes", "swapped_bytes", "suspended")
+		plot := &chart.Plot{Title: "One Pagerank and two Kmeans, " + o.Label, Subtitle: "simulated; solid: memory that they hold, dashed: that they may hold", X: "time, s", Y: "GB", YMin: new(float64), XMin: new(float64)}
+		data := newTable("memory-"+FileName(o.Label), "container", "time_s", "limit_bytes", "resident_bytes", "swapped_bytes", "suspended")
 		for _, j := range r.Jobs {
 			plot.Series = append(plot.Series, w.lines(fmt.Sprintf("container %d", j.ID), int(j.ID), ofJob(j.ID))...)
 		}
@@ -141,7 +141,7 @@ func fig6aPuff(*lab) (*Findings, error) {
 			}
 		}
 		f.Data = append(f.Data, data)
-		f.Pictures = append(f.Pictures, Picture{FileName(o.name), "Memory of the three containers, " + o.name + " (simulated)", plot})
+		f.Pictures = append(f.Pictures, Picture{FileName(o.Label), "Memory of the three containers, " + o.Label + " (simulated)", plot})
 	}
 	f.Tables = []Table{table}
 	f.Claims = puffClaims(paper, authors)
@@ -221,7 +221,7 @@ type besideQueries struct {
 }
 
 // kmeansAndQueries simulates the queries, with Kmeans if kmeans is set.
-func kmeansAndQueries(o rival, kmeans bool, queries []workload.Job) (besideQueries, *memoryWatch, error) {
+func kmeansAndQueries(o contender, kmeans bool, queries []workload.Job) (besideQueries, *memoryWatch, error) {
 	w := &workload.Workload{}
 	if kmeans {
 		w = inBoxes([]submission{{app("KM", false).typical(), 0}}, o.box, sparkAttempts)
@@ -232,7 +232,7 @@ func kmeansAndQueries(o rival, kmeans bool, queries []workload.Job) (besideQueri
 		return besideQueries{}, nil, err
 	}
 	if failed := r.Failures(); len(failed) > 0 {
-		return besideQueries{}, nil, fmt.Errorf("%s: %s failed: %s", o.name, failed[0].Name, failed[0].Failure)
+		return besideQueries{}, nil, fmt.Errorf("%s: %s failed: %s", o.Label, failed[0].Name, failed[0].Failure)
 	}
 	out := besideQueries{Swapped: float64(r.SwappedBytes)}
 	for i := range r.Jobs {
@@ -248,7 +248,7 @@ func kmeansAndQueries(o rival, kmeans bool, queries []workload.Job) (besideQueri
 // mixWay is a line of Fig. 6c.
 type mixWay struct {
 	name   string
-	rival  rival
+	rival  contender
 	kmeans bool
 }
 
@@ -331,7 +331,7 @@ func fig6bReclaim(l *lab) (*Findings, error) {
 			low, n := w.squeezed(1)
 			lows, times = append(lows, low), append(times, n)
 			if run == 0 {
-				f.showMix(m.name, w)
+				f.showMix(m.Label, w)
 			}
 		}
 		lowest[i], squeezed[i] = median(lows), median(times)

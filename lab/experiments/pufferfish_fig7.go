@@ -16,8 +16,8 @@ import (
 )
 
 // parallelRivals are the bars of Fig. 7, and bellows.
-func parallelRivals() []rival {
-	var all []rival
+func parallelRivals() []contender {
+	var all []contender
 	for _, heap := range pufferfishHeaps {
 		all = append(all, yarnBox(heap))
 	}
@@ -41,9 +41,9 @@ type oneNode struct {
 }
 
 // onOneNode runs jobs on the node of config.
-func (o rival) onOneNode(config sim.Config, jobs []submission) (oneNode, error) {
+func (o contender) onOneNode(config sim.Config, jobs []submission) (oneNode, error) {
 	config.KeepTasks = true
-	r, err := o.run(config, jobs, sparkAttempts)
+	r, err := o.toTheEnd(config, inBoxes(jobs, o.box, sparkAttempts))
 	if err != nil {
 		return oneNode{}, err
 	}
@@ -98,8 +98,8 @@ func runParallel(l *lab, cases []parallelCase, data *Table) error {
 			return rivals[i%len(rivals)].onOneNode(config, jobs)
 		}, func(i int, o oneNode) {
 			w := rivals[i%len(rivals)]
-			c.runs[w.name] = append(c.runs[w.name], o)
-			data.put(c.name, w.name, i/len(rivals), o.Makespan, o.Done, o.Jobs, o.Kills,
+			c.runs[w.Label] = append(c.runs[w.Label], o)
+			data.put(c.name, w.Label, i/len(rivals), o.Makespan, o.Done, o.Jobs, o.Kills,
 				o.OOM, o.Suspended, o.Swapped, o.Together)
 		})
 		if err != nil {
@@ -114,20 +114,22 @@ func parallelData() Table {
 }
 
 // makespan returns the median over the runs; NaN if a job failed in one of them.
-func (c *parallelCase) makespan(w rival) float64 {
-	if slices.ContainsFunc(c.runs[w.name], func(o oneNode) bool { return o.Done < o.Jobs }) {
+func (c *parallelCase) makespan(w contender) float64 {
+	if slices.ContainsFunc(c.runs[w.Label], func(o oneNode) bool { return o.Done < o.Jobs }) {
 		return math.NaN()
 	}
 	return c.over(w, ends)
 }
 
 // over returns the median of a number over the runs.
-func (c *parallelCase) over(w rival, of func(oneNode) float64) float64 {
-	return median(values(c.runs[w.name], of))
+func (c *parallelCase) over(w contender, of func(oneNode) float64) float64 {
+	return median(values(c.runs[w.Label], of))
 }
 
 // better returns by which share of another rival's makespan Pufferfish, or bellows, is faster.
-func (c *parallelCase) better(than, w rival) float64 { return gain(c.makespan(than), c.makespan(w)) }
+func (c *parallelCase) better(than, w contender) float64 {
+	return gain(c.makespan(than), c.makespan(w))
+}
 
 // parallelFindings shows the makespans of all cases divided by the makespan of a single run of Pufferfish, or in
 // seconds if single is nil.
@@ -142,8 +144,8 @@ func parallelFindings(title string, cases []parallelCase, single *parallelCase, 
 	heads, behind := []string{"jobs"}, newTable("What stands behind it: tasks at a time; kills by the manager; hours suspended; GB to swap (medians)", "jobs", "64 GB", "Pufferfish", "bellows")
 	bars := &chart.Bars{Title: title, Subtitle: "simulated; medians of the runs, bars their ends; no bar: a job failed", Y: y}
 	for _, w := range parallelRivals() {
-		heads = append(heads, w.name)
-		bars.Series = append(bars.Series, chart.BarSeries{Name: w.name})
+		heads = append(heads, w.Label)
+		bars.Series = append(bars.Series, chart.BarSeries{Name: w.Label})
 	}
 	table := newTable("Makespan "+unit+"; in brackets how many jobs failed (simulated)", heads...)
 	for k := range cases {
@@ -157,14 +159,14 @@ func parallelFindings(title string, cases []parallelCase, single *parallelCase, 
 				row = append(row, fmt.Sprintf("%s (%s)", decimals(c.over(w, ends)/scale, 2), decimals(failed, 0)))
 			} else {
 				row = append(row, decimals(middle, 2))
-				all := values(c.runs[w.name], ends)
+				all := values(c.runs[w.Label], ends)
 				low, high = slices.Min(all)/scale, slices.Max(all)/scale
 			}
 			b.Values, b.Low, b.High = append(b.Values, middle), append(b.Low, low), append(b.High, high)
 		}
 		table.add(row...)
 		row = []string{c.name}
-		for _, w := range []rival{largeHeap, pufferfishPaper, pufferfishOurs} {
+		for _, w := range []contender{largeHeap, pufferfishPaper, pufferfishOurs} {
 			row = append(row, fmt.Sprintf("%s; %s; %s; %s", decimals(c.over(w, together), 1), decimals(c.over(w, func(o oneNode) float64 { return float64(o.Kills) }), 0),
 				decimals(c.over(w, func(o oneNode) float64 { return o.Suspended / 3600 }), 2), decimals(c.over(w, func(o oneNode) float64 { return o.Swapped / float64(resource.GB) }), 0)))
 		}
@@ -254,7 +256,7 @@ func (l *lab) oneNodeSensitivity(apps []*pufferfishApp) (Table, error) {
 	gains := make([][2][]float64, len(others))
 	err := each(l, "other assumptions", len(others)*l.Runs, func(i int) (trio oneNodeTrio, err error) {
 		o, seed := others[i/l.Runs], l.seed(i%l.Runs)
-		for k, r := range []rival{largeHeap, pufferfishPaper, pufferfishOurs} {
+		for k, r := range []contender{largeHeap, pufferfishPaper, pufferfishOurs} {
 			config, jobs := pufferfishCluster(1), everyTwoMinutes(seed, apps...)
 			o.apply(&config, jobs, seed)
 			if o.manager != nil {
@@ -262,7 +264,7 @@ func (l *lab) oneNodeSensitivity(apps []*pufferfishApp) (Table, error) {
 			}
 			n, err := r.onOneNode(config, jobs)
 			if err == nil && n.Done < n.Jobs {
-				err = fmt.Errorf("%s, %s: %d of %d jobs failed", o.name, r.name, n.Jobs-n.Done, n.Jobs)
+				err = fmt.Errorf("%s, %s: %d of %d jobs failed", o.name, r.Label, n.Jobs-n.Done, n.Jobs)
 			}
 			if err != nil {
 				return trio, err
@@ -299,7 +301,7 @@ func fig7aKmeans(l *lab) (*Findings, error) {
 	}
 	sooner, tried := 0, 0
 	for k := range cases[1:] {
-		for _, heap := range []rival{yarnBox(8 * resource.GB), yarnBox(16 * resource.GB), yarnBox(32 * resource.GB)} {
+		for _, heap := range []contender{yarnBox(8 * resource.GB), yarnBox(16 * resource.GB), yarnBox(32 * resource.GB)} {
 			if m := cases[k+1].makespan(heap); !math.IsNaN(m) {
 				tried++
 				if cases[k+1].makespan(largeHeap) < m {
@@ -360,7 +362,7 @@ func fig7bWordcount(l *lab) (*Findings, error) {
 			text += ", "
 		}
 		text += fmt.Sprintf("%sx with %s", decimals(times, 2), c.name)
-		for _, heap := range []rival{yarnBox(8 * resource.GB), yarnBox(16 * resource.GB)} {
+		for _, heap := range []contender{yarnBox(8 * resource.GB), yarnBox(16 * resource.GB)} {
 			tried++
 			if c.makespan(heap) < c.makespan(pufferfishPaper) {
 				won++
@@ -391,7 +393,7 @@ func mixedPicture(c *parallelCase) *chart.Bars {
 	bars := &chart.Bars{Title: "Two Wordcount, Kmeans, Pagerank and NWeight jobs", Subtitle: "simulated; medians of the runs", Y: "makespan, minutes",
 		Series: []chart.BarSeries{{Name: "all jobs succeed"}, {Name: "jobs fail for lack of memory"}}}
 	for _, r := range parallelRivals() {
-		bars.Groups = append(bars.Groups, r.name)
+		bars.Groups = append(bars.Groups, r.Label)
 		well, failed := c.makespan(r)/60, math.NaN()
 		if math.IsNaN(well) {
 			failed = c.over(r, ends) / 60
@@ -417,12 +419,12 @@ func fig7cMixed(l *lab) (*Findings, error) {
 	finish := ""
 	finished := map[string]bool{}
 	for _, r := range parallelRivals() {
-		if finished[r.name] = !math.IsNaN(c.makespan(r)); finished[r.name] {
-			finish += r.name + ", "
+		if finished[r.Label] = !math.IsNaN(c.makespan(r)); finished[r.Label] {
+			finish += r.Label + ", "
 		}
 	}
 	better := c.better(largeHeap, pufferfishPaper)
-	all := func(r rival) float64 { return c.over(r, ends) }
+	all := func(r contender) float64 { return c.over(r, ends) }
 	thirtyTwo, sixteen := all(yarnBox(32*resource.GB)), all(yarnBox(16*resource.GB))
 	f.Claims = []Claim{
 		stated("pufferfish/fig7c", "finish").judge(finish[:len(finish)-2],

@@ -44,25 +44,25 @@ func pufferfishFigure8a(l *lab) (*Findings, error) {
 		for i, o := range all {
 			minutes := scaled(c.of(i, func(t rivalTrial) float64 { return t.Makespan }), 1./60)
 			s.Values, s.Low, s.High = append(s.Values, median(minutes)), append(s.Low, slices.Min(minutes)), append(s.High, slices.Max(minutes))
-			table.add(o.name, acrossTraces(minutes, 0), acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return t.Succeeded }), 1./60), 0),
+			table.add(o.Label, acrossTraces(minutes, 0), acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return t.Succeeded }), 1./60), 0),
 				acrossTraces(c.of(i, unsuccessful), 0), acrossTraces(c.of(i, func(t rivalTrial) float64 { return float64(t.Kills) }), 0),
 				acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return t.Lost }), 1./3600), 0))
 			for run, t := range c[i] {
-				data.put(size, o.name, run, t.Makespan, t.Succeeded, t.Failed, t.Kills, t.Suspended, t.Lost)
+				data.put(size, o.Label, run, t.Makespan, t.Succeeded, t.Failed, t.Kills, t.Suspended, t.Lost)
 			}
 		}
 		bars.Series = append(bars.Series, s)
 		f.Tables = append(f.Tables, table)
 	}
 	for _, o := range all {
-		bars.Groups = append(bars.Groups, o.name)
+		bars.Groups = append(bars.Groups, o.Label)
 	}
 	f.Data, f.Claims = []Table{data}, fig8aClaims(all, found[false], found[true])
 	f.Pictures = []Picture{{"makespan", "Makespan of the synthetic workloads (simulated)", bars}}
 	return f, nil
 }
 
-func fig8aClaims(all []rival, small, large contest) []Claim {
+func fig8aClaims(all []contender, small, large contest) []Claim {
 	makespan := func(t rivalTrial) float64 { return t.Makespan / 60 }
 	good := func(t rivalTrial) float64 { return t.Succeeded / 60 }
 	failed := func(c contest, name string) float64 {
@@ -83,7 +83,7 @@ func fig8aClaims(all []rival, small, large contest) []Claim {
 	return []Claim{
 		stated("pufferfish/fig8a", "best-large").
 			judge(fmt.Sprintf("%.0f min, with room for two %.0f, bellows %.0f; 64 GB %.0f; 32, 16 and 8 GB %.0f, %.0f and %.0f, with jobs that fail", at(large, "Pufferfish", makespan),
-				at(large, pufferfishRoomy.name, makespan), at(large, "bellows", makespan), at(large, "64 GB", makespan), at(large, "32 GB", makespan), at(large, "16 GB", makespan), at(large, "8 GB", makespan)),
+				at(large, pufferfishRoomy.Label, makespan), at(large, "bellows", makespan), at(large, "64 GB", makespan), at(large, "32 GB", makespan), at(large, "16 GB", makespan), at(large, "8 GB", makespan)),
 				best, bestWhole),
 		stated("pufferfish/fig8a", "small").
 			judge(fmt.Sprintf("%.0f min, bellows %.0f; 32 GB: %.0f until the last success, %.0f with those that fail", pf, at(small, "bellows", makespan), half, at(small, "32 GB", makespan)),
@@ -94,7 +94,7 @@ func fig8aClaims(all []rival, small, large contest) []Claim {
 }
 
 // tracePart replays the trace under rivals, submitted within the given time.
-func tracePart(l *lab, within time.Duration, all []rival) (contest, error) {
+func tracePart(l *lab, within time.Duration, all []contender) (contest, error) {
 	nodes := pufferfishNodes
 	if l.quick {
 		nodes = 4
@@ -108,22 +108,22 @@ func tracePart(l *lab, within time.Duration, all []rival) (contest, error) {
 	})
 }
 
-func normalTable(name string, all []rival, c contest) Table {
+func normalTable(name string, all []contender, c contest) Table {
 	table := newTable(name, "", "median", "90th percentile", "99th percentile", "jobs that fail", "that never end", "killed for memory's sake", "makespan, h")
 	for i, o := range all {
-		table.add(o.name, acrossTraces(c.of(i, medianTime), 2), acrossTraces(c.of(i, tailTime), 2), acrossTraces(c.of(i, func(t rivalTrial) float64 { return t.quantile(0.99) }), 1),
+		table.add(o.Label, acrossTraces(c.of(i, medianTime), 2), acrossTraces(c.of(i, tailTime), 2), acrossTraces(c.of(i, func(t rivalTrial) float64 { return t.quantile(0.99) }), 1),
 			acrossTraces(c.of(i, func(t rivalTrial) float64 { return float64(t.Failed) }), 0), acrossTraces(c.of(i, func(t rivalTrial) float64 { return float64(t.Endless) }), 0),
 			acrossTraces(c.of(i, func(t rivalTrial) float64 { return float64(t.Kills) }), 0), acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return t.Makespan }), 1./3600), 1))
 	}
 	return table
 }
 
-func normalData(all []rival, c contest) Table {
+func normalData(all []contender, c contest) Table {
 	data := newTable("runtimes", "rival", "run", "normalised_runtime")
 	for i, o := range all {
 		for run, t := range c[i] {
 			for _, v := range t.Normal {
-				data.put(o.name, run, v)
+				data.put(o.Label, run, v)
 			}
 		}
 	}
@@ -137,7 +137,7 @@ func pufferfishFigure8b(l *lab) (*Findings, error) {
 	}
 	plot := &chart.Plot{Title: "Run times of the jobs that succeed", Subtitle: "simulated; over those alone with a heap of 64 GB", X: "normalised run time", Y: "share of jobs", LogX: true}
 	for i, o := range rivals {
-		plot.Series = append(plot.Series, chart.CDF(o.name, pooled(c[i], func(t rivalTrial) []float64 { return t.Normal })))
+		plot.Series = append(plot.Series, chart.CDF(o.Label, pooled(c[i], func(t rivalTrial) []float64 { return t.Normal })))
 	}
 	load, err := loadTable(l, c)
 	if err != nil {
@@ -198,12 +198,12 @@ func pufferfishFigure8c(l *lab) (*Findings, error) {
 	plot := &chart.Plot{Title: "Memory in use over time", Subtitle: "simulated; first trace", X: "hours", Y: "% of the cluster's memory", YMin: new(float64)}
 	data := newTable("memory", "rival", "hour", "share")
 	for i, o := range rivals {
-		table.add(o.name, acrossTraces(scaled(c.of(i, medianMemory), 100), 0), acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return slices.Max(t.Memory) }), 100), 0),
+		table.add(o.Label, acrossTraces(scaled(c.of(i, medianMemory), 100), 0), acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return slices.Max(t.Memory) }), 100), 0),
 			acrossTraces(scaled(c.of(i, rivalTrial.busy), 100), 0), acrossTraces(scaled(c.of(i, rivalTrial.vain), 100), 0))
-		s := chart.Series{Name: o.name}
+		s := chart.Series{Name: o.Label}
 		for k, share := range c[i][0].Memory {
 			s.X, s.Y = append(s.X, (time.Duration(k)*memoryStep).Hours()), append(s.Y, 100*share)
-			data.put(o.name, s.X[k], share)
+			data.put(o.Label, s.X[k], share)
 		}
 		plot.Series = append(plot.Series, s)
 	}

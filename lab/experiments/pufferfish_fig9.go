@@ -12,11 +12,11 @@ import (
 )
 
 // pufferfishPolicies returns the policies of section 4.3.3, and ours.
-func pufferfishPolicies() []rival {
+func pufferfishPolicies() []contender {
 	shortest := pufferfishOurs
-	shortest.name = "bellows SJF"
+	shortest.Label = "bellows SJF"
 	shortest.flex.Manager.Order = memory.ShortestFirst
-	return []rival{pufferfishAs("ejf"), pufferfishAs("ejf+s"), pufferfishAs("sjf"), pufferfishAs("kill"), pufferfishOurs, shortest}
+	return []contender{pufferfishAs("ejf"), pufferfishAs("ejf+s"), pufferfishAs("sjf"), pufferfishAs("kill"), pufferfishOurs, shortest}
 }
 
 func pufferfishFigure9(l *lab) (*Findings, error) {
@@ -28,7 +28,7 @@ func pufferfishFigure9(l *lab) (*Findings, error) {
 	bars := &chart.Bars{Title: "Normalised run time under various policies", Subtitle: "simulated; median and range of the traces", Y: "normalised run time"}
 	middle, tail := chart.BarSeries{Name: "median"}, chart.BarSeries{Name: "90th percentile"}
 	for i, o := range all {
-		bars.Groups = append(bars.Groups, o.name)
+		bars.Groups = append(bars.Groups, o.Label)
 		for _, s := range []struct {
 			*chart.BarSeries
 			number func(rivalTrial) float64
@@ -60,9 +60,9 @@ func shown(v float64) float64 {
 // killed again and again, and no job ends.
 func denserPolicies(l *lab) (Table, error) {
 	table := newTable("90th percentile of the normalised run times if the same jobs are submitted within other times (median over the traces, and range)", "submitted within")
-	all := slices.DeleteFunc(pufferfishPolicies(), func(o rival) bool { return o.name == "KILL" })
+	all := slices.DeleteFunc(pufferfishPolicies(), func(o contender) bool { return o.Label == "KILL" })
 	for _, o := range all {
-		table.Heads = append(table.Heads, o.name)
+		table.Heads = append(table.Heads, o.Label)
 	}
 	for _, factor := range loads[:2] {
 		within := time.Duration(factor * float64(pufferfishHours))
@@ -79,22 +79,22 @@ func denserPolicies(l *lab) (Table, error) {
 	return table, nil
 }
 
-func suspendedTable(all []rival, c contest) Table {
+func suspendedTable(all []contender, c contest) Table {
 	table := newTable("What policies cost, hours of all containers together (median over the traces, and range)", "", "suspended", "in vain")
 	for i, o := range all {
-		table.add(o.name, acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return t.Suspended }), 1./3600), 0), acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return t.Lost }), 1./3600), 0))
+		table.add(o.Label, acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return t.Suspended }), 1./3600), 0), acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return t.Lost }), 1./3600), 0))
 	}
 	return table
 }
 
-func fig9Claims(all []rival, c contest) []Claim {
+func fig9Claims(all []contender, c contest) []Claim {
 	ejf, tolerant, sjf, kill := place("EJF", all), place("EJF+S", all), place("SJF", all), place("KILL", all)
 	tails := func(i int) float64 { return median(c.of(i, tailTime)) }
 	faster := c.ratio(ejf, sjf, tailTime)
 	better := c.ratio(ejf, tolerant, tailTime)
 	worst, best := true, true
 	for i, o := range all {
-		if strings.HasPrefix(o.name, "bellows") {
+		if strings.HasPrefix(o.Label, "bellows") {
 			continue
 		}
 		worst = worst && (i == kill || tails(i) < tails(kill) && median(c.of(i, medianTime)) < median(c.of(kill, medianTime)))

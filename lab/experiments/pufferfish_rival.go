@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -11,74 +10,40 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/trial"
-	"github.com/bellows-rm/bellows/workload"
 )
 
 // yarnBoxes is YARN's capacity scheduler, which counts memory alone; the authors changed it (YARN 2.7.3).
 var yarnBoxes = trial.Contender{Policy: "capacity"}
 
-// rival is a way to run a workload of Pufferfish's evaluation.
-type rival struct {
-	name string
-	box  resource.Amount   // YARN with containers and heaps of this size; 0: FLEX containers
-	flex sim.Flex          // of FLEX containers
-	with map[string]string // settings of the policy pufferfish
+// yarnBox returns YARN with containers of one size.
+func yarnBox(size resource.Amount) contender {
+	c := contender{Contender: yarnBoxes, box: size}
+	c.Label = gigabytes(size)
+	return c
 }
 
-// yarnBox returns YARN with containers of one size.
-func yarnBox(size resource.Amount) rival { return rival{name: gigabytes(size), box: size} }
+// inFlex returns the policy pufferfish with FLEX containers, as flex has them, and settings of the policy.
+func inFlex(name string, flex sim.Flex, settings map[string]string) contender {
+	return contender{Contender: trial.Contender{Label: name, Policy: "pufferfish", Settings: settings}, flex: flex}
+}
 
 // pufferfishAs returns Pufferfish with one of its policies (section 5.3); its nodes sample their containers every 2 s.
-func pufferfishAs(variant string) rival {
-	return rival{name: strings.ToUpper(variant), flex: sim.Flex{Manager: memory.Variants()[variant], Look: pufferfishInterval}}
+func pufferfishAs(variant string) contender {
+	return inFlex(strings.ToUpper(variant), sim.Flex{Manager: memory.Variants()[variant], Look: pufferfishInterval}, nil)
 }
 
 var (
 	// pufferfishPaper is Pufferfish with its default policy: earliest job first.
-	pufferfishPaper = rival{name: "Pufferfish", flex: pufferfishAs("ejf").flex}
+	pufferfishPaper = inFlex("Pufferfish", pufferfishAs("ejf").flex, nil)
 	// pufferfishRoomy starts a FLEX container only where twice MIN_CONT is available, as the authors' code does.
-	pufferfishRoomy = rival{name: "Pufferfish, room for two", flex: pufferfishPaper.flex, with: map[string]string{"pufferfish.room": "2"}}
+	pufferfishRoomy = inFlex("Pufferfish, room for two", pufferfishPaper.flex, map[string]string{"pufferfish.room": "2"})
 	// pufferfishOurs is bellows' memory manager with the same scheduler. It is notified of each change of a container
 	// at once.
-	pufferfishOurs = rival{name: "bellows", flex: sim.Flex{Manager: memory.Default()}}
+	pufferfishOurs = inFlex("bellows", sim.Flex{Manager: memory.Default()}, nil)
 )
 
 // rivals are the rivals of section 5.3, and ours.
-var rivals = []rival{yarnBox(8 * resource.GB), yarnBox(16 * resource.GB), yarnBox(32 * resource.GB), yarnBox(64 * resource.GB), pufferfishPaper, pufferfishOurs}
-
-// run simulates the jobs on c. attempts is how often a task may run; jobs may fail, but must end.
-func (o rival) run(c sim.Config, jobs []submission, attempts int) (*sim.Result, error) {
-	return o.toTheEnd(c, inBoxes(jobs, o.box, attempts))
-}
-
-// toTheEnd simulates a workload made for o, whose jobs may fail, but must end.
-func (o rival) toTheEnd(c sim.Config, w *workload.Workload) (*sim.Result, error) {
-	r, err := o.simulate(c, w)
-	if err != nil {
-		return nil, err
-	}
-	for _, j := range r.Unfinished() {
-		return nil, fmt.Errorf("%s: %s did not end: %s", o.name, j.Name, j.Stuck)
-	}
-	return r, nil
-}
-
-func (o rival) simulate(c sim.Config, w *workload.Workload) (*sim.Result, error) {
-	entered := yarnBoxes
-	if o.box == 0 {
-		c.Flex = o.flex
-		entered.Policy, entered.Settings = "pufferfish", o.with
-	}
-	t, err := entered.On(c, w)
-	if err != nil {
-		return nil, err
-	}
-	r, err := t.Run()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.name, err)
-	}
-	return r, nil
-}
+var rivals = []contender{yarnBox(8 * resource.GB), yarnBox(16 * resource.GB), yarnBox(32 * resource.GB), yarnBox(64 * resource.GB), pufferfishPaper, pufferfishOurs}
 
 // rivalTrial is the result of a rival with a workload.
 type rivalTrial struct {
@@ -97,11 +62,11 @@ type rivalTrial struct {
 // memoryStep is the interval at which memory in use is recorded.
 const memoryStep = time.Minute
 
-func (o rival) trial(nodes int, jobs []submission, attempts int) (t rivalTrial, err error) {
+func (o contender) replay(nodes int, jobs []submission, attempts int) (t rivalTrial, err error) {
 	c := pufferfishCluster(nodes)
 	c.KeepTasks = true
 	c.Series = sim.SeriesOptions{Resolution: memoryStep, Limit: 100_000}
-	r, err := o.simulate(c, inBoxes(jobs, o.box, attempts))
+	r, err := o.run(c, inBoxes(jobs, o.box, attempts))
 	if err != nil {
 		return t, err
 	}
@@ -136,9 +101,9 @@ func (t rivalTrial) vain() float64 { return t.Lost / t.Ran }
 type contest [][]rivalTrial
 
 // hold simulates the workloads that make returns for 0 to runs-1 under every rival.
-func hold(l *lab, part string, all []rival, nodes, attempts int, make func(run int) []submission) (contest, error) {
+func hold(l *lab, part string, all []contender, nodes, attempts int, make func(run int) []submission) (contest, error) {
 	return eachRun(l, part, len(all), func(rival, run int) (rivalTrial, error) {
-		return all[rival].trial(nodes, make(run), attempts)
+		return all[rival].replay(nodes, make(run), attempts)
 	})
 }
 
@@ -153,9 +118,9 @@ func (c contest) ratio(over, under int, number func(rivalTrial) float64) []float
 }
 
 // place returns the index of a rival among others.
-func place(name string, among []rival) int {
+func place(name string, among []contender) int {
 	for i, o := range among {
-		if o.name == name {
+		if o.Label == name {
 			return i
 		}
 	}

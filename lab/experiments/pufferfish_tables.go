@@ -154,10 +154,10 @@ func pufferfishOutOfMemory(l *lab) (*Findings, error) {
 }
 
 // failures simulates jobs in containers of a fixed size and counts failures.
-func (o rival) failures(jobs []submission) (oomTrial, error) {
+func (o contender) failures(jobs []submission) (oomTrial, error) {
 	c := pufferfishCluster(pufferfishNodes)
 	c.KeepTasks = true
-	r, err := o.run(c, jobs, sparkAttempts)
+	r, err := o.toTheEnd(c, inBoxes(jobs, o.box, sparkAttempts))
 	if err != nil {
 		return oomTrial{}, err
 	}

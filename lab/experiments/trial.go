@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/resource"
@@ -11,11 +10,14 @@ import (
 	"github.com/bellows-rm/bellows/workload"
 )
 
-// contender is a scheduler in the comparisons of experiments.
+// contender is a scheduler, with what it runs in, in the comparisons of experiments.
 type contender struct {
 	trial.Contender // its label is its name in tables
 	// prompt makes a pooled node report as often as all nodes of the cluster together.
 	prompt bool
+	// box is the size of containers and heaps of data-intensive jobs, as on YARN; 0 is FLEX containers.
+	box  resource.Amount
+	flex sim.Flex // of FLEX containers
 }
 
 // The contenders of YARN-ME's evaluation. Heartbeats, and one start per node and heartbeat, are as in YARN and in the
@@ -39,8 +41,12 @@ type outcome struct {
 	Elastic  float64 `json:"elastic"` // share of the tasks that were under-sized
 }
 
-// simulate runs the workload under c. It does not change the workload, so that several simulations can run at once.
-func (c contender) simulate(config sim.Config, w *workload.Workload) (*sim.Result, error) {
+// run simulates the workload under c; jobs may fail, and may not end. It does not change the workload, so that several
+// simulations can run at once.
+func (c contender) run(config sim.Config, w *workload.Workload) (*sim.Result, error) {
+	if c.box == 0 {
+		config.Flex = c.flex
+	}
 	if c.prompt {
 		config.Heartbeat /= time.Duration(len(config.Nodes))
 	}
@@ -52,15 +58,36 @@ func (c contender) simulate(config sim.Config, w *workload.Workload) (*sim.Resul
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Label, err)
 	}
-	for _, j := range slices.Concat(r.Unfinished(), r.Failures()) {
-		return nil, fmt.Errorf("%s: %s did not end: %s%s", c.Label, j.Name, j.Stuck, j.Failure)
+	return r, nil
+}
+
+// toTheEnd is run for workloads whose jobs may fail, but must end.
+func (c contender) toTheEnd(config sim.Config, w *workload.Workload) (*sim.Result, error) {
+	r, err := c.run(config, w)
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range r.Unfinished() {
+		return nil, fmt.Errorf("%s: %s did not end: %s", c.Label, j.Name, j.Stuck)
 	}
 	return r, nil
 }
 
-// trial is simulate for callers that need only the outcome.
+// succeed is run for workloads whose jobs must succeed.
+func (c contender) succeed(config sim.Config, w *workload.Workload) (*sim.Result, error) {
+	r, err := c.toTheEnd(config, w)
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range r.Failures() {
+		return nil, fmt.Errorf("%s: %s failed: %s", c.Label, j.Name, j.Failure)
+	}
+	return r, nil
+}
+
+// trial is succeed for callers that need only the outcome.
 func (c contender) trial(config sim.Config, w *workload.Workload) (outcome, error) {
-	r, err := c.simulate(config, w)
+	r, err := c.succeed(config, w)
 	if err != nil {
 		return outcome{}, err
 	}

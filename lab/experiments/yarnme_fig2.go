@@ -133,7 +133,7 @@ func (s spiller) together(n int) (float64, error) {
 	}
 	node := resource.Of(16*resource.Core, 64*resource.GB)
 	node[resource.Disk] = s.diskRate
-	r, err := contender{Contender: trial.Contender{Label: s.name, Policy: "fifo"}}.simulate(sim.Config{Nodes: sim.Uniform(1, node), Machine: s.machine, KeepTasks: true}, w)
+	r, err := contender{Contender: trial.Contender{Label: s.name, Policy: "fifo"}}.succeed(sim.Config{Nodes: sim.Uniform(1, node), Machine: s.machine, KeepTasks: true}, w)
 	if err != nil {
 		return 0, err
 	}
