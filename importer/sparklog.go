@@ -142,34 +142,28 @@ type sparkApp struct {
 func readSparkLog(in *input) (*sparkApp, error) {
 	a := &sparkApp{conf: map[string]string{}, job: map[int64]*sparkJob{}, stages: map[int64]*sparkStage{}, tasks: map[int64]bool{}, alive: map[string]bool{}}
 	known := false
-	for {
-		text, err := in.next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
+	err := in.lines(func(text string) error {
 		kind := sparkKind(text)
 		if kind != "" && !sparkEvents[kind] {
 			known = true
-			continue
+			return nil
 		}
 		var e sparkEvent
 		if err := json.Unmarshal([]byte(text), &e); err != nil {
 			if _, more := in.in.Peek(1); more == io.EOF && known {
 				in.notes.add("lines were cut off at the end of a log", 1)
-				break
+				return nil
 			}
-			return nil, in.fault("event: must be a JSON object: %s", fault.OfJSON(err))
+			return in.fault("event: must be a JSON object: %s", fault.OfJSON(err))
 		}
 		if e.Event == "" {
-			return nil, in.fault("Event: must be the name of an event of Spark")
+			return in.fault("Event: must be the name of an event of Spark")
 		}
 		known = true
-		if err := a.event(in, &e); err != nil {
-			return nil, err
-		}
+		return a.event(in, &e)
+	})
+	if err != nil {
+		return nil, err
 	}
 	if !a.ended {
 		in.notes.add("logs do not tell the end of their application; what had ended is imported", 1)

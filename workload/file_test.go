@@ -194,7 +194,7 @@ func TestRuns(t *testing.T) {
 		if err := r.UnmarshalJSON(text); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		got, _ := expand(&r, func(n int64) (time.Duration, bool) { return time.Duration(n), true })
+		got := listOf(&jobDecoder{}, "list", &r, time.Duration(1))
 		if len(got) != len(want) || r.total != len(want) {
 			t.Fatalf("%s: %v, want %v", text, got, want)
 		}

@@ -65,21 +65,3 @@ func runOf(element any) (one run, ok bool) {
 	one.value = value
 	return one, isNumber && err == nil
 }
-
-// expand returns the expanded list.
-func expand[T ~int64](r *runs, convert func(int64) (T, bool)) (all []T, ok bool) {
-	if r == nil {
-		return nil, true
-	}
-	all = make([]T, 0, r.total)
-	for _, one := range r.values {
-		v, ok := convert(one.value)
-		if !ok {
-			return nil, false
-		}
-		for range one.count {
-			all = append(all, v)
-		}
-	}
-	return all, true
-}

@@ -181,8 +181,8 @@ func (d *jobDecoder) elasticity(l *elasticityLine) cluster.Elasticity {
 }
 
 func (d *jobDecoder) truth(l *truthLine) StageTruth {
-	t := StageTruth{Duration: eachOrAll(d.durations("truth durations", l.Durations), d.time("truth duration", l.Duration))}
-	t.IdealMemory = eachOrAll(d.amounts("truth memories", l.Memories), l.Memory)
+	t := StageTruth{Duration: eachOrAll(listOf(d, "truth durations", l.Durations, d.unit), d.time("truth duration", l.Duration))}
+	t.IdealMemory = eachOrAll(listOf(d, "truth memories", l.Memories, resource.Amount(1)), l.Memory)
 	if l.Elasticity != nil {
 		e := d.elasticity(l.Elasticity)
 		t.Elasticity = &e
@@ -207,34 +207,26 @@ func (d *jobDecoder) truth(l *truthLine) StageTruth {
 	return t
 }
 
-// room reports whether r fits within the limit for all lists of the job.
-func (d *jobDecoder) room(name string, r *runs) bool {
+// listOf returns the numbers of a list, which are in the given unit.
+func listOf[T ~int64](d *jobDecoder, name string, r *runs, unit T) []T {
 	if r == nil || d.err != nil {
-		return false
+		return nil
 	}
 	if d.listed += r.total; d.listed > mostListed {
 		d.failf("%s: the lists of a job must hold at most %d numbers together", name, mostListed)
-		return false
-	}
-	return true
-}
-
-func (d *jobDecoder) durations(name string, r *runs) []time.Duration {
-	if !d.room(name, r) {
 		return nil
 	}
-	all, ok := expand(r, func(n int64) (time.Duration, bool) { return inUnits(n, d.unit) })
-	if !ok {
-		d.failf("%s: each must be at most %v", name, cluster.LongestTime)
+	all := make([]T, 0, r.total)
+	for _, one := range r.values {
+		v, ok := inUnits(one.value, unit)
+		if !ok {
+			d.failf("%s: each must be at most %v", name, cluster.LongestTime)
+			return nil
+		}
+		for range one.count {
+			all = append(all, v)
+		}
 	}
-	return all
-}
-
-func (d *jobDecoder) amounts(name string, r *runs) []resource.Amount {
-	if !d.room(name, r) {
-		return nil
-	}
-	all, _ := expand(r, func(n int64) (resource.Amount, bool) { return resource.Amount(n), true })
 	return all
 }
 
@@ -242,7 +234,7 @@ func (d *jobDecoder) phases(l *phasesLine) []Phase {
 	if l.Duration.total > mostListed/len(phaseColumns) {
 		d.failf("phases: must be at most %d", mostListed/len(phaseColumns))
 	}
-	lasting := d.durations("phases duration", &l.Duration)
+	lasting := listOf(d, "phases duration", &l.Duration, d.unit)
 	all := make([]Phase, len(lasting))
 	for i := range all {
 		all[i].Duration = lasting[i]
@@ -259,7 +251,7 @@ func (d *jobDecoder) phases(l *phasesLine) []Phase {
 			d.failf("phases %s: must be one for each phase, %d, but are %d", phaseColumns[k], len(all), column.total)
 			return nil
 		}
-		for i, a := range d.amounts("phases "+phaseColumns[k], column) {
+		for i, a := range listOf(d, "phases "+phaseColumns[k], column, resource.Amount(1)) {
 			all[i].Demand[k] = a
 		}
 	}
@@ -301,9 +293,9 @@ func (r *Reader) decodeVersion1(text []byte) (*Job, error) {
 }
 
 // inUnits returns n units; ok is false on overflow.
-func inUnits(n int64, unit time.Duration) (time.Duration, bool) {
+func inUnits[T ~int64](n int64, unit T) (T, bool) {
 	if n > math.MaxInt64/int64(unit) || n < math.MinInt64/int64(unit) {
 		return 0, false
 	}
-	return time.Duration(n) * unit, true
+	return T(n) * unit, true
 }
