@@ -25,7 +25,7 @@ func TestAnchor(t *testing.T) {
 	testswap.Need(t, 256<<20)
 	b := newBench(t)
 	gate := filepath.Join(t.TempDir(), "gate")
-	o := breathing(b.order(os.Args[0], "pattern", "100", gate), 32*resource.MiB, 32*resource.MiB) // the agent leaves it alone
+	o := asFlex(b.order(os.Args[0], "pattern", "100", gate), 32*resource.MiB, 32*resource.MiB) // the agent leaves it alone
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	g := b.containers[o.Container].group

@@ -18,12 +18,12 @@ import (
 // flexOrder starts a program that keeps the given number of MiB until it is killed, in a FLEX container of initially 64
 // MiB.
 func (b *bench) flexOrder(mib int) cluster.Order {
-	return breathing(b.order(os.Args[0], "hold", fmt.Sprint(mib), "1000"), 64*resource.MiB, resource.GiB)
+	return asFlex(b.order(os.Args[0], "hold", fmt.Sprint(mib), "1000"), 64*resource.MiB, resource.GiB)
 }
 
 // gatedOrder is one that checks what it holds and ends when the gate opens.
 func (b *bench) gatedOrder(mib int, gate string) cluster.Order {
-	return breathing(b.order(os.Args[0], "pattern", fmt.Sprint(mib), gate), 64*resource.MiB, resource.GiB)
+	return asFlex(b.order(os.Args[0], "pattern", fmt.Sprint(mib), gate), 64*resource.MiB, resource.GiB)
 }
 
 func (b *bench) reading(id cluster.ContainerID) cluster.Reading { return b.Readings()[id] }
@@ -87,7 +87,7 @@ func (b *bench) openGate(gate string, programs int) {
 // suspended.
 func (b *bench) rival(gate string, mib int64) {
 	b.t.Helper()
-	o := breathing(b.order(os.Args[0], "pattern", fmt.Sprint(mib), gate), 32*resource.MiB, resource.GiB)
+	o := asFlex(b.order(os.Args[0], "pattern", fmt.Sprint(mib), gate), 32*resource.MiB, resource.GiB)
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	b.until("what it holds", o.Container, func(r cluster.Reading) bool { return *r.Anonymous > (mib-1)<<20 })

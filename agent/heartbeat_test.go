@@ -38,7 +38,7 @@ func TestHeartbeats(t *testing.T) {
 	}
 	gate := filepath.Join(classes, "gate")
 	b.rival(gate, 8)
-	o := breathing(b.order("java", "-XX:+UseSerialGC", "-Xmx400m", "-cp", classes, "Heart", "200", gate), 172*resource.MiB, resource.GiB)
+	o := asFlex(b.order("java", "-XX:+UseSerialGC", "-Xmx400m", "-cp", classes, "Heart", "200", gate), 172*resource.MiB, resource.GiB)
 	o.Envelope.HeartbeatTimeout = timeout
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
@@ -106,7 +106,7 @@ func TestShrinkLeavesTimeForHeartbeats(t *testing.T) {
 		size = 128
 	}
 	gate := filepath.Join(t.TempDir(), "gate")
-	o := breathing(b.order(os.Args[0], "pattern", fmt.Sprint(int64(size)), gate), (size+32)*resource.MiB, (size+32)*resource.MiB) // the agent leaves it alone
+	o := asFlex(b.order(os.Args[0], "pattern", fmt.Sprint(int64(size)), gate), (size+32)*resource.MiB, (size+32)*resource.MiB) // the agent leaves it alone
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	b.awaitOutput(o, "full\n")

@@ -88,8 +88,8 @@ func flood(size string) {
 	os.Exit(0)
 }
 
-// breathing makes a FLEX order of one.
-func breathing(o cluster.Order, min, max resource.Amount) cluster.Order {
+// asFlex makes a FLEX order of one.
+func asFlex(o cluster.Order, min, max resource.Amount) cluster.Order {
 	o.Grant[resource.Memory] = min
 	o.Envelope = cluster.Envelope{Class: cluster.Flex, Max: max, Rank: int(o.Container.Task.Job)}
 	return o
@@ -107,7 +107,7 @@ func TestStreamingSuspendsNobody(t *testing.T) {
 	}
 	b := newBench(t)
 	file := filepath.Join(t.TempDir(), "streamed")
-	o := breathing(b.order(os.Args[0], "hostile", "stream", file, fmt.Sprint(long.Seconds())), 64*resource.MiB, 128*resource.MiB)
+	o := asFlex(b.order(os.Args[0], "hostile", "stream", file, fmt.Sprint(long.Seconds())), 64*resource.MiB, 128*resource.MiB)
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
 	done := make(chan cluster.Event, 1)
@@ -144,7 +144,7 @@ func TestFlood(t *testing.T) {
 	testswap.Need(t, 256<<20)
 	b := newBench(t)
 	began := time.Now()
-	e := b.run(breathing(b.order(os.Args[0], "hostile", "flood", "160"), 16*resource.MiB, 256*resource.MiB))
+	e := b.run(asFlex(b.order(os.Args[0], "hostile", "flood", "160"), 16*resource.MiB, 256*resource.MiB))
 	if e.Outcome != cluster.Succeeded {
 		t.Fatalf("it ended as %s: %s", e.Outcome, e.Detail)
 	}
@@ -165,11 +165,11 @@ func TestFullSwap(t *testing.T) {
 		t.Skipf("needs a machine whose swap can be filled: %d MiB are free", free>>20)
 	}
 	mib := (free + 200<<20) >> 20
-	e := b.run(breathing(b.order(os.Args[0], "hostile", "flood", fmt.Sprint(mib)), 16*resource.MiB, 32*resource.MiB))
+	e := b.run(asFlex(b.order(os.Args[0], "hostile", "flood", fmt.Sprint(mib)), 16*resource.MiB, 32*resource.MiB))
 	if e.Outcome != cluster.OutOfMemory {
 		t.Fatalf("it ended as %s: %s", e.Outcome, e.Detail)
 	}
-	if e := b.run(breathing(b.order(os.Args[0], "hostile", "flood", "8"), 16*resource.MiB, 32*resource.MiB)); e.Outcome != cluster.Succeeded {
+	if e := b.run(asFlex(b.order(os.Args[0], "hostile", "flood", "8"), 16*resource.MiB, 32*resource.MiB)); e.Outcome != cluster.Succeeded {
 		t.Fatalf("the next one ended as %s: %s", e.Outcome, e.Detail)
 	}
 }
@@ -214,7 +214,7 @@ func TestFullSwapDisk(t *testing.T) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
 	before := swappedOut()
-	e := b.run(breathing(b.order(os.Args[0], "hostile", "flood", "56"), 16*resource.MiB, 24*resource.MiB))
+	e := b.run(asFlex(b.order(os.Args[0], "hostile", "flood", "56"), 16*resource.MiB, 24*resource.MiB))
 	if e.Outcome != cluster.Succeeded {
 		t.Fatalf("it ended as %s: %s", e.Outcome, e.Detail)
 	}
@@ -262,7 +262,7 @@ func TestThousandForks(t *testing.T) {
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := breathing(b.order("sh", "-c", fmt.Sprintf(`trap "" TERM; i=0; while [ $i -lt %d ]; do : <%s & i=$((i+1)); done; echo ready; wait`, forks, pipe)),
+	o := asFlex(b.order("sh", "-c", fmt.Sprintf(`trap "" TERM; i=0; while [ $i -lt %d ]; do : <%s & i=$((i+1)); done; echo ready; wait`, forks, pipe)),
 		256*resource.MiB, 512*resource.MiB)
 	b.Apply([]cluster.Order{o})
 	b.next(cluster.DecisionDone)
@@ -303,7 +303,7 @@ func TestRestartWhileSuspended(t *testing.T) {
 	b := newBench(t)
 	gate := filepath.Join(t.TempDir(), "gate")
 	b.rival(gate, 48)
-	flex := breathing(b.order(os.Args[0], "pattern", "160", gate), 32*resource.MiB, resource.GiB)
+	flex := asFlex(b.order(os.Args[0], "pattern", "160", gate), 32*resource.MiB, resource.GiB)
 	b.Apply([]cluster.Order{flex})
 	b.next(cluster.DecisionDone)
 	b.until("160 MiB", flex.Container, func(r cluster.Reading) bool { return *r.Anonymous > 155<<20 })

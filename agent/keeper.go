@@ -35,10 +35,10 @@ type keeper struct {
 	answers map[cluster.ContainerID]chan<- error // nil: it may start
 	holding holding
 
-	standing bool // some container was suspended when lookAround ran last
-	suspects map[cluster.ContainerID]bool
-	mended   atomic.Int64 // containers whose books were wrong, since the agent began
-	swapFull atomic.Int64 // when swap was last full, ns
+	anySuspended bool // some container was suspended when lookAround ran last
+	suspects     map[cluster.ContainerID]bool
+	mended       atomic.Int64 // containers whose books were wrong, since the agent began
+	swapFull     atomic.Int64 // when swap was last full, ns
 
 	deciding sync.Mutex // locked while the manager works or is queried
 
@@ -255,7 +255,7 @@ func (k *keeper) adopt() {
 	k.decide(in)
 }
 
-// decide lets the manager work and carries out its actions.
+// decide lets the manager work and dispatches its actions.
 func (k *keeper) decide(in memory.Input) {
 	in.Node = &memory.NodeReading{Memory: k.agent.config.Capacity[resource.Memory], SwapFree: k.swap.free(), SwapFull: k.swap.full()}
 	if in.Node.SwapFull {
@@ -267,7 +267,7 @@ func (k *keeper) decide(in memory.Input) {
 	admits := func(a memory.Action) bool { return a.Kind == memory.Admit }
 	k.report(slices.ContainsFunc(actions, admits)) // before the admitted container is launched, which is reported, too
 	for _, a := range actions {
-		k.carryOut(a)
+		k.dispatch(a)
 	}
 }
 
@@ -289,18 +289,18 @@ func (k *keeper) hear(n cgroup.Notice, in *memory.Input) {
 // lookAround does the work that is due: it reads containers, and requests notices again.
 func (k *keeper) lookAround(in *memory.Input) {
 	soon := time.Now().Add(together)
-	standing := false
+	suspended := false
 	for id, c := range k.kept {
 		if !c.armed.IsZero() && c.armed.Before(soon) {
 			c.armed = time.Time{}
 			k.watcher.Rearm(c.container.group)
 		}
-		if c.early.Before(soon) || k.standing && c.read.Add(blindInterval).Before(soon) {
+		if c.early.Before(soon) || k.anySuspended && c.read.Add(blindInterval).Before(soon) {
 			k.read(id, false, in)
 		}
-		standing = standing || c.suspended
+		suspended = suspended || c.suspended
 	}
-	k.standing = standing
+	k.anySuspended = suspended
 }
 
 // next returns when the next work is due, at the latest at the given time.
@@ -313,7 +313,7 @@ func (k *keeper) next(at time.Time) time.Time {
 	}
 	for _, c := range k.kept {
 		at = earlier(at, c.due)
-		if k.standing {
+		if k.anySuspended {
 			at = earlier(at, c.read.Add(blindInterval))
 		}
 		if !c.armed.IsZero() {
@@ -477,8 +477,9 @@ func (c *kept) rest(now cgroup.Held, since time.Duration) time.Duration {
 	return max(most, soonest)
 }
 
-// carryOut passes an action on. Only answers are given at once.
-func (k *keeper) carryOut(a memory.Action) {
+// dispatch hands an action of the memory manager to a goroutine, which calls perform. Only answers to containers that are
+// to start are given at once.
+func (k *keeper) dispatch(a memory.Action) {
 	switch a.Kind {
 	case memory.Admit, memory.Refuse:
 		if answer, ok := k.answers[a.Container]; ok {
@@ -585,11 +586,11 @@ func (k *keeper) describe(id cluster.ContainerID, r *cluster.Reading) {
 	}
 }
 
-// perform carries out one action and reports the result.
+// perform has the agent carry out one action, and reports the result to the manager.
 func (k *keeper) perform(c *container, e memory.Envelope, a memory.Action) {
 	ctx, cancel := context.WithTimeout(k.agent.closed, k.agent.config.Memory.ActionTimeout)
 	defer cancel()
-	limit, err := k.agent.breathe(ctx, c, e, a)
+	limit, err := k.agent.carryOut(ctx, c, e, a)
 	if err != nil && !errors.Is(err, cgroup.ErrGone) && k.agent.closed.Err() == nil {
 		k.agent.log.Warn("memory action failed", "job", c.id.Task.Job, "container", c.id, "action", a.Kind.String(), "limit", int64(a.Limit), "error", err)
 	}

@@ -74,7 +74,7 @@ func tight(args []string) {
 
 // tightOrder starts one that begins with 32 MiB.
 func (b *bench) tightOrder(kind string, mib int, more ...string) cluster.Order {
-	o := breathing(b.order(append([]string{os.Args[0], "tight", kind, fmt.Sprint(mib)}, more...)...), 32*resource.MiB, 256*resource.MiB)
+	o := asFlex(b.order(append([]string{os.Args[0], "tight", kind, fmt.Sprint(mib)}, more...)...), 32*resource.MiB, 256*resource.MiB)
 	o.Grant[resource.CPU] = 500
 	return o
 }

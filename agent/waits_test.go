@@ -138,7 +138,7 @@ func awaitFile(path string) {
 
 // waiterOrder starts a waiting program with the given number of MiB of a node of 1 GiB.
 func (b *bench) waiterOrder(kind string, mib int, file string) cluster.Order {
-	o := breathing(b.order(os.Args[0], "waiter", kind, fmt.Sprint(scaled(mib)), file), resource.Amount(scaled(64))*resource.MiB,
+	o := asFlex(b.order(os.Args[0], "waiter", kind, fmt.Sprint(scaled(mib)), file), resource.Amount(scaled(64))*resource.MiB,
 		resource.Amount(scaled(1024))*resource.MiB)
 	o.Grant[resource.CPU] = 300
 	return o

@@ -33,8 +33,8 @@ type stage struct {
 	even  []float64
 	sizes []choice
 	real  []float64 // run time of each task at ideal memory
-	// breathes is set for FLEX containers: their memory changes during their life, and does not count.
-	breathes bool
+	// resizable is set for FLEX containers: their memory changes during their life, and does not count.
+	resizable bool
 }
 
 // choice is an amount of memory that a task may be granted, and its slowdown.
@@ -58,7 +58,7 @@ func truths(j *workload.Job, i int) []workload.TaskTruth {
 // stageOf returns a stage without its work and its place in the chain.
 func stageOf(j *workload.Job, i int, elastic, anySize bool) stage {
 	s := &j.Stages[i]
-	st := stage{ideal: s.Ideal, breathes: j.Class == cluster.Flex || anySize}
+	st := stage{ideal: s.Ideal, resizable: j.Class == cluster.Flex || anySize}
 	st.parents = append(st.parents, s.Parents...)
 	if s.Coordinator {
 		return st
@@ -96,7 +96,7 @@ func stageOf(j *workload.Job, i int, elastic, anySize bool) stage {
 func (st *stage) most(s *cluster.Stage, ideal resource.Amount) resource.Amount {
 	given := s.Ideal[resource.Memory]
 	switch {
-	case !st.breathes:
+	case !st.resizable:
 		return given
 	case s.MaxMemory > 0:
 		return s.MaxMemory
@@ -179,7 +179,7 @@ func (st *stage) measure(rows []row) {
 	}
 	for k := range rows {
 		r := &rows[k]
-		if st.breathes && r.kind == resource.Memory {
+		if st.resizable && r.kind == resource.Memory {
 			continue
 		}
 		least, loss := st.leastArea(r)

@@ -30,7 +30,7 @@ type Envelope struct {
 // earliest job first).
 func (j *Job) Envelope(stage int, granted, node resource.Amount) Envelope {
 	e := Envelope{Min: granted, Max: granted, Rank: int(j.ID)}
-	if !j.Breathes(stage) {
+	if !j.Resizable(stage) {
 		return e
 	}
 	s := &j.Stages[stage]

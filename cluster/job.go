@@ -78,9 +78,9 @@ func (j *Job) Tasks() int {
 	return n
 }
 
-// Breathes reports whether the memory of a stage's containers may change while they run: in a FLEX job, except its
+// Resizable reports whether the memory of a stage's containers may change while they run: in a FLEX job, except its
 // coordinator.
-func (j *Job) Breathes(stage int) bool { return j.Class == Flex && !j.Stages[stage].Coordinator }
+func (j *Job) Resizable(stage int) bool { return j.Class == Flex && !j.Stages[stage].Coordinator }
 
 // Stage is a set of tasks that do the same work on different data. All its amounts and times are estimates: given by
 // the user or learned.

@@ -130,11 +130,11 @@ func TestUpgradeUnderRunningJobs(t *testing.T) {
 			Command: cluster.Command{Args: []string{"sh", "-c", "echo begun; exec sleep 1000"}}}}},
 		Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/",
 		Caller: cluster.Credentials{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}}
-	breathes, err := d.Driver.Submit(t.Context(), flex)
+	flexJob, err := d.Driver.Submit(t.Context(), flex)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids := []cluster.JobID{submit(t, d, "echo begun; exec sleep 1000"), breathes}
+	ids := []cluster.JobID{submit(t, d, "echo begun; exec sleep 1000"), flexJob}
 	for _, id := range ids {
 		if _, err := d.Driver.WaitTask(t.Context(), cluster.TaskID{Job: id}, false); err != nil {
 			t.Fatal(err)
@@ -154,7 +154,7 @@ func TestUpgradeUnderRunningJobs(t *testing.T) {
 			t.Errorf("the task of job %d is %+v, %v", id, task, err)
 		}
 	}
-	j, err := d.Driver.Job(t.Context(), breathes, true)
+	j, err := d.Driver.Job(t.Context(), flexJob, true)
 	if err != nil || j.Tasks[0].Usage == nil || j.Tasks[0].Usage.State != cluster.ContainerRunning {
 		t.Errorf("nobody manages the memory of the FLEX container: %+v, %v", j.Tasks, err)
 	}

@@ -66,7 +66,7 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 	}
 	snapshot, now := d.engine.Snapshot(), d.now()
 	ends := func(t *cluster.TaskState) (timeline.Time, bool) {
-		if r := d.breath(t, readings); r != nil && r.State != cluster.ContainerRunning {
+		if r := d.flexReading(t, readings); r != nil && r.State != cluster.ContainerRunning {
 			return timeline.Never, false // It is unknown how long it stays suspended.
 		}
 		return snapshot.EstimatedEnd(t, now)
@@ -78,10 +78,10 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 		end, ok := ends(t)
 		latest, known = max(latest, end), known && ok
 		out := d.explainTask(j, t, end, ok)
-		out.Usage = d.breath(t, readings)
+		out.Usage = d.flexReading(t, readings)
 		still.note(out.Usage)
 		if u := out.Usage; u != nil && (u.State == cluster.ContainerSuspended || u.State == cluster.ContainerWaiting) {
-			out.Holders = holders(t, func(t *cluster.TaskState) *cluster.Reading { return d.breath(t, readings) })
+			out.Holders = holders(t, func(t *cluster.TaskState) *cluster.Reading { return d.flexReading(t, readings) })
 		}
 		e.Tasks = append(e.Tasks, out)
 	}

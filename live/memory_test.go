@@ -89,7 +89,7 @@ func TestFlexNeedsSwap(t *testing.T) {
 
 // A container's maximum is bounded by the memory of its node, not of the largest node; containers rank by submission; a
 // coordinator does not grow at all.
-func TestBreathingIsOfTheNode(t *testing.T) {
+func TestEnvelopeIsOfTheNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := []cluster.Node{{Name: "n1", Capacity: resource.Of(2000, resource.GiB)}, {ID: 1, Name: "n2", Capacity: resource.Of(8000, 4*resource.GiB)}}
 		r := &rig{t: t, dir: t.TempDir(), fake: newFake(cluster.Event{Kind: cluster.NodeJoined, NewNode: &nodes[1]})}

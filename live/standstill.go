@@ -7,8 +7,8 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 )
 
-// breath returns what the memory manager does with the container of a task; nil if nothing.
-func (d *Driver) breath(t *cluster.TaskState, readings map[cluster.ContainerID]cluster.Reading) *cluster.Reading {
+// flexReading returns the reading, with what the memory manager does, of the container of a task; nil if nothing.
+func (d *Driver) flexReading(t *cluster.TaskState, readings map[cluster.ContainerID]cluster.Reading) *cluster.Reading {
 	j, ok := d.jobs[t.ID.Job]
 	if !ok {
 		return nil

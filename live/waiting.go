@@ -88,7 +88,7 @@ func (d *Driver) keptCores(s *cluster.Snapshot, need resource.Vector, readings m
 			return ""
 		}
 		for _, t := range n.Tasks {
-			still.note(d.breath(t, readings))
+			still.note(d.flexReading(t, readings))
 		}
 	}
 	switch still.suspended {

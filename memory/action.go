@@ -15,7 +15,7 @@ const (
 	Shrink                        // lower the limit to Limit, swapping out what does not fit; never raise it
 	Suspend                       // all but stop the programs
 	Resume                        // let the programs run
-	Breathe                       // let the programs run for a moment; the container stays suspended
+	Breathe                       // let the programs run for one breath; the container stays suspended
 	Kill                          // end the container, to be run again elsewhere or later
 	Admit                         // a container that was requested has its memory, and is to start
 	Refuse                        // a container that was requested cannot have its memory now
@@ -35,6 +35,7 @@ type ActionID int64
 
 // Action is what is to be done with one container, and why. The caller answers every Grow, Shrink, Suspend, Resume, Breathe and Kill
 // with one Outcome, or reports that the container has ended. What is not answered within Parameters.ActionTimeout counts as failed.
+// On a machine Agent.carryOut does what an action says.
 type Action struct {
 	ID        ActionID
 	Kind      ActionKind

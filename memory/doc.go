@@ -1,6 +1,7 @@
 // Package memory is the memory manager of one node (Pufferfish, Chen et al., SoCC 2019): it sees how much memory containers hold
-// and swap, and grows, shrinks, suspends and resumes them within their envelopes, without asking. It is a pure function of its inputs:
-// it reads no clock and no file. Its driver, the agent or the simulator, carries its actions out.
+// and swap, and grows, shrinks, suspends and resumes them within their envelopes, without asking. The manager is a deterministic
+// state machine: Manager.Step takes the time and what happened, changes the manager's books, and returns actions. It reads no clock
+// and no file. Its driver, the agent or the simulator, carries the actions out.
 //
 // # Words
 //
@@ -27,4 +28,8 @@
 // a diagram, and its usage as the readings tell it (reading.go). How memory is shared among containers that are short is a strategy:
 // backoff.go is the paper's Algorithm 1, uncoordinated.go its baseline KILL, inorder.go ours. All three keep the ledger of ledger.go.
 // Containers are suspended and resumed in suspension.go, and in yield.go if they yield; memory is taken from them in reclaim.go.
+//
+// An action on its way, for example a resumption: Manager.resumeFitting orders Resume; on a machine agent's keeper.decide gets it
+// from Step, keeper.dispatch starts keeper.perform, and Agent.carryOut calls Agent.resume, which writes the control group's files
+// (cgroup: Group.Apply and Group.Thaw). The answer comes back as Input.Outcomes. In the simulator sim/container.go carries it out.
 package memory

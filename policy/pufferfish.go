@@ -73,7 +73,7 @@ func (f *pufferfish) dropCaches() {
 // admit rejects jobs with FLEX containers that fit on no empty node under the settings.
 func (f *pufferfish) admit(s *cluster.Snapshot, j *cluster.Job) error {
 	for i := range j.Stages {
-		if !j.Breathes(i) {
+		if !j.Resizable(i) {
 			continue
 		}
 		ideal := j.Stages[i].Ideal
@@ -90,11 +90,11 @@ func (f *pufferfish) admit(s *cluster.Snapshot, j *cluster.Job) error {
 
 func (f *pufferfish) flexContainer(j *cluster.JobState, stage int) (resource.Vector, cluster.Reason, bool) {
 	ideal := j.Stages[stage].Ideal
-	return ideal.With(resource.Memory, f.mustHave(ideal)), cluster.Reason{}, j.Breathes(stage)
+	return ideal.With(resource.Memory, f.mustHave(ideal)), cluster.Reason{}, j.Resizable(stage)
 }
 
 func (f *pufferfish) regularContainer(j *cluster.JobState, stage int) (resource.Vector, cluster.Reason, bool) {
-	return j.Stages[stage].Ideal, cluster.Reason{}, !j.Breathes(stage)
+	return j.Stages[stage].Ideal, cluster.Reason{}, !j.Resizable(stage)
 }
 
 // mustHave is the memory that must be available for a FLEX container to start, in bytes.
@@ -196,7 +196,7 @@ func (f *pufferfish) startNext(p *cluster.Plan, j *cluster.JobState) bool {
 	switch {
 	case left < memory:
 		why = cluster.BecauseFitsReclaimed
-	case !p.AtOnce() && !j.Breathes(stage) || !math.IsNaN(f.quantile):
+	case !p.AtOnce() && !j.Resizable(stage) || !math.IsNaN(f.quantile):
 		why = cluster.BecauseFitsAvailable
 	case slices.Contains(j.Stages[stage].DataOn, n.Name):
 		why = cluster.BecauseFitsNearData
@@ -211,7 +211,7 @@ func (f *pufferfish) startNext(p *cluster.Plan, j *cluster.JobState) bool {
 // waits for that node, unless a node that takes work now is equally good; a REGULAR container takes the best of the
 // nodes that take work now.
 func (f *pufferfish) choose(p *cluster.Plan, j *cluster.JobState, stage int) (*cluster.NodeState, bool) {
-	need, flex := j.Stages[stage].Ideal, j.Breathes(stage)
+	need, flex := j.Stages[stage].Ideal, j.Resizable(stage)
 	fits := func(n *cluster.NodeState) bool {
 		return !n.Gone && need.FitsIn(n.Free) && (!flex || f.available(n) >= f.mustHave(need))
 	}
@@ -277,7 +277,7 @@ func (w *wish) better(n, m *cluster.NodeState) bool {
 func flexCount(n *cluster.NodeState) int {
 	count := 0
 	for _, t := range n.Tasks {
-		if t.Job.Breathes(int(t.ID.Stage)) {
+		if t.Job.Resizable(int(t.ID.Stage)) {
 			count++
 		}
 	}
@@ -329,7 +329,7 @@ func (f *pufferfish) notOn(s *cluster.Snapshot, j *cluster.JobState, stage int) 
 		return 0, why, ok
 	}
 	must := f.mustHave(need)
-	if !j.Breathes(stage) || f.available(best) >= must {
+	if !j.Resizable(stage) || f.available(best) >= must {
 		return 0, cluster.Reason{}, false
 	}
 	grown := best.Free[resource.Memory] - best.Available()

@@ -218,11 +218,11 @@ func (s *slowPufferfish) startOne(p *cluster.Plan, starts map[cluster.NodeID]int
 			var counts []int
 			for _, n := range p.Nodes {
 				if !n.Gone {
-					counts = append(counts, breathing(n))
+					counts = append(counts, countFlex(n))
 				}
 			}
 			slices.Sort(counts)
-			few := func(n *cluster.NodeState) bool { return breathing(n) <= counts[int(s.quantile*float64(len(counts)-1))] }
+			few := func(n *cluster.NodeState) bool { return countFlex(n) <= counts[int(s.quantile*float64(len(counts)-1))] }
 			slices.SortStableFunc(nodes, func(a, b *cluster.NodeState) int {
 				switch {
 				case few(a) == few(b):
@@ -291,7 +291,7 @@ func flexible(j *cluster.JobState, stage int) bool {
 	return j.Class == cluster.Flex && !j.Stages[stage].Coordinator
 }
 
-func breathing(n *cluster.NodeState) (count int) {
+func countFlex(n *cluster.NodeState) (count int) {
 	for _, t := range n.Tasks {
 		if flexible(t.Job, int(t.ID.Stage)) {
 			count++

@@ -187,7 +187,7 @@ func draw(t *rapid.T) *scenario {
 		s.drawAccidents(t)
 	}
 	if s.heartbeat == 0 && oneIn("breathing", 4) {
-		s.drawBreathing(t)
+		s.drawFlex(t)
 	}
 	return s
 }
@@ -241,8 +241,8 @@ func (s *scenario) drawAccidents(t *rapid.T) {
 	}
 }
 
-// drawBreathing makes jobs FLEX, and sometimes reports how far their containers have grown or shrunk.
-func (s *scenario) drawBreathing(t *rapid.T) {
+// drawFlex makes jobs FLEX, and sometimes reports how far their containers have grown or shrunk.
+func (s *scenario) drawFlex(t *rapid.T) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	for i := range s.jobs {
 		s.jobs[i].Class = cluster.Class(number("class", 0, 1))

@@ -185,7 +185,7 @@ func TestFlexWorkAddsUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, run := range r.tasks {
-			if !run.job.Breathes(int(run.id.Stage)) || run.result.Outcome != cluster.Succeeded {
+			if !run.job.Resizable(int(run.id.Stage)) || run.result.Outcome != cluster.Succeeded {
 				continue
 			}
 			most := run.job.Stages[run.id.Stage].MaxMemory

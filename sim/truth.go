@@ -11,7 +11,7 @@ import (
 // truthOf looks up the truth of a task.
 func truthOf(j *workload.Job, stage int, index int32) workload.TaskTruth {
 	t := j.Task(stage, int(index))
-	if j.Breathes(stage) {
+	if j.Resizable(stage) {
 		t.Elasticity = &inelastic
 	}
 	return t
@@ -46,7 +46,7 @@ const (
 )
 
 func behaviourOf(j *workload.Job, stage int) behaviour {
-	if j.Breathes(stage) {
+	if j.Resizable(stage) {
 		return flexible
 	}
 	if stage >= len(j.Truth) {

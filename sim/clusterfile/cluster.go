@@ -63,7 +63,7 @@ type Failures struct {
 
 // Flex is how the memory of FLEX containers is managed.
 type Flex struct {
-	Manager      string          // a name of memory.Managers
+	Manager      string          // a name of memory.Presets
 	PuffRatio    float64         // 0 means the manager's own
 	MinContainer resource.Amount `yaml:"min_container" least:"0"` // initial memory of containers, bytes; 0 means that of the workload
 	Look         *time.Duration  `yaml:"look" least:"0"`          // sim.Flex.Look
@@ -153,7 +153,7 @@ func (c *Cluster) machine() (m sim.Machine, err error) {
 }
 
 func (f *Flex) config() (sim.Flex, error) {
-	p, err := memory.ManagerOf(f.Manager, f.PuffRatio)
+	p, err := memory.PresetOf(f.Manager, f.PuffRatio)
 	if err != nil {
 		return sim.Flex{}, fmt.Errorf("flex %w", err)
 	}

@@ -84,13 +84,13 @@ func (c *Cluster) read(m *form.Mapping) {
 
 func (f *Flex) readManager(m *form.Mapping) {
 	if m.Has("manager") {
-		f.Manager = m.Choice("manager", memory.ManagerNames())
+		f.Manager = m.Choice("manager", memory.PresetNames())
 	}
 	if m.Has("puff_ratio") {
 		text, _ := m.Scalar("puff_ratio")
 		ratio, err := strconv.ParseFloat(text, 64)
 		if err == nil && ratio != 0 {
-			_, err = memory.ManagerOf("default", ratio)
+			_, err = memory.PresetOf("default", ratio)
 		}
 		if err != nil {
 			m.Fail("puff_ratio", "must be 0, or from 0.01 to 100")

@@ -51,7 +51,7 @@ func (o *clusterOptions) settle(w *workloadOptions, changed func(string) bool) (
 	if changed("heartbeat") {
 		c.Heartbeat = &o.heartbeat
 	}
-	if w.breathes() {
+	if w.generatesFlex() {
 		settleFlex(c)
 	}
 	o.settleHeartbeats(c, w)
@@ -88,7 +88,7 @@ func (o *clusterOptions) settleNodes(c *clusterfile.Cluster, w *workloadOptions,
 		fromWorkload(suggested.Nodes, suggested.Node)
 	case w.ours():
 		fromWorkload(1, node)
-	case w.breathes():
+	case w.generatesFlex():
 		fromWorkload(4, resource.Of(8*resource.Core, 24*resource.GB))
 	}
 	c.Groups = []clusterfile.Group{{Names: clusterfile.Numbered("node", nodes), Capacity: node}}

@@ -93,8 +93,10 @@ func parseGenerated(settings string, g *workload.GenerateOptions) (err error) {
 // generated reports whether the workload comes from a distribution.
 func (o *workloadOptions) generated() bool { return o.generate != nil }
 
-// breathes reports whether the workload is generated FLEX jobs.
-func (o *workloadOptions) breathes() bool { return o.generated() && o.name == workload.Flex.String() }
+// generatesFlex reports whether the workload is generated FLEX jobs.
+func (o *workloadOptions) generatesFlex() bool {
+	return o.generated() && o.name == workload.Flex.String()
+}
 
 // ours reports whether the workload is a file in a format of our own.
 func (o *workloadOptions) ours() bool { return !o.generated() && o.format != workloadfile.DSS }

@@ -106,7 +106,7 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 			if s := stageOf(&e.Job, t.Task); s != nil {
 				most = int64(s.MaxMemory)
 			}
-			say(breathing(t.Usage, most, now))
+			say(memoryOf(t.Usage, most, now))
 			if text := holders(t.Holders); text != "" {
 				say(text)
 			}
@@ -124,8 +124,8 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 	return err
 }
 
-// breathing says what the memory manager does with a container. most is the maximum of the container, 0 for none.
-func breathing(r *cluster.Reading, most int64, now time.Time) string {
+// memoryOf says what the memory manager does with a container. most is the maximum of the container, 0 for none.
+func memoryOf(r *cluster.Reading, most int64, now time.Time) string {
 	if r.State == cluster.ContainerWaiting {
 		return fmt.Sprintf("it has waited for %s to start: %s", terminal.Age(now.Sub(r.Since)), r.Why)
 	}

@@ -14,19 +14,19 @@ import (
 
 // managerOptions are the flags for the memory management of FLEX containers.
 type managerOptions struct {
-	manager   string
-	puffRatio float64 // 0 is the manager's default
+	preset    string
+	puffRatio float64 // 0 is the preset's
 }
 
 func (o *managerOptions) flags(f *pflag.FlagSet) {
-	o.manager = "default"
-	f.Var(flags.Choice(&o.manager, memory.ManagerNames()...), "flex", "memory `manager` of FLEX containers: default, paper (Pufferfish), or a variant that the paper compares: "+
+	o.preset = "default"
+	f.Var(flags.Choice(&o.preset, memory.PresetNames()...), "flex", "memory `manager` of FLEX containers: default, paper (Pufferfish), or a variant that the paper compares: "+
 		strings.Join(slices.Sorted(maps.Keys(memory.Variants())), ", "))
 	f.Float64Var(&o.puffRatio, "puff-ratio", 0, "growth of a FLEX container per puff, as a `share` of its limit, from 0.01 to 100; 0: as --flex says")
 }
 
-// parameters returns the parameters of the chosen manager.
+// parameters returns the parameters of the chosen preset.
 func (o *managerOptions) parameters() (memory.Parameters, error) {
-	p, err := memory.ManagerOf(o.manager, o.puffRatio)
+	p, err := memory.PresetOf(o.preset, o.puffRatio)
 	return p, command.Usage(err)
 }

@@ -257,7 +257,7 @@ func (o *upOptions) warn(ctx context.Context, to io.Writer) {
 
 // arguments returns the arguments of the daemon process.
 func (o *upOptions) arguments() []string {
-	args := []string{"up", "--policy", o.policy, "--flex", o.flex.manager, "--puff-ratio", strconv.FormatFloat(o.flex.puffRatio, 'g', -1, 64),
+	args := []string{"up", "--policy", o.policy, "--flex", o.flex.preset, "--puff-ratio", strconv.FormatFloat(o.flex.puffRatio, 'g', -1, 64),
 		"--state", o.place.State, "--socket", o.place.Socket, "--keep-for", o.keep.For.String(), "--keep-jobs", strconv.Itoa(o.keep.Jobs),
 		"--keep-output", resource.FormatMemoryExact(o.keep.Output), "--output-limit", resource.FormatMemoryExact(o.output),
 		"--keep-events", resource.FormatMemoryExact(o.keep.Events)}

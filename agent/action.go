@@ -13,7 +13,7 @@ import (
 )
 
 // headStart does at once, in the keeper's thread, the part of an action that is quick in the kernel and ends the
-// shortage. breathe, in a goroutine that may wait for a core, repeats it with everything else that the action needs,
+// shortage. carryOut, in a goroutine that may wait for a core, repeats it with everything else that the action needs,
 // and reports the result.
 func (a *Agent) headStart(c *container, e memory.Envelope, act memory.Action) {
 	if !c.acting.TryLock() {
@@ -32,8 +32,9 @@ func (a *Agent) headStart(c *container, e memory.Envelope, act memory.Action) {
 	}
 }
 
-// breathe carries out one action of the memory manager and returns the limit in force afterwards, 0 if that is unknown.
-func (a *Agent) breathe(ctx context.Context, c *container, e memory.Envelope, act memory.Action) (limit resource.Amount, err error) {
+// carryOut carries out one action of the memory manager in the container's control group, and returns the limit in force
+// afterwards, 0 if that is unknown. keeper.perform calls it.
+func (a *Agent) carryOut(ctx context.Context, c *container, e memory.Envelope, act memory.Action) (limit resource.Amount, err error) {
 	c.acting.Lock()
 	defer c.acting.Unlock()
 	switch act.Kind {
@@ -51,7 +52,7 @@ func (a *Agent) breathe(ctx context.Context, c *container, e memory.Envelope, ac
 	case memory.Resume:
 		return 0, a.resume(ctx, c)
 	case memory.Breathe:
-		return 0, a.letBreathe(ctx, c, e)
+		return 0, a.breathe(ctx, c, e)
 	case memory.Kill:
 		a.end(c, true)
 		return 0, nil
@@ -262,7 +263,8 @@ func setMemory(ctx context.Context, g *cgroup.Group, limit resource.Amount) erro
 // suspendedMillicores is what a suspended container with heartbeats may use: 1 % of one core (Pufferfish section 3.2).
 const suspendedMillicores = 10
 
-// suspend stops the programs: with heartbeats to send they get 1 % of a core, else they are frozen.
+// suspend stops the programs: with heartbeats to send they get 1 % of a core (Group.Apply), else they are frozen
+// (Group.Freeze).
 func (a *Agent) suspend(ctx context.Context, c *container, e memory.Envelope) error {
 	if e.HeartbeatTimeout > 0 {
 		if _, ok := c.group.Has(cgroup.CPU); ok {
@@ -282,13 +284,14 @@ func (a *Agent) suspend(ctx context.Context, c *container, e memory.Envelope) er
 	return c.group.Apply(ctx, cgroup.Limits{CPUMillicores: cgroup.At(suspendedMillicores)})
 }
 
-// resume lets the programs run with the CPU they were granted.
+// resume lets the programs run with the CPU they were granted: it raises the quota of CPU time and thaws the group, in
+// package cgroup (Group.Apply and Group.Thaw).
 func (a *Agent) resume(ctx context.Context, c *container) error {
 	return errors.Join(unthrottle(ctx, c.group, c.spec.Grant), thaw(ctx, c.group))
 }
 
-// letBreathe resumes a suspended container for a moment.
-func (a *Agent) letBreathe(ctx context.Context, c *container, e memory.Envelope) error {
+// breathe resumes a suspended container for a breath.
+func (a *Agent) breathe(ctx context.Context, c *container, e memory.Envelope) error {
 	if err := a.resume(ctx, c); err != nil {
 		return err
 	}
