@@ -124,7 +124,7 @@ func checkFile(path string, size resource.Amount) error {
 var noSwapOn = map[int64]string{
 	unix.TMPFS_MAGIC:           "tmpfs is memory itself",
 	unix.RAMFS_MAGIC:           "ramfs is memory itself",
-	unix.OVERLAYFS_SUPER_MAGIC: "the kernel cannot swap to a file on overlayfs, of which the root of most containers is made",
+	unix.OVERLAYFS_SUPER_MAGIC: "the kernel cannot swap to a file on overlayfs, the root file system of most containers",
 	unix.BTRFS_SUPER_MAGIC:     "on btrfs files are copied when written, which swap files must not be",
 	unix.NFS_SUPER_MAGIC:       "swapping over NFS can need memory to free memory",
 	unix.SQUASHFS_MAGIC:        "squashfs cannot be written",
@@ -153,7 +153,7 @@ func checkDisk(dir string, size, total, free resource.Amount) error {
 func swapOnFile(path string, made *os.File, priority int) error {
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOENT) {
-		return refuse("file %s: was replaced while it was made, by somebody who may write to its folder", path)
+		return refuse("file %s: was replaced during its creation by a user who may write to its folder", path)
 	}
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func swapOnFile(path string, made *os.File, priority int) error {
 		return err
 	}
 	if !os.SameFile(is, was) {
-		return refuse("file %s: was replaced while it was made, by somebody who may write to its folder", path)
+		return refuse("file %s: was replaced during its creation by a user who may write to its folder", path)
 	}
 	return swapOn(fmt.Sprintf("/proc/self/fd/%d", fd), priority)
 }

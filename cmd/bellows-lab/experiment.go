@@ -170,7 +170,7 @@ func (o *experimentOptions) one(cmd *cobra.Command, e *experiments.Experiment, f
 	shown.Clear()
 	if err != nil {
 		if cmd.Context().Err() != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s: interrupted; the same command goes on where it stopped\n", e.Name)
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s: interrupted; the same command continues where it stopped\n", e.Name)
 		}
 		return err
 	}
@@ -314,7 +314,7 @@ func showExperiments(w io.Writer, from string, names []string) error {
 		}
 	}
 	if shown == 0 {
-		return command.Usagef("from %q: has no results of %s; `bellows-lab experiment run` makes some", from, strings.Join(names, ", "))
+		return command.Usagef("from %q: has no results of %s; `bellows-lab experiment run` writes them", from, strings.Join(names, ", "))
 	}
 	return nil
 }
@@ -342,7 +342,7 @@ func writeReport(from, out string) error {
 		return err
 	}
 	if len(stored) == 0 {
-		return command.Usagef("from %q: has no results; `bellows-lab experiment run` makes some", from)
+		return command.Usagef("from %q: has no results; `bellows-lab experiment run` writes them", from)
 	}
 	pictures, err := filepath.Rel(filepath.Dir(out), from)
 	if err != nil {

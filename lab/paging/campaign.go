@@ -107,7 +107,7 @@ func (c *Campaign) measure(ctx context.Context, s Subject, dir string) (profile.
 	}
 	defer func() {
 		if err := in.Close(); err != nil {
-			c.say("bellows: a control group is left behind: %v", err)
+			c.say("bellows: a control group was not removed: %v", err)
 		}
 	}()
 	curve, err := Measure(ctx, InContainer(in, s.Ideal), c.plan(s), func(done, all int, run Run, m profiler.Measurement) {

@@ -292,7 +292,7 @@ func (a *attached) follow(ctx context.Context) error {
 		case <-ended:
 		case <-time.After(time.Second):
 			if ctx.Err() != nil {
-				fmt.Fprintf(a.err, "bellows: job %d was told to end; if it has not within %v, it is killed\n", a.id, agent.DefaultGrace)
+				fmt.Fprintf(a.err, "bellows: job %d was asked to end, and is killed if it has not ended within %v\n", a.id, agent.DefaultGrace)
 			}
 		}
 	}()

@@ -185,7 +185,7 @@ func fitStages(j *workload.Job, largest resource.Amount, to io.Writer) {
 		s := &j.Stages[i]
 		most := s.MaxMemory
 		if largest > 0 && most > largest && s.Ideal[resource.Memory] <= largest { // otherwise the job will be refused
-			fmt.Fprintf(to, "bellows: job %q stage %q maximum memory %s: the largest machine has %s for containers, and this one can have no more\n",
+			fmt.Fprintf(to, "bellows: job %q stage %q maximum memory %s: the largest machine has only %s for containers\n",
 				j.Name, s.Name, resource.FormatMemory(most), resource.FormatMemory(largest))
 			most = largest
 		}

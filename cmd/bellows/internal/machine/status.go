@@ -68,7 +68,7 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 	}
 	for _, n := range s.Nodes {
 		if n.Disk > 0 {
-			fmt.Fprintf(w, "\ndisk of %s: %s, as measured or given, of which under-sized tasks may ask for a share\n", n.Name, resource.FormatRate(resource.Amount(n.Disk)))
+			fmt.Fprintf(w, "\ndisk of %s: %s, measured or given; under-sized tasks may use a share of it\n", n.Name, resource.FormatRate(resource.Amount(n.Disk)))
 		}
 	}
 	return nil

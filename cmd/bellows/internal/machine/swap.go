@@ -114,7 +114,7 @@ func readSwap(state string) (swapStatus, error) {
 
 func printSwap(w io.Writer, s *swapStatus) error {
 	if len(s.Devices) == 0 {
-		fmt.Fprintln(w, "This machine does not swap: `bellows swap create --size 4GiB` makes a swap file.")
+		fmt.Fprintln(w, "This machine does not swap: `bellows swap create --size 4GiB` creates a swap file.")
 	} else if err := printSwapDevices(w, s.Devices); err != nil {
 		return err
 	}
@@ -393,7 +393,7 @@ func (o *swapRemoveOptions) checkJobs(cmd *cobra.Command) error {
 	}
 	for i := range tasks {
 		if u := tasks[i].Usage; tasks[i].State != live.TaskEnded && u != nil && u.Swap != nil && *u.Swap >= int64(resource.MiB) {
-			return fmt.Errorf("task %s of a job holds %s in swap: wait until it has ended, or --force", tasks[i].Task, resource.FormatMemory(resource.Amount(*u.Swap)))
+			return fmt.Errorf("task %s of a job holds %s in swap: wait until it has ended, or give --force", tasks[i].Task, resource.FormatMemory(resource.Amount(*u.Swap)))
 		}
 	}
 	return nil

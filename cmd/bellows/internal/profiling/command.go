@@ -306,7 +306,7 @@ func (o *profileOptions) inContainer(cmd *cobra.Command, subject cluster.Command
 	}
 	defer func() {
 		if err := c.Close(); err != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "bellows: a control group is left behind: %v\n", err)
+			fmt.Fprintf(cmd.ErrOrStderr(), "bellows: a control group was not removed: %v\n", err)
 		}
 	}()
 	return do(c)

@@ -380,7 +380,7 @@ func (o *importOptions) report(w io.Writer, format string, r *importer.Result) e
 	for _, n := range r.Notes {
 		fmt.Fprintln(w, terminal.Fold("note: "+n, terminal.Width, "  "))
 	}
-	fmt.Fprintln(w, terminal.Fold(fmt.Sprintf("On %s of %s and %s, it asks for %.0f %% of the CPU and %.0f %% of the memory over %s:",
+	fmt.Fprintln(w, terminal.Fold(fmt.Sprintf("On %s of %s and %s, the workload needs %.0f %% of the CPU and %.0f %% of the memory over %s:",
 		terminal.Count(r.Cluster.Nodes, "node"), countCores(r.Cluster.Node[resource.CPU]), resource.FormatMemory(r.Cluster.Node[resource.Memory]),
 		100*r.Asked[0], 100*r.Asked[1], roundDuration(r.Span)), terminal.Width, ""))
 	_, err = fmt.Fprintln(w, line)
