@@ -108,8 +108,8 @@ func (c *capacity) admit(s *cluster.Snapshot, j *cluster.Job) error {
 			need, with = need.Add(coordinator), " with its coordinator"
 		}
 		if k, q := c.overMost(leaf, need); q != nil {
-			return fmt.Errorf("job %q stage %d %s %s%s: must be at most what queue %q may hold, %s", j.Name, i, k, k.Format(need[k]), with,
-				q.name, k.Format(q.own.most[k]))
+			return fmt.Errorf("job %q stage %d %s %s%s: must be at most what queue %q may hold, %s",
+				j.Name, i, k, k.Format(need[k]), with, q.name, k.Format(q.own.most[k]))
 		}
 	}
 	return nil

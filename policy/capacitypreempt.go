@@ -270,7 +270,9 @@ func (c *capacity) assign(queues []*idealQueue, left resource.Vector, byGuarante
 	}
 	for len(asking) > 0 && c.measure.less(resource.Vector{}, left) {
 		normalize(asking, byGuarantee)
-		slices.SortStableFunc(asking, func(a, b *idealQueue) int { return cmp.Compare(c.idealRatio(a), c.idealRatio(b)) })
+		slices.SortStableFunc(asking, func(a, b *idealQueue) int {
+			return cmp.Compare(c.idealRatio(a), c.idealRatio(b))
+		})
 		given, first := resource.Vector{}, c.idealRatio(asking[0])
 		var still []*idealQueue
 		for _, q := range asking {
@@ -335,11 +337,14 @@ func (c *capacity) offer(q *idealQueue, part resource.Vector) resource.Vector {
 // choose ends reservations of jobs of a leaf, marks tasks for preemption, and ends the tasks that have been marked for
 // long enough. It begins with the job that is served last, and in each job with the newest task. A mark becomes
 // stale if the task does not stay chosen; the task is then marked anew.
-func (c *capacity) choose(now timeline.Time, p *cluster.Plan, q *idealQueue, obtain resource.Vector, allowed *resource.Vector) {
+func (c *capacity) choose(
+	now timeline.Time, p *cluster.Plan, q *idealQueue, obtain resource.Vector, allowed *resource.Vector,
+) {
 	k := c.measure.largest(q.used)
 	why := cluster.BecauseQueueOverShare(k, q.used[k], q.guaranteed[k])
 	wait := timeline.Time(c.preemption.wait)
-	forgotten := now - timeline.Time(c.preemption.interval) - 2*wait // a task with an older mark was not chosen in some round since
+	// A task with an older mark was not chosen in some round since.
+	forgotten := now - timeline.Time(c.preemption.interval) - 2*wait
 	for _, j := range c.lastFirst(q.shareQueue) {
 		m := c.tree.members[j]
 		for len(m.own.kept) > 0 && c.measure.less(resource.Vector{}, obtain) {
@@ -417,7 +422,8 @@ func newestFirst(j *cluster.JobState) []*cluster.TaskState {
 		}
 	}
 	slices.SortFunc(tasks, func(a, b *cluster.TaskState) int {
-		return cmp.Or(cmp.Compare(b.Booked, a.Booked), cmp.Compare(b.ID.Stage, a.ID.Stage), cmp.Compare(b.ID.Index, a.ID.Index))
+		return cmp.Or(cmp.Compare(b.Booked, a.Booked),
+			cmp.Compare(b.ID.Stage, a.ID.Stage), cmp.Compare(b.ID.Index, a.ID.Index))
 	})
 	return tasks
 }

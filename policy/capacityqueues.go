@@ -70,7 +70,8 @@ func (c *capacity) checkShares() error {
 			if q.parent != nil {
 				name = fmt.Sprintf("queue %q", q.name)
 			}
-			return fmt.Errorf("%s guarantees %g%% to the queues below: must be at most 100%%", name, math.Round(1e6*sum)/1e4)
+			return fmt.Errorf("%s guarantees %g%% to the queues below: must be at most 100%%",
+				name, math.Round(1e6*sum)/1e4)
 		}
 	}
 	return nil

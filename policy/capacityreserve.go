@@ -95,7 +95,10 @@ func (c *capacity) reserve(p *cluster.Plan, m *capacityMember, stage int) {
 			!slices.ContainsFunc(n.Tasks, ends) {
 			continue
 		}
-		if _, over := c.overLimit(m, need, resource.Vector{}); over || len(m.own.kept) >= m.job.Progress[stage].Pending {
+		if len(m.own.kept) >= m.job.Progress[stage].Pending {
+			return
+		}
+		if _, over := c.overLimit(m, need, resource.Vector{}); over {
 			return
 		}
 		p.Reserve(n, m.job, stage, cluster.BecauseReserved(need, n.Free))

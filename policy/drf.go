@@ -33,6 +33,9 @@ type drfQueue struct {
 	drfShare             // for the choice in progress
 }
 
+// weighted is the share over the weight.
+func (q *drfQueue) weighted() float64 { return q.share / q.weight }
+
 // drfJob is what is kept with a job.
 type drfJob struct {
 	group *drfGroup // nil unless it can start a task
@@ -197,7 +200,7 @@ func (d *drf) choose(p *cluster.Plan) *cluster.JobState {
 	for !q.leaf() {
 		var next *queue[drfQueue]
 		for _, child := range q.children {
-			if !child.own.blocked && (next == nil || child.own.share/child.own.weight < next.own.share/next.own.weight) {
+			if !child.own.blocked && (next == nil || child.own.weighted() < next.own.weighted()) {
 				next = child
 			}
 		}
@@ -318,7 +321,7 @@ func (d *drf) sumShare(q *queue[drfQueue]) drfShare {
 	for _, child := range q.children {
 		c := &child.own
 		s.blocked = s.blocked && c.blocked
-		if weighted := c.share / c.weight; !c.blocked && weighted > 0 && (least == 0 || weighted < least) {
+		if weighted := c.weighted(); !c.blocked && weighted > 0 && (least == 0 || weighted < least) {
 			least = weighted
 		}
 	}

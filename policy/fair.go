@@ -17,14 +17,18 @@ type fair struct {
 	reservations bool
 	gaps         string // "true", "false" or "auto": only where nodes have no heartbeats
 	queue        fairQueue
-	// size returns with how much memory the next task of a stage may start on n, and why; ok is false if it may not,
-	// why says why not.
-	size    func(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState, j *cluster.JobState, stage int) (memory resource.Amount, why cluster.Reason, ok bool)
-	outlook cluster.Outlook
+	size         sizing
+	outlook      cluster.Outlook
 	// demand is set during a decision if there are runnable tasks that have not yet been offered to every node with
 	// room.
 	demand bool
 }
+
+// sizing returns with how much memory, in bytes, the next task of a stage may start on n, and why; ok is false if it may
+// not, and then why says why not.
+type sizing func(
+	now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState, j *cluster.JobState, stage int,
+) (memory resource.Amount, why cluster.Reason, ok bool)
 
 func newFair(s *settings) Policy {
 	f := makeFair(s, "false")
@@ -49,7 +53,9 @@ func (f *fair) Name() string   { return f.name }
 func (f *fair) Traits() Traits { return Traits{DropCaches: f.queue.drop} }
 
 // idealSize starts tasks only with their ideal memory.
-func idealSize(_ timeline.Time, _ *cluster.Snapshot, n *cluster.NodeState, j *cluster.JobState, stage int) (resource.Amount, cluster.Reason, bool) {
+func idealSize(
+	_ timeline.Time, _ *cluster.Snapshot, n *cluster.NodeState, j *cluster.JobState, stage int,
+) (resource.Amount, cluster.Reason, bool) {
 	need := j.Stages[stage].Ideal
 	if why, ok := n.Fits(need); !ok {
 		return 0, why, false
@@ -65,7 +71,8 @@ func (f *fair) Decide(now timeline.Time, p *cluster.Plan) {
 // offerAll offers every node that may be able to start something: the nodes that changed and, if there are new runnable
 // tasks, the nodes with room for one of them.
 func (f *fair) offerAll(now timeline.Time, p *cluster.Plan) {
-	if f.reservations && p.Running == 0 && slices.ContainsFunc(f.queue.jobs, func(e queued) bool { return e.job.Reservations > 0 }) {
+	holds := func(e queued) bool { return e.job.Reservations > 0 }
+	if f.reservations && p.Running == 0 && slices.ContainsFunc(f.queue.jobs, holds) {
 		for n := range hopeless(p) {
 			p.Unreserve(n, cluster.Because(cluster.ReservationHopeless))
 		}

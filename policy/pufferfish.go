@@ -81,8 +81,9 @@ func (f *pufferfish) admit(s *cluster.Snapshot, j *cluster.Job) error {
 			return n.Holds(ideal) && f.mustHave(ideal) <= n.Capacity[resource.Memory]-f.beyondStop(n)
 		}
 		if !slices.ContainsFunc(s.Nodes, fits) {
-			return fmt.Errorf("job %q stage %d memory %s: pufferfish.room=%g times that must be at most pufferfish.stop=%g of what a node has, %s",
-				j.Name, i, resource.FormatMemory(ideal[resource.Memory]), f.room, f.stop, resource.FormatMemory(s.Largest()[resource.Memory]))
+			return fmt.Errorf("job %q stage %d memory %s: pufferfish.room=%g times that must be at most "+
+				"pufferfish.stop=%g of what a node has, %s", j.Name, i, resource.FormatMemory(ideal[resource.Memory]),
+				f.room, f.stop, resource.FormatMemory(s.Largest()[resource.Memory]))
 		}
 	}
 	return nil

@@ -67,10 +67,12 @@ func (s *static) admit(c *cluster.Snapshot, j *cluster.Job) error {
 			continue
 		}
 		if need := stage.Ideal[resource.Memory]; s.refuses && need > s.memory {
-			return fmt.Errorf("job %q stage %d memory %s: must be at most static.memory, %s", j.Name, i, resource.FormatMemory(need), resource.FormatMemory(s.memory))
+			return fmt.Errorf("job %q stage %d memory %s: must be at most static.memory, %s",
+				j.Name, i, resource.FormatMemory(need), resource.FormatMemory(s.memory))
 		}
 		if most := c.Largest()[resource.Memory]; s.memory > most {
-			return fmt.Errorf("setting static.memory=%s: must be at most what a node has, %s", resource.FormatMemory(s.memory), resource.FormatMemory(most))
+			return fmt.Errorf("setting static.memory=%s: must be at most what a node has, %s",
+				resource.FormatMemory(s.memory), resource.FormatMemory(most))
 		}
 	}
 	return nil

@@ -71,7 +71,9 @@ func (y *yarnME) Decide(now timeline.Time, p *cluster.Plan) {
 }
 
 // size implements lines 5 to 10 of Algorithm 1 for one task and one node.
-func (y *yarnME) size(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState, j *cluster.JobState, i int) (resource.Amount, cluster.Reason, bool) {
+func (y *yarnME) size(
+	now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState, j *cluster.JobState, i int,
+) (resource.Amount, cluster.Reason, bool) {
 	memory, why, ok := idealSize(now, s, n, j, i)
 	stage := &j.Stages[i]
 	if ok || !stage.Elastic() || stage.Duration <= 0 {
@@ -82,7 +84,8 @@ func (y *yarnME) size(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeSta
 	}
 	memory, d, ok := y.bestFor(stage, s.Largest()[resource.Memory]).within(n.Free[resource.Memory])
 	if !ok {
-		return 0, cluster.BecauseTooCoarse(stage.MinMemory, wholeSteps(stage.MinMemory, y.granularity), n.Free[resource.Memory]), false
+		steps := wholeSteps(stage.MinMemory, y.granularity)
+		return 0, cluster.BecauseTooCoarse(stage.MinMemory, steps, n.Free[resource.Memory]), false
 	}
 	if left, limited := y.diskLeft(n); limited && stage.Elasticity.DiskRate > left {
 		return 0, cluster.BecauseDiskBudget(stage.Elasticity.DiskRate, left), false

@@ -167,7 +167,8 @@ func (r *Estimator) copyCluster(now timeline.Time, p *cluster.Plan) {
 
 // copyJob copies a job and returns how far ahead to look for it.
 func (r *Estimator) copyJob(s *cluster.JobState, index int32) (reach time.Duration) {
-	j := simJob{state: s, used: float64(s.Used[resource.Memory]), weight: s.Weight, first: int32(len(r.stages)), place: -1, steered: s.Steered}
+	j := simJob{state: s, used: float64(s.Used[resource.Memory]), weight: s.Weight, first: int32(len(r.stages)),
+		place: -1, steered: s.Steered}
 	if j.weight <= 0 {
 		j.weight = 1
 	}
@@ -187,8 +188,11 @@ func (r *Estimator) copyJob(s *cluster.JobState, index int32) (reach time.Durati
 				parents++
 			}
 		}
-		r.stages = append(r.stages, simStage{cpu: stage.Ideal[resource.CPU], memory: stage.Ideal[resource.Memory], least: stage.LeastNeed()[resource.Memory],
-			duration: stage.Duration, pending: progress.Pending, left: left, parents: parents, job: index, coordinator: stage.Coordinator})
+		r.stages = append(r.stages, simStage{
+			cpu: stage.Ideal[resource.CPU], memory: stage.Ideal[resource.Memory], least: stage.LeastNeed()[resource.Memory],
+			duration: stage.Duration, pending: progress.Pending, left: left, parents: parents, job: index,
+			coordinator: stage.Coordinator,
+		})
 	}
 	j.last = int32(len(r.stages))
 	r.jobs = append(r.jobs, j)
@@ -197,7 +201,8 @@ func (r *Estimator) copyJob(s *cluster.JobState, index int32) (reach time.Durati
 
 func (r *Estimator) copyNode(p *cluster.Plan, n *cluster.NodeState) {
 	index := int32(len(r.nodes))
-	c := simNode{cpu: n.Unused()[resource.CPU], memory: n.Unused()[resource.Memory], gone: n.Gone, holder: -1, nextOffer: -1}
+	free := n.Unused()
+	c := simNode{cpu: free[resource.CPU], memory: free[resource.Memory], gone: n.Gone, holder: -1, nextOffer: -1}
 	if r.every > 0 {
 		c.phase = n.LastHeartbeat % r.every
 		c.due = r.now%r.every == c.phase && (n.LastHeartbeat < r.now || slices.Contains(p.Changes.Heartbeats, n.ID))
@@ -436,7 +441,8 @@ func (r *Estimator) start(p *cluster.Plan, node, job int32) bool {
 		r.running++
 		j.pending--
 		j.lastStart = r.now
-		r.addTask(simTask{s.cpu, s.memory, stage, node}, p.LaunchTime(j.state.Submitted, r.now).Add(s.duration), s.duration > 0)
+		end := p.LaunchTime(j.state.Submitted, r.now).Add(s.duration)
+		r.addTask(simTask{s.cpu, s.memory, stage, node}, end, s.duration > 0)
 	}
 	r.requeue(job)
 	if n.holder == job {
