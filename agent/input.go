@@ -16,10 +16,10 @@ import (
 // inputSocket is the socket, in the container's folder, on which the supervisor accepts the input of its program.
 const inputSocket = "input"
 
-// inputPatience is how long a program waits for input that no client sends: after an agent has run for that time
+// InputPatience is how long a program waits for input that no client sends: after an agent has run for that time
 // without a client, the program's input ends. Without an agent the input waits.
 const (
-	inputPatience = time.Minute
+	InputPatience = time.Minute
 	inputLook     = 5 * time.Second
 )
 
@@ -103,7 +103,7 @@ func (m *mouth) feed(lease string) {
 		case !errors.Is(err, os.ErrDeadlineExceeded):
 			return
 		case leased(lease):
-			if absent += inputLook; absent >= inputPatience {
+			if absent += inputLook; absent >= InputPatience {
 				m.sink.End()
 			}
 		default:

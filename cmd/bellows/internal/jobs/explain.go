@@ -14,6 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/server"
 )
 
 func explainCommand() *cobra.Command {
@@ -28,12 +29,8 @@ latest decisions about the job. A task that is suspended or waits for memory has
 no expected end, because it is unknown how long it will wait.`,
 		Example: `  bellows explain 7`,
 		Args:    oneJob,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
 			id, err := parseJob(args[0])
-			if err != nil {
-				return err
-			}
-			client, err := p.Client()
 			if err != nil {
 				return err
 			}
@@ -45,7 +42,7 @@ no expected end, because it is unknown how long it will wait.`,
 				return terminal.WriteJSON(cmd.OutOrStdout(), e)
 			}
 			return printExplanation(cmd.OutOrStdout(), &e, time.Now())
-		},
+		}),
 		ValidArgsFunction: completeJobs(&p),
 	}
 	cmd.Flags().SortFlags = false

@@ -21,21 +21,11 @@ func parseJob(text string) (cluster.JobID, error) {
 	return cluster.JobID(id), nil
 }
 
-// oneJob checks the arguments of commands that take the id of one job.
-func oneJob(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return command.Usagef("job: must be the id of one job, but %d were given", len(args))
-	}
-	return nil
-}
-
-// someJobs checks the arguments of commands that take the ids of jobs.
-func someJobs(_ *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return command.Usagef("job: must be the id of at least one job")
-	}
-	return nil
-}
+// The arguments of commands that take the id of one job, and of those that take several.
+var (
+	oneJob   = command.OneArgument("job: must be the id of one job")
+	someJobs = command.SomeArguments("job: must be the id of at least one job")
+)
 
 // parseJobs reads the ids of jobs.
 func parseJobs(args []string) ([]cluster.JobID, error) {

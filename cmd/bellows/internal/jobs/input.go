@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/input"
@@ -122,10 +123,10 @@ func (a *attached) feed(ctx context.Context, from io.Reader) {
 			}
 			return
 		case input.Foreign(err), code != 0 && code != live.Unavailable:
-			fmt.Fprintf(a.err, "bellows: job %d: its input ends within %v: %v\n", a.id, time.Minute, err)
+			fmt.Fprintf(a.err, "bellows: job %d: its input ends within %v: %v\n", a.id, agent.InputPatience, err)
 			return
 		}
-		if !wait(ctx, time.Second/5) {
+		if !wait(ctx, redialPace) {
 			return
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
+	"github.com/bellows-rm/bellows/server"
 )
 
 func killCommand() *cobra.Command {
@@ -19,12 +20,8 @@ of the jobs stays.`,
 		Example: `  bellows kill 7
   bellows kill --wait 7 8 9`,
 		Args: someJobs,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
 			ids, err := parseJobs(args)
-			if err != nil {
-				return err
-			}
-			client, err := p.Client()
 			if err != nil {
 				return err
 			}
@@ -44,7 +41,7 @@ of the jobs stays.`,
 				}
 			}
 			return first
-		},
+		}),
 		ValidArgsFunction: completeJobs(&p),
 	}
 	cmd.Flags().SortFlags = false

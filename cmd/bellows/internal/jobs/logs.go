@@ -46,12 +46,7 @@ free.`,
 		Example: `  bellows logs 7
   bellows logs -f 7.0.2
   bellows logs --stderr 7`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return command.Usagef("job: must be one JOB or JOB.STAGE.INDEX, but %d were given", len(args))
-			}
-			return nil
-		},
+		Args:              command.OneArgument("job: must be one JOB or JOB.STAGE.INDEX"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.show(cmd, args[0]) },
 		ValidArgsFunction: completeJobs(&o.place),
 	}
@@ -112,7 +107,7 @@ func (o *logsOptions) output(id cluster.TaskID) server.Output {
 // interrupted returns an error without a message if the user has interrupted the command.
 func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return command.Code(130)
+		return command.Code(command.Interrupted)
 	}
 	return err
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
-	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
@@ -48,22 +47,18 @@ listed with its newest run, and its earlier runs below.`,
   bellows ps --all
   bellows ps 7
   bellows ps --json | jq '.jobs[].status'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return command.Usagef("job: must be the id of one job, but %d were given", len(args))
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
 			}
-			return nil
+			return oneJob(cmd, args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := p.Client()
-			if err != nil {
-				return err
-			}
+		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
 			if len(args) == 1 {
 				return showJob(cmd, client, args[0], asJSON)
 			}
 			return showJobs(cmd, client, all, asJSON)
-		},
+		}),
 		ValidArgsFunction: completeJobs(&p),
 	}
 	cmd.Flags().SortFlags = false
@@ -145,7 +140,7 @@ func printJobs(w io.Writer, pages iter.Seq2[[]live.Job, error], tasks []live.Tas
 			j := &page[i]
 			s := of[j.ID]
 			t.Add(strconv.FormatInt(int64(j.ID), 10), terminal.Cut(j.Name, 14), terminal.Cut(j.Owner, 8), s.status(j), fmt.Sprintf("%d/%d", j.SucceededCount, j.TaskCount),
-				terminal.MemoryOrDash(s.limit), terminal.MemoryOrDash(s.held), jobTime(j, now), terminal.OneLine(join(s.why(), s.suspended.holder(tasks), j.Waiting)))
+				terminal.MemoryOrDash(s.limit), terminal.MemoryOrDash(s.held), took(j.Started, j.Finished, now), terminal.OneLine(join(s.why(), s.suspended.holder(tasks), j.Waiting)))
 		}
 		if err := t.Write(w); err != nil {
 			return err
@@ -248,14 +243,15 @@ func jobStatus(j *live.Job) string {
 	return j.Status.String()
 }
 
-func jobTime(j *live.Job, now time.Time) string {
+// took prints how long something ran, or has run until now; "-" if it has not started.
+func took(started, ended, now time.Time) string {
 	switch {
-	case j.Started.IsZero():
+	case started.IsZero():
 		return "-"
-	case j.Finished.IsZero():
-		return terminal.Age(now.Sub(j.Started))
+	case ended.IsZero():
+		return terminal.Age(now.Sub(started))
 	}
-	return terminal.Age(j.Finished.Sub(j.Started))
+	return terminal.Age(ended.Sub(started))
 }
 
 func showJob(cmd *cobra.Command, client *server.Client, arg string, asJSON bool) error {
@@ -301,7 +297,7 @@ func printTasks(w io.Writer, j *live.Job, now time.Time) error {
 			ideal, most = s.IdealBytes, int64(s.MaxMemory)
 		}
 		t.Add(columns([]string{k.Task.String(), strconv.Itoa(k.Run), taskState(k), terminal.MemoryOrDash(limit(k)), terminal.MemoryOrDash(ideal), terminal.MemoryOrDash(used(k)),
-			terminal.MemoryOrDash(swapped(k)), taskTime(k, now), terminal.OneLine(taskWhy(k, most))})...)
+			terminal.MemoryOrDash(swapped(k)), took(k.Started, k.Ended, now), terminal.OneLine(taskWhy(k, most))})...)
 	}
 	t.Notes = true
 	if err := t.Write(w); err != nil || len(j.Earlier) == 0 {
@@ -320,7 +316,7 @@ func printEarlier(w io.Writer, j *live.Job) error {
 		if !k.Started.IsZero() {
 			begun = k.Started.Local().Format(time.DateTime)
 		}
-		t.Add(k.Task.String(), strconv.Itoa(k.Run), terminal.Cut(k.Node, 12), taskState(k), begun, taskTime(k, k.Ended), terminal.OneLine(k.Detail))
+		t.Add(k.Task.String(), strconv.Itoa(k.Run), terminal.Cut(k.Node, 12), taskState(k), begun, took(k.Started, k.Ended, k.Ended), terminal.OneLine(k.Detail))
 	}
 	t.Notes = true
 	return t.Write(w)
@@ -410,13 +406,3 @@ func swapped(t *live.Task) int64 {
 
 // held returns the bytes of a running task in memory and in swap.
 func held(t *live.Task) int64 { return used(t) + swapped(t) }
-
-func taskTime(t *live.Task, now time.Time) string {
-	switch {
-	case t.Started.IsZero():
-		return "-"
-	case t.Ended.IsZero():
-		return terminal.Age(now.Sub(t.Started))
-	}
-	return terminal.Age(t.Ended.Sub(t.Started))
-}

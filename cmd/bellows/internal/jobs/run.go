@@ -92,13 +92,8 @@ func runCommand() *cobra.Command {
 		Short:   "Run a command",
 		Long:    runLong,
 		Example: runExample,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return command.Usagef("command: must be given, as in `bellows run --memory 1GiB -- sort big.txt`")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+		Args:    command.SomeArguments("command: must be given, as in `bellows run --memory 1GiB -- sort big.txt`"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -158,9 +153,6 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	ctx := cmd.Context()
-	if err := withoutSwap(ctx, client, job, cmd.ErrOrStderr()); err != nil {
-		return err
-	}
 	if err := fitMachine(ctx, client, job, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
@@ -355,21 +347,15 @@ func (a *attached) copy(ctx context.Context, stderr bool) error {
 	}
 	for run := 1; run <= a.attempts; run++ {
 		o := server.Output{Task: cluster.TaskID{Job: a.id}, Run: run, Stderr: stderr, Follow: true, All: true}
-		for {
+		err := untilAnswered(ctx, func() error {
 			n, err := a.client.Output(ctx, w, o)
 			o.From += n
-			if err == nil {
-				break
-			}
-			if live.KindOf(err) == live.Unavailable {
-				if wait(ctx, time.Second/5) {
-					continue
-				}
-				return nil
-			}
-			if live.KindOf(err) != 0 || ctx.Err() != nil {
-				return nil // there is no such run
-			}
+			return err
+		})
+		switch {
+		case live.KindOf(err) != 0 || ctx.Err() != nil:
+			return nil // there is no such run
+		case err != nil:
 			return err
 		}
 	}
@@ -378,30 +364,22 @@ func (a *attached) copy(ctx context.Context, stderr bool) error {
 
 // wait returns the job once it has ended. If the daemon ends, wait waits for the next daemon: the job runs on without a
 // daemon.
-func (a *attached) wait(ctx context.Context) (live.Job, error) {
-	for told := false; ; {
-		job, err := a.client.Wait(ctx, a.id)
-		if live.KindOf(err) != live.Unavailable {
-			return job, err
-		}
-		if !told {
+func (a *attached) wait(ctx context.Context) (job live.Job, err error) {
+	told := false
+	err = untilAnswered(ctx, func() (err error) {
+		job, err = a.client.Wait(ctx, a.id)
+		if live.KindOf(err) == live.Unavailable && !told {
 			fmt.Fprintf(a.err, "bellows: the daemon is gone; job %d continues, and bellows waits for the next daemon\n", a.id)
 			told = true
 		}
-		if !wait(ctx, time.Second/5) {
-			return job, ctx.Err()
-		}
-	}
+		return err
+	})
+	return job, err
 }
 
 // kill kills the job; without a daemon, as soon as a daemon runs again.
 func (a *attached) kill(ctx context.Context) error {
-	for {
-		err := a.client.Kill(ctx, a.id)
-		if live.KindOf(err) != live.Unavailable || !wait(ctx, time.Second/5) {
-			return err
-		}
-	}
+	return untilAnswered(ctx, func() error { return a.client.Kill(ctx, a.id) })
 }
 
 // sayWhyItWaits prints on a terminal what the job waits for.
@@ -411,6 +389,22 @@ func (a *attached) sayWhyItWaits(ctx context.Context) {
 	}
 	if job, err := a.client.Job(ctx, a.id, false); err == nil && job.Status == cluster.StatusPending && job.Waiting != "" {
 		fmt.Fprintf(a.err, "bellows: job %d waits: %s\n", a.id, job.Waiting)
+	}
+}
+
+// redialPace is the time between two requests while there is no daemon.
+const redialPace = time.Second / 5
+
+// untilAnswered repeats a request until a daemon answers it, or ctx ends.
+func untilAnswered(ctx context.Context, request func() error) error {
+	for {
+		err := request()
+		if live.KindOf(err) != live.Unavailable {
+			return err
+		}
+		if !wait(ctx, redialPace) {
+			return ctx.Err()
+		}
 	}
 }
 

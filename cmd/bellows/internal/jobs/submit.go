@@ -57,12 +57,7 @@ func submitCommand() *cobra.Command {
 		Example: `  bellows submit mix.yaml
   bellows submit --wait mix.yaml && echo all jobs succeeded
   generate-jobs | bellows submit -`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return command.Usagef("file: must be one file of jobs, or - for standard input, but %d were given", len(args))
-			}
-			return nil
-		},
+		Args: command.OneArgument("file: must be one file of jobs, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	cmd.Flags().SortFlags = false
@@ -87,9 +82,6 @@ func (o *submitOptions) run(cmd *cobra.Command, file string) error {
 	}
 	for i := range w.Jobs {
 		if err := checkPrograms(&w.Jobs[i], dir); err != nil {
-			return err
-		}
-		if err := withoutSwap(cmd.Context(), client, &w.Jobs[i], cmd.ErrOrStderr()); err != nil {
 			return err
 		}
 		if err := fitMachine(cmd.Context(), client, &w.Jobs[i], cmd.ErrOrStderr()); err != nil {
@@ -161,25 +153,27 @@ func checkPrograms(j *workload.Job, dir string) error {
 	return nil
 }
 
-// fitMachine warns if the maximum memory of a stage exceeds the largest machine, and sizes the heap of every JVM by the
-// real maximum of its container.
+// fitMachine changes a FLEX job to what this machine and the largest one have, and tells the user: see withoutSwap and
+// fitStages.
 func fitMachine(ctx context.Context, client *server.Client, j *workload.Job, to io.Writer) error {
+	if err := withoutSwap(ctx, client, j, to); err != nil || j.Class != cluster.Flex {
+		return err
+	}
+	status, err := client.Status(ctx)
+	if err != nil {
+		return err
+	}
 	var largest resource.Amount
-	if j.Class == cluster.Flex {
-		status, err := client.Status(ctx)
-		if err != nil {
-			return err
-		}
-		for _, n := range status.Nodes {
-			largest = max(largest, resource.Amount(n.Memory))
-		}
+	for _, n := range status.Nodes {
+		largest = max(largest, resource.Amount(n.Memory))
 	}
 	fitStages(j, largest, to)
 	return nil
 }
 
-// fitStages does the work of fitMachine. largest is the memory for containers on the largest machine, 0 if it is
-// unknown or does not matter.
+// fitStages warns if the maximum memory of a stage of a FLEX job exceeds the largest machine, and sizes the heap of every
+// JVM by the real maximum of its container. largest is the memory for containers on the largest machine, 0 if it is
+// unknown.
 func fitStages(j *workload.Job, largest resource.Amount, to io.Writer) {
 	for i := range j.Stages {
 		s := &j.Stages[i]

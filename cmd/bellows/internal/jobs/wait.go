@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
+	"github.com/bellows-rm/bellows/server"
 )
 
 const waitLong = `Wait until jobs have ended. The exit code is 0 if the job succeeded; if it
@@ -25,7 +26,7 @@ func waitCommand() *cobra.Command {
   job=$(bellows run -d --memory 1GiB -- make)
   bellows wait $job && make install`,
 		Args:              someJobs,
-		RunE:              func(cmd *cobra.Command, args []string) error { return waitFor(cmd, &p, args) },
+		RunE:              p.Run(waitFor),
 		ValidArgsFunction: completeJobs(&p),
 	}
 	cmd.Flags().SortFlags = false
@@ -33,12 +34,8 @@ func waitCommand() *cobra.Command {
 	return cmd
 }
 
-func waitFor(cmd *cobra.Command, p *place.Place, args []string) error {
+func waitFor(cmd *cobra.Command, client *server.Client, args []string) error {
 	ids, err := parseJobs(args)
-	if err != nil {
-		return err
-	}
-	client, err := p.Client()
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
+	"github.com/bellows-rm/bellows/server"
 )
 
 func downCommand() *cobra.Command {
@@ -23,11 +24,7 @@ the state directory.`,
 		Example: `  bellows down
   bellows down --force`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := p.Client()
-			if err != nil {
-				return err
-			}
+		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, _ []string) error {
 			status, err := client.Status(cmd.Context())
 			if err != nil {
 				return err
@@ -36,7 +33,7 @@ the state directory.`,
 				return err
 			}
 			return waitGone(cmd.Context(), status.PID)
-		},
+		}),
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&force, "force", false, "kill the jobs that have not ended")

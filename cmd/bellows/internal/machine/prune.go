@@ -12,6 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/server"
 )
 
 func pruneCommand() *cobra.Command {
@@ -33,13 +34,9 @@ does not become smaller.`,
   bellows prune --keep 100
   bellows prune --older-than 24h --keep 100`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, _ []string) error {
 			if !cmd.Flags().Changed("older-than") && !cmd.Flags().Changed("keep") {
 				return command.Usagef("older-than, keep: one of them must be given, to say what stays")
-			}
-			client, err := p.Client()
-			if err != nil {
-				return err
 			}
 			pruned, err := client.Prune(cmd.Context(), olderThan, keep, dry)
 			if err != nil {
@@ -58,7 +55,7 @@ does not become smaller.`,
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
 			return err
-		},
+		}),
 	}
 	f := cmd.Flags()
 	f.SortFlags = false

@@ -25,11 +25,7 @@ that it starts with, and may grow: USED can then be more than GRANTED.`,
 		Example: `  bellows status
   bellows status --json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := p.Client()
-			if err != nil {
-				return err
-			}
+		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, _ []string) error {
 			s, err := client.Status(cmd.Context())
 			if err != nil {
 				return err
@@ -38,7 +34,7 @@ that it starts with, and may grow: USED can then be more than GRANTED.`,
 				return terminal.WriteJSON(cmd.OutOrStdout(), s)
 			}
 			return printStatus(cmd.OutOrStdout(), &s, time.Now())
-		},
+		}),
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

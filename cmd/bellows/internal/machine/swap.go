@@ -79,13 +79,8 @@ with the same state directory.`,
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	stateFlag(cmd, &p)
+	p.StateFlag(cmd)
 	return cmd
-}
-
-// stateFlag adds the flag for the state directory, which has the record of the swap that bellows made.
-func stateFlag(cmd *cobra.Command, p *place.Place) {
-	cmd.Flags().StringVar(&p.State, "state", "", "state `directory` (or $BELLOWS_STATE)")
 }
 
 func readSwap(state string) (swapStatus, error) {
@@ -209,7 +204,7 @@ on their way to a swap file or partition. It is a setting of the whole machine.`
 	f.BoolVar(&o.zram, "zram", false, "create a zram device instead of a file")
 	f.BoolVar(&o.zswap, "zswap", false, "enable zswap, and create no device")
 	f.StringVar(&o.algorithm, "algorithm", "", "`name` of the compression algorithm of zram or zswap; default: the kernel's")
-	stateFlag(cmd, &o.place)
+	o.place.StateFlag(cmd)
 	return cmd
 }
 

@@ -19,9 +19,25 @@ type Place struct{ State, Socket string }
 // Flags adds the flags that say where the daemon is.
 func (p *Place) Flags(cmd *cobra.Command, withState bool) {
 	if withState {
-		cmd.Flags().StringVar(&p.State, "state", "", "state `directory` (or $BELLOWS_STATE)")
+		p.StateFlag(cmd)
 	}
 	cmd.Flags().StringVar(&p.Socket, "socket", "", "`file` where the daemon listens (or $BELLOWS_SOCKET)")
+}
+
+// StateFlag adds only the flag for the state directory.
+func (p *Place) StateFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.State, "state", "", "state `directory` (or $BELLOWS_STATE)")
+}
+
+// Run returns the function of a command that asks the daemon.
+func (p *Place) Run(do func(cmd *cobra.Command, client *server.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		client, err := p.Client()
+		if err != nil {
+			return err
+		}
+		return do(cmd, client, args)
+	}
 }
 
 // Fill sets the values that no flag has set: from the environment, otherwise to the system's usual places. If only the

@@ -80,13 +80,8 @@ func Command() *cobra.Command {
 		Short:   "Measure what less memory costs a program",
 		Long:    profileLong,
 		Example: profileExample,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return command.Usagef("command: must be given, as in `bellows profile -- sort -S {memory} big.txt`")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+		Args:    command.SomeArguments("command: must be given, as in `bellows profile -- sort -S {memory} big.txt`"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
