@@ -174,7 +174,7 @@ func (s *stageReader) readTruth() {
 		t.Duration = workload.ForAll(m.Duration("duration", 1))
 	}
 	if m.Has("durations") {
-		t.Duration = workload.ForEach(s.readDurations(m))
+		t.Duration = readEach(s, m, "durations", "duration", "duration", form.ParseDuration, cluster.LongestTime, time.Duration.String)
 	}
 	ideal := s.stage.Ideal[resource.Memory]
 	if m.Has("memory") {
@@ -182,7 +182,7 @@ func (s *stageReader) readTruth() {
 		t.IdealMemory = workload.ForAll(ideal)
 	}
 	if m.Has("memories") {
-		t.IdealMemory = workload.ForEach(s.readMemories(m))
+		t.IdealMemory = readEach(s, m, "memories", "memory", "size", resource.ParseMemory, resource.Memory.Most(), resource.FormatMemoryExact)
 	}
 	if text, _ := m.Scalar("elasticity"); text == cluster.NotElastic.String() {
 		t.Elasticity = &cluster.Elasticity{}
@@ -208,38 +208,24 @@ func (s *stageReader) readTruth() {
 	}
 }
 
-func (s *stageReader) readDurations(m *form.Mapping) []time.Duration {
-	if m.Has("duration") {
-		m.Fail("durations", "cannot stand beside duration")
+// readEach reads a list with a value from 1 to most for each task. element is what a value is, and other the field for a
+// value that all tasks share.
+func readEach[T ~int64](s *stageReader, m *form.Mapping, name, other, element string, parse func(string) (T, error), most T,
+	show func(T) string) workload.PerTask[T] {
+	if m.Has(other) {
+		m.Fail(name, "cannot stand beside %s", other)
 	}
-	var all []time.Duration
-	for _, text := range m.Texts("durations", "duration") {
-		d, err := form.ParseDuration(text)
-		if err != nil || d < 1 || d > cluster.LongestTime {
-			m.Fail("durations", "each must be a duration with its unit, up to %v, but one is %s", cluster.LongestTime, cluster.ClipLine(text))
-			return nil
+	var all []T
+	for _, text := range m.Texts(name, element) {
+		v, err := parse(text)
+		if err != nil || v < 1 || v > most {
+			m.Fail(name, "each must be a %s with its unit, up to %s, but one is %s", element, show(most), cluster.ClipLine(text))
+			return workload.PerTask[T]{}
 		}
-		all = append(all, d)
+		all = append(all, v)
 	}
-	s.onePerTask(m, "durations", len(all))
-	return all
-}
-
-func (s *stageReader) readMemories(m *form.Mapping) []resource.Amount {
-	if m.Has("memory") {
-		m.Fail("memories", "cannot stand beside memory")
-	}
-	var all []resource.Amount
-	for _, text := range m.Texts("memories", "size") {
-		a, err := resource.ParseMemory(text)
-		if err != nil || a < 1 || a > resource.MostMemory {
-			m.Fail("memories", "each must be a size with its unit, up to %s, but one is %s", resource.FormatMemoryExact(resource.MostMemory), cluster.ClipLine(text))
-			return nil
-		}
-		all = append(all, a)
-	}
-	s.onePerTask(m, "memories", len(all))
-	return all
+	s.onePerTask(m, name, len(all))
+	return workload.ForEach(all)
 }
 
 func (s *stageReader) onePerTask(m *form.Mapping, name string, given int) {
