@@ -28,23 +28,44 @@ func (t *text) flex(r *FlexResult) {
 	t.say("%d jobs whose memory comes and goes share %s and %s cores with a stream of short REGULAR jobs. Medians of %s, with the least and the most.",
 		r.Jobs, resource.FormatMemory(r.Node[resource.Memory]), resource.FormatCPU(r.Node[resource.CPU]), rounds(r.Summaries[0].Rounds))
 	t.WriteString("\n")
-	times := [][]string{{"ALLOCATION", "FINISHED", "KILLS", "MAKESPAN, s", "JOB RUNTIME, s"}}
-	memory := [][]string{{"ALLOCATION", "USED, %", "RUNNING", "SUSPENDED", "MOST IN SWAP"}}
-	stream := [][]string{{"SHORT JOBS BESIDE", "JOBS", "p50, s", "p95, s", "p99, s"}}
-	for _, s := range r.Summaries {
-		times = append(times, append([]string{s.Allocation}, s.times()...))
-		memory = append(memory, append([]string{s.Allocation}, s.memory()...))
-		stream = append(stream, append([]string{s.Allocation}, s.Stream.cells()...))
-	}
-	t.table(times)
-	t.table(memory)
-	t.table(stream)
+	t.flexTables([]FlexResult{*r}, false)
 	t.say(flexLegend, r.Attempts)
 	t.WriteString("\n")
 	t.flexAbout(r)
 	t.WriteString("\n")
 	t.claims(flexClaims(r))
 	t.flexOthers(r.Summaries)
+}
+
+// flexTables writes three tables with a row for each summary. Where several numbers of jobs are compared, the rows have
+// them too, and how many cores the jobs used.
+func (t *text) flexTables(all []FlexResult, compared bool) {
+	first := "ALLOCATION"
+	if compared {
+		first = "JOBS, ALLOCATION"
+	}
+	times := [][]string{{first, "FINISHED", "KILLS", "MAKESPAN, s", "JOB RUNTIME, s"}}
+	memory := [][]string{{first, "USED, %", "RUNNING", "SUSPENDED", "MOST IN SWAP"}}
+	stream := [][]string{{"SHORT JOBS BESIDE", "JOBS", "p50, s", "p95, s", "p99, s"}}
+	if compared {
+		memory[0] = append(memory[0], "CORES")
+	}
+	for i := range all {
+		for _, s := range all[i].Summaries {
+			name, used := s.Allocation, s.memory()
+			if compared {
+				name, used = fmt.Sprintf("%d, %s", all[i].Jobs, name), append(used, fmt.Sprintf("%.2f", s.Cores.Median))
+			}
+			if all[i].Jobs > 0 {
+				times = append(times, append([]string{name}, s.times()...))
+				memory = append(memory, append([]string{name}, used...))
+			}
+			stream = append(stream, append([]string{name}, s.Stream.cells()...))
+		}
+	}
+	t.table(times)
+	t.table(memory)
+	t.table(stream)
 }
 
 // times, memory and cells return the rows of the tables.

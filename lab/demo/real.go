@@ -77,27 +77,10 @@ func (r *RealResult) Write(w io.Writer) error {
 
 func (t *text) real(r *RealResult) {
 	of := &r.Sizes[len(r.Sizes)-1] // with the most jobs
-	var all []FlexSummary
 	t.say("Jobs of larger programs share %s and %s cores with a stream of short REGULAR jobs. Medians of %s, with the least and the most.",
 		resource.FormatMemory(of.Node[resource.Memory]), resource.FormatCPU(of.Node[resource.CPU]), allRounds(r.Sizes...))
 	t.WriteString("\n")
-	times := [][]string{{"JOBS, ALLOCATION", "FINISHED", "KILLS", "MAKESPAN, s", "JOB RUNTIME, s"}}
-	memory := [][]string{{"JOBS, ALLOCATION", "USED, %", "RUNNING", "SUSPENDED", "MOST IN SWAP", "CORES"}}
-	stream := [][]string{{"SHORT JOBS BESIDE", "JOBS", "p50, s", "p95, s", "p99, s"}}
-	for i := range r.Sizes {
-		all = append(all, r.Sizes[i].Summaries...)
-		for _, s := range r.Sizes[i].Summaries {
-			name := fmt.Sprintf("%d, %s", r.Sizes[i].Jobs, s.Allocation)
-			if r.Sizes[i].Jobs > 0 {
-				times = append(times, append([]string{name}, s.times()...))
-				memory = append(memory, append([]string{name}, append(s.memory(), fmt.Sprintf("%.2f", s.Cores.Median))...))
-			}
-			stream = append(stream, append([]string{name}, s.Stream.cells()...))
-		}
-	}
-	t.table(times)
-	t.table(memory)
-	t.table(stream)
+	t.flexTables(r.Sizes, true)
 	t.say(flexLegend+" CORES is how many the jobs kept busy.", of.Attempts)
 	t.WriteString("\n")
 	t.flexAbout(of)
@@ -105,6 +88,10 @@ func (t *text) real(r *RealResult) {
 		t.WriteString("\n")
 		t.say("With %s:", countJobs(s.Jobs))
 		t.claims(flexClaims(&s))
+	}
+	var all []FlexSummary
+	for i := range r.Sizes {
+		all = append(all, r.Sizes[i].Summaries...)
 	}
 	t.flexOthers(all)
 }

@@ -3,6 +3,9 @@
 // the paper's claims, and when each counts as holding. A Go file per figure runs the experiment, makes tables and
 // charts, and judges the claims by our numbers.
 //
+// A further experiment needs its texts in the file of its paper, a function that runs it, and an entry in the map of
+// the paper's runs (yarnME, pufferfish). The function judges each claim of the file by stated(experiment, id).
+//
 // Simulated results are labelled as simulated. The same seed gives the same results, byte for byte, on any number of
 // cores.
 package experiments
