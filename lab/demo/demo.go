@@ -12,7 +12,7 @@ import (
 
 // Options are the options of every part.
 type Options struct {
-	// Rounds is how often the mix runs under each configuration, Repeats how often a program is measured at each size;
+	// Rounds is how often the mix runs under each contender, Repeats how often a program is measured at each size;
 	// both at least 1.
 	Rounds, Repeats int
 	// Limit is the time limit of the demonstration; rounds that would end later are left out. 0 is no limit.

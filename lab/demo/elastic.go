@@ -24,8 +24,8 @@ type ElasticResult struct {
 	Machine  Machine         `json:"machine"`
 
 	Runs      []Run     `json:"runs,omitempty"` // real ones, in the order in which they ran
-	Predicted []Run     `json:"predicted"`      // one per configuration
-	Summaries []Summary `json:"summaries"`      // one per configuration; of Runs, or of Predicted if no program ran
+	Predicted []Run     `json:"predicted"`      // one per contender
+	Summaries []Summary `json:"summaries"`      // one per contender; of Runs, or of Predicted if no program ran
 	// Predictions compare the simulator's predictions with the runs; nil if no program ran.
 	Predictions []Prediction  `json:"predictions,omitempty"`
 	Took        time.Duration `json:"took_ns"`

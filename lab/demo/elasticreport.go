@@ -104,7 +104,7 @@ func why(r *ElasticResult) string {
 	return strings.Join(clauses, "; ") + "."
 }
 
-// fastest returns the configuration with the smallest median.
+// fastest returns the contender with the smallest median.
 func fastest(r *ElasticResult, of func(*Summary) Figure) *Summary {
 	best := &r.Summaries[0]
 	for i := range r.Summaries {

@@ -14,7 +14,7 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// canned is a result in which every configuration runs the same two tasks, each configuration later than the one
+// canned is a result in which every contender runs the same two tasks, each contender later than the one
 // before.
 func canned() *ElasticResult {
 	r := &ElasticResult{Node: node, Machine: Machine{Launch: 20 * time.Millisecond, Neighbour: 1.1}}
