@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -205,6 +206,43 @@ func TestLinks(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(file), target)); err != nil {
 				t.Errorf("%s: points to %s, which is not there", file, m[1])
 			}
+		}
+	}
+}
+
+var folder = regexp.MustCompile("(?m)`([a-z][a-z/-]*)(/\\.\\.\\.)?`")
+
+// TestFolders looks for the folders in the list of architecture.md, and for the folders with Go code that it lacks. A
+// folder that ends in "/..." stands for all folders below it, and so do guest and docs.
+func TestFolders(t *testing.T) {
+	listed := []string{"docs/", "guest/"}
+	_, list, _ := strings.Cut(read(t, "architecture.md"), "## Folders")
+	list, _, _ = strings.Cut(list, "## Rules")
+	for line := range strings.Lines(list) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 {
+			continue
+		}
+		for _, m := range folder.FindAllStringSubmatch(cells[1], -1) {
+			listed = append(listed, m[1]+"/")
+			if _, err := os.Stat(filepath.Join("..", m[1])); err != nil {
+				t.Errorf("architecture.md lists the folder %s: %v", m[1], err)
+			}
+			if m[2] == "" {
+				listed[len(listed)-1] = m[1]
+			}
+		}
+	}
+	packages, err := exec.Command("go", "list", "-f", "{{.ImportPath}}", "../...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for _, path := range strings.Fields(string(packages)) {
+		dir := strings.TrimPrefix(path, "github.com/bellows-rm/bellows/")
+		if !slices.ContainsFunc(listed, func(known string) bool {
+			return dir == known || strings.HasSuffix(known, "/") && strings.HasPrefix(dir+"/", known)
+		}) {
+			t.Errorf("architecture.md does not list the folder %s", dir)
 		}
 	}
 }
