@@ -3,6 +3,7 @@ package machine
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,12 +14,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
@@ -144,7 +145,7 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 	opened := o.sayWhatCloses(cmd.ErrOrStderr())
 	defer opened()
 	if o.detach {
-		if err := o.leave(cmd.Context(), cmd.OutOrStdout()); err != nil {
+		if err := o.leave(cmd.Context(), cmd.Flags(), cmd.OutOrStdout()); err != nil {
 			return err
 		}
 		o.warn(cmd.Context(), cmd.ErrOrStderr())
@@ -210,7 +211,7 @@ var NewPolicy = policy.New
 var Patience live.Patience
 
 // leave starts the same daemon in a session of its own, and returns once the daemon has printed its resources.
-func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
+func (o *upOptions) leave(ctx context.Context, given *pflag.FlagSet, out io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
@@ -219,7 +220,7 @@ func (o *upOptions) leave(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	log := filepath.Join(o.place.State, "daemon.log")
-	child := exec.Command(self, append(o.arguments(), "--log", log)...)
+	child := exec.Command(self, append(o.arguments(given), "--log", log)...)
 	child.Dir = "/"
 	var said bytes.Buffer
 	child.Stderr = &said // until the daemon answers; then its standard error is the log
@@ -255,30 +256,21 @@ func (o *upOptions) warn(ctx context.Context, to io.Writer) {
 	}
 }
 
-// arguments returns the arguments of the daemon process.
-func (o *upOptions) arguments() []string {
-	args := []string{"up", "--policy", o.policy, "--flex", o.flex.preset, "--puff-ratio", strconv.FormatFloat(o.flex.puffRatio, 'g', -1, 64),
-		"--state", o.place.State, "--socket", o.place.Socket, "--keep-for", o.keep.For.String(), "--keep-jobs", strconv.Itoa(o.keep.Jobs),
-		"--keep-output", resource.FormatMemoryExact(o.keep.Output), "--output-limit", resource.FormatMemoryExact(o.output),
-		"--keep-events", resource.FormatMemoryExact(o.keep.Events)}
-	if o.memory > 0 {
-		args = append(args, "--memory", resource.FormatMemoryExact(o.memory))
-	}
-	if o.cpus > 0 {
-		args = append(args, "--cpus", resource.FormatCPU(o.cpus))
-	}
-	if o.diskSet {
-		args = append(args, "--disk", resource.FormatRateExact(o.disk))
-	}
-	if o.swapping > 0 {
-		args = append(args, "--swap-budget", flags.Budget(&o.swapping).String())
-	}
-	for _, name := range slices.Sorted(maps.Keys(o.settings)) {
-		args = append(args, "--set", name+"="+o.settings[name])
-	}
-	if o.verbose {
-		args = append(args, "--verbose")
-	}
+// arguments returns the arguments of the daemon process: the flags that were given, except for detach. It runs in another
+// folder, so that it gets the place in full.
+func (o *upOptions) arguments(given *pflag.FlagSet) []string {
+	args := []string{"up", "--state", o.place.State, "--socket", o.place.Socket}
+	given.Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "detach", "state", "socket":
+		case "set":
+			for _, name := range slices.Sorted(maps.Keys(o.settings)) {
+				args = append(args, "--set", name+"="+o.settings[name])
+			}
+		default:
+			args = append(args, "--"+f.Name+"="+cmp.Or(f.Value.String(), "0"))
+		}
+	})
 	return args
 }
 
