@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,17 +43,8 @@ func (l *Ledger) path() string { return filepath.Join(l.dir, "swap.json") }
 func (l *Ledger) FilePath() string { return filepath.Join(l.dir, "swapfile") }
 
 func (l *Ledger) read() (all []entry, err error) {
-	text, err := os.ReadFile(l.path())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &all)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the record of swap that was made, %s: %w", l.path(), err)
-	}
-	return all, nil
+	_, err = readRecord(l.path(), "record of swap that was made", &all)
+	return all, err
 }
 
 func (l *Ledger) write(all []entry) error {

@@ -2,10 +2,7 @@ package swap
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -112,15 +109,8 @@ func OpenBudget(m Machine, path string, perDay resource.Amount) (*Budget, error)
 }
 
 func readBudget(path string) (f budgetFile, err error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return f, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &f)
-	}
-	if err != nil {
-		return budgetFile{}, fmt.Errorf("read the count of what was swapped out, %s: %w", path, err)
+	if _, err := readRecord(path, "count of what was swapped out", &f); err != nil {
+		return budgetFile{}, err
 	}
 	return f, nil
 }

@@ -16,21 +16,8 @@ const reserveShare = 10
 // out not to compress, so zram counts only up to spare, the memory that no other program will want. Pages on disks are
 // bounded by left if bounded is true.
 func RoomOn(devices []Device, spare, left resource.Amount, bounded bool) Room {
-	var size, disk, zram resource.Amount
-	for i := range devices {
-		d := &devices[i]
-		if !d.On {
-			continue
-		}
-		size += d.Size
-		if d.Kind == Zram {
-			zram += d.Free()
-		} else {
-			disk += d.Free()
-		}
-	}
+	size, disk, zram := freeOn(devices, spare)
 	reserve := size / reserveShare
-	zram = max(0, min(zram, spare))
 	unbounded := max(0, disk+zram-reserve)
 	if !bounded || disk <= left {
 		return Room{Bytes: unbounded}
@@ -46,17 +33,22 @@ func RoomOn(devices []Device, spare, left resource.Amount, bounded bool) Room {
 // FreeOn returns the free space of devices, without regard to reserve and write budget; zram, which takes memory,
 // counts only up to spare.
 func FreeOn(devices []Device, spare resource.Amount) resource.Amount {
-	var disk, zram resource.Amount
+	_, disk, zram := freeOn(devices, spare)
+	return disk + zram
+}
+
+// freeOn adds up the size of the devices that are on, and their free space.
+func freeOn(devices []Device, spare resource.Amount) (size, disk, zram resource.Amount) {
 	for i := range devices {
 		switch d := &devices[i]; {
 		case !d.On:
 		case d.Kind == Zram:
-			zram += d.Free()
+			size, zram = size+d.Size, zram+d.Free()
 		default:
-			disk += d.Free()
+			size, disk = size+d.Size, disk+d.Free()
 		}
 	}
-	return disk + max(0, min(zram, spare))
+	return size, disk, max(0, min(zram, spare))
 }
 
 // disksFirst reports whether a disk with room is filled before some zram device, or together with it.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -21,17 +20,8 @@ func (l *Ledger) zswapPath() string { return filepath.Join(l.dir, "zswap.json") 
 
 // zswapBefore returns the state of zswap before we turned it on; ok is false if we did not.
 func (l *Ledger) zswapBefore() (b zswapBefore, ok bool, err error) {
-	text, err := os.ReadFile(l.zswapPath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return b, false, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &b)
-	}
-	if err != nil {
-		return b, false, fmt.Errorf("read the record of zswap that was turned on, %s: %w", l.zswapPath(), err)
-	}
-	return b, b.Boot == l.machine.boot(), nil
+	ok, err = readRecord(l.zswapPath(), "record of zswap that was turned on", &b)
+	return b, ok && b.Boot == l.machine.boot(), err
 }
 
 // Zswap returns the cache in front of swap devices; nil if this kernel has none.
