@@ -219,16 +219,14 @@ func (s *Store) jobs(ctx context.Context, query string, args ...any) ([]Job, err
 	var jobs []Job
 	err := s.read(ctx, query, args, func(scan func(...any) error) error {
 		var j Job
-		var submitted, started, finished int64
 		var request string
-		if err := scan(&j.ID, scanned{&j.State.Status}, &j.State.Ended, &j.State.Cancelled, &submitted, &started, &finished,
+		if err := scan(&j.ID, scanned{&j.State.Status}, &j.State.Ended, &j.State.Cancelled, &j.Submitted, &j.State.Started, &j.State.Finished,
 			&j.State.ExitCode, &j.State.Detail, &j.State.Succeeded, &request); err != nil {
 			return err
 		}
 		if err := j.Request.read([]byte(request)); err != nil {
 			return fmt.Errorf("job %d: %w", j.ID, err)
 		}
-		j.Submitted, j.State.Started, j.State.Finished = timeline.Time(submitted), timeline.Time(started), timeline.Time(finished)
 		j.Request.Job.ID, j.Request.Job.Submitted = j.ID, j.Submitted
 		jobs = append(jobs, j)
 		return nil
@@ -245,12 +243,10 @@ func (s *Store) Tasks(ctx context.Context, id cluster.JobID) ([]Task, error) {
 		t := Task{Container: cluster.ContainerID{Task: cluster.TaskID{Job: id}}}
 		var grant, outcome string
 		var exit sql.NullString
-		var booked, started, ended int64
 		if err := scan(&t.Container.Task.Stage, &t.Container.Task.Index, &t.Container.Run, &t.UID, &t.Node, &grant, &t.Why,
-			&booked, &started, &ended, &outcome, &exit, &t.Detail); err != nil {
+			&t.Booked, &t.Started, &t.Ended, &outcome, &exit, &t.Detail); err != nil {
 			return err
 		}
-		t.Booked, t.Started, t.Ended = timeline.Time(booked), timeline.Time(started), timeline.Time(ended)
 		if err := json.Unmarshal([]byte(grant), &t.Grant); err != nil {
 			return fmt.Errorf("task %s: %w", t.Container.Task, err)
 		}

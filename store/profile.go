@@ -75,11 +75,9 @@ func (s *Store) profiles(ctx context.Context, where string, args ...any) ([]Prof
 	err := s.read(ctx, query, args, func(scan func(...any) error) error {
 		var p Profile
 		var body string
-		var made int64
-		if err := scan(&p.UID, &p.User, &p.Name, &made, &body); err != nil {
+		if err := scan(&p.UID, &p.User, &p.Name, &p.Made, &body); err != nil {
 			return err
 		}
-		p.Made = timeline.Time(made)
 		if err := json.Unmarshal([]byte(body), &p); err != nil {
 			return fmt.Errorf("profile %q: %w", p.Name, err)
 		}

@@ -49,11 +49,9 @@ func (s *Store) Runs(ctx context.Context) ([]Run, error) {
 	err := s.read(ctx, query, nil, func(scan func(...any) error) error {
 		var r Run
 		var settings string
-		var started, ended int64
-		if err := scan(&r.ID, &r.UID, &r.User, &r.Policy, &settings, &started, &ended); err != nil {
+		if err := scan(&r.ID, &r.UID, &r.User, &r.Policy, &settings, &r.Started, &r.Ended); err != nil {
 			return err
 		}
-		r.Started, r.Ended = timeline.Time(started), timeline.Time(ended)
 		if err := json.Unmarshal([]byte(settings), &r.Settings); err != nil {
 			return fmt.Errorf("run %d: %w", r.ID, err)
 		}
