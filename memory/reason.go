@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/bellows-rm/bellows/resource"
@@ -47,61 +48,62 @@ type Reason struct {
 	B    int64      `json:"b,omitempty"`
 }
 
+// operand says what an operand of a reason is.
+type operand func(v int64) string
+
+func bytes(v int64) string { return resource.FormatMemory(resource.Amount(v)) }
+func span(v int64) string  { return time.Duration(v).Round(time.Second).String() }
+func rank(v int64) string  { return strconv.FormatInt(v, 10) }
+
+// reasons are the words of each code, and what its operands are; a code without b has no operand B.
+var reasons = [numReasons]struct {
+	words string
+	a, b  operand
+}{
+	OutOfMemory: {"out of memory: held %s with what was in swap, and could hold %s", bytes, bytes},
+	RoomToGrow:  {"was out of memory, and the node had %s left", bytes, nil},
+	NearLimit:   {"held %s of %s, and the node had plenty left", bytes, bytes},
+	DemandMet:   {"held %s with what was in swap, no more than it could, %s", bytes, bytes},
+	Slack:       {"held only %s of %s", bytes, bytes},
+	NothingToWaitFor: {"held %s with what was in swap and could hold %s, " +
+		"but nothing else ran whose end would free memory", bytes, bytes},
+	NeededByOther: {"a container that is to start needs %s", bytes, nil},
+	NodeSmaller:   {"containers may have only %s together now", bytes, nil},
+	NeededByFirst: {"job %s comes first and is out of memory", rank, nil},
+	Exhausted:     {"the node's memory and swap are exhausted, and job %s comes first", rank, nil},
+	NoRoomToGrow:  {"out of memory, and of the %s that it was to get the node had %s left", bytes, bytes},
+	TooLong:       {"suspended for %s, longer than it may be, %s", span, span},
+	Alive:         {"lest its programs are taken for dead after %s", span, nil},
+	Free:          {"%s are free", bytes, nil},
+	NoSwapLeft:    {"needs %s, and only %s of swap may still be used", bytes, bytes},
+	NoFlexLeft:    {"needs %s, and FLEX containers can give only %s", bytes, bytes},
+	OthersWait:    {"needs %s, and job %s is out of memory already", bytes, rank},
+	Found:         {"it was found like that", nil, nil},
+	RoomToSpare:   {"nobody was out of memory, and the node had %s left", bytes, nil},
+	BelowLeast:    {"may hold %s, and must not run with less than %s", bytes, bytes},
+	RegularWaits:  {"needs %s, and %s are kept for REGULAR containers that wait", bytes, bytes},
+	Yields: {"made no progress while others lacked memory, and runs on behind them: " +
+		"held %s with what was in swap, and could hold %s", bytes, bytes},
+	SwapFull: {"swap is full, and the kernel would kill: " +
+		"held %s with what was in swap, and could hold %s", bytes, bytes},
+	Locked: {"its programs locked %s of the %s that it could hold, which cannot go to swap, " +
+		"and the kernel would kill", bytes, bytes},
+	FilesComeBack: {"could hold %[2]s, and files that it has mapped, of which it held %[1]s, " +
+		"came back again and again", bytes, bytes},
+}
+
 // Words puts r into one clause for people.
 func (r Reason) Words() string {
-	bytes := func(v int64) string { return resource.FormatMemory(resource.Amount(v)) }
-	span := func(v int64) string { return time.Duration(v).Round(time.Second).String() }
-	switch r.Code {
-	case OutOfMemory:
-		return fmt.Sprintf("out of memory: held %s with what was in swap, and could hold %s", bytes(r.A), bytes(r.B))
-	case RoomToGrow:
-		return fmt.Sprintf("was out of memory, and the node had %s left", bytes(r.A))
-	case NearLimit:
-		return fmt.Sprintf("held %s of %s, and the node had plenty left", bytes(r.A), bytes(r.B))
-	case DemandMet:
-		return fmt.Sprintf("held %s with what was in swap, no more than it could, %s", bytes(r.A), bytes(r.B))
-	case Slack:
-		return fmt.Sprintf("held only %s of %s", bytes(r.A), bytes(r.B))
-	case NothingToWaitFor:
-		return fmt.Sprintf("held %s with what was in swap and could hold %s, but nothing else ran whose end would free memory", bytes(r.A), bytes(r.B))
-	case NeededByOther:
-		return fmt.Sprintf("a container that is to start needs %s", bytes(r.A))
-	case NodeSmaller:
-		return fmt.Sprintf("containers may have only %s together now", bytes(r.A))
-	case NeededByFirst:
-		return fmt.Sprintf("job %d comes first and is out of memory", r.A)
-	case Exhausted:
-		return fmt.Sprintf("the node's memory and swap are exhausted, and job %d comes first", r.A)
-	case NoRoomToGrow:
-		return fmt.Sprintf("out of memory, and of the %s that it was to get the node had %s left", bytes(r.A), bytes(r.B))
-	case TooLong:
-		return fmt.Sprintf("suspended for %s, longer than it may be, %s", span(r.A), span(r.B))
-	case Alive:
-		return fmt.Sprintf("lest its programs are taken for dead after %s", span(r.A))
-	case Free:
-		return fmt.Sprintf("%s are free", bytes(r.A))
-	case NoSwapLeft:
-		return fmt.Sprintf("needs %s, and only %s of swap may still be used", bytes(r.A), bytes(r.B))
-	case NoFlexLeft:
-		return fmt.Sprintf("needs %s, and FLEX containers can give only %s", bytes(r.A), bytes(r.B))
-	case RoomToSpare:
-		return fmt.Sprintf("nobody was out of memory, and the node had %s left", bytes(r.A))
-	case BelowLeast:
-		return fmt.Sprintf("may hold %s, and must not run with less than %s", bytes(r.A), bytes(r.B))
-	case RegularWaits:
-		return fmt.Sprintf("needs %s, and %s are kept for REGULAR containers that wait", bytes(r.A), bytes(r.B))
-	case Yields:
-		return fmt.Sprintf("made no progress while others lacked memory, and runs on behind them: held %s with what was in swap, and could hold %s", bytes(r.A), bytes(r.B))
-	case SwapFull:
-		return fmt.Sprintf("swap is full, and the kernel would kill: held %s with what was in swap, and could hold %s", bytes(r.A), bytes(r.B))
-	case Locked:
-		return fmt.Sprintf("its programs locked %s of the %s that it could hold, which cannot go to swap, and the kernel would kill", bytes(r.A), bytes(r.B))
-	case FilesComeBack:
-		return fmt.Sprintf("could hold %s, and files that it has mapped, of which it held %s, came back again and again", bytes(r.B), bytes(r.A))
-	case Found:
-		return "it was found like that"
-	case OthersWait:
-		return fmt.Sprintf("needs %s, and job %d is out of memory already", bytes(r.A), r.B)
+	if r.Code >= numReasons {
+		return ""
 	}
-	return ""
+	said := &reasons[r.Code]
+	var operands []any
+	if said.a != nil {
+		operands = append(operands, said.a(r.A))
+	}
+	if said.b != nil {
+		operands = append(operands, said.b(r.B))
+	}
+	return fmt.Sprintf(said.words, operands...)
 }
