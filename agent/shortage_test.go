@@ -26,7 +26,7 @@ func TestShortages(t *testing.T) {
 		{os.NewSyscallError("pipe2", unix.EMFILE), true},
 		{&exec.Error{Name: "bellows", Err: unix.ENFILE}, true},
 		{fmt.Errorf("start the supervisor: %w", ending{Detail: "reserve space: no space left on device", Short: true}.fault()), true},
-		{faultOf(faulty("open the output file: %w", &os.PathError{Op: "open", Path: "x", Err: unix.EROFS})), true},
+		{faulty("open the output file: %w", &os.PathError{Op: "open", Path: "x", Err: unix.EROFS}).fault(), true},
 		{ending{Detail: "run as user 7: only root can"}.fault(), false},
 		{&os.PathError{Op: "open", Path: "x", Err: unix.EACCES}, false},
 		{errors.New("ended before its memory was available"), false},
@@ -36,11 +36,6 @@ func TestShortages(t *testing.T) {
 			t.Errorf("%v: %v, want %v", c.err, got, c.want)
 		}
 	}
-}
-
-// faultOf is what the agent makes of a report.
-func faultOf(r *report) error {
-	return ending{Detail: r.Detail, Fault: r.Fault, Short: r.Short}.fault()
 }
 
 // A machine without room on its disk is said to be short, from wherever in the start it is noticed.

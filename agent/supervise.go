@@ -64,18 +64,15 @@ type status struct {
 	Short  bool   `json:"short,omitempty"`
 }
 
-// report is the first stage's report to the supervisor.
-type report struct {
-	Detail string `json:"detail"`
-	Code   int    `json:"code"`
-	Fault  bool   `json:"fault,omitempty"`
-	Short  bool   `json:"short,omitempty"`
+// unable returns how a container ends whose program cannot be run, because of what its user asked for.
+func unable(code int, format string, operands ...any) *ending {
+	return &ending{Exit: cluster.Exit{Code: code}, Detail: fmt.Sprintf(format, operands...)}
 }
 
-// faulty returns a report that the machine, not the program, caused the failure.
-func faulty(format string, operands ...any) *report {
+// faulty returns how a container ends whose program cannot be run, because of the machine.
+func faulty(format string, operands ...any) *ending {
 	err := fmt.Errorf(format, operands...)
-	return &report{Detail: err.Error(), Code: 126, Fault: true, Short: isShortage(err)}
+	return &ending{Exit: cluster.Exit{Code: 126}, Detail: err.Error(), Fault: true, Short: isShortage(err)}
 }
 
 func supervise(f folder) int {
@@ -121,8 +118,8 @@ func supervise(f folder) int {
 	command, why := launch(f, &s, lock, in.end(), lay, &printed)
 	lay.Close()
 	if why != nil {
-		e := ending{Detail: why.Detail, Fault: why.Fault, Short: why.Short, Exit: cluster.Exit{Code: why.Code, Ended: now()}}
-		return finish(f, &s, agent, e, func() { say(tell, status{Ended: true}) })
+		why.Ended = now()
+		return finish(f, &s, agent, *why, func() { say(tell, status{Ended: true}) })
 	}
 	begun := now()
 	_ = f.putStarted(started{begun}) // On a full disk only the time of the start is lost.
@@ -187,7 +184,7 @@ func record(put func() error, attended func() bool) {
 func now() timeline.Time { return timeline.Time(time.Now().UnixNano()) }
 
 // launch starts the program and returns when it runs, or why it does not.
-func launch(f folder, s *spec, lock, stdin, anchor *os.File, printed *outputs) (*exec.Cmd, *report) {
+func launch(f folder, s *spec, lock, stdin, anchor *os.File, printed *outputs) (*exec.Cmd, *ending) {
 	stdout, err := printed.add(s.Launch.Stdout, s.Launch.As, s.OutputLimit)
 	if err != nil {
 		return nil, faulty("open the output file: %w", err)
@@ -234,9 +231,9 @@ func launch(f folder, s *spec, lock, stdin, anchor *os.File, printed *outputs) (
 		return command, nil
 	}
 	_ = command.Wait()
-	var why report
+	var why ending
 	if err := json.Unmarshal(text, &why); err != nil {
-		why = report{Fault: true, Detail: fmt.Sprintf("start: the first stage made no sense: %v", err)}
+		return nil, &ending{Fault: true, Detail: fmt.Sprintf("start: the first stage made no sense: %v", err)}
 	}
 	return nil, &why
 }
@@ -245,18 +242,18 @@ func launch(f folder, s *spec, lock, stdin, anchor *os.File, printed *outputs) (
 // before it enters, because from then on its memory counts.
 func enter(f folder) int {
 	if err := inherited.CloseDescriptors(); err != nil {
-		return refuse(report{Detail: err.Error(), Code: 126, Fault: true})
+		return refuse(&ending{Exit: cluster.Exit{Code: 126}, Detail: err.Error(), Fault: true})
 	}
 	var s spec
 	if err := f.get("spec.json", &s); err != nil {
-		return refuse(*faulty("%w", err))
+		return refuse(faulty("%w", err))
 	}
 	_ = inherited.TakeOOMScore(s.OOMScore) // before it enters: the kernel must find in the group what it may kill first
 	var doors []*os.File
 	for _, path := range s.Join {
 		door, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
-			return refuse(*faulty("enter the control group: %w", err))
+			return refuse(faulty("enter the control group: %w", err))
 		}
 		doors = append(doors, door)
 	}
@@ -264,43 +261,44 @@ func enter(f folder) int {
 	if own == nil {
 		own = &cluster.Inherited{Umask: 0o022}
 	} else if err := inherited.TakeNice(*own, s.Launch.As.UID); err != nil {
-		return refuse(report{Detail: fmt.Sprintf("take nice %d: %v", own.Nice, err), Code: 126, Fault: true})
+		return refuse(faulty("take nice %d: %w", own.Nice, err))
 	}
 	unix.Umask(int(own.Umask))
 	for _, door := range doors {
 		if _, err := door.WriteString("0"); err != nil {
-			return refuse(*faulty("enter the control group: write to %s: %w", door.Name(), err))
+			return refuse(faulty("enter the control group: write to %s: %w", door.Name(), err))
 		}
 	}
 	_ = layAnchor(os.NewFile(anchorFD, "anchor")) // The program can run without an anchor; a program that swaps much is then in some danger.
 	if err := become(s.Launch.As); err != nil {
-		return refuse(*faulty("%w", err))
+		return refuse(faulty("%w", err))
 	}
 	launch, err := s.Launch.Decoded()
 	if err != nil {
-		return refuse(report{Detail: err.Error(), Code: 126})
+		return refuse(unable(126, "%v", err))
 	}
 	if err := os.Chdir(launch.Dir); err != nil {
-		return refuse(report{Detail: fmt.Sprintf("working directory %q: %v", launch.Dir, bare(err)), Code: 126})
+		return refuse(unable(126, "working directory %q: %v", launch.Dir, bare(err)))
 	}
 	if err := openInput(launch.Stdin); err != nil {
-		return refuse(report{Detail: fmt.Sprintf("input file %q: %v", launch.Stdin, bare(err)), Code: 126})
+		return refuse(unable(126, "input file %q: %v", launch.Stdin, bare(err)))
 	}
 	program, why := find(launch.Args[0], launch.Env)
 	if why != nil {
-		return refuse(*why)
+		return refuse(why)
 	}
 	inherited.TakeLimits(*own)
 	err = unix.Exec(program, launch.Args, launch.Env)
 	if isShortage(err) && !errors.Is(err, unix.ENOMEM) { // That may result from the little memory of the container.
-		return refuse(*faulty("program %q cannot be executed: %w", program, err))
+		return refuse(faulty("program %q cannot be executed: %w", program, err))
 	}
-	return refuse(report{Detail: fmt.Sprintf("program %q cannot be executed: %v", program, err), Code: 126})
+	return refuse(unable(126, "program %q cannot be executed: %v", program, err))
 }
 
-func refuse(r report) int {
-	_ = json.NewEncoder(os.NewFile(reportFD, "report")).Encode(r)
-	return r.Code
+// refuse reports to the supervisor why the program cannot run.
+func refuse(why *ending) int {
+	_ = json.NewEncoder(os.NewFile(reportFD, "report")).Encode(why)
+	return why.Code
 }
 
 // openInput makes a file the standard input; an empty name leaves it as it is.
@@ -352,7 +350,7 @@ func become(as cluster.Credentials) error {
 
 // find looks a program up as a shell would: a name with a slash is a path, any other name is searched for along PATH of
 // env.
-func find(name string, env []string) (string, *report) {
+func find(name string, env []string) (string, *ending) {
 	if strings.Contains(name, "/") {
 		return name, check(name, name)
 	}
@@ -362,7 +360,7 @@ func find(name string, env []string) (string, *report) {
 			path = value
 		}
 	}
-	why := &report{Detail: fmt.Sprintf("program %q was not found along PATH=%s", name, path), Code: 127}
+	why := unable(127, "program %q was not found along PATH=%s", name, path)
 	for _, dir := range filepath.SplitList(path) {
 		candidate := filepath.Join(dir, name)
 		switch problem := check(name, candidate); {
@@ -375,17 +373,17 @@ func find(name string, env []string) (string, *report) {
 	return "", why
 }
 
-func check(name, path string) *report {
+func check(name, path string) *ending {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
-		return &report{Detail: fmt.Sprintf("program %q was not found", name), Code: 127}
+		return unable(127, "program %q was not found", name)
 	case err != nil:
-		return &report{Detail: fmt.Sprintf("program %q: %v", name, bare(err)), Code: 126}
+		return unable(126, "program %q: %v", name, bare(err))
 	case info.IsDir():
-		return &report{Detail: fmt.Sprintf("program %q is a directory", name), Code: 126}
+		return unable(126, "program %q is a directory", name)
 	case unix.Access(path, unix.X_OK) != nil:
-		return &report{Detail: fmt.Sprintf("program %q may not be executed by this user", name), Code: 126}
+		return unable(126, "program %q may not be executed by this user", name)
 	}
 	return nil
 }
