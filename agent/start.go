@@ -186,18 +186,13 @@ func (a *Agent) makeGroup(name string, grant resource.Vector, class cluster.Clas
 }
 
 // limit bounds a container by its grant. A REGULAR container is not swapped out: its task was promised that amount of
-// memory. Where the kernel does not account swap, swap cannot be bounded.
+// memory.
 func (a *Agent) limit(ctx context.Context, g *cgroup.Group, grant resource.Vector, class cluster.Class) error {
 	limits := cgroup.Limits{MemoryBytes: cgroup.At(int64(grant[resource.Memory])), SwapBytes: cgroup.At(0)}
 	if class == cluster.Flex {
 		limits.SwapBytes = cgroup.Unlimited()
 	}
-	if err := g.Apply(ctx, limits); errors.Is(err, cgroup.ErrUnsupported) {
-		limits.SwapBytes = cgroup.Limit{}
-		if err := g.Apply(ctx, limits); err != nil {
-			return err
-		}
-	} else if err != nil {
+	if err := g.ApplyCounted(ctx, limits); err != nil {
 		return err
 	}
 	if _, ok := g.Has(cgroup.PIDs); ok {

@@ -168,6 +168,16 @@ func (g *Group) Apply(ctx context.Context, want Limits) error {
 	return nil
 }
 
+// ApplyCounted is Apply without the bound on swap where the kernel does not count swap, and cannot bound it.
+func (g *Group) ApplyCounted(ctx context.Context, want Limits) error {
+	err := g.Apply(ctx, want)
+	if errors.Is(err, ErrUnsupported) {
+		want.SwapBytes = Limit{}
+		err = g.Apply(ctx, want)
+	}
+	return err
+}
+
 // RaiseMemory raises the memory bound at once, in the caller's thread: the kernel has nothing to reclaim. It reports
 // whether it raised the bound. It does not, and returns no error, if bytes is less than the current bound or an earlier
 // write is under way.

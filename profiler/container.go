@@ -129,12 +129,7 @@ func failed(err error, r cgroup.Reading, said *tail) string {
 // limit limits the resources of a group.
 func (c *Container) limit(ctx context.Context, g *cgroup.Group, memory, swap resource.Amount) error {
 	limits := cgroup.Limits{MemoryBytes: cgroup.At(int64(memory)), SwapBytes: cgroup.At(int64(swap))}
-	err := g.Apply(ctx, limits)
-	if errors.Is(err, cgroup.ErrUnsupported) { // no swap accounting
-		limits.SwapBytes = cgroup.Limit{}
-		err = g.Apply(ctx, limits)
-	}
-	if err != nil {
+	if err := g.ApplyCounted(ctx, limits); err != nil {
 		return err
 	}
 	if _, ok := g.Has(cgroup.CPU); ok && c.cpu > 0 {
