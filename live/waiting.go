@@ -34,13 +34,26 @@ func (d *Driver) whyWaits(j *job) string {
 			return words
 		}
 	}
-	switch why, ok := d.engine.WhyWaits(d.now(), state); {
+	switch why, ok := d.engineWhy(state); {
 	case ok:
-		return why.Words(clock)
+		return why
 	case runnable:
 		return "waits for its turn"
 	}
 	return ""
+}
+
+// engineWhy says in words what the engine knows. A policy that panics changed nothing, since it only answered: the
+// engine continues.
+func (d *Driver) engineWhy(state *cluster.JobState) (words string, ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			words, ok = fmt.Sprintf("unknown: policy %s failed to say why: %v", d.config.Policy.Name(), p), true
+			d.log.Error("the policy failed to say why a job waits", "policy", d.config.Policy.Name(), "job", state.ID, "panic", p)
+		}
+	}()
+	why, ok := d.engine.WhyWaits(d.now(), state)
+	return why.Words(clock), ok
 }
 
 // retried says that a task of a job could not be started and will be tried again; empty if there is none.

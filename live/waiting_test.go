@@ -5,7 +5,9 @@ import (
 	"testing/synctest"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
 )
 
 // The reason why a job waits is true when somebody asks for it, even if nothing was decided about that job meanwhile:
@@ -92,6 +94,45 @@ func TestExplainIsOfOneMoment(t *testing.T) {
 		}
 		if e.Job.Waiting != "" || e.Job.SucceededCount != 1 || len(e.Tasks) != 2 || e.Tasks[0].MemoryBytes != int64(400*resource.MiB) {
 			t.Errorf("explained as %+v", e)
+		}
+	})
+}
+
+// mute is a policy that panics when it is asked why a job waits.
+type mute struct {
+	policy.Policy
+	panics bool
+}
+
+func (m *mute) Traits() policy.Traits {
+	t := m.Policy.Traits()
+	t.Why = func(timeline.Time, *cluster.Snapshot, *cluster.JobState, int) (cluster.Reason, bool) {
+		if m.panics {
+			panic("index out of range")
+		}
+		return cluster.Reason{}, false
+	}
+	return t
+}
+
+// A bug in what a policy says ends neither the daemon nor its decisions.
+func TestPolicyBugInWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &mute{Policy: fifo(t)}
+		r := newRig(t, m)
+		defer r.end()
+		id := r.submit(submission(3))
+		for range 2 {
+			r.fake.launched(r.order(cluster.Start))
+		}
+		synctest.Wait()
+		m.panics = true
+		if got, want := r.job(id).Waiting, "unknown: policy fifo failed to say why: index out of range"; got != want {
+			t.Errorf("the job waits: %q, want %q", got, want)
+		}
+		m.panics = false
+		if got, want := r.job(id).Waiting, "no node has 400MiB and 1 core free"; got != want {
+			t.Errorf("the job waits: %q, want %q", got, want)
 		}
 	})
 }
