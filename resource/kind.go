@@ -19,7 +19,8 @@ const (
 	MostRate   = MostMemory // bytes per second
 )
 
-// row is what distinguishes a kind of resource from the other kinds.
+// row is what distinguishes a kind of resource from the other kinds. Code that is about one kind alone names it: memory
+// where tasks are under-sized or containers breathe, CPU where time on it is shared, disk where tasks spill.
 type row struct {
 	name  string // in messages
 	field string // in job files and cluster files, and as a flag
@@ -31,7 +32,7 @@ type row struct {
 	work          string // unit of amount × time
 	workSize      Amount // of one unit of work, in base units × seconds
 
-	most      Amount
+	most      Amount // that one task may request
 	stated    bool
 	rate      bool
 	contended bool
