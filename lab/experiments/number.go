@@ -37,7 +37,7 @@ func median(values []float64) float64 {
 	return (s[(n-1)/2] + s[n/2]) / 2
 }
 
-// mean returns the mean; NaN without values.
+// mean returns the mean, added up in order, which stat.Mean does on some processors alone; NaN without values.
 func mean(values []float64) float64 {
 	sum := 0.0
 	for _, v := range values {
