@@ -200,7 +200,8 @@ func printPaging(w io.Writer, p profile.Paging) error {
 		if what != "" {
 			what = ": " + what
 		}
-		fmt.Fprintf(w, "\n%s\n", terminal.Fold(fmt.Sprintf("%s%s; ideal %s, %.2fs there", c.Pattern, what, resource.FormatMemory(c.Ideal), c.IdealSeconds), terminal.Width-2, "  "))
+		fmt.Fprintf(w, "\n%s\n", terminal.Fold(fmt.Sprintf("%s%s; ideal %s, %.2fs there", c.Pattern, what,
+			resource.FormatMemory(c.Ideal), c.IdealSeconds), terminal.Width-2, "  "))
 		t := terminal.NewTable(paging.Heads...)
 		for _, row := range paging.Rows(&c) {
 			t.Add(row...)

@@ -37,7 +37,8 @@ const mostRuntimes = 100_000
 // New returns a comparison without runs. The other contenders are compared with the first.
 func New(contenders []trial.Contender) *Comparison {
 	n := len(contenders)
-	return &Comparison{Comparison: trial.Comparison{Contenders: contenders}, runtimes: make([][]float64, n), ratios: make([][]float64, n), pictures: make([]*Schedule, n)}
+	return &Comparison{Comparison: trial.Comparison{Contenders: contenders}, runtimes: make([][]float64, n),
+		ratios: make([][]float64, n), pictures: make([]*Schedule, n)}
 }
 
 // Add takes the next run.

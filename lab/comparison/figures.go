@@ -36,7 +36,8 @@ func fileName(label string) string {
 }
 
 func (c *Comparison) overBounds() chart.Picture {
-	b := &chart.Bars{Title: "How far from the best possible", Subtitle: "result over the bound for policies of its kind, elastic or not; 1 cannot be beaten; " + c.Seeds(), Y: "result ÷ lower bound",
+	b := &chart.Bars{Title: "How far from the best possible",
+		Subtitle: "result over the bound for policies of its kind, elastic or not; 1 cannot be beaten; " + c.Seeds(), Y: "result ÷ lower bound",
 		Groups: []string{"mean job runtime", "makespan"}, Lines: []chart.Rule{{At: 1, Label: ""}}}
 	for p, s := range c.Summaries() {
 		bars := chart.BarSeries{Name: c.Contenders[p].Label}

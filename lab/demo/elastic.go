@@ -254,7 +254,8 @@ func (d *elasticDemonstration) runOne(ctx context.Context, c *contender, round i
 		r.Tasks[i].Ideal = ideal[r.Tasks[i].Job]
 	}
 	d.result.Runs = append(d.result.Runs, *r)
-	d.say("round %d of %d, %-13s  average job runtime %5.1f s, makespan %5.1f s", round, d.Rounds, c.Label+":", r.AverageJobRuntime().Seconds(), r.Makespan().Seconds())
+	d.say("round %d of %d, %-13s  average job runtime %5.1f s, makespan %5.1f s", round, d.Rounds, c.Label+":",
+		r.AverageJobRuntime().Seconds(), r.Makespan().Seconds())
 	for _, j := range r.Jobs {
 		if j.Failed != "" {
 			d.say("job %s %s", j.Name, j.Failed)

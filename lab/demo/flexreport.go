@@ -141,9 +141,12 @@ func flexClaims(r *FlexResult) []claim {
 		words += " (their rounds overlap)"
 	}
 	claims = append(claims,
-		claim{fmt.Sprintf(words+".", peak.Makespan.Median/flex.Makespan.Median, flex.AtOnce.Median, peak.AtOnce.Median), flex.Makespan.Median < peak.Makespan.Median},
-		claim{fmt.Sprintf("FLEX uses more of the memory: %.0f %% instead of %.0f %%.", 100*flex.Used.Median, 100*peak.Used.Median), flex.Used.Median > peak.Used.Median},
-		claim{fmt.Sprintf("short jobs wait less beside FLEX: p95 %.2f s instead of %.2f s.", flex.Stream.P95, peak.Stream.P95), flex.Stream.P95 < peak.Stream.P95})
+		claim{fmt.Sprintf(words+".", peak.Makespan.Median/flex.Makespan.Median, flex.AtOnce.Median, peak.AtOnce.Median),
+			flex.Makespan.Median < peak.Makespan.Median},
+		claim{fmt.Sprintf("FLEX uses more of the memory: %.0f %% instead of %.0f %%.", 100*flex.Used.Median, 100*peak.Used.Median),
+			flex.Used.Median > peak.Used.Median},
+		claim{fmt.Sprintf("short jobs wait less beside FLEX: p95 %.2f s instead of %.2f s.", flex.Stream.P95, peak.Stream.P95),
+			flex.Stream.P95 < peak.Stream.P95})
 	return claims
 }
 

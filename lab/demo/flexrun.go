@@ -165,17 +165,18 @@ func (r *FlexRun) Wrong() error {
 // runFlex runs the mix on this machine under a contender.
 func runFlex(ctx context.Context, work string, mix *flexMix, a *contender, seen func(ended, all int)) (r *FlexRun, err error) {
 	r = &FlexRun{Allocation: a.Label}
-	r.Others, err = sandbox.Run(ctx, work, a.Policy, a.Settings, mix.node, 100*time.Millisecond, r.sample, func(ctx context.Context, s *sandbox.Session) (time.Duration, error) {
-		f := &flexInProgress{Session: s, mix: mix, run: r}
-		if err := f.play(ctx, a, seen); err != nil {
-			return 0, err
-		}
-		ours := r.CPU()
-		for _, j := range r.Stream {
-			ours += j.CPU
-		}
-		return ours, nil
-	})
+	r.Others, err = sandbox.Run(ctx, work, a.Policy, a.Settings, mix.node, 100*time.Millisecond, r.sample,
+		func(ctx context.Context, s *sandbox.Session) (time.Duration, error) {
+			f := &flexInProgress{Session: s, mix: mix, run: r}
+			if err := f.play(ctx, a, seen); err != nil {
+				return 0, err
+			}
+			ours := r.CPU()
+			for _, j := range r.Stream {
+				ours += j.CPU
+			}
+			return ours, nil
+		})
 	return r, err
 }
 

@@ -24,18 +24,19 @@ func runReal(ctx context.Context, work string, c *contender, capacity resource.V
 			tell(ctx, s, seen)
 		}
 	}
-	others, err := sandbox.Run(ctx, work, c.Policy, c.Settings, capacity, 50*time.Millisecond, look, func(ctx context.Context, s *sandbox.Session) (cpu time.Duration, err error) {
-		jobs, err := s.RunJobs(ctx, s.Input, s.Begun, w)
-		if err != nil {
-			return 0, err
-		}
-		r = record(jobs, s.Begun)
-		for _, t := range r.Tasks {
-			cpu += t.CPU
-		}
-		r.Replay, err = replay(func() (io.ReadCloser, error) { return os.Open(s.Driver.EventLog()) })
-		return cpu, err
-	})
+	others, err := sandbox.Run(ctx, work, c.Policy, c.Settings, capacity, 50*time.Millisecond, look,
+		func(ctx context.Context, s *sandbox.Session) (cpu time.Duration, err error) {
+			jobs, err := s.RunJobs(ctx, s.Input, s.Begun, w)
+			if err != nil {
+				return 0, err
+			}
+			r = record(jobs, s.Begun)
+			for _, t := range r.Tasks {
+				cpu += t.CPU
+			}
+			r.Replay, err = replay(func() (io.ReadCloser, error) { return os.Open(s.Driver.EventLog()) })
+			return cpu, err
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,8 @@ func record(jobs []live.Job, begun time.Time) *Run {
 		}
 		r.Jobs = append(r.Jobs, job)
 		for _, t := range j.Tasks {
-			task := TaskRun{Job: i, Memory: resource.Amount(t.MemoryBytes), Booked: t.Booked.Sub(begun), Started: t.Started.Sub(begun), Ended: t.Ended.Sub(begun)}
+			task := TaskRun{Job: i, Memory: resource.Amount(t.MemoryBytes), Booked: t.Booked.Sub(begun),
+				Started: t.Started.Sub(begun), Ended: t.Ended.Sub(begun)}
 			task.Killed = t.Outcome == cluster.OutOfMemory || t.Exit != nil && t.Exit.OOMKills > 0
 			if t.Exit != nil {
 				task.CPU = t.Exit.CPUTime

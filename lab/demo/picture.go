@@ -160,7 +160,8 @@ func (r *FlexRun) jobTrack(j *FlexJob, most float64) chart.Track {
 	}
 	if j.Started > j.Submitted {
 		low := most / 20
-		t.Lines = append(t.Lines, chart.Series{Name: "waits to start", X: []float64{j.Submitted.Seconds(), j.Started.Seconds()}, Y: []float64{low, low}, Dashed: true, Color: 8})
+		t.Lines = append(t.Lines, chart.Series{Name: "waits to start",
+			X: []float64{j.Submitted.Seconds(), j.Started.Seconds()}, Y: []float64{low, low}, Dashed: true, Color: 8})
 	}
 	return t
 }

@@ -46,7 +46,8 @@ func pufferfishCluster(nodes int) sim.Config {
 
 // pufferfishMachine returns a machine with hard disks for data and a solid-state disk for swap (sections 5.1 and 5.4).
 func pufferfishMachine() sim.Machine {
-	return sim.Machine{Disk: sim.HDDLoss, Network: sim.IncastLoss, Paging: sim.SSDPaging, Collection: sim.JVMCollection, Swap: pufferfishSwap, SwapSpeed: pufferfishSwapSpeed, FaultShare: sim.MeasuredFaultShare}
+	return sim.Machine{Disk: sim.HDDLoss, Network: sim.IncastLoss, Paging: sim.SSDPaging,
+		Collection: sim.JVMCollection, Swap: pufferfishSwap, SwapSpeed: pufferfishSwapSpeed, FaultShare: sim.MeasuredFaultShare}
 }
 
 // gigabytes prints an amount such as 64 GB.

@@ -102,7 +102,8 @@ func pufferfishFigure10(l *lab) (*Findings, error) {
 	alone.Label = "YARN, TPC-H alone"
 	all := []mixed{alone, {contender: box}, {contender: pufferfishPaper}, {contender: pufferfishOurs}}
 	var f *Findings
-	dense := newTable("The same, more densely submitted (median over the traces, and range)", "submitted within", "99th percentile of TPC-H over that alone on YARN: Pufferfish", "bellows", "80th percentile of data-intensive jobs, YARN over Pufferfish", "over bellows", "95th over 1st percentile, Pufferfish", "bellows")
+	dense := newTable("The same, more densely submitted (median over the traces, and range)", "submitted within",
+		"99th percentile of TPC-H over that alone on YARN: Pufferfish", "bellows", "80th percentile of data-intensive jobs, YARN over Pufferfish", "over bellows", "95th over 1st percentile, Pufferfish", "bellows")
 	for _, denser := range []float64{1, 2, 3} {
 		trials, err := mixedTrials(l, all, denser)
 		if err != nil {
@@ -112,7 +113,8 @@ func pufferfishFigure10(l *lab) (*Findings, error) {
 			f = fig10Findings(all, trials)
 		}
 		dense.add(fmt.Sprintf("%.0f min", mixedTime.Minutes()/denser),
-			acrossTraces(mixedRatio(trials, mixedPaper, mixedAlone, ofQueries, 0.99), 2), acrossTraces(mixedRatio(trials, mixedOurs, mixedAlone, ofQueries, 0.99), 2),
+			acrossTraces(mixedRatio(trials, mixedPaper, mixedAlone, ofQueries, 0.99), 2),
+			acrossTraces(mixedRatio(trials, mixedOurs, mixedAlone, ofQueries, 0.99), 2),
 			acrossTraces(mixedRatio(trials, mixedYARN, mixedPaper, ofData, 0.8), 1), acrossTraces(mixedRatio(trials, mixedYARN, mixedOurs, ofData, 0.8), 1),
 			acrossTraces(mixedSpread(trials[mixedPaper]), 1), acrossTraces(mixedSpread(trials[mixedOurs]), 1))
 	}
@@ -150,10 +152,12 @@ func ofData(t mixedTrial) []float64    { return t.Data }
 
 func fig10Findings(all []mixed, trials [][]mixedTrial) *Findings {
 	queries := newTable("Latency of TPC-H queries, s (median over the traces, and range)", "", "median", "90th percentile", "99th percentile", "longest")
-	data := newTable("Normalised run time of data-intensive jobs (median over the traces, and range)", "", "1st percentile", "median", "80th percentile", "95th percentile", "killed for memory's sake", "suspended, h", "swapped, GB")
+	data := newTable("Normalised run time of data-intensive jobs (median over the traces, and range)", "",
+		"1st percentile", "median", "80th percentile", "95th percentile", "killed for memory's sake", "suspended, h", "swapped, GB")
 	rows := newTable("runtimes", "way", "run", "kind", "value")
 	latency := &chart.Plot{Title: "Latency of TPC-H queries", Subtitle: "simulated; all traces together", X: "s", Y: "share of queries", LogX: true}
-	runtime := &chart.Plot{Title: "Run times of data-intensive jobs", Subtitle: "simulated; all traces together; over those alone with a heap of 64 GB", X: "normalised run time", Y: "share of jobs", LogX: true}
+	runtime := &chart.Plot{Title: "Run times of data-intensive jobs",
+		Subtitle: "simulated; all traces together; over those alone with a heap of 64 GB", X: "normalised run time", Y: "share of jobs", LogX: true}
 	for i, m := range all {
 		q := func(share float64) string { return acrossTraces(percentiles(trials[i], ofQueries, share), 0) }
 		queries.add(m.Label, q(0.5), q(0.9), q(0.99), q(1))
@@ -178,7 +182,8 @@ func fig10Findings(all []mixed, trials [][]mixedTrial) *Findings {
 		runtime.Series = append(runtime.Series, s)
 	}
 	return &Findings{Tables: []Table{queries, data}, Data: []Table{rows}, Claims: fig10Claims(trials),
-		Pictures: []Picture{{"queries", "Distribution of the latency of TPC-H queries (simulated; Fig. 10a)", latency}, {"data", "Distribution of normalised run times of data-intensive jobs (simulated; Fig. 10b)", runtime}}}
+		Pictures: []Picture{{"queries", "Distribution of the latency of TPC-H queries (simulated; Fig. 10a)", latency},
+			{"data", "Distribution of normalised run times of data-intensive jobs (simulated; Fig. 10b)", runtime}}}
 }
 
 // mixedRatio returns, for each trace, a percentile in one way divided by the same percentile in another.

@@ -44,7 +44,8 @@ func (j pufferfishJob) overhead(m contender, minCont resource.Amount) (overhead,
 }
 
 func fig11Overhead(*lab) (*Findings, error) {
-	table := newTable("Run time over that with 64 GB from the start (simulated)", "application", "Pufferfish", "suspended for", "bellows", "suspended for", "Pufferfish, if the peak comes after a tenth of the time")
+	table := newTable("Run time over that with 64 GB from the start (simulated)", "application", "Pufferfish",
+		"suspended for", "bellows", "suspended for", "Pufferfish, if the peak comes after a tenth of the time")
 	data := newTable("overheads", "application", "manager", "overhead", "suspended_share")
 	bars := &chart.Bars{Title: "What starting with 4 GB costs", Subtitle: "simulated; run time over that with 64 GB from the start", Y: "%"}
 	for _, m := range flexRivals {

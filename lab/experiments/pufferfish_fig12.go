@@ -44,7 +44,8 @@ func fig12Sweep(what, unit string, values []float64, set func(m contender, value
 		if unit != "" {
 			axis += "," + unit
 		}
-		plot := &chart.Plot{Title: "Overhead over " + what + ", " + m.Label, Subtitle: "simulated; against 64 GB from the start", X: axis, Y: "overhead, %", YMin: new(float64)}
+		plot := &chart.Plot{Title: "Overhead over " + what + ", " + m.Label,
+			Subtitle: "simulated; against 64 GB from the start", X: axis, Y: "overhead, %", YMin: new(float64)}
 		for k, run := range fig12Runs() {
 			row := []string{run.name}
 			s := chart.Series{Name: run.name, Color: k/2 + 1, Dashed: k%2 == 1}

@@ -172,9 +172,11 @@ func fig13Paging(*lab) (*Findings, error) {
 			data.put(w.name, w == &large || w == &small, s, w.spill[i], w.page[i], w.pagesAtLeast[i])
 		}
 	}
-	simulated := &chart.Plot{Title: "Pagerank with less memory", Subtitle: "simulated; solid: spilling, dashed: paging (its curve is the paper's number)", X: "memory, % of 64 GB", Y: "slowdown", LogY: true}
+	simulated := &chart.Plot{Title: "Pagerank with less memory",
+		Subtitle: "simulated; solid: spilling, dashed: paging (its curve is the paper's number)", X: "memory, % of 64 GB", Y: "slowdown", LogY: true}
 	simulated.Series = append(large.series(1), small.series(2)...)
-	measured := &chart.Plot{Title: "Small programs with less memory", Subtitle: "measured; solid: spilling, dashed: paging", X: "memory, % of the ideal", Y: "slowdown", LogY: true}
+	measured := &chart.Plot{Title: "Small programs with less memory",
+		Subtitle: "measured; solid: spilling, dashed: paging", X: "memory, % of the ideal", Y: "slowdown", LogY: true}
 	measured.Series = append(scan.series(3), merge.series(4)...)
 	return &Findings{
 		Tables: []Table{table}, Data: []Table{data},
@@ -218,7 +220,8 @@ func fig13Claims(large, small, scan, merge twoWays) []Claim {
 	return []Claim{
 		stated("pufferfish/fig13", "ideal-at-half").
 			judge(fmt.Sprintf("up to %sx (large), %sx (small) simulated; %sx (scan), %sx (merge) measured, from 0.5 to 1", decimals(atHalf(&large), 1), decimals(atHalf(&small), 1), decimals(atHalf(&scan), 1), decimals(atHalf(&merge), 1)),
-				max(atHalf(&large), atHalf(&small), atHalf(&scan), atHalf(&merge)) <= 1.1, min(atHalf(&large), atHalf(&small), atHalf(&scan), atHalf(&merge)) <= 1.1),
+				max(atHalf(&large), atHalf(&small), atHalf(&scan), atHalf(&merge)) <= 1.1,
+				min(atHalf(&large), atHalf(&small), atHalf(&scan), atHalf(&merge)) <= 1.1),
 		stated("pufferfish/fig13", "spilling-wins").
 			judge(fmt.Sprintf("measured: in %d of %d; simulated: in %d of %d", wins, tried, simulatedWins, simulatedTried),
 				wins == tried, wins > 0),

@@ -32,7 +32,8 @@ func pufferfishFigure2(l *lab) (*Findings, error) {
 		data.put(j.String(), i+1, p50, p90, quantile(use, 1))
 	}
 	bars.Series = []chart.BarSeries{middle, high}
-	table := newTable("Memory in use by the hot executor with a heap of 64 GB", "application", "a third of the time at most, GB", "50th percentile", "90th percentile", "peak", "mean of all executors over 64 GB")
+	table := newTable("Memory in use by the hot executor with a heap of 64 GB", "application",
+		"a third of the time at most, GB", "50th percentile", "90th percentile", "peak", "mean of all executors over 64 GB")
 	for i := range pufferfishApps {
 		a := &pufferfishApps[i]
 		use := a.usageOver(1)

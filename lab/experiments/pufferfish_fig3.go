@@ -108,21 +108,25 @@ func fig3Squeeze(*lab) (*Findings, error) {
 	for _, span := range []struct {
 		name     string
 		from, to int
-	}{{"reclaimed, running (300 to 450 s)", 300, squeezeSuspends}, {"suspended (450 to 750 s)", squeezeSuspends, squeezeRestores}, {"restored (first 30 s)", squeezeRestores, squeezeRestores + 30}} {
+	}{{"reclaimed, running (300 to 450 s)", 300, squeezeSuspends}, {"suspended (450 to 750 s)", squeezeSuspends, squeezeRestores},
+		{"restored (first 30 s)", squeezeRestores, squeezeRestores + 30}} {
 		table.add(span.name, decimals(squeezeRate(slow, span.from, span.to), 1), decimals(squeezeRate(frozen, span.from, span.to), 1))
 	}
-	memory := &chart.Plot{Title: "A container reclaimed at 265 s, suspended at 450 s, restored at 750 s", Subtitle: "simulated", X: "time, s", Y: "memory, GB", XMin: new(float64), Series: []chart.Series{
-		squeezeLine("limit", slow, resource.GB, func(m squeezeMoment) float64 { return m.limit }),
-		squeezeLine("resident", slow, resource.GB, func(m squeezeMoment) float64 { return m.resident }),
-	}}
-	traffic := &chart.Plot{Title: "Swapping of the same container", Subtitle: "simulated; frozen, it swaps nothing from 450 to 750 s", X: "time, s", Y: "MB/s", LogY: true, XMin: new(float64), Series: []chart.Series{
-		squeezeLine("to swap", slow, resource.MB, func(m squeezeMoment) float64 { return m.out }),
-		squeezeLine("from swap", slow, resource.MB, func(m squeezeMoment) float64 { return m.in }),
-	}}
+	memory := &chart.Plot{Title: "A container reclaimed at 265 s, suspended at 450 s, restored at 750 s",
+		Subtitle: "simulated", X: "time, s", Y: "memory, GB", XMin: new(float64), Series: []chart.Series{
+			squeezeLine("limit", slow, resource.GB, func(m squeezeMoment) float64 { return m.limit }),
+			squeezeLine("resident", slow, resource.GB, func(m squeezeMoment) float64 { return m.resident }),
+		}}
+	traffic := &chart.Plot{Title: "Swapping of the same container",
+		Subtitle: "simulated; frozen, it swaps nothing from 450 to 750 s", X: "time, s", Y: "MB/s", LogY: true, XMin: new(float64), Series: []chart.Series{
+			squeezeLine("to swap", slow, resource.MB, func(m squeezeMoment) float64 { return m.out }),
+			squeezeLine("from swap", slow, resource.MB, func(m squeezeMoment) float64 { return m.in }),
+		}}
 	return &Findings{
 		Tables: []Table{table}, Data: []Table{data},
-		Pictures: []Picture{{"memory", "Limit and resident memory (simulated)", memory}, {"swapping", "Swapping at 1 % of a core in suspension (simulated)", traffic}},
-		Claims:   fig3SqueezeClaims(slow, frozen),
+		Pictures: []Picture{{"memory", "Limit and resident memory (simulated)", memory},
+			{"swapping", "Swapping at 1 % of a core in suspension (simulated)", traffic}},
+		Claims: fig3SqueezeClaims(slow, frozen),
 	}, nil
 }
 

@@ -150,7 +150,8 @@ func contentions() []contention {
 
 // picture shows the limits of both containers, and the working sets of their programs.
 func (r *contended) picture(title string) *chart.Plot {
-	p := &chart.Plot{Title: title, Subtitle: "simulated; dashed: what the program wants", X: "time, s", Y: "memory, GB", YMin: new(float64), XMin: new(float64), XMax: new(float64), YMax: new(float64)}
+	p := &chart.Plot{Title: title, Subtitle: "simulated; dashed: what the program wants", X: "time, s",
+		Y: "memory, GB", YMin: new(float64), XMin: new(float64), XMax: new(float64), YMax: new(float64)}
 	*p.XMax, *p.YMax = contendedShow, 135
 	p.Lines = []chart.Rule{{At: float64(pufferfishNodeHas) / float64(resource.GB), Label: "node"}}
 	for i := range r.ids {
@@ -209,8 +210,10 @@ func fig5Contention(*lab) (*Findings, error) {
 		Pictures: []Picture{
 			{"equal", "Two containers of 70 GB on 120 GB, equal ratios, nothing is killed (simulated; Fig. 5a)", equal.picture("Equal ratios: both are stuck")},
 			{"backoff", "The same with Algorithm 1's back-off (simulated)", backOff.picture("Back-off: the first is served")},
-			{"kill", "Two containers of 110 GB, Pufferfish: the last is killed (simulated; Fig. 5b)", paperFull.picture("Algorithm 1: the last is killed for the first")},
-			{"reclaim", "The same under bellows: the last gives way, and goes on later (simulated)", oursFull.picture("bellows: the last gives way and goes on later")},
+			{"kill", "Two containers of 110 GB, Pufferfish: the last is killed (simulated; Fig. 5b)",
+				paperFull.picture("Algorithm 1: the last is killed for the first")},
+			{"reclaim", "The same under bellows: the last gives way, and goes on later (simulated)",
+				oursFull.picture("bellows: the last gives way and goes on later")},
 		},
 		Claims: []Claim{
 			stated("pufferfish/fig5", "stuck").

@@ -21,7 +21,8 @@ func fig6aPuff(*lab) (*Findings, error) {
 		jobs = append(jobs, submission{a.typical(), timeline.Time(i) * timeline.Time(2*time.Minute)})
 	}
 	f := &Findings{}
-	table := newTable("What became of the containers (simulated)", "manager and placement", "container", "ends at, s", "suspended for, s", "killed at, s", "starts again after, s")
+	table := newTable("What became of the containers (simulated)", "manager and placement", "container",
+		"ends at, s", "suspended for, s", "killed at, s", "starts again after, s")
 	var paper, authors *memoryWatch
 	// The authors' code starts a FLEX container where twice its size is free in 80 % of the node.
 	placed := inFlex("Pufferfish, the authors' placement", pufferfishPaper.flex, map[string]string{"pufferfish.room": "2", "pufferfish.stop": "0.8"})
@@ -36,7 +37,8 @@ func fig6aPuff(*lab) (*Findings, error) {
 			for _, k := range w.kills(j.ID) {
 				kills, back = append(kills, decimals(k, 0)), append(back, decimals(w.back(j.ID, k), 0))
 			}
-			table.put(o.Label, i+1, decimals(time.Duration(j.Ended).Seconds(), 0), decimals(j.Suspended.Seconds(), 0), strings.Join(kills, ", "), strings.Join(back, ", "))
+			table.put(o.Label, i+1, decimals(time.Duration(j.Ended).Seconds(), 0),
+				decimals(j.Suspended.Seconds(), 0), strings.Join(kills, ", "), strings.Join(back, ", "))
 		}
 		switch o.Label {
 		case placed.Label:
@@ -45,7 +47,8 @@ func fig6aPuff(*lab) (*Findings, error) {
 		case pufferfishPaper.Label:
 			paper = w
 		}
-		plot := &chart.Plot{Title: "One Pagerank and two Kmeans, " + o.Label, Subtitle: "simulated; solid: memory that they hold, dashed: that they may hold", X: "time, s", Y: "GB", YMin: new(float64), XMin: new(float64)}
+		plot := &chart.Plot{Title: "One Pagerank and two Kmeans, " + o.Label,
+			Subtitle: "simulated; solid: memory that they hold, dashed: that they may hold", X: "time, s", Y: "GB", YMin: new(float64), XMin: new(float64)}
 		data := newTable("memory-"+FileName(o.Label), "container", "time_s", "limit_bytes", "resident_bytes", "swapped_bytes", "suspended")
 		for _, j := range r.Jobs {
 			plot.Series = append(plot.Series, w.lines(fmt.Sprintf("container %d", j.ID), int(j.ID), ofJob(j.ID))...)
@@ -151,7 +154,8 @@ type mixWay struct {
 	kmeans bool
 }
 
-var mixWays = []mixWay{{"mix-YARN", largeHeap, true}, {"mix-PF", pufferfishPaper, true}, {"mix-bellows", pufferfishOurs, true}, {"TPC-H alone", largeHeap, false}}
+var mixWays = []mixWay{{"mix-YARN", largeHeap, true}, {"mix-PF", pufferfishPaper, true},
+	{"mix-bellows", pufferfishOurs, true}, {"TPC-H alone", largeHeap, false}}
 
 // runMixes simulates all ways at a load, and returns the results of the runs per way.
 func runMixes(l *lab, load resource.Amount) (map[string][]besideQueries, error) {
@@ -238,7 +242,8 @@ func fig6bReclaim(l *lab) (*Findings, error) {
 	slower := [2]float64{kmeansOver(base["mix-PF"], alone), kmeansOver(base["mix-bellows"], alone)}
 	f.Claims = []Claim{
 		stated("pufferfish/fig6b", "reclaimed").
-			judge(fmt.Sprintf("%s times for queries, down to %s GB (bellows: %s times, to %s GB); medians", decimals(squeezed[0], 0), decimals(lowest[0], 0), decimals(squeezed[1], 0), decimals(lowest[1], 0)),
+			judge(fmt.Sprintf("%s times for queries, down to %s GB (bellows: %s times, to %s GB); medians",
+				decimals(squeezed[0], 0), decimals(lowest[0], 0), decimals(squeezed[1], 0), decimals(lowest[1], 0)),
 				squeezed[0] >= 2 && lowest[0] <= 48, squeezed[0] > 0),
 		stated("pufferfish/fig6b", "slowdown").
 			judge(fmt.Sprintf("%sx (bellows %sx)", decimals(slower[0], 2), decimals(slower[1], 2)),
@@ -250,7 +255,8 @@ func fig6bReclaim(l *lab) (*Findings, error) {
 // showMix adds the picture and the data of a run of Kmeans and queries.
 func (f *Findings) showMix(name string, w *memoryWatch) {
 	regular := func(m sim.ContainerMemory) bool { return m.Class == cluster.Regular }
-	plot := &chart.Plot{Title: "Kmeans beside short jobs, " + name, Subtitle: "simulated; solid: memory that they hold, dashed: that they may hold", X: "time, s", Y: "GB", YMin: new(float64), XMin: new(float64)}
+	plot := &chart.Plot{Title: "Kmeans beside short jobs, " + name,
+		Subtitle: "simulated; solid: memory that they hold, dashed: that they may hold", X: "time, s", Y: "GB", YMin: new(float64), XMin: new(float64)}
 	short := chart.Series{Name: "REGULAR containers", Color: 3, Step: true}
 	short.X, short.Y = w.over(regular, limitOf)
 	plot.Series = append(w.lines("Kmeans (FLEX)", 1, ofJob(1)), short)
@@ -282,7 +288,8 @@ func fig6cLatency(l *lab) (*Findings, error) {
 		all[load] = runs
 		row := []string{gigabytes(load)}
 		for _, w := range mixWays {
-			row = append(row, fmt.Sprintf("%s / %s / %s", decimals(latency(runs[w.name], 0.5), 0), decimals(latency(runs[w.name], 0.95), 0), decimals(latency(runs[w.name], 0.99), 0)))
+			row = append(row, fmt.Sprintf("%s / %s / %s", decimals(latency(runs[w.name], 0.5), 0),
+				decimals(latency(runs[w.name], 0.95), 0), decimals(latency(runs[w.name], 0.99), 0)))
 			for run, m := range runs[w.name] {
 				for _, q := range m.Queries {
 					data.put(int64(load), w.name, run, q)
@@ -314,7 +321,9 @@ func fig6cLatency(l *lab) (*Findings, error) {
 			judge(fmt.Sprintf("%s with a load of %s, %s with %s", percent(better), gigabytes(queryLoad), percent(most), gigabytes(at)),
 				within(better, 0.7, 0.9), most >= 0.4),
 		stated("pufferfish/fig6c", "queuing").
-			judge(fmt.Sprintf("99th percentile: %s s, and %s s without Kmeans; with %s: %s and %s s", decimals(yarn(queryLoad, 0.99), 0), decimals(alone(queryLoad), 0), gigabytes(heavyLoad), decimals(yarn(heavyLoad, 0.99), 0), decimals(alone(heavyLoad), 0)),
+			judge(fmt.Sprintf("99th percentile: %s s, and %s s without Kmeans; with %s: %s and %s s",
+				decimals(yarn(queryLoad, 0.99), 0), decimals(alone(queryLoad), 0),
+				gigabytes(heavyLoad), decimals(yarn(heavyLoad, 0.99), 0), decimals(alone(heavyLoad), 0)),
 				yarn(queryLoad, 0.99) >= 2*alone(queryLoad), yarn(heavyLoad, 0.99) >= 2*alone(heavyLoad)),
 	}
 	return f, nil
@@ -322,7 +331,8 @@ func fig6cLatency(l *lab) (*Findings, error) {
 
 // latencyPicture is Fig. 6c at one load.
 func latencyPicture(name string, load resource.Amount, runs map[string][]besideQueries) Picture {
-	plot := &chart.Plot{Title: "Latency of queries beside Kmeans, load of " + gigabytes(load), Subtitle: "simulated; all runs", X: "seconds from submission to end", Y: "share of the queries, %", LogX: true}
+	plot := &chart.Plot{Title: "Latency of queries beside Kmeans, load of " + gigabytes(load),
+		Subtitle: "simulated; all runs", X: "seconds from submission to end", Y: "share of the queries, %", LogX: true}
 	for _, w := range mixWays {
 		s := chart.CDF(w.name, pooled(runs[w.name], allQueries))
 		for i := range s.Y {

@@ -167,8 +167,10 @@ func parallelFindings(title string, cases []parallelCase, single *parallelCase, 
 		table.add(row...)
 		row = []string{c.name}
 		for _, w := range []contender{largeHeap, pufferfishPaper, pufferfishOurs} {
-			row = append(row, fmt.Sprintf("%s; %s; %s; %s", decimals(c.over(w, together), 1), decimals(c.over(w, func(o oneNode) float64 { return float64(o.Kills) }), 0),
-				decimals(c.over(w, func(o oneNode) float64 { return o.Suspended / 3600 }), 2), decimals(c.over(w, func(o oneNode) float64 { return o.Swapped / float64(resource.GB) }), 0)))
+			row = append(row, fmt.Sprintf("%s; %s; %s; %s", decimals(c.over(w, together), 1),
+				decimals(c.over(w, func(o oneNode) float64 { return float64(o.Kills) }), 0),
+				decimals(c.over(w, func(o oneNode) float64 { return o.Suspended / 3600 }), 2),
+				decimals(c.over(w, func(o oneNode) float64 { return o.Swapped / float64(resource.GB) }), 0)))
 		}
 		behind.add(row...)
 	}
@@ -202,7 +204,8 @@ func othersOneNode() []otherOneNode {
 		{name: "disks of 1 GB/s instead of 400 MB/s", change: fastDisks},
 		{name: "swap device of 200 MB/s instead of 2 GB/s", change: func(c *sim.Config) { c.Machine.SwapSpeed = 200 * resource.MB }},
 		{name: "paging as measured here for a program that merges", change: func(c *sim.Config) { c.Machine.Paging, _ = sim.MeasuredPaging("merge") }},
-		{name: "containers start at once, not with heartbeats", change: func(c *sim.Config) { c.Heartbeat, c.StartsPerHeartbeat, c.CoordinatorHeartbeat = 0, 0, 0 }},
+		{name: "containers start at once, not with heartbeats",
+			change: func(c *sim.Config) { c.Heartbeat, c.StartsPerHeartbeat, c.CoordinatorHeartbeat = 0, 0, 0 }},
 		{name: "all jobs submitted at once", jobs: allAtOnce},
 		{name: "jobs in another order, drawn per run", jobs: func(jobs []submission, seed uint64) {
 			rand.New(rand.NewPCG(seed, 8)).Shuffle(len(jobs), func(i, k int) {
@@ -372,7 +375,8 @@ func fig7bWordcount(l *lab) (*Findings, error) {
 	f.Claims = []Claim{
 		stated("pufferfish/fig7b", "outperforms-64").judge(text, least >= 1.6 && greatest <= 2.75, least >= 1.5),
 		stated("pufferfish/fig7b", "small-heaps-win").
-			judge(fmt.Sprintf("in %d of %d cases; if the most come at once, with fast disks, by %s and %s", won, tried, percent(fast.better(pufferfishPaper, yarnBox(8*resource.GB))), percent(fast.better(pufferfishPaper, yarnBox(16*resource.GB)))),
+			judge(fmt.Sprintf("in %d of %d cases; if the most come at once, with fast disks, by %s and %s", won,
+				tried, percent(fast.better(pufferfishPaper, yarnBox(8*resource.GB))), percent(fast.better(pufferfishPaper, yarnBox(16*resource.GB)))),
 				won == tried, won > 0 || fast.better(pufferfishPaper, yarnBox(8*resource.GB)) > 0 && fast.better(pufferfishPaper, yarnBox(16*resource.GB)) > 0),
 	}
 	f.Notes = []string{pufferfishVersus(cases)}
@@ -429,7 +433,8 @@ func fig7cMixed(l *lab) (*Findings, error) {
 	f.Claims = []Claim{
 		stated("pufferfish/fig7c", "finish").judge(finish[:len(finish)-2],
 			finished["64 GB"] && finished["Pufferfish"] && !finished["32 GB"] && !finished["16 GB"] && !finished["8 GB"], false),
-		stated("pufferfish/fig7c", "outperforms-64").near(fmt.Sprintf("%s (bellows %s)", percent(better), percent(c.better(largeHeap, pufferfishOurs))), 0.26, better),
+		stated("pufferfish/fig7c", "outperforms-64").near(fmt.Sprintf("%s (bellows %s)", percent(better),
+			percent(c.better(largeHeap, pufferfishOurs))), 0.26, better),
 		stated("pufferfish/fig7c", "fails-with-4").
 			judge(fmt.Sprintf("%s of 8 fail", decimals(c.over(yarnBox(4*resource.GB), failures), 0)),
 				c.over(yarnBox(4*resource.GB), failures) == 6, false),

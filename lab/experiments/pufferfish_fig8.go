@@ -28,7 +28,8 @@ func pufferfishFigure8a(l *lab) (*Findings, error) {
 		copies, nodes = 2, 3
 	}
 	all := slices.Insert(slices.Clone(rivals), place("bellows", rivals), pufferfishRoomy)
-	bars := &chart.Bars{Title: "Makespan of synthetic workloads", Subtitle: "simulated; median and range of the workloads; with 8 to 32 GB some jobs fail", Y: "minutes"}
+	bars := &chart.Bars{Title: "Makespan of synthetic workloads",
+		Subtitle: "simulated; median and range of the workloads; with 8 to 32 GB some jobs fail", Y: "minutes"}
 	data := newTable("makespans", "input", "rival", "run", "makespan_s", "last_success_s", "failed", "manager_kills", "suspended_s", "lost_s")
 	f := &Findings{}
 	found := map[bool]contest{}
@@ -39,7 +40,8 @@ func pufferfishFigure8a(l *lab) (*Findings, error) {
 			return nil, err
 		}
 		found[large] = c
-		table := newTable("Synthetic workload, "+size+" inputs (range of the workloads)", "", "makespan, min", "last job to succeed, min", "jobs that fail or never end", "killed for memory's sake", "in vain, executor hours")
+		table := newTable("Synthetic workload, "+size+" inputs (range of the workloads)", "", "makespan, min",
+			"last job to succeed, min", "jobs that fail or never end", "killed for memory's sake", "in vain, executor hours")
 		s := chart.BarSeries{Name: size + " inputs"}
 		for i, o := range all {
 			minutes := scaled(c.of(i, func(t rivalTrial) float64 { return t.Makespan }), 1./60)
@@ -83,7 +85,8 @@ func fig8aClaims(all []contender, small, large contest) []Claim {
 	return []Claim{
 		stated("pufferfish/fig8a", "best-large").
 			judge(fmt.Sprintf("%.0f min, with room for two %.0f, bellows %.0f; 64 GB %.0f; 32, 16 and 8 GB %.0f, %.0f and %.0f, with jobs that fail", at(large, "Pufferfish", makespan),
-				at(large, pufferfishRoomy.Label, makespan), at(large, "bellows", makespan), at(large, "64 GB", makespan), at(large, "32 GB", makespan), at(large, "16 GB", makespan), at(large, "8 GB", makespan)),
+				at(large, pufferfishRoomy.Label, makespan), at(large, "bellows", makespan), at(large, "64 GB", makespan),
+				at(large, "32 GB", makespan), at(large, "16 GB", makespan), at(large, "8 GB", makespan)),
 				best, bestWhole),
 		stated("pufferfish/fig8a", "small").
 			judge(fmt.Sprintf("%.0f min, bellows %.0f; 32 GB: %.0f until the last success, %.0f with those that fail", pf, at(small, "bellows", makespan), half, at(small, "32 GB", makespan)),
@@ -111,9 +114,12 @@ func tracePart(l *lab, within time.Duration, all []contender) (contest, error) {
 func normalTable(name string, all []contender, c contest) Table {
 	table := newTable(name, "", "median", "90th percentile", "99th percentile", "jobs that fail", "that never end", "killed for memory's sake", "makespan, h")
 	for i, o := range all {
-		table.add(o.Label, acrossTraces(c.of(i, medianTime), 2), acrossTraces(c.of(i, tailTime), 2), acrossTraces(c.of(i, func(t rivalTrial) float64 { return t.quantile(0.99) }), 1),
-			acrossTraces(c.of(i, func(t rivalTrial) float64 { return float64(t.Failed) }), 0), acrossTraces(c.of(i, func(t rivalTrial) float64 { return float64(t.Endless) }), 0),
-			acrossTraces(c.of(i, func(t rivalTrial) float64 { return float64(t.Kills) }), 0), acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return t.Makespan }), 1./3600), 1))
+		table.add(o.Label, acrossTraces(c.of(i, medianTime), 2), acrossTraces(c.of(i, tailTime), 2),
+			acrossTraces(c.of(i, func(t rivalTrial) float64 { return t.quantile(0.99) }), 1),
+			acrossTraces(c.of(i, func(t rivalTrial) float64 { return float64(t.Failed) }), 0),
+			acrossTraces(c.of(i, func(t rivalTrial) float64 { return float64(t.Endless) }), 0),
+			acrossTraces(c.of(i, func(t rivalTrial) float64 { return float64(t.Kills) }), 0),
+			acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return t.Makespan }), 1./3600), 1))
 	}
 	return table
 }
@@ -135,7 +141,8 @@ func pufferfishFigure8b(l *lab) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	plot := &chart.Plot{Title: "Run times of the jobs that succeed", Subtitle: "simulated; over those alone with a heap of 64 GB", X: "normalised run time", Y: "share of jobs", LogX: true}
+	plot := &chart.Plot{Title: "Run times of the jobs that succeed",
+		Subtitle: "simulated; over those alone with a heap of 64 GB", X: "normalised run time", Y: "share of jobs", LogX: true}
 	for i, o := range rivals {
 		plot.Series = append(plot.Series, chart.CDF(o.Label, pooled(c[i], func(t rivalTrial) []float64 { return t.Normal })))
 	}
@@ -184,7 +191,8 @@ func loadTable(l *lab, usual contest) (Table, error) {
 			row = append(row, acrossTraces(c.of(i, medianTime), 1))
 		}
 		pf := place("Pufferfish", rivals)
-		table.add(append(row, acrossTraces(c.ratio(place("32 GB", rivals), pf, medianTime), 1), acrossTraces(c.ratio(place("64 GB", rivals), pf, medianTime), 1))...)
+		table.add(append(row, acrossTraces(c.ratio(place("32 GB", rivals), pf, medianTime), 1),
+			acrossTraces(c.ratio(place("64 GB", rivals), pf, medianTime), 1))...)
 	}
 	return table, nil
 }
@@ -194,11 +202,13 @@ func pufferfishFigure8c(l *lab) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := newTable("Memory in use, % of the cluster's (median over the traces, and range)", "", "median over time", "most", "mean while jobs are submitted", "in vain, % of the time of executors")
+	table := newTable("Memory in use, % of the cluster's (median over the traces, and range)", "",
+		"median over time", "most", "mean while jobs are submitted", "in vain, % of the time of executors")
 	plot := &chart.Plot{Title: "Memory in use over time", Subtitle: "simulated; first trace", X: "hours", Y: "% of the cluster's memory", YMin: new(float64)}
 	data := newTable("memory", "rival", "hour", "share")
 	for i, o := range rivals {
-		table.add(o.Label, acrossTraces(scaled(c.of(i, medianMemory), 100), 0), acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return slices.Max(t.Memory) }), 100), 0),
+		table.add(o.Label, acrossTraces(scaled(c.of(i, medianMemory), 100), 0),
+			acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return slices.Max(t.Memory) }), 100), 0),
 			acrossTraces(scaled(c.of(i, rivalTrial.busy), 100), 0), acrossTraces(scaled(c.of(i, rivalTrial.vain), 100), 0))
 		s := chart.Series{Name: o.Label}
 		for k, share := range c[i][0].Memory {
@@ -226,7 +236,8 @@ func pufferfishFigure8c(l *lab) (*Findings, error) {
 				judge(fmt.Sprintf("while jobs are submitted %.0f and %.0f %% (64 GB: %.0f %%); of all that ran %s and %s were in vain", busy("16 GB"), busy("8 GB"), busy("64 GB"), percent(vain("16 GB")), percent(vain("8 GB"))),
 					min(busy("16 GB"), busy("8 GB")) > busy("64 GB") && min(vain("16 GB"), vain("8 GB")) >= 1./3, max(vain("16 GB"), vain("8 GB")) >= 1./3),
 			stated("pufferfish/fig8c", "highest").
-				judge(fmt.Sprintf("median %.0f %%, bellows %.0f %%; 8, 16, 32 and 64 GB %s", 100*median(c.of(pf, medianMemory)), 100*median(c.of(ours, medianMemory)), boxMedians(c)),
+				judge(fmt.Sprintf("median %.0f %%, bellows %.0f %%; 8, 16, 32 and 64 GB %s",
+					100*median(c.of(pf, medianMemory)), 100*median(c.of(ours, medianMemory)), boxMedians(c)),
 					highest, false),
 		},
 	}, nil

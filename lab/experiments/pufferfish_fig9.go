@@ -34,7 +34,8 @@ func pufferfishFigure9(l *lab) (*Findings, error) {
 			number func(rivalTrial) float64
 		}{{&middle, medianTime}, {&tail, tailTime}} {
 			values := c.of(i, s.number)
-			s.Values, s.Low, s.High = append(s.Values, shown(median(values))), append(s.Low, shown(slices.Min(values))), append(s.High, shown(slices.Max(values)))
+			s.Values, s.Low, s.High = append(s.Values, shown(median(values))),
+				append(s.Low, shown(slices.Min(values))), append(s.High, shown(slices.Max(values)))
 		}
 	}
 	bars.Series = []chart.BarSeries{middle, tail}
@@ -43,8 +44,10 @@ func pufferfishFigure9(l *lab) (*Findings, error) {
 		return nil, err
 	}
 	return &Findings{
-		Tables: []Table{normalTable("Normalised run time (median over the traces, and range)", all, c), suspendedTable(all, c), denser}, Data: []Table{normalData(all, c)},
-		Claims: fig9Claims(all, c), Pictures: []Picture{{"policies", "Median and 90th percentile of normalised run times under various policies (simulated)", bars}},
+		Tables: []Table{normalTable("Normalised run time (median over the traces, and range)", all, c), suspendedTable(all, c), denser},
+		Data:   []Table{normalData(all, c)}, Claims: fig9Claims(all, c),
+		Pictures: []Picture{{"policies",
+			"Median and 90th percentile of normalised run times under various policies (simulated)", bars}},
 	}, nil
 }
 
@@ -82,7 +85,8 @@ func denserPolicies(l *lab) (Table, error) {
 func suspendedTable(all []contender, c contest) Table {
 	table := newTable("What policies cost, hours of all containers together (median over the traces, and range)", "", "suspended", "in vain")
 	for i, o := range all {
-		table.add(o.Label, acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return t.Suspended }), 1./3600), 0), acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return t.Lost }), 1./3600), 0))
+		table.add(o.Label, acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return t.Suspended }), 1./3600), 0),
+			acrossTraces(scaled(c.of(i, func(t rivalTrial) float64 { return t.Lost }), 1./3600), 0))
 	}
 	return table
 }
@@ -102,7 +106,8 @@ func fig9Claims(all []contender, c contest) []Claim {
 	}
 	gain := 1 - 1/median(faster)
 	some := 1 - 1/median(better)
-	values := fmt.Sprintf("90th percentiles: EJF %.2f, EJF+S %.2f, SJF %.2f, KILL %.2f; bellows %.2f", tails(ejf), tails(tolerant), tails(sjf), tails(kill), tails(place("bellows", all)))
+	values := fmt.Sprintf("90th percentiles: EJF %.2f, EJF+S %.2f, SJF %.2f, KILL %.2f; bellows %.2f", tails(ejf),
+		tails(tolerant), tails(sjf), tails(kill), tails(place("bellows", all)))
 	return []Claim{
 		stated("pufferfish/fig9", "sjf").judge(fmt.Sprintf("%s; SJF is %s faster than EJF", values, percent(gain)),
 			best && gain >= 0.15, gain > 0),

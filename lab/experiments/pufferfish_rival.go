@@ -43,7 +43,8 @@ var (
 )
 
 // rivals are the rivals of section 5.3, and ours.
-var rivals = []contender{yarnBox(8 * resource.GB), yarnBox(16 * resource.GB), yarnBox(32 * resource.GB), yarnBox(64 * resource.GB), pufferfishPaper, pufferfishOurs}
+var rivals = []contender{yarnBox(8 * resource.GB), yarnBox(16 * resource.GB), yarnBox(32 * resource.GB),
+	yarnBox(64 * resource.GB), pufferfishPaper, pufferfishOurs}
 
 // rivalTrial is the result of a rival with a workload.
 type rivalTrial struct {

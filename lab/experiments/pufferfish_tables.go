@@ -62,7 +62,8 @@ func acrossTraces(values []float64, digits int) string {
 }
 
 func pufferfishMix(l *lab) (*Findings, error) {
-	table := newTable("Applications", "application", "framework", "jobs", "executors each", "duration alone with 64 GB, s", "peak of the hot executor, GB", "smallest heap it survives with, GB")
+	table := newTable("Applications", "application", "framework", "jobs", "executors each",
+		"duration alone with 64 GB, s", "peak of the hot executor, GB", "smallest heap it survives with, GB")
 	data := newTable("jobs", "run", "application", "submitted_s", "executors", "least_heap_gb", "alone_s")
 	for i := range pufferfishApps {
 		a := &pufferfishApps[i]
@@ -100,7 +101,8 @@ func pufferfishMix(l *lab) (*Findings, error) {
 	summary.add("work over what 26 nodes do in 5 hours with one container of 64 GB each", acrossTraces(work, 2))
 	summary.add("memory in use over that of 64 GB containers", acrossTraces(used, 2))
 	summary.add("longest time between two submissions, s", acrossTraces(longestGap, 0))
-	return &Findings{Tables: []Table{table, summary}, Data: []Table{data}, Claims: []Claim{stated("pufferfish/table1-2", "count").madeSo(strconv.Itoa(count), count == 178)}}, nil
+	return &Findings{Tables: []Table{table, summary}, Data: []Table{data},
+		Claims: []Claim{stated("pufferfish/table1-2", "count").madeSo(strconv.Itoa(count), count == 178)}}, nil
 }
 
 // meanMemory is the hot executor's memory, averaged over its time, with a heap of 64 GB, bytes.
@@ -113,7 +115,8 @@ func (a *pufferfishApp) meanMemory() float64 {
 }
 
 // tableThree is the paper's share of jobs that fail, by heap; with 4 GB it is more than that.
-var tableThree = map[resource.Amount]float64{64 * resource.GB: 0, 32 * resource.GB: 0.051, 16 * resource.GB: 0.173, 8 * resource.GB: 0.341, 4 * resource.GB: 0.6}
+var tableThree = map[resource.Amount]float64{64 * resource.GB: 0, 32 * resource.GB: 0.051, 16 * resource.GB: 0.173,
+	8 * resource.GB: 0.341, 4 * resource.GB: 0.6}
 
 // oomTrial is the failures of a trace with a heap.
 type oomTrial struct {
@@ -145,7 +148,8 @@ func pufferfishOutOfMemory(l *lab) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := newTable("Jobs that run out of memory, by heap (range over the traces)", "heap", "the paper", "ours, %", "time of containers lost with runs that failed, %", "who (mean number of jobs)")
+	table := newTable("Jobs that run out of memory, by heap (range over the traces)", "heap", "the paper",
+		"ours, %", "time of containers lost with runs that failed, %", "who (mean number of jobs)")
 	for k, h := range sizes {
 		paper := map[bool]string{true: "> "}[h == 4*resource.GB] + percent1(tableThree[h])
 		table.add(gigabytes(h), paper, acrossTraces(scaled(failed[k], 100), 1), acrossTraces(scaled(lost[k], 100), 0), meanCounts(byApp[k], l.Runs))

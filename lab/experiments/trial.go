@@ -24,9 +24,11 @@ type contender struct {
 // authors' simulator.
 var (
 	yarn           = contender{Contender: trial.Contender{Label: "YARN", Policy: "fair", Settings: map[string]string{"fair.reservations": "true"}}}
-	yarnUnreserved = contender{Contender: trial.Contender{Label: "YARN without reservations", Policy: "fair", Settings: map[string]string{"fair.reservations": "false"}}}
-	yarnMESum      = contender{Contender: trial.Contender{Label: "YARN-ME (sum)", Policy: "yarn-me", Settings: map[string]string{"yarn-me.timeline": "sum"}}}
-	yarnMEAgain    = contender{Contender: trial.Contender{Label: "YARN-ME (resimulate)", Policy: "yarn-me", Settings: map[string]string{"yarn-me.timeline": "resimulate"}}}
+	yarnUnreserved = contender{Contender: trial.Contender{Label: "YARN without reservations", Policy: "fair",
+		Settings: map[string]string{"fair.reservations": "false"}}}
+	yarnMESum   = contender{Contender: trial.Contender{Label: "YARN-ME (sum)", Policy: "yarn-me", Settings: map[string]string{"yarn-me.timeline": "sum"}}}
+	yarnMEAgain = contender{Contender: trial.Contender{Label: "YARN-ME (resimulate)", Policy: "yarn-me",
+		Settings: map[string]string{"yarn-me.timeline": "resimulate"}}}
 	// The Meganode reports once a second, as a node of the authors' simulator does; a prompt Meganode reports as often
 	// as its nodes would.
 	meganode       = contender{Contender: trial.Contender{Label: "Meganode", Policy: "srjf", Pooled: true}}

@@ -56,9 +56,11 @@ func fig2a(*lab) (*Findings, error) {
 
 func fig2b(*lab) (*Findings, error) {
 	measured := profile.MeasuredPaging()
-	table := newTable("From which share of the ideal memory on paging is no slower than spilling", "program", "share", "at 50 %: spills", "pages", "at 70 %: spills", "pages")
+	table := newTable("From which share of the ideal memory on paging is no slower than spilling", "program",
+		"share", "at 50 %: spills", "pages", "at 70 %: spills", "pages")
 	data := newTable("slowdowns", "program", "memory_share", "spilling", "paging", "paging_is_lower_bound")
-	plot := &chart.Plot{Title: "Spilling and paging", Subtitle: "measured here with small programs; dashed: paging", X: "memory, % of the ideal", Y: "slowdown", LogY: true}
+	plot := &chart.Plot{Title: "Spilling and paging", Subtitle: "measured here with small programs; dashed: paging",
+		X: "memory, % of the ideal", Y: "slowdown", LogY: true}
 	spillingWins, sizes, reducerEven := 0, 0, 1.0
 	for k, c := range measured.Curves {
 		even, ok := c.BreakEven()
@@ -95,7 +97,8 @@ func fig2b(*lab) (*Findings, error) {
 		table.add(row...)
 	}
 	return &Findings{
-		Tables: []Table{table}, Data: []Table{data}, Pictures: []Picture{{"paging", "Slowdown of four programs that spill, and that are paged (measured)", plot}},
+		Tables: []Table{table}, Data: []Table{data}, Pictures: []Picture{{"paging",
+			"Slowdown of four programs that spill, and that are paged (measured)", plot}},
 		Claims: []Claim{
 			stated("yarn-me/fig2b", "paging-wins").judge("merge: from "+percent(reducerEven)+" on",
 				reducerEven <= 0.75, reducerEven <= 0.95),
@@ -129,11 +132,13 @@ func (s spiller) together(n int) (float64, error) {
 	for i := range n {
 		w.Jobs = append(w.Jobs, workload.Job{After: -1, Truth: []workload.StageTruth{{IdealMemory: workload.ForAll(2 * resource.GB)}},
 			Job: cluster.Job{ID: cluster.JobID(i + 1), Name: "reducer" + strconv.Itoa(i+1), Submitted: timeline.Time(i) * timeline.Time(time.Second),
-				Stages: []cluster.Stage{{Name: "reduce", Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB), MinMemory: resource.GB, Duration: 189 * time.Second, Elasticity: real}}}})
+				Stages: []cluster.Stage{{Name: "reduce", Tasks: 1, Ideal: resource.Of(resource.Core, resource.GB),
+					MinMemory: resource.GB, Duration: 189 * time.Second, Elasticity: real}}}})
 	}
 	node := resource.Of(16*resource.Core, 64*resource.GB)
 	node[resource.Disk] = s.diskRate
-	r, err := contender{Contender: trial.Contender{Label: s.name, Policy: "fifo"}}.succeed(sim.Config{Nodes: sim.Uniform(1, node), Machine: s.machine, KeepTasks: true}, w)
+	r, err := contender{Contender: trial.Contender{Label: s.name,
+		Policy: "fifo"}}.succeed(sim.Config{Nodes: sim.Uniform(1, node), Machine: s.machine, KeepTasks: true}, w)
 	if err != nil {
 		return 0, err
 	}
@@ -149,7 +154,8 @@ func fig2c(*lab) (*Findings, error) {
 	}
 	table := newTable("Slowdown by running at the same time", "reducers", spillers[0].name, spillers[1].name, spillers[2].name)
 	data := newTable("slowdowns", "reducers", "task", "slowdown")
-	plot := &chart.Plot{Title: "Under-sized reducers that share a disk", Subtitle: "simulated; calibrated to the paper's figure", X: "reducers at the same time", Y: "slowdown"}
+	plot := &chart.Plot{Title: "Under-sized reducers that share a disk",
+		Subtitle: "simulated; calibrated to the paper's figure", X: "reducers at the same time", Y: "slowdown"}
 	for _, s := range spillers {
 		plot.Series = append(plot.Series, chart.Series{Name: s.name})
 	}
@@ -177,7 +183,8 @@ func fig2c(*lab) (*Findings, error) {
 		return stated("yarn-me/fig2c", id).judge(percent(last(k)), off <= 0.05, off <= 0.1)
 	}
 	return &Findings{
-		Tables: []Table{table}, Data: []Table{data}, Pictures: []Picture{{"contention", "Slowdown over the number of reducers on one disk (simulated, calibrated)", plot}},
+		Tables: []Table{table}, Data: []Table{data}, Pictures: []Picture{{"contention",
+			"Slowdown over the number of reducers on one disk (simulated, calibrated)", plot}},
 		Claims: []Claim{
 			claim("hdd", 0.7, 0),
 			claim("ssd", 0.15, 2),

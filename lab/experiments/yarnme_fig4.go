@@ -78,7 +78,8 @@ func concurrentData() Table {
 
 // concurrentFindings shows the gains over the number of runs.
 func concurrentFindings(app application, perRuns [][]pair) (Table, Picture) {
-	table := newTable("Share by which YARN-ME is faster than YARN, "+app.name+" (average of the iterations)", "runs", "runtime", "map phase", "reduce phase", "makespan", "memory in use", "under-sized")
+	table := newTable("Share by which YARN-ME is faster than YARN, "+app.name+" (average of the iterations)",
+		"runs", "runtime", "map phase", "reduce phase", "makespan", "memory in use", "under-sized")
 	bars := &chart.Bars{Title: app.name + ": YARN-ME over YARN", Subtitle: "simulated; average, minimum and maximum of the iterations", Y: "improvement, %"}
 	for _, m := range metrics {
 		s := chart.BarSeries{Name: m.name}
@@ -135,7 +136,8 @@ func fig4(l *lab) (*Findings, error) {
 
 // fig4Timelines adds Figs. 4a and 4b: memory in use, and elastic tasks, over time.
 func fig4Timelines(l *lab, f *Findings, starts []start) error {
-	memory := &chart.Plot{Title: "Memory in use, " + strconv.Itoa(len(starts)) + " Pagerank runs", Subtitle: "simulated; granted memory", X: "time, s", Y: "share of memory, %", YMin: new(float64)}
+	memory := &chart.Plot{Title: "Memory in use, " + strconv.Itoa(len(starts)) + " Pagerank runs",
+		Subtitle: "simulated; granted memory", X: "time, s", Y: "share of memory, %", YMin: new(float64)}
 	running := &chart.Plot{Title: "Under-sized tasks under YARN-ME", Subtitle: "simulated", X: "time, s", Y: "running tasks", YMin: new(float64)}
 	data := newTable("timeline", "scheduler", "time_s", "memory", "under_sized_tasks")
 	for _, c := range []contender{yarn, yarnMESum} {
@@ -155,7 +157,8 @@ func fig4Timelines(l *lab, f *Findings, starts []start) error {
 		}
 	}
 	f.Data = append(f.Data, data)
-	f.Pictures = append(f.Pictures, Picture{"memory", "Memory in use over time (simulated; Fig. 4a)", memory}, Picture{"elastic", "Under-sized tasks over time (simulated; Fig. 4b)", running})
+	f.Pictures = append(f.Pictures, Picture{"memory", "Memory in use over time (simulated; Fig. 4a)", memory},
+		Picture{"elastic", "Under-sized tasks over time (simulated; Fig. 4b)", running})
 	return nil
 }
 
@@ -213,7 +216,8 @@ func otherAssumptions() []assumed {
 
 // sensitivityTable shows the gains under other assumptions, and with other schedulers.
 func sensitivityTable(l *lab, starts []start) (Table, error) {
-	table := newTable("The same under other assumptions (one iteration of the most runs)", "assumption", "runtime", "map phase", "reduce phase", "makespan", "memory in use")
+	table := newTable("The same under other assumptions (one iteration of the most runs)", "assumption", "runtime",
+		"map phase", "reduce phase", "makespan", "memory in use")
 	others := otherAssumptions()
 	err := each(l, "other assumptions", len(others), func(i int) (pair, error) {
 		return others[i].runPair(yarnMESum, starts, l.seed(0))

@@ -64,7 +64,8 @@ func ofApplication(starts []start, pairs []pair, name string, of func(phases) []
 func fig5cFindings(starts []start, pairs []pair) *Findings {
 	runtimes, maps := func(p phases) []float64 { return p.Runtimes }, func(p phases) []float64 { return p.Maps }
 	table := newTable("Share by which YARN-ME is faster than YARN (average of the iterations)", "application", "runtime", "map phase")
-	bars := &chart.Bars{Title: "A mix of applications: YARN-ME over YARN", Subtitle: "simulated; average, minimum and maximum of the iterations", Y: "improvement, %",
+	bars := &chart.Bars{Title: "A mix of applications: YARN-ME over YARN",
+		Subtitle: "simulated; average, minimum and maximum of the iterations", Y: "improvement, %",
 		Series: []chart.BarSeries{{Name: "runtime"}, {Name: "map phase"}}}
 	for _, name := range []string{"", pagerank.name, recommender.name, wordCount.name} {
 		if name != "" && !slices.ContainsFunc(starts, func(s start) bool { return s.app.name == name }) {
@@ -95,7 +96,8 @@ func fig5cFindings(starts []start, pairs []pair) *Findings {
 	return &Findings{
 		Tables: []Table{table}, Claims: claims,
 		Pictures: []Picture{{"mix", "Improvement of YARN-ME over YARN for a mix of applications (simulated)", bars}},
-		Notes:    []string{fmt.Sprintf("Memory in use: %s under YARN, %s under YARN-ME; makespan shorter by %s.", percent(before), percent(after), percent(mean(gains(pairs, metrics[3]))))},
+		Notes: []string{fmt.Sprintf("Memory in use: %s under YARN, %s under YARN-ME; makespan shorter by %s.",
+			percent(before), percent(after), percent(mean(gains(pairs, metrics[3]))))},
 	}
 }
 

@@ -97,7 +97,8 @@ func fig6bFindings(sizes []int, ratios [][][]float64, data Table) *Findings {
 		Tables: []Table{table}, Data: []Table{data},
 		Pictures: []Picture{{"scaling", "Ratio of average job runtimes, YARN-ME to YARN, from 100 nodes on (simulated)", plot}},
 		Claims: []Claim{stated("yarn-me/fig6b", "scaling").
-			judge(fmt.Sprintf("up to %d nodes the ratio is at most %.2f, and at most %.2f above that at %d nodes", sizes[len(sizes)-1], worst, max(0, drift), sizes[0]),
+			judge(fmt.Sprintf("up to %d nodes the ratio is at most %.2f, and at most %.2f above that at %d nodes",
+				sizes[len(sizes)-1], worst, max(0, drift), sizes[0]),
 				worst < 1 && drift <= 0.1, worst < 1)},
 	}
 }

@@ -73,12 +73,14 @@ func wins(ratios []float64) float64 {
 }
 
 func fig6cFindings(ratios, toPrompt map[curve][]float64, data Table) *Findings {
-	table := newTable("Ratio of YARN-ME's average job runtime to the Meganode's, over traces", "curve", "YARN-ME wins", "by over 5 %", "5 %", "median", "95 %", "wins against the prompt one")
+	table := newTable("Ratio of YARN-ME's average job runtime to the Meganode's, over traces", "curve",
+		"YARN-ME wins", "by over 5 %", "5 %", "median", "95 %", "wins against the prompt one")
 	plot := &chart.Plot{Title: "YARN-ME to Meganode, average job runtime", Subtitle: "simulated", X: "ratio (below 1: YARN-ME is faster)",
 		Y: "share of traces", Lines: []chart.Rule{{At: 1, Vertical: true}}}
 	for _, c := range curves() {
 		r := ratios[c]
-		table.add(c.String(), percent(wins(r)), percent(shareAtMost(r, 0.95)), decimals(quantile(r, 0.05), 2), decimals(median(r), 2), decimals(quantile(r, 0.95), 2), percent(wins(toPrompt[c])))
+		table.add(c.String(), percent(wins(r)), percent(shareAtMost(r, 0.95)), decimals(quantile(r, 0.05), 2),
+			decimals(median(r), 2), decimals(quantile(r, 0.95), 2), percent(wins(toPrompt[c])))
 		plot.Series = append(plot.Series, chart.CDF(c.String(), r))
 	}
 	won := func(d workload.Distribution, p float64) float64 { return wins(ratios[curve{d, p}]) }

@@ -97,7 +97,8 @@ func lost(with, without []float64) []float64 {
 }
 
 func fig7Findings(what string, ratios [][]float64) *Findings {
-	table := newTable("Ratio of YARN-ME's average job runtime to YARN's, over traces", "error of "+what, "median", "5 %", "95 %", "YARN-ME is faster", "gain lost: median", "95 %")
+	table := newTable("Ratio of YARN-ME's average job runtime to YARN's, over traces", "error of "+what, "median",
+		"5 %", "95 %", "YARN-ME is faster", "gain lost: median", "95 %")
 	plot := &chart.Plot{Title: "YARN-ME to YARN, " + what + " mis-estimated", Subtitle: "simulated, 3x penalty", X: "ratio (below 1: YARN-ME is faster)",
 		Y: "share of traces", Lines: []chart.Rule{{At: 1, Vertical: true}}}
 	for k, e := range fig7Errors {

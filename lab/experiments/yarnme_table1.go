@@ -32,9 +32,11 @@ type application struct {
 
 // Table 1 of YARN-ME.
 var (
-	pagerank    = application{"Pagerank", 550, []mapReduce{{1381, 275, 1.3, 1.22, 1.7, 3.7}, {1925, 275, 1.25, 1.75, 1.5, 6.8}}, 120 * time.Second, 15 * resource.MB}
+	pagerank = application{"Pagerank", 550, []mapReduce{{1381, 275, 1.3, 1.22, 1.7, 3.7},
+		{1925, 275, 1.25, 1.75, 1.5, 6.8}}, 120 * time.Second, 15 * resource.MB}
 	wordCount   = application{"WordCount", 540, []mapReduce{{2130, 75, 1.35, 1.9, 1.7, 5.4}}, 30 * time.Second, 20_700_000}
-	recommender = application{"Recommender", 250, []mapReduce{{505, 100, 1.3, 2.6, 2.4, 2.8}, {505, 100, 1.3, 3.3, 2.4, 3.8}}, 120 * time.Second, 15 * resource.MB}
+	recommender = application{"Recommender", 250, []mapReduce{{505, 100, 1.3, 2.6, 2.4, 2.8},
+		{505, 100, 1.3, 3.3, 2.4, 3.8}}, 120 * time.Second, 15 * resource.MB}
 )
 
 // assumed is the values that a simulation needs and section 5 does not give.

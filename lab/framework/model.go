@@ -140,7 +140,8 @@ func (m Model) Elasticity(least resource.Amount) (e cluster.Elasticity, ideal re
 	case !ok:
 		return e, 0, errors.New("elasticity: " + enough(m.Task))
 	case least < 1 || least >= ideal:
-		return e, 0, fmt.Errorf("least memory %s: must be at least 1 byte and below the ideal, %s", resource.FormatMemory(least), resource.FormatMemoryExact(ideal))
+		return e, 0, fmt.Errorf("least memory %s: must be at least 1 byte and below the ideal, %s",
+			resource.FormatMemory(least), resource.FormatMemoryExact(ideal))
 	}
 	points := m.corners(least, ideal)
 	whole := 1 + float64(m.largest())/m.SpillRate/m.Ideal.Seconds()

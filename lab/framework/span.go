@@ -82,7 +82,8 @@ func (r *Span) Best() resource.Amount {
 func (r *Span) JobFields() string {
 	var b strings.Builder
 	number := func(x float64) string { return strconv.FormatFloat(math.Round(x*1e4)/1e4, 'g', -1, 64) }
-	fmt.Fprintf(&b, "memory: %s\nmin_memory: %s\nduration: %s\nelasticity:\n", resource.FormatMemoryExact(r.Ideal), resource.FormatMemoryExact(r.Least), r.Model.Ideal)
+	fmt.Fprintf(&b, "memory: %s\nmin_memory: %s\nduration: %s\nelasticity:\n", resource.FormatMemoryExact(r.Ideal),
+		resource.FormatMemoryExact(r.Least), r.Model.Ideal)
 	e := r.Elasticity
 	switch e.Kind {
 	case cluster.Step:

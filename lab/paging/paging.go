@@ -53,7 +53,8 @@ func (p *Plan) Check() error {
 		}
 	}
 	if least := p.Memory(p.Shares[0]); least < profiler.LeastMemory {
-		return fmt.Errorf("share %v: is %s of memory, must be at least %s", p.Shares[0], resource.FormatMemory(least), resource.FormatMemory(profiler.LeastMemory))
+		return fmt.Errorf("share %v: is %s of memory, must be at least %s", p.Shares[0],
+			resource.FormatMemory(least), resource.FormatMemory(profiler.LeastMemory))
 	}
 	return nil
 }
