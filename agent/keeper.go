@@ -92,31 +92,6 @@ type news struct {
 	heard   *container // a notice of the container is requested from now on
 }
 
-// When a container is read. Between two readings passes half of the time in which it would come near its limit at the rate at which
-// it grew, but at least soonest and at most latest, or blindInterval where the kernel sends no notices. A notice of the kernel has
-// the container read at once.
-const (
-	soonest       = 10 * time.Millisecond
-	latest        = 5 * time.Second
-	blindInterval = time.Second
-	// shortDeaf is how long after a notice the next one is requested. The time doubles, up to longDeaf, for each notice that led to
-	// nothing, as under page cache that comes and goes.
-	shortDeaf = 20 * time.Millisecond
-	longDeaf  = time.Second
-	// eager is the interval between readings for the time alert after a notice: the container may be nearly full, and the kernel's
-	// counters of swap lag behind.
-	eager = 2 * time.Millisecond
-	alert = 50 * time.Millisecond
-	// together is how much earlier than due a container is read when another one is read anyway.
-	together = 25 * time.Millisecond
-	// brim is how close to its limit a container counts as full.
-	brim = resource.MiB
-	// thrashing is the interval between readings of a container that fills its limit and reads its mapped files again.
-	thrashing = 50 * time.Millisecond
-	// fullReading is the longest time between full readings of an idle container.
-	fullReading = 30 * time.Second
-)
-
 // newKeeper returns a keeper that does not work yet.
 func newKeeper(a *Agent) (*keeper, error) {
 	m, err := memory.New(a.config.Memory)
@@ -432,10 +407,7 @@ func (k *keeper) read(id cluster.ContainerID, pressed bool, in *memory.Input) {
 	if faults > 0 {
 		c.faulted = moment
 	}
-	rest := c.rest(held, moment.Sub(c.read))
-	if moment.Before(c.alert) && !c.suspended {
-		rest = min(rest, eager)
-	}
+	rest := c.interval(moment, held)
 	c.due, c.early = moment.Add(rest), moment.Add(rest/4*3) // fewer wake-ups are cheaper
 	c.held, c.read = held, moment
 	if used, ok := c.gauge.CPUTime(); ok {
@@ -445,36 +417,6 @@ func (k *keeper) read(id cluster.ContainerID, pressed bool, in *memory.Input) {
 		Swap: resource.Amount(held.SwapBytes), SwapTraffic: c.traffic, Pressed: pressed, Locked: resource.Amount(held.LockedBytes),
 		Mapped: resource.Amount(mapped), Refaulted: c.refaulted, Worked: c.worked})
 	k.noteLocked(id, held.LockedBytes)
-}
-
-// glance returns what the container holds. It reuses the last full reading while the charge is unchanged and below the limit, where
-// memory would take the place of page cache, and the container has nothing in swap: most idle containers are like that, and a full
-// reading is slow.
-func (c *kept) glance(now time.Time) (cgroup.Held, error) {
-	charged, err := c.gauge.Charged()
-	same := err == nil && charged == c.charged && charged.Bytes < int64(c.limit-brim) && c.held.SwapBytes == 0
-	if same && now.Sub(c.full) < fullReading {
-		return c.held, nil
-	}
-	c.charged, c.full = charged, now
-	return c.gauge.Read()
-}
-
-// rest returns how long a container need not be read, given its use and the time since its last reading.
-func (c *kept) rest(now cgroup.Held, since time.Duration) time.Duration {
-	most := latest
-	if c.blind || c.suspended || now.SwapBytes != c.held.SwapBytes {
-		most = blindInterval
-	}
-	if time.Since(c.faulted) < blindInterval && c.charged.Bytes > int64(c.limit)/10*9 && !c.suspended {
-		return thrashing
-	}
-	if grew := now.AnonBytes - c.held.AnonBytes; grew > 0 && !c.suspended {
-		near := max(0, int64(c.limit)*9/10-now.AnonBytes)
-		half := float64(since) * float64(near) / float64(grew) / 2
-		most = time.Duration(min(float64(most), half))
-	}
-	return max(most, soonest)
 }
 
 // dispatch hands an action of the memory manager to a goroutine, which calls perform. Only answers to containers that are
