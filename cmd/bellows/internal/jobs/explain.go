@@ -78,36 +78,8 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 	if len(e.Tasks) > 0 {
 		fmt.Fprintln(w, "\ntasks:")
 	}
-	for _, t := range e.Tasks {
-		has := "has"
-		if t.Usage != nil {
-			has = "was granted" // its limit now is printed below
-		}
-		text := fmt.Sprintf("%s %s %s", t.Task, has, resource.FormatMemory(resource.Amount(t.MemoryBytes)))
-		if t.MemoryBytes < t.IdealBytes {
-			text += fmt.Sprintf(" of %s, and so takes %.2f times as long", resource.FormatMemory(resource.Amount(t.IdealBytes)), t.Slowdown)
-		}
-		switch {
-		case t.EstimatedEnd.IsZero():
-		case t.EstimatedEnd.After(now):
-			text += "; it should end " + when(t.EstimatedEnd, now)
-		default:
-			text += "; by its duration it should have ended"
-		}
-		if !t.Limited.IsZero() {
-			text += "; its time limit ends it " + when(t.Limited, now)
-		}
-		say(text + ": " + t.Why)
-		if t.Usage != nil {
-			most := int64(0)
-			if s := stageOf(&e.Job, t.Task); s != nil {
-				most = int64(s.MaxMemory)
-			}
-			say(memoryOf(t.Usage, most, now))
-			if text := holders(t.Holders); text != "" {
-				say(text)
-			}
-		}
+	for i := range e.Tasks {
+		explainTask(say, &e.Job, &e.Tasks[i], now)
 	}
 	if len(e.Decisions) > 0 {
 		fmt.Fprintln(w, "\ndecided:")
@@ -119,6 +91,39 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 		_, err = fmt.Fprintf(w, "%s%s\n", head, terminal.Fold(d.Why, terminal.Width-len(head), indent))
 	}
 	return err
+}
+
+// explainTask says why a running task has its memory, and when it should end.
+func explainTask(say func(string), j *live.Job, t *live.TaskExplanation, now time.Time) {
+	has := "has"
+	if t.Usage != nil {
+		has = "was granted" // its limit now is printed below
+	}
+	text := fmt.Sprintf("%s %s %s", t.Task, has, resource.FormatMemory(resource.Amount(t.MemoryBytes)))
+	if t.MemoryBytes < t.IdealBytes {
+		text += fmt.Sprintf(" of %s, and so takes %.2f times as long", resource.FormatMemory(resource.Amount(t.IdealBytes)), t.Slowdown)
+	}
+	switch {
+	case t.EstimatedEnd.IsZero():
+	case t.EstimatedEnd.After(now):
+		text += "; it should end " + when(t.EstimatedEnd, now)
+	default:
+		text += "; by its duration it should have ended"
+	}
+	if !t.Limited.IsZero() {
+		text += "; its time limit ends it " + when(t.Limited, now)
+	}
+	say(text + ": " + t.Why)
+	if t.Usage != nil {
+		most := int64(0)
+		if s := stageOf(j, t.Task); s != nil {
+			most = int64(s.MaxMemory)
+		}
+		say(memoryOf(t.Usage, most, now))
+		if text := holders(t.Holders); text != "" {
+			say(text)
+		}
+	}
 }
 
 // memoryOf says what the memory manager does with a container. most is the maximum of the container, 0 for none.
