@@ -20,9 +20,9 @@ type firstFit struct {
 	demand bool
 }
 
-// container returns the resources that the next task of a stage is granted on any node with room, and why. ok is false
+// grantFunc returns the resources that the next task of a stage is granted on any node with room, and why. ok is false
 // if the task can be granted nothing, and then why says why not.
-type container func(j *cluster.JobState, stage int) (need resource.Vector, why cluster.Reason, ok bool)
+type grantFunc func(j *cluster.JobState, stage int) (need resource.Vector, why cluster.Reason, ok bool)
 
 // idealContainer grants tasks what they need to run unhindered.
 func idealContainer(j *cluster.JobState, stage int) (resource.Vector, cluster.Reason, bool) {
@@ -85,7 +85,7 @@ func (f *firstFit) serveFirst(p *cluster.Plan) {
 
 func (f *firstFit) start(p *cluster.Plan, j *cluster.JobState, n *cluster.NodeState) {
 	stage, _ := j.NextStage()
-	need, why, _ := f.queue.container(j, stage)
+	need, why, _ := f.queue.grant(j, stage)
 	if memory := need[resource.Memory]; memory == j.Stages[stage].Ideal[resource.Memory] {
 		p.Start(j, stage, n, memory, why)
 	} else {

@@ -12,8 +12,8 @@ import (
 type fitQueue struct {
 	ranked[resource.Vector] // with the need of each job's next task
 
-	key       func(*cluster.JobState) float64
-	container container
+	key   func(*cluster.JobState) float64
+	grant grantFunc
 
 	// least is the component-wise minimum of the needs of each block of jobs: if it does not fit, nothing in the block
 	// fits.
@@ -44,7 +44,7 @@ func (q *fitQueue) update(j *cluster.JobState) {
 	stage, runnable := j.NextStage()
 	var need resource.Vector
 	if runnable {
-		need, _, runnable = q.container(j, stage)
+		need, _, runnable = q.grant(j, stage)
 	}
 	if !runnable {
 		if at, ok := q.remove(j); ok {

@@ -52,8 +52,8 @@ func newPufferfish(s *settings) Policy {
 	if quantile.text != "off" {
 		f.quantile = quantile.share()
 	}
-	f.flex = fitQueue{key: key, container: f.flexContainer}
-	f.regular = fitQueue{key: key, container: f.regularContainer}
+	f.flex = fitQueue{key: key, grant: f.flexContainer}
+	f.regular = fitQueue{key: key, grant: f.regularContainer}
 	return f
 }
 

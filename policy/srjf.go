@@ -12,7 +12,7 @@ import (
 type srjf struct{ firstFit }
 
 func newSRJF(*settings) Policy {
-	return &srjf{firstFit{queue: fitQueue{key: remainingWork, container: idealContainer}}}
+	return &srjf{firstFit{queue: fitQueue{key: remainingWork, grant: idealContainer}}}
 }
 
 func (*srjf) Name() string     { return "srjf" }

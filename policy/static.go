@@ -19,7 +19,7 @@ type static struct {
 
 func newStatic(s *settings) Policy {
 	p := &static{}
-	p.queue.key, p.queue.container = fairKey, p.size
+	p.queue.key, p.queue.grant = fairKey, p.size
 	order := s.declare("order", "fair",
 		"which job is served first: fair, the job with the least memory per weight, or fifo, the job submitted "+
 			"first, which blocks all jobs behind it")
