@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -206,24 +207,16 @@ func (d *Driver) drain() {
 func (d *Driver) catchUp() {
 	for {
 		now := d.now()
-		for i := 0; i < len(d.held); {
-			if d.held[i].at > now {
-				i++
-				continue
+		d.held = slices.DeleteFunc(d.held, func(h heldEvent) bool {
+			due := h.at <= now
+			if due {
+				d.own = append(d.own, h.event)
 			}
-			d.own = append(d.own, d.held[i].event)
-			d.held = append(d.held[:i], d.held[i+1:]...)
-		}
-		woken := false
-		for i := 0; i < len(d.wakes); {
-			if d.wakes[i] > now {
-				i++
-				continue
-			}
-			woken = true
-			d.wakes = append(d.wakes[:i], d.wakes[i+1:]...)
-		}
-		if woken {
+			return due
+		})
+		wakes := len(d.wakes)
+		d.wakes = slices.DeleteFunc(d.wakes, func(at timeline.Time) bool { return at <= now })
+		if len(d.wakes) < wakes {
 			d.own = append(d.own, cluster.Event{Kind: cluster.Woken})
 		}
 		if len(d.own) == 0 {

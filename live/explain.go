@@ -100,7 +100,7 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 	case !pending:
 		e.Why = still.why(len(tasks))
 	default:
-		e.Why = "The next task of the job has not started: " + e.Job.Waiting + "."
+		e.Why = "The next task of the job has not started: " + e.Job.Waiting + "." // Waiting is from whyWaits
 		if !ready {
 			break
 		}

@@ -148,7 +148,7 @@ func (d *Driver) release(id cluster.TaskID) {
 	for i := range d.held {
 		if d.held[i].event.Task == id {
 			d.own = append(d.own, d.held[i].event)
-			d.held = append(d.held[:i], d.held[i+1:]...)
+			d.held = slices.Delete(d.held, i, i+1)
 			return
 		}
 	}

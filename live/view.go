@@ -163,7 +163,7 @@ type Status struct {
 // Explanation says why a job runs as it does or waits.
 type Explanation struct {
 	Job Job `json:"job"`
-	// Why is one sentence on the state of the job.
+	// Why is a sentence on the state of the job, or two: a second one names suspended tasks that keep cores.
 	Why string `json:"why"`
 	// EarliestStart is the earliest time at which its next task could have room, if no other task came first; zero if
 	// no task waits, or if the ends of the tasks in its way are unknown.
