@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,12 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 	for _, name := range fields {
 		if !strings.Contains(string(text), "`"+name+"`") && !strings.Contains(string(text), "`{"+name+"}`") {
 			t.Errorf("docs/formats.md does not mention %s", name)
+		}
+	}
+	for _, name := range form.Names(&cluster.Stage{}) {
+		row := regexp.MustCompile("(?m)^\\| [^|]*`" + name + "`")
+		if !row.Match(text) {
+			t.Errorf("docs/formats.md has no row of a table that begins with %s", name)
 		}
 	}
 }
