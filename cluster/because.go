@@ -7,8 +7,8 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
-// Each reason code has a constructor of the same name, which takes the operands of the code. Because constructs the
-// reasons without operands.
+// Each reason code with operands has a constructor, Because and the name of the code, which takes them (BecauseReserved
+// constructs ReservedForTask). Because constructs the reasons without operands.
 
 // Because returns the reason with a code that has no operands. It panics if the code has operands.
 func Because(code ReasonCode) Reason {

@@ -76,7 +76,7 @@ const (
 	mostFilled    = 2 << 20     // all together, bytes
 )
 
-const placeholders = "{memory}, {cpus}, {task}, {tasks}, {stage}, {job} or {name}; write {{ for a brace"
+const placeholders = "{memory}, {cpus}, {cpus:milli}, {task}, {tasks}, {stage}, {job} or {name}; write {{ for a brace"
 
 // fill replaces each {...} in text; {{ is a brace. field is used in errors.
 func (f *filler) fill(field, text string) string {

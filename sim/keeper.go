@@ -80,7 +80,7 @@ func (r *run) wake(k *keeper) {
 	}
 }
 
-// stir has a changed container sampled: now, or with the next look.
+// memoryChanged has a changed container sampled: now, or with the next look.
 func (r *run) memoryChanged(k *keeper, c *container) {
 	if r.config.ObserveContainers != nil {
 		r.show(c)

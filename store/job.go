@@ -188,7 +188,7 @@ func (s *Store) OpenJobs(ctx context.Context) ([]Job, error) {
 	return s.jobs(ctx, "SELECT "+jobColumns+" WHERE ended = 0 ORDER BY id")
 }
 
-// List returns at most most jobs whose id is greater than after, by ascending id.
+// List returns up to most jobs whose id is greater than after, by ascending id.
 func (s *Store) List(ctx context.Context, after cluster.JobID, most int) ([]Listed, error) {
 	var jobs []Listed
 	query := `SELECT id, owner_uid, owner_name, name, submitted_ns, status, ended, cancelled, started_ns, finished_ns, exit_code,

@@ -76,7 +76,7 @@ func (s *Store) open(dir string) (*Store, error) {
 	return s, nil
 }
 
-// connect returns a pool of at most most connections to the file; one idle connection is kept open.
+// connect returns a pool of up to most connections to the file; one idle connection is kept open.
 func (s *Store) connect(most int, options url.Values) (*sql.DB, error) {
 	name := url.URL{Scheme: "file", Path: s.path, RawQuery: options.Encode()}
 	db, err := sql.Open("sqlite", name.String())

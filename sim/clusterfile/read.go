@@ -140,7 +140,7 @@ func (c *Cluster) readGroups(m *form.Mapping) {
 	}
 }
 
-// readGroup reads one group of at most most nodes. Nodes without names are numbered, from the first free number on.
+// readGroup reads one group of up to most nodes. Nodes without names are numbered, from the first free number on.
 func readGroup(m *form.Mapping, most int, taken map[string]bool) Group {
 	var g Group
 	m.Read(&g)
