@@ -335,7 +335,7 @@ func TestReadJobsRefuses(t *testing.T) {
 		{"env", stage(`command: a, env: {"A=": b}`), `x:4: job "j" stage "s" env A=: must be the name of an environment variable`},
 		{"env twice", stage(`command: a, env: {A: b, A: c}`), `x:4: job "j" stage "s" env A: written twice`},
 		{"zero byte", stage(`command: "a\0"`), `x:4: job "j" stage "s" command a\x00: must not hold a zero byte`},
-		{"placeholder", stage(`command: "a {disk}"`), `x:4: job "j" stage "s" command: placeholder {disk}: unknown; must be {memory}, {cpus}, {task}, {tasks}, {stage}, {job} or {name}; write {{ for a brace`},
+		{"placeholder", stage(`command: "a {disk}"`), `x:4: job "j" stage "s" command: placeholder {disk}: unknown; must be {memory}, {cpus}, {cpus:milli}, {task}, {tasks}, {stage}, {job} or {name}; write {{ for a brace`},
 		{"placeholder at minimum", stage(`min_memory: 8MiB, command: "a {memory-8MiB}"`), `x:4: job "j" stage "s" command: placeholder {memory-8MiB}: is 0 bytes with a grant of 8MiB: must be at least 1KiB`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
