@@ -59,6 +59,11 @@ type Elasticity struct {
 	DiskRate resource.Amount `json:"disk_rate_bytes_per_s,omitempty"`
 }
 
+// IsZero reports whether e is that of a stage that says nothing of its elasticity. A list of no points says nothing.
+func (e Elasticity) IsZero() bool {
+	return e.Kind == NotElastic && e.Factor == 0 && len(e.Points) == 0 && e.DiskRate == 0
+}
+
 // ElasticityPoint is one measured point of a profile.
 type ElasticityPoint struct {
 	Memory   resource.Amount `json:"memory_bytes"`
