@@ -180,8 +180,9 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 // sayWhatCloses says, after a second, that the last daemon is closing and is waited for. The caller
 // calls opened once this daemon is open, or cannot be.
 func (o *upOptions) sayWhatCloses(to io.Writer) (opened func() bool) {
+	state := o.place.State // the caller may change the place meanwhile
 	return time.AfterFunc(time.Second, func() {
-		if process, closes := store.LockCloses(o.place.State); closes {
+		if process, closes := store.LockCloses(state); closes {
 			fmt.Fprintf(to, "bellows: the last daemon, process %s, is closing: this one waits for up to %v\n", process, store.ClosingWait)
 		}
 	}).Stop
