@@ -168,7 +168,7 @@ func (b *bench) next(kind cluster.EventKind) cluster.Event {
 			return e
 		}
 	}
-	timeout := time.After(time.Minute)
+	timeout := time.After(3 * time.Minute) // programs that share too little memory and swap can take one
 	for {
 		select {
 		case e := <-b.Events():
