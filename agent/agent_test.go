@@ -162,13 +162,19 @@ func (b *bench) cleanUp() {
 // next returns the next event of a kind, and keeps others for later.
 func (b *bench) next(kind cluster.EventKind) cluster.Event {
 	b.t.Helper()
+	return b.nextWithin(time.Minute, kind)
+}
+
+// nextWithin is next for an event that may take longer.
+func (b *bench) nextWithin(within time.Duration, kind cluster.EventKind) cluster.Event {
+	b.t.Helper()
 	for i, e := range b.seen {
 		if e.Kind == kind {
 			b.seen = append(b.seen[:i], b.seen[i+1:]...)
 			return e
 		}
 	}
-	timeout := time.After(3 * time.Minute) // programs that share too little memory and swap can take one
+	timeout := time.After(within)
 	for {
 		select {
 		case e := <-b.Events():

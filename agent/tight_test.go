@@ -198,7 +198,8 @@ func TestSwapRunsFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range orders {
-		e := b.next(cluster.TaskEnded)
+		// The four take turns in memory and swap that are full: an end can take a minute.
+		e := b.nextWithin(3*time.Minute, cluster.TaskEnded)
 		if e.Outcome != cluster.Succeeded && e.Outcome != cluster.Preempted && !cause(&e) {
 			t.Errorf("%s ended as %s: %s", e.Task, e.Outcome, e.Detail)
 		}
