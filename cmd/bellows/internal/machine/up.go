@@ -142,7 +142,7 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 	if err := o.place.Fill(); err != nil {
 		return err
 	}
-	opened := o.sayWhatCloses(cmd.ErrOrStderr())
+	opened := sayWhatCloses(o.place.State, cmd.ErrOrStderr())
 	defer opened()
 	if o.detach {
 		if err := o.leave(cmd.Context(), cmd.Flags(), cmd.OutOrStdout()); err != nil {
@@ -177,10 +177,9 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 	return d.Serve(cmd.Context())
 }
 
-// sayWhatCloses says, after a second, that the last daemon is closing and is waited for. The caller
+// sayWhatCloses says, after a second, that the last daemon of a state directory is closing and is waited for. The caller
 // calls opened once this daemon is open, or cannot be.
-func (o *upOptions) sayWhatCloses(to io.Writer) (opened func() bool) {
-	state := o.place.State // the caller may change the place meanwhile
+func sayWhatCloses(state string, to io.Writer) (opened func() bool) {
 	return time.AfterFunc(time.Second, func() {
 		if process, closes := store.LockCloses(state); closes {
 			fmt.Fprintf(to, "bellows: the last daemon, process %s, is closing: this one waits for up to %v\n", process, store.ClosingWait)
