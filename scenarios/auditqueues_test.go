@@ -128,7 +128,8 @@ func (a *auditor) aboveMost(j *auditedJob, need resource.Vector) bool {
 		_, most := a.shares(name)
 		would := a.held(name).Add(need)
 		for _, k := range a.counts() {
-			if k != resource.Disk && float64(would[k]) > float64(whole[k])*most+1 {
+			// The shares are products of fractions: what is whole except for rounding errors counts as whole.
+			if k != resource.Disk && float64(would[k]) > math.Floor(float64(whole[k])*most+1e-3) {
 				return true
 			}
 		}
