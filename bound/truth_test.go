@@ -57,9 +57,9 @@ func drawStage(t *rapid.T) (cluster.Stage, workload.StageTruth) {
 		s.Elasticity = drawElasticity(t, s.Ideal[resource.Memory])
 	}
 	var truth workload.StageTruth
-	phases := func() (list []workload.Phase) {
+	phases := func() (list []cluster.Phase) {
 		for range rapid.IntRange(1, 3).Draw(t, "phases") {
-			list = append(list, workload.Phase{Duration: long("phase", 20) - time.Millisecond, Demand: resource.Vector{amount("true cpus", 0, 2500),
+			list = append(list, cluster.Phase{Duration: long("phase", 20) - time.Millisecond, Demand: resource.Vector{amount("true cpus", 0, 2500),
 				amount("working set", 0, 2*gb), amount("true disk", 0, 80*mb), amount("true network", 0, 80*mb)}})
 		}
 		return list
@@ -68,7 +68,7 @@ func drawStage(t *rapid.T) (cluster.Stage, workload.StageTruth) {
 	case 1:
 		truth.Phases = workload.ForAll(phases())
 	case 2:
-		var each [][]workload.Phase
+		var each [][]cluster.Phase
 		for range s.Tasks {
 			each = append(each, phases())
 		}

@@ -47,12 +47,12 @@ func paging(name string, c sim.Paging) chart.Series {
 // of 64 GB.
 func breathing(t *testing.T) []chart.Series {
 	const gb = float64(resource.GB)
-	var rise []workload.Phase
+	var rise []cluster.Phase
 	for step := range resource.Amount(19) {
-		rise = append(rise, workload.Phase{Duration: 15 * time.Second, Demand: resource.Of(resource.Core, (4+2*step)*resource.GB)})
+		rise = append(rise, cluster.Phase{Duration: 15 * time.Second, Demand: resource.Of(resource.Core, (4+2*step)*resource.GB)})
 	}
-	rise = append(rise, workload.Phase{Duration: 8 * time.Minute, Demand: resource.Of(resource.Core, 40*resource.GB)},
-		workload.Phase{Duration: 5 * time.Minute, Demand: resource.Of(resource.Core, 12*resource.GB)})
+	rise = append(rise, cluster.Phase{Duration: 8 * time.Minute, Demand: resource.Of(resource.Core, 40*resource.GB)},
+		cluster.Phase{Duration: 5 * time.Minute, Demand: resource.Of(resource.Core, 12*resource.GB)})
 	w := &workload.Workload{Jobs: []workload.Job{
 		{After: -1, Job: cluster.Job{ID: 1, Class: cluster.Flex, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, 4*resource.GB),
 			Duration: 20 * time.Minute}}}, Truth: []workload.StageTruth{{Phases: workload.ForAll(rise)}}},

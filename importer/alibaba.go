@@ -173,7 +173,7 @@ func (f *Alibaba) usage(r *row, t *alibabaTask) {
 	}
 	if cpu > 0 && memory > 0 {
 		cores := amount(cpu / 100 / float64(t.Tasks) * float64(resource.Core))
-		t.truth.Phases = workload.ForAll([]workload.Phase{{Duration: t.Duration, Demand: resource.Of(cores, used)}})
+		t.truth.Phases = workload.ForAll([]cluster.Phase{{Duration: t.Duration, Demand: resource.Of(cores, used)}})
 	}
 }
 

@@ -276,10 +276,10 @@ func (b Bandwidth) apply(j *workload.Job, i int) {
 		if j.Truth == nil {
 			j.Truth = make([]workload.StageTruth, len(j.Stages))
 		}
-		j.Truth[i].Phases = workload.ForAll([]workload.Phase{{Duration: s.Duration, Demand: told}})
+		j.Truth[i].Phases = workload.ForAll([]cluster.Phase{{Duration: s.Duration, Demand: told}})
 	case Ignored:
 		if i < len(j.Truth) {
-			j.Truth[i].MapPhases(func(p *workload.Phase) { p.Demand = withoutRates(p.Demand) })
+			j.Truth[i].MapPhases(func(p *cluster.Phase) { p.Demand = withoutRates(p.Demand) })
 		}
 	}
 }

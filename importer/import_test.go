@@ -214,7 +214,7 @@ func TestMachinesModel(t *testing.T) {
 	if s := j.Stages[0]; s.Ideal != resource.Of(2000, 2*resource.GiB) || s.Duration != 20*time.Minute {
 		t.Errorf("provisioned: %+v", s)
 	}
-	want := []workload.Phase{
+	want := []cluster.Phase{
 		{Duration: 15 * time.Minute, Demand: resource.Vector{500, 512 * resource.MiB, 1000, 0}},
 		{Duration: 5 * time.Minute, Demand: resource.Vector{500, 1074266112, 5000, 10000}},
 	}

@@ -128,7 +128,7 @@ func vmJob(in *input, name string, s samples, metrics []string, interval time.Du
 	if lasting > mostSeconds*time.Second {
 		return workload.Job{}, in.faultAt(s.line, "vm %q: must not run for more than %d s", cluster.Clip(name), int64(mostSeconds))
 	}
-	var phases []workload.Phase
+	var phases []cluster.Phase
 	peak := resource.Amount(1)
 	for i := range slots {
 		d := demand(i)
@@ -137,7 +137,7 @@ func vmJob(in *input, name string, s samples, metrics []string, interval time.Du
 			phases[n-1].Duration += interval
 			continue
 		}
-		phases = append(phases, workload.Phase{Duration: interval, Demand: d})
+		phases = append(phases, cluster.Phase{Duration: interval, Demand: d})
 	}
 	return workload.Job{
 		Job:   cluster.Job{Name: plainName("vm-" + name), Submitted: timeline.Time(0), Class: cluster.Flex, Stages: []cluster.Stage{{Name: "vm", Tasks: 1, Ideal: provisioned, Duration: lasting}}},

@@ -37,7 +37,7 @@ func (f *Nextflow) check() error { return nil }
 // nextflowTask is one task of a stage.
 type nextflowTask struct {
 	begin, end int64 // submitted, complete: ms
-	phase      workload.Phase
+	phase      cluster.Phase
 }
 
 type nextflowStage struct {
@@ -123,7 +123,7 @@ func (j *nextflowJob) task(r *row) {
 	demand := resource.Of(amount(busy/100*float64(resource.Core)), max(1, amount(peak)))
 	demand[resource.Disk] = amount(moved / lasting.Seconds())
 	s.tasks = append(s.tasks, nextflowTask{begin: int64(submit), end: int64(complete),
-		phase: workload.Phase{Duration: lasting, Demand: demand}})
+		phase: cluster.Phase{Duration: lasting, Demand: demand}})
 }
 
 // lasting returns the run time of a task. A run time recorded in whole seconds as 0 counts as half a second.

@@ -3,6 +3,7 @@ package importer
 import (
 	"time"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/workload"
 )
@@ -11,13 +12,13 @@ import (
 type onePhaseTasks struct {
 	durations []time.Duration
 	memories  []resource.Amount
-	phases    [][]workload.Phase
+	phases    [][]cluster.Phase
 }
 
-func (o *onePhaseTasks) add(p workload.Phase) {
+func (o *onePhaseTasks) add(p cluster.Phase) {
 	o.durations = append(o.durations, p.Duration)
 	o.memories = append(o.memories, p.Demand[resource.Memory])
-	o.phases = append(o.phases, []workload.Phase{p})
+	o.phases = append(o.phases, []cluster.Phase{p})
 }
 
 func (o *onePhaseTasks) truth() workload.StageTruth {

@@ -125,7 +125,7 @@ func (f *Spark) stage(s *sparkStage, x *executor) (cluster.Stage, workload.Stage
 		spilling := seconds(2 * float64(t.DiskSpilled) / float64(f.SpillRate))
 		lasting := max(measured-spilling, measured/10, time.Millisecond)
 		needs := outside + resource.Amount(t.PeakExecution) + resource.Amount(t.MemorySpilled)
-		ran.add(workload.Phase{Duration: lasting, Demand: f.demand(t, lasting, needs)})
+		ran.add(cluster.Phase{Duration: lasting, Demand: f.demand(t, lasting, needs)})
 		total.add(t, measured, lasting)
 		stage.Ideal[resource.Memory] = max(stage.Ideal[resource.Memory], needs)
 	}
@@ -255,7 +255,7 @@ func rescale(t *workload.StageTruth, by, now, measured float64) {
 		return max(time.Duration(float64(d)*factor).Round(time.Millisecond), time.Millisecond)
 	}
 	t.Duration = t.Duration.Map(scaled)
-	t.MapPhases(func(p *workload.Phase) { p.Duration = scaled(p.Duration) })
+	t.MapPhases(func(p *cluster.Phase) { p.Duration = scaled(p.Duration) })
 }
 
 // parents returns the indexes of the stages that each stage waits for. A stage waits for its parents. If ordered is

@@ -26,7 +26,7 @@ func TestEveryFieldIsReadAndWritten(t *testing.T) {
 			t.Errorf("specialFields has a row %s, but no field of cluster.Stage needs one: remove the row", name)
 		}
 	}
-	for _, name := range append(form.Special(&workload.Phase{}), form.Special(&workload.Heap{})...) {
+	for _, name := range append(form.Special(&cluster.Phase{}), form.Special(&workload.Heap{})...) {
 		t.Errorf("job files would drop the field %s of a phase or a heap: give it a type that isPlain in form/field.go knows", name)
 	}
 }
@@ -60,6 +60,6 @@ func TestEveryFieldHasItsTags(t *testing.T) {
 		}
 	}
 	check(reflect.TypeFor[cluster.Stage]())
-	check(reflect.TypeFor[workload.Phase]())
+	check(reflect.TypeFor[cluster.Phase]())
 	check(reflect.TypeFor[workload.Heap]())
 }

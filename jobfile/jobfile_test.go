@@ -146,12 +146,12 @@ func TestReadJobs(t *testing.T) {
 	truth := []workload.StageTruth{{},
 		{Duration: workload.ForEach([]time.Duration{31 * time.Second, 29 * time.Second, 30 * time.Second, time.Minute}), IdealMemory: workload.ForAll(500 * resource.MiB), Elasticity: &cluster.Elasticity{}},
 		{Duration: workload.ForAll(5 * time.Second), Elasticity: &cluster.Elasticity{Kind: cluster.Step, Factor: 1.5},
-			Phases: workload.ForAll([]workload.Phase{
+			Phases: workload.ForAll([]cluster.Phase{
 				{Name: "read", Duration: 2 * time.Second, Demand: resource.Vector{resource.Core / 2, 200 * resource.MiB, 100 * resource.MB}},
 				{Duration: 3 * time.Second, Demand: resource.Vector{2 * resource.Core, resource.GiB, 0, 20 * resource.MB}}, {}}),
 			Heap: &workload.Heap{Live: 300 * resource.MiB, Size: 2 * resource.GiB}},
 		{IdealMemory: workload.ForEach([]resource.Amount{900 * resource.MiB, resource.GiB * 3 / 2}),
-			Phases: workload.ForEach([][]workload.Phase{{{Duration: time.Second, Demand: resource.Vector{resource.Core}}},
+			Phases: workload.ForEach([][]cluster.Phase{{{Duration: time.Second, Demand: resource.Vector{resource.Core}}},
 				{{Duration: time.Second}, {Duration: 2 * time.Second, Demand: resource.Vector{0, 1}}}}),
 			Heap: &workload.Heap{Live: 1}}}
 	if !reflect.DeepEqual(j.Truth, truth) {
@@ -318,7 +318,7 @@ func TestReadJobsRefuses(t *testing.T) {
 		{"truth of too few memories", stage("truth: {memories: [1B]}, tasks: 2"), `x:4: job "j" stage "s" truth memories a list: must be one for each task, 2, but are 1`},
 		{"no phases", stage("truth: {phases: []}"), `x:4: job "j" stage "s" truth phases a list: must be a list of at least one phase`},
 		{"phase without duration", stage("truth: {phases: [{cpus: 1}]}"), `x:4: job "j" stage "s" truth phase 1 duration is missing: must be a duration with its unit, such as 90s, 1.5h or 250ms`},
-		{"phase with another field", stage("truth: {phases: [{duration: 1s, gpu: 1}]}"), `x:4: job "j" stage "s" truth phase 1 gpu: unknown field; must be one of ` + strings.Join(form.Names(&workload.Phase{}), ", ")},
+		{"phase with another field", stage("truth: {phases: [{duration: 1s, gpu: 1}]}"), `x:4: job "j" stage "s" truth phase 1 gpu: unknown field; must be one of ` + strings.Join(form.Names(&cluster.Phase{}), ", ")},
 		{"phase of negative duration", stage("truth: {phases: [{duration: 1s}, {duration: -1s}]}"), `x:4: job "j" stage "s" truth phase 2 duration -1s: must be from 0s to 87600h0m0s`},
 		{"phases for ever", stage("truth: {phases: [{duration: 87600h}, {duration: 1s}]}"), `x:4: job "j" stage "s" truth phases: must last 87600h0m0s at most together`},
 		{"phases twice", stage("truth: {phases: [{duration: 1s}], task_phases: [[{duration: 1s}]]}"), `x:4: job "j" stage "s" truth task_phases a list: cannot stand beside phases`},

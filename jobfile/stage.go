@@ -235,28 +235,28 @@ func (s *stageReader) onePerTask(m *form.Mapping, name string, given int) {
 }
 
 // readPhases reads the phases of a task; of names the task in an error.
-func readPhases(m *form.Mapping, of string, list []*yaml.Node) []workload.Phase {
-	var phases []workload.Phase
+func readPhases(m *form.Mapping, of string, list []*yaml.Node) []cluster.Phase {
+	var phases []cluster.Phase
 	for i, n := range list {
-		p := m.Child(fmt.Sprintf("%sphase %d", of, i+1), n, form.Names(&workload.Phase{})...)
+		p := m.Child(fmt.Sprintf("%sphase %d", of, i+1), n, form.Names(&cluster.Phase{})...)
 		if m.Failed() {
 			return nil
 		}
 		if !p.Has("duration") {
 			p.Duration("duration", 0) // reports the missing field
 		}
-		var phase workload.Phase
+		var phase cluster.Phase
 		p.Read(&phase)
 		phases = append(phases, phase)
 	}
 	return phases
 }
 
-func (s *stageReader) readTaskPhases(m *form.Mapping) [][]workload.Phase {
+func (s *stageReader) readTaskPhases(m *form.Mapping) [][]cluster.Phase {
 	if m.Has("phases") {
 		m.Fail("task_phases", "cannot stand beside phases")
 	}
-	var all [][]workload.Phase
+	var all [][]cluster.Phase
 	for i, n := range m.List("task_phases", "list of phases") {
 		if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
 			m.FailAt(n.Line, "%stask_phases: must be a list of at least one phase for each task, but one is %s", m.Who, form.Kind(n))

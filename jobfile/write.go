@@ -168,7 +168,7 @@ func perTaskText[T, U any](p workload.PerTask[T], text func(T) U) (all U, each [
 }
 
 // phaseNodes returns phases as YAML nodes, one per line.
-func phaseNodes(phases []workload.Phase) []*yaml.Node {
+func phaseNodes(phases []cluster.Phase) []*yaml.Node {
 	var all []*yaml.Node
 	for i := range phases {
 		w := form.NewWriter(yaml.FlowStyle)

@@ -147,9 +147,9 @@ func risingWorkload(jobs int) *workload.Workload {
 	for i := range jobs {
 		most := resource.Amount(8+random.IntN(54)) * resource.GB
 		length := time.Duration(2+random.IntN(58)) * time.Minute
-		var phases []workload.Phase
+		var phases []cluster.Phase
 		for step := range resource.Amount(20) {
-			phases = append(phases, workload.Phase{Duration: length / 20, Demand: resource.Of(4*resource.Core, 4*resource.GB+(most-4*resource.GB)*step/19)})
+			phases = append(phases, cluster.Phase{Duration: length / 20, Demand: resource.Of(4*resource.Core, 4*resource.GB+(most-4*resource.GB)*step/19)})
 		}
 		w.Jobs = append(w.Jobs, workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(i + 1), Name: fmt.Sprint("job", i+1), Class: cluster.Flex,
 			Submitted: timeline.Seconds(random.Float64() * 3600), MaxAttempts: 4,

@@ -61,12 +61,12 @@ func wantEnds(t *testing.T, res *sim.Result, ends ...time.Duration) {
 	}
 }
 
-func phases(list ...workload.Phase) workload.StageTruth {
+func phases(list ...cluster.Phase) workload.StageTruth {
 	return workload.StageTruth{Phases: workload.ForAll(list)}
 }
 
-func phase(length time.Duration, demand resource.Vector) workload.Phase {
-	return workload.Phase{Duration: length, Demand: demand}
+func phase(length time.Duration, demand resource.Vector) cluster.Phase {
+	return cluster.Phase{Duration: length, Demand: demand}
 }
 
 // Two tasks request 60 MB/s each of a disk with 100 MB/s; after the first phase of one task, the other has the disk to
@@ -229,7 +229,7 @@ func TestHeap(t *testing.T) {
 	}
 	// The heap is larger than the container: the working set pages, and the rest of the heap costs nothing.
 	large := heap(0.2, 4)
-	large.Phases = workload.ForAll([]workload.Phase{phase(100*time.Second, vector(1, 2, 0, 0))})
+	large.Phases = workload.ForAll([]cluster.Phase{phase(100*time.Second, vector(1, 2, 0, 0))})
 	c.Machine.Collection.Cost = 0
 	c.Machine.Paging = sim.Paging{{0.5, 2}, {1, 1}}
 	wantEnds(t, simulate(t, c, "fifo", oneStage(1, 1, large)), 200*time.Second)

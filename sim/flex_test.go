@@ -18,9 +18,9 @@ import (
 // flexJob is a FLEX job of one task that starts with the given memory and has the given working sets, each for a
 // minute.
 func flexJob(id int, least resource.Amount, sets ...resource.Amount) workload.Job {
-	var phases []workload.Phase
+	var phases []cluster.Phase
 	for _, s := range sets {
-		phases = append(phases, workload.Phase{Duration: time.Minute, Demand: resource.Of(resource.Core, s*testGB)})
+		phases = append(phases, cluster.Phase{Duration: time.Minute, Demand: resource.Of(resource.Core, s*testGB)})
 	}
 	return workload.Job{After: -1, Job: cluster.Job{ID: cluster.JobID(id), Name: fmt.Sprint("flex", id), Class: cluster.Flex, MaxAttempts: 1,
 		Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, least*testGB), Duration: time.Duration(len(sets)) * time.Minute}}},

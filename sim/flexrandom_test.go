@@ -143,7 +143,7 @@ func alone(run *task, most resource.Amount, m *Machine) (length float64) {
 		if len(phases) > 0 {
 			set = largest
 		}
-		phases, total, largest = []workload.Phase{{Duration: truth.Duration, Demand: resource.Of(0, set)}}, truth.Duration, set
+		phases, total, largest = []cluster.Phase{{Duration: truth.Duration, Demand: resource.Of(0, set)}}, truth.Duration, set
 	}
 	for _, p := range phases {
 		slower := 1.0

@@ -25,7 +25,7 @@ func TestForgettingTasksChangesNothing(t *testing.T) {
 		j.MaxAttempts = 3
 		d := j.Stages[0].Duration
 		if i%2 == 0 {
-			j.Truth = []workload.StageTruth{{Phases: workload.ForAll([]workload.Phase{
+			j.Truth = []workload.StageTruth{{Phases: workload.ForAll([]cluster.Phase{
 				{Duration: d / 3, Demand: resource.Of(resource.Core, j.Stages[0].Ideal[resource.Memory]/2)},
 				{Duration: d, Demand: resource.Of(resource.Core, j.Stages[0].Ideal[resource.Memory]).With(resource.Disk, 50*resource.MB)}})}}
 		}

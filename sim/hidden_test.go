@@ -93,7 +93,7 @@ func truthOfSentinels() workload.StageTruth {
 	return workload.StageTruth{Duration: workload.ForEach([]time.Duration{sentinel, sentinel}),
 		IdealMemory: workload.ForEach([]resource.Amount{sentinel, sentinel}),
 		Elasticity:  &cluster.Elasticity{Kind: cluster.Step, Factor: 2, DiskRate: sentinel},
-		Phases:      workload.ForAll([]workload.Phase{{Duration: sentinel, Demand: resource.Vector{sentinel, sentinel, sentinel, sentinel}}}),
+		Phases:      workload.ForAll([]cluster.Phase{{Duration: sentinel, Demand: resource.Vector{sentinel, sentinel, sentinel, sentinel}}}),
 		Heap:        &workload.Heap{Live: 1, Size: sentinel}}
 }
 

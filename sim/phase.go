@@ -13,7 +13,7 @@ import (
 // flow is the progress of a task whose pace may change while it runs. The task passes through its phases; left is the
 // rest of the present phase, as the time that it takes while the phase's demands are met.
 type flow struct {
-	phases   []workload.Phase
+	phases   []cluster.Phase
 	at       int     // index of the present phase
 	stretch  float64 // factor for all phases, so that together they take as long as the task
 	slower   float64 // factor by spilling, for all phases: an elasticity profile describes whole tasks
@@ -46,11 +46,11 @@ func newFlow(room *flow, t *workload.TaskTruth, alone resource.Vector, grant res
 		elastic: t.Elasticity.Kind != cluster.NotElastic, heap: t.Heap, pace: 1, speed: 1}
 	total, largest := workload.SumPhases(t.Phases)
 	if total == 0 {
-		whole := workload.Phase{Duration: t.Duration, Demand: alone.With(resource.Memory, t.IdealMemory)}
+		whole := cluster.Phase{Duration: t.Duration, Demand: alone.With(resource.Memory, t.IdealMemory)}
 		if len(t.Phases) > 0 {
 			whole.Demand = t.Phases[0].Demand
 		}
-		f.phases = []workload.Phase{whole}
+		f.phases = []cluster.Phase{whole}
 		total, largest = workload.SumPhases(f.phases)
 	}
 	f.largest = largest
@@ -75,7 +75,7 @@ type need struct {
 
 // needOf computes the need of a phase. ok is false if the task cannot survive the phase: its live set does not fit into
 // its heap, or its working set fits neither into its grant nor into the remaining swap.
-func (f *flow) needOf(p *workload.Phase, m *Machine, swapLeft resource.Amount) (n need, ok bool) {
+func (f *flow) needOf(p *cluster.Phase, m *Machine, swapLeft resource.Amount) (n need, ok bool) {
 	slower := f.slower
 	resident := p.Demand[resource.Memory]
 	if f.heap != nil {
@@ -112,7 +112,7 @@ func (f *flow) needOf(p *workload.Phase, m *Machine, swapLeft resource.Amount) (
 }
 
 // liveIn is the live set in a phase, bytes: it grows and shrinks with the working set.
-func (f *flow) liveIn(p *workload.Phase) float64 {
+func (f *flow) liveIn(p *cluster.Phase) float64 {
 	live := float64(f.heap.Live)
 	if f.largest == 0 {
 		return live

@@ -152,10 +152,10 @@ func randomStage(t *rapid.T, capacity resource.Vector) (cluster.Stage, workload.
 		s.Elasticity = cluster.Elasticity{Kind: cluster.SawTooth, Factor: 2.5, DiskRate: amount("disk rate", 0, 40*testMB)}
 	}
 	var truth workload.StageTruth
-	phases := func() []workload.Phase {
-		var list []workload.Phase
+	phases := func() []cluster.Phase {
+		var list []cluster.Phase
 		for range rapid.IntRange(1, 4).Draw(t, "phases") {
-			list = append(list, workload.Phase{Duration: seconds("phase", 30) - time.Millisecond, Demand: resource.Vector{amount("true cpus", 0, 3000),
+			list = append(list, cluster.Phase{Duration: seconds("phase", 30) - time.Millisecond, Demand: resource.Vector{amount("true cpus", 0, 3000),
 				amount("working set", 0, 2*testGB), amount("true disk", 0, 80*testMB), amount("true network", 0, 80*testMB)}})
 		}
 		return list
@@ -165,7 +165,7 @@ func randomStage(t *rapid.T, capacity resource.Vector) (cluster.Stage, workload.
 		truth.Phases = workload.ForAll(phases())
 	case 2:
 		var durations []time.Duration
-		var each [][]workload.Phase
+		var each [][]cluster.Phase
 		for range s.Tasks {
 			each = append(each, phases())
 			durations = append(durations, seconds("true duration", 60))

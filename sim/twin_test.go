@@ -12,7 +12,6 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
-	"github.com/bellows-rm/bellows/workload"
 )
 
 // twin computes a task's run in the slow and obvious way: after every event, all paces of a node anew, in exact
@@ -58,7 +57,7 @@ func (w *twin) course(m *Machine) {
 		if list != nil {
 			demand = list[0].Demand
 		}
-		list, total, largest = []workload.Phase{{Duration: length, Demand: demand}}, length, demand[resource.Memory]
+		list, total, largest = []cluster.Phase{{Duration: length, Demand: demand}}, length, demand[resource.Memory]
 	}
 	elastic := stage.Elasticity.Kind != cluster.NotElastic
 	spilling, slow := resource.Amount(0), 1.0

@@ -11,13 +11,15 @@ import (
 
 // boxable is a FLEX job with a coordinator, phases per task and a heap, and a REGULAR one.
 func boxable() *Workload {
-	need := func(memory resource.Amount) []Phase { return []Phase{{Duration: 1, Demand: resource.Of(1, memory)}} }
+	need := func(memory resource.Amount) []cluster.Phase {
+		return []cluster.Phase{{Duration: 1, Demand: resource.Of(1, memory)}}
+	}
 	return &Workload{Jobs: []Job{
 		{After: -1, Job: cluster.Job{ID: 1, Class: cluster.Flex, Stages: []cluster.Stage{
 			{Tasks: 1, Coordinator: true, Ideal: resource.Of(1, 10)},
 			{Tasks: 2, Ideal: resource.Of(1, 20), MinMemory: 15, MaxMemory: 100, Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}},
 			{Tasks: 1, Ideal: resource.Of(1, 30)}}},
-			Truth: []StageTruth{{}, {Phases: ForEach([][]Phase{need(40), need(70)}), Heap: &Heap{Live: 35, Size: 90}}, {}}},
+			Truth: []StageTruth{{}, {Phases: ForEach([][]cluster.Phase{need(40), need(70)}), Heap: &Heap{Live: 35, Size: 90}}, {}}},
 		{After: -1, Job: cluster.Job{ID: 2, Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(1, 50)}}}},
 	}}
 }

@@ -68,8 +68,8 @@ type truthFields struct {
 	IdealMemory   resource.Amount     `json:"ideal_memory_bytes,omitempty"`
 	Elasticity    *cluster.Elasticity `json:"elasticity,omitempty"`
 	IdealMemories []resource.Amount   `json:"ideal_memories_bytes,omitempty"`
-	Phases        []Phase             `json:"phases,omitempty"`
-	TaskPhases    [][]Phase           `json:"task_phases,omitempty"`
+	Phases        []cluster.Phase     `json:"phases,omitempty"`
+	TaskPhases    [][]cluster.Phase   `json:"task_phases,omitempty"`
 	Heap          *Heap               `json:"heap,omitempty"`
 }
 

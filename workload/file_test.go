@@ -110,16 +110,16 @@ func drawElasticity(t *rapid.T) cluster.Elasticity {
 
 func drawTruth(t *rapid.T, tasks int, unit time.Duration) StageTruth {
 	var truth StageTruth
-	phases := func() []Phase {
-		return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Phase {
-			return Phase{Name: rapid.SampledFrom([]string{"", "map"}).Draw(t, "phase"), Duration: drawTime(t, unit, 0),
+	phases := func() []cluster.Phase {
+		return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) cluster.Phase {
+			return cluster.Phase{Name: rapid.SampledFrom([]string{"", "map"}).Draw(t, "phase"), Duration: drawTime(t, unit, 0),
 				Demand: resource.Vector{resource.Amount(rapid.IntRange(0, 2).Draw(t, "cpu")), drawMemory(t, 0)}}
 		}), 1, 5).Draw(t, "phases")
 	}
 	if rapid.Bool().Draw(t, "per task") {
 		var durations []time.Duration
 		var memories []resource.Amount
-		var each [][]Phase
+		var each [][]cluster.Phase
 		for range tasks {
 			durations = append(durations, drawTime(t, unit, 1))
 			memories = append(memories, drawMemory(t, 1))
@@ -229,7 +229,7 @@ func TestVersion1(t *testing.T) {
 
 // Stages with the same truth share one name.
 func TestTruthIsNamedOnce(t *testing.T) {
-	truth := StageTruth{Duration: ForAll(time.Second), Phases: ForAll([]Phase{{Duration: time.Second, Demand: resource.Of(1, 2)}})}
+	truth := StageTruth{Duration: ForAll(time.Second), Phases: ForAll([]cluster.Phase{{Duration: time.Second, Demand: resource.Of(1, 2)}})}
 	w := &Workload{}
 	for i := range 1000 {
 		stage := cluster.Stage{Tasks: 3, Ideal: resource.Of(1, 2)}
@@ -408,7 +408,7 @@ func FuzzReadWorkload(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	w.Jobs[0].Truth = []StageTruth{{Phases: ForAll([]Phase{{Name: "a", Duration: time.Second}}), Heap: &Heap{Live: 1}}}
+	w.Jobs[0].Truth = []StageTruth{{Phases: ForAll([]cluster.Phase{{Name: "a", Duration: time.Second}}), Heap: &Heap{Live: 1}}}
 	var text bytes.Buffer
 	if err := Write(&text, w, Header{}); err != nil {
 		f.Fatal(err)

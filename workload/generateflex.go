@@ -21,10 +21,10 @@ func flexJob(j *Job) {
 	peak, run := s.Ideal[resource.Memory], s.Duration
 	start := min(flexStart, peak)
 	j.Class, s.Ideal[resource.Memory] = cluster.Flex, start
-	phase := func(name string, d time.Duration, memory resource.Amount) Phase {
-		return Phase{Name: name, Duration: d, Demand: s.Ideal.With(resource.Memory, memory)}
+	phase := func(name string, d time.Duration, memory resource.Amount) cluster.Phase {
+		return cluster.Phase{Name: name, Duration: d, Demand: s.Ideal.With(resource.Memory, memory)}
 	}
-	var phases []Phase
+	var phases []cluster.Phase
 	rise := run * 2 / 5
 	for i := range flexSteps {
 		from, to := rise*time.Duration(i)/flexSteps, rise*time.Duration(i+1)/flexSteps

@@ -103,7 +103,7 @@ func TestMisjudgeStaysInItsInterval(t *testing.T) {
 
 // All parts of the truth of memory are scaled together.
 func TestMisjudgeMovesTheWholeTruthOfMemory(t *testing.T) {
-	phase := []Phase{{Duration: time.Second, Demand: resource.Of(resource.Core, resource.GB)}, {Duration: time.Second}}
+	phase := []cluster.Phase{{Duration: time.Second, Demand: resource.Of(resource.Core, resource.GB)}, {Duration: time.Second}}
 	ideal := resource.Of(resource.Core, 2*resource.GB)
 	w := &Workload{Jobs: []Job{{After: -1, Job: cluster.Job{Stages: []cluster.Stage{
 		{Coordinator: true, Tasks: 1},
@@ -111,7 +111,7 @@ func TestMisjudgeMovesTheWholeTruthOfMemory(t *testing.T) {
 			Points: []cluster.ElasticityPoint{{Memory: 1, Slowdown: 3}, {Memory: 5, Slowdown: 2}, {Memory: 9, Slowdown: 0.9}}}},
 		{Tasks: 1, Ideal: ideal},
 	}}, Truth: []StageTruth{{},
-		{Phases: ForEach([][]Phase{phase}), IdealMemory: ForEach([]resource.Amount{resource.GB}), Heap: &Heap{Live: resource.GB, Size: 5}},
+		{Phases: ForEach([][]cluster.Phase{phase}), IdealMemory: ForEach([]resource.Amount{resource.GB}), Heap: &Heap{Live: resource.GB, Size: 5}},
 		{Phases: ForAll(phase)}}}}}
 	off := Misjudge(w, Misjudgement{Memory: Deviation{0.5, 0.5}, Penalty: Deviation{-0.5, -0.5}}, 1).Jobs[0]
 	const more = resource.GB * 3 / 2

@@ -48,7 +48,7 @@ func TestSummarise(t *testing.T) {
 			{Tasks: 1, Coordinator: true},
 		}}, Truth: []StageTruth{{Duration: ForEach([]time.Duration{4 * time.Second, 20 * time.Second})}, {}, {}}},
 		{After: -1, Job: cluster.Job{Submitted: timeline.Time(65 * time.Second), Stages: []cluster.Stage{{Tasks: 1, Ideal: need, Duration: 8 * time.Second}}},
-			Truth: []StageTruth{{Phases: ForAll([]Phase{
+			Truth: []StageTruth{{Phases: ForAll([]cluster.Phase{
 				{Duration: time.Second, Demand: resource.Vector{1000, 400, 10, 0}},
 				{Duration: 3 * time.Second, Demand: resource.Vector{0, 800, 0, 2}},
 			})}}},

@@ -25,8 +25,8 @@ type TaskTruth struct {
 	Duration    time.Duration   // with enough memory
 	IdealMemory resource.Amount // the least memory that is enough, bytes
 	Elasticity  *cluster.Elasticity
-	Phases      []Phase // none: one phase with the needs of the stage
-	Heap        *Heap   // nil: no garbage collection
+	Phases      []cluster.Phase // none: one phase with the needs of the stage
+	Heap        *Heap           // nil: no garbage collection
 }
 
 // Task returns the truth of a task, counted from 0, of a stage.
@@ -57,7 +57,7 @@ func (j *Job) Task(stage, task int) TaskTruth {
 }
 
 // SumPhases returns the total duration of phases and their largest working set, in bytes.
-func SumPhases(phases []Phase) (total time.Duration, largest resource.Amount) {
+func SumPhases(phases []cluster.Phase) (total time.Duration, largest resource.Amount) {
 	for i := range phases {
 		total += phases[i].Duration
 		largest = max(largest, phases[i].Demand[resource.Memory])
@@ -75,15 +75,15 @@ func (t *StageTruth) MapMemory(f func(resource.Amount) resource.Amount) {
 		return a
 	}
 	t.IdealMemory = t.IdealMemory.Map(replace)
-	t.MapPhases(func(p *Phase) { p.Demand[resource.Memory] = replace(p.Demand[resource.Memory]) })
+	t.MapPhases(func(p *cluster.Phase) { p.Demand[resource.Memory] = replace(p.Demand[resource.Memory]) })
 	if t.Heap != nil {
 		t.Heap = &Heap{Live: replace(t.Heap.Live), Size: t.Heap.Size}
 	}
 }
 
 // MapPhases changes each phase of each task. Data that t shares with other stages is copied first.
-func (t *StageTruth) MapPhases(change func(*Phase)) {
-	t.Phases = t.Phases.Map(func(list []Phase) []Phase {
+func (t *StageTruth) MapPhases(change func(*cluster.Phase)) {
+	t.Phases = t.Phases.Map(func(list []cluster.Phase) []cluster.Phase {
 		list = slices.Clone(list)
 		for i := range list {
 			change(&list[i])
@@ -145,7 +145,7 @@ func checkTruthMemory(name string, m, least resource.Amount) error {
 	return nil
 }
 
-func checkPhases(phases []Phase) error {
+func checkPhases(phases []cluster.Phase) error {
 	var total time.Duration
 	for i := range phases {
 		p := &phases[i]

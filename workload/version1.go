@@ -191,7 +191,7 @@ func (d *jobDecoder) truth(l *truthLine) StageTruth {
 		t.Phases = ForAll(d.phases(l.Phases))
 	}
 	if len(l.TaskPhases) > 0 {
-		all := make([][]Phase, len(l.TaskPhases))
+		all := make([][]cluster.Phase, len(l.TaskPhases))
 		for i := range all {
 			all[i] = d.phases(&l.TaskPhases[i])
 		}
@@ -230,12 +230,12 @@ func listOf[T ~int64](d *jobDecoder, name string, r *runs, unit T) []T {
 	return all
 }
 
-func (d *jobDecoder) phases(l *phasesLine) []Phase {
+func (d *jobDecoder) phases(l *phasesLine) []cluster.Phase {
 	if l.Duration.total > mostListed/len(phaseColumns) {
 		d.failf("phases: must be at most %d", mostListed/len(phaseColumns))
 	}
 	lasting := listOf(d, "phases duration", &l.Duration, d.unit)
-	all := make([]Phase, len(lasting))
+	all := make([]cluster.Phase, len(lasting))
 	for i := range all {
 		all[i].Duration = lasting[i]
 	}

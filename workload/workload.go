@@ -35,18 +35,9 @@ type StageTruth struct {
 	Elasticity *cluster.Elasticity
 	// Phases are the phases of a task, in order; no phases are one phase with the stage's Ideal as its demand. If the
 	// real duration of the task is given, the durations of the phases are stretched so that they add up to it.
-	Phases PerTask[[]Phase]
+	Phases PerTask[[]cluster.Phase]
 	// Heap is set for programs with a garbage-collected heap.
 	Heap *Heap
-}
-
-// Phase is a span of a task with constant demand.
-type Phase struct {
-	Name string `json:"name,omitempty" yaml:"name" form:"name"`
-	// Duration is that of the phase when it gets all resources that it demands.
-	Duration time.Duration `json:"duration_ns" yaml:"duration" least:"0"`
-	// Demand is CPU, working set (the memory in use), and disk and network bandwidth.
-	Demand resource.Vector `json:"demand,omitzero" yaml:",inline"`
 }
 
 // Heap is the memory of a garbage-collected program, such as one on a JVM.

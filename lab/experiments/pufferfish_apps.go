@@ -110,12 +110,12 @@ const usageSteps = 40
 
 // executorPhases returns the phases of an executor that uses share of the hot executor's memory and takes slower times
 // as long as with all memory, because it writes and reads data that its memory pool has no space for.
-func (a *pufferfishApp) executorPhases(share, slower float64) []workload.Phase {
+func (a *pufferfishApp) executorPhases(share, slower float64) []cluster.Phase {
 	// An executor that only spills demands a quarter of the bandwidth of the node's disks.
 	disk := float64(a.disk)/slower + (1-1/slower)*float64(pufferfishNodeDisk)/4
-	phases := make([]workload.Phase, usageSteps)
+	phases := make([]cluster.Phase, usageSteps)
 	for i := range phases {
-		phases[i] = workload.Phase{
+		phases[i] = cluster.Phase{
 			Duration: time.Duration(float64(a.duration) * slower / usageSteps),
 			Demand: resource.Of(a.cpu, at(share, a.memoryAt((float64(i)+0.5)/usageSteps))).
 				With(resource.Disk, resource.Amount(math.Round(disk))),
@@ -189,7 +189,7 @@ func (j pufferfishJob) inContainers(container, heap resource.Amount) workload.Jo
 	t := workload.Job{After: -1, Job: cluster.Job{Name: j.String(), MaxAttempts: 1}}
 	expected := j.alone()
 	add := func(name string, live resource.Amount, shares ...float64) {
-		var phases [][]workload.Phase
+		var phases [][]cluster.Phase
 		for _, share := range shares {
 			phases = append(phases, j.executorPhases(share, j.spills(share, heap)))
 		}

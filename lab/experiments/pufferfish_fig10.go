@@ -28,8 +28,8 @@ type query struct {
 
 // job returns the query as a job.
 func (q query) job() workload.Job {
-	phase := workload.Phase{Duration: q.takes, Demand: resource.Of(4*resource.Core, 8*resource.GB)}
-	return workload.Job{After: -1, Truth: []workload.StageTruth{{Phases: workload.ForAll([]workload.Phase{phase})}},
+	phase := cluster.Phase{Duration: q.takes, Demand: resource.Of(4*resource.Core, 8*resource.GB)}
+	return workload.Job{After: -1, Truth: []workload.StageTruth{{Phases: workload.ForAll([]cluster.Phase{phase})}},
 		Job: cluster.Job{Name: "TPC-H", Submitted: q.at, MaxAttempts: sparkAttempts,
 			Stages: []cluster.Stage{{Name: "query", Tasks: 4, Ideal: resource.Of(resource.Core, 8*resource.GB), Duration: q.takes}}}}
 }

@@ -39,10 +39,10 @@ type contended struct {
 }
 
 // growing returns the phases of a program.
-func (c contention) growing() []workload.Phase {
-	var all []workload.Phase
+func (c contention) growing() []cluster.Phase {
+	var all []cluster.Phase
 	add := func(set resource.Amount, long time.Duration) {
-		all = append(all, workload.Phase{Duration: long, Demand: resource.Of(resource.Core, set)})
+		all = append(all, cluster.Phase{Duration: long, Demand: resource.Of(resource.Core, set)})
 	}
 	for set := 4 * resource.GB; set < c.most; set += c.speed {
 		add(set, time.Second)
