@@ -152,3 +152,8 @@ func BecauseUserLimit(k resource.Kind, holds, limit resource.Amount) Reason {
 func BecauseQueueOverShare(k resource.Kind, holds, guaranteed resource.Amount) Reason {
 	return Reason{QueueOverShare, int64(k), int64(holds), int64(guaranteed)}
 }
+
+// BecauseNodePressure: the tasks of a node demand so much of a resource that the node gives less of it than it has.
+func BecauseNodePressure(k resource.Kind, gives, capacity resource.Amount) Reason {
+	return Reason{NodePressure, int64(k), int64(gives), int64(capacity)}
+}

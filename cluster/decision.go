@@ -22,9 +22,10 @@ const (
 	Unreserve                         // end the reservation of Node
 	Wake                              // request another step At
 	Wait                              // Job's next task does not start; only what explain says changes
+	Throttle                          // bound what Task uses of each rate, until At; a zero Bound ends it
 )
 
-var decisionNames = [...]string{"", "start", "kill", "reserve", "unreserve", "wake", "wait"}
+var decisionNames = [...]string{"", "start", "kill", "reserve", "unreserve", "wake", "wait", "throttle"}
 
 func (k DecisionKind) String() string {
 	if int(k) < len(decisionNames) {
@@ -50,11 +51,12 @@ func (k *DecisionKind) UnmarshalText(text []byte) error {
 type Decision struct {
 	ID       DecisionID      `json:"id"`
 	Kind     DecisionKind    `json:"kind"`
-	Task     TaskID          `json:"task,omitzero"` // Start, Kill; Reserve, Unreserve and Wait use its Job and Stage
+	Task     TaskID          `json:"task,omitzero"` // Start, Kill, Throttle; Reserve, Unreserve and Wait use its Job and Stage
 	Node     NodeID          `json:"node"`
 	Grant    resource.Vector `json:"grant,omitzero"`
 	Duration time.Duration   `json:"duration_ns,omitempty"` // Start: estimated run time with Grant, 0 if unknown
-	At       timeline.Time   `json:"at_ns,omitempty"`       // Wake
+	At       timeline.Time   `json:"at_ns,omitempty"`       // Wake; Throttle: when it ends by itself
+	Bound    resource.Vector `json:"bound,omitzero"`        // Throttle: the most of each rate, 0 is no bound
 	Envelope Envelope        `json:"envelope,omitzero"`     // Start: what the node's memory manager may do with the container
 	// Preempt says of a Kill that the task makes room for other tasks: it runs again, and the run does not count as an
 	// attempt.

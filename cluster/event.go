@@ -12,25 +12,26 @@ import (
 type EventKind uint8
 
 const (
-	NodeJoined     EventKind = iota + 1 // NewNode
-	NodeLeft                            // Node; its tasks end as Lost
-	JobSubmitted                        // NewJob
-	JobCancelled                        // Job
-	Heartbeat                           // Node reports and takes new work now (only where the driver uses heartbeats)
-	DecisionDone                        // Decision was carried out; for a Start, Task is running from now on
-	DecisionFailed                      // Decision could not be carried out, Detail says why; for a Start, Task never ran
-	TaskEnded                           // Task, Outcome
-	TaskAdopted                         // Task, Node, Grant: found running when the driver took inventory
-	Synced                              // the inventory is complete; the engine takes no decisions before
-	Woken                               // the time of a Wake decision has come
-	NodeMemory                          // Node, Held: the sum of the limits of its containers has changed
-	NodePaused                          // Node can start nothing for now, Detail says why; its tasks keep running
-	NodeResumed                         // Node may be able to start tasks again
+	NodeJoined         EventKind = iota + 1 // NewNode
+	NodeLeft                                // Node; its tasks end as Lost
+	JobSubmitted                            // NewJob
+	JobCancelled                            // Job
+	Heartbeat                               // Node reports and takes new work now (only where the driver uses heartbeats)
+	DecisionDone                            // Decision was carried out; for a Start, Task is running from now on
+	DecisionFailed                          // Decision could not be carried out, Detail says why; for a Start, Task never ran
+	TaskEnded                               // Task, Outcome
+	TaskAdopted                             // Task, Node, Grant, Bound, Until: found running when the driver took inventory
+	Synced                                  // the inventory is complete; the engine takes no decisions before
+	Woken                                   // the time of a Wake decision has come
+	NodeMemory                              // Node, Held: the sum of the limits of its containers has changed
+	NodePaused                              // Node can start nothing for now, Detail says why; its tasks keep running
+	NodeResumed                             // Node may be able to start tasks again
+	DecisionSuperseded                      // Decision was not carried out, because a later decision about Task replaces it
 )
 
 var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "job-cancelled", "heartbeat", "decision-done",
 	"decision-failed", "task-ended", "task-adopted", "synced", "woken",
-	"node-memory", "node-paused", "node-resumed"}
+	"node-memory", "node-paused", "node-resumed", "decision-superseded"}
 
 func (k EventKind) String() string {
 	if int(k) < len(eventNames) {
@@ -96,6 +97,8 @@ type Event struct {
 	Outcome  Outcome         `json:"outcome,omitempty"`
 	Grant    resource.Vector `json:"grant,omitzero"`
 	Launched timeline.Time   `json:"launched_ns,omitempty"` // TaskAdopted: when it started running
+	Bound    resource.Vector `json:"bound,omitzero"`        // TaskAdopted: what throttles it, zero if nothing does
+	Until    timeline.Time   `json:"until_ns,omitempty"`    // TaskAdopted: when the throttle ends by itself
 	Held     resource.Amount `json:"held_bytes,omitempty"`  // NodeMemory: the sum of the limits of its containers, bytes
 	Detail   string          `json:"detail,omitempty"`
 	Short    bool            `json:"short,omitempty"` // DecisionFailed: the machine lacked a resource of its own, not of the job

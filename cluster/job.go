@@ -316,6 +316,8 @@ type TaskState struct {
 	Decision DecisionID
 	// Mark is the note of a policy that preempts tasks.
 	Mark Mark
+	// Throttled is what bounds the task's use of rates; nil if it was never throttled. Bounded returns it while it lasts.
+	Throttled *Throttled
 }
 
 // Stage returns the stage of the task.

@@ -51,12 +51,12 @@ var fullEvents = []any{
 	Event{Kind: NodeJoined, NewNode: &Node{ID: 1, Name: "n", Capacity: resource.Of(1, 2)}},
 	Event{Kind: JobSubmitted, NewJob: &fullJob},
 	Event{Kind: TaskEnded, Node: 1, Task: TaskID{1, 2, 3}, Outcome: OutOfMemory, Detail: "d", Run: 2, Exit: &Exit{Code: 137, Signal: 9, OOMKills: 1, Peak: 5, CPUTime: 6, Started: 7, Ended: 8}},
-	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Grant: resource.Of(3, 4), Launched: 5},
+	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Grant: resource.Of(3, 4), Launched: 5, Bound: resource.Vector{0, 0, 6, 7}, Until: 8},
 	Event{Kind: NodeMemory, Node: 1, Held: 5},
 	Event{Kind: DecisionFailed, Decision: 4, Task: TaskID{1, 0, 0}},
 }
 
-var fullDecision = Decision{ID: 1, Kind: Start, Task: TaskID{1, 2, 3}, Node: 4, Grant: resource.Vector{1, 2, 3, 4}, Duration: 5, At: 6, Preempt: true, Reason: BecauseFitsUnderSized(7, 8, 9)}
+var fullDecision = Decision{ID: 1, Kind: Start, Task: TaskID{1, 2, 3}, Node: 4, Grant: resource.Vector{1, 2, 3, 4}, Duration: 5, At: 6, Bound: resource.Vector{0, 0, 8, 9}, Preempt: true, Reason: BecauseFitsUnderSized(7, 8, 9)}
 
 // TestJSON checks that a file preserves every field.
 func TestJSON(t *testing.T) {
@@ -77,13 +77,13 @@ func TestJSON(t *testing.T) {
 
 // TestNames checks that every name is read back, and that no other name is accepted.
 func TestNames(t *testing.T) {
-	for k := NodeJoined; k <= NodeMemory; k++ {
+	for k := NodeJoined; k <= DecisionSuperseded; k++ {
 		var back EventKind
 		if err := back.UnmarshalText([]byte(k.String())); err != nil || back != k {
 			t.Errorf("event kind %s is read as %s: %v", k, back, err)
 		}
 	}
-	for k := Start; k <= Wait; k++ {
+	for k := Start; k <= Throttle; k++ {
 		var back DecisionKind
 		if err := back.UnmarshalText([]byte(k.String())); err != nil || back != k {
 			t.Errorf("decision kind %s is read as %s: %v", k, back, err)

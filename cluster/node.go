@@ -39,7 +39,7 @@ type NodeState struct {
 	ReservedFor   *JobState
 	ReservedStage int
 
-	// Version changes whenever Tasks, the launch of a task, the reservation or Held changes. A policy can cache what it
+	// Version changes whenever Tasks, the launch or the throttle of a task, the reservation or Held changes. A policy can cache what it
 	// computed for a node until then.
 	Version uint64
 

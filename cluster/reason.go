@@ -49,6 +49,7 @@ const (
 	FitsNearData                     // A: memory granted, bytes; B: memory that was available on the node, bytes, no less than on any other; the node stores the data
 	NodeFull                         // A: containers on the node, as many as it may run
 	TooCoarse                        // A: minimum memory of the stage, bytes; B: the same in whole steps of the policy; C: memory free on the node, bytes
+	NodePressure                     // A: kind of resource; B: what the node gives of it now; C: its capacity
 	numReasons
 )
 
@@ -164,6 +165,8 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 		return "to look for tasks to preempt"
 	case QueueOverShare:
 		return fmt.Sprintf("preempted: its queue holds %s of %s, %s are guaranteed to it, and others wait for theirs", amount(r.A, r.B), resource.Kind(r.A), amount(r.A, r.C))
+	case NodePressure:
+		return fmt.Sprintf("node pressure: the node gives %s of %s, of %s", amount(r.A, r.B), resource.Kind(r.A), amount(r.A, r.C))
 	}
 	return "no reason recorded"
 }

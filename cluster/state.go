@@ -26,10 +26,8 @@ func (s *Snapshot) apply(now timeline.Time, e *Event) error {
 		}
 		n.LastHeartbeat = now
 		s.Changes.Heartbeats = append(s.Changes.Heartbeats, n.ID)
-	case DecisionDone:
-		return s.launch(now, e.Task)
-	case DecisionFailed:
-		return s.end(now, e.Task, Lost)
+	case DecisionDone, DecisionFailed, DecisionSuperseded:
+		return s.answer(now, e)
 	case TaskEnded:
 		return s.end(now, e.Task, e.Outcome)
 	case TaskAdopted:
@@ -213,6 +211,20 @@ func (s *Snapshot) retire(now timeline.Time, j *JobState) {
 	delete(s.byJob, j.ID)
 }
 
+// answer records what became of a decision that a driver carries out.
+func (s *Snapshot) answer(now timeline.Time, e *Event) error {
+	t, throttles := s.answersThrottle(e)
+	switch {
+	case throttles:
+		return s.answerThrottle(t, e)
+	case e.Kind == DecisionDone:
+		return s.launch(now, e.Task)
+	case e.Kind == DecisionFailed:
+		return s.end(now, e.Task, Lost)
+	}
+	return fmt.Errorf("task %s: decision %d is superseded, but it was not under way", e.Task, e.Decision)
+}
+
 func (s *Snapshot) launch(now timeline.Time, id TaskID) error {
 	t, ok := s.byTask[id]
 	if !ok {
@@ -266,6 +278,9 @@ func (s *Snapshot) adopt(e *Event) error {
 	if k, bad := e.Grant.Negative(); bad {
 		return fmt.Errorf("task %s: adopted with %s %d: must not be negative", e.Task, k, e.Grant[k])
 	}
+	if k, bad := e.Bound.Negative(); bad {
+		return fmt.Errorf("task %s: adopted with a bound of %d of %s: must not be negative", e.Task, e.Bound[k], k)
+	}
 	if !e.Grant.FitsIn(n.Unused()) {
 		return fmt.Errorf("task %s: adopted with %v, but node %q has %v free", e.Task, e.Grant, n.Name, n.Unused())
 	}
@@ -274,6 +289,9 @@ func (s *Snapshot) adopt(e *Event) error {
 	}
 	t := s.book(e.Launched, j, e.Task, n, e.Grant)
 	s.markRunning(t, e.Launched)
+	if e.Bound != (resource.Vector{}) {
+		t.Throttled = &Throttled{Bound: e.Bound, Until: e.Until, InForce: true}
+	}
 	return nil
 }
 

@@ -1,0 +1,106 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Throttled is the newest bound on what a running task may use of the resources that are rates.
+type Throttled struct {
+	// Bound is the most that the task may use of each rate; a component of 0 is no bound. It is zero from the decision to
+	// end the throttle until that is carried out.
+	Bound resource.Vector
+	// Until is when the throttle ends by itself.
+	Until timeline.Time
+	// Why is the reason of the decision; a task that was found running has none.
+	Why Reason
+	// Decision is the newest Throttle of the task; 0 if the task was found throttled. InForce says that it was carried
+	// out.
+	Decision DecisionID
+	InForce  bool
+
+	earlier []DecisionID // Throttles before the newest that have not been answered
+}
+
+// Bounded returns what bounds t now, whether or not the order has been carried out yet; ok is false if t is not
+// throttled, or no longer.
+func (t *TaskState) Bounded(now timeline.Time) (throttled *Throttled, ok bool) {
+	if t.Throttled == nil || t.Throttled.Until <= now || t.Throttled.Bound == (resource.Vector{}) {
+		return nil, false
+	}
+	return t.Throttled, true
+}
+
+// Throttle bounds what a running task may use of each rate until the given time, when the throttle ends by itself. A
+// component of 0 is no bound, and a zero bound ends the throttle. A later Throttle of the task replaces an earlier one;
+// if that was not carried out yet, it is answered with DecisionSuperseded. A Throttle of a task that is being killed is
+// ignored, and so is the end of a throttle that is not there.
+func (p *Plan) Throttle(t *TaskState, bound resource.Vector, until timeline.Time, why Reason) {
+	ends := bound == resource.Vector{}
+	if _, throttled := t.Bounded(p.now); t.Killing || ends && !throttled {
+		return
+	}
+	for k, most := range bound {
+		if kind := resource.Kind(k); most < 0 || most > 0 && !kind.IsRate() {
+			p.fail("throttle task %s to %d of %s: only rates can be bounded, by 0 or more", t.ID, most, kind)
+			return
+		}
+	}
+	switch {
+	case !t.Running:
+		p.fail("throttle task %s: it is not running", t.ID)
+		return
+	case !ends && (until <= p.now || until == timeline.Never):
+		p.fail("throttle task %s until %v: must be after now, %v, and not for ever", t.ID, until, p.now)
+		return
+	case ends:
+		until = 0
+	}
+	id := p.add(Decision{Kind: Throttle, Task: t.ID, Node: t.Node.ID, Bound: bound, At: until, Reason: why})
+	t.throttle(Throttled{Bound: bound, Until: until, Why: why, Decision: id})
+}
+
+// throttle replaces the throttle of t by a newer one, which has not been carried out.
+func (t *TaskState) throttle(newer Throttled) {
+	if last := t.Throttled; last != nil {
+		newer.earlier = last.earlier
+		if !last.InForce {
+			newer.earlier = append(newer.earlier, last.Decision)
+		}
+	}
+	t.Throttled = &newer
+	t.Node.Version++
+}
+
+// answersThrottle returns the task whose Throttle an event answers; ok is false if the event answers another decision.
+func (s *Snapshot) answersThrottle(e *Event) (t *TaskState, ok bool) {
+	t, here := s.byTask[e.Task]
+	if !here || t.Throttled == nil || e.Decision == 0 {
+		return nil, false
+	}
+	return t, t.Throttled.Decision == e.Decision && !t.Throttled.InForce || slices.Contains(t.Throttled.earlier, e.Decision)
+}
+
+// answerThrottle records the answer to a Throttle of t. After the newest has failed, t is not throttled.
+func (s *Snapshot) answerThrottle(t *TaskState, e *Event) error {
+	th := t.Throttled
+	switch {
+	case e.Decision != th.Decision:
+		th.earlier = slices.DeleteFunc(th.earlier, func(id DecisionID) bool { return id == e.Decision })
+		return nil
+	case e.Kind == DecisionSuperseded:
+		return fmt.Errorf("task %s: throttle %d is superseded, but it is the newest", t.ID, e.Decision)
+	}
+	th.InForce = true
+	if e.Kind == DecisionFailed || th.Bound == (resource.Vector{}) {
+		th.Bound, th.Until = resource.Vector{}, 0
+		if len(th.earlier) == 0 {
+			t.Throttled = nil
+		}
+	}
+	t.Node.Version++
+	return nil
+}
