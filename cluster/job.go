@@ -65,8 +65,14 @@ type Job struct {
 	MaxAttempts int           `json:"max_attempts,omitempty" yaml:"max_attempts" most:"1000"` // how many times a task may run; 0 counts as 1
 	// AtMostOnce says that a task that may have started never runs again, however it ended. MaxAttempts is then at most
 	// 1.
-	AtMostOnce bool    `json:"at_most_once,omitempty" yaml:"at_most_once"`
-	Stages     []Stage `json:"stages"`
+	AtMostOnce bool `json:"at_most_once,omitempty" yaml:"at_most_once"`
+	// App names what recurs: jobs of one owner with the same App are runs of the same program on other data. Empty if
+	// the job does not recur.
+	App string `json:"app,omitempty" yaml:"app" form:"name"`
+	// Deadline is how long the job should wait at most, from its submission to the start of its first task (Prophet
+	// section III); 0 lets the policy choose.
+	Deadline time.Duration `json:"deadline_ns,omitempty" yaml:"deadline"`
+	Stages   []Stage       `json:"stages"`
 }
 
 // Tasks returns how many tasks the job has.
@@ -108,6 +114,15 @@ type Stage struct {
 	DataOn []string `json:"data_on,omitempty" yaml:"data_on" form:"node name" doc:"names of the nodes that have the stage's data; a policy may place tasks elsewhere"`
 	// Duration is the run time at ideal memory; 0 is unknown.
 	Duration time.Duration `json:"duration_ns,omitempty" yaml:"duration" doc:"estimated run time at ideal memory; 0 is unknown"`
+	// Phases are a forecast of what a task demands when. A forecast reserves nothing: Ideal does. No phases are one
+	// phase, of Duration, with the demand Ideal.
+	Phases []Phase `json:"phases,omitempty" yaml:"phases" doc:"what a task is expected to demand when; nothing is reserved for it"`
+	// Told says where the phases come from.
+	Told Provenance `json:"told,omitzero" yaml:"-"`
+	// Input is how much data a task reads, in bytes; 0 is unknown.
+	Input resource.Amount `json:"input_bytes,omitempty" yaml:"input" doc:"how much data a task reads; 0 is unknown"`
+	// Together says that the tasks of the stage that have not started all start in the same step, or none of them does.
+	Together bool `json:"together,omitempty" yaml:"together" doc:"whether the tasks of the stage start at the same time or not at all"`
 	// Elasticity is the slowdown with less than ideal memory.
 	Elasticity Elasticity `json:"elasticity,omitzero" yaml:"elasticity" doc:"what less memory costs"`
 	// Profile names a stored profile that is still to fill in what the stage leaves out: see Profile.Fill. Empty is
@@ -131,12 +146,23 @@ func (s *Stage) LeastNeed() resource.Vector {
 	return s.Ideal
 }
 
+// RunTime is the estimated run time of a task at ideal memory: Duration, or else that of all phases; 0 is unknown.
+func (s *Stage) RunTime() time.Duration {
+	d := s.Duration
+	if d <= 0 {
+		for i := range s.Phases {
+			d += s.Phases[i].Duration
+		}
+	}
+	return d
+}
+
 // DurationAt returns the estimated run time with the given memory; ok is false if the stage has no estimate.
 func (s *Stage) DurationAt(memory resource.Amount) (d time.Duration, ok bool) {
-	if s.Duration <= 0 {
+	if d = s.RunTime(); d <= 0 {
 		return 0, false
 	}
-	return s.Elasticity.Duration(s.Duration, s.Ideal[resource.Memory], memory), true
+	return s.Elasticity.Duration(d, s.Ideal[resource.Memory], memory), true
 }
 
 // StageName returns what messages call a stage: its name, or its index if it has none.

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/bellows-rm/bellows/resource"
@@ -13,4 +15,58 @@ type Phase struct {
 	Duration time.Duration `json:"duration_ns" yaml:"duration" least:"0"`
 	// Demand is CPU, working set (the memory in use), and disk and network bandwidth.
 	Demand resource.Vector `json:"demand,omitzero" yaml:",inline"`
+}
+
+// MostPhases is the most phases of a forecast.
+const MostPhases = 100
+
+// Provenance says where a forecast comes from, for people. The zero value is a forecast that the user stated.
+type Provenance struct {
+	Model   string  `json:"model,omitempty"`   // how the forecast was made, such as "median"
+	Samples int     `json:"samples,omitempty"` // runs of the program that it was made from
+	Error   float64 `json:"error,omitempty"`   // mean relative error of forecasts of such runs: 0.1 is 10 %
+}
+
+// Peak returns, for each resource, the largest demand of a task at any time: over the phases of the forecast, or the
+// ideal need if there is no forecast.
+func (s *Stage) Peak() resource.Vector {
+	if len(s.Phases) == 0 {
+		return s.Ideal
+	}
+	var peak resource.Vector
+	for i := range s.Phases {
+		peak = peak.Max(s.Phases[i].Demand)
+	}
+	return peak
+}
+
+// CheckPhases returns an error that names the first field of phases, counted from 1, that is out of range.
+func CheckPhases(phases []Phase) error {
+	if w := checkPhases(phases); w != nil {
+		return errors.New(w.Named(w.Field))
+	}
+	return nil
+}
+
+func checkPhases(phases []Phase) *WrongField {
+	var total time.Duration
+	for i := range phases {
+		p, place := &phases[i], fmt.Sprintf("phase %d ", i+1)
+		if w := checkRange(place+"duration", p.Duration, LongestTime, time.Duration.String); w != nil {
+			return w
+		}
+		if total += p.Duration; total > LongestTime {
+			return wrong("phases", "", "must last %v at most together", LongestTime)
+		}
+		if p.Name != "" && !IsName(p.Name) {
+			return wrong(place+"name", clipName(p.Name), "must be at most %d bytes of printable characters, with no space at either end", LongestName)
+		}
+		for k, a := range p.Demand {
+			kind := resource.Kind(k)
+			if w := checkRange(place+kind.Field(), a, kind.Most(), kind.Format); w != nil {
+				return w
+			}
+		}
+	}
+	return nil
 }

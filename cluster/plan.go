@@ -17,6 +17,7 @@ type Plan struct {
 	starts    map[NodeID]int // in this step; counted only where nodes report by heartbeats
 	offered   int            // nodes that Offers has yielded in this step
 	ahead     *JobState      // the job behind which all jobs without another reason wait; nil if there is none
+	gangs     []TaskID       // the first task of each stage whose tasks start together, started in this step
 	lastID    DecisionID
 	err       error
 }
@@ -29,16 +30,27 @@ func newPlan(now timeline.Time, s *Snapshot, lastID DecisionID) Plan {
 // reset begins the next plan on the same snapshot. It reuses the memory of the last plan, whose decisions become
 // invalid.
 func (p *Plan) reset(now timeline.Time) {
-	p.now, p.decisions, p.err, p.offered, p.ahead = now, p.decisions[:0], nil, 0, nil
+	p.now, p.decisions, p.err, p.offered, p.ahead, p.gangs = now, p.decisions[:0], nil, 0, nil, p.gangs[:0]
 	clear(p.starts)
 }
 
 // close ends the plan: it gives a reason to each changed job that waits and has none, clears Changes, and returns the decisions
 // in the order in which they were taken. The slice is valid until reset.
 func (p *Plan) close(why Why) ([]Decision, error) {
+	p.checkGangs()
 	p.explainRest(why)
 	p.Changes.reset()
 	return p.decisions, p.err
+}
+
+// checkGangs fails the plan if it starts some tasks of a stage whose tasks start together, but not all of them.
+func (p *Plan) checkGangs() {
+	for _, id := range p.gangs {
+		if j, here := p.Job(id.Job); here && j.Progress[id.Stage].Pending > 0 {
+			p.fail("start of tasks of job %d stage %d: its tasks start together, and %d of them were not started",
+				id.Job, id.Stage, j.Progress[id.Stage].Pending)
+		}
+	}
 }
 
 // Start runs the next task of a stage on n with the given memory, in bytes, and with the stage's ideal amounts of all
@@ -56,7 +68,13 @@ func (p *Plan) Start(j *JobState, stage int, n *NodeState, memory resource.Amoun
 // StartSized is Start with a container of any size: memory above the ideal is unused; below its minimum memory a task
 // may run slowly or not at all.
 func (p *Plan) StartSized(j *JobState, stage int, n *NodeState, memory resource.Amount, why Reason) *TaskState {
-	grant := j.Stages[stage].Ideal.With(resource.Memory, memory)
+	return p.StartWith(j, stage, n, j.Stages[stage].Ideal.With(resource.Memory, memory), why)
+}
+
+// StartWith runs the next task of a stage on n with any grant. If that is impossible, the plan fails and StartWith
+// returns nil.
+func (p *Plan) StartWith(j *JobState, stage int, n *NodeState, grant resource.Vector, why Reason) *TaskState {
+	memory := grant[resource.Memory]
 	switch {
 	case !p.Synced:
 		p.fail("start of a task of job %d: before the inventory was complete", j.ID)
@@ -64,8 +82,8 @@ func (p *Plan) StartSized(j *JobState, stage int, n *NodeState, memory resource.
 		p.fail("start of a task of job %d stage %d: none is ready", j.ID, stage)
 	case n.Gone:
 		p.fail("start of a task of job %d on node %q: it left", j.ID, n.Name)
-	case memory < 0:
-		p.fail("start of a task of job %d stage %d with %d bytes: must not be negative", j.ID, stage, memory)
+	case !(resource.Vector{}).FitsIn(grant):
+		p.fail("start of a task of job %d stage %d with %v: must not be negative", j.ID, stage, grant)
 	case !grant.FitsIn(n.Free):
 		p.fail("start of a task of job %d on node %q with %v: only %v are free", j.ID, n.Name, grant, n.Free)
 	default:
@@ -73,6 +91,9 @@ func (p *Plan) StartSized(j *JobState, stage int, n *NodeState, memory resource.
 		t := p.book(p.now, j, id, n, grant)
 		t.Decision = p.add(Decision{Kind: Start, Task: id, Node: n.ID, Grant: grant, Duration: t.Duration,
 			Envelope: j.Envelope(stage, memory, n.Capacity[resource.Memory]), Reason: why})
+		if j.Stages[stage].Together {
+			p.gangs = append(p.gangs, id)
+		}
 		if !p.AtOnce() {
 			if p.starts == nil {
 				p.starts = map[NodeID]int{}

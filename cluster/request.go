@@ -75,6 +75,9 @@ func (j *Job) Check() error {
 	case !(j.Weight >= 0 && j.Weight <= MostWeight):
 		return wrong("weight", j.Weight, "must be a number from 0 to %d", MostWeight).of(j)
 	}
+	if w := checkRange("deadline", j.Deadline, LongestTime, time.Duration.String); w != nil {
+		return w.of(j)
+	}
 	for i := range j.Stages {
 		s := &j.Stages[i]
 		if w := s.checkClass(j.Class); w != nil {
@@ -130,6 +133,8 @@ func (j *Job) CheckNames() error {
 		return wrong("owner", clipName(j.Owner), must, LongestName).of(j)
 	case bad(j.Queue):
 		return wrong("queue", clipName(j.Queue), must, LongestName).of(j)
+	case bad(j.App):
+		return wrong("app", clipName(j.App), must, LongestName).of(j)
 	}
 	for i := range j.Stages {
 		s := &j.Stages[i]
@@ -180,6 +185,12 @@ func (s *Stage) check() *WrongField {
 		}
 	}
 	if w := s.Elasticity.check(); w != nil {
+		return w
+	}
+	if len(s.Phases) > MostPhases {
+		return wrong("phases", len(s.Phases), "must be at most %d", MostPhases)
+	}
+	if w := checkPhases(s.Phases); w != nil {
 		return w
 	}
 	return s.checkRuntime()

@@ -39,7 +39,7 @@ func fieldsOf(t reflect.Type) []field {
 		f := t.Field(i)
 		name, written := f.Tag.Lookup("yaml")
 		switch {
-		case !written:
+		case !written || name == "-":
 		case f.Type == vectorType:
 			for k := range resource.NumKinds {
 				all = append(all, field{name: k.Field(), kind: k, index: []int{i, int(k)}, least: leastOf(f.Tag)})

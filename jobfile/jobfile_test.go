@@ -42,6 +42,8 @@ queue: nightly
 weight: 2
 class: flex
 max_attempts: 3
+app: sort
+deadline: 5m
 at: 90s
 stages:
   - name: split
@@ -56,6 +58,11 @@ stages:
     disk: 10MB/s
     network: 1MiB/s
     duration: 30s
+    phases:
+      - {name: read, duration: 10s, cpus: 500m, memory: 100MiB, disk: 100MB/s}
+      - {duration: 20s, cpus: 250m, memory: 512MiB}
+    input: 3GiB
+    together: true
     elasticity: {sawtooth: 3, disk_rate: 20MB/s}
     command: [sort, -S, "{memory-16MiB}", "part-{task}"]
     env: {LC_ALL: C, TMPDIR: "/tmp/{job}"}
@@ -122,11 +129,14 @@ func TestReadJobs(t *testing.T) {
 		t.Errorf("report: %+v", w.Jobs[2])
 	}
 	j := w.Jobs[1]
-	if j.Queue != "nightly" || j.Weight != 2 || j.Class != cluster.Flex || j.MaxAttempts != 3 || j.Submitted != timeline.Seconds(90) {
+	if j.Queue != "nightly" || j.Weight != 2 || j.Class != cluster.Flex || j.MaxAttempts != 3 || j.App != "sort" || j.Deadline != 5*time.Minute || j.Submitted != timeline.Seconds(90) {
 		t.Errorf("sort-logs: %+v", j.Job)
 	}
 	want := cluster.Stage{Name: "sort", Tasks: 4, Parents: []int{0}, MinMemory: 64 * resource.MiB, Duration: 30 * time.Second,
-		Ideal:      resource.Vector{500, 512 * resource.MiB, 10 * resource.MB, resource.MiB},
+		Ideal: resource.Vector{500, 512 * resource.MiB, 10 * resource.MB, resource.MiB},
+		Phases: []cluster.Phase{{Name: "read", Duration: 10 * time.Second, Demand: resource.Vector{500, 100 * resource.MiB, 100 * resource.MB}},
+			{Duration: 20 * time.Second, Demand: resource.Vector{250, 512 * resource.MiB}}},
+		Input: 3 * resource.GiB, Together: true,
 		Elasticity: cluster.Elasticity{Kind: cluster.SawTooth, Factor: 3, DiskRate: 20 * resource.MB}}
 	want.Command = cluster.Command{Args: []string{"sort", "-S", "{memory-16MiB}", "part-{task}"}, Env: map[string]string{"LC_ALL": "C", "TMPDIR": "/tmp/{job}"}, Dir: "/data"}
 	if !reflect.DeepEqual(j.Stages[1], want) {
@@ -260,7 +270,7 @@ func TestReadJobsRefuses(t *testing.T) {
 		{"empty name", "bellows: 1\nname:\n", "x:2: job name empty: must be a name of 1 to 200 printable characters"},
 		{"name of two lines", "bellows: 1\nname: \"a\\nb\"\n", `x:2: job name a\nb: must be a name of 1 to 200 printable characters`},
 		{"same name", job("at: 0s") + "---\n" + job("at: 0s"), `x:7: job "j" name j: given twice, first in line 1`},
-		{"unknown field", job("stage: 1"), `x:3: job stage: unknown field; must be one of bellows, name, queue, weight, class, max_attempts, at_most_once, at, after, stages`},
+		{"unknown field", job("stage: 1"), `x:3: job stage: unknown field; must be one of bellows, name, queue, weight, class, max_attempts, at_most_once, app, deadline, at, after, stages`},
 		{"field twice", job("at: 0s\nat: 1s"), `x:4: job at: written twice, first in line 3`},
 		{"alias", "bellows: 1\nname: &a j\nqueue: *a\n", `x:3: job "j" queue an alias, which is not part of the format: must be a name of 1 to 200 printable characters`},
 		{"weight 0", job("weight: 0"), `x:3: job "j" weight 0: must be a number above 0, at most 1e+06`},

@@ -72,6 +72,12 @@ var specialFields = map[string]struct {
 			return orNil(elasticityText(&s.Elasticity), s.Elasticity.Kind != cluster.NotElastic), yaml.FlowStyle
 		},
 	},
+	"phases": {
+		func(s *stageReader) { s.stage.Phases = readPhases(s.Mapping, "", s.List("phases", "phase")) },
+		func(s *cluster.Stage, _ []string) (any, yaml.Style) {
+			return orNil(phaseNodes(s.Phases), len(s.Phases) > 0), 0
+		},
+	},
 	"command": {(*stageReader).readCommand, commandValue},
 	"env": {
 		func(s *stageReader) { s.stage.Env = s.environment() },

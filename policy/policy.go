@@ -29,6 +29,8 @@ type Traits struct {
 	UnderSizes bool
 	// Resizes: it may give containers sizes that neither the stage nor its profile allows.
 	Resizes bool
+	// Together: it starts all tasks of a stage in one step where the stage says so.
+	Together bool
 	// Quotas: something other than room on a node, such as a quota, limits what may run. The end of a task can
 	// therefore let another task start on a different node that had room all the time.
 	Quotas bool
@@ -46,6 +48,9 @@ type Traits struct {
 // it.
 func CheckRuns(p Policy, s *cluster.Snapshot, j *cluster.Job) error {
 	t := p.Traits()
+	if i := slices.IndexFunc(j.Stages, func(s cluster.Stage) bool { return s.Together }); i >= 0 && !t.Together {
+		return fmt.Errorf("job %q stage %q together: policy %s cannot start the tasks of a stage together", j.Name, j.StageName(i), p.Name())
+	}
 	if err := s.CheckFits(j, t.UnderSizes); err != nil || t.Admit == nil {
 		return err
 	}

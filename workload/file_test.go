@@ -42,6 +42,7 @@ func drawWorkload(t *rapid.T) *Workload {
 		j.Weight = rapid.SampledFrom([]float64{0, 0.1, 3}).Draw(t, "weight")
 		j.Class = rapid.SampledFrom([]cluster.Class{cluster.Regular, cluster.Flex}).Draw(t, "class")
 		j.MaxAttempts = rapid.IntRange(0, 3).Draw(t, "attempts")
+		j.App, j.Deadline = rapid.SampledFrom([]string{"", "sort"}).Draw(t, "app"), drawTime(t, unit, 0)
 		drawStages(t, &j, unit)
 		w.Jobs = append(w.Jobs, j)
 	}
@@ -63,6 +64,8 @@ func drawStages(t *rapid.T, j *Job, unit time.Duration) {
 	said := false
 	for i := range stages {
 		s := cluster.Stage{Name: rapid.SampledFrom([]string{"", "map"}).Draw(t, "stage"), Tasks: rapid.IntRange(1, 4).Draw(t, "tasks"), Duration: drawTime(t, unit, 0)}
+		s.Phases, s.Input, s.Together = drawPhases(t, unit, 0), drawMemory(t, 0), rapid.Bool().Draw(t, "together")
+		s.Told = cluster.Provenance{Model: rapid.SampledFrom([]string{"", "median"}).Draw(t, "model"), Samples: rapid.IntRange(0, 9).Draw(t, "samples"), Error: rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "error")}
 		s.Ideal = resource.Vector{resource.Amount(rapid.Int64Range(0, 5000).Draw(t, "cpu")), drawMemory(t, 1), 0, resource.Amount(rapid.Int64Range(0, 9).Draw(t, "network"))}
 		s.MinMemory = resource.Amount(rapid.Int64Range(0, int64(s.Ideal[resource.Memory])).Draw(t, "least"))
 		breathes := j.Class == cluster.Flex && rapid.Bool().Draw(t, "breathes")
@@ -108,14 +111,18 @@ func drawElasticity(t *rapid.T) cluster.Elasticity {
 	return cluster.Elasticity{}
 }
 
+// drawPhases draws phases, at least as many as given; no phases are nil.
+func drawPhases(t *rapid.T, unit time.Duration, least int) []cluster.Phase {
+	all := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) cluster.Phase {
+		return cluster.Phase{Name: rapid.SampledFrom([]string{"", "map"}).Draw(t, "phase"), Duration: drawTime(t, unit, 0),
+			Demand: resource.Vector{resource.Amount(rapid.IntRange(0, 2).Draw(t, "cpu")), drawMemory(t, 0)}}
+	}), least, 5).Draw(t, "phases")
+	return slices.Clip(append([]cluster.Phase(nil), all...))
+}
+
 func drawTruth(t *rapid.T, tasks int, unit time.Duration) StageTruth {
 	var truth StageTruth
-	phases := func() []cluster.Phase {
-		return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) cluster.Phase {
-			return cluster.Phase{Name: rapid.SampledFrom([]string{"", "map"}).Draw(t, "phase"), Duration: drawTime(t, unit, 0),
-				Demand: resource.Vector{resource.Amount(rapid.IntRange(0, 2).Draw(t, "cpu")), drawMemory(t, 0)}}
-		}), 1, 5).Draw(t, "phases")
-	}
+	phases := func() []cluster.Phase { return drawPhases(t, unit, 1) }
 	if rapid.Bool().Draw(t, "per task") {
 		var durations []time.Duration
 		var memories []resource.Amount
@@ -315,7 +322,7 @@ func TestReadWorkloadRefuses(t *testing.T) {
 		{stage(`"truth":{"durations":[1.5]}`), "must be a list of whole numbers"},
 		{stage(`"truth":{"memories":[0]}`), "task 0 memory 0 bytes"},
 		{stage(`"truth":{"phases":{"duration":[1,2],"cpu":[1]}}`), "phases cpu: must be one for each phase, 2, but are 1"},
-		{stage(`"truth":{"phases":{"duration":[1],"cpu":[-1]}}`), "phase 0 cpu -1: must be from 0"},
+		{stage(`"truth":{"phases":{"duration":[1],"cpu":[-1]}}`), "phase 1 cpus -1m cores: must not be negative"},
 		{stage(`"truth":{"task_phases":[{"duration":[1]},{"duration":[1]}]}`), "task phases: must be one for each task, 1, but are 2"},
 		{stage(`"truth":{"heap":[1]}`), "truth heap: must be [live,size]"},
 		{stage(`"truth":{"phases":{"duration":[[1,4194304]]}}`), "phases: must be at most 1048576"},

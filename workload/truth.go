@@ -25,14 +25,14 @@ type TaskTruth struct {
 	Duration    time.Duration   // with enough memory
 	IdealMemory resource.Amount // the least memory that is enough, bytes
 	Elasticity  *cluster.Elasticity
-	Phases      []cluster.Phase // none: one phase with the needs of the stage
+	Phases      []cluster.Phase // none: one phase with the ideal need of the stage
 	Heap        *Heap           // nil: no garbage collection
 }
 
 // Task returns the truth of a task, counted from 0, of a stage.
 func (j *Job) Task(stage, task int) TaskTruth {
 	s := &j.Stages[stage]
-	r := TaskTruth{Duration: s.Duration, IdealMemory: s.Ideal[resource.Memory], Elasticity: &s.Elasticity}
+	r := TaskTruth{Duration: s.RunTime(), IdealMemory: s.Ideal[resource.Memory], Elasticity: &s.Elasticity, Phases: s.Phases}
 	if stage >= len(j.Truth) {
 		return r
 	}
@@ -41,7 +41,8 @@ func (j *Job) Task(stage, task int) TaskTruth {
 	if t.Elasticity != nil {
 		r.Elasticity = t.Elasticity
 	}
-	if r.Phases, _ = t.Phases.Of(task); len(r.Phases) > 0 {
+	if phases, _ := t.Phases.Of(task); len(phases) > 0 {
+		r.Phases = phases
 		var total time.Duration
 		if total, r.IdealMemory = SumPhases(r.Phases); total > 0 {
 			r.Duration = total
@@ -128,7 +129,7 @@ func (t *StageTruth) Check(tasks int) error {
 			return err
 		}
 	}
-	return t.Phases.check("task phases", tasks, checkPhases)
+	return t.Phases.check("task phases", tasks, cluster.CheckPhases)
 }
 
 func checkDuration(d time.Duration) error {
@@ -141,28 +142,6 @@ func checkDuration(d time.Duration) error {
 func checkTruthMemory(name string, m, least resource.Amount) error {
 	if m < least || m > resource.MostMemory {
 		return fmt.Errorf("%s %d bytes: must be from %d to %d", name, m, least, resource.MostMemory)
-	}
-	return nil
-}
-
-func checkPhases(phases []cluster.Phase) error {
-	var total time.Duration
-	for i := range phases {
-		p := &phases[i]
-		if p.Duration < 0 || p.Duration > cluster.LongestTime {
-			return fmt.Errorf("phase %d duration %v: must be from 0s to %v", i, p.Duration, cluster.LongestTime)
-		}
-		if total += p.Duration; total > cluster.LongestTime {
-			return fmt.Errorf("phases: must last %v at most together", cluster.LongestTime)
-		}
-		for k, a := range p.Demand {
-			if kind := resource.Kind(k); a < 0 || a > kind.Most() {
-				return fmt.Errorf("phase %d %s %d: must be from 0 to %d", i, kind, a, kind.Most())
-			}
-		}
-		if p.Name != "" && !cluster.IsName(p.Name) {
-			return fmt.Errorf("phase %d name %q: must be at most %d printable characters", i, cluster.Clip(p.Name), cluster.LongestName)
-		}
 	}
 	return nil
 }
