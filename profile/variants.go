@@ -1,0 +1,165 @@
+package profile
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// variant is the runs that went one way, and what was learned from them.
+type variant struct {
+	runs    []*numbered // the oldest first
+	phases  int         // how many the runs have
+	share   float64
+	why     string
+	without int // runs that were left out because their input is unknown
+	unknown resource.Kinds
+	targets []target
+}
+
+// name returns the name of phase i in the latest run that names it.
+func (v *variant) name(i int) string {
+	for _, r := range slices.Backward(v.runs) {
+		if i < len(r.Phases) && r.Phases[i].Name != "" {
+			return r.Phases[i].Name
+		}
+	}
+	return ""
+}
+
+// learn sorts the runs into variants, the likeliest first, and fits models to each. input says whether the input of the
+// run that is estimated is known: then runs without one count only if those with one are fewer than fewestRuns.
+func (p *past) learn(input bool) []*variant {
+	all := make([]*numbered, len(p.runs))
+	for i := range p.runs {
+		all[i] = &p.runs[i]
+	}
+	known := slices.DeleteFunc(slices.Clone(all), func(r *numbered) bool { return r.Input == 0 })
+	if input && len(known) >= fewestRuns {
+		all = known
+	}
+	variants := p.variants(all)
+	var l learner
+	for _, v := range variants {
+		v.without = len(p.runs) - len(all)
+		v.prepare(func(r *numbered) float64 { return p.weight(r) })
+		for i := range v.targets {
+			t := &v.targets[i]
+			l.choose(t, basisOf(t.runs, input))
+		}
+	}
+	return variants
+}
+
+// weight is 1 for the latest run.
+func (p *past) weight(r *numbered) float64 {
+	return math.Exp2(-float64(p.seen-1-r.Number) / HalfLife)
+}
+
+// prepare lists the targets of v.
+func (v *variant) prepare(weight func(*numbered) float64) {
+	v.unknown = ^resource.Kinds(0)
+	for _, r := range v.runs {
+		v.unknown &= r.Unknown
+	}
+	v.targets = nil
+	whole := v.add(target{duration: true}, 0, weight, func(r *numbered) float64 { return r.Duration.Seconds() })
+	var largest [resource.NumKinds]float64
+	for k := range resource.NumKinds {
+		if !v.unknown.Has(k) {
+			t := v.add(target{kind: k}, 0, weight, func(r *numbered) float64 { return float64(r.Peak[k]) })
+			largest[k] = t.median(0, -1)
+		}
+	}
+	longest := whole.median(0, -1)
+	for i := range v.phases {
+		v.add(target{phase: i + 1, duration: true}, longest/100, weight, func(r *numbered) float64 { return r.Phases[i].Duration.Seconds() })
+		for k := range resource.NumKinds {
+			if !v.unknown.Has(k) {
+				v.add(target{phase: i + 1, kind: k}, largest[k]/20, weight, func(r *numbered) float64 { return float64(r.Phases[i].Demand[k]) })
+			}
+		}
+	}
+}
+
+// add appends t with its value in each run that has it.
+func (v *variant) add(t target, floor float64, weight func(*numbered) float64, value func(*numbered) float64) *target {
+	t.floor = floor
+	for _, r := range v.runs {
+		if (t.phase > 0 && len(r.Phases) != v.phases) || (!t.duration && r.Unknown.Has(t.kind)) {
+			continue
+		}
+		t.runs = append(t.runs, r)
+		t.values = append(t.values, value(r))
+		t.weight = append(t.weight, weight(r))
+	}
+	t.measureSpread()
+	v.targets = append(v.targets, t)
+	return &v.targets[len(v.targets)-1]
+}
+
+// variants sorts runs into variants: first by the number of phases, then by what splits runs of the same number in two.
+// Runs without phases, of which only the whole was measured, belong to the likeliest variant.
+func (p *past) variants(runs []*numbered) []*variant {
+	groups := map[int][]*numbered{}
+	for _, r := range runs {
+		groups[len(r.Phases)] = append(groups[len(r.Phases)], r)
+	}
+	var whole []*numbered
+	if len(groups) > 1 {
+		whole = groups[0]
+		delete(groups, 0)
+	}
+	var variants []*variant
+	for phases, group := range groups {
+		for _, half := range halves(group) {
+			variants = append(variants, &variant{runs: half.runs, phases: phases, why: half.why})
+		}
+	}
+	p.rank(variants, runs)
+	first := variants[0]
+	if len(whole) > 0 {
+		first.runs = append(first.runs, whole...)
+		slices.SortFunc(first.runs, func(a, b *numbered) int { return cmp.Compare(a.Number, b.Number) })
+		p.rank(variants, runs)
+	}
+	for _, v := range variants[1:] {
+		if v.phases != first.phases {
+			v.why = fmt.Sprintf("%d phases instead of %d", v.phases, first.phases)
+		}
+	}
+	first.why = ""
+	return variants
+}
+
+// rank sets shares and sorts: the largest share first, of equals the one with the latest run.
+func (p *past) rank(variants []*variant, runs []*numbered) {
+	total := 0.0
+	for _, r := range runs {
+		total += p.weight(r)
+	}
+	for _, v := range variants {
+		v.share = 0
+		for _, r := range v.runs {
+			v.share += p.weight(r) / total
+		}
+	}
+	slices.SortFunc(variants, func(a, b *variant) int {
+		last := func(v *variant) int { return v.runs[len(v.runs)-1].Number }
+		return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(last(b), last(a)))
+	})
+}
+
+// half is some of the runs with equally many phases. why says how they differ from the other half.
+type half struct {
+	runs []*numbered
+	why  string
+}
+
+// halves returns runs as they are, or in two parts if they went two ways.
+func halves(runs []*numbered) []half {
+	return []half{{runs: runs}}
+}
