@@ -26,6 +26,8 @@ type Gauge struct {
 	stat, swap int    // swap is -1 where memory.stat contains it
 	charged    [2]int // files of Charged; -1 is unknown
 	work       int    // file with the CPU time; -1 is unknown
+	transfers  int    // file with the bytes read and written; -1 is unknown
+	countsAll  bool   // transfers counts every device: version 2
 	words      *statWords
 	buffer     [8192]byte
 }
@@ -46,7 +48,7 @@ func (g *Group) Gauge() (*Gauge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("measure group %s: %w", g.name, err)
 	}
-	out := &Gauge{name: g.name, stat: stat, swap: -1, work: -1, words: &files.stat,
+	out := &Gauge{name: g.name, stat: stat, swap: -1, work: -1, transfers: -1, words: &files.stat,
 		charged: [2]int{orNone(open(dir, files.usage)), orNone(open(dir, files.charged))}}
 	if files.swap != "" { // without swap in the kernel there is no such file, and nothing swapped
 		out.swap = out.charged[1]
@@ -56,7 +58,35 @@ func (g *Group) Gauge() (*Gauge, error) {
 	} else if g.unified != "" {
 		out.work = orNone(open(g.unified, "cpu.stat"))
 	}
+	switch g.version[IO] {
+	case V1:
+		for _, file := range transfersV1 {
+			if out.transfers < 0 {
+				out.transfers = orNone(open(g.dirs[IO], file))
+			}
+		}
+	case V2:
+		out.transfers = orNone(open(g.dirs[IO], "io.stat"))
+		out.countsAll = true
+	}
 	return out, nil
+}
+
+// Transfers returns the bytes read from and written to disks. ok is false where the kernel does not report them, and on
+// version 1 before the first transfer on a device that it counts; see AccountIO.
+func (g *Gauge) Transfers() (read, written int64, ok bool) {
+	if g.transfers < 0 {
+		return 0, 0, false
+	}
+	text, err := g.text(g.transfers)
+	if err != nil {
+		return 0, 0, false
+	}
+	if g.countsAll {
+		read, written = parseIOStat(string(text))
+		return read, written, true
+	}
+	return parseServiceBytes(string(text))
 }
 
 // CPUTime returns the CPU time used; ok is false where the kernel does not report it.
@@ -122,7 +152,7 @@ func (g *Gauge) text(fd int) ([]byte, error) {
 // Close closes the files.
 func (g *Gauge) Close() {
 	unix.Close(g.stat)
-	for _, fd := range append(g.charged[:], g.work) {
+	for _, fd := range append(g.charged[:], g.work, g.transfers) {
 		if fd >= 0 {
 			unix.Close(fd)
 		}

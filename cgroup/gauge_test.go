@@ -34,6 +34,12 @@ func TestKernelGauge(t *testing.T) {
 	if err != nil || charged.Bytes < h.AnonBytes {
 		t.Errorf("charged for %+v, %v, and holds %+v", charged, err, h)
 	}
+	if used, ok := gauge.CPUTime(); !ok || used <= 0 || used > known(t, "CPUTime", read(t, g).CPUTime) {
+		t.Errorf("CPU time %v, known %v", used, ok)
+	}
+	if in, out, ok := gauge.Transfers(); ok && (in > read(t, g).ReadBytes.Or(-1) || out > read(t, g).WrittenBytes.Or(-1)) {
+		t.Errorf("read %d and wrote %d, and the full reading says less", in, out)
+	}
 	c.in.Close()
 	_ = c.cmd.Wait()
 	if after, err := gauge.Charged(); err != nil || after.Bytes > charged.Bytes-20*mib {
@@ -95,6 +101,16 @@ func BenchmarkGauge(b *testing.B) {
 	b.Run("charged", func(b *testing.B) {
 		for b.Loop() {
 			_, _ = gauge.Charged()
+		}
+	})
+	b.Run("CPU time", func(b *testing.B) {
+		for b.Loop() {
+			_, _ = gauge.CPUTime()
+		}
+	})
+	b.Run("transfers", func(b *testing.B) {
+		for b.Loop() {
+			_, _, _ = gauge.Transfers()
 		}
 	})
 	b.Run("reading", func(b *testing.B) {

@@ -92,11 +92,14 @@ func (g *Group) readCPU(r *Reading) {
 	}
 }
 
+// transfersV1 are the files of version 1 with the bytes read and written, the better one first.
+var transfersV1 = []string{"blkio.throttle.io_service_bytes_recursive", "blkio.throttle.io_service_bytes"}
+
 func (g *Group) readIO(r *Reading) {
 	dir := g.dirs[IO]
 	switch g.version[IO] {
 	case V1:
-		for _, file := range []string{"blkio.throttle.io_service_bytes_recursive", "blkio.throttle.io_service_bytes"} {
+		for _, file := range transfersV1 {
 			if read, written, counted := parseServiceBytes(slurp(dir, file)); counted {
 				r.ReadBytes, r.WrittenBytes = Known(read), Known(written)
 				return

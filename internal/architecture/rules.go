@@ -8,7 +8,7 @@ type folder struct {
 }
 
 // core are the packages that turn events into decisions. They are pure: see purity.
-var core = []string{"internal/heap", "resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy/resimulate", "policy", "engine"}
+var core = []string{"internal/heap", "resource", "timeline", "cluster", "usage", "memory", "share", "leveling", "profile", "policy/resimulate", "policy", "engine"}
 
 // folders has a row for every package, also for planned packages. The order of rows is the direction of imports: a
 // package imports only packages in rows above its own.
@@ -21,13 +21,15 @@ var folders = []folder{
 		"a step function over vectors needs no jobs and no nodes"},
 	{"cluster", []string{"resource", "timeline"},
 		"the nouns are plain values that no policy and no driver shapes"},
+	{"usage", []string{"resource"},
+		"what was used over time is compressed and summed up in one way, whoever measures, stores, learns from or shows it"},
 	{"memory", []string{"resource", "timeline", "cluster"},
 		"mechanisms are functions of their own: each can be understood, tested and switched off alone"},
 	{"share", []string{"resource", "timeline", "cluster"},
 		"as memory"},
 	{"leveling", []string{"resource", "timeline", "cluster"},
 		"as memory"},
-	{"profile", []string{"resource", "timeline", "cluster"},
+	{"profile", []string{"resource", "timeline", "cluster", "usage"},
 		"as memory"},
 	{"policy/resimulate", []string{"internal/heap", "resource", "timeline", "cluster"},
 		"an estimator sees what a policy sees, and is asked by one"},
@@ -71,9 +73,9 @@ var folders = []folder{
 		"what a file needs to survive is the same for every owner of files"},
 	{"statedir", []string{"durable"},
 		"whose directory it is matters before anybody reads what is in it"},
-	{"store", []string{"resource", "timeline", "cluster", "profile", "durable", "statedir"},
+	{"store", []string{"resource", "timeline", "cluster", "usage", "profile", "durable", "statedir"},
 		"what must survive is stored as it is submitted; it does not decide and does not run anything"},
-	{"live", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "eventlog", "durable", "store"},
+	{"live", []string{"resource", "timeline", "cluster", "usage", "memory", "share", "leveling", "profile", "policy", "engine", "eventlog", "durable", "store"},
 		"a driver knows the engine and no other driver; its backend satisfies an interface that is defined here"},
 	{"cgroup", nil,
 		"groups of processes are the kernel's business: this package could serve any other project"},
@@ -83,11 +85,11 @@ var folders = []folder{
 		"bytes on their way into a program look the same to whoever sends, passes on or takes them"},
 	{"inherited", []string{"cluster"},
 		"what a process has from its parent is the kernel's business; the nouns say whose it shall be"},
-	{"agent", []string{"resource", "timeline", "cluster", "memory", "durable", "cgroup", "swap", "input", "inherited"},
+	{"agent", []string{"resource", "timeline", "cluster", "usage", "memory", "durable", "cgroup", "swap", "input", "inherited"},
 		"one node carries out orders; it satisfies live.Backend without knowing it, and decides nothing but in the memory loop"},
 	{"kube", []string{"resource", "timeline", "cluster", "memory", "share", "leveling", "profile", "policy", "engine", "eventlog"},
 		"a driver knows no other driver; nobody else pays for its dependencies"},
-	{"server", []string{"resource", "timeline", "cluster", "fault", "profile", "policy", "store", "live", "input"},
+	{"server", []string{"resource", "timeline", "cluster", "usage", "fault", "profile", "policy", "store", "live", "input"},
 		"the API shows what live and store know; it runs nothing itself"},
 	{"profiler", []string{"resource", "timeline", "cluster", "profile", "cgroup", "swap"},
 		"measuring a program needs containers and models, but no scheduler"},
@@ -121,7 +123,7 @@ var folders = []folder{
 		"every command finds the daemon, and the profiles that it keeps, in the same way"},
 	{"cmd/bellows/internal/trace", []string{"resource", "workload", "jobfile", "importer", "cmd/internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/internal/workloadfile"},
 		"a group of commands: flags and wiring of what it is about, and of nothing else"},
-	{"cmd/bellows/internal/jobs", []string{"resource", "cluster", "workload", "jobfile", "live", "agent", "swap", "input", "inherited", "server", "cmd/internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/bellows/internal/place"},
+	{"cmd/bellows/internal/jobs", []string{"resource", "cluster", "usage", "workload", "jobfile", "live", "agent", "swap", "input", "inherited", "server", "cmd/internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/bellows/internal/place"},
 		"as trace"},
 	{"cmd/bellows/internal/machine", []string{"resource", "cluster", "memory", "policy", "store", "live", "agent", "swap", "inherited", "statedir", "server", "daemon", "cmd/internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/bellows/internal/place"},
 		"as trace"},

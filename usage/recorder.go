@@ -1,0 +1,133 @@
+package usage
+
+import (
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Sample is what a container's counters and levels show at one moment.
+type Sample struct {
+	// At is since the container's program began.
+	At time.Duration
+	// Value has counters since the program began, and levels now.
+	Value Amounts
+	Known Set
+}
+
+// GapAfter is the longest time between two samples of one span: after a longer time the new span is a gap.
+const GapAfter = 15 * time.Second
+
+// Tolerance is how far the samples of one span may differ from each other, in the unit of their rates.
+type Tolerance Amounts
+
+// The tolerance of what is granted is a part of the grant: half of the change that must be noticed. The tolerance of rates of
+// bytes is a part of the largest of them, because nothing of them is granted as a rule.
+const (
+	parts      = 20
+	partsBytes = 8
+	leastCPU   = 20 // millicores
+	leastBytes = int64(resource.MiB)
+)
+
+// ToleranceFor returns the tolerance for a container with a grant.
+func ToleranceFor(grant resource.Vector) Tolerance {
+	memory := max(int64(grant[resource.Memory])/parts, leastBytes)
+	return Tolerance{CPU: max(int64(grant[resource.CPU])/parts, leastCPU), Memory: memory, Swap: memory,
+		Read: leastBytes, Written: leastBytes, Received: leastBytes, Sent: leastBytes}
+}
+
+// of returns the tolerance of a kind for samples of which the largest is most.
+func (t *Tolerance) of(k Kind, most int64) int64 {
+	if k >= Read {
+		return max(t[k], most/partsBytes)
+	}
+	return t[k]
+}
+
+// recorder turns samples into spans.
+type recorder struct {
+	tolerance Tolerance
+	last      Sample
+	// open is the span that may still grow, if there is one; low and high bound the rates of its samples.
+	open      []Span
+	low, high Amounts
+}
+
+// add takes a sample in and returns the span that it completes, if it does. A sample that is not later than the last one
+// is dropped.
+func (r *recorder) add(s Sample) (complete []Span) {
+	s.At = s.At.Truncate(time.Millisecond)
+	for k := Memory; k < NumKinds; k++ {
+		s.Value[k] -= s.Value[k] % int64(resource.KiB)
+	}
+	length := s.At - r.last.At
+	if length <= 0 {
+		return nil
+	}
+	span := r.since(s, length)
+	r.carry(&s)
+	r.last = s
+	if len(r.open) > 0 && r.fits(&span) {
+		r.open[0] = join(r.open[0], span)
+		return nil
+	}
+	complete = r.open
+	r.open = []Span{span}
+	for _, k := range Kinds() {
+		rate, _ := span.Rate(k)
+		r.low[k], r.high[k] = rate, rate
+	}
+	return complete
+}
+
+// since returns the span from the last sample to s. A counter that was never known before began at 0. One that fell is
+// unknown.
+func (r *recorder) since(s Sample, length time.Duration) Span {
+	span := Span{Length: length, Known: s.Known, Gap: length > GapAfter}
+	if span.Gap {
+		span.Known &^= levels
+	}
+	for _, k := range Kinds() {
+		switch {
+		case !span.Known.Has(k):
+		case k.IsLevel():
+			span.Used[k] = s.Value[k]
+		case s.Value[k] < r.last.Value[k]:
+			span.Known &^= 1 << k
+		default:
+			span.Used[k] = s.Value[k] - r.last.Value[k]
+		}
+	}
+	return span
+}
+
+// carry copies counters that the sample does not have from the last sample.
+func (r *recorder) carry(s *Sample) {
+	for _, k := range Kinds() {
+		if !s.Known.Has(k) && !k.IsLevel() {
+			s.Value[k] = r.last.Value[k]
+		}
+	}
+}
+
+// fits reports whether a span may be joined with the open one, and widens the bounds if so.
+func (r *recorder) fits(span *Span) bool {
+	open := &r.open[0]
+	if open.Known != span.Known || open.Gap != span.Gap {
+		return false
+	}
+	low, high := r.low, r.high
+	for _, k := range Kinds() {
+		rate, known := span.Rate(k)
+		if !known {
+			continue
+		}
+		low[k], high[k] = min(low[k], rate), max(high[k], rate)
+		if !span.Gap && high[k]-low[k] > r.tolerance.of(k, high[k]) {
+			return false
+		}
+	}
+	r.low, r.high = low, high
+	return true
+}

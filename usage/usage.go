@@ -1,0 +1,322 @@
+// Package usage holds what one container used over time: as spans of nearly constant use, compressed, and summed up.
+//
+//	samples --Log--> a file that survives the program --Parse--> Usage --Marshal--> the store
+//
+// Time in this package is time since the container's program began, by a clock that neither jumps nor counts while the
+// machine sleeps. A kind that was not measured is unknown, which differs from zero.
+package usage
+
+import (
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Kind is something that is measured.
+type Kind uint8
+
+// Counters grow while a container runs. Levels rise and fall.
+const (
+	CPU      Kind = iota // counter: CPU time, milliseconds
+	Memory               // level: anonymous and shared memory, without page cache, bytes
+	Swap                 // level: bytes in swap
+	Read                 // counter: bytes read from disks
+	Written              // counter: bytes written to disks
+	Received             // counter: bytes received from the network
+	Sent                 // counter: bytes sent to the network
+	NumKinds
+)
+
+// Kinds returns all kinds.
+func Kinds() []Kind { return []Kind{CPU, Memory, Swap, Read, Written, Received, Sent} }
+
+// IsLevel reports whether the kind is a level, and not a counter.
+func (k Kind) IsLevel() bool { return k == Memory || k == Swap }
+
+// Amounts has an amount of each kind, in the unit of the kind.
+type Amounts [NumKinds]int64
+
+// Set is a set of kinds.
+type Set uint8
+
+// SetOf returns the set of the given kinds.
+func SetOf(kinds ...Kind) (s Set) {
+	for _, k := range kinds {
+		s |= 1 << k
+	}
+	return s
+}
+
+// Has reports whether k is in the set.
+func (s Set) Has(k Kind) bool { return s&(1<<k) != 0 }
+
+const levels = Set(1<<Memory | 1<<Swap)
+
+// Span is a part of a container's life. Within it the use of each known kind stayed nearly the same, unless it is a gap
+// or was thinned.
+type Span struct {
+	// Length is in whole milliseconds, more than 0.
+	Length time.Duration
+	// Used is how much a counter grew, and the largest sample of a level. Bytes are in whole KiB. It is 0 for kinds that
+	// are not known.
+	Used  Amounts
+	Known Set
+	// Gap says that no sample was taken in the span but at its end: the counters are right, and levels are unknown.
+	Gap bool
+}
+
+// Rate returns the mean of a counter per second, in millicores or bytes per second, or the level in bytes; ok is false if
+// it is unknown.
+func (s *Span) Rate(k Kind) (rate int64, ok bool) {
+	if !s.Known.Has(k) {
+		return 0, false
+	}
+	if k.IsLevel() {
+		return s.Used[k], true
+	}
+	return perSecond(s.Used[k], s.Length), true
+}
+
+func perSecond(n int64, d time.Duration) int64 { return int64(float64(n) / d.Seconds()) }
+
+// Demand returns the span's rates as resources: CPU in millicores, memory and swap together in bytes, disk (read and
+// written) and network (received and sent) in bytes per second. known has the kinds of which every part is known; others
+// are 0. Memory in swap counts, because a task with all the memory it wants would have it in memory.
+func (s *Span) Demand() (demand resource.Vector, known []resource.Kind) {
+	for _, r := range []struct {
+		kind  resource.Kind
+		parts []Kind
+	}{{resource.CPU, []Kind{CPU}}, {resource.Memory, []Kind{Memory, Swap}}, {resource.Disk, []Kind{Read, Written}}, {resource.Network, []Kind{Received, Sent}}} {
+		sum, all := int64(0), true
+		for _, k := range r.parts {
+			rate, ok := s.Rate(k)
+			sum, all = sum+rate, all && ok
+		}
+		if all {
+			demand[r.kind], known = resource.Amount(sum), append(known, r.kind)
+		}
+	}
+	return demand, known
+}
+
+// Usage is what one container used, from its begin on: spans that follow each other without a pause.
+type Usage struct{ Spans []Span }
+
+// Length returns the time that the spans cover.
+func (u Usage) Length() (d time.Duration) {
+	for i := range u.Spans {
+		d += u.Spans[i].Length
+	}
+	return d
+}
+
+// Gap returns the time that the gaps cover.
+func (u Usage) Gap() (d time.Duration) {
+	for i := range u.Spans {
+		if u.Spans[i].Gap {
+			d += u.Spans[i].Length
+		}
+	}
+	return d
+}
+
+// Mean returns the mean rate of a counter or the mean level, over the spans in which the kind is known; ok is false if
+// there are none. Compression makes the mean of a level too large, by at most the tolerance of the level.
+func (u Usage) Mean(k Kind) (rate int64, ok bool) {
+	sum, length := 0.0, 0.0
+	for i := range u.Spans {
+		s := &u.Spans[i]
+		if !s.Known.Has(k) {
+			continue
+		}
+		seconds := s.Length.Seconds()
+		length += seconds
+		if k.IsLevel() {
+			sum += float64(s.Used[k]) * seconds
+		} else {
+			sum += float64(s.Used[k])
+		}
+	}
+	if length == 0 {
+		return 0, false
+	}
+	return int64(sum / length), true
+}
+
+// shortest is the shortest span whose rate can be a peak: the rate of a moment says little.
+const shortest = 500 * time.Millisecond
+
+// Peak returns the largest rate of a span of at least half a second that is no gap, or the largest level; ok is false if
+// there is no such span. In a usage of less than half a second, every span counts.
+func (u Usage) Peak(k Kind) (rate int64, ok bool) {
+	short := !k.IsLevel() && u.Length() >= shortest
+	for i := range u.Spans {
+		s := &u.Spans[i]
+		if s.Gap || short && s.Length < shortest {
+			continue
+		}
+		if r, known := s.Rate(k); known {
+			rate, ok = max(rate, r), true
+		}
+	}
+	return rate, ok
+}
+
+// Total returns how much a counter grew, as far as is known; ok is false for levels and if nothing is known.
+func (u Usage) Total(k Kind) (n int64, ok bool) {
+	for i := range u.Spans {
+		if s := &u.Spans[i]; !k.IsLevel() && s.Known.Has(k) {
+			n, ok = n+s.Used[k], true
+		}
+	}
+	return n, ok
+}
+
+// Between returns the part from one time to another as one span; counters of spans that are only partly inside count in
+// proportion. ok is false where nothing was recorded. A kind is known if it is known in some of the part, and the result is
+// a gap if all of the part is. For counters, what is unknown counts as if it were like the rest.
+func (u Usage) Between(from, to time.Duration) (part Span, ok bool) {
+	var known [NumKinds]time.Duration
+	var used [NumKinds]float64
+	part.Gap = true
+	at := time.Duration(0)
+	for i := range u.Spans {
+		s := &u.Spans[i]
+		inside := min(to, at+s.Length) - max(from, at)
+		at += s.Length
+		if inside <= 0 {
+			continue
+		}
+		part.Length += inside
+		part.Known |= s.Known
+		part.Gap = part.Gap && s.Gap
+		for _, k := range Kinds() {
+			switch {
+			case !s.Known.Has(k):
+			case k.IsLevel():
+				part.Used[k] = max(part.Used[k], s.Used[k])
+			default:
+				used[k] += float64(s.Used[k]) * inside.Seconds() / s.Length.Seconds()
+				known[k] += inside
+			}
+		}
+	}
+	for k, d := range known {
+		if d > 0 {
+			part.Used[k] = int64(used[k] * part.Length.Seconds() / d.Seconds())
+		}
+	}
+	return part, part.Length > 0
+}
+
+// join returns two spans that follow each other as one. A kind is known only if it is known in both, except that levels
+// are unknown in gaps, of which the other span says more.
+func join(a, b Span) Span {
+	out := Span{Length: a.Length + b.Length, Known: a.Known & b.Known, Gap: a.Gap && b.Gap}
+	switch {
+	case a.Gap && !b.Gap:
+		out.Known |= b.Known & levels
+	case b.Gap && !a.Gap:
+		out.Known |= a.Known & levels
+	}
+	for _, k := range Kinds() {
+		switch {
+		case !out.Known.Has(k):
+		case k.IsLevel():
+			out.Used[k] = max(a.Used[k], b.Used[k])
+		default:
+			out.Used[k] = a.Used[k] + b.Used[k]
+		}
+	}
+	return out
+}
+
+// SpansStored is how many spans of a container's usage are stored after its end, and SpansOld how many are left after a
+// day.
+const (
+	SpansStored = 512
+	SpansOld    = 64
+)
+
+// Thin returns the usage in at most most spans, where most is at least 1: neighbours whose rates differ least are joined
+// first. Totals of counters and peaks of levels stay as they are; peaks of rates may fall. A counter that is unknown in one
+// of two joined spans is unknown in both. The result may share memory with u.
+func (u Usage) Thin(most int) Usage {
+	spans := slices.Clone(u.Spans)
+	for len(spans) > most {
+		// One round joins disjoint pairs, the most alike first, at most as many as are too many.
+		order := make([]pair, 0, len(spans)-1)
+		scale := largest(spans)
+		for i := range len(spans) - 1 {
+			order = append(order, pair{i, unlike(&spans[i], &spans[i+1], &scale)})
+		}
+		slices.SortStableFunc(order, func(a, b pair) int {
+			switch {
+			case a.cost < b.cost:
+				return -1
+			case a.cost > b.cost:
+				return 1
+			}
+			return a.at - b.at
+		})
+		joined := make([]bool, len(spans)) // with the span before or after
+		excess := min(len(spans)-most, max(1, len(order)/4))
+		first := make([]bool, len(spans))
+		for _, p := range order {
+			if excess > 0 && !joined[p.at] && !joined[p.at+1] {
+				joined[p.at], joined[p.at+1], first[p.at] = true, true, true
+				excess--
+			}
+		}
+		kept := spans[:0:0]
+		for i := 0; i < len(spans); i++ {
+			if first[i] {
+				kept = append(kept, join(spans[i], spans[i+1]))
+				i++
+				continue
+			}
+			kept = append(kept, spans[i])
+		}
+		spans = kept
+	}
+	return Usage{spans}
+}
+
+// pair is a span and its next one.
+type pair struct {
+	at   int
+	cost float64
+}
+
+// largest returns the largest rate of each kind, at least 1.
+func largest(spans []Span) (scale [NumKinds]float64) {
+	for k := range scale {
+		scale[k] = 1
+	}
+	for i := range spans {
+		for k := range scale {
+			if r, ok := spans[i].Rate(Kind(k)); ok {
+				scale[k] = max(scale[k], float64(r))
+			}
+		}
+	}
+	return scale
+}
+
+// unlike returns how much is lost when two neighbours are joined: the difference of their rates, as parts of scale, over the
+// time of the shorter one, in seconds.
+func unlike(a, b *Span, scale *[NumKinds]float64) float64 {
+	sum := 0.0
+	for _, k := range Kinds() {
+		x, inA := a.Rate(k)
+		y, inB := b.Rate(k)
+		switch {
+		case inA && inB:
+			sum += max(float64(x-y), float64(y-x)) / scale[k]
+		case inA != inB:
+			sum++
+		}
+	}
+	return sum * min(a.Length, b.Length).Seconds()
+}

@@ -1,0 +1,408 @@
+package usage
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/bellows-rm/bellows/resource"
+)
+
+const mib = int64(resource.MiB)
+
+// known are the kinds that a container has where nobody measures the network.
+var known = SetOf(CPU, Memory, Swap, Read, Written)
+
+// program is a fake program of which samples are taken.
+type program struct {
+	at   time.Duration
+	used Amounts
+	log  *Log
+}
+
+func newProgram(grant resource.Vector) *program {
+	return &program{log: NewLog(0, ToleranceFor(grant))}
+}
+
+// run lets it use so much per second, and takes a sample each second.
+func (p *program) run(seconds int, cpu, memory, written int64) {
+	for range seconds {
+		p.skip(time.Second, cpu, memory, written)
+		p.sample()
+	}
+}
+
+// skip lets it run without a sample.
+func (p *program) skip(d time.Duration, cpu, memory, written int64) {
+	p.at += d
+	p.used[CPU] += cpu * d.Milliseconds() / 1000
+	p.used[Written] += written * d.Milliseconds() / 1000
+	p.used[Memory] = memory
+}
+
+func (p *program) sample() { p.log.Add(Sample{At: p.at, Value: p.used, Known: known}) }
+
+// file returns what the file contains after everything was written.
+func (p *program) file(t testing.TB) Usage {
+	t.Helper()
+	text, _ := p.log.Unwritten()
+	if p.log.head == nil {
+		t.Fatal("written before")
+	}
+	parsed, err := Parse(text)
+	if err != nil || parsed.Torn != 0 {
+		t.Fatalf("parse: %v, torn %d", err, parsed.Torn)
+	}
+	return parsed.Usage
+}
+
+// A program of three steps is three spans, however long they are; a step of 3 s is found within a sample.
+func TestSteps(t *testing.T) {
+	p := newProgram(resource.Of(2000, 4*resource.GiB))
+	p.run(40, 1000, 100*mib, 0)
+	p.run(3, 2000, 900*mib, 0)
+	p.run(100, 500, 300*mib, 50*mib)
+	u := p.file(t)
+	want := []Span{
+		{40 * time.Second, Amounts{CPU: 40_000, Memory: 100 * mib}, known, false},
+		{3 * time.Second, Amounts{CPU: 6000, Memory: 900 * mib}, known, false},
+		{100 * time.Second, Amounts{CPU: 50_000, Memory: 300 * mib, Written: 5000 * mib}, known, false},
+	}
+	if !reflect.DeepEqual(u.Spans, want) {
+		t.Errorf("spans %+v", u.Spans)
+	}
+	check := func(what string, got int64, ok bool, want int64) {
+		t.Helper()
+		if !ok || got != want {
+			t.Errorf("%s: %d, %v; want %d", what, got, ok, want)
+		}
+	}
+	mean, ok := u.Mean(CPU)
+	check("mean of CPU", mean, ok, 96_000/143)
+	peak, ok := u.Peak(CPU)
+	check("peak of CPU", peak, ok, 2000)
+	peak, ok = u.Peak(Memory)
+	check("peak of memory", peak, ok, 900*mib)
+	total, ok := u.Total(Written)
+	check("written", total, ok, 5000*mib)
+	mean, ok = u.Mean(Swap)
+	check("mean of swap", mean, ok, 0)
+	if _, ok := u.Mean(Received); ok {
+		t.Error("the network was not measured, and has a mean")
+	}
+	demand, kinds := u.Spans[2].Demand()
+	if len(kinds) != 3 || demand != (resource.Vector{resource.CPU: 500, resource.Memory: resource.Amount(300 * mib), resource.Disk: resource.Amount(50 * mib)}) {
+		t.Errorf("demand %v of %v", demand, kinds)
+	}
+	part, ok := u.Between(41*time.Second, 53*time.Second)
+	if !ok || part.Length != 12*time.Second || part.Used[CPU] != 2*2000+10*500 || part.Used[Memory] != 900*mib {
+		t.Errorf("between 41 and 53 s: %+v", part)
+	}
+	if _, ok := u.Between(time.Hour, 2*time.Hour); ok {
+		t.Error("there is something after the end")
+	}
+}
+
+// A ramp becomes steps that are no higher than the tolerance, and its peak stays exact.
+func TestRamp(t *testing.T) {
+	p := newProgram(resource.Of(1000, resource.GiB))
+	for i := range 1000 {
+		p.run(1, 0, int64(i+1)*mib, 0)
+	}
+	u := p.file(t)
+	if n := len(u.Spans); n < parts-2 || n > parts+2 {
+		t.Errorf("%d spans", n)
+	}
+	if peak, _ := u.Peak(Memory); peak != 1000*mib {
+		t.Errorf("peak %d", peak)
+	}
+}
+
+// A time without samples is a gap: how much was used is known, what was held is not. A clock that stands or goes back adds
+// nothing.
+func TestGap(t *testing.T) {
+	p := newProgram(resource.Of(1000, resource.GiB))
+	p.run(10, 1000, mib, 0)
+	p.skip(time.Minute, 500, 900*mib, 0)
+	p.sample()
+	p.run(10, 1000, 2*mib, 0)
+	at := p.at
+	p.at -= 5 * time.Second
+	p.sample()
+	p.at = at
+	p.sample()
+	u := p.file(t)
+	if u.Length() != 80*time.Second || u.Gap() != time.Minute || len(u.Spans) != 3 {
+		t.Fatalf("spans %+v", u.Spans)
+	}
+	if g := u.Spans[1]; !g.Gap || g.Used[CPU] != 30_000 || g.Known.Has(Memory) || g.Known.Has(Swap) {
+		t.Errorf("gap %+v", g)
+	}
+	if total, _ := u.Total(CPU); total != 50_000 {
+		t.Errorf("total %d", total)
+	}
+	if peak, _ := u.Peak(Memory); peak != 2*mib {
+		t.Errorf("peak %d, of memory that nobody saw", peak)
+	}
+}
+
+// What is unknown is not zero, and a counter that falls is unknown.
+func TestUnknown(t *testing.T) {
+	l := NewLog(0, ToleranceFor(resource.Of(1000, resource.GiB)))
+	l.Add(Sample{At: time.Second, Known: SetOf(CPU)})
+	l.Add(Sample{At: 2 * time.Second, Value: Amounts{CPU: 1000, Read: 5 * mib}, Known: SetOf(CPU, Read)})
+	l.Add(Sample{At: 3 * time.Second, Value: Amounts{CPU: 900, Read: 6 * mib}, Known: SetOf(CPU, Read)})
+	l.Add(Sample{At: 4 * time.Second, Value: Amounts{CPU: 950}, Known: SetOf(CPU)})
+	l.Add(Sample{At: 5 * time.Second, Value: Amounts{CPU: 950, Read: 9 * mib}, Known: SetOf(CPU, Read)})
+	spans := append(l.closed, l.open...)
+	want := []Span{
+		{Length: time.Second, Known: SetOf(CPU)},
+		{Length: time.Second, Used: Amounts{CPU: 1000, Read: 5 * mib}, Known: SetOf(CPU, Read)},
+		{Length: time.Second, Used: Amounts{Read: mib}, Known: SetOf(Read)},
+		{Length: time.Second, Used: Amounts{CPU: 50}, Known: SetOf(CPU)},
+		{Length: time.Second, Used: Amounts{Read: 3 * mib}, Known: SetOf(CPU, Read)},
+	}
+	if !reflect.DeepEqual(spans, want) {
+		t.Errorf("spans %+v", spans)
+	}
+	if _, ok := (Usage{}).Mean(CPU); ok {
+		t.Error("nothing has a mean")
+	}
+	if _, ok := (Usage{}).Peak(CPU); ok {
+		t.Error("nothing has a peak")
+	}
+}
+
+// anyUsage draws spans with every combination of what may be known.
+func anyUsage() *rapid.Generator[Usage] {
+	return rapid.Custom(func(t *rapid.T) Usage {
+		return Usage{rapid.SliceOf(rapid.Custom(func(t *rapid.T) Span {
+			s := Span{Length: time.Duration(rapid.Int64Range(1, 1<<40).Draw(t, "ms")) * time.Millisecond,
+				Known: Set(rapid.IntRange(0, 1<<NumKinds-1).Draw(t, "known")), Gap: rapid.Bool().Draw(t, "gap")}
+			if s.Gap {
+				s.Known &^= levels
+			}
+			for _, k := range Kinds() {
+				if s.Known.Has(k) {
+					s.Used[k] = rapid.Int64Range(0, 1<<50).Draw(t, "used") * unit(k)
+				}
+			}
+			return s
+		})).Draw(t, "spans")}
+	})
+}
+
+func TestMarshal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		u := anyUsage().Draw(t, "usage")
+		got, err := Unmarshal(u.Marshal())
+		if err != nil || len(got.Spans) != len(u.Spans) || len(u.Spans) > 0 && !reflect.DeepEqual(got, u) {
+			t.Fatalf("%v: %+v, want %+v", err, got, u)
+		}
+	})
+	for _, text := range []string{"", "\x02", "\x01\x00", "\x01\x00\x00", "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "\x01\x02\x01\xff\x01"} {
+		if u, err := Unmarshal([]byte(text)); err == nil {
+			t.Errorf("%q is %+v", text, u)
+		}
+	}
+}
+
+func FuzzUnmarshal(f *testing.F) {
+	f.Add([]byte{version, 2, 1, 1})
+	f.Add(Usage{[]Span{{time.Second, Amounts{CPU: 5, Memory: mib}, known, false}, {time.Minute, Amounts{CPU: 5}, SetOf(CPU), true}}}.Marshal())
+	f.Fuzz(func(t *testing.T, text []byte) {
+		u, err := Unmarshal(text)
+		if err != nil {
+			return
+		}
+		again, err := Unmarshal(u.Marshal())
+		if err != nil || len(u.Spans) > 0 && !reflect.DeepEqual(again, u) {
+			t.Fatalf("%v: %+v, then %+v", err, u, again)
+		}
+	})
+}
+
+// Thinning keeps lengths, totals and peaks of levels, and joins what is most alike first.
+func TestThin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		u := anyUsage().Draw(t, "usage")
+		for i := range u.Spans {
+			u.Spans[i].Length %= time.Hour
+			u.Spans[i].Length += time.Millisecond
+			u.Spans[i].Known = known
+			if u.Spans[i].Gap {
+				u.Spans[i].Known &^= levels
+			}
+			for _, k := range Kinds() {
+				u.Spans[i].Used[k] %= 1 << 40
+				if !u.Spans[i].Known.Has(k) {
+					u.Spans[i].Used[k] = 0
+				}
+			}
+		}
+		most := rapid.IntRange(1, 20).Draw(t, "most")
+		thin := u.Thin(most)
+		if len(thin.Spans) > max(most, 0) || thin.Length() != u.Length() {
+			t.Fatalf("%d spans of %v, from %d of %v", len(thin.Spans), thin.Length(), len(u.Spans), u.Length())
+		}
+		for _, k := range []Kind{CPU, Read, Written} {
+			a, _ := u.Total(k)
+			if b, _ := thin.Total(k); a != b {
+				t.Fatalf("total %d of %d became %d", k, a, b)
+			}
+		}
+		a, _ := u.Peak(Memory)
+		if b, _ := thin.Peak(Memory); a != b {
+			t.Fatalf("peak %d became %d", a, b)
+		}
+	})
+	p := newProgram(resource.Of(2000, 4*resource.GiB))
+	noise := rand.New(rand.NewPCG(1, 2))
+	for range 100 {
+		p.run(1, 1000+noise.Int64N(300), 100*mib, 0)
+	}
+	p.run(10, 2000, 900*mib, 0)
+	for range 100 {
+		p.run(1, 100+noise.Int64N(300), 300*mib, 0)
+	}
+	thin := p.file(t).Thin(3)
+	if len(thin.Spans) != 3 || thin.Spans[0].Length != 100*time.Second || thin.Spans[1].Length != 10*time.Second {
+		t.Errorf("three phases became %+v", thin.Spans)
+	}
+}
+
+// Every file that a crash leaves behind is read up to its last whole piece, and goes on there.
+func TestTornFile(t *testing.T) {
+	p := newProgram(resource.Of(1000, resource.GiB))
+	var file []byte
+	write := func(part float64) {
+		text, at := p.log.Unwritten()
+		text = text[:int(float64(len(text))*part)]
+		file = append(file[:at:at], append(text, file[min(len(file), int(at)+len(text)):]...)...)
+	}
+	noise := rand.New(rand.NewPCG(1, 2))
+	for i := range 2000 {
+		p.run(1, noise.Int64N(1000), noise.Int64N(1000)*mib, noise.Int64N(100)*mib)
+		if i%5 == 4 {
+			write(1)
+			p.log.Written()
+		}
+	}
+	whole, err := Parse(file)
+	if err != nil || whole.Usage.Length() != 2000*time.Second {
+		t.Fatalf("%v: %v", err, whole.Usage.Length())
+	}
+	if perSample := float64(len(file)) / 2000; perSample > 14 {
+		t.Errorf("%.1f bytes per sample of noise", perSample)
+	}
+	for n := 0; n < len(file); n += 97 {
+		torn, err := Parse(file[:n])
+		if n < headSize {
+			if err == nil {
+				t.Fatalf("%d bytes are a log", n)
+			}
+			continue
+		}
+		if err != nil || torn.size+torn.Torn != int64(n) {
+			t.Fatalf("%d bytes: %v, torn %d", n, err, torn.Torn)
+		}
+		if k := len(torn.Usage.Spans); k > 0 && !reflect.DeepEqual(torn.Usage.Spans, whole.Usage.Spans[:k]) {
+			t.Fatalf("%d bytes have other spans", n)
+		}
+	}
+	file[len(file)-1] ^= 1
+	if torn, err := Parse(file); err != nil || torn.Torn == 0 {
+		t.Errorf("a wrong byte: %v, torn %d", err, torn.Torn)
+	}
+
+	// The next log drops the torn end, and its first span is a gap.
+	file = file[:len(file)-3]
+	torn, err := Parse(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.log = torn.Continue(ToleranceFor(resource.Of(1000, resource.GiB)))
+	p.skip(time.Minute, 1000, mib, 0)
+	p.sample()
+	write(1)
+	again, err := Parse(file)
+	if err != nil || again.Usage.Length() != p.at {
+		t.Fatalf("%v: %v long, ran %v", err, again.Usage.Length(), p.at)
+	}
+	if total, _ := again.Usage.Total(CPU); total != p.used[CPU] || again.Usage.Gap() < time.Minute {
+		t.Errorf("total %d of %d, gap %v", total, p.used[CPU], again.Usage.Gap())
+	}
+}
+
+// While a disk is full, details are lost and totals are not; memory stays bounded.
+func TestFullDisk(t *testing.T) {
+	p := newProgram(resource.Of(1000, resource.GiB))
+	lost := 0
+	for i := range 5000 {
+		p.run(1, int64(i%2)*1000, mib, 0)
+		if i%5 == 4 {
+			p.log.Unwritten()
+			if p.log.Lost() {
+				lost++
+			}
+		}
+	}
+	if len(p.log.closed) > pendingMost+5 || lost == 0 {
+		t.Errorf("%d spans wait, lost %d times", len(p.log.closed), lost)
+	}
+	u := p.file(t)
+	if total, _ := u.Total(CPU); total != p.used[CPU] || u.Length() != 5000*time.Second || u.Gap() == 0 {
+		t.Errorf("%d of %d, %v, gap %v", total, p.used[CPU], u.Length(), u.Gap())
+	}
+}
+
+// A day of a busy node: 100 containers at any time, each of ten minutes, that are sampled each second.
+func TestDayOfABusyNode(t *testing.T) {
+	const containers, length = 100 * 24 * 6, 600
+	grant := resource.Of(1000, resource.GiB)
+	noise := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		name string
+		run  func(p *program)
+	}{
+		{"phases", func(p *program) {
+			for range length / 20 {
+				cpu, memory, written := noise.Int64N(1000), noise.Int64N(1000)*mib, noise.Int64N(50)*mib
+				for range 20 {
+					p.run(1, max(0, cpu+noise.Int64N(80)-40), memory+noise.Int64N(8)*mib, written+noise.Int64N(4)*mib)
+				}
+			}
+		}},
+		{"noise in CPU and memory", func(p *program) {
+			for range length {
+				p.run(1, noise.Int64N(1000), noise.Int64N(1000)*mib, 0)
+			}
+		}},
+	} {
+		file, stored := 0, 0
+		const some = 20
+		for range some {
+			p := newProgram(grant)
+			c.run(p)
+			text, _ := p.log.Unwritten()
+			file += len(text)
+			stored += len(p.file(t).Thin(SpansStored).Marshal())
+		}
+		day := float64(stored) / some * containers / 1e6
+		t.Logf("%s: %.1f bytes per sample in the file, %.2f in the store, %.1f MB per day", c.name, float64(file)/some/length, float64(stored)/some/length, day)
+		if day > 100 {
+			t.Errorf("%s: %.0f MB per day", c.name, day)
+		}
+	}
+}
+
+func BenchmarkAdd(b *testing.B) {
+	p := newProgram(resource.Of(1000, resource.GiB))
+	b.ReportAllocs()
+	for b.Loop() {
+		p.run(1, 1000, mib, 0)
+	}
+}
