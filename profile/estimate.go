@@ -67,7 +67,7 @@ func (h *History) Estimate(app App, f Features) (e Estimate, ok bool) {
 		input = 1
 	}
 	if p.learned[input] == nil {
-		p.learned[input] = p.learn(f.Input > 0)
+		p.learned[input] = p.learn(f.Input > 0, func(row string) bool { return h.Rows == nil || slices.Contains(h.Rows, row) })
 	}
 	variants := p.learned[input]
 	for _, v := range variants {

@@ -60,6 +60,9 @@ const (
 // History is what past runs say about future ones. It is a pure value: the same calls in the same order give the same
 // estimates. It belongs to one goroutine. The zero History is empty and ready for use.
 type History struct {
+	// Rows are the names of the rows that may predict from five runs on, beside the median; nil allows all. It must not
+	// change after the first call.
+	Rows []string
 	apps map[App]*past
 }
 

@@ -41,10 +41,10 @@ func (s synthetic) run(cores, input float64, noise func(share float64) float64) 
 
 func exact(float64) float64 { return 1 }
 
-// errors are mean relative errors of an estimate against the run without noise, in percent.
-type missed struct{ start, duration, disk, network float64 }
+// errors4 are mean relative errors of an estimate against the run without noise, in percent.
+type errors4 struct{ start, duration, disk, network float64 }
 
-func compare(e Variant, truth Run) (m missed) {
+func compare(e Variant, truth Run) (m errors4) {
 	n := float64(len(truth.Phases))
 	relative := func(got, want float64) float64 { return 100 * math.Abs(got-want) / want / n }
 	var at, is time.Duration
@@ -63,52 +63,54 @@ func compare(e Variant, truth Run) (m missed) {
 
 func TestSyntheticTable(t *testing.T) {
 	apps := 2
-	for _, outliers := range []float64{0, 0.08} {
-		var inside, outside missed
-		models := map[string]int{}
-		begin := time.Now()
-		for seed := range apps {
-			random := rand.New(rand.NewPCG(uint64(seed), 4))
-			s := makeSynthetic(random)
-			var h History
-			app := App{Name: "a"}
-			for _, c := range []float64{1, 2, 3, 4, 5} {
-				for _, in := range []float64{1, 2, 4, 7, 10} {
-					slow := 1.0
-					if random.Float64() < outliers {
-						slow = 1.3 + 0.9*random.Float64()
-					}
-					r := s.run(c, in, func(share float64) float64 { return math.Exp(share * random.NormFloat64()) })
-					for i := range r.Phases {
-						r.Phases[i].Duration = time.Duration(float64(r.Phases[i].Duration) * slow)
-						for _, k := range []resource.Kind{resource.Disk, resource.Network} {
-							r.Phases[i].Demand[k] = resource.Amount(float64(r.Phases[i].Demand[k]) / slow)
+	for _, rows := range [][]string{nil} {
+		for _, outliers := range []float64{0, 0.08} {
+			var inside, outside errors4
+			models := map[string]int{}
+			begin := time.Now()
+			for seed := range apps {
+				random := rand.New(rand.NewPCG(uint64(seed), 4))
+				s := makeSynthetic(random)
+				h := History{Rows: rows}
+				app := App{Name: "a"}
+				for _, c := range []float64{1, 2, 3, 4, 5} {
+					for _, in := range []float64{1, 2, 4, 7, 10} {
+						slow := 1.0
+						if random.Float64() < outliers {
+							slow = 1.3 + 0.9*random.Float64()
+						}
+						r := s.run(c, in, func(share float64) float64 { return math.Exp(share * random.NormFloat64()) })
+						for i := range r.Phases {
+							r.Phases[i].Duration = time.Duration(float64(r.Phases[i].Duration) * slow)
+							for _, k := range []resource.Kind{resource.Disk, resource.Network} {
+								r.Phases[i].Demand[k] = resource.Amount(float64(r.Phases[i].Demand[k]) / slow)
+							}
+						}
+						if _, err := h.Observe(app, r); err != nil {
+							t.Fatal(err)
 						}
 					}
-					if _, err := h.Observe(app, r); err != nil {
-						t.Fatal(err)
+				}
+				for _, at := range [][3]float64{{1, 3, 0}, {2, 5, 0}, {3, 8.5, 0}, {4, 3, 0}, {5, 5, 0}, {2, 20, 1}, {4, 15, 1}, {8, 10, 1}, {6, 20, 1}} {
+					truth := s.run(at[0], at[1], exact)
+					e, _ := h.Estimate(app, truth.Features)
+					m := compare(e.Variants[0], truth)
+					to, n := &inside, float64(5*apps)
+					if at[2] == 1 {
+						to, n = &outside, float64(4*apps)
+					}
+					to.start += m.start / n
+					to.duration += m.duration / n
+					to.disk += m.disk / n
+					to.network += m.network / n
+					for _, d := range e.Variants[0].Details {
+						if d.Of == "duration" {
+							models[d.Model]++
+						}
 					}
 				}
 			}
-			for _, at := range [][3]float64{{1, 3, 0}, {2, 5, 0}, {3, 8.5, 0}, {4, 3, 0}, {5, 5, 0}, {2, 20, 1}, {4, 15, 1}, {8, 10, 1}, {6, 20, 1}} {
-				truth := s.run(at[0], at[1], exact)
-				e, _ := h.Estimate(app, truth.Features)
-				m := compare(e.Variants[0], truth)
-				to, n := &inside, float64(5*apps)
-				if at[2] == 1 {
-					to, n = &outside, float64(4*apps)
-				}
-				to.start += m.start / n
-				to.duration += m.duration / n
-				to.disk += m.disk / n
-				to.network += m.network / n
-				for _, d := range e.Variants[0].Details {
-					if d.Of == "duration" {
-						models[d.Model]++
-					}
-				}
-			}
+			t.Logf("%v outliers %v: inside %.1f, outside %.1f %v in %v", rows, outliers, inside, outside, models, time.Since(begin))
 		}
-		t.Logf("outliers %v: inside %.1f, outside %.1f %v in %v", outliers, inside, outside, models, time.Since(begin))
 	}
 }

@@ -57,11 +57,12 @@ type row struct {
 	fit     func(l *learner, x [][]float64, y, weight, unit []float64) (linear, bool)
 }
 
+// rows are in the order in which they are tried, the fastest to fit first.
 var rows = [...]row{
-	{BySVR, plainColumns, false, (*learner).supportVectors},
-	{BySVRLog, logColumns, true, (*learner).supportVectors},
 	{ByHuberLog, logColumns, true, (*learner).huberLine},
 	{ByHuberErnest, ernestColumns, false, (*learner).huberLine},
+	{BySVRLog, logColumns, true, (*learner).supportVectors},
+	{BySVR, plainColumns, false, (*learner).supportVectors},
 }
 
 func plainColumns(b basis, f *Features) (x []float64) {
@@ -114,11 +115,7 @@ func (m *model) at(t *target, f Features, skip int) float64 {
 			return math.NaN()
 		}
 	}
-	value := m.line.at(m.row.columns(m.basis, &f))
-	if m.row.log {
-		value = math.Exp(value)
-	}
-	return value
+	return m.row.value(m.line, m.row.columns(m.basis, &f))
 }
 
 // learner fits models to targets. It keeps the space that fits need.
@@ -134,34 +131,27 @@ type learner struct {
 	heldWeigh []float64
 }
 
-// choose sets t.models: the median, and every row that can be fitted whichever run is left out, by ascending error at runs
-// left out. Among equals the simpler one is first.
-func (l *learner) choose(t *target, b basis) {
-	median := model{name: ByMedian}
+// choose sets t.models: the median, and every row that can be fitted whichever run is left out and has a smaller error at
+// runs left out than the median and the rows tried before it.
+func (l *learner) choose(t *target, b basis, allowed func(row string) bool) {
+	best := model{name: ByMedian}
 	if len(t.runs) == 1 {
-		median.name = AsMeasured
+		best.name = AsMeasured
 	} else {
-		median.missed = l.missed(t, func(i int) float64 { return t.median(t.runs[i].Input, i) })
+		best.missed, _ = missed(t, math.Inf(1), func(i int) (float64, bool) { return t.median(t.runs[i].Input, i), true })
 	}
-	t.models = []model{median}
-	if len(t.runs) >= fewestRuns && !same(t.values) {
-		for i := range rows {
-			if m, ok := l.try(&rows[i], t, b); ok {
-				t.models = append(t.models, m)
-			}
+	t.models = []model{best}
+	if len(t.runs) < fewestRuns || same(t.values) {
+		return
+	}
+	for i := range rows {
+		if !allowed(rows[i].name) {
+			continue
+		}
+		if m, ok := l.try(&rows[i], t, b, t.models[0].missed); ok {
+			t.models = slices.Insert(t.models, 0, m)
 		}
 	}
-	slices.SortStableFunc(t.models, func(a, b model) int {
-		switch {
-		case a.missed < b.missed:
-			return -1
-		case a.missed > b.missed:
-			return 1
-		}
-		return 0
-	})
-	last := slices.IndexFunc(t.models, func(m model) bool { return m.row == nil })
-	t.models = t.models[:last+1]
 }
 
 func same(values []float64) bool {
@@ -173,22 +163,27 @@ func same(values []float64) bool {
 	return true
 }
 
-// missed returns the weighted mean of the relative errors of predictions for each run without it.
-func (l *learner) missed(t *target, predict func(run int) float64) float64 {
+// missed returns the weighted mean of the relative errors of predictions for each run without it. ok is false if it is not
+// below limit, or if one prediction fails; the rest is not computed then.
+func missed(t *target, limit float64, predict func(run int) (value float64, ok bool)) (mean float64, ok bool) {
 	sum, total := 0.0, 0.0
+	for _, w := range t.weight {
+		total += w
+	}
 	for i, v := range t.values {
-		sum += t.weight[i] * (math.Abs(predict(i)-v) / max(v, t.floor, math.SmallestNonzeroFloat64))
-		total += t.weight[i]
+		value, can := predict(i)
+		sum += t.weight[i] / total * (math.Abs(value-v) / max(v, t.floor, math.SmallestNonzeroFloat64))
+		if !can || !(sum < limit) {
+			return min(sum, math.MaxFloat64), false
+		}
 	}
-	if missed := sum / total; missed <= math.MaxFloat64 {
-		return missed
-	}
-	return math.MaxFloat64
+	return sum, true
 }
 
-// try fits a row to t. ok is false where the runs do not suffice: fewer than two more different features than columns, a
-// value of 0 of which a logarithm would be needed, or collinear columns whichever run is left out.
-func (l *learner) try(r *row, t *target, b basis) (m model, ok bool) {
+// try fits a row to t. ok is false if its error is not below limit, or where the runs do not suffice: fewer than two more
+// different features than columns, a value of 0 of which a logarithm would be needed, or collinear columns whichever run
+// is left out.
+func (l *learner) try(r *row, t *target, b basis, limit float64) (m model, ok bool) {
 	x, y, unit := make([][]float64, len(t.runs)), make([]float64, len(t.runs)), make([]float64, len(t.runs))
 	for i, run := range t.runs {
 		x[i], y[i], unit[i] = r.columns(b, &run.Features), t.values[i], max(t.values[i], t.floor)
@@ -207,19 +202,22 @@ func (l *learner) try(r *row, t *target, b basis) (m model, ok bool) {
 		return model{}, false
 	}
 	m = model{name: r.name, row: r, basis: b, line: line}
-	m.missed = l.missed(t, func(i int) float64 {
-		held, can := l.without(i, r, x, y, t.weight, unit)
-		ok = ok && can
-		if !can {
-			return 0
+	m.missed, ok = missed(t, limit, func(i int) (value float64, ok bool) {
+		held, ok := l.without(i, r, x, y, t.weight, unit)
+		if !ok {
+			return 0, false
 		}
-		value := held.at(x[i])
-		if r.log {
-			value = math.Exp(value)
-		}
-		return value
+		return r.value(held, x[i]), true
 	})
 	return m, ok
+}
+
+// value returns the prediction for columns x.
+func (r *row) value(line linear, x []float64) float64 {
+	if r.log {
+		return math.Exp(line.at(x))
+	}
+	return line.at(x)
 }
 
 // without fits a row to all runs but one.
@@ -245,11 +243,11 @@ func (l *learner) huberLine(x [][]float64, y, weight, unit []float64) (linear, b
 	return l.huber.fit(x, y, weight, unit)
 }
 
-// The settings of support vector regressions. Columns and targets are scaled to mean 0 and variance 1 before, so that
-// they hold for all programs.
+// The settings of support vector regressions: those with which scikit-learn comes. Columns and targets are scaled to mean
+// 0 and variance 1 before, so that they hold for all programs.
 const (
-	svrCost      = 10
-	svrTube      = 0.05
+	svrCost      = 1
+	svrTube      = 0.1
 	svrTolerance = 1e-3
 )
 

@@ -32,7 +32,7 @@ func (v *variant) name(i int) string {
 
 // learn sorts the runs into variants, the likeliest first, and fits models to each. input says whether the input of the
 // run that is estimated is known: then runs without one count only if those with one are fewer than fewestRuns.
-func (p *past) learn(input bool) []*variant {
+func (p *past) learn(input bool, allowed func(row string) bool) []*variant {
 	all := make([]*numbered, len(p.runs))
 	for i := range p.runs {
 		all[i] = &p.runs[i]
@@ -48,7 +48,7 @@ func (p *past) learn(input bool) []*variant {
 		v.prepare(func(r *numbered) float64 { return p.weight(r) })
 		for i := range v.targets {
 			t := &v.targets[i]
-			l.choose(t, basisOf(t.runs, input))
+			l.choose(t, basisOf(t.runs, input), allowed)
 		}
 	}
 	return variants
