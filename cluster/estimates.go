@@ -48,9 +48,9 @@ func (p *Plan) Estimated() { p.Estimates.At, p.Estimates.StaleSince = p.now, tim
 // staleByEnd notes that a task ended, unless the last estimate already counted the task as ended. Staleness begins just
 // before the task's estimated end, since the node may report late.
 func (s *Snapshot) staleByEnd(now timeline.Time, t *TaskState) {
-	should, known := s.EstimatedEnd(t, 0)
+	should := t.endAfter(now)
 	switch {
-	case !known || should > now:
+	case should == timeline.Never || should > now:
 		s.Estimates.StaleSince = min(s.Estimates.StaleSince, now)
 	case should > s.Estimates.At:
 		s.Estimates.StaleSince = min(s.Estimates.StaleSince, should-1)

@@ -27,11 +27,15 @@ const (
 	NodePaused                              // Node can start nothing for now, Detail says why; its tasks keep running
 	NodeResumed                             // Node may be able to start tasks again
 	DecisionSuperseded                      // Decision was not carried out, because a later decision about Task replaces it
+	TaskPhase                               // Task has entered Phase of its stage's forecast
+	TaskStill                               // the programs of Task make no progress from now on, because By holds them still
+	TaskGoesOn                              // the programs of Task, which stood still, run again
 )
 
 var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "job-cancelled", "heartbeat", "decision-done",
 	"decision-failed", "task-ended", "task-adopted", "synced", "woken",
-	"node-memory", "node-paused", "node-resumed", "decision-superseded"}
+	"node-memory", "node-paused", "node-resumed", "decision-superseded",
+	"task-phase", "task-still", "task-goes-on"}
 
 func (k EventKind) String() string {
 	if int(k) < len(eventNames) {
@@ -100,6 +104,8 @@ type Event struct {
 	Bound    resource.Vector `json:"bound,omitzero"`        // TaskAdopted: what throttles it, zero if nothing does
 	Until    timeline.Time   `json:"until_ns,omitempty"`    // TaskAdopted: when the throttle ends by itself
 	Held     resource.Amount `json:"held_bytes,omitempty"`  // NodeMemory: the sum of the limits of its containers, bytes
+	Phase    int             `json:"phase,omitempty"`       // TaskPhase: an index of the phases of its stage
+	By       Holder          `json:"by,omitempty"`          // TaskStill
 	Detail   string          `json:"detail,omitempty"`
 	Short    bool            `json:"short,omitempty"` // DecisionFailed: the machine lacked a resource of its own, not of the job
 	Run      int             `json:"run,omitempty"`   // number of the run of Task, with drivers that run containers; see ContainerID

@@ -277,7 +277,7 @@ type JobState struct {
 	Started  timeline.Time // first launch; meaningful from StatusRunning on
 	Finish   timeline.Time // meaningful when Status.Ended()
 
-	// Version changes whenever Tasks, the launch of a task or the pending tasks change. A policy can cache what it
+	// Version changes whenever Tasks, the launch, the phase or the stillness of a task, or the pending tasks change. A policy can cache what it
 	// computed for a job until then.
 	Version uint64
 }
@@ -329,6 +329,8 @@ type TaskState struct {
 	// Killing is set when a Kill decision for the task has been taken, Preempting if that decision makes room for
 	// others.
 	Killing, Preempting bool
+	// Still says that the programs of the task make no progress.
+	Still bool
 
 	inNode, inJob int32 // positions in Node.Tasks and Job.Tasks
 
@@ -342,30 +344,18 @@ type TaskState struct {
 	Decision DecisionID
 	// Mark is the note of a policy that preempts tasks.
 	Mark Mark
+	// Phase is the phase that the task is known to have reached, an index of its stage's Phases, and PhaseSince when it
+	// entered it, at first Launched. Meaningful if Running.
+	Phase      int32
+	PhaseSince timeline.Time
+	// StillSince is when the task came to stand still, and StillBy who holds it; meaningful if Still. Stood is how long it
+	// stood still before, in all.
+	StillBy    Holder
+	StillSince timeline.Time
+	Stood      time.Duration
 	// Throttled is what bounds the task's use of rates; nil if it was never throttled. Bounded returns it while it lasts.
 	Throttled *Throttled
 }
 
 // Stage returns the stage of the task.
 func (t *TaskState) Stage() *Stage { return &t.Job.Stages[t.ID.Stage] }
-
-// EstimatedEnd returns when the task should end, as far as known at now; an overdue task should end now. ok is false if
-// its run time is unknown.
-func (s *Snapshot) EstimatedEnd(t *TaskState, now timeline.Time) (end timeline.Time, ok bool) {
-	if t.end == timeline.Never {
-		return timeline.Never, false
-	}
-	return max(now, t.end), true
-}
-
-// foreseeEnd computes when t should end.
-func (s *Snapshot) foreseeEnd(t *TaskState) {
-	from := t.Launched
-	if !t.Running {
-		from = s.LaunchTime(t.Job.Submitted, t.Booked)
-	}
-	t.end = timeline.Never
-	if t.Duration > 0 {
-		t.end = from.Add(t.Duration)
-	}
-}

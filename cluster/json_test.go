@@ -53,6 +53,9 @@ var fullEvents = []any{
 	Event{Kind: TaskEnded, Node: 1, Task: TaskID{1, 2, 3}, Outcome: OutOfMemory, Detail: "d", Run: 2, Exit: &Exit{Code: 137, Signal: 9, OOMKills: 1, Peak: 5, CPUTime: 6, Started: 7, Ended: 8}},
 	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Grant: resource.Of(3, 4), Launched: 5, Bound: resource.Vector{0, 0, 6, 7}, Until: 8},
 	Event{Kind: NodeMemory, Node: 1, Held: 5},
+	Event{Kind: TaskPhase, Task: TaskID{1, 0, 0}, Phase: 2},
+	Event{Kind: TaskStill, Task: TaskID{1, 0, 0}, By: HeldByMemory},
+	Event{Kind: TaskGoesOn, Task: TaskID{1, 0, 0}},
 	Event{Kind: DecisionFailed, Decision: 4, Task: TaskID{1, 0, 0}},
 }
 
@@ -77,7 +80,7 @@ func TestJSON(t *testing.T) {
 
 // TestNames checks that every name is read back, and that no other name is accepted.
 func TestNames(t *testing.T) {
-	for k := NodeJoined; k <= DecisionSuperseded; k++ {
+	for k := NodeJoined; k <= TaskGoesOn; k++ {
 		var back EventKind
 		if err := back.UnmarshalText([]byte(k.String())); err != nil || back != k {
 			t.Errorf("event kind %s is read as %s: %v", k, back, err)
@@ -95,6 +98,12 @@ func TestNames(t *testing.T) {
 			t.Errorf("outcome %s is read as %s: %v", o, back, err)
 		}
 	}
+	for h := range Holder(len(holderNames)) {
+		var back Holder
+		if err := back.UnmarshalText([]byte(h.String())); err != nil || back != h {
+			t.Errorf("holder %s is read as %s: %v", h, back, err)
+		}
+	}
 	for k := NotElastic; k <= SawToothTable; k++ {
 		var back ElasticityKind
 		if err := back.UnmarshalText([]byte(k.String())); err != nil || back != k {
@@ -108,6 +117,7 @@ func TestNames(t *testing.T) {
 		{new(EventKind), `event kind "x": unknown`},
 		{new(DecisionKind), `decision kind "x": unknown`},
 		{new(Outcome), `outcome "x": unknown`},
+		{new(Holder), `holder "x": unknown`},
 		{new(Class), `class "x": must be regular or flex`},
 		{new(ElasticityKind), `elasticity kind "x": must be one of none, step, sawtooth, points, sawtooth-table`},
 	} {

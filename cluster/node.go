@@ -39,8 +39,8 @@ type NodeState struct {
 	ReservedFor   *JobState
 	ReservedStage int
 
-	// Version changes whenever Tasks, the launch or the throttle of a task, the reservation or Held changes. A policy can cache what it
-	// computed for a node until then.
+	// Version changes whenever Tasks, the launch, the phase, the stillness or the throttle of a task, the reservation or
+	// Held changes. A policy can cache what it computed for a node until then.
 	Version uint64
 
 	// LastHeartbeat is the time of the newest Heartbeat event. Meaningful if the snapshot's Heartbeats.Every is not 0.

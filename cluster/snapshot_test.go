@@ -27,6 +27,7 @@ func dump(s *Snapshot) string {
 		}
 		for _, t := range n.Tasks {
 			fmt.Fprintf(&out, "\n  task %v %v %v %v %v %v %v %v %v %d %d", t.ID, t.Grant, t.UnderSized, t.Booked, t.Launched, t.Running, t.Killing, t.Preempting, t.Mark.At, t.inNode, t.inJob)
+			fmt.Fprintf(&out, " %v %d %v %v %v %v %v", t.end, t.Phase, t.PhaseSince, t.Still, t.StillSince, t.StillBy, t.Stood)
 		}
 	}
 	for _, j := range s.Jobs {
@@ -102,6 +103,13 @@ func TestImpossibleEvents(t *testing.T) {
 		{Event{Kind: TaskEnded, Task: TaskID{1, 0, 0}}, "ended with outcome 0: unknown"},
 		{Event{Kind: TaskEnded, Task: TaskID{1, 0, 0}, Outcome: 77}, "ended with outcome 77: unknown"},
 		{Event{Kind: TaskAdopted, Task: TaskID{1, 0, 2}, Grant: resource.Of(1, 1)}, "the inventory is complete"},
+		{Event{Kind: TaskPhase, Task: TaskID{1, 0, 0}}, "entered phase 0: its stage has a forecast of 0 phases"},
+		{Event{Kind: TaskPhase, Task: TaskID{1, 0, 1}}, "task 1.0.1: is not running"},
+		{Event{Kind: TaskStill, Task: TaskID{1, 0, 1}, By: HeldByMemory}, "task 1.0.1: is not running"},
+		{Event{Kind: TaskStill, Task: TaskID{9, 0, 1}, By: HeldByMemory}, "task 9.0.1: is not running"},
+		{Event{Kind: TaskStill, Task: TaskID{1, 0, 0}}, "stands still by : must be one of [memory]"},
+		{Event{Kind: TaskStill, Task: TaskID{1, 0, 0}, By: 9}, "stands still by holder(9): must be one of [memory]"},
+		{Event{Kind: TaskGoesOn, Task: TaskID{1, 0, 0}}, "does not stand still"},
 	} {
 		s := example(t)
 		before := dump(s)
@@ -396,7 +404,7 @@ func TestRandomHistory(t *testing.T) {
 func anyEvent(t *rapid.T, s *Snapshot) Event {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	task := TaskID{JobID(number("job", 1, 3)), int32(number("stage", 0, 1)), int32(number("index", 0, 2))}
-	e := Event{Kind: EventKind(number("kind", 0, int(NodeResumed)+1)), Node: NodeID(number("node", 0, 3)), Job: task.Job, Task: task, Outcome: Outcome(number("outcome", 0, 6)),
+	e := Event{Kind: EventKind(number("kind", 0, int(TaskGoesOn)+1)), Phase: number("phase", -1, 3), By: Holder(number("holder", 0, 2)), Node: NodeID(number("node", 0, 3)), Job: task.Job, Task: task, Outcome: Outcome(number("outcome", 0, 6)),
 		Grant: resource.Of(resource.Core, resource.Amount(number("grant", -1, 3))*resource.GB)}
 	switch e.Kind {
 	case NodeMemory:
@@ -407,6 +415,7 @@ func anyEvent(t *rapid.T, s *Snapshot) Event {
 	case JobSubmitted:
 		e.NewJob = twoStages(e.Job)
 		e.NewJob.MaxAttempts = number("attempts", 0, 2)
+		e.NewJob.Stages[0].Phases = []Phase{{Duration: time.Second}, {Duration: 2 * time.Second}}[:number("phases", 0, 2)]
 		e.NewJob.Stages[0].MinMemory, e.NewJob.Stages[0].Elasticity = resource.GB/2, Elasticity{Kind: Step, Factor: 2, DiskRate: resource.MB}
 		if number("coordinator", 0, 2) == 0 {
 			e.NewJob.Stages = append(e.NewJob.Stages, Stage{Tasks: 1, Coordinator: true})

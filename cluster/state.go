@@ -41,6 +41,12 @@ func (s *Snapshot) apply(now timeline.Time, e *Event) error {
 		return s.hold(e.Node, e.Held)
 	case NodePaused, NodeResumed:
 		return s.pause(e.Node, e.Kind == NodePaused)
+	case TaskPhase:
+		return s.enterPhase(now, e.Task, e.Phase)
+	case TaskStill:
+		return s.stand(now, e.Task, e.By)
+	case TaskGoesOn:
+		return s.goOn(now, e.Task)
 	default:
 		return fmt.Errorf("event %s: unknown", e.Kind)
 	}
@@ -239,7 +245,7 @@ func (s *Snapshot) launch(now timeline.Time, id TaskID) error {
 
 func (s *Snapshot) markRunning(t *TaskState, at timeline.Time) {
 	before := t.Node.Available()
-	t.Running, t.Launched = true, at
+	t.Running, t.Launched, t.PhaseSince = true, at, at
 	t.Node.Doubtful = false
 	t.Node.booked -= t.Grant[resource.Memory]
 	s.foreseeEnd(t)

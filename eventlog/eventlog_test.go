@@ -37,6 +37,8 @@ func loggedRun() (Header, []Record) {
 			Reason: cluster.BecauseFitsUnderSized(1, 2, 3)}, {ID: 2, Kind: cluster.Wake, At: 9}}},
 		{Now: 6, Events: []cluster.Event{}},
 		{Now: 6, Events: []cluster.Event{{Kind: cluster.NodeMemory, Held: resource.GiB}}},
+		{Now: 6, Events: []cluster.Event{{Kind: cluster.TaskPhase, Task: id, Phase: 1}, {Kind: cluster.TaskStill, Task: id, By: cluster.HeldByMemory}}},
+		{Now: 7, Events: []cluster.Event{{Kind: cluster.TaskGoesOn, Task: id}}},
 		{Now: 7, Events: []cluster.Event{{Kind: cluster.TaskEnded, Task: id, Outcome: cluster.OutOfMemory, Detail: "line\nbreak"}}},
 	}
 }

@@ -18,6 +18,7 @@ type jobWork struct {
 	queued    float64       // byte-seconds of tasks that have not started
 	longest   time.Duration // of a queued task
 	running   timeline.Time // the latest end of its running tasks, which may have passed
+	still     time.Duration // from when they go on to their end: the longest of its tasks that stand still
 	known     bool          // every task has an estimate
 }
 
@@ -87,7 +88,9 @@ func workOf(p *cluster.Plan, j *cluster.JobState, node resource.Vector) jobWork 
 		}
 		end, ok := p.EstimatedEnd(t, math.MinInt64)
 		w.known = w.known && ok
-		w.running = max(w.running, end)
+		if w.running = max(w.running, end); t.Still && ok {
+			w.still = max(w.still, end.Sub(t.StillSince))
+		}
 	}
 	for i := range j.Stages {
 		stage, pending := &j.Stages[i], j.Progress[i].Pending

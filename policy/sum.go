@@ -35,7 +35,7 @@ func (s *sum) Estimate(now timeline.Time, p *cluster.Plan) {
 		w := &s.work[i]
 		ahead := smaller + w.queued*float64(len(s.work)-i)
 		smaller += w.queued
-		end := max(now, w.running)
+		end := max(now.Add(w.still), w.running)
 		if w.longest > 0 {
 			end = max(end, p.LaunchTime(w.submitted, now).Add(w.longest))
 			if capacity > 0 {
@@ -58,7 +58,7 @@ type nodeWork struct {
 	valid   bool
 	held    resource.Amount // memory of tasks with a known end, bytes
 	ends    timeline.Area   // the same memory × the time when it is freed, since the origin
-	first   timeline.Time   // the earliest of those ends: after it, some task is overdue
+	first   timeline.Time   // the earliest of those ends: after it, some task is overdue; the past if a task stands still
 	kept    resource.Amount // memory that a reservation keeps idle, bytes
 	until   timeline.Time   // when the reservation should be used; meaningful if kept > 0
 }
@@ -89,7 +89,9 @@ func (s *sum) commit(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) n
 			memory := t.Grant[resource.Memory]
 			w.held += memory
 			w.ends = w.ends.Add(timeline.AreaOf(memory, end))
-			w.first = min(w.first, end)
+			if w.first = min(w.first, end); t.Still {
+				w.first = timeline.Earliest
+			}
 		}
 	}
 	if n.ReservedFor != nil {

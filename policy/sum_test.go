@@ -42,6 +42,8 @@ func sumCase(t *testing.T) *cluster.Book {
 // more: 360GBs. Tasks take 10, 2 (one fifth, because of the cores) and 5GB of a node, so that 2000, 200 and 100GBs are
 // queued. Each job waits for its own queued work, for all work of jobs with less, and for as much as its own of each
 // job with more: 2300, 500 and 300GBs. A reservation keeps 4GB idle for 60s: 240GBs.
+//
+// A task that came to stand still at 20s needs 80s more, whenever it goes on: 480GBs.
 func TestSum(t *testing.T) {
 	at := func(s float64) timeline.Time { return timeline.Time(s * 1e9) }
 	type times struct{ end, started float64 }
@@ -54,9 +56,13 @@ func TestSum(t *testing.T) {
 		"reserved": {true, 40, []times{{330, 230}, {150, 100}, {130, 110}}},
 		// The task should have ended: no memory is in use until a known time.
 		"overdue": {false, 120, []times{{350, 250}, {170, 120}, {150, 130}}},
+		"still":   {false, 50, []times{{328, 228}, {148, 98}, {128, 108}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := sumCase(t)
+			if name == "still" {
+				enter(t, b, at(20), cluster.Event{Kind: cluster.TaskStill, Task: cluster.TaskID{Job: 1}, By: cluster.HeldByMemory})
+			}
 			p, s := b.Open(at(c.now)), b.Snapshot()
 			if c.reserve {
 				p.Reserve(s.Nodes[0], s.Jobs[0], 0, cluster.BecauseReserved(resource.Vector{}, resource.Vector{}))
@@ -100,6 +106,23 @@ func TestSumOfLittle(t *testing.T) {
 	by.Estimate(timeline.Time(30e9), p)
 	if j := s.Jobs[0]; j.Estimate.End != timeline.Time(107e9) || j.Estimate.AllStartedKnown {
 		t.Errorf("once it runs it should end at %v; more to start: %v", j.Estimate.End, j.Estimate.AllStartedKnown)
+	}
+	// Launched at 30s, it stands still from 60s on, 70s before its end.
+	id := cluster.TaskID{Job: 1}
+	enter(t, b, timeline.Time(30e9), cluster.Event{Kind: cluster.DecisionDone, Task: id})
+	enter(t, b, timeline.Time(60e9), cluster.Event{Kind: cluster.TaskStill, Task: id, By: cluster.HeldByMemory})
+	for _, now := range []float64{60, 80} {
+		by.Estimate(timeline.Seconds(now), p)
+		if j := s.Jobs[0]; j.Estimate.End != timeline.Seconds(now+70) {
+			t.Errorf("at %vs it stands still and should end at %v", now, j.Estimate.End)
+		}
+	}
+}
+
+func enter(t *testing.T, b *cluster.Book, now timeline.Time, e cluster.Event) {
+	t.Helper()
+	if err := b.Enter(now, &e); err != nil {
+		t.Fatal(err)
 	}
 }
 
