@@ -30,6 +30,20 @@ func AreaOf(amount resource.Amount, t Time) Area {
 	return Area{int64(hi), lo}
 }
 
+// addProduct adds amount × length.
+func (a *Area) addProduct(amount, length uint64) {
+	hi, lo := bits.Mul64(amount, length)
+	var carry uint64
+	a.lo, carry = bits.Add64(a.lo, lo, 0)
+	a.hi += int64(hi + carry)
+}
+
+// times returns a × n, for a of at least 0.
+func (a Area) times(n uint64) Area {
+	hi, lo := bits.Mul64(a.lo, n)
+	return Area{int64(hi) + a.hi*int64(n), lo}
+}
+
 // Add returns a + b.
 func (a Area) Add(b Area) Area {
 	lo, carry := bits.Add64(a.lo, b.lo, 0)

@@ -1,6 +1,6 @@
 // Package timeline provides points in time, and resources as a function of time: a Timeline is a step function from
 // Time to resource.Vector, such as the free resources of a node as its tasks end, and an Area is memory, or another
-// resource, times time.
+// resource, times time. Overlap compares a demand over time with what is available.
 //
 // All values are integers: a sum does not depend on the order of its terms, and an area is exact.
 package timeline
