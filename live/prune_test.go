@@ -207,7 +207,7 @@ func TestDaemonPrunesByItself(t *testing.T) {
 // latest stay.
 func TestEventLogsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const most = 20_000
+		const most = 22_000
 		r := &rig{t: t, dir: t.TempDir(), fake: newFake(), keep: &Retention{For: 1000 * time.Hour, Events: 2 * most}}
 		r.open()
 		for run := range 4 {

@@ -253,9 +253,15 @@ func value(p *int64) int64 {
 	return *p
 }
 
+// appDerived reports whether the App of a job is the one that its name and command give.
+func (j *job) appDerived() bool {
+	return j.Request.Job.App != "" && j.Request.Job.App == j.Request.Job.DeriveApp()
+}
+
 // view copies a job for people.
 func (j *job) view() Job {
-	out := Job{ID: j.ID, Name: j.Request.Job.Name, Owner: j.Request.Job.Owner, UID: j.Request.As.UID, Submitted: instant(j.Submitted), Input: j.Request.Input}
+	out := Job{ID: j.ID, Name: j.Request.Job.Name, Owner: j.Request.Job.Owner, UID: j.Request.As.UID, Submitted: instant(j.Submitted), Input: j.Request.Input,
+		App: j.Request.Job.App, AppDerived: j.appDerived(), DeadlineSeconds: j.Request.Job.Deadline.Seconds()}
 	out.put(&j.State)
 	for i := range j.Request.Job.Stages {
 		out.Stages = append(out.Stages, stageOf(&j.Request.Job, i))

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,10 +71,12 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	}
 	known := map[int]cluster.Profile{}
 	for i := range j.Stages {
+		j.Stages[i].Told = cluster.Provenance{} // what is submitted is stated
 		name := j.Stages[i].Profile
 		if name == "" {
 			continue
 		}
+		j.App = cmp.Or(j.App, name)
 		p, err := d.store.Profile(ctx, s.Caller.UID, name)
 		if errors.Is(err, store.ErrNotFound) {
 			return store.Job{}, Errorf(Invalid, "job %q stage %q profile %q: does not exist; measure it with bellows profile", j.Name, j.StageName(i), name)
@@ -85,6 +88,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		known[i].Fill(&j.Stages[i])
 		j.Stages[i].Profile = ""
 	}
+	j.App = cmp.Or(j.App, j.DeriveApp())
 	if err := d.needSwap(&j, known); err != nil {
 		return store.Job{}, err
 	}

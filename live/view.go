@@ -27,6 +27,12 @@ type Job struct {
 	ExitCode *int `json:"exit_code,omitempty"`
 	// Detail is one sentence on why the job failed; empty if it did not.
 	Detail string `json:"detail,omitempty"`
+	// App names what recurs; AppDerived says that it was derived from the name and the command of the job. Left out of
+	// lists of all jobs.
+	App        string `json:"app,omitempty"`
+	AppDerived bool   `json:"app_derived,omitempty"`
+	// DeadlineSeconds is how long the job should wait at most; 0 lets the policy choose.
+	DeadlineSeconds float64 `json:"deadline_s,omitempty"`
 	// Input says that its program reads data from its submitter, and therefore starts only once.
 	Input bool `json:"input,omitempty"`
 	// Waiting is one clause on why its next task has not started; empty if no task waits.

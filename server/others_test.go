@@ -15,8 +15,9 @@ import (
 // its owner or its programs.
 func TestOthersSeeNoNames(t *testing.T) {
 	d := newFake()
-	d.jobs[1] = live.Job{ID: 1, Name: "secret", Owner: "ada", UID: 1000, Status: cluster.StatusFailed, Ended: true, Detail: "secret failed",
-		Stages: []live.Stage{{Stage: cluster.Stage{Name: "secret stage", Tasks: 1, DataOn: []string{"secret node"}, Profile: "secret"}}}, Tasks: []live.Task{{Task: cluster.TaskID{Job: 1}, Run: 1, Detail: "secret"}},
+	d.jobs[1] = live.Job{ID: 1, Name: "secret", App: "secret", Owner: "ada", UID: 1000, Status: cluster.StatusFailed, Ended: true, Detail: "secret failed",
+		Stages: []live.Stage{{Stage: cluster.Stage{Name: "secret stage", Tasks: 1, DataOn: []string{"secret node"}, Profile: "secret",
+			Phases: []cluster.Phase{{Name: "secret", Duration: 1}}, Told: cluster.Provenance{Model: "secret", Samples: 1}}}}, Tasks: []live.Task{{Task: cluster.TaskID{Job: 1}, Run: 1, Detail: "secret"}},
 		Earlier: []live.Task{{Detail: "secret"}}}
 	close(d.ended)
 	handler := New(d, fakeProfiles{}, Daemon{UID: 2000}, slog.New(slog.DiscardHandler)).http.Handler

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"time"
+
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
@@ -29,6 +31,8 @@ type Submission struct {
 	Class       cluster.Class      `json:"class,omitempty" doc:"regular or flex; regular if left out"`
 	MaxAttempts int                `json:"max_attempts,omitempty" doc:"number of attempts after which the job has failed; 0 is 1"`
 	AtMostOnce  bool               `json:"at_most_once,omitempty" doc:"no task runs again after it may have started"`
+	App         string             `json:"app,omitempty" doc:"what recurs: runs of one program on other data; if left out, it is derived from name and command"`
+	Deadline    time.Duration      `json:"deadline_ns,omitempty" doc:"how long the job should wait at most; 0 lets the policy choose"`
 	Stages      []StageSpec        `json:"stages"`
 	Env         []string           `json:"env,omitempty" doc:"the environment of the programs, NAME=VALUE"`
 	Dir         string             `json:"dir" doc:"the working directory, an absolute path"`
@@ -65,7 +69,8 @@ func (s *StageSpec) amounts() map[resource.Kind]*resource.Amount {
 // stage returns the stage in the form that the driver accepts.
 func (s *StageSpec) stage() cluster.Stage {
 	out := s.Stage
-	out.Coordinator = false // a machine has no coordinators
+	out.Coordinator = false         // a machine has no coordinators
+	out.Told = cluster.Provenance{} // what a caller sends is stated, not learned
 	out.Ideal = s.Ideal
 	for k, field := range s.amounts() {
 		out.Ideal[k] = max(out.Ideal[k], *field)
@@ -77,6 +82,7 @@ func (s *StageSpec) stage() cluster.Stage {
 // inherited settings. Variables and paths that are not UTF-8 are encoded.
 func SubmissionOf(j *cluster.Job, env []string, dir string, from *cluster.Inherited) Submission {
 	s := Submission{Name: j.Name, Queue: j.Queue, Weight: j.Weight, Class: j.Class, MaxAttempts: j.MaxAttempts, AtMostOnce: j.AtMostOnce,
+		App: j.App, Deadline: j.Deadline,
 		Env: cluster.EncodeTexts(env), Dir: cluster.EncodeText(dir), Inherited: from}
 	for i := range j.Stages {
 		s.Stages = append(s.Stages, specOf(j.Stages[i]))
@@ -87,7 +93,8 @@ func SubmissionOf(j *cluster.Job, env []string, dir string, from *cluster.Inheri
 // live returns s in the form that the driver accepts.
 func (s *Submission) live(caller cluster.Credentials) live.Submission {
 	out := live.Submission{Caller: caller, Env: s.Env, Dir: s.Dir, Inherited: s.Inherited, Input: s.Input}
-	out.Job = cluster.Job{Name: s.Name, Queue: s.Queue, Class: s.Class, Weight: s.Weight, MaxAttempts: s.MaxAttempts, AtMostOnce: s.AtMostOnce}
+	out.Job = cluster.Job{Name: s.Name, Queue: s.Queue, Class: s.Class, Weight: s.Weight, MaxAttempts: s.MaxAttempts, AtMostOnce: s.AtMostOnce,
+		App: s.App, Deadline: s.Deadline}
 	for i := range s.Stages {
 		out.Job.Stages = append(out.Job.Stages, s.Stages[i].stage())
 	}

@@ -279,7 +279,11 @@ func printTasks(w io.Writer, j *live.Job, now time.Time) error {
 	if pending > 0 {
 		head += fmt.Sprintf(", %s waiting", terminal.Count(pending, "task"))
 	}
-	fmt.Fprintf(w, "%s\n\n", terminal.Fold(head, terminal.Width-2, "  "))
+	fmt.Fprintln(w, terminal.Fold(head, terminal.Width-2, "  "))
+	for _, fact := range expectations(j) {
+		fmt.Fprintf(w, "  %s\n", terminal.Fold(fact, terminal.Width-4, "    "))
+	}
+	fmt.Fprintln(w)
 	heads := []string{"TASK", ">RUN", "STATE", ">MEMORY", ">IDEAL", ">USED", ">SWAP", ">TIME", "WHY"}
 	const swap = 6
 	swaps := slices.ContainsFunc(j.Tasks, func(k live.Task) bool { return swapped(&k) > 0 || flex(stageOf(j, k.Task)) })

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -35,6 +35,9 @@ its ideal memory, or, under an elastic policy, with less memory if its job then
 ends no later. {memory} in the arguments becomes the granted memory less what a
 program needs beside its buffer; {memory*0.8} and {memory-64MiB} compute from
 the granted memory, and {memory:bytes}, {memory:M} and so on choose the unit.
+
+What is learned of the runs of a command is kept for its --app, and scaled by
+its --input: see "bellows explain" and docs/forecasts.md.
 
 The command has the working directory, environment, umask, limits and nice value
 of bellows.
@@ -78,6 +81,8 @@ type runOptions struct {
 	stage       cluster.Stage // except for its name and its arguments
 	penalty     string
 	name, queue string
+	app         string
+	deadline    time.Duration
 	class       string
 	maxAttempts int
 	atMostOnce  bool
@@ -111,6 +116,10 @@ func runCommand() *cobra.Command {
 	f.StringVar(&o.penalty, "penalty", o.penalty, "`shape` of the slowdown with less memory, unless a profile has it: none, step:FACTOR or sawtooth:FACTOR")
 	f.StringVar(&o.name, "name", "", "`name` of the job; default: the program's name")
 	f.StringVar(&o.queue, "queue", "", "`name` of the job's queue")
+	f.StringVar(&o.app, "app", "", "`name` of what recurs, for what is learned of its runs; default: derived from name and command")
+	f.Var(dataFlag{&o.stage.Input}, "input", "what the command reads: a file or folder, or a size such as 3GiB; may be repeated; default: the files among its arguments")
+	f.Var(flags.Duration(&o.deadline, time.Millisecond), "deadline", "how long the command should wait at most for its start, such as 10m; default: the policy chooses")
+	f.BoolVar(&o.stage.Together, "together", false, "start all tasks at the same time, or none; only with a policy that starts tasks together")
 	f.Var(flags.Choice(&o.class, "regular", "flex"), "class", "container class: regular or flex")
 	f.Var(flags.Duration(&o.stage.HeartbeatTimeout, time.Millisecond), "heartbeat-timeout",
 		fmt.Sprintf("how long the programs of a flex container may send no heartbeat; at least %v", cluster.LeastHeartbeatTimeout))
@@ -195,6 +204,9 @@ func (o *runOptions) job(args []string, dir string) (*workload.Job, error) {
 	}
 	stage, name := o.stage, o.name
 	stage.Args = args
+	if stage.Input == 0 {
+		stage.Input = readsFiles(&stage.Command, dir)
+	}
 	if name == "" {
 		name = nameOf(args[0])
 	}
@@ -205,7 +217,8 @@ func (o *runOptions) job(args []string, dir string) (*workload.Job, error) {
 			return nil, command.Usage(err)
 		}
 	}
-	job := &workload.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts, AtMostOnce: o.atMostOnce, Stages: []cluster.Stage{stage}}}
+	job := &workload.Job{Job: cluster.Job{Name: name, Queue: o.queue, MaxAttempts: o.maxAttempts, AtMostOnce: o.atMostOnce,
+		App: o.app, Deadline: o.deadline, Stages: []cluster.Stage{stage}}}
 	if err := job.Class.UnmarshalText([]byte(o.class)); err != nil {
 		return nil, command.Usage(err)
 	}
@@ -220,18 +233,7 @@ func (o *runOptions) job(args []string, dir string) (*workload.Job, error) {
 
 // nameOf returns the name of a job, after its program. A file may have any name; the name of a job must be readable for
 // people.
-func nameOf(program string) string {
-	name := strings.ReplaceAll(filepath.Base(program), "\uFFFD", "?") // it cannot be distinguished from an invalid byte
-	name = strings.TrimSpace(cluster.Printable(name))
-	for len(name) > cluster.LongestName {
-		_, last := utf8.DecodeLastRuneInString(name)
-		name = strings.TrimSpace(name[:len(name)-last])
-	}
-	if name == "" {
-		return "job"
-	}
-	return name
-}
+func nameOf(program string) string { return cmp.Or(cluster.NameFor(filepath.Base(program)), "job") }
 
 // check returns an error for a request that every front door refuses. It names the flag.
 func check(job *cluster.Job) error {

@@ -84,6 +84,11 @@ func (o *submitOptions) run(cmd *cobra.Command, file string) error {
 		if err := checkPrograms(&w.Jobs[i], dir); err != nil {
 			return err
 		}
+		for k := range w.Jobs[i].Stages {
+			if s := &w.Jobs[i].Stages[k]; s.Input == 0 {
+				s.Input = readsFiles(&s.Command, dir)
+			}
+		}
 		if err := fitMachine(cmd.Context(), client, &w.Jobs[i], cmd.ErrOrStderr()); err != nil {
 			return err
 		}

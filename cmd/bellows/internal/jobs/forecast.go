@@ -1,0 +1,58 @@
+package jobs
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// expectations returns a clause on each thing that a job or its stages expect: application, deadline, input, forecast.
+func expectations(j *live.Job) (all []string) {
+	if j.App != "" {
+		all = append(all, "app: "+appOf(j))
+	}
+	if j.DeadlineSeconds > 0 {
+		all = append(all, fmt.Sprintf("deadline: should start within %s", terminal.Age(time.Duration(j.DeadlineSeconds*float64(time.Second)))))
+	}
+	for i := range j.Stages {
+		s := &j.Stages[i]
+		name := ""
+		if len(j.Stages) > 1 {
+			name = fmt.Sprintf(" of stage %s", cluster.Printable(s.Name))
+		}
+		if s.Input > 0 {
+			all = append(all, fmt.Sprintf("input%s: %s", name, resource.FormatMemory(s.Input)))
+		}
+		if s.Together {
+			all = append(all, fmt.Sprintf("tasks%s: start together", name))
+		}
+		if len(s.Phases) > 0 {
+			all = append(all, fmt.Sprintf("forecast%s: %s, %s", name, terminal.Count(len(s.Phases), "phase"), provenance(&s.Told)))
+		}
+	}
+	return all
+}
+
+// appOf names the application of a job, and where the name comes from.
+func appOf(j *live.Job) string {
+	if j.AppDerived {
+		return cluster.Printable(j.App) + " (derived from name and command)"
+	}
+	return cluster.Printable(j.App)
+}
+
+// provenance says where a forecast comes from.
+func provenance(p *cluster.Provenance) string {
+	if p.Model == "" {
+		return "as stated"
+	}
+	text := fmt.Sprintf("by %s, from %s", cluster.Printable(p.Model), terminal.Count(p.Samples, "run"))
+	if p.Error > 0 {
+		text += fmt.Sprintf(", mean error %.0f %%", 100*p.Error)
+	}
+	return text
+}
