@@ -22,13 +22,9 @@ func (a *Agent) headStart(c *container, e memory.Envelope, act memory.Action) {
 	defer c.acting.Unlock()
 	switch act.Kind {
 	case memory.Grow:
-		_, _ = c.group.RaiseMemory(int64(act.Limit))
+		c.hasten(a.closed, func(s *stance) { s.raise = act.Limit })
 	case memory.Suspend:
-		if e.HeartbeatTimeout == 0 {
-			_ = c.group.AskFreeze()
-		} else {
-			_ = c.group.Apply(a.closed, cgroup.Limits{CPUMillicores: cgroup.At(suspendedMillicores)})
-		}
+		c.hasten(a.closed, c.heldByMemory(e))
 	}
 }
 
@@ -170,7 +166,7 @@ func (a *Agent) lower(ctx context.Context, c *container, limit resource.Amount) 
 // pushOut freezes the programs and swaps out their memory above the limit. Written memory counts until the limit is
 // lowered, which takes the kernel half as long as writing: therefore another core lowers the limit meanwhile.
 func (a *Agent) pushOut(ctx context.Context, c *container, limit resource.Amount) error {
-	if err := c.group.Freeze(ctx); err != nil && !errors.Is(err, cgroup.ErrUnsupported) {
+	if err := c.change(ctx, func(s *stance) { s.still |= bySwapping }); err != nil {
 		return err
 	}
 	r, err := c.group.Read()
@@ -260,39 +256,21 @@ func setMemory(ctx context.Context, g *cgroup.Group, limit resource.Amount) erro
 	return g.Apply(ctx, cgroup.Limits{MemoryBytes: cgroup.At(int64(limit))})
 }
 
-// suspendedMillicores is what a suspended container with heartbeats may use: 1 % of one core (Pufferfish section 3.2).
-const suspendedMillicores = 10
-
 // suspend stops the programs: with heartbeats to send they get 1 % of a core (Group.Apply), else they are frozen
 // (Group.Freeze).
 func (a *Agent) suspend(ctx context.Context, c *container, e memory.Envelope) error {
-	if e.HeartbeatTimeout > 0 {
-		if _, ok := c.group.Has(cgroup.CPU); ok {
-			err := c.group.Apply(ctx, cgroup.Limits{CPUMillicores: cgroup.At(suspendedMillicores)})
-			if err == nil {
-				return thaw(ctx, c.group)
-			}
-		}
-	}
-	err := c.group.Freeze(ctx)
-	if !errors.Is(err, cgroup.ErrUnsupported) {
-		return err
-	}
-	if _, ok := c.group.Has(cgroup.CPU); !ok {
-		return nil // Nothing can stop it; it runs at the speed of swap.
-	}
-	return c.group.Apply(ctx, cgroup.Limits{CPUMillicores: cgroup.At(suspendedMillicores)})
+	return c.change(ctx, c.heldByMemory(e))
 }
 
-// resume lets the programs run with the CPU they were granted: it raises the quota of CPU time and thaws the group, in
-// package cgroup (Group.Apply and Group.Thaw).
+// resume lets the programs run with the CPU they were granted, unless another holder wants them to stand still: it raises
+// the quota of CPU time and thaws the group, in package cgroup (Group.Apply and Group.Thaw).
 func (a *Agent) resume(ctx context.Context, c *container) error {
-	return errors.Join(unthrottle(ctx, c.group, c.spec.Grant), thaw(ctx, c.group))
+	return c.change(ctx, func(s *stance) { s.still &^= byMemory | bySwapping })
 }
 
-// breathe resumes a suspended container for a breath.
+// breathe lets a suspended container run for a breath.
 func (a *Agent) breathe(ctx context.Context, c *container, e memory.Envelope) error {
-	if err := a.resume(ctx, c); err != nil {
+	if err := c.change(ctx, func(s *stance) { s.breath = true }); err != nil {
 		return err
 	}
 	p := a.config.Memory
@@ -300,19 +278,8 @@ func (a *Agent) breathe(ctx context.Context, c *container, e memory.Envelope) er
 	case <-time.After(p.BreathOf(e.HeartbeatTimeout)):
 	case <-ctx.Done():
 	}
-	return a.suspend(context.WithoutCancel(ctx), c, e)
-}
-
-func thaw(ctx context.Context, g *cgroup.Group) error {
-	if err := g.Thaw(ctx); err != nil && !errors.Is(err, cgroup.ErrUnsupported) {
-		return err
-	}
-	return nil
-}
-
-func unthrottle(ctx context.Context, g *cgroup.Group, grant resource.Vector) error {
-	if _, ok := g.Has(cgroup.CPU); !ok || grant[resource.CPU] <= 0 {
-		return nil
-	}
-	return g.Apply(ctx, cgroup.Limits{CPUMillicores: cgroup.At(int64(grant[resource.CPU]))})
+	return c.change(context.WithoutCancel(ctx), func(s *stance) {
+		s.breath = false
+		c.heldByMemory(e)(s)
+	})
 }

@@ -102,6 +102,9 @@ type container struct {
 	// before the program runs, or that found the container in Agent.containers, lock Agent.mu.
 	group  *cgroup.Group
 	acting sync.Mutex // one action of the memory manager at a time
+	// stance is changed with changing locked, by the method change.
+	changing sync.Mutex
+	stance   stance
 }
 
 // Open takes over the containers of this state directory: it finds or makes the control groups, takes inventory of the

@@ -64,7 +64,7 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 		return a.lost(c, err)
 	}
 	if g, err := openGroup(c.spec); err == nil {
-		c.group = g
+		c.group, c.stance.grant = g, c.spec.Grant
 	}
 	if c.group == nil {
 		// Then nothing can run. If the lock is still taken, it is by a process that the last agent was starting for
@@ -138,11 +138,15 @@ func (a *Agent) keepAside(path string) (string, error) {
 // speed; a frozen container waits for the memory manager.
 func found(ctx context.Context, c *container) *memory.Started {
 	s := &memory.Started{Envelope: c.spec.envelope()}
-	if s.Class == cluster.Flex {
-		_ = unthrottle(ctx, c.group, c.spec.Grant) // If that fails, its next resumption tries it again.
+	s.Suspended, _ = c.group.Frozen()
+	switch {
+	case s.Class != cluster.Flex:
+	case s.Suspended:
+		c.stance.still = byMemory
+	default:
+		_ = c.change(ctx, func(*stance) {}) // If that fails, its next resumption tries it again.
 	}
 	s.Limit = min(s.Max, limitOf(c.group))
-	s.Suspended, _ = c.group.Frozen() // it may freeze only after this
 	return s
 }
 

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/swap"
@@ -123,13 +124,11 @@ func release(s *spec) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaseTerm)
 	defer cancel()
-	if _, err := g.RaiseMemory(int64(unattended(s, g))); err != nil {
-		return err
+	free := stance{grant: s.Grant}
+	if s.Envelope.Class == cluster.Flex {
+		free.raise = unattended(s, g)
 	}
-	if err := unthrottle(ctx, g, resource.Of(s.Grant[resource.CPU], 0)); err != nil {
-		return err
-	}
-	return thaw(ctx, g)
+	return free.carryOut(ctx, g)
 }
 
 // unattended returns the memory limit, bytes, of a container without an agent. If the machine has plenty of memory

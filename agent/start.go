@@ -104,7 +104,7 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, e
 		return status{}, nil, err
 	}
 	a.mu.Lock()
-	c.group = group
+	c.group, c.stance.grant = group, o.Grant
 	c.spec = &spec{Container: c.id, Grant: o.Grant, Booked: now(), Launch: *o.Launch, Envelope: o.Envelope, Place: a.root.Place(), Identity: group.Identity(),
 		Join: group.JoinFiles(), SupervisorJoin: a.supervisors.JoinFiles(), Lease: a.leasePath(), Grace: a.config.Grace,
 		OutputLimit: outputShare(int64(a.config.OutputLimit), o.Launch.Tasks), OOMScore: a.config.OOMScore}
@@ -200,10 +200,7 @@ func (a *Agent) limit(ctx context.Context, g *cgroup.Group, grant resource.Vecto
 			return err
 		}
 	}
-	if _, ok := g.Has(cgroup.CPU); ok && grant[resource.CPU] > 0 {
-		return g.Apply(ctx, cgroup.Limits{CPUMillicores: cgroup.At(int64(grant[resource.CPU]))})
-	}
-	return nil
+	return (&stance{grant: grant}).carryOut(ctx, g)
 }
 
 // removeGroup kills what is left inside a container's control group and removes the group. If a process hangs in the

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/cgroup"
-	"github.com/bellows-rm/bellows/resource"
 )
 
 // timedOut is the exit code of a program that was killed by its time limit, the same as timeout(1)'s.
@@ -63,8 +62,7 @@ func (l *timeLimit) enforce(ctx context.Context, s *spec) {
 	for over := time.Now().Add(s.Grace); time.Now().Before(over); {
 		// A suspended process does not handle the request to end; and the memory manager, which does not know about it,
 		// may suspend the process again.
-		_ = unthrottle(ctx, g, resource.Of(s.Grant[resource.CPU], 0))
-		_ = thaw(ctx, g)
+		_ = (&stance{grant: s.Grant}).carryOut(ctx, g)
 		if !passes(ctx, min(time.Second/5, time.Until(over))) {
 			return
 		}

@@ -1,0 +1,141 @@
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/memory"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// holders are those who want a container to stand still. It stands still while there is any of them.
+type holders uint8
+
+const (
+	byMemory   holders = 1 << iota // the memory manager suspended it
+	bySwapping                     // its memory is being swapped out, which may take it as long as its heartbeats allow
+)
+
+// stance is what this machine wants of a container: everything that freezes, thaws, slows down or speeds up its programs
+// changes the stance, from which its limits and its stillness follow. Memory decides its size.
+type stance struct {
+	grant resource.Vector
+	// still says who wants it to stand still. A breath goes before all of them: its programs run, to send heartbeats.
+	still  holders
+	breath bool
+	// slows says that its programs send heartbeats, and that this machine can bound their CPU time: standing still, they
+	// keep a little of it instead of being frozen.
+	slows bool
+	// raise is a memory limit to be reached at once, 0 for none. It never lowers the limit: the memory manager does that,
+	// slowly.
+	raise resource.Amount
+}
+
+// suspendedMillicores is what a suspended container with heartbeats may use: 1 % of one core (Pufferfish section 3.2).
+const suspendedMillicores = 10
+
+// wants returns the limits and the stillness that follow from a stance. Limits that are not set stay as they are: a
+// frozen container needs no bound on its CPU time.
+func (s *stance) wants() (limits cgroup.Limits, frozen bool) {
+	if s.raise > 0 {
+		limits.MemoryBytes = cgroup.At(int64(s.raise))
+	}
+	held := s.still != 0 && !s.breath
+	switch {
+	case held && (s.still&bySwapping != 0 || !s.slows):
+		return limits, true
+	case held:
+		limits.CPUMillicores = cgroup.At(suspendedMillicores)
+	case s.grant[resource.CPU] > 0:
+		limits.CPUMillicores = cgroup.At(int64(s.grant[resource.CPU]))
+	}
+	return limits, false
+}
+
+// carryOut makes a control group as its stance wants it, and waits until it is. Where the kernel has no freezer, a
+// container that is to be frozen is slowed down; without a bound on CPU time either, nothing can stop it, and it runs at
+// the speed of swap.
+func (s *stance) carryOut(ctx context.Context, g *cgroup.Group) error {
+	limits, frozen := s.wants()
+	_, slows := g.Has(cgroup.CPU)
+	if room, ok := limits.MemoryBytes.Get(); ok {
+		if _, err := g.RaiseMemory(room); err != nil {
+			return err
+		}
+		limits.MemoryBytes = cgroup.Limit{}
+	}
+	if !slows {
+		limits.CPUMillicores = cgroup.Limit{}
+	}
+	if frozen {
+		err := g.Freeze(ctx)
+		if !errors.Is(err, cgroup.ErrUnsupported) || !slows || s.still == bySwapping {
+			return supported(err)
+		}
+		return g.Apply(ctx, cgroup.Limits{CPUMillicores: cgroup.At(suspendedMillicores)})
+	}
+	var err error
+	if limits != (cgroup.Limits{}) {
+		err = g.Apply(ctx, limits)
+	}
+	if err != nil && s.still != 0 && !s.breath {
+		return supported(g.Freeze(ctx))
+	}
+	return errors.Join(err, supported(g.Thaw(ctx)))
+}
+
+// hasten begins what carryOut does, as far as it is quick in the kernel, without waiting for the result.
+func (s *stance) hasten(ctx context.Context, g *cgroup.Group) {
+	limits, frozen := s.wants()
+	room, raise := limits.MemoryBytes.Get()
+	switch {
+	case raise:
+		_, _ = g.RaiseMemory(room)
+	case frozen:
+		_ = g.AskFreeze()
+	default:
+		_ = g.Apply(ctx, limits)
+	}
+}
+
+// supported returns err unless it says that the kernel cannot freeze.
+func supported(err error) error {
+	if errors.Is(err, cgroup.ErrUnsupported) {
+		return nil
+	}
+	return err
+}
+
+// change changes the stance of a container and carries it out. If that fails, the stance is what it was.
+func (c *container) change(ctx context.Context, how func(*stance)) error {
+	c.changing.Lock()
+	defer c.changing.Unlock()
+	was := c.stance
+	how(&c.stance)
+	err := c.stance.carryOut(ctx, c.group)
+	if err != nil {
+		c.stance = was
+	}
+	return err
+}
+
+// hasten begins a change of stance that is about to be made, unless another one is under way.
+func (c *container) hasten(ctx context.Context, how func(*stance)) {
+	if !c.changing.TryLock() {
+		return
+	}
+	defer c.changing.Unlock()
+	s := c.stance
+	how(&s)
+	s.hasten(ctx, c.group)
+}
+
+// heldByMemory is the change by which the memory manager suspends a container.
+func (c *container) heldByMemory(e memory.Envelope) func(*stance) {
+	_, slows := c.group.Has(cgroup.CPU)
+	return func(s *stance) {
+		s.still = s.still&^bySwapping | byMemory
+		s.slows = slows && e.HeartbeatTimeout > 0
+	}
+}

@@ -1,0 +1,42 @@
+package agent
+
+import (
+	"testing"
+
+	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// A container stands still while anybody wants it to; breaths go before all; heartbeats leave it a little CPU time.
+func TestStance(t *testing.T) {
+	cpu := func(m int64) cgroup.Limits { return cgroup.Limits{CPUMillicores: cgroup.At(m)} }
+	granted := resource.Of(1500, resource.GiB)
+	for _, c := range []struct {
+		name   string
+		stance stance
+		limits cgroup.Limits
+		frozen bool
+	}{
+		{"runs", stance{}, cpu(1500), false},
+		{"suspended", stance{still: byMemory}, cgroup.Limits{}, true},
+		{"swapped out", stance{still: bySwapping}, cgroup.Limits{}, true},
+		{"suspended and swapped out", stance{still: byMemory | bySwapping}, cgroup.Limits{}, true},
+		{"suspended with heartbeats", stance{still: byMemory, slows: true}, cpu(suspendedMillicores), false},
+		{"swapped out with heartbeats", stance{still: byMemory | bySwapping, slows: true}, cgroup.Limits{}, true},
+		{"breath", stance{still: byMemory, breath: true}, cpu(1500), false},
+		{"breath with heartbeats", stance{still: byMemory, slows: true, breath: true}, cpu(1500), false},
+		{"runs with heartbeats", stance{slows: true}, cpu(1500), false},
+		{"raised", stance{raise: 5}, cgroup.Limits{CPUMillicores: cgroup.At(1500), MemoryBytes: cgroup.At(5)}, false},
+		{"raised while suspended", stance{still: byMemory, raise: 5}, cgroup.Limits{MemoryBytes: cgroup.At(5)}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.stance.grant = granted
+			if limits, frozen := c.stance.wants(); limits != c.limits || frozen != c.frozen {
+				t.Errorf("wants %+v, frozen %v; want %+v, %v", limits, frozen, c.limits, c.frozen)
+			}
+		})
+	}
+	if limits, frozen := (&stance{}).wants(); limits != (cgroup.Limits{}) || frozen {
+		t.Errorf("without a grant it wants %+v, frozen %v", limits, frozen)
+	}
+}
