@@ -76,16 +76,24 @@ func (k Kind) Unit() string { return kinds[k].unit }
 // accepted.
 func (k Kind) Parse(text string) (Amount, error) { return kinds[k].parse(text) }
 
-// Format prints an amount of k for people, with its unit.
+// Format prints an amount of k for people, with its unit; Unbounded is "unknown".
 func (k Kind) Format(a Amount) string {
-	if k >= NumKinds {
+	switch {
+	case k >= NumKinds:
 		return FormatRate(a) // of a record that a later version wrote
+	case a == Unbounded:
+		return "unknown"
 	}
 	return kinds[k].format(a)
 }
 
-// FormatExact prints an amount of k so that Parse reads the same amount back, for a >= 0.
-func (k Kind) FormatExact(a Amount) string { return kinds[k].exact(a) }
+// FormatExact prints an amount of k so that Parse reads the same amount back, for a >= 0 other than Unbounded.
+func (k Kind) FormatExact(a Amount) string {
+	if a == Unbounded {
+		return "unknown"
+	}
+	return kinds[k].exact(a)
+}
 
 // WorkUnit names the unit of an amount of k times seconds, such as "core_s", and returns the size of one such unit in
 // base units of k times seconds.
@@ -94,8 +102,8 @@ func (k Kind) WorkUnit() (name string, size Amount) { return kinds[k].work, kind
 // Most is the most of k that one task may request.
 func (k Kind) Most() Amount { return kinds[k].most }
 
-// Stated reports whether every node states how much it has of k. For other kinds, a capacity of 0 means that it is
-// unknown or not limited.
+// Stated reports whether every node states how much it has of k. A node may lack a number for other kinds
+// (cluster.Node.Unknown).
 func (k Kind) Stated() bool { return kinds[k].stated }
 
 // IsRate reports whether k is an amount per second: a task that runs for longer needs proportionally less at a time.

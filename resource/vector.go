@@ -17,6 +17,11 @@ const (
 	GiB         = 1024 * MiB
 )
 
+// Unbounded is the free amount of a resource of which no number is known: every need fits in it, and it is no number.
+// Texts say "unknown" instead, and no file has it. It is half of the largest Amount, so that a sum with a need does not
+// overflow.
+const Unbounded Amount = math.MaxInt64 / 2
+
 // Vector is an amount of every resource, indexed by Kind. The zero Vector is zero of every resource. Vectors are only
 // partly ordered: use FitsIn, never a comparison of single components.
 type Vector [NumKinds]Amount
