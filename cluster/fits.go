@@ -20,7 +20,7 @@ func (n *NodeState) Fits(need resource.Vector) (why Reason, ok bool) {
 }
 
 // Holds reports whether n has need when nothing runs there; no node that left has.
-func (n *NodeState) Holds(need resource.Vector) bool { return !n.Gone && need.FitsIn(n.Capacity) }
+func (n *NodeState) Holds(need resource.Vector) bool { return !n.Gone && need.FitsIn(n.Room()) }
 
 // NoRoom says why need fits on no node that is not reserved; ok is false if it fits on one.
 func (s *Snapshot) NoRoom(need resource.Vector) (why Reason, ok bool) {
@@ -92,15 +92,22 @@ func (s *Snapshot) CheckFits(j *Job, elastic bool) error {
 	return nil
 }
 
-// Largest returns, per resource, the largest capacity of any node.
+// Largest returns, per resource, the most that fits on any empty node.
 func (s *Snapshot) Largest() resource.Vector { return s.largest }
 
-// findLargest scans all nodes. It is needed only after a node has left.
-func (s *Snapshot) findLargest() {
-	s.largest = resource.Vector{}
+// count adds the resources of a node to those of the cluster.
+func (s *Snapshot) count(n *Node) {
+	s.Unknown |= n.Unknown
+	s.Capacity = s.Unknown.In(s.Capacity.Add(n.Capacity), 0)
+	s.largest = s.largest.Max(n.Room())
+}
+
+// recount counts all nodes. It is needed only after a node has left.
+func (s *Snapshot) recount() {
+	s.Capacity, s.Unknown, s.largest = resource.Vector{}, 0, resource.Vector{}
 	for _, n := range s.Nodes {
 		if !n.Gone {
-			s.largest = s.largest.Max(n.Capacity)
+			s.count(&n.Node)
 		}
 	}
 }

@@ -49,6 +49,7 @@ var fullJob = Job{ID: 7, Name: "A", Owner: "ada", Queue: "q", Weight: 2.5, Submi
 
 var fullEvents = []any{
 	Event{Kind: NodeJoined, NewNode: &Node{ID: 1, Name: "n", Capacity: resource.Of(1, 2)}},
+	Event{Kind: NodeJoined, NewNode: &Node{ID: 2, Name: "u", Capacity: resource.Of(1, 2), Unknown: resource.KindsOf(resource.Disk, resource.Network)}},
 	Event{Kind: JobSubmitted, NewJob: &fullJob},
 	Event{Kind: TaskEnded, Node: 1, Task: TaskID{1, 2, 3}, Outcome: OutOfMemory, Detail: "d", Run: 2, Exit: &Exit{Code: 137, Signal: 9, OOMKills: 1, Peak: 5, CPUTime: 6, Started: 7, Ended: 8}},
 	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Grant: resource.Of(3, 4), Launched: 5, Bound: resource.Vector{0, 0, 6, 7}, Until: 8},

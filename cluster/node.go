@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"fmt"
+
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 )
@@ -13,15 +15,38 @@ type Node struct {
 	ID       NodeID          `json:"id"`
 	Name     string          `json:"name"`
 	Capacity resource.Vector `json:"capacity"`
+	// Unknown are the kinds of which the node has no number: nobody measured or stated it. Every need of such a kind
+	// fits. Invariant: Capacity is 0 there, and no kind is Stated. In other kinds, a capacity of 0 is none.
+	Unknown resource.Kinds `json:"unknown,omitempty"`
 }
+
+// Check returns an error if a field is out of range.
+func (n *Node) Check() error {
+	if k, bad := n.Capacity.Negative(); bad {
+		return fmt.Errorf("node %q %s %d: must not be negative", n.Name, k, n.Capacity[k])
+	}
+	for k := range resource.NumKinds {
+		switch {
+		case !n.Unknown.Has(k):
+		case k.Stated():
+			return fmt.Errorf("node %q %s: must not be unknown", n.Name, k)
+		case n.Capacity[k] != 0:
+			return fmt.Errorf("node %q %s %s: must be 0 if it is unknown", n.Name, k, k.Format(n.Capacity[k]))
+		}
+	}
+	return nil
+}
+
+// Room is what fits on n when nothing runs there: Capacity, and Unbounded of the unknown kinds.
+func (n *Node) Room() resource.Vector { return n.Unknown.In(n.Capacity, resource.Unbounded) }
 
 // NodeState is a node as the engine knows it. Policies read it and never write to it.
 type NodeState struct {
 	Node
 	Gone bool // left the cluster; it has no tasks any more
 
-	// Free is what may be granted: Capacity less the grants of Tasks, or nothing while the node is paused or has as
-	// many tasks as it may have. Invariant: no component is negative.
+	// Free is what may be granted: Room less the grants of Tasks, or nothing while the node is paused or has as
+	// many tasks as it may have. Of an unknown kind, Unbounded stays Unbounded. Invariant: no component is negative.
 	Free resource.Vector
 	// Paused says that the node can start nothing for now; its tasks keep running. Doubtful says that the node was
 	// paused, and no task has been launched on it since.
@@ -64,7 +89,7 @@ func (n *NodeState) ReservationNeeded() bool {
 	return ok && stage == n.ReservedStage
 }
 
-// Unused is Capacity less the grants of Tasks, even while the node is paused or full.
+// Unused is Room less the grants of Tasks, even while the node is paused or full.
 func (n *NodeState) Unused() resource.Vector { return n.Free.Add(n.withheld) }
 
 // Full reports whether n has as many tasks as it may have.
@@ -72,6 +97,7 @@ func (n *NodeState) Full() bool { return n.most > 0 && len(n.Tasks) >= n.most }
 
 // setUnused records the unused resources of n, after n.Tasks has changed.
 func (n *NodeState) setUnused(unused resource.Vector) {
+	unused = n.Unknown.In(unused, resource.Unbounded)
 	n.Free, n.withheld = unused, resource.Vector{}
 	if n.Paused || n.Full() {
 		n.Free, n.withheld = resource.Vector{}, unused

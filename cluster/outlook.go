@@ -17,7 +17,7 @@ func (o *Outlook) Look(n *NodeState, ends func(*TaskState) (at timeline.Time, kn
 	o.ends = o.ends[:0]
 	for _, t := range n.Tasks {
 		if at, known := ends(t); known {
-			o.ends = append(o.ends, timeline.Step{At: at, Value: t.Grant})
+			o.ends = append(o.ends, timeline.Step{At: at, Value: n.Unknown.In(t.Grant, 0)})
 		}
 	}
 	o.free.Sum(n.Unused(), o.ends)

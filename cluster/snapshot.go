@@ -23,8 +23,10 @@ type Snapshot struct {
 	Nodes []*NodeState
 	// Jobs that have not ended, by ascending JobID.
 	Jobs []*JobState
-	// Capacity is the sum of the capacities of the nodes that have not left.
+	// Capacity is the sum of the capacities of the nodes that have not left. Unknown are the kinds of which one of these
+	// nodes has no number: then there is no sum, Capacity is 0, and nobody has a share of it.
 	Capacity resource.Vector
+	Unknown  resource.Kinds
 	// Changes names what has changed since the last decision.
 	Changes Changes
 	// Running counts booked and running tasks that are not coordinators.
@@ -38,7 +40,7 @@ type Snapshot struct {
 	byJob   map[JobID]*JobState
 	byTask  map[TaskID]*TaskState
 	byName  map[string]*NodeState
-	largest resource.Vector // capacity of the nodes that have not left
+	largest resource.Vector // of the nodes that have not left: see Largest
 	// The indexes are updated when they are read: where nodes report by heartbeats, policies do not read them.
 	open    roomIndex    // nodes that are not reserved
 	kept    roomIndex    // nodes that are reserved

@@ -82,6 +82,8 @@ func TestImpossibleEvents(t *testing.T) {
 		{joins(1), "its id must be 2"},
 		{joins(3), "its id must be 2"},
 		{Event{Kind: NodeJoined, NewNode: &Node{ID: 2, Name: "n2", Capacity: resource.Of(-1, 1)}}, `node "n2" cpu -1: must not be negative`},
+		{Event{Kind: NodeJoined, NewNode: &Node{ID: 2, Name: "n2", Unknown: resource.KindsOf(resource.CPU)}}, `node "n2" cpu: must not be unknown`},
+		{Event{Kind: NodeJoined, NewNode: &Node{ID: 2, Name: "n2", Capacity: resource.Vector{}.With(resource.Disk, resource.MB), Unknown: resource.KindsOf(resource.Disk)}}, `node "n2" disk 1MB/s: must be 0 if it is unknown`},
 		{Event{Kind: NodeLeft, Node: 2}, "node 2: not in the cluster"},
 		{Event{Kind: NodeLeft, Node: -1}, "node -1: not in the cluster"},
 		{Event{Kind: Heartbeat, Node: 7}, "node 7: not in the cluster"},
@@ -236,11 +238,12 @@ type reporter interface {
 // coherent computes all sums anew and compares.
 func coherent(t reporter, s *Snapshot) {
 	t.Helper()
-	running, capacity := 0, resource.Vector{}
+	running, capacity, unknown := 0, resource.Vector{}, resource.Kinds(0)
 	for _, n := range s.Nodes {
 		free, disk, booked := n.Capacity, resource.Amount(0), resource.Amount(0)
+		free = n.Unknown.In(free, resource.Unbounded)
 		for at, task := range n.Tasks {
-			free = free.Sub(task.Grant)
+			free = free.Sub(n.Unknown.In(task.Grant, 0))
 			if !task.Running {
 				booked += task.Grant[resource.Memory]
 			}
@@ -270,10 +273,10 @@ func coherent(t reporter, s *Snapshot) {
 			t.Errorf("node %s has %v free", n.Name, n.Free)
 		}
 		if !n.Gone {
-			capacity = capacity.Add(n.Capacity)
+			capacity, unknown = capacity.Add(n.Capacity), unknown|n.Unknown
 		}
 	}
-	if running != s.Running || capacity != s.Capacity {
+	if capacity = unknown.In(capacity, 0); running != s.Running || capacity != s.Capacity || unknown != s.Unknown {
 		t.Errorf("%d run on %v, want %d on %v", s.Running, s.Capacity, running, capacity)
 	}
 	for _, j := range s.Jobs {
@@ -412,6 +415,9 @@ func anyEvent(t *rapid.T, s *Snapshot) Event {
 	case NodeJoined:
 		j := joins(NodeID(len(s.Nodes) + max(0, number("gap", -3, 1))))
 		e.NewNode = j.NewNode
+		if number("unknown", 0, 2) == 0 {
+			e.NewNode.Unknown = resource.KindsOf(resource.Kind(number("kind unknown", int(resource.Memory), int(resource.Network))))
+		}
 	case JobSubmitted:
 		e.NewJob = twoStages(e.Job)
 		e.NewJob.MaxAttempts = number("attempts", 0, 2)

@@ -64,13 +64,13 @@ func (s *Snapshot) join(n *Node) error {
 	if n == nil || int(n.ID) != len(s.Nodes) {
 		return fmt.Errorf("node joined: its id must be %d, the number of nodes so far", len(s.Nodes))
 	}
-	if k, bad := n.Capacity.Negative(); bad {
-		return fmt.Errorf("node %q %s %d: must not be negative", n.Name, k, n.Capacity[k])
+	if err := n.Check(); err != nil {
+		return err
 	}
 	cores := max(1, int(n.Capacity[resource.CPU]/resource.Core))
-	s.Nodes = append(s.Nodes, &NodeState{Node: *n, Free: n.Capacity, most: s.ContainersPerCore * cores})
+	s.Nodes = append(s.Nodes, &NodeState{Node: *n, Free: n.Room(), most: s.ContainersPerCore * cores})
 	s.byName[n.Name] = s.Nodes[n.ID]
-	s.Capacity, s.largest = s.Capacity.Add(n.Capacity), s.largest.Max(n.Capacity)
+	s.count(n)
 	s.touch(s.Nodes[n.ID])
 	return nil
 }
@@ -89,8 +89,7 @@ func (s *Snapshot) leave(now timeline.Time, id NodeID) error {
 		s.unreserve(n)
 	}
 	n.Gone = true
-	s.Capacity = s.Capacity.Sub(n.Capacity)
-	s.findLargest()
+	s.recount()
 	s.reindex(n)
 	return nil
 }

@@ -197,6 +197,18 @@ func (m *Mapping) Amount(name string, k resource.Kind, least resource.Amount) re
 	return least
 }
 
+// Unknown returns the resources of which a field says "unknown", where that may be, and removes their fields, so that Read
+// leaves their amounts 0.
+func (m *Mapping) Unknown() (s resource.Kinds) {
+	for k := range resource.NumKinds {
+		if text, _ := m.Scalar(k.Field()); text == "unknown" && !k.Stated() {
+			s |= resource.KindsOf(k)
+			delete(m.fields, k.Field())
+		}
+	}
+	return s
+}
+
 // Memory returns a positive amount of memory.
 func (m *Mapping) Memory(name string) resource.Amount { return m.Amount(name, resource.Memory, 1) }
 

@@ -175,11 +175,11 @@ func (d *Driver) makeRoom() {
 		}
 	}
 	for i, e := range d.inventory {
-		if e.Kind != cluster.NodeJoined || held[e.NewNode.ID].FitsIn(e.NewNode.Capacity) {
+		if e.Kind != cluster.NodeJoined || held[e.NewNode.ID].FitsIn(e.NewNode.Room()) {
 			continue
 		}
 		node := *e.NewNode
-		node.Capacity = node.Capacity.Max(held[node.ID])
+		node.Capacity = node.Unknown.In(node.Capacity.Max(held[node.ID]), 0)
 		d.log.Warn("node runs more than its capacity, which is raised until the next start", "node", node.Name,
 			"capacity", e.NewNode.Capacity, "held", held[node.ID])
 		d.inventory[i].NewNode = &node

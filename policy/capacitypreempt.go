@@ -202,7 +202,7 @@ func fitsBesideCoordinators(p *cluster.Plan, need resource.Vector) bool {
 		if n.Doubtful || !n.Holds(need) {
 			continue
 		}
-		left := n.Capacity
+		left := n.Room()
 		for _, t := range n.Tasks {
 			if t.Steers {
 				left = left.Sub(t.Grant)

@@ -338,7 +338,8 @@ func (d *drf) sumShare(q *queue[drfQueue]) drfShare {
 
 // saturated reports for each resource whether its free amount is below the smallest request of the jobs that need it most,
 // or, if there are no such jobs, below the smallest request of all jobs. The free amount of a resource that every
-// node states is that of one node that is not reserved; the free amount of other resources is that of the cluster.
+// node states is that of one node that is not reserved; the free amount of other resources is that of the cluster, where
+// an unknown amount is never saturated.
 func (d *drf) saturated(p *cluster.Plan) (saturated [resource.NumKinds]bool) {
 	var mostly, least resource.Vector // the least amounts
 	for _, need := range d.needs {
@@ -359,7 +360,7 @@ func (d *drf) saturated(p *cluster.Plan) (saturated [resource.NumKinds]bool) {
 			_, some := p.FirstOpen(resource.Vector{}.With(kind, amount), 0)
 			saturated[k] = !some
 		} else {
-			saturated[k] = d.whole[k]-d.tree.root.used[k] < amount
+			saturated[k] = !p.Unknown.Has(kind) && d.whole[k]-d.tree.root.used[k] < amount
 		}
 	}
 	return saturated

@@ -290,11 +290,11 @@ func (a *auditor) need(stage *cluster.Stage) (need resource.Vector, ok bool) {
 
 // free is what is not granted on a node; nothing if the node has as many tasks as it may have.
 func (a *auditor) free(n cluster.Node) resource.Vector {
-	free, tasks := n.Capacity, 0
+	free, tasks := n.Room(), 0
 	for _, j := range a.jobs {
 		for _, t := range j.tasks {
 			if t.node == n.ID && (t.state == booked || t.state == running) {
-				free, tasks = free.Sub(t.grant), tasks+1
+				free, tasks = n.Unknown.In(free.Sub(t.grant), resource.Unbounded), tasks+1
 			}
 		}
 	}
@@ -454,7 +454,7 @@ func (a *auditor) everyoneFits() bool {
 			need, started := a.need(&stage)
 			fits := false
 			for _, n := range a.nodes {
-				fits = fits || started && need.Add(coordinators).FitsIn(n.Capacity) && (a.c.name != "pufferfish" || a.holds[n.ID] == 0)
+				fits = fits || started && need.Add(coordinators).FitsIn(n.Room()) && (a.c.name != "pufferfish" || a.holds[n.ID] == 0)
 			}
 			if !fits {
 				return false

@@ -84,11 +84,13 @@ func (j *auditedJob) held() (v resource.Vector) {
 	return v
 }
 
+// capacity is the sum over all nodes; 0 of what is unknown on one of them.
 func (a *auditor) capacity() (v resource.Vector) {
+	var unknown resource.Kinds
 	for _, n := range a.nodes {
-		v = v.Add(n.Capacity)
+		v, unknown = v.Add(n.Capacity), unknown|n.Unknown
 	}
-	return v
+	return unknown.In(v, 0)
 }
 
 // shares returns the guaranteed and the maximum share of the cluster of a queue.

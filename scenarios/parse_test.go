@@ -182,6 +182,9 @@ func (p *parser) time(key string) timeline.Time {
 	return timeline.Time(d)
 }
 
+// rates are the resources that a node need not have, or know.
+var rates = resource.KindsWhere(resource.Kind.IsRate)
+
 func (p *parser) nodes(count string) {
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 1 || n > 1000 {
@@ -189,13 +192,21 @@ func (p *parser) nodes(count string) {
 		return
 	}
 	capacity := resource.Of(p.amount("cores", "", resource.ParseCPU), p.amount("memory", "", resource.ParseMemory))
-	capacity[resource.Disk] = p.amount("disk", "0B/s", resource.ParseRate)
+	var unknown resource.Kinds
+	for _, k := range rates {
+		if p.keys[k.Field()] == "unknown" {
+			unknown |= resource.KindsOf(k)
+			delete(p.keys, k.Field())
+		} else {
+			capacity[k] = p.amount(k.Field(), "0B/s", resource.ParseRate)
+		}
+	}
 	if p.err == nil && (capacity[resource.CPU] <= 0 || capacity[resource.Memory] <= 0 || capacity[resource.Memory] > resource.PB || capacity[resource.CPU] > 1e9) {
 		p.fail("nodes %v: must have some CPU and memory, at most 1PB", capacity)
 	}
 	for range n {
 		id := len(p.s.nodes)
-		p.s.nodes = append(p.s.nodes, cluster.Node{ID: cluster.NodeID(id), Name: "n" + strconv.Itoa(id+1), Capacity: capacity})
+		p.s.nodes = append(p.s.nodes, cluster.Node{ID: cluster.NodeID(id), Name: "n" + strconv.Itoa(id+1), Capacity: capacity, Unknown: unknown})
 	}
 }
 
@@ -252,7 +263,9 @@ func (p *parser) stage(name string) {
 	s := cluster.Stage{Name: name, Tasks: p.whole("tasks", 1, 1, 10000),
 		Ideal:     resource.Of(p.amount("cores", "1", resource.ParseCPU), p.amount("memory", "", resource.ParseMemory)),
 		MinMemory: p.amount("min", "0B", resource.ParseMemory), Duration: p.duration("run"), Elasticity: p.penalty(p.text("penalty", "none"))}
-	s.Ideal[resource.Disk] = p.amount("disk", "0B/s", resource.ParseRate)
+	for _, k := range rates {
+		s.Ideal[k] = p.amount(k.Field(), "0B/s", resource.ParseRate)
+	}
 	s.Elasticity.DiskRate = p.amount("spill", "0B/s", resource.ParseRate)
 	really := p.duration("really")
 	if really == 0 {

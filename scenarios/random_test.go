@@ -257,7 +257,7 @@ func (s *scenario) drawFlex(t *rapid.T) {
 func (s *scenario) String() string {
 	var out strings.Builder
 	for _, n := range s.nodes {
-		fmt.Fprintf(&out, "node %s %v\n", n.Name, n.Capacity)
+		fmt.Fprintf(&out, "node %s %v unknown %v\n", n.Name, n.Capacity, n.Unknown)
 	}
 	fmt.Fprintf(&out, "heartbeat %v starts=%d coordinator %v %v\n", s.heartbeat, s.starts, s.coordinates, s.coordinator)
 	for i := range s.jobs {

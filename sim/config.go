@@ -12,6 +12,8 @@ import (
 
 // Config is the cluster to simulate and how it acquires work.
 type Config struct {
+	// Nodes are what the engine is told of the nodes, and the truth. In truth, a capacity of 0 of disk or network bandwidth
+	// bounds nothing, whether it is unknown or none; of none, the engine grants nothing.
 	Nodes []cluster.Node
 
 	// Heartbeat is the interval at which a node reports ended tasks and takes new work, as in YARN; the first
@@ -65,14 +67,15 @@ func Uniform(n int, capacity resource.Vector) []cluster.Node {
 	return nodes
 }
 
-// Pool returns one node with the capacities of all nodes together: the Meganode of YARN-ME section 6.2, on which memory
+// Pool returns one node with the capacities of all nodes together, unknown where one of them is unknown: the Meganode of YARN-ME section 6.2, on which memory
 // is not fragmented.
 func Pool(nodes []cluster.Node) []cluster.Node {
-	var all resource.Vector
+	all := Uniform(1, resource.Vector{})
 	for _, n := range nodes {
-		all = all.Add(n.Capacity)
+		all[0].Unknown |= n.Unknown
+		all[0].Capacity = all[0].Unknown.In(all[0].Capacity.Add(n.Capacity), 0)
 	}
-	return Uniform(1, all)
+	return all
 }
 
 // Check returns an error that names the first field that is out of range.
@@ -123,10 +126,7 @@ func checkNode(n *cluster.Node) error {
 	if n.Capacity[resource.CPU] <= 0 || n.Capacity[resource.Memory] <= 0 {
 		return fmt.Errorf("node %q capacity %v: CPU and memory must be positive", n.Name, n.Capacity)
 	}
-	if k, bad := n.Capacity.Negative(); bad {
-		return fmt.Errorf("node %q %s %d: must not be negative", n.Name, k, n.Capacity[k])
-	}
-	return nil
+	return n.Check()
 }
 
 // describe fills in what the policy must know about how tasks are launched.

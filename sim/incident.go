@@ -68,9 +68,9 @@ func (r *run) loseNode(id cluster.NodeID) {
 		}
 	}
 	r.capacity.change(r.now, -nodes[id].Capacity[resource.Memory])
-	r.recorder.change(r.now, ofCapacity, nodes[id].Capacity, resource.Vector{})
 	r.events = append(events, cluster.Event{Kind: cluster.NodeLeft, Node: id})
 	r.step(r.events)
+	r.recordCapacity()
 	r.protocol.left(id)
 	for _, t := range lost {
 		if r.err == nil {
@@ -84,7 +84,6 @@ func (r *run) loseNode(id cluster.NodeID) {
 func (r *run) joinNode(n cluster.Node) {
 	n.ID = cluster.NodeID(len(r.engine.Snapshot().Nodes))
 	r.capacity.change(r.now, n.Capacity[resource.Memory])
-	r.recorder.change(r.now, ofCapacity, resource.Vector{}, n.Capacity)
 	if r.fluid {
 		r.nodes = append(r.nodes, r.newNode(&n))
 	}
@@ -93,6 +92,7 @@ func (r *run) joinNode(n cluster.Node) {
 	}
 	r.protocol.joined(n.ID)
 	r.stepOne(cluster.Event{Kind: cluster.NodeJoined, NewNode: &n})
+	r.recordCapacity()
 }
 
 func (r *run) cancel(id cluster.JobID) {

@@ -248,9 +248,9 @@ func (r *run) boot() {
 	for i := range r.config.Nodes {
 		events = append(events, cluster.Event{Kind: cluster.NodeJoined, NewNode: &r.config.Nodes[i]})
 		r.capacity.change(0, r.config.Nodes[i].Capacity[resource.Memory])
-		r.recorder.change(0, ofCapacity, resource.Vector{}, r.config.Nodes[i].Capacity)
 	}
 	r.step(append(events, cluster.Event{Kind: cluster.Synced}))
+	r.recordCapacity()
 }
 
 // checkFits rejects a workload with a task that is too large for every node.

@@ -25,8 +25,8 @@ type Series struct {
 // Sample is the mean over one span of a Series, summed over all nodes.
 type Sample struct {
 	At timeline.Time // its beginning
-	// Capacity is the sum over the nodes. Granted is the sum over the tasks, from their start decisions on; on nodes
-	// with a memory manager, granted memory is the limits of the admitted containers. Used is the true use of the
+	// Capacity is the sum over the nodes, 0 of a resource that is unknown on one of them. Granted is the sum over the
+	// tasks, from their start decisions on; on nodes with a memory manager, granted memory is the limits of the admitted containers. Used is the true use of the
 	// tasks: resident memory, and the other resources at the tasks' present pace.
 	Capacity, Granted, Used resource.Vector
 }
@@ -131,6 +131,13 @@ func (r *recorder) series(now timeline.Time) *Series {
 		s.Samples = append(s.Samples, Sample{At: at, Capacity: mean(ofCapacity), Granted: mean(ofGranted), Used: mean(ofUsed)})
 	}
 	return s
+}
+
+// recordCapacity records the capacity of the cluster after nodes have joined or left.
+func (r *run) recordCapacity() {
+	if r.recorder != nil {
+		r.recorder.change(r.now, ofCapacity, r.recorder.held[ofCapacity], r.engine.Snapshot().Capacity)
+	}
 }
 
 // use records the use of a task from now on: zero once the task has ended.

@@ -14,7 +14,8 @@ type Schedule struct {
 	End   float64 // seconds
 	Nodes []string
 	Tasks []Task
-	// Capacity is the capacity of all nodes together, per resource that the cluster limits, in the order of Resources.
+	// Capacity is the capacity of all nodes together, per resource that every node knows and the cluster limits, in the order
+	// of Resources.
 	Resources []string
 	Capacity  []float64
 }
@@ -47,10 +48,9 @@ func GrantsOf(config *sim.Config) Grants {
 // Schedule returns the data of pictures: the grants of all tasks, of the resources that the cluster limits.
 func (g Grants) Schedule(config sim.Config, res *sim.Result) *Schedule {
 	s := &Schedule{}
-	var total resource.Vector
+	total := sim.Pool(config.Nodes)[0].Capacity
 	for _, n := range config.Nodes {
 		s.Nodes = append(s.Nodes, n.Name)
-		total = total.Add(n.Capacity)
 	}
 	var kinds []resource.Kind
 	for k := range resource.NumKinds {

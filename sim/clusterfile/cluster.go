@@ -39,6 +39,7 @@ type Cluster struct {
 type Group struct {
 	Names    []string        // of the nodes, at least one
 	Capacity resource.Vector `yaml:",inline" least:"0"`
+	Unknown  resource.Kinds  // fields of Capacity that say unknown: cluster.Node.Unknown
 }
 
 // Coordinator is the application master of each job.
@@ -100,7 +101,7 @@ func (c *Cluster) Config() (sim.Config, error) {
 	config := sim.Config{Coordinator: resource.Of(c.Coordinator.CPU, c.Coordinator.Memory), LaunchDelay: c.LaunchDelay}
 	for _, g := range c.Groups {
 		for _, name := range g.Names {
-			config.Nodes = append(config.Nodes, cluster.Node{ID: cluster.NodeID(len(config.Nodes)), Name: name, Capacity: g.Capacity})
+			config.Nodes = append(config.Nodes, cluster.Node{ID: cluster.NodeID(len(config.Nodes)), Name: name, Capacity: g.Capacity, Unknown: g.Unknown})
 		}
 	}
 	set(&config.Heartbeat, c.Heartbeat)

@@ -142,7 +142,7 @@ func (c *Cluster) readGroups(m *form.Mapping) {
 
 // readGroup reads one group of up to most nodes. Nodes without names are numbered, from the first free number on.
 func readGroup(m *form.Mapping, most int, taken map[string]bool) Group {
-	var g Group
+	g := Group{Unknown: m.Unknown()}
 	m.Read(&g)
 	count, base := m.Whole("count", 1, mostNodes, 0), "node"
 	if m.Has("name") {

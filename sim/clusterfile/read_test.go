@@ -17,7 +17,7 @@ const full = `bellows_cluster: 1
 nodes:
   - {count: 2, cpus: 16, memory: 64GB}
   - {count: 1, cpus: 16, memory: 96GB, disk: 110MB/s, network: 125MB/s}
-  - {count: 2, name: large, cpus: 64, memory: 1TB}
+  - {count: 2, name: large, cpus: 64, memory: 1TB, disk: 1GB/s, network: unknown}
   - {names: [login, "db 1"], cpus: 500m, memory: 4GiB}
 heartbeat: 2s
 starts_per_heartbeat: 3
@@ -46,6 +46,9 @@ func TestRead(t *testing.T) {
 	}
 	if got := strings.Join(names, ","); got != "node1,node2,node3,large1,large2,login,db 1" {
 		t.Errorf("nodes %s", got)
+	}
+	if large := config.Nodes[3]; large.Unknown != resource.KindsOf(resource.Network) || large.Capacity[resource.Network] != 0 || large.Capacity[resource.Disk] != resource.GB || config.Nodes[2].Unknown != 0 {
+		t.Errorf("the first large node is %+v", large)
 	}
 	if got, want := config.Nodes[2].Capacity, (resource.Vector{16 * resource.Core, 96 * resource.GB, 110 * resource.MB, 125 * resource.MB}); got != want {
 		t.Errorf("the third node has %v, want %v", got, want)
@@ -110,6 +113,7 @@ func TestFaults(t *testing.T) {
 		"bellows_cluster: 1\nnodes: [{cpus: 0, memory: 1GB, count: 2}]\n":                                                 "c:2: nodes 1 cpus 0: must be above 0",
 		"bellows_cluster: 1\nnodes:\n  - {cpus: 1, memory: 1GB, names: [a]}\n  - {cpus: 1, memory: 1GB, names: [b, a]}\n": "c:4: nodes 2 a: is the name of two nodes",
 		"bellows_cluster: 1\nnodes: [{cpus: 1, memory: 1GB, count: 1}, {cpus: 1, memory: 1GB, count: 1048576}]\n":         "c:2: nodes 2: a cluster has at most 1048576 nodes",
+		"bellows_cluster: 1\nnodes: [{cpus: unknown, memory: 1GB, count: 1}]\n":                                           "c:2: nodes 1 cpus \"unknown\" does not begin with a digit: write cores such as 2 or 1.5, or millicores such as 500m",
 		"bellows_cluster: 1\nacquire: slurm\n":                                                                            "c:2: acquire slurm: must be one of yarn, spark-standalone, bellows",
 		"bellows_cluster: 1\nmachine: tape\n":                                                                             "c:2: machine tape: must be one of ideal, hdd, ssd, measured",
 		"bellows_cluster: 1\nswap: 1GB\n":                                                                                 "c:2: swap: must be a mapping of field names to values, but is \"1GB\"",

@@ -60,7 +60,7 @@ func (o *clusterOptions) settle(w *workloadOptions, changed func(string) bool) (
 
 // settleNodes sets the nodes.
 func (o *clusterOptions) settleNodes(c *clusterfile.Cluster, w *workloadOptions, changed func(string) bool) error {
-	nodes, node := o.nodes, o.node
+	nodes, node, unknown := o.nodes, o.node, resource.Kinds(0)
 	fromWorkload := func(n int, size resource.Vector) { // unless a flag says otherwise
 		if !changed("nodes") {
 			nodes = n
@@ -84,6 +84,7 @@ func (o *clusterOptions) settleNodes(c *clusterfile.Cluster, w *workloadOptions,
 			return nil
 		}
 		fromWorkload(o.nodes, c.Groups[0].Capacity)
+		unknown = c.Groups[0].Unknown
 	case suggested != nil:
 		fromWorkload(suggested.Nodes, suggested.Node)
 	case w.ours():
@@ -91,7 +92,7 @@ func (o *clusterOptions) settleNodes(c *clusterfile.Cluster, w *workloadOptions,
 	case w.generatesFlex():
 		fromWorkload(4, resource.Of(8*resource.Core, 24*resource.GB))
 	}
-	c.Groups = []clusterfile.Group{{Names: clusterfile.Numbered("node", nodes), Capacity: node}}
+	c.Groups = []clusterfile.Group{{Names: clusterfile.Numbered("node", nodes), Capacity: node, Unknown: unknown}}
 	return nil
 }
 

@@ -1,0 +1,72 @@
+package scenarios
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bellows-rm/bellows/resource"
+	"pgregory.net/rapid"
+)
+
+// TestUnknownCapacityBoundsNothing: on nodes that lack a number, every policy decides as if they had very much. The
+// exception is tetris, whose scores hold the part of that much: it is audited only.
+func TestUnknownCapacityBoundsNothing(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := draw(rt)
+		s.drawUnknown(rt)
+		s.policies = []choice{rapid.SampledFrom(choices).Draw(rt, "policy")}
+		if s.tooLarge(s.policies[0].make(rt)) != nil {
+			return
+		}
+		if s.policies[0].name == "tetris" {
+			check(rt, s, s.drivers())
+			return
+		}
+		d := s.drivers()[0]
+		h := d.run(rt, s, s.policies[0])
+		if err := audit(s, s.policies[0], &h); err != nil {
+			rt.Fatalf("%s: %v\n%s\n%s", s.policies[0].title, err, s, s.render(&h))
+		}
+		got := s.render(&h) + exactly(&h)
+		if strings.Contains(got, "4611686018427387903") {
+			rt.Fatalf("the number that stands for an unknown amount is in\n%s", got)
+		}
+		ample := *s
+		ample.nodes = nil
+		for _, n := range s.nodes {
+			n.Capacity, n.Unknown = n.Unknown.In(n.Capacity, resource.MostRate), 0
+			ample.nodes = append(ample.nodes, n)
+		}
+		h = d.run(rt, &ample, s.policies[0])
+		if want := s.render(&h) + exactly(&h); got != want {
+			rt.Fatalf("%s with unknown capacities:\n%s\nwith very large ones:\n%s\n%s", s.policies[0].title, got, want, s)
+		}
+	})
+}
+
+// drawUnknown lets tasks request disk and network bandwidth, and lets some nodes lack a number for them. The first node
+// fits every task.
+func (s *scenario) drawUnknown(t *rapid.T) {
+	rate := func(what string, most int) resource.Amount {
+		return resource.Amount(rapid.IntRange(0, most).Draw(t, what)) * 30 * resource.MB
+	}
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		for _, k := range rates {
+			if i == 0 || rapid.Bool().Draw(t, "known") {
+				n.Capacity[k] = max(n.Capacity[k], rate("capacity", 6))
+			}
+			if rapid.Bool().Draw(t, "unknown") {
+				n.Unknown |= resource.KindsOf(k)
+				n.Capacity[k] = 0
+			}
+		}
+	}
+	for i := range s.jobs {
+		for j := range s.jobs[i].Stages {
+			for _, k := range rates {
+				s.jobs[i].Stages[j].Ideal[k] = rate("request", 3)
+			}
+		}
+	}
+}
