@@ -81,6 +81,7 @@ type Agent struct {
 	close    context.CancelFunc
 	starting chan struct{} // bounds the number of containers that are being started at once
 	keeper   *keeper
+	monitor  *monitor
 	patience patience
 
 	mu         sync.Mutex
@@ -148,7 +149,7 @@ func Open(c Config) (*Agent, error) {
 		return nil, &NoCgroupError{err}
 	}
 	a.size = tellSize(groupName(c.Dir), c.Capacity[resource.Memory])
-	a.accountIO()
+	a.monitor = newMonitor(a, a.accountIO())
 	if a.keeper, err = newKeeper(a); err != nil {
 		a.Close()
 		return nil, err
@@ -156,6 +157,7 @@ func Open(c Config) (*Agent, error) {
 	err = a.takeInventory()
 	// The whole inventory is reported at once: after a part of it there would seem to be room.
 	a.keeper.begin()
+	a.begin(a.monitor.run)
 	if err != nil {
 		a.Close()
 		return nil, err
@@ -362,6 +364,7 @@ func (a *Agent) leasePath() string { return filepath.Join(a.config.Dir, "lease")
 
 // Forget implements live.Backend.
 func (a *Agent) Forget(id cluster.ContainerID) {
+	a.monitor.forget(id)
 	if err := durable.RemoveAll(string(a.folder(id))); err != nil {
 		a.log.Warn("cannot remove the record of a container; it will be reported again", "container", id, "error", err)
 	}

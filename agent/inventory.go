@@ -78,11 +78,13 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 			return a.lost(c, err)
 		}
 		begun := c.dir.launched() || c.dir.exists("exit.json") || c.spec.Identity.Boot != a.supervisors.Identity().Boot // A power failure may have removed the note.
+		e := endEvent(id, c.dir)
+		a.monitor.end(c, endOf(&e))
 		a.removeGroup(id)
 		if !begun {
 			return cluster.Event{Kind: cluster.DecisionFailed, Task: id.Task, Run: id.Run, Detail: "bellows ended before it was started"}
 		}
-		return endEvent(id, c.dir)
+		return e
 	}
 	if !errors.Is(err, errHeld) {
 		return a.lost(c, err)
@@ -103,6 +105,7 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 	if c.dir.get("started.json", &s) == nil {
 		at = s.At
 	}
+	a.monitor.found(c, at)
 	return cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Node: 0, Grant: c.spec.Grant, Launched: at}
 }
 

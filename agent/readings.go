@@ -62,16 +62,20 @@ func known(m cgroup.Maybe[int64]) *int64 {
 }
 
 // accountIO makes the kernel count disk transfers of containers, on the device of the state directory. Without it they
-// are unknown, which is no reason not to run.
-func (a *Agent) accountIO() {
+// are unknown, which is no reason not to run. It reports whether version 1 of the kernel counts them, and so has no number
+// for a container without transfers.
+func (a *Agent) accountIO() (counted bool) {
 	var st unix.Stat_t
 	if err := unix.Stat(a.config.Dir, &st); err != nil {
-		return
+		return false
 	}
 	device := wholeDevice(fmt.Sprintf("%d:%d", unix.Major(uint64(st.Dev)), unix.Minor(uint64(st.Dev))))
 	if err := a.root.AccountIO(device); err != nil {
 		a.log.Debug("disk transfers are not counted", "error", err)
+		return false
 	}
+	version, _ := a.root.Has(cgroup.IO)
+	return version == cgroup.V1
 }
 
 // wholeDevice returns the device of a partition: rules are about whole devices.

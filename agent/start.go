@@ -51,6 +51,9 @@ func (a *Agent) start(c *container, o cluster.Order) {
 		}
 	}
 	a.keeper.tell(news{started: &memory.Started{Envelope: c.spec.envelope()}, of: c})
+	if !s.Ended {
+		a.monitor.begin(c, s.Started)
+	}
 	a.events.put(cluster.Event{Kind: cluster.DecisionDone, Task: c.id.Task, Run: c.id.Run, Decision: o.ID, Node: o.Node, Launched: s.Started})
 	a.watch(c, supervisor)
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/timeline"
 )
 
 // watch stays with a running container until ended is closed, kills the container on request, and reports how it ended.
@@ -24,11 +25,12 @@ func (a *Agent) watch(c *container, ended <-chan struct{}) {
 			return
 		}
 	}
+	e := endEvent(c.id, c.dir)
+	a.monitor.end(c, endOf(&e))
 	a.removeGroup(c.id)
 	if a.closed.Err() != nil {
 		return // The next agent will find it.
 	}
-	e := endEvent(c.id, c.dir)
 	if e.Outcome == cluster.OutOfMemory && c.spec.Envelope.Class == cluster.Flex {
 		e.Detail = join(e.Detail, a.keeper.whyKilled(c.id))
 	}
@@ -95,6 +97,14 @@ func endEvent(id cluster.ContainerID, dir folder) cluster.Event {
 		e.Outcome = cluster.Preempted
 	}
 	return e
+}
+
+// endOf returns when a program ended; 0 if that is not known.
+func endOf(e *cluster.Event) timeline.Time {
+	if e.Exit == nil {
+		return 0
+	}
+	return e.Exit.Ended
 }
 
 func howEnded(id cluster.ContainerID, dir folder) cluster.Event {

@@ -1,0 +1,348 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/durable"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/usage"
+)
+
+// When a container is sampled.
+const (
+	// sampling is the interval between samples. The counters and the charge are cheap; memory.stat, which is not, is read
+	// each time while the container is young, and then when the charge has moved or detailed has passed.
+	sampling = time.Second
+	young    = 10 * time.Minute
+	detailed = 5 * time.Second
+	// writing is the time between writes of a container's samples: what a kill of the daemon loses.
+	writing = 5 * time.Second
+)
+
+// firstSamples are the times of samples of a container that has just begun, so that short programs have some.
+var firstSamples = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond}
+
+// usageFile is where a container's samples are, in its folder.
+const usageFile = "usage"
+
+// monitor samples what every container uses. It reads on a goroutine of its own, so that a kernel that hangs delays only
+// samples. Errors lose samples, and never affect a container.
+type monitor struct {
+	agent *Agent
+	clock func() time.Duration // neither jumps nor counts while the machine sleeps
+	// countsIO says that version 1 of the kernel counts transfers, so that a group without a count had none.
+	countsIO bool
+
+	mu   sync.Mutex
+	all  map[cluster.ContainerID]*monitored
+	full bool // the last write failed
+}
+
+// monitored is a container that is sampled, or has ended and was not forgotten.
+type monitored struct {
+	monitor   *monitor
+	id        cluster.ContainerID
+	dir       folder
+	tolerance usage.Tolerance
+
+	mu      sync.Mutex
+	gauge   *cgroup.Gauge // nil after the end
+	origin  time.Duration // when the program began, by the clock
+	log     *usage.Log
+	torn    int64 // bytes that were dropped from the file
+	held    cgroup.Held
+	charged cgroup.Charged
+	full    time.Duration // when held was read, by the clock; 0 is never
+	written time.Duration // when the file was written
+}
+
+func newMonitor(a *Agent, countsIO bool) *monitor {
+	return &monitor{agent: a, clock: monotonic, countsIO: countsIO, all: map[cluster.ContainerID]*monitored{}}
+}
+
+// monotonic returns the time since some moment before the machine's start, the same for all its processes.
+func monotonic() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // It always succeeds with this clock.
+	return time.Duration(t.Nano())
+}
+
+// run samples until the agent is closed.
+func (m *monitor) run() {
+	tick := time.NewTicker(sampling)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			m.sample()
+		case <-m.agent.closed.Done():
+			for _, w := range m.each() {
+				w.close()
+			}
+			return
+		}
+	}
+}
+
+func (m *monitor) each() []*monitored {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]*monitored, 0, len(m.all))
+	for _, w := range m.all {
+		out = append(out, w)
+	}
+	return out
+}
+
+// sample samples every container, and writes the samples that have waited long enough.
+func (m *monitor) sample() {
+	for _, w := range m.each() {
+		w.mu.Lock()
+		w.sample(m.clock())
+		if m.clock()-w.written >= writing {
+			w.write()
+		}
+		w.mu.Unlock()
+	}
+}
+
+// begin samples a container whose program has just begun.
+func (m *monitor) begin(c *container, begun timeline.Time) {
+	w := m.add(c, begun)
+	if w == nil {
+		return
+	}
+	for _, at := range firstSamples {
+		time.AfterFunc(at, func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if m.agent.closed.Err() == nil {
+				w.sample(m.clock())
+			}
+		})
+	}
+}
+
+// found samples a container that an earlier agent has left. Without samples of that agent, all of the time before is a gap.
+func (m *monitor) found(c *container, begun timeline.Time) { m.add(c, begun) }
+
+// add begins or continues the log of a container; nil if its group is gone.
+func (m *monitor) add(c *container, begun timeline.Time) *monitored {
+	gauge, err := c.group.Gauge()
+	if err != nil {
+		return nil // it is about to end
+	}
+	w := &monitored{monitor: m, id: c.id, dir: c.dir, gauge: gauge, tolerance: usage.ToleranceFor(c.spec.Grant)}
+	w.origin = m.ago(begun)
+	w.log = usage.NewLog(w.origin, w.tolerance)
+	if p, err := c.dir.usage(); err == nil {
+		w.origin, w.log, w.torn = p.Origin, p.Continue(w.tolerance), p.Torn
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all[c.id] = w
+	return w
+}
+
+// ago returns the clock's time of a moment that the machine's calendar has. A calendar that was set since then can make it
+// wrong, but not later than now.
+func (m *monitor) ago(at timeline.Time) time.Duration {
+	clock := m.clock()
+	return min(clock, max(0, clock-time.Duration(now()-at)))
+}
+
+// end takes the last sample of a container, whose group is about to be removed, and writes it. The container ended at the
+// given time, or now if that is 0.
+func (m *monitor) end(c *container, ended timeline.Time) {
+	m.mu.Lock()
+	w := m.all[c.id]
+	m.mu.Unlock()
+	if w == nil && c.group != nil && c.dir.exists(usageFile) {
+		w = m.add(c, 0)
+	}
+	if w == nil {
+		return
+	}
+	at := m.clock()
+	if ended != 0 {
+		at = m.ago(ended)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gauge == nil {
+		return
+	}
+	s := w.counters(max(at, w.origin+w.log.Last()+time.Millisecond)) // its memory is free by now
+	w.log.Add(s)
+	w.write()
+	w.gauge.Close()
+	w.gauge = nil
+}
+
+// forget drops a container.
+func (m *monitor) forget(id cluster.ContainerID) {
+	m.mu.Lock()
+	w := m.all[id]
+	delete(m.all, id)
+	m.mu.Unlock()
+	if w != nil {
+		w.close()
+	}
+}
+
+// close writes what is not written and closes the files of the kernel.
+func (w *monitored) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gauge != nil {
+		w.write()
+		w.gauge.Close()
+		w.gauge = nil
+	}
+}
+
+// sample adds a sample of every kind; now is the clock's time.
+func (w *monitored) sample(now time.Duration) {
+	if w.gauge == nil {
+		return
+	}
+	charged, err := w.gauge.Charged()
+	if err != nil {
+		return // it is about to end
+	}
+	if w.due(now, charged) {
+		held, err := w.gauge.Read()
+		if err != nil {
+			return
+		}
+		w.held, w.charged, w.full = held, charged, now
+	}
+	s := w.counters(now)
+	s.Value[usage.Memory], s.Value[usage.Swap] = w.held.InMemory(), w.held.SwapBytes
+	s.Known |= usage.SetOf(usage.Memory, usage.Swap)
+	w.log.Add(s)
+}
+
+// due reports whether memory is to be read in detail.
+func (w *monitored) due(now time.Duration, charged cgroup.Charged) bool {
+	moved := max(charged.Bytes-w.charged.Bytes, w.charged.Bytes-charged.Bytes) + max(charged.SwapBytes-w.charged.SwapBytes, w.charged.SwapBytes-charged.SwapBytes)
+	return w.full == 0 || now-w.origin < young || now-w.full >= detailed-sampling/2 || moved > w.tolerance[usage.Memory]/2
+}
+
+// counters returns a sample of the counters; now is the clock's time. What the network carries is not counted here.
+func (w *monitored) counters(now time.Duration) usage.Sample {
+	s := usage.Sample{At: now - w.origin}
+	if used, ok := w.gauge.CPUTime(); ok {
+		s.Value[usage.CPU] = used.Milliseconds()
+		s.Known |= usage.SetOf(usage.CPU)
+	}
+	if read, written, ok := w.gauge.Transfers(); ok || w.monitor.countsIO {
+		s.Value[usage.Read], s.Value[usage.Written] = read, written
+		s.Known |= usage.SetOf(usage.Read, usage.Written)
+	}
+	return s
+}
+
+// write writes what is not in the file yet. A failure is logged once, until writing succeeds again.
+func (w *monitored) write() {
+	w.written = w.monitor.clock()
+	text, offset := w.log.Unwritten()
+	file, err := durable.Open(w.dir.path(usageFile))
+	if err == nil {
+		_, err = file.WriteAt(text, offset)
+		err = errors.Join(err, file.Close())
+	}
+	if err == nil {
+		w.log.Written()
+	} else {
+		w.log.Lost()
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return // It was forgotten a moment ago.
+	}
+	w.monitor.report(err)
+}
+
+// report tells people when samples begin to be lost, and when that is over.
+func (m *monitor) report(err error) {
+	m.mu.Lock()
+	was := m.full
+	m.full = err != nil
+	m.mu.Unlock()
+	switch {
+	case err != nil && !was:
+		m.agent.log.Warn("cannot write what containers use; details will be lost", "error", err)
+	case err == nil && was:
+		m.agent.log.Info("what containers use is written again")
+	}
+}
+
+// usage reads a container's file.
+func (f folder) usage() (usage.Parsed, error) {
+	text, err := os.ReadFile(f.path(usageFile))
+	if err != nil {
+		return usage.Parsed{}, err
+	}
+	return usage.Parse(text)
+}
+
+// Usage implements live.Backend.
+func (a *Agent) Usage(id cluster.ContainerID) (usage.Usage, error) {
+	m := a.monitor
+	m.mu.Lock()
+	w := m.all[id]
+	m.mu.Unlock()
+	if w != nil {
+		return w.usage()
+	}
+	p, err := a.folder(id).usage()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return usage.Usage{}, errors.New("it was not measured: an earlier release started it, or the disk was full")
+	case err != nil:
+		return usage.Usage{}, fmt.Errorf("its samples cannot be read: %w", err)
+	}
+	return p.Usage, missing(p.Torn)
+}
+
+// missing says that the end of a file was dropped; nil if nothing was.
+func missing(torn int64) error {
+	if torn == 0 {
+		return nil
+	}
+	return fmt.Errorf("the last %d bytes of its samples were damaged and are dropped", torn)
+}
+
+// usage returns all samples of a container, also those that could not be written.
+func (w *monitored) usage() (usage.Usage, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text, offset := w.log.Unwritten()
+	if offset > 0 {
+		file, err := os.Open(w.dir.path(usageFile))
+		if err != nil {
+			return usage.Usage{}, fmt.Errorf("its samples cannot be read: %w", err)
+		}
+		defer file.Close()
+		before := make([]byte, offset)
+		if _, err := io.ReadFull(file, before); err != nil {
+			return usage.Usage{}, fmt.Errorf("its samples cannot be read: %w", err)
+		}
+		text = append(before, text...)
+	}
+	p, err := usage.Parse(text)
+	if err != nil {
+		return usage.Usage{}, fmt.Errorf("its samples cannot be read: %w", err)
+	}
+	return p.Usage, missing(w.torn + p.Torn)
+}
