@@ -36,7 +36,7 @@ type Features struct {
 type Run struct {
 	Features
 	Ended timeline.Time `json:"ended_ns,omitempty"`
-	// Phases are those of the task, in order; see Observed. No phases: only the whole was measured.
+	// Phases are those of the task, in order, as Segment finds them. No phases: only the whole was measured.
 	Phases []cluster.Phase `json:"phases,omitempty"`
 	// Duration is that of the whole run; 0 is the sum of all phases.
 	Duration time.Duration `json:"duration_ns,omitempty"`
