@@ -334,7 +334,7 @@ func TestReadJobsRefuses(t *testing.T) {
 		{"phases twice", stage("truth: {phases: [{duration: 1s}], task_phases: [[{duration: 1s}]]}"), `x:4: job "j" stage "s" truth task_phases a list: cannot stand beside phases`},
 		{"phases of no task", stage("truth: {task_phases: [[]]}"), `x:4: job "j" stage "s" truth task_phases: must be a list of at least one phase for each task, but one is a list`},
 		{"phases of too many tasks", stage("truth: {task_phases: [[{duration: 1s}], [{duration: 1s}]]}"), `x:4: job "j" stage "s" truth task_phases a list: must be one for each task, 1, but are 2`},
-		{"phase of a task", stage("truth: {task_phases: [[{duration: 1s, disk: 1MB}]]}"), `x:4: job "j" stage "s" truth task 0 phase 1 disk "1MB" does not end in /s: write a number and one of B/s, KB/s, MB/s, GB/s, TB/s, PB/s (powers of 1000) or KiB/s, MiB/s, GiB/s, TiB/s, PiB/s (powers of 1024), such as 110MB/s`},
+		{"phase of a task", stage("truth: {task_phases: [[{duration: 1s, disk: 1MB}]]}"), `x:4: job "j" stage "s" truth task 0 phase 1 disk "1MB" does not end in /s: write a number and one of B/s, KB/s, MB/s, GB/s, TB/s, PB/s (powers of 1000), KiB/s, MiB/s, GiB/s, TiB/s, PiB/s (powers of 1024), or kbit/s, Mbit/s, Gbit/s, Tbit/s (bits; 8 are a byte), such as 110MB/s or 1Gbit/s`},
 		{"heap", stage("truth: {heap: 1GiB}"), `x:4: job "j" stage "s" truth heap: must be a mapping of field names to values, but is "1GiB"`},
 		{"live set", stage("truth: {heap: {live: 0MiB}}"), `x:4: job "j" stage "s" truth heap live 0MiB: must be from 1B to 1000PB`},
 		{"profile", stage("profile: [p]"), `x:4: job "j" stage "s" profile a list: must be a name of 1 to 200 printable characters`},

@@ -49,8 +49,7 @@ var kinds = [NumKinds]row{
 	Disk: {name: "disk", field: "disk", usage: "disk bandwidth, such as 50MB/s",
 		unit: "rate", parse: ParseRate, format: FormatRate, exact: FormatRateExact, work: "bytes", workSize: 1,
 		most: MostRate, rate: true, contended: true},
-	// No machine says how much network bandwidth it has, so that no command can request any: there is no flag.
-	Network: {name: "network", field: "network",
+	Network: {name: "network", field: "network", usage: "network bandwidth, such as 50MB/s or 400Mbit/s",
 		unit: "rate", parse: ParseRate, format: FormatRate, exact: FormatRateExact, work: "bytes", workSize: 1,
 		most: MostRate, rate: true, contended: true},
 }

@@ -33,12 +33,18 @@ var shortUnits = []unit{
 	{"Ki", KiB}, {"Mi", MiB}, {"Gi", GiB}, {"Ti", TiB}, {"Pi", PiB},
 }
 
+// bitUnits are the units of rates that are read but never printed: networks are sold by the bit.
+var bitUnits = []unit{
+	{"kbit", KB / 8}, {"Kbit", KB / 8}, {"Mbit", MB / 8}, {"Gbit", GB / 8}, {"Tbit", TB / 8},
+}
+
 const (
 	acceptedCPU    = "write cores such as 2 or 1.5, or millicores such as 500m"
 	acceptedMemory = "write a number and one of B, KB, MB, GB, TB, PB (powers of 1000; K, M, G, T, P mean the same) or " +
 		"KiB, MiB, GiB, TiB, PiB (powers of 1024), such as 4GiB"
-	acceptedRate = "write a number and one of B/s, KB/s, MB/s, GB/s, TB/s, PB/s (powers of 1000) or " +
-		"KiB/s, MiB/s, GiB/s, TiB/s, PiB/s (powers of 1024), such as 110MB/s"
+	acceptedRate = "write a number and one of B/s, KB/s, MB/s, GB/s, TB/s, PB/s (powers of 1000), " +
+		"KiB/s, MiB/s, GiB/s, TiB/s, PiB/s (powers of 1024), or kbit/s, Mbit/s, Gbit/s, Tbit/s (bits; 8 are a byte), " +
+		"such as 110MB/s or 1Gbit/s"
 )
 
 // ParseCPU reads cores ("2", "1.5") or millicores ("500m") and returns millicores. Negative numbers, fractions of a
@@ -70,15 +76,16 @@ func ParseCPU(text string) (Amount, error) {
 // nearest byte. Units with an i are powers of 1024, units without it powers of 1000; their case matters. A bare number
 // is an error, and so are negative numbers and anything above the largest Amount.
 func ParseMemory(text string) (Amount, error) {
-	return parseBytes("memory", text, "", acceptedMemory)
+	return parseBytes("memory", text, "", acceptedMemory, byteUnits, shortUnits)
 }
 
-// ParseRate reads bytes per second ("110MB/s"), with the units of ParseMemory, and returns bytes per second.
+// ParseRate reads bytes per second ("110MB/s"), with the units of ParseMemory, or bits per second ("1Gbit/s"), and returns
+// bytes per second.
 func ParseRate(text string) (Amount, error) {
-	return parseBytes("rate", text, "/s", acceptedRate)
+	return parseBytes("rate", text, "/s", acceptedRate, byteUnits, shortUnits, bitUnits)
 }
 
-func parseBytes(noun, text, suffix, accepted string) (Amount, error) {
+func parseBytes(noun, text, suffix, accepted string, units ...[]unit) (Amount, error) {
 	d, rest, why := scanDecimal(text)
 	if why != "" {
 		return 0, malformed(noun, text, why, accepted)
@@ -90,7 +97,7 @@ func parseBytes(noun, text, suffix, accepted string) (Amount, error) {
 	if !found {
 		return 0, malformed(noun, text, "does not end in "+suffix, accepted)
 	}
-	size, known := unitSize(name)
+	size, known := unitSize(name, units)
 	if !known {
 		return 0, malformed(noun, text, "has an unknown unit", accepted)
 	}
@@ -102,8 +109,8 @@ func parseBytes(noun, text, suffix, accepted string) (Amount, error) {
 	return a, nil
 }
 
-func unitSize(name string) (Amount, bool) {
-	for _, table := range [][]unit{byteUnits, shortUnits} {
+func unitSize(name string, units [][]unit) (Amount, bool) {
+	for _, table := range units {
 		for _, u := range table {
 			if u.name == name {
 				return u.size, true
