@@ -31,7 +31,8 @@ type Config struct {
 	Executable string
 	// Node is the name of this machine; empty is its host name.
 	Node string
-	// Capacity is what the containers may use together; see the function Capacity.
+	// Capacity is what the containers may use together; see the function Capacity. 0 of disk or network bandwidth: nobody
+	// has measured or stated it, and it is unknown.
 	Capacity resource.Vector
 	// Grace is the time between the request that a container end and its kill; 0 is DefaultGrace.
 	Grace time.Duration

@@ -13,6 +13,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/memory"
+	"github.com/bellows-rm/bellows/resource"
 )
 
 // takeInventory finds every container that an earlier agent left behind, reports it, and watches the running ones.
@@ -21,7 +22,7 @@ func (a *Agent) takeInventory() error {
 	if err != nil {
 		return fmt.Errorf("take inventory: %w", err)
 	}
-	node := cluster.Node{ID: 0, Name: a.config.Node, Capacity: a.config.Capacity}
+	node := a.node()
 	events := []cluster.Event{{Kind: cluster.NodeJoined, Node: node.ID, NewNode: &node}}
 	for _, entry := range entries {
 		id, err := cluster.ParseContainerID(entry.Name())
@@ -36,6 +37,17 @@ func (a *Agent) takeInventory() error {
 	a.events.put(append(events, cluster.Event{Kind: cluster.Synced})...)
 	a.watchFound()
 	return nil
+}
+
+// node describes this machine.
+func (a *Agent) node() cluster.Node {
+	n := cluster.Node{ID: 0, Name: a.config.Node, Capacity: a.config.Capacity}
+	for k := range resource.NumKinds {
+		if !k.Stated() && n.Capacity[k] == 0 {
+			n.Unknown |= resource.KindsOf(k)
+		}
+	}
+	return n
 }
 
 // watchFound stays with the containers that were found running. It starts only after all of them are reported;

@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,11 @@ func statusCommand() *cobra.Command {
 		Short: "Show the daemon and what is free",
 		Long: `Show the daemon and its machine. GRANTED is what tasks were granted, USED what
 they use now, without page cache. A task of class flex was granted the memory
-that it starts with, and may grow: USED can then be more than GRANTED.`,
+that it starts with, and may grow: USED can then be more than GRANTED.
+
+Below the table stand the bandwidths of disk and network, or that they are
+unknown. The disk is measured by "bellows up"; the network is what "bellows up
+--network" states.`,
 		Example: `  bellows status
   bellows status --json`,
 		Args: cobra.NoArgs,
@@ -63,8 +68,17 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		return err
 	}
 	for _, n := range s.Nodes {
+		if n.Disk > 0 || n.Network > 0 || len(n.Unknown) > 0 {
+			fmt.Fprintln(w)
+		}
 		if n.Disk > 0 {
-			fmt.Fprintf(w, "\ndisk of %s: %s, measured or given; under-sized tasks may use a share of it\n", n.Name, resource.FormatRate(resource.Amount(n.Disk)))
+			fmt.Fprintf(w, "disk of %s: %s, measured or given; under-sized tasks share it\n", n.Name, resource.FormatRate(resource.Amount(n.Disk)))
+		}
+		if n.Network > 0 {
+			fmt.Fprintf(w, "network of %s: %s, as given\n", n.Name, resource.FormatRate(resource.Amount(n.Network)))
+		}
+		if len(n.Unknown) > 0 {
+			fmt.Fprintf(w, "unknown of %s: %s; every request for it fits\n", n.Name, strings.Join(n.Unknown, ", "))
 		}
 	}
 	return nil

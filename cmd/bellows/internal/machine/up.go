@@ -65,6 +65,7 @@ The daemon serves the user who starts it, and root. The socket is closed to all
 other users.`
 
 const upExample = `  bellows up --memory 4GiB --cpus 2 --detach
+  bellows up --network 1Gbit/s          (what tasks request of it is added up)
   bellows up --policy fair --set fair.reservations=false
   bellows up --flex ejf+s --puff-ratio 0.2    (FLEX containers as in Pufferfish)
   systemd-run --user --scope -p Delegate=yes bellows up    (as an ordinary user)`
@@ -75,7 +76,8 @@ type upOptions struct {
 	memory   resource.Amount
 	cpus     resource.Amount
 	disk     resource.Amount
-	diskSet  bool            // --disk was given; 0 is no limit
+	diskSet  bool            // --disk was given; 0 is unknown
+	network  resource.Amount // 0 is unknown
 	swapping resource.Amount // bytes a day
 	policy   string
 	settings map[string]string
@@ -103,6 +105,7 @@ func upCommand() *cobra.Command {
 	f.Var(flags.Memory(&o.memory), "memory", "memory that all jobs together may use; default: nine tenths of the machine's")
 	f.Var(flags.CPU(&o.cpus), "cpus", "cores that all jobs together may use; default: all")
 	f.Var(flags.Rate(&o.disk).OrZero(), "disk", "disk bandwidth that under-sized tasks share (yarn-me.disk-share), such as 100MB/s; 0B/s: no limit; default: measured once on the disk of the state directory")
+	f.Var(flags.Rate(&o.network), "network", "network bandwidth that all jobs together may request, such as 1Gbit/s or 125MB/s; default: unknown, and every request fits")
 	f.Var(flags.Budget(&o.swapping), "swap-budget", "most bytes that swapping may write to disks in 24 hours, such as 200GB/day; once it is spent, no container is swapped out; default: no limit")
 	f.Var(flags.Choice(&o.policy, policy.Names()...), "policy", "`name` of the scheduling policy: "+strings.Join(policy.Names(), ", "))
 	f.Var(flags.Settings(o.settings), "set", "setting of a policy; may be repeated")
@@ -133,7 +136,7 @@ func (o *upOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return command.Usage(err)
 	}
-	capacity[resource.Disk] = o.disk
+	capacity[resource.Disk], capacity[resource.Network] = o.disk, o.network
 	o.diskSet = cmd.Flags().Changed("disk")
 	manager, err := o.flex.parameters()
 	if err != nil {
