@@ -99,13 +99,13 @@ type Event struct {
 	Task     TaskID          `json:"task,omitzero"`
 	Decision DecisionID      `json:"decision,omitempty"`
 	Outcome  Outcome         `json:"outcome,omitempty"`
+	By       Holder          `json:"by,omitempty"`    // TaskStill
+	Phase    int32           `json:"phase,omitempty"` // TaskPhase: an index of the phases of its stage
 	Grant    resource.Vector `json:"grant,omitzero"`
 	Launched timeline.Time   `json:"launched_ns,omitempty"` // TaskAdopted: when it started running
 	Bound    resource.Vector `json:"bound,omitzero"`        // TaskAdopted: what throttles it, zero if nothing does
 	Until    timeline.Time   `json:"until_ns,omitempty"`    // TaskAdopted: when the throttle ends by itself
 	Held     resource.Amount `json:"held_bytes,omitempty"`  // NodeMemory: the sum of the limits of its containers, bytes
-	Phase    int             `json:"phase,omitempty"`       // TaskPhase: an index of the phases of its stage
-	By       Holder          `json:"by,omitempty"`          // TaskStill
 	Detail   string          `json:"detail,omitempty"`
 	Short    bool            `json:"short,omitempty"` // DecisionFailed: the machine lacked a resource of its own, not of the job
 	Run      int             `json:"run,omitempty"`   // number of the run of Task, with drivers that run containers; see ContainerID

@@ -407,7 +407,7 @@ func TestRandomHistory(t *testing.T) {
 func anyEvent(t *rapid.T, s *Snapshot) Event {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	task := TaskID{JobID(number("job", 1, 3)), int32(number("stage", 0, 1)), int32(number("index", 0, 2))}
-	e := Event{Kind: EventKind(number("kind", 0, int(TaskGoesOn)+1)), Phase: number("phase", -1, 3), By: Holder(number("holder", 0, 2)), Node: NodeID(number("node", 0, 3)), Job: task.Job, Task: task, Outcome: Outcome(number("outcome", 0, 6)),
+	e := Event{Kind: EventKind(number("kind", 0, int(TaskGoesOn)+1)), Phase: int32(number("phase", -1, 3)), By: Holder(number("holder", 0, 2)), Node: NodeID(number("node", 0, 3)), Job: task.Job, Task: task, Outcome: Outcome(number("outcome", 0, 6)),
 		Grant: resource.Of(resource.Core, resource.Amount(number("grant", -1, 3))*resource.GB)}
 	switch e.Kind {
 	case NodeMemory:

@@ -41,21 +41,21 @@ func (s *Snapshot) foreseeEnd(t *TaskState) {
 
 // enterPhase records that a task has entered a phase of its forecast. It should end after that phase and those that
 // follow, stretched or shortened as the whole task is with its grant.
-func (s *Snapshot) enterPhase(now timeline.Time, id TaskID, phase int) error {
+func (s *Snapshot) enterPhase(now timeline.Time, id TaskID, phase int32) error {
 	t, err := s.running(id)
 	if err != nil {
 		return err
 	}
 	stage := t.Stage()
 	switch {
-	case phase < 0 || phase >= len(stage.Phases):
+	case phase < 0 || int(phase) >= len(stage.Phases):
 		return fmt.Errorf("task %s entered phase %d: its stage has a forecast of %d phases", id, phase, len(stage.Phases))
-	case int(t.Phase) == phase:
+	case t.Phase == phase:
 		return fmt.Errorf("task %s entered phase %d: it is in that phase already", id, phase)
 	case t.Still:
 		return fmt.Errorf("task %s entered phase %d: it stands still", id, phase)
 	}
-	t.Phase, t.PhaseSince = int32(phase), now
+	t.Phase, t.PhaseSince = phase, now
 	if total := sumPhases(stage.Phases); total > 0 && t.Duration > 0 {
 		left := float64(sumPhases(stage.Phases[phase:])) / float64(total)
 		t.end = now.Add(time.Duration(left * float64(t.Duration)))

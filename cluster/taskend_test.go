@@ -32,7 +32,7 @@ func forecastTask(t *testing.T, runs time.Duration) (*Snapshot, *TaskState) {
 func TestEstimatedEndFollowsTheTask(t *testing.T) {
 	id := TaskID{1, 0, 0}
 	still, on := Event{Kind: TaskStill, Task: id, By: HeldByMemory}, Event{Kind: TaskGoesOn, Task: id}
-	phase := func(k int) Event { return Event{Kind: TaskPhase, Task: id, Phase: k} }
+	phase := func(k int32) Event { return Event{Kind: TaskPhase, Task: id, Phase: k} }
 	type happens struct {
 		at float64
 		e  Event

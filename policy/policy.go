@@ -31,6 +31,9 @@ type Traits struct {
 	Resizes bool
 	// Together: it starts all tasks of a stage in one step where the stage says so.
 	Together bool
+	// LooksAhead: it decides by forecasts, and wants to know how tasks come along: which phase they have reached, and when
+	// they stand still.
+	LooksAhead bool
 	// Quotas: something other than room on a node, such as a quota, limits what may run. The end of a task can
 	// therefore let another task start on a different node that had room all the time.
 	Quotas bool

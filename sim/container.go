@@ -140,6 +140,7 @@ func (r *run) stand(c *container, still bool) {
 	if c.stopped == still {
 		return
 	}
+	r.reportStill(c.task, still)
 	if c.stopped = still; still {
 		c.since = r.now
 		r.callOff(r.keepers[c.task.node], c, fault, overflow)

@@ -47,3 +47,11 @@ func (d *direct) freed()                {}
 func (d *direct) limitsChanged(n cluster.NodeID) {
 	d.stepOne(d.held(n))
 }
+
+func (d *direct) reported(reports []report) {
+	d.events = d.events[:0]
+	for i := range reports {
+		d.events = append(d.events, reports[i].event)
+	}
+	d.step(d.events)
+}

@@ -31,6 +31,7 @@ type reporter struct {
 	phase     timeline.Time // of its heartbeats
 	scheduled bool          // the next heartbeat is on the agenda
 	ended     []*task       // to be reported with the next heartbeat
+	reports   []report      // likewise
 	booked    int           // started, not launched
 	started   int           // by the heartbeat in progress
 }
@@ -146,6 +147,10 @@ func (h *heartbeats) beat(id cluster.NodeID) {
 	}
 	events := h.events[:0]
 	ended, inVain := n.ended, false
+	for i := range n.reports {
+		events = append(events, n.reports[i].event)
+	}
+	n.reports = n.reports[:0]
 	for _, t := range ended {
 		events = append(events, cluster.Event{Kind: cluster.TaskEnded, Task: t.id, Node: id, Outcome: t.result.Outcome})
 		inVain = inVain || t.result.Outcome != cluster.Succeeded || t.job.failing != ""
@@ -327,5 +332,13 @@ func (h *heartbeats) finished(t *task) {
 	h.wakeNode(t.node)
 	if h.config.CoordinatorHeartbeat == 0 && t.job.unended == 0 {
 		h.endJob(t.job)
+	}
+}
+
+func (h *heartbeats) reported(reports []report) {
+	for i := range reports {
+		n := &h.reporters[reports[i].task.node]
+		n.reports = append(n.reports, reports[i])
+		h.wakeNode(reports[i].task.node)
 	}
 }

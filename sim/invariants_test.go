@@ -2,6 +2,7 @@ package sim
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -22,6 +23,7 @@ func (r *run) checkNodeUse(t *rapid.T, p *node) {
 			use, pace = task.flow.demand, task.flow.pace
 			flows++
 		}
+		r.checkReported(t, task)
 		if still := task.container != nil && task.container.stopped; !(pace > 0 && pace <= 1) && !(still && pace == 0) {
 			t.Fatalf("%v: task %v goes on at pace %v", r.now, task.id, pace)
 		}
@@ -40,6 +42,22 @@ func (r *run) checkNodeUse(t *rapid.T, p *node) {
 	}
 	if p.swap < 0 || p.swap > r.config.Machine.Swap {
 		t.Fatalf("%v: %d bytes of swap are left", r.now, p.swap)
+	}
+}
+
+// checkReported checks that a policy that looks ahead knows how a task comes along, where nodes report at once.
+func (r *run) checkReported(t *rapid.T, task *task) {
+	state := r.engine.Snapshot().Nodes[task.node].Tasks
+	at := slices.IndexFunc(state, func(s *cluster.TaskState) bool { return s.ID == task.id })
+	if _, atOnce := r.protocol.(*direct); !r.looksAhead || !atOnce || at < 0 || !state[at].Running {
+		return
+	}
+	if still := task.container != nil && task.container.stopped; still != state[at].Still {
+		t.Fatalf("%v: task %v stands still: %v, but the policy is told %v", r.now, task.id, still, state[at].Still)
+	}
+	f, told := task.flow, len(task.job.Stages[task.id.Stage].Phases)
+	if f != nil && task.ending == 0 && told > 0 && len(f.phases) == told && f.at != int(state[at].Phase) {
+		t.Fatalf("%v: task %v is in phase %d, but the policy is told %d", r.now, task.id, f.at, state[at].Phase)
 	}
 }
 

@@ -76,6 +76,7 @@ func (r *run) nextPhase(t *task) {
 		return
 	}
 	f.begin(r.now, n)
+	r.reportPhase(t)
 	if !f.flexible {
 		here.demand = here.demand.Add(f.demand)
 		here.swap -= f.swap

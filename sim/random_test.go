@@ -20,11 +20,14 @@ const (
 )
 
 // haphazard is a policy that is arbitrary but deterministic: it gives tasks any memory that they may have, and
-// sometimes kills or preempts a task.
+// sometimes kills or preempts a task. With an odd seed it looks ahead.
 type haphazard struct{ seed uint64 }
 
-func (haphazard) Name() string          { return "haphazard" }
-func (haphazard) Traits() policy.Traits { return policy.Traits{UnderSizes: true} }
+func (haphazard) Name() string { return "haphazard" }
+
+func (h haphazard) Traits() policy.Traits {
+	return policy.Traits{UnderSizes: true, LooksAhead: h.seed%2 == 1}
+}
 
 func (h haphazard) draw(of ...any) uint64 {
 	f := fnv.New64a()
@@ -162,8 +165,15 @@ func randomStage(t *rapid.T, capacity resource.Vector) (cluster.Stage, workload.
 	}
 	switch rapid.IntRange(0, 3).Draw(t, "truth") {
 	case 1:
-		truth.Phases = workload.ForAll(phases())
+		list := phases()
+		truth.Phases = workload.ForAll(list)
+		if rapid.Bool().Draw(t, "forecast") {
+			s.Phases = list
+		}
 	case 2:
+		if rapid.Bool().Draw(t, "forecast") {
+			s.Phases = phases()
+		}
 		var durations []time.Duration
 		var each [][]cluster.Phase
 		for range s.Tasks {

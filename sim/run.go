@@ -15,26 +15,29 @@ import (
 
 // run is a simulation in progress.
 type run struct {
-	config   Config
-	policy   policy.Policy
-	engine   *engine.Engine
-	agenda   agenda
-	now      timeline.Time
-	jobs     []*job
-	after    map[int][]*job // jobs that wait for a job, by its index
-	byID     map[cluster.JobID]*job
-	protocol protocol
-	used     usage
-	capacity usage // of the nodes present
-	ended    int
-	inVain   int // kills and preemptions since a task last succeeded
-	waiting  int // tasks of the jobs that have arrived, coordinators included, that no decision has started
-	result   *Result
-	err      error
-	events   []cluster.Event // of the step in preparation
-	tasks    []*task         // all started tasks, by index
-	spare    []task          // preallocated room for tasks to come
-	free     []*task         // forgotten tasks, whose memory new tasks take: see forget
+	config Config
+	policy policy.Policy
+	// looksAhead says that the policy wants to know how tasks come along.
+	looksAhead bool
+	engine     *engine.Engine
+	agenda     agenda
+	now        timeline.Time
+	jobs       []*job
+	after      map[int][]*job // jobs that wait for a job, by its index
+	byID       map[cluster.JobID]*job
+	protocol   protocol
+	used       usage
+	capacity   usage // of the nodes present
+	ended      int
+	inVain     int // kills and preemptions since a task last succeeded
+	waiting    int // tasks of the jobs that have arrived, coordinators included, that no decision has started
+	result     *Result
+	err        error
+	events     []cluster.Event // of the step in preparation
+	reports    []report        // of tasks, since the last item of the agenda was taken; none unless the policy looks ahead
+	tasks      []*task         // all started tasks, by index
+	spare      []task          // preallocated room for tasks to come
+	free       []*task         // forgotten tasks, whose memory new tasks take: see forget
 
 	recorder *recorder
 	uses     map[*task]resource.Vector     // use of each task, if it is recorded
@@ -66,6 +69,7 @@ type protocol interface {
 	lost(t *task)                   // the task was on a node that left; the engine has been notified
 	joined(n cluster.NodeID)        // a node joined; the engine is yet to be notified
 	limitsChanged(n cluster.NodeID) // the limits of the containers of a node have changed
+	reported(reports []report)      // the tasks have something to report
 	freed()                         // tasks or jobs ended without success: other tasks may take their room, or the ended tasks may run again
 }
 
@@ -124,7 +128,7 @@ func newRun(c Config, w *workload.Workload, p policy.Policy) (*run, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	r := &run{config: c, policy: p, engine: engine.New(p, c.describe), byID: map[cluster.JobID]*job{}, after: map[int][]*job{},
+	r := &run{config: c, policy: p, engine: engine.New(p, c.describe), looksAhead: p.Traits().LooksAhead, byID: map[cluster.JobID]*job{}, after: map[int][]*job{},
 		idle: map[cluster.NodeID][]executor{}, result: &Result{}, recorder: newRecorder(c.Series), uses: map[*task]resource.Vector{}}
 	if err := r.load(w); err != nil {
 		return nil, err
@@ -305,6 +309,9 @@ func (r *run) handle(i item) {
 	}
 	if len(r.awake) > 0 {
 		r.decideAll()
+	}
+	if len(r.reports) > 0 {
+		r.passOn()
 	}
 	if len(r.unsettled) > 0 {
 		r.settleAll()

@@ -29,7 +29,7 @@ func underSized(t *workload.TaskTruth, memory resource.Amount) bool {
 // and garbage collection are not included.
 func trueDuration(j *workload.Job, stage int, index int32, memory resource.Amount) time.Duration {
 	if s := &j.Stages[stage]; len(j.Truth) == 0 {
-		return s.Elasticity.Duration(s.Duration, s.Ideal[resource.Memory], memory)
+		return s.Elasticity.Duration(s.RunTime(), s.Ideal[resource.Memory], memory)
 	}
 	t := truthOf(j, stage, index)
 	return t.Elasticity.Duration(t.Duration, t.IdealMemory, memory)
@@ -49,14 +49,17 @@ func behaviourOf(j *workload.Job, stage int) behaviour {
 	if j.Resizable(stage) {
 		return flexible
 	}
+	n := spillBehaviour(&j.Stages[stage].Elasticity)
+	if len(j.Stages[stage].Phases) > 0 {
+		n |= phased
+	}
 	if stage >= len(j.Truth) {
-		return spillBehaviour(&j.Stages[stage].Elasticity)
+		return n
 	}
 	t := &j.Truth[stage]
-	n := spillBehaviour(&j.Stages[stage].Elasticity)
 	inelastic := j.Stages[stage].Elasticity.Kind == cluster.NotElastic
 	if t.Elasticity != nil {
-		n, inelastic = spillBehaviour(t.Elasticity), t.Elasticity.Kind == cluster.NotElastic
+		n, inelastic = n&phased|spillBehaviour(t.Elasticity), t.Elasticity.Kind == cluster.NotElastic
 	}
 	if t.Phases.Given() || t.Heap != nil {
 		n |= phased

@@ -1,0 +1,117 @@
+package sim
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/memory"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/workload"
+)
+
+// ahead makes a policy look ahead.
+type ahead struct{ policy.Policy }
+
+func (a ahead) Traits() policy.Traits {
+	t := a.Policy.Traits()
+	t.LooksAhead = true
+	return t
+}
+
+// told simulates a workload under fifo, and returns what the policy is told of running tasks.
+func told(t *testing.T, looksAhead bool, c Config, jobs ...workload.Job) (all []happened, res *Result) {
+	t.Helper()
+	p, err := policy.New("fifo", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if looksAhead {
+		p = ahead{p}
+	}
+	c.Observe = func(now timeline.Time, events []cluster.Event, _ []cluster.Decision) {
+		for _, e := range events {
+			if e.Kind >= cluster.TaskPhase {
+				all = append(all, happened{now, e})
+			}
+		}
+	}
+	res, err = Run(c, &workload.Workload{Jobs: jobs}, p)
+	if err != nil || len(res.Unfinished())+len(res.Failures()) > 0 {
+		t.Fatal(err, res)
+	}
+	return all, res
+}
+
+type happened struct {
+	at timeline.Time
+	cluster.Event
+}
+
+// A policy that looks ahead is told which phases of the forecast a task enters: at once, or with the heartbeat of the
+// node. Other policies are told nothing.
+func TestPhasesAreReported(t *testing.T) {
+	cores := func(n resource.Amount) resource.Vector { return resource.Of(n*resource.Core, testGB) }
+	forecast := []cluster.Phase{{Duration: 2500 * time.Millisecond, Demand: cores(1)}, {Duration: 3 * time.Second, Demand: cores(2)}}
+	j := workload.Job{After: -1, Job: cluster.Job{ID: 1, Name: "j", Stages: []cluster.Stage{{Tasks: 1, Ideal: cores(2), Phases: forecast}}}}
+	other := j
+	other.Truth = []workload.StageTruth{{Phases: workload.ForAll(append(slices.Clone(forecast), forecast...))}}
+	late := j
+	late.Truth = []workload.StageTruth{{Phases: workload.ForAll([]cluster.Phase{{Duration: 7 * time.Second, Demand: cores(1)}, {Duration: time.Second}})}}
+	at := Config{Nodes: Uniform(1, cores(2))}
+	beats := at
+	beats.Heartbeat = 2 * time.Second
+	entered := func(at float64) []happened {
+		return []happened{{timeline.Seconds(at), cluster.Event{Kind: cluster.TaskPhase, Task: cluster.TaskID{Job: 1}, Phase: 1}}}
+	}
+	for name, c := range map[string]struct {
+		c    Config
+		job  workload.Job
+		want []happened
+	}{
+		"as told":                   {at, j, entered(2.5)},
+		"late":                      {at, late, entered(7)},
+		"with heartbeats":           {beats, j, entered(4)},
+		"other phases than told of": {at, other, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, _ := told(t, true, c.c, c.job); !slices.Equal(got, c.want) {
+				t.Errorf("told %+v, want %+v", got, c.want)
+			}
+			if got, _ := told(t, false, c.c, c.job); len(got) > 0 {
+				t.Errorf("without looking ahead: told %+v", got)
+			}
+		})
+	}
+}
+
+// A policy that looks ahead is told when the memory manager suspends and resumes containers.
+func TestStillnessIsReported(t *testing.T) {
+	c := Config{Nodes: Uniform(1, resource.Of(4*resource.Core, 4*testGB)), Machine: swapping(), Flex: Flex{Manager: memory.Default()}}
+	jobs := []workload.Job{flexJob(1, 1, 1, 3), flexJob(2, 1, 1, 3)}
+	got, res := told(t, true, c, jobs...)
+	since := map[cluster.TaskID]timeline.Time{}
+	stood := time.Duration(0)
+	for _, e := range got {
+		from, still := since[e.Task]
+		switch {
+		case e.Kind == cluster.TaskStill && !still && e.By == cluster.HeldByMemory:
+			since[e.Task] = e.at
+		case e.Kind == cluster.TaskGoesOn && still:
+			stood += e.at.Sub(from)
+			delete(since, e.Task)
+		default:
+			t.Errorf("told %+v", e)
+		}
+	}
+	if stood == 0 || stood != res.Suspended || len(since) > 0 {
+		t.Errorf("told of %v of standing still, want %v; still standing: %v", stood, res.Suspended, since)
+	}
+	got, same := told(t, false, c, jobs...)
+	if len(got) > 0 || same.Suspended != res.Suspended || same.Makespan != res.Makespan {
+		t.Errorf("without looking ahead: told %+v, %v", got, same)
+	}
+}
