@@ -30,12 +30,13 @@ const (
 	TaskPhase                               // Task has entered Phase of its stage's forecast
 	TaskStill                               // the programs of Task make no progress from now on, because By holds them still
 	TaskGoesOn                              // the programs of Task, which stood still, run again
+	JobRevised                              // NewJob: the job of that ID, none of whose tasks has been started, with other forecasts
 )
 
 var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "job-cancelled", "heartbeat", "decision-done",
 	"decision-failed", "task-ended", "task-adopted", "synced", "woken",
 	"node-memory", "node-paused", "node-resumed", "decision-superseded",
-	"task-phase", "task-still", "task-goes-on"}
+	"task-phase", "task-still", "task-goes-on", "job-revised"}
 
 func (k EventKind) String() string {
 	if int(k) < len(eventNames) {

@@ -17,6 +17,8 @@ func (s *Snapshot) apply(now timeline.Time, e *Event) error {
 		return s.leave(now, e.Node)
 	case JobSubmitted:
 		return s.submit(e.NewJob)
+	case JobRevised:
+		return s.revise(now, e.NewJob)
 	case JobCancelled:
 		return s.cancel(now, e.Job)
 	case Heartbeat:

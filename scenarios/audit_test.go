@@ -118,6 +118,8 @@ func (a *auditor) event(e *cluster.Event) {
 			}
 		}
 		a.jobs[j.ID] = j
+	case cluster.JobRevised:
+		a.jobs[e.NewJob.ID].Job = e.NewJob
 	case cluster.JobCancelled:
 		a.stop(a.jobs[e.Job])
 	case cluster.NodeMemory:

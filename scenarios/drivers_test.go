@@ -108,9 +108,9 @@ func loopFrom(t tester, s *scenario, c choice, origin timeline.Time) history {
 	w := newWorld(s)
 	states := make([]*cluster.JobState, len(s.jobs))
 	w.tell = func(now timeline.Time, ev cluster.Event) []cluster.Decision {
-		if ev.Kind == cluster.JobCancelled {
+		if ev.Kind == cluster.JobCancelled || ev.Kind == cluster.JobRevised {
 			if _, here := e.Snapshot().Job(ev.Job); !here {
-				return nil // it has ended; whoever cancels it then gets an error
+				return nil // it has ended; whoever cancels it then gets an error, and nobody revises it
 			}
 		}
 		decisions := tell(now, ev)

@@ -106,6 +106,8 @@ func (p *parser) line(line string) error {
 		p.stage(name)
 	case "cancel":
 		p.s.cancellations = append(p.s.cancellations, cancellation{p.findJob(name), p.time("at")})
+	case "revise":
+		p.s.revisions = append(p.s.revisions, revision{p.findJob(name), p.time("at"), p.duration("run")})
 	case "fail":
 		p.failure(name)
 	case "leave":
@@ -117,7 +119,7 @@ func (p *parser) line(line string) error {
 			p.fail("show %q: must be tasks", name)
 		}
 	default:
-		return fmt.Errorf("%q: must be one of nodes, policy, heartbeat, containers, coordinator, job, stage, cancel, fail, leave, holds, show", kind)
+		return fmt.Errorf("%q: must be one of nodes, policy, heartbeat, containers, coordinator, job, stage, cancel, revise, fail, leave, holds, show", kind)
 	}
 	for key := range p.keys {
 		p.fail("%s %s: is not a key that it knows", kind, key)

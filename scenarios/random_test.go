@@ -91,7 +91,7 @@ func TestRandomScenariosLive(t *testing.T) {
 	for i := range choices {
 		s := rapid.Custom(func(rt *rapid.T) *scenario {
 			s := draw(rt)
-			s.heartbeat, s.coordinates, s.coordinator = 0, 0, resource.Vector{}
+			s.heartbeat, s.coordinates, s.coordinator, s.revisions = 0, 0, resource.Vector{}, nil
 			return s
 		}).Example(i)
 		s.policies = []choice{choices[i%len(choices)]}
@@ -227,6 +227,11 @@ func (s *scenario) drawAccidents(t *rapid.T) {
 		job := number("cancelled", 0, len(s.jobs)-1)
 		s.cancellations = append(s.cancellations, cancellation{job, s.jobs[job].Submitted + timeline.Seconds(float64(number("cancelled after", 0, 80)))})
 	}
+	for range number("revisions", 0, 2) {
+		job := number("revised", 0, len(s.jobs)-1)
+		at := s.jobs[job].Submitted + timeline.Seconds(float64(number("revised after", 0, 80)))
+		s.revisions = append(s.revisions, revision{job, at, time.Duration(number("revised run", 1, 60)) * time.Second})
+	}
 	for range number("failures", 0, 3) {
 		job := number("failing job", 0, len(s.jobs)-1)
 		stage := number("failing stage", 0, len(s.jobs[job].Stages)-1)
@@ -268,6 +273,6 @@ func (s *scenario) String() string {
 				j.Stages[k].Ideal, j.Stages[k].MinMemory, j.Stages[k].Duration, j.really[k], j.Stages[k].Elasticity, j.Stages[k].Elasticity.DiskRate)
 		}
 	}
-	fmt.Fprintf(&out, "cancel %v fail %v leave %v holds %v\n", s.cancellations, s.failures, s.departures, s.reports)
+	fmt.Fprintf(&out, "cancel %v revise %v fail %v leave %v holds %v\n", s.cancellations, s.revisions, s.failures, s.departures, s.reports)
 	return out.String()
 }

@@ -88,6 +88,7 @@ type scenario struct {
 	coordinator   resource.Vector
 	jobs          []plannedJob
 	cancellations []cancellation
+	revisions     []revision
 	failures      []failure
 	departures    []departure
 	reports       []report
@@ -121,6 +122,23 @@ type cancellation struct {
 	at  timeline.Time
 }
 
+// revision changes the estimated run time of a job's stages while the job waits.
+type revision struct {
+	job      int // index in jobs
+	at       timeline.Time
+	duration time.Duration
+}
+
+// revised returns the job with the new estimate.
+func (r *revision) revised(s *scenario) *cluster.Job {
+	job := s.jobs[r.job].Job
+	job.Stages = slices.Clone(job.Stages)
+	for i := range job.Stages {
+		job.Stages[i].Duration, job.Stages[i].Told = r.duration, cluster.Provenance{Model: "median", Samples: 2}
+	}
+	return &job
+}
+
 // failure makes the first runs of a task end early.
 type failure struct {
 	task    cluster.TaskID
@@ -145,7 +163,7 @@ type report struct {
 // FLEX containers grow by themselves.
 func (s *scenario) simulable() bool {
 	flex := slices.ContainsFunc(s.jobs, func(j plannedJob) bool { return j.Class == cluster.Flex })
-	return len(s.cancellations)+len(s.failures)+len(s.departures)+len(s.reports)+s.containers == 0 && !flex
+	return len(s.cancellations)+len(s.revisions)+len(s.failures)+len(s.departures)+len(s.reports)+s.containers == 0 && !flex
 }
 
 // live reports whether a live driver can run s: it has no heartbeats.
@@ -207,7 +225,10 @@ func (s *scenario) drivers() []driver {
 		all = append(all, driver{"sim", simulate})
 	}
 	if s.live() {
-		all = append(all, driver{"loop", loop}, driver{"loop long after the origin", loopLater}, driver{"live", runLive})
+		all = append(all, driver{"loop", loop}, driver{"loop long after the origin", loopLater})
+		if len(s.revisions) == 0 { // a live driver revises only by what it has learned itself
+			all = append(all, driver{"live", runLive})
+		}
 	}
 	return append(all, driver{"replay", replay(all[0])})
 }

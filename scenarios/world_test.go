@@ -45,6 +45,13 @@ func newWorld(s *scenario) *world {
 	for _, c := range s.cancellations {
 		w.enter(c.at, func() { w.say(cluster.Event{Kind: cluster.JobCancelled, Job: s.jobs[c.job].ID}) })
 	}
+	for _, r := range s.revisions {
+		w.enter(r.at, func() {
+			if job := r.revised(s); !w.started(job.ID) { // whoever revises it then learned too late
+				w.say(cluster.Event{Kind: cluster.JobRevised, Job: job.ID, NewJob: job})
+			}
+		})
+	}
 	for _, d := range s.departures {
 		w.enter(d.at, func() { w.leave(d.node) })
 	}
@@ -57,6 +64,16 @@ func newWorld(s *scenario) *world {
 		}
 	}
 	return w
+}
+
+// started reports whether a task of the job was ever started.
+func (w *world) started(job cluster.JobID) bool {
+	for id := range w.count {
+		if id.Job == job {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *world) enter(at timeline.Time, do func()) {
