@@ -8,4 +8,11 @@
 // MeasuredPaging has measurements of what paging costs the same programs that can spill, on a real disk. It has a curve
 // per memory access pattern, with points at shares of ideal memory and all repeats of paging and of spilling.
 // PageSlowdown and SpillSlowdown interpolate linearly between the medians; BreakEven is where the lines cross.
+//
+// History learns what a program demands when, from its past runs:
+//
+//	samples --Segment--> phases of a run --History.Observe--> --History.Estimate--> phases of the next run
+//
+// Segment finds phases at change points. An estimate has the number of runs, the model and its error for each number, and
+// runs that went two ways are two variants.
 package profile

@@ -33,7 +33,7 @@ type Variant struct {
 	Phases []cluster.Phase `json:"phases,omitempty"`
 	// Peak is at least the demand of each phase.
 	Peak resource.Vector `json:"peak,omitzero"`
-	// Unknown has the kinds that were never measured, of which demands and peak are 0.
+	// Unknown has the kinds that were never measured, or never by phase, of which demands and peak are 0.
 	Unknown resource.Kinds `json:"unknown,omitempty"`
 	// Told is where Duration comes from.
 	Told cluster.Provenance `json:"told"`

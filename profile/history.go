@@ -83,6 +83,15 @@ type numbered struct {
 // Observe adds a run. notes say, in a sentence each, what of the run is not sound and was left out; the rest is used. err
 // says why nothing of the run can be used. r is copied.
 func (h *History) Observe(app App, r Run) (notes []string, err error) {
+	number := 0
+	if p := h.apps[app]; p != nil {
+		number = p.seen
+	}
+	return h.observe(app, r, number)
+}
+
+// observe adds a run with its number, which is above all others.
+func (h *History) observe(app App, r Run, number int) (notes []string, err error) {
 	r, notes, err = sound(r)
 	if err != nil {
 		return notes, err
@@ -95,7 +104,7 @@ func (h *History) Observe(app App, r Run) (notes []string, err error) {
 		p = &past{}
 		h.apps[app] = p
 	}
-	p.add(numbered{r, p.seen})
+	p.add(numbered{r, number})
 	return notes, nil
 }
 

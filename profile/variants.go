@@ -63,7 +63,9 @@ func (p *past) weight(r *numbered) float64 {
 func (v *variant) prepare(weight func(*numbered) float64) {
 	v.unknown = ^resource.Kinds(0)
 	for _, r := range v.runs {
-		v.unknown &= r.Unknown
+		if len(r.Phases) == v.phases {
+			v.unknown &= r.Unknown
+		}
 	}
 	v.targets = nil
 	whole := v.add(target{duration: true}, 0, weight, func(r *numbered) float64 { return r.Duration.Seconds() })
@@ -151,15 +153,4 @@ func (p *past) rank(variants []*variant, runs []*numbered) {
 		last := func(v *variant) int { return v.runs[len(v.runs)-1].Number }
 		return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(last(b), last(a)))
 	})
-}
-
-// half is some of the runs with equally many phases. why says how they differ from the other half.
-type half struct {
-	runs []*numbered
-	why  string
-}
-
-// halves returns runs as they are, or in two parts if they went two ways.
-func halves(runs []*numbered) []half {
-	return []half{{runs: runs}}
 }
