@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/usage"
 )
 
 // Audited is a Backend that compares its books with its containers.
@@ -39,6 +40,9 @@ type Backend interface {
 	Forget(cluster.ContainerID)
 	// Readings samples every running container. It may take milliseconds per container.
 	Readings() map[cluster.ContainerID]cluster.Reading
+	// Usage returns what a container used over time: one that runs, or that has ended and was not forgotten. The error is
+	// one clause on what is missing of it, and why.
+	Usage(cluster.ContainerID) (usage.Usage, error)
 	// Input connects to the input of a running container whose Launch says that it has one. Package input describes the
 	// protocol. The caller closes the connection.
 	Input(cluster.ContainerID) (io.ReadWriteCloser, error)

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/usage"
 )
 
 // fake is a Backend whose containers follow the script of a test, including rare events of real machines.
@@ -19,6 +21,7 @@ type fake struct {
 	orders    chan cluster.Order
 	forgotten map[cluster.ContainerID]bool // to be read only when the Driver is idle or has stopped
 	readings  map[cluster.ContainerID]cluster.Reading
+	usage     map[cluster.ContainerID]usage.Usage
 	crowded   string
 	mended    int64
 	glance    func() // called before readings are returned
@@ -41,10 +44,17 @@ func (f *fake) Apply(orders []cluster.Order) {
 	}
 }
 func (f *fake) Input(cluster.ContainerID) (io.ReadWriteCloser, error) { return nil, io.ErrClosedPipe }
-func (f *fake) Events() <-chan cluster.Event                          { return f.events }
-func (f *fake) Forget(id cluster.ContainerID)                         { f.forgotten[id] = true }
-func (f *fake) Crowded() string                                       { return f.crowded }
-func (f *fake) Mended() int64                                         { return f.mended }
+func (f *fake) Usage(id cluster.ContainerID) (usage.Usage, error) {
+	u, ok := f.usage[id]
+	if !ok {
+		return u, errors.New("it was not measured")
+	}
+	return u, nil
+}
+func (f *fake) Events() <-chan cluster.Event  { return f.events }
+func (f *fake) Forget(id cluster.ContainerID) { f.forgotten[id] = true }
+func (f *fake) Crowded() string               { return f.crowded }
+func (f *fake) Mended() int64                 { return f.mended }
 func (f *fake) Readings() map[cluster.ContainerID]cluster.Reading {
 	if f.glance != nil {
 		f.glance()

@@ -98,7 +98,7 @@ func (d *Driver) onReserve(record func() error) error {
 
 // runShort starts nothing more until there is space on the disk.
 func (d *Driver) runShort() {
-	d.short = fmt.Errorf("state directory %s: %w; until then no task starts, and ends of tasks are recorded in reserved space", d.config.Dir, store.ErrFull)
+	d.short = fmt.Errorf("state directory %s: %w; until then no task starts, and ends of tasks are recorded in reserved space, without what they used over time", d.config.Dir, store.ErrFull)
 	d.log.Error("disk full: no task is started", "error", d.short)
 }
 
@@ -110,7 +110,7 @@ func (d *Driver) recordAll() error {
 	if err := d.events.flush(); err != nil {
 		return err
 	}
-	batch := store.Batch{Jobs: d.out.jobs, Gone: d.out.gone}
+	batch := store.Batch{Jobs: d.out.jobs, Gone: d.out.gone, Usage: d.measured(d.out.forget)}
 	for _, t := range d.out.tasks {
 		batch.Tasks = append(batch.Tasks, t)
 	}

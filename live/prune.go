@@ -201,7 +201,7 @@ func (d *Driver) prune(ctx context.Context) {
 	for {
 		if keep := d.config.Keep; keep != nil && err == nil {
 			_, err = d.Prune(ctx, *keep, false)
-			err = errors.Join(err, d.pruneEvents(ctx, keep))
+			err = errors.Join(err, d.pruneEvents(ctx, keep), d.thinUsage(ctx))
 		}
 		if err != nil && ctx.Err() == nil {
 			d.log.Error("cannot remove ended jobs, trying again in an hour", "error", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/usage"
 )
 
 // machine is a machine that does everything that it may do to a driver: it fails to start containers, reports events
@@ -89,6 +90,9 @@ func (s *session) Forget(id cluster.ContainerID) {
 
 func (s *session) Input(cluster.ContainerID) (io.ReadWriteCloser, error) {
 	return nil, io.ErrClosedPipe
+}
+func (s *session) Usage(cluster.ContainerID) (usage.Usage, error) {
+	return usage.Usage{Spans: []usage.Span{{Length: time.Second, Used: usage.Amounts{usage.CPU: 500}, Known: usage.SetOf(usage.CPU)}}}, nil
 }
 func (s *session) Readings() map[cluster.ContainerID]cluster.Reading { return nil }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/usage"
 	"github.com/bellows-rm/bellows/workload"
 )
 
@@ -211,6 +212,9 @@ func (b *backend) Events() <-chan cluster.Event { return b.events }
 func (b *backend) Forget(cluster.ContainerID)   {}
 func (b *backend) Input(cluster.ContainerID) (io.ReadWriteCloser, error) {
 	return nil, errors.ErrUnsupported
+}
+func (b *backend) Usage(cluster.ContainerID) (usage.Usage, error) {
+	return usage.Usage{}, errors.ErrUnsupported
 }
 func (b *backend) Readings() map[cluster.ContainerID]cluster.Reading { return nil }
 

@@ -76,10 +76,13 @@ type Batch struct {
 	Jobs  map[cluster.JobID]JobState // jobs that are already stored
 	Tasks []Task                     // new, or in place of the stored run of the same container
 	Gone  []cluster.ContainerID      // containers whose runs are deleted
+	Usage []Usage                    // of runs that are stored, or are among Tasks
 }
 
 // Empty reports whether there is nothing to write.
-func (b *Batch) Empty() bool { return len(b.Jobs) == 0 && len(b.Tasks) == 0 && len(b.Gone) == 0 }
+func (b *Batch) Empty() bool {
+	return len(b.Jobs) == 0 && len(b.Tasks) == 0 && len(b.Gone) == 0 && len(b.Usage) == 0
+}
 
 // AddJob stores a new job and returns its id, which was never used before. j.ID is ignored.
 func (s *Store) AddJob(ctx context.Context, j Job) (cluster.JobID, error) {
@@ -125,6 +128,11 @@ func (s *Store) Write(ctx context.Context, b Batch) error {
 		}
 		for i := range b.Tasks {
 			if err := putTask(ctx, tx, &b.Tasks[i]); err != nil {
+				return err
+			}
+		}
+		for i := range b.Usage {
+			if err := putUsage(ctx, tx, &b.Usage[i]); err != nil {
 				return err
 			}
 		}

@@ -35,7 +35,7 @@ func (s *Store) Remove(ctx context.Context, ids []cluster.JobID) error {
 		for _, id := range ids {
 			for _, statement := range []string{
 				"INSERT INTO removed (job, owner_uid) SELECT id, owner_uid FROM jobs WHERE id = ? AND ended = 1",
-				"DELETE FROM jobs WHERE id = ? AND ended = 1", // and, by cascade, their tasks
+				"DELETE FROM jobs WHERE id = ? AND ended = 1", // and, by cascade, their tasks and usage
 			} {
 				if _, err := tx.ExecContext(ctx, statement, int64(id)); err != nil {
 					return fmt.Errorf("job %d: %w", id, err)

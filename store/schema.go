@@ -94,6 +94,21 @@ SELECT 1;
 -- From here on the command of a stage stands in the stage, in new requests. Those of before stay as they are, and are still
 -- read: an older program would start jobs without their commands, so that it must not open the store any more.
 SELECT 1;
+`, `
+-- What runs of tasks used over time. A run without a row was not measured.
+CREATE TABLE usage (
+	job       INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+	stage     INTEGER NOT NULL,
+	idx       INTEGER NOT NULL,
+	run       INTEGER NOT NULL,
+	owner_uid INTEGER NOT NULL,
+	ended_ns  INTEGER NOT NULL,
+	spans     INTEGER NOT NULL,           -- in body
+	body      BLOB    NOT NULL,           -- what package usage makes of it
+	missing   TEXT    NOT NULL DEFAULT '',
+	PRIMARY KEY (job, stage, idx, run)
+);
+CREATE INDEX usage_age ON usage (ended_ns, spans);
 `}
 
 // migrate brings the schema up to date. Each step is one transaction together with its version number.

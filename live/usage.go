@@ -1,0 +1,183 @@
+package live
+
+import (
+	"context"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/usage"
+)
+
+// TaskUsage is what one run of a task used over time.
+type TaskUsage struct {
+	Task    cluster.TaskID  `json:"task"`
+	Run     int             `json:"run"` // 1 for the first
+	State   TaskState       `json:"state"`
+	Outcome cluster.Outcome `json:"outcome,omitempty"` // 0 while it runs
+	Started time.Time       `json:"started"`
+	// DurationSeconds is how long it ran, or has run so far; MeasuredSeconds is how much of that the spans cover, gaps
+	// included, and GapSeconds how much of that are gaps.
+	DurationSeconds float64 `json:"duration_s"`
+	MeasuredSeconds float64 `json:"measured_s"`
+	GapSeconds      float64 `json:"gap_s,omitempty"`
+	// Missing is one clause on what was not measured, and why; empty if nothing is missing.
+	Missing string `json:"missing,omitempty"`
+	// CPUMillicores, MemoryBytes are the grant.
+	CPUMillicores int64 `json:"granted_cpu_millicores"`
+	MemoryBytes   int64 `json:"granted_memory_bytes"`
+	// Mean and Peak are over all spans.
+	Mean Rates `json:"mean"`
+	Peak Rates `json:"peak"`
+	// Spans follow each other, from the start of the program.
+	Spans []UsageSpan `json:"spans"`
+}
+
+// Rates are amounts used, per second where that is meant. An unknown one is nil.
+type Rates struct {
+	CPU      *int64 `json:"cpu_millicores,omitempty"`
+	Memory   *int64 `json:"memory_bytes,omitempty"` // anonymous and shared, without page cache
+	Swap     *int64 `json:"swap_bytes,omitempty"`
+	Read     *int64 `json:"read_bytes_per_s,omitempty"` // from disks
+	Written  *int64 `json:"written_bytes_per_s,omitempty"`
+	Received *int64 `json:"received_bytes_per_s,omitempty"` // from the network
+	Sent     *int64 `json:"sent_bytes_per_s,omitempty"`
+}
+
+// UsageSpan is a time in which use stayed nearly the same: the means of rates, and the largest levels.
+type UsageSpan struct {
+	FromSeconds   float64 `json:"from_s"` // since the program began
+	LengthSeconds float64 `json:"length_s"`
+	// Gap says that no sample was taken in it.
+	Gap bool `json:"gap,omitempty"`
+	Rates
+}
+
+// ratesOf makes Rates of a function that returns one rate.
+func ratesOf(of func(usage.Kind) (int64, bool)) Rates {
+	var r Rates
+	for k, into := range map[usage.Kind]**int64{usage.CPU: &r.CPU, usage.Memory: &r.Memory, usage.Swap: &r.Swap, usage.Read: &r.Read,
+		usage.Written: &r.Written, usage.Received: &r.Received, usage.Sent: &r.Sent} {
+		if v, ok := of(k); ok {
+			*into = &v
+		}
+	}
+	return r
+}
+
+// put copies what was measured, in at most most spans; 0 is no limit.
+func (t *TaskUsage) put(u usage.Usage, most int) {
+	t.MeasuredSeconds, t.GapSeconds = u.Length().Seconds(), u.Gap().Seconds()
+	t.Mean, t.Peak = ratesOf(u.Mean), ratesOf(u.Peak)
+	if most > 0 {
+		u = u.Thin(most)
+	}
+	at := time.Duration(0)
+	t.Spans = make([]UsageSpan, len(u.Spans))
+	for i := range u.Spans {
+		s := &u.Spans[i]
+		t.Spans[i] = UsageSpan{FromSeconds: at.Seconds(), LengthSeconds: s.Length.Seconds(), Gap: s.Gap, Rates: ratesOf(s.Rate)}
+		at += s.Length
+	}
+}
+
+// Usage returns what each run of a job's tasks used over time, by task and run, in at most most spans each; 0 is no limit.
+// Runs whose program has not begun are left out.
+func (d *Driver) Usage(ctx context.Context, id cluster.JobID, most int) ([]TaskUsage, error) {
+	j, err := d.Job(ctx, id, false)
+	if err != nil {
+		return nil, err
+	}
+	now := instant(d.now())
+	out := []TaskUsage{}
+	measured, missing := map[cluster.ContainerID]usage.Usage{}, map[cluster.ContainerID]string{}
+	read := func(id cluster.ContainerID) usage.Usage {
+		u, err := d.backend.Usage(id)
+		if err != nil {
+			missing[id] = err.Error()
+		}
+		return u
+	}
+	for _, t := range j.runs() {
+		if t.Started.IsZero() {
+			continue
+		}
+		until := t.Ended
+		if t.State != TaskEnded {
+			until = now
+			container := cluster.ContainerID{Task: t.Task, Run: t.Run}
+			measured[container] = read(container)
+		}
+		out = append(out, TaskUsage{Task: t.Task, Run: t.Run, State: t.State, Outcome: t.Outcome, Started: t.Started, CPUMillicores: t.CPUMillicores,
+			MemoryBytes: t.MemoryBytes, DurationSeconds: max(0, until.Sub(t.Started).Seconds())})
+	}
+	// A run that ended meanwhile is in the store by now.
+	stored, err := d.store.Usage(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range stored {
+		measured[s.Container] = s.Usage
+		missing[s.Container] = s.Missing
+	}
+	for i := range out {
+		container := cluster.ContainerID{Task: out[i].Task, Run: out[i].Run}
+		u, known := measured[container]
+		if !known { // it has ended, and its end is not stored yet; or it was not measured
+			u = read(container)
+		}
+		out[i].put(u, most)
+		out[i].Missing = missing[container]
+	}
+	return out, nil
+}
+
+// runs returns the runs of all tasks, by task and run.
+func (j *Job) runs() []Task {
+	var all []Task
+	earlier := j.Earlier
+	for _, t := range j.Tasks {
+		for len(earlier) > 0 && earlier[0].Task == t.Task {
+			all, earlier = append(all, earlier[0]), earlier[1:]
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+// measured returns the usage of containers that are to be forgotten. On a full disk it is lost, since the reserved space is
+// for the ends of tasks.
+func (d *Driver) measured(forgotten []cluster.ContainerID) []store.Usage {
+	if d.short != nil {
+		return nil
+	}
+	var all []store.Usage
+	for _, id := range forgotten {
+		u, err := d.backend.Usage(id)
+		if len(u.Spans) == 0 {
+			continue // Its program did not run, or was not measured.
+		}
+		stored := store.Usage{Container: id, Ended: d.now(), Usage: u.Thin(usage.SpansStored)}
+		if err != nil {
+			stored.Missing = err.Error()
+		}
+		all = append(all, stored)
+	}
+	return all
+}
+
+// thinAfter is how long the usage of a run is stored in detail, thinnedAtOnce how many are thinned in one transaction.
+const (
+	thinAfter     = 24 * time.Hour
+	thinnedAtOnce = 100
+)
+
+// thinUsage thins the usage of runs that ended long ago.
+func (d *Driver) thinUsage(ctx context.Context) error {
+	for {
+		n, err := d.store.ThinUsage(ctx, d.now().Add(-thinAfter), usage.SpansOld, thinnedAtOnce)
+		if err != nil || n < thinnedAtOnce {
+			return err
+		}
+	}
+}
