@@ -29,7 +29,7 @@ const (
 	// memory is the largest amount, because a task cannot do with less for a moment.
 	demandQuantile = 0.95
 	// leastNoise is the least noise of a kind, as a share of its largest amount: smaller changes are no phases.
-	leastNoise = 0.05
+	leastNoise = 0.1
 	// penalty is what a further phase costs, in units of the Bayesian information criterion for independent samples. It is
 	// above 1 because samples of programs are not independent.
 	penalty = 2
