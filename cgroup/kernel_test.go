@@ -467,6 +467,51 @@ func TestKernelIO(t *testing.T) {
 	}
 }
 
+// A bound on the disk holds for direct writes in both versions.
+func TestKernelDiskLimit(t *testing.T) {
+	ctx := testContext(t)
+	g := testGroup(t, IO)
+	path, device := scratch(t)
+	const size, rate = 8 * mib, 4 * mib
+	if err := g.Apply(ctx, Limits{Disk: DiskLimit{device, At(rate)}}); err != nil {
+		t.Skipf("needs a device that can be bounded: %v", err)
+	}
+	begun := time.Now()
+	start(t, g, fmt.Sprint("write ", size, " ", path)).ready(t)
+	if took := time.Since(begun); took < size/rate*time.Second*3/4 {
+		t.Errorf("%d bytes are written in %v, with a bound of %d bytes per second", size, took, rate)
+	}
+	if err := g.Apply(ctx, Limits{Disk: DiskLimit{device, Unlimited()}}); err != nil {
+		t.Fatal(err)
+	}
+	begun = time.Now()
+	start(t, g, fmt.Sprint("write ", size, " ", path)).ready(t)
+	if took := time.Since(begun); took > size/rate*time.Second/2 {
+		t.Logf("without a bound it takes %v", took)
+	}
+}
+
+// A buffered write is seen while it is in the page cache.
+func TestKernelTally(t *testing.T) {
+	g := testGroup(t)
+	path, _ := scratch(t)
+	start(t, g, "idle 0").ready(t)
+	tally, err := g.Tally()
+	if err != nil {
+		t.Skipf("needs to see what processes transfer: %v", err)
+	}
+	const size = 8 * mib
+	before := int64(0)
+	for _, how := range []string{"dirty ", "write "} {
+		start(t, g, fmt.Sprint(how, size, " ", path)).ready(t)
+		n, err := tally.Read()
+		if n -= before; err != nil || n < size || n > size+2*mib {
+			t.Errorf("%s: %d bytes are counted (%v), want about %d", how, n, err, size)
+		}
+		before += n
+	}
+}
+
 // scratch returns a file or device to write to past the page cache, and the block device it is on.
 func scratch(t *testing.T) (path, device string) {
 	t.Helper()

@@ -38,6 +38,17 @@ type Limits struct {
 	CPUWeight Limit
 	// PIDsMax bounds the number of threads.
 	PIDsMax Limit
+	// Disk bounds what is read from a device, and what is written to it.
+	Disk DiskLimit
+}
+
+// DiskLimit bounds transfers from and to a whole disk. Version 1 does not bound buffered writes, because the kernel
+// writes them on its own account; version 2 does where it counts the memory of the group, too.
+type DiskLimit struct {
+	// Device is major:minor.
+	Device string
+	// Rate is in bytes per second, at least 1, for reads and for writes each.
+	Rate Limit
 }
 
 // The range of CFS quotas and periods that the kernel accepts, and the period that groups have unless it is too short.
@@ -72,7 +83,7 @@ type Write struct {
 func Plan(have State, want Limits) ([]Write, error) {
 	var writes []Write
 	for _, step := range []func(State, Limits) ([]Write, error){
-		planCPU, planPIDs, planMemory,
+		planCPU, planPIDs, planMemory, planDisk,
 	} {
 		more, err := step(have, want)
 		if err != nil {
@@ -218,6 +229,31 @@ func planPIDs(have State, want Limits) ([]Write, error) {
 		return nil, unsupported(PIDs, "process limits")
 	}
 	return []Write{{PIDs, "pids.max", orMax(n)}}, nil
+}
+
+func planDisk(have State, want Limits) ([]Write, error) {
+	rate, ok := want.Disk.Rate.Get()
+	if !ok {
+		return nil, nil
+	}
+	device := want.Disk.Device
+	if !isDevice(device) {
+		return nil, fmt.Errorf("Disk.Device is %q, it must be MAJOR:MINOR", device)
+	}
+	if rate < 1 {
+		return nil, fmt.Errorf("Disk.Rate is %d, it must be 1 or more", rate)
+	}
+	switch have.Version[IO] {
+	case V1:
+		if rate == NoLimit {
+			rate = 0 // removes the rule
+		}
+		content := fmt.Sprintf("%s %d", device, rate)
+		return []Write{{IO, "blkio.throttle.read_bps_device", content}, {IO, "blkio.throttle.write_bps_device", content}}, nil
+	case V2:
+		return []Write{{IO, "io.max", fmt.Sprintf("%s rbps=%s wbps=%s", device, orMax(rate), orMax(rate))}}, nil
+	}
+	return nil, unsupported(IO, "disk limits")
 }
 
 func orMax(n int64) string {

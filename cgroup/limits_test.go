@@ -41,6 +41,10 @@ func TestPlan(t *testing.T) {
 		{"v2 small quota", v2, Limits{CPUMillicores: At(1)}, "cpu.max=1000 1000000"},
 		{"v2 no quota", v2, Limits{CPUMillicores: Unlimited()}, "cpu.max=max 100000"},
 		{"v2 threads", v2, Limits{PIDsMax: At(0)}, "pids.max=0"},
+		{"v1 disk", v1, Limits{Disk: DiskLimit{"254:0", At(1000)}}, "blkio.throttle.read_bps_device=254:0 1000 blkio.throttle.write_bps_device=254:0 1000"},
+		{"v1 disk without a bound", v1, Limits{Disk: DiskLimit{"254:0", Unlimited()}}, "blkio.throttle.read_bps_device=254:0 0 blkio.throttle.write_bps_device=254:0 0"},
+		{"v2 disk", v2, Limits{Disk: DiskLimit{"254:0", At(1000)}}, "io.max=254:0 rbps=1000 wbps=1000"},
+		{"v2 disk without a bound", v2, Limits{Disk: DiskLimit{"254:0", Unlimited()}}, "io.max=254:0 rbps=max wbps=max"},
 	} {
 		writes, err := Plan(c.have, c.want)
 		var got []string
@@ -70,6 +74,9 @@ func TestPlanRefuses(t *testing.T) {
 		{State{}, Limits{MemoryBytes: At(1)}, "memory", true},
 		{State{}, Limits{CPUWeight: At(1)}, "cpu", true},
 		{State{}, Limits{PIDsMax: At(1)}, "pids", true},
+		{v1, Limits{Disk: DiskLimit{"sda", At(1)}}, `Disk.Device is "sda"`, false},
+		{v1, Limits{Disk: DiskLimit{"254:0", At(0)}}, "Disk.Rate is 0", false},
+		{State{}, Limits{Disk: DiskLimit{"254:0", At(1)}}, "io", true},
 	} {
 		_, err := Plan(c.have, c.want)
 		if err == nil || !strings.Contains(err.Error(), c.says) || errors.Is(err, ErrUnsupported) != c.unsupported {

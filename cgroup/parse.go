@@ -125,3 +125,14 @@ func duration(count Maybe[int64], unit time.Duration) Maybe[time.Duration] {
 	}
 	return Known(time.Duration(n) * unit)
 }
+
+// parseProcessIO reads /proc/PID/io: the bytes that a process caused to be read from disks and to be written to them.
+func parseProcessIO(text string) (int64, error) {
+	io := parseKeyed(text)
+	read, some := io.first("read_bytes:").Get()
+	written, all := io.first("write_bytes:").Get()
+	if !some || !all {
+		return 0, ErrUnsupported
+	}
+	return read + written, nil
+}

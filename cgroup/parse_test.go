@@ -7,6 +7,23 @@ import (
 	"testing"
 )
 
+func TestParseProcessIO(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want int64
+		ok   bool
+	}{
+		{"rchar: 9\nwchar: 8\nsyscr: 1\nsyscw: 1\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 4096\n", 12288, true},
+		{"rchar: 9\nwchar: 8\n", 0, false},
+		{"read_bytes: 1\nwrite_bytes: many\n", 0, false},
+		{"", 0, false},
+	} {
+		if got, err := parseProcessIO(c.text); got != c.want || (err == nil) != c.ok {
+			t.Errorf("%q: %d (%v), want %d", c.text, got, err, c.want)
+		}
+	}
+}
+
 func TestParseBound(t *testing.T) {
 	for text, want := range map[string]Maybe[int64]{
 		"max\n": Known(NoLimit), "-1\n": Known(NoLimit), "9223372036854771712\n": Known(NoLimit), "9223372036854775807": Known(NoLimit),
