@@ -270,7 +270,7 @@ func (a *Agent) resume(ctx context.Context, c *container) error {
 
 // breathe lets a suspended container run for a breath.
 func (a *Agent) breathe(ctx context.Context, c *container, e memory.Envelope) error {
-	if err := c.change(ctx, func(s *stance) { s.breath = true }); err != nil {
+	if err := c.change(ctx, func(s *stance) { s.breaths |= byMemory }); err != nil {
 		return err
 	}
 	p := a.config.Memory
@@ -279,7 +279,7 @@ func (a *Agent) breathe(ctx context.Context, c *container, e memory.Envelope) er
 	case <-ctx.Done():
 	}
 	return c.change(context.WithoutCancel(ctx), func(s *stance) {
-		s.breath = false
+		s.breaths &^= byMemory
 		c.heldByMemory(e)(s)
 	})
 }

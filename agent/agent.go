@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -107,6 +108,16 @@ type container struct {
 	// stance is changed with changing locked, by the method change.
 	changing sync.Mutex
 	stance   stance
+
+	// Agent.mu guards throttles, the orders to throttle it that have not been carried out, and throttled, which says that
+	// a goroutine stays with it for that; ordered has an element when that goroutine has something to do.
+	throttles []cluster.Order
+	throttled bool
+	ordered   chan struct{}
+	throttle  throttle // that was found in force; set before the inventory is reported
+	// stillUntil is when it should stand still no longer for its throttle, by the time since boot, ns; 0 if it does not.
+	stillUntil atomic.Int64
+	gone       chan struct{} // closed when the agent watches it no longer
 }
 
 // Open takes over the containers of this state directory: it finds or makes the control groups, takes inventory of the
@@ -326,7 +337,7 @@ func (a *Agent) Apply(orders []cluster.Order) {
 		o := orders[i]
 		switch o.Kind {
 		case cluster.Start:
-			c := &container{id: o.Container, dir: a.folder(o.Container), killed: make(chan struct{})}
+			c := a.newContainer(o.Container)
 			a.mu.Lock()
 			_, twice := a.containers[o.Container]
 			if !twice {
@@ -345,8 +356,14 @@ func (a *Agent) Apply(orders []cluster.Order) {
 			if c != nil {
 				a.end(c, o.Preempt)
 			}
+		case cluster.Throttle:
+			a.orderThrottle(o)
 		}
 	}
+}
+
+func (a *Agent) newContainer(id cluster.ContainerID) *container {
+	return &container{id: id, dir: a.folder(id), killed: make(chan struct{}), gone: make(chan struct{}), ordered: make(chan struct{}, 1)}
 }
 
 // end requests the end of a container; preempted says that its task will run again.

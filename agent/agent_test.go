@@ -62,6 +62,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 3 && os.Args[1] == "pattern" {
 		pattern(os.Args[2], os.Args[3])
 	}
+	if len(os.Args) > 4 && os.Args[1] == "transfer" {
+		transfer(os.Args[2], os.Args[3], os.Args[4])
+	}
 	if len(os.Args) > 1 && os.Args[1] == "sum" {
 		sum()
 	}

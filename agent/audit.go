@@ -18,6 +18,7 @@ func (k *keeper) audit() {
 	var in memory.Input
 	wrong := map[cluster.ContainerID]bool{}
 	there := k.agent.started()
+	k.auditStillness(there)
 	for id := range k.manager.Containers() {
 		if _, known := there[id]; known {
 			continue

@@ -9,6 +9,7 @@
 //	started.json  when the program began; written by the supervisor
 //	killed        exists when the agent has received an order to end the container
 //	preempted     exists next to killed if the order was to free the container's resources for other tasks
+//	throttle.json what throttles it; written by the agent before that takes effect
 //	exit.json     how it ended; written by the supervisor in one write
 //
 // The lock answers the question that a process id cannot: whether a process is, or is about to be, responsible for the

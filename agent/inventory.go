@@ -59,13 +59,17 @@ func (a *Agent) watchFound() {
 	for _, c := range running {
 		ended := a.follow(c.dir)
 		a.begin(func() { a.watch(c, ended) })
+		if c.throttle.Bound != (resource.Vector{}) {
+			a.begin(func() { a.keepThrottled(c, c.throttle) })
+		}
 	}
 }
 
 // recover finds out what became of one container. The event has no kind if the container never existed. A broken record
 // ends only its own container.
 func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
-	c := &container{id: id, dir: a.folder(id), killed: make(chan struct{}), spec: new(spec)}
+	c := a.newContainer(id)
+	c.spec = new(spec)
 	if err := c.dir.getSpec(id, c.spec); err != nil {
 		// The record is written before anything else happens, completely or not at all.
 		if errors.Is(err, os.ErrNotExist) && !c.dir.exists("lock") && !c.dir.exists("exit.json") {
@@ -112,13 +116,17 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 	})
 	a.containers[id] = c
 	a.keeper.found = append(a.keeper.found, news{started: found(a.closed, c), of: c})
+	var how string
+	c.throttle, how = a.adoptThrottle(c)
+	c.throttled = c.throttle.Bound != resource.Vector{}
 	at := c.spec.Booked
 	var s started
 	if c.dir.get("started.json", &s) == nil {
 		at = s.At
 	}
 	a.monitor.found(c, at)
-	return cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Node: 0, Grant: c.spec.Grant, Launched: at}
+	return cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Node: 0, Grant: c.spec.Grant, Launched: at,
+		Bound: c.throttle.Bound, Until: c.throttle.Until, Detail: how}
 }
 
 // lost ends a container whose record cannot be used. It could not be managed, so it is killed if it runs; its folder is

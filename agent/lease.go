@@ -71,8 +71,9 @@ func overwrite(path string, text []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// guard resumes a container when the agent's lease has expired. It ends with the supervisor.
-func guard(s *spec) {
+// guard resumes a container when the agent's lease has expired, and ends its throttle when its time has come. It ends
+// with the supervisor.
+func guard(f folder, s *spec) {
 	resumed := false
 	for {
 		time.Sleep(leaseRenewal)
@@ -80,14 +81,18 @@ func guard(s *spec) {
 			resumed = false
 			continue
 		}
-		if resumed {
+		th, throttled := f.throttle()
+		over := throttled && !th.lasts()
+		if resumed && !over {
 			continue
 		}
-		if err := release(s); err != nil {
+		if err := release(s, th, over); err != nil {
 			fmt.Fprintf(os.Stderr, "resume the container, whose agent is gone: %v\n", err)
 			continue
 		}
-		resumed = true
+		if resumed = true; over {
+			_ = durable.RemoveAll(f.path(throttleFile)) // If that fails, the bound is lifted once more.
+		}
 	}
 }
 
@@ -116,8 +121,9 @@ func leased(path string) bool {
 	return age > -leaseTerm && age < leaseTerm
 }
 
-// release ends every kind of suspension of a container, and gives it memory to run in.
-func release(s *spec) error {
+// release ends every kind of suspension of a container, and gives it memory to run in. It lifts the bound of a throttle
+// that is over.
+func release(s *spec, th throttle, over bool) error {
 	g, err := openGroup(s)
 	if err != nil {
 		return err
@@ -128,7 +134,10 @@ func release(s *spec) error {
 	if s.Envelope.Class == cluster.Flex {
 		free.raise = unattended(s, g)
 	}
-	return free.carryOut(ctx, g)
+	if over && th.Device != "" {
+		free.disk = cgroup.DiskLimit{Device: th.Device, Rate: cgroup.Unlimited()}
+	}
+	return free.carryOut(ctx, g, stance{})
 }
 
 // unattended returns the memory limit, bytes, of a container without an agent. If the machine has plenty of memory

@@ -65,17 +65,25 @@ func known(m cgroup.Maybe[int64]) *int64 {
 // are unknown, which is no reason not to run. It reports whether version 1 of the kernel counts them, and so has no number
 // for a container without transfers.
 func (a *Agent) accountIO() (counted bool) {
-	var st unix.Stat_t
-	if err := unix.Stat(a.config.Dir, &st); err != nil {
+	device := a.device()
+	if device == "" {
 		return false
 	}
-	device := wholeDevice(fmt.Sprintf("%d:%d", unix.Major(uint64(st.Dev)), unix.Minor(uint64(st.Dev))))
 	if err := a.root.AccountIO(device); err != nil {
 		a.log.Debug("disk transfers are not counted", "error", err)
 		return false
 	}
 	version, _ := a.root.Has(cgroup.IO)
 	return version == cgroup.V1
+}
+
+// device returns the disk of the state directory, major:minor; empty if that is unknown.
+func (a *Agent) device() string {
+	var st unix.Stat_t
+	if err := unix.Stat(a.config.Dir, &st); err != nil {
+		return ""
+	}
+	return wholeDevice(fmt.Sprintf("%d:%d", unix.Major(uint64(st.Dev)), unix.Minor(uint64(st.Dev))))
 }
 
 // wholeDevice returns the device of a partition: rules are about whole devices.

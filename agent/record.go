@@ -136,11 +136,16 @@ func (f folder) getSpec(id cluster.ContainerID, s *spec) error {
 
 // putStarted records when the program began. A power failure may lose the record; it ends the program, too.
 func (f folder) putStarted(s started) error {
-	text, err := json.Marshal(s)
+	return f.put("started.json", s)
+}
+
+// put records a value. A power failure may lose the record.
+func (f folder) put(name string, value any) error {
+	text, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
-	return durable.Replace(f.path("started.json"), append(text, '\n'))
+	return durable.Replace(f.path(name), append(text, '\n'))
 }
 
 // mark records a fact that a power failure makes obsolete.

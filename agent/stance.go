@@ -14,6 +14,7 @@ type holders uint8
 
 const (
 	byMemory   holders = 1 << iota // the memory manager suspended it
+	byBackOff                      // it is throttled, and transferred more than it may
 	bySwapping                     // its memory is being swapped out, which may take it as long as its heartbeats allow
 )
 
@@ -22,14 +23,17 @@ const (
 type stance struct {
 	grant resource.Vector
 	// still says who wants it to stand still. A breath goes before all of them: its programs run, to send heartbeats.
-	still  holders
-	breath bool
+	still holders
+	// breaths says who lets it run for a breath.
+	breaths holders
 	// slows says that its programs send heartbeats, and that this machine can bound their CPU time: standing still, they
 	// keep a little of it instead of being frozen.
 	slows bool
 	// raise is a memory limit to be reached at once, 0 for none. It never lowers the limit: the memory manager does that,
 	// slowly.
 	raise resource.Amount
+	// disk bounds what the kernel lets it transfer.
+	disk cgroup.DiskLimit
 }
 
 // suspendedMillicores is what a suspended container with heartbeats may use: 1 % of one core (Pufferfish section 3.2).
@@ -41,7 +45,8 @@ func (s *stance) wants() (limits cgroup.Limits, frozen bool) {
 	if s.raise > 0 {
 		limits.MemoryBytes = cgroup.At(int64(s.raise))
 	}
-	held := s.still != 0 && !s.breath
+	limits.Disk = s.disk
+	held := s.still != 0 && s.breaths == 0
 	switch {
 	case held && (s.still&bySwapping != 0 || !s.slows):
 		return limits, true
@@ -53,11 +58,18 @@ func (s *stance) wants() (limits cgroup.Limits, frozen bool) {
 	return limits, false
 }
 
-// carryOut makes a control group as its stance wants it, and waits until it is. Where the kernel has no freezer, a
+// carryOut makes a control group as its stance wants it, and waits until it is. The bound on the disk is set only if it
+// differs from that of the stance before: the kernel begins to count anew with each. Where the kernel has no freezer, a
 // container that is to be frozen is slowed down; without a bound on CPU time either, nothing can stop it, and it runs at
 // the speed of swap.
-func (s *stance) carryOut(ctx context.Context, g *cgroup.Group) error {
+func (s *stance) carryOut(ctx context.Context, g *cgroup.Group, before stance) error {
 	limits, frozen := s.wants()
+	if limits.Disk != before.disk {
+		if err := g.Apply(ctx, cgroup.Limits{Disk: limits.Disk}); err != nil {
+			return err
+		}
+	}
+	limits.Disk = cgroup.DiskLimit{}
 	_, slows := g.Has(cgroup.CPU)
 	if room, ok := limits.MemoryBytes.Get(); ok {
 		if _, err := g.RaiseMemory(room); err != nil {
@@ -79,7 +91,7 @@ func (s *stance) carryOut(ctx context.Context, g *cgroup.Group) error {
 	if limits != (cgroup.Limits{}) {
 		err = g.Apply(ctx, limits)
 	}
-	if err != nil && s.still != 0 && !s.breath {
+	if err != nil && s.still != 0 && s.breaths == 0 {
 		return supported(g.Freeze(ctx))
 	}
 	return errors.Join(err, supported(g.Thaw(ctx)))
@@ -95,7 +107,7 @@ func (s *stance) hasten(ctx context.Context, g *cgroup.Group) {
 	case frozen:
 		_ = g.AskFreeze()
 	default:
-		_ = g.Apply(ctx, limits)
+		_ = g.Apply(ctx, cgroup.Limits{CPUMillicores: limits.CPUMillicores})
 	}
 }
 
@@ -113,7 +125,7 @@ func (c *container) change(ctx context.Context, how func(*stance)) error {
 	defer c.changing.Unlock()
 	was := c.stance
 	how(&c.stance)
-	err := c.stance.carryOut(ctx, c.group)
+	err := c.stance.carryOut(ctx, c.group, was)
 	if err != nil {
 		c.stance = was
 	}

@@ -23,9 +23,15 @@ func TestStance(t *testing.T) {
 		{"suspended and swapped out", stance{still: byMemory | bySwapping}, cgroup.Limits{}, true},
 		{"suspended with heartbeats", stance{still: byMemory, slows: true}, cpu(suspendedMillicores), false},
 		{"swapped out with heartbeats", stance{still: byMemory | bySwapping, slows: true}, cgroup.Limits{}, true},
-		{"breath", stance{still: byMemory, breath: true}, cpu(1500), false},
-		{"breath with heartbeats", stance{still: byMemory, slows: true, breath: true}, cpu(1500), false},
+		{"breath", stance{still: byMemory, breaths: byMemory}, cpu(1500), false},
+		{"breath with heartbeats", stance{still: byMemory, slows: true, breaths: byMemory}, cpu(1500), false},
 		{"runs with heartbeats", stance{slows: true}, cpu(1500), false},
+		{"throttled", stance{still: byBackOff}, cgroup.Limits{}, true},
+		{"throttled with heartbeats", stance{still: byBackOff, slows: true}, cpu(suspendedMillicores), false},
+		{"throttled and suspended", stance{still: byBackOff | byMemory}, cgroup.Limits{}, true},
+		{"a breath of the back-off", stance{still: byMemory, breaths: byBackOff}, cpu(1500), false},
+		{"disk", stance{disk: diskOf(7)}, cgroup.Limits{CPUMillicores: cgroup.At(1500), Disk: diskOf(7)}, false},
+		{"disk while suspended", stance{disk: diskOf(7), still: byMemory}, cgroup.Limits{Disk: diskOf(7)}, true},
 		{"raised", stance{raise: 5}, cgroup.Limits{CPUMillicores: cgroup.At(1500), MemoryBytes: cgroup.At(5)}, false},
 		{"raised while suspended", stance{still: byMemory, raise: 5}, cgroup.Limits{MemoryBytes: cgroup.At(5)}, true},
 	} {
@@ -39,4 +45,8 @@ func TestStance(t *testing.T) {
 	if limits, frozen := (&stance{}).wants(); limits != (cgroup.Limits{}) || frozen {
 		t.Errorf("without a grant it wants %+v, frozen %v", limits, frozen)
 	}
+}
+
+func diskOf(rate int64) cgroup.DiskLimit {
+	return cgroup.DiskLimit{Device: "8:0", Rate: cgroup.At(rate)}
 }

@@ -203,7 +203,7 @@ func (a *Agent) limit(ctx context.Context, g *cgroup.Group, grant resource.Vecto
 			return err
 		}
 	}
-	return (&stance{grant: grant}).carryOut(ctx, g)
+	return (&stance{grant: grant}).carryOut(ctx, g, stance{})
 }
 
 // removeGroup kills what is left inside a container's control group and removes the group. If a process hangs in the

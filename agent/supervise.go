@@ -124,9 +124,7 @@ func supervise(f folder) int {
 	begun := now()
 	_ = f.putStarted(started{begun}) // On a full disk only the time of the start is lost.
 	say(tell, status{Started: begun})
-	if s.Envelope.Class == cluster.Flex {
-		go guard(&s)
-	}
+	go guard(f, &s)
 	if in != nil {
 		go in.feed(s.Lease)
 	}

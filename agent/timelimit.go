@@ -62,7 +62,7 @@ func (l *timeLimit) enforce(ctx context.Context, s *spec) {
 	for over := time.Now().Add(s.Grace); time.Now().Before(over); {
 		// A suspended process does not handle the request to end; and the memory manager, which does not know about it,
 		// may suspend the process again.
-		_ = (&stance{grant: s.Grant}).carryOut(ctx, g)
+		_ = (&stance{grant: s.Grant}).carryOut(ctx, g, stance{})
 		if !passes(ctx, min(time.Second/5, time.Until(over))) {
 			return
 		}

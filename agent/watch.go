@@ -16,6 +16,7 @@ import (
 
 // watch stays with a running container until ended is closed, kills the container on request, and reports how it ended.
 func (a *Agent) watch(c *container, ended <-chan struct{}) {
+	defer close(c.gone)
 	select {
 	case <-ended:
 	case <-a.closed.Done():
@@ -80,7 +81,10 @@ func (a *Agent) kill(c *container, ended <-chan struct{}) bool {
 
 // wakeToEnd lets a suspended container run: a frozen process does not handle the request to end.
 func (a *Agent) wakeToEnd(c *container) {
-	if c.spec.Envelope.Class != cluster.Flex {
+	a.mu.Lock()
+	throttled := c.throttled
+	a.mu.Unlock()
+	if c.spec.Envelope.Class != cluster.Flex && !throttled {
 		return
 	}
 	ctx, cancel := context.WithTimeout(a.closed, 5*time.Second)
