@@ -157,6 +157,9 @@ func (v *variant) notes(f Features) (notes []string) {
 			notes = append(notes, fmt.Sprintf("%s %s: outside of what was measured, %s to %s", kind.name, kind.format(asked), kind.format(least), kind.format(most)))
 		}
 	}
+	if v.joined > 0 {
+		notes = append(notes, fmt.Sprintf("runs %d: had more phases, which were joined to the %d of the other runs", v.joined, v.phases))
+	}
 	if v.without > 0 {
 		notes = append(notes, fmt.Sprintf("runs %d: left out, because their input is unknown", v.without))
 	}

@@ -242,7 +242,8 @@ func unsoundKinds(r *Run, note func(string, ...any)) (unsound resource.Kinds) {
 }
 
 // joined joins neighbours, those with the least difference first, until at most most phases are left. A joined phase has
-// the larger demands of both and the name of the longer one. It changes phases.
+// the name of the longer one, and the larger demand of both: of memory always, of other kinds unless the smaller one
+// suffices for demandQuantile of the time. It changes phases.
 func joined(phases []cluster.Phase, most int) []cluster.Phase {
 	var largest resource.Vector
 	for i := range phases {
@@ -264,15 +265,30 @@ func joined(phases []cluster.Phase, most int) []cluster.Phase {
 				at, least = i, cost
 			}
 		}
-		a, b := &phases[at], &phases[at+1]
-		if b.Duration > a.Duration {
-			a.Name = b.Name
-		}
-		a.Duration += b.Duration
-		a.Demand = a.Demand.Max(b.Demand)
+		phases[at] = together(phases[at], phases[at+1])
 		phases = slices.Delete(phases, at+1, at+2)
 	}
 	return phases
+}
+
+// together returns two neighbours as one phase.
+func together(a, b cluster.Phase) cluster.Phase {
+	if b.Duration > a.Duration {
+		a.Name = b.Name
+	}
+	total := (a.Duration + b.Duration).Seconds()
+	for k := range a.Demand {
+		low, high, highFor := a.Demand[k], b.Demand[k], b.Duration
+		if low > high {
+			low, high, highFor = high, low, a.Duration
+		}
+		a.Demand[k] = high
+		if resource.Kind(k) != resource.Memory && highFor.Seconds() <= (1-demandQuantile)*total {
+			a.Demand[k] = low
+		}
+	}
+	a.Duration += b.Duration
+	return a
 }
 
 // sum returns how long all phases last, saturated.

@@ -162,6 +162,27 @@ func TestVariants(t *testing.T) {
 	}
 }
 
+// A run in which a phase was found as two counts as the other runs.
+func TestJoinedPhases(t *testing.T) {
+	var h History
+	observe(t, &h, short(2, 1, 10, 30), short(2, 1, 11, 31))
+	split := short(2, 1, 10, 30)
+	split.Phases = []cluster.Phase{split.Phases[0], {Duration: time.Second, Demand: use(2, 450, 80, 0)}, {Duration: 14 * time.Second, Demand: use(1.9, 490, 0, 0)},
+		{Name: "sort", Duration: 15 * time.Second, Demand: use(2, 500, 0, 0)}}
+	observe(t, &h, split)
+	e, _ := h.Estimate(app, Features{Cores: 2000, Input: resource.GiB})
+	v := e.Variants[0]
+	if len(e.Variants) != 1 || v.Runs != 3 || len(v.Phases) != 2 || v.Phases[1].Demand != use(2, 500, 0, 0) {
+		t.Errorf("got %+v", v)
+	}
+	if want := []string{"runs 1: had more phases, which were joined to the 2 of the other runs"}; !reflect.DeepEqual(e.Notes, want) {
+		t.Errorf("notes %q", e.Notes)
+	}
+	if kept, _ := h.Runs(app); len(kept[2].Phases) != 4 {
+		t.Error("what is kept was changed")
+	}
+}
+
 // Runs of which only the whole was measured count for the whole.
 func TestRunsWithoutPhases(t *testing.T) {
 	var h History

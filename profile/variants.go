@@ -13,8 +13,9 @@ import (
 type variant struct {
 	runs    []*numbered // the oldest first
 	phases  int         // how many the runs have
-	share   float64
+	share   float64     // of the weight of all runs
 	why     string
+	joined  int // runs of which phases were joined, so that they are as many as in other runs
 	without int // runs that were left out because their input is unknown
 	unknown resource.Kinds
 	targets []target
@@ -104,6 +105,7 @@ func (v *variant) add(t target, floor float64, weight func(*numbered) float64, v
 }
 
 // variants sorts runs into variants: first by the number of phases, then by what splits runs of the same number in two.
+// Runs with more phases than most runs count as those if their phases can be joined to the same phases.
 // Runs without phases, of which only the whole was measured, belong to the likeliest variant.
 func (p *past) variants(runs []*numbered) []*variant {
 	groups := map[int][]*numbered{}
@@ -115,6 +117,7 @@ func (p *past) variants(runs []*numbered) []*variant {
 		whole = groups[0]
 		delete(groups, 0)
 	}
+	joined := p.align(groups)
 	var variants []*variant
 	for phases, group := range groups {
 		for _, half := range halves(group) {
@@ -133,8 +136,47 @@ func (p *past) variants(runs []*numbered) []*variant {
 			v.why = fmt.Sprintf("%d phases instead of %d", v.phases, first.phases)
 		}
 	}
-	first.why = ""
+	first.why, first.joined = "", joined
 	return variants
+}
+
+// align moves runs from groups with more phases than the largest group to the largest group, where their phases can be
+// joined to the same phases. It returns how many it moved.
+func (p *past) align(groups map[int][]*numbered) (moved int) {
+	most, weight := 0, 0.0
+	for phases, group := range groups {
+		total := 0.0
+		for _, r := range group {
+			total += p.weight(r)
+		}
+		if total > weight || total == weight && phases < most {
+			most, weight = phases, total
+		}
+	}
+	if most == 0 {
+		return 0
+	}
+	t := typicalOf(groups[most])
+	for phases, group := range groups {
+		if phases <= most {
+			continue
+		}
+		var rest []*numbered
+		for _, r := range group {
+			if same, ok := t.aligned(r); ok {
+				groups[most] = append(groups[most], same)
+				moved++
+			} else {
+				rest = append(rest, r)
+			}
+		}
+		groups[phases] = rest
+		if len(rest) == 0 {
+			delete(groups, phases)
+		}
+	}
+	slices.SortFunc(groups[most], func(a, b *numbered) int { return cmp.Compare(a.Number, b.Number) })
+	return moved
 }
 
 // rank sets shares and sorts: the largest share first, of equals the one with the latest run.
