@@ -46,6 +46,18 @@ type Run struct {
 	Unknown resource.Kinds `json:"unknown,omitempty"`
 }
 
+// Typical returns the run that stands for the tasks of a stage, so that a stage of many tasks is one run of its App: the one
+// whose duration is the median, of an even number the shorter of the middle two. tasks is not empty.
+func Typical(tasks []Run) Run {
+	lasts := func(r *Run) time.Duration { return cmp.Or(r.Duration, sum(r.Phases)) }
+	order := make([]*Run, len(tasks))
+	for i := range tasks {
+		order[i] = &tasks[i]
+	}
+	slices.SortStableFunc(order, func(a, b *Run) int { return cmp.Compare(lasts(a), lasts(b)) })
+	return *order[(len(order)-1)/2]
+}
+
 // What History keeps and learns from.
 const (
 	// MostRuns is how many runs of an App are kept. Of one run more, the oldest of the features that have the most runs

@@ -241,6 +241,16 @@ func TestUnsoundRuns(t *testing.T) {
 	}
 }
 
+func TestTypical(t *testing.T) {
+	slow, fast, middle := short(1, 1, 10, 90), short(1, 1, 1, 1), short(1, 1, 10, 30)
+	middle.Duration = 45 * time.Second
+	for _, tasks := range [][]Run{{middle}, {slow, middle, fast}, {slow, slow, middle, fast}} {
+		if got := Typical(tasks); !reflect.DeepEqual(got, middle) {
+			t.Errorf("of %d: got %v", len(tasks), got.Phases)
+		}
+	}
+}
+
 // Of many runs, repeats are forgotten before rare features.
 func TestMostRuns(t *testing.T) {
 	var h History
