@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
@@ -14,7 +15,7 @@ import (
 func Because(code ReasonCode) Reason {
 	switch code {
 	case ReservationUsed, ReservationNotNeeded, ReservationHopeless, EstimatesDue, CancelledByOwner, JobGaveUp, WaitsForCoordinator,
-		NoSuchQueue, PreemptionDue:
+		NoSuchQueue, PreemptionDue, DeadlineDue:
 		return Reason{Code: code}
 	}
 	panic(fmt.Sprintf("cluster: reason %d has operands: it is made by a function of its own", code))
@@ -157,3 +158,39 @@ func BecauseQueueOverShare(k resource.Kind, holds, guaranteed resource.Amount) R
 func BecauseNodePressure(k resource.Kind, gives, capacity resource.Amount) Reason {
 	return Reason{NodePressure, int64(k), int64(gives), int64(capacity)}
 }
+
+// BecauseBestAhead: of the jobs that were compared, this one leaves the least of the node's future resources idle or
+// over-allocated. Both areas are amounts of rates times time, which are bytes.
+func BecauseBestAhead(compared int, idle, over float64) Reason {
+	return Reason{BestAhead, int64(compared), wholeBytes(idle), wholeBytes(over)}
+}
+
+// BecauseBestAheadOfKnown is BecauseBestAhead on a node that has no number of some kinds, which therefore do not count.
+func BecauseBestAheadOfKnown(unknown resource.Kinds, idle, over float64) Reason {
+	return Reason{BestAheadOfKnown, int64(unknown), wholeBytes(idle), wholeBytes(over)}
+}
+
+// BecausePastDeadline: a job that should have started before now comes before all jobs that score better.
+func BecausePastDeadline(memory resource.Amount, due timeline.Time) Reason {
+	return Reason{Code: PastDeadline, A: int64(memory), B: int64(due)}
+}
+
+// BecauseWaitedTooLittle: the policy considers only the jobs that have waited longest. The job comes first when it is
+// due, unless that is Never.
+func BecauseWaitedTooLittle(considered, waiting int, due timeline.Time) Reason {
+	return Reason{WaitedTooLittle, int64(considered), int64(waiting), int64(due)}
+}
+
+// BecauseTooFewServers: tasks that start at once on different nodes have room only in part. due is as in
+// BecauseWaitedTooLittle.
+func BecauseTooFewServers(tasks, room int, due timeline.Time) Reason {
+	return Reason{TooFewServers, int64(tasks), int64(room), int64(due)}
+}
+
+// BecauseScoresWorse: another job was chosen for the room, because its score was less.
+func BecauseScoresWorse(chosen JobID, score, least float64) Reason {
+	return Reason{ScoresWorse, int64(chosen), wholeBytes(score), wholeBytes(least)}
+}
+
+// wholeBytes rounds an amount that may be larger than any integer.
+func wholeBytes(b float64) int64 { return int64(math.Round(min(b, 1<<62))) }

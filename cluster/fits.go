@@ -22,6 +22,34 @@ func (n *NodeState) Fits(need resource.Vector) (why Reason, ok bool) {
 // Holds reports whether n has need when nothing runs there; no node that left has.
 func (n *NodeState) Holds(need resource.Vector) bool { return !n.Gone && need.FitsIn(n.Room()) }
 
+// Times returns how many tasks with a need could start on n at once, at most the given number.
+func (n *NodeState) Times(need resource.Vector, most int) int {
+	if n.Paused {
+		return 0
+	}
+	return n.times(need, n.Free, len(n.Tasks), most)
+}
+
+// HoldsTimes is Times when nothing runs on n.
+func (n *NodeState) HoldsTimes(need resource.Vector, most int) int {
+	if n.Gone {
+		return 0
+	}
+	return n.times(need, n.Room(), 0, most)
+}
+
+func (n *NodeState) times(need, free resource.Vector, tasks, most int) int {
+	if n.most > 0 {
+		most = min(most, n.most-tasks)
+	}
+	for k := range need {
+		if need[k] > 0 {
+			most = int(min(resource.Amount(most), free[k]/need[k]))
+		}
+	}
+	return most
+}
+
 // NoRoom says why need fits on no node that is not reserved; ok is false if it fits on one.
 func (s *Snapshot) NoRoom(need resource.Vector) (why Reason, ok bool) {
 	if _, room := s.FirstOpen(need, 0); room {

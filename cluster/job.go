@@ -272,6 +272,9 @@ type JobState struct {
 	// Waiting is the reason of the newest Wait decision about the job since one of its tasks was started; Code 0 if there
 	// is none. It is history: Book.WhyWaits says why the job waits now.
 	Waiting Reason
+	// Since is when the job last got on: its submission, the newest start of one of its tasks, or the newest time at
+	// which one of its tasks became ready to start, or to start again. If it has a task to start, it waits since then.
+	Since timeline.Time
 	// Estimate is the last estimate by a policy that estimates ends of jobs.
 	Estimate Estimate
 	Started  timeline.Time // first launch; meaningful from StatusRunning on

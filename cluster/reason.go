@@ -50,6 +50,13 @@ const (
 	NodeFull                         // A: containers on the node, as many as it may run
 	TooCoarse                        // A: minimum memory of the stage, bytes; B: the same in whole steps of the policy; C: memory free on the node, bytes
 	NodePressure                     // A: kind of resource; B: what the node gives of it now; C: its capacity
+	BestAhead                        // A: jobs compared, including this one; B: fragmentation on the node, bytes; C: over-allocation, bytes
+	BestAheadOfKnown                 // A: the resource.Kinds that are left out of the score; B, C: as BestAhead
+	PastDeadline                     // A: memory granted, bytes; B: when the job should have started
+	WaitedTooLittle                  // A: jobs that are considered; B: jobs that wait; C: when the job is due, Never if it has no deadline
+	TooFewServers                    // A: tasks that start at once; B: how many of them have room; C: as WaitedTooLittle
+	ScoresWorse                      // A: the job that was chosen; B: the score of this job; C: the score of that job, both bytes
+	DeadlineDue                      // the deadline of a job passes
 	numReasons
 )
 
@@ -69,6 +76,14 @@ const (
 	lacksMemory lacking = 1 << iota
 	lacksCPU
 )
+
+// due is the clause about the time at which a waiting job comes first.
+func due(deadline int64, at func(timeline.Time) string) string {
+	if deadline == int64(timeline.Never) {
+		return ""
+	}
+	return "; it comes first from " + at(timeline.Time(deadline))
+}
 
 // Words puts r into one clause for people. at prints times, so that each driver shows its own clock; nil prints them
 // as time since the origin.
@@ -167,6 +182,23 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 		return fmt.Sprintf("preempted: its queue holds %s of %s, %s are guaranteed to it, and others wait for theirs", amount(r.A, r.B), resource.Kind(r.A), amount(r.A, r.C))
 	case NodePressure:
 		return fmt.Sprintf("node pressure: the node gives %s of %s, of %s", amount(r.A, r.B), resource.Kind(r.A), amount(r.A, r.C))
+	case BestAhead:
+		return fmt.Sprintf("scores best of %d: fragmentation %s, over-allocation %s", r.A, memory(r.B), memory(r.C))
+	case BestAheadOfKnown:
+		return fmt.Sprintf("scores best: fragmentation %s, over-allocation %s; of %s the node has no number, so that it does not count", memory(r.B), memory(r.C), resource.Kinds(r.A))
+	case PastDeadline:
+		return fmt.Sprintf("gets %s before others, however they score: it should have started %s", memory(r.A), when(r.B))
+	case WaitedTooLittle:
+		return fmt.Sprintf("only the %d of %d jobs that have waited longest are considered", r.A, r.B) + due(r.C, at)
+	case TooFewServers:
+		if r.A == 1 {
+			return "has room only on servers that run a task of its stage, and its tasks run on different servers" + due(r.C, at)
+		}
+		return fmt.Sprintf("its %d tasks start at once on different servers, and there is room for %d", r.A, r.B) + due(r.C, at)
+	case ScoresWorse:
+		return fmt.Sprintf("scores %s, and job %d scored %s (less is better)", memory(r.B), r.A, memory(r.C))
+	case DeadlineDue:
+		return "the deadline of a job passes"
 	}
 	return "no reason recorded"
 }

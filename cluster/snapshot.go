@@ -31,6 +31,8 @@ type Snapshot struct {
 	Changes Changes
 	// Running counts booked and running tasks that are not coordinators.
 	Running int
+	// Waits are how long jobs have waited so far.
+	Waits Waits
 	// Estimates belong to policies that estimate when jobs end, Preemption to policies that preempt tasks.
 	Estimates  Estimates
 	Preemption Preemption

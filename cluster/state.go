@@ -149,7 +149,7 @@ func (s *Snapshot) submit(job *Job) error {
 	if err := job.Check(); err != nil {
 		return err
 	}
-	j := &JobState{Job: job, Progress: make([]StageState, len(job.Stages)), Steered: true}
+	j := &JobState{Job: job, Progress: make([]StageState, len(job.Stages)), Steered: true, Since: job.Submitted}
 	for i := range job.Stages {
 		j.Progress[i] = StageState{Pending: job.Stages[i].Tasks, parentsLeft: len(job.Stages[i].Parents)}
 		if job.Stages[i].Coordinator {
@@ -262,7 +262,7 @@ func (s *Snapshot) markRunning(t *TaskState, at timeline.Time) {
 		t.Job.Status, t.Job.Started = StatusRunning, at
 	}
 	if t.Stage().Coordinator && !t.Job.Steered {
-		t.Job.Steered = true
+		t.Job.Steered, t.Job.Since = true, max(t.Job.Since, at)
 		s.Changes.Jobs = append(s.Changes.Jobs, t.Job)
 		s.demand()
 	}
@@ -359,8 +359,11 @@ func (s *Snapshot) book(at timeline.Time, j *JobState, id TaskID, n *NodeState, 
 		n.UnderSizedDisk += stage.Elasticity.DiskRate
 	}
 	j.Progress[id.Stage].Booked++
+	if j.NeverStarted() {
+		s.Waits.count(j.Submitted, at)
+	}
 	j.Version++
-	j.Waiting = Reason{}
+	j.Waiting, j.Since = Reason{}, max(j.Since, at)
 	s.byTask[id] = t
 	if !stage.Coordinator {
 		s.Running++
@@ -466,6 +469,7 @@ func (s *Snapshot) succeed(now timeline.Time, j *JobState, stage int32) {
 			if parent == int(stage) {
 				j.Progress[i].parentsLeft--
 				if j.Ready(i) {
+					j.Since = max(j.Since, now)
 					s.demand()
 				}
 			}
@@ -494,6 +498,7 @@ func (s *Snapshot) fail(now timeline.Time, j *JobState, id TaskID, outcome Outco
 	}
 	p.Pending++
 	p.retry = append(p.retry, id.Index)
+	j.Since = max(j.Since, now)
 	s.demand()
 }
 

@@ -1,10 +1,14 @@
 package timeline
 
-import "github.com/bellows-rm/bellows/resource"
+import (
+	"time"
 
-// Span is a part of a demand: Demand holds from the end of the span before it until End.
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Span is a part of a demand: Demand holds for Length, from the end of the span before it.
 type Span struct {
-	End    Time
+	Length time.Duration
 	Demand resource.Vector
 	// Taken is what others demand in addition at the same time, besides what a Timeline says.
 	Taken resource.Vector
@@ -19,7 +23,7 @@ type Gap struct {
 }
 
 // Overlap adds to gaps, one for each of kinds, the areas between the demand of spans, which begins at from, and what t
-// says is available then. Spans ascend strictly in time. A negative amount is nothing: it is another's over-allocation.
+// says is available then. A negative amount is nothing: it is another's over-allocation.
 //
 // These are Prophet's F and O before the division by the number of stages (Xu et al., section III.A, equations 1-7). For a stage
 // of the demand and a stage of what is available, equations 3 to 7 distinguish how they overlap: not at all, the second within the
@@ -43,8 +47,8 @@ func (g *Gap) overlap(t *Timeline, first int, from Time, spans []Span, k resourc
 		s := &spans[i]
 		demand, taken := s.Demand[k], s.Taken[k]
 		var idle, over Area
-		for from < s.End {
-			spare, until, next := max(0, has-taken)-demand, s.End, has
+		for end := from.Add(s.Length); from < end; {
+			spare, until, next := max(0, has-taken)-demand, end, has
 			if len(steps) > 0 && steps[0].At <= until {
 				until, next = steps[0].At, steps[0].Value[k]
 				steps = steps[1:]

@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/bellows-rm/bellows/resource"
 	"pgregory.net/rapid"
@@ -53,10 +54,8 @@ func TestOverlapIsTheEquations(t *testing.T) {
 		line.Sum(before, changes)
 		from := Time(number("from", -4, 12))
 		var spans []Span
-		end := from
 		for range number("spans", 0, 5) {
-			end += Time(number("length", 1, 5))
-			spans = append(spans, Span{end, rates("demand", 0), rates("taken", 0), int64(number("weight", 0, 3))})
+			spans = append(spans, Span{time.Duration(number("length", 0, 5)), rates("demand", 0), rates("taken", 0), int64(number("weight", 0, 3))})
 		}
 		gaps := make([]Gap, len(kinds))
 		line.Overlap(from, spans, kinds, gaps)
@@ -64,8 +63,8 @@ func TestOverlapIsTheEquations(t *testing.T) {
 			var idle, over resource.Amount
 			start := from
 			for _, span := range spans {
-				k := stage{start, span.End, span.Demand[kind]}
-				start = span.End
+				k := stage{start, start.Add(span.Length), span.Demand[kind]}
+				start = k.end
 				for i := -1; i < len(line.steps); i++ {
 					s := stage{-100, 100, before[kind]}
 					if i >= 0 {
@@ -132,7 +131,7 @@ func TestOverlapOfLongTimes(t *testing.T) {
 	var line Timeline
 	line.Sum(resource.Vector{}.With(resource.Disk, 1<<50), nil)
 	gaps := make([]Gap, 1)
-	line.Overlap(0, []Span{{End: 1 << 62, Weight: 3}}, []resource.Kind{resource.Disk}, gaps)
+	line.Overlap(0, []Span{{Length: 1 << 62, Weight: 3}}, []resource.Kind{resource.Disk}, gaps)
 	want := AreaOf(1<<50, 1<<62)
 	if want = want.Add(want).Add(want); gaps[0] != (Gap{Idle: want}) {
 		t.Errorf("it is %v, want %v", gaps[0], want)
@@ -148,7 +147,8 @@ func BenchmarkOverlap(b *testing.B) {
 	line.Sum(resource.Vector{0, 0, 100 * resource.MB, 100 * resource.MB}, changes)
 	var spans []Span
 	for i := range 6 {
-		spans = append(spans, Span{End: Seconds(float64(20 * (i + 1))), Demand: resource.Vector{0, 0, resource.Amount(i) * 20 * resource.MB, 0}, Weight: int64(6 - i)})
+		demand := resource.Vector{}.With(resource.Disk, resource.Amount(i)*20*resource.MB)
+		spans = append(spans, Span{Length: 20 * time.Second, Demand: demand, Weight: int64(6 - i)})
 	}
 	kinds, gaps := []resource.Kind{resource.Disk, resource.Network}, make([]Gap, 2)
 	b.ReportAllocs()
