@@ -72,6 +72,7 @@ var registry = map[string]entry{
 	"drf":        {"dominant resource fairness, with queues in a hierarchy (DRF, H-DRF)", newDRF},
 	"fifo":       {"first come, first served; the first job that does not fit blocks all jobs behind it", newFIFO},
 	"fair":       {"YARN's fair sharing by memory", newFair},
+	"prophet":    {"what fits best over time, by forecasts of disk and network demand, among the jobs that have waited longest (Prophet, Algorithm 1)", newProphet},
 	"pufferfish": {"FLEX containers start where most memory is available, or wait; REGULAR containers get memory back from them (Pufferfish, section 4.3.2)", newPufferfish},
 	"srjf":       {"shortest remaining job first: the job with the least work left to start is served first (YARN-ME, section 6.2)", newSRJF},
 	"static":     {"over-provisioned containers: every task gets its peak memory, or a container of one size", newStatic},

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bellows-rm/bellows/resource"
@@ -100,4 +101,18 @@ func (v setting) memory() resource.Amount {
 		v.fail("a positive amount of memory such as 100MB")
 	}
 	return m
+}
+
+// kinds is a list of resources, such as "disk,network".
+func (v setting) kinds() (set resource.Kinds) {
+	all := resource.KindsWhere(func(resource.Kind) bool { return true })
+	for _, name := range strings.Split(v.text, ",") {
+		at := slices.IndexFunc(all, func(k resource.Kind) bool { return k.Field() == name })
+		if at < 0 {
+			v.fail(fmt.Sprintf("a list of %s", resource.KindsOf(all...)))
+			return 0
+		}
+		set |= resource.KindsOf(all[at])
+	}
+	return set
 }

@@ -70,6 +70,7 @@ func audit(s *scenario, c choice, h *history) error {
 		for k := range step.decisions {
 			a.decision(&step.decisions[k])
 		}
+		a.together(step.decisions)
 		if synced && a.err == nil {
 			a.conserving()
 		}
@@ -256,7 +257,7 @@ func (a *auditor) start(d *cluster.Decision) {
 		}
 	case memory != ideal && (memory > ideal || memory < stage.MinMemory || stage.MinMemory == 0 || a.c.name != "yarn-me" || stage.Elasticity.Kind == cluster.NotElastic):
 		a.fail("task %s is granted %d bytes: must be %d to %d", d.Task, memory, stage.MinMemory, ideal)
-	case memory != resource.Amount(d.Reason.A):
+	case memory != resource.Amount(d.Reason.A) && d.Reason.Code != cluster.BestAhead && d.Reason.Code != cluster.BestAheadOfKnown:
 		a.fail("task %s is granted %d bytes, but the reason tells of %d", d.Task, memory, d.Reason.A)
 	case !d.Grant.FitsIn(a.free(n)):
 		a.fail("task %s is granted %v on node %s, which has %v free", d.Task, d.Grant, n.Name, a.free(n))
@@ -380,6 +381,10 @@ func (a *auditor) fairness(j *auditedJob, n cluster.Node) {
 // conserving checks that no task waits although room for it is free. That is allowed where nodes have heartbeats or are
 // reserved, and where jobs are skipped in favour of jobs further below their fair share.
 func (a *auditor) conserving() {
+	if a.c.name == "prophet" {
+		a.conservingAhead()
+		return
+	}
 	if a.s.heartbeat > 0 || a.flag("reservations") == "true" || a.c.name == "tetris" && a.flag("fairness") != "0" {
 		return
 	}
@@ -458,6 +463,7 @@ func (a *auditor) everyoneFits() bool {
 			for _, n := range a.nodes {
 				fits = fits || started && need.Add(coordinators).FitsIn(n.Room()) && (a.c.name != "pufferfish" || a.holds[n.ID] == 0)
 			}
+			fits = fits && (a.c.name != "prophet" || a.gangFits(&stage, coordinators))
 			if !fits {
 				return false
 			}

@@ -76,6 +76,19 @@ func isTrue(s *cluster.Snapshot, j *cluster.JobState, why cluster.Reason) bool {
 		return !s.AtOnce() || why.C == int64(j.Estimate.End) && some(func(n *cluster.NodeState) bool { return j.Stages[stage].MinMemory <= n.Free[resource.Memory] })
 	case cluster.TooCoarse:
 		return !s.AtOnce() || some(func(n *cluster.NodeState) bool { return n.Free[resource.Memory] == resource.Amount(why.C) })
+	case cluster.WaitedTooLittle:
+		longer, waiting := 0, 0
+		for _, other := range s.Jobs {
+			if _, runnable := other.NextStage(); runnable {
+				waiting++
+				if other != j && other.Since <= j.Since {
+					longer++
+				}
+			}
+		}
+		return longer >= int(why.A) && int(why.B) <= waiting
+	case cluster.TooFewServers:
+		return why.B < why.A && some(func(n *cluster.NodeState) bool { return need.FitsIn(n.Free) })
 	case cluster.NotAvailable: // B is less than what is available by the part that no FLEX container may start in, at most half a node here
 		return !some(func(n *cluster.NodeState) bool {
 			return need.FitsIn(n.Free) && n.Available() > resource.Amount(why.B)+n.Capacity[resource.Memory]/2

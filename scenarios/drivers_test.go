@@ -44,12 +44,16 @@ func simulate(t tester, s *scenario, c choice) history {
 	var w workload.Workload
 	for _, j := range s.jobs {
 		work := workload.Job{Job: j.Job, After: -1}
-		for _, d := range j.really {
-			work.Truth = append(work.Truth, workload.StageTruth{Duration: workload.ForAll(d)})
+		for i, d := range j.really {
+			truth := workload.StageTruth{Duration: workload.ForAll(d)}
+			if len(j.Stages[i].Phases) > 0 { // a forecast: as in the world, tasks demand what they need, all the time
+				truth.Phases = workload.ForAll([]cluster.Phase{{Duration: d, Demand: j.Stages[i].Ideal}})
+			}
+			work.Truth = append(work.Truth, truth)
 		}
 		w.Jobs = append(w.Jobs, work)
 	}
-	res, err := sim.Run(config, &w, c.make(t))
+	res, err := sim.Run(config, &w, uninformed{c.make(t)})
 	if err != nil {
 		t.Fatalf("%s: %v", c.title, err)
 	}
@@ -169,6 +173,12 @@ func moveReason(r *cluster.Reason, origin timeline.Time) {
 			if *at != 0 && *at != int64(timeline.Never) {
 				*at -= int64(origin)
 			}
+		}
+	case cluster.PastDeadline:
+		r.B -= int64(origin)
+	case cluster.WaitedTooLittle, cluster.TooFewServers:
+		if r.C != int64(timeline.Never) {
+			r.C -= int64(origin)
 		}
 	}
 }
@@ -368,6 +378,15 @@ func (f *forgetful) Decide(now timeline.Time, p *cluster.Plan) {
 		drop()
 	}
 	f.Policy.Decide(now, p)
+}
+
+// uninformed is a policy that is not told how tasks come along: the world of the other drivers does not tell it.
+type uninformed struct{ policy.Policy }
+
+func (u uninformed) Traits() policy.Traits {
+	t := u.Policy.Traits()
+	t.LooksAhead = false
+	return t
 }
 
 // tooLarge returns an error for the first job that fits on no node, or that the policy does not admit.

@@ -243,6 +243,7 @@ func (p *parser) job(name string) {
 	}
 	j.Weight = w
 	j.Queue, j.Owner = p.text("queue", ""), p.text("owner", "")
+	j.Deadline = p.duration("deadline")
 	if err := j.Class.UnmarshalText([]byte(p.text("class", ""))); err != nil {
 		p.fail("%w", err)
 	}
@@ -262,6 +263,7 @@ func (p *parser) stage(name string) {
 	if strings.Contains(name, ".") || p.stageIndex(j, name) >= 0 || (len(j.Stages) > 0 && (name == "" || j.Stages[0].Name == "")) {
 		p.fail("stage %q: must have a name of its own without a dot", name)
 	}
+	var err error
 	s := cluster.Stage{Name: name, Tasks: p.whole("tasks", 1, 1, 10000),
 		Ideal:     resource.Of(p.amount("cores", "1", resource.ParseCPU), p.amount("memory", "", resource.ParseMemory)),
 		MinMemory: p.amount("min", "0B", resource.ParseMemory), Duration: p.duration("run"), Elasticity: p.penalty(p.text("penalty", "none"))}
@@ -269,12 +271,16 @@ func (p *parser) stage(name string) {
 		s.Ideal[k] = p.amount(k.Field(), "0B/s", resource.ParseRate)
 	}
 	s.Elasticity.DiskRate = p.amount("spill", "0B/s", resource.ParseRate)
+	s.Phases = p.phases(p.text("phases", ""))
+	if s.Together, err = strconv.ParseBool(p.text("together", "false")); err != nil {
+		p.fail("together: must be true or false")
+	}
 	really := p.duration("really")
 	if really == 0 {
-		really = s.Duration
+		really = s.RunTime()
 	}
 	if really == 0 {
-		p.fail("stage %q: run or really must be given", name)
+		p.fail("stage %q: run, phases or really must be given", name)
 	}
 	if data := p.text("data", ""); data != "" {
 		s.DataOn = strings.Split(data, ",")
@@ -284,6 +290,36 @@ func (p *parser) stage(name string) {
 		parents = strings.Split(after, ",")
 	}
 	j.Stages, j.really, p.after[at] = append(j.Stages, s), append(j.really, really), append(p.after[at], parents)
+}
+
+// phases reads a forecast: phases with a comma between them, each a duration and what the task demands for that long.
+func (p *parser) phases(text string) (phases []cluster.Phase) {
+	if text == "" {
+		return nil
+	}
+	for _, word := range strings.Split(text, ",") {
+		parts := strings.Split(word, ":")
+		d, err := time.ParseDuration(parts[0])
+		if err != nil || d < 0 || d > longest {
+			p.fail("phases %q: each must begin with a duration such as 10s, at most %v", word, longest)
+		}
+		phase := cluster.Phase{Duration: d}
+		for _, demand := range parts[1:] {
+			field, amount, _ := strings.Cut(demand, "=")
+			at := slices.IndexFunc(rates, func(k resource.Kind) bool { return k.Field() == field })
+			if at < 0 {
+				p.fail("phases %q: must demand %v, such as disk=10MB/s", demand, resource.KindsOf(rates...))
+				continue
+			}
+			a, err := resource.ParseRate(amount)
+			if err != nil {
+				p.fail("phases: %w", err)
+			}
+			phase.Demand[rates[at]] = a
+		}
+		phases = append(phases, phase)
+	}
+	return phases
 }
 
 func (p *parser) penalty(text string) (e cluster.Elasticity) {
@@ -412,7 +448,7 @@ func TestParseErrors(t *testing.T) {
 		{"job A at=-1s\n", `at "-1s": must be a time`},
 		{"job A at=1s weight=NaN\n", `weight "NaN": must be a number`},
 		{"job A at=1s\njob B at=0s\n", "x.txt:2: job \"B\" at 0s: must not be before the job above, 1s"},
-		{"job A memory=1GB\n", "run or really must be given"},
+		{"job A memory=1GB\n", "run, phases or really must be given"},
 		{"job A memory=1GB run=0s\n", `run "0s": must be a positive duration`},
 		{"job A memory=1GB run=1s\nstage b memory=1GB run=1s\n", "must have a name of its own"},
 		{"stage b memory=1GB run=1s\n", "must stand below a job"},
@@ -427,6 +463,9 @@ func TestParseErrors(t *testing.T) {
 		{"leave n1 at=1s\n", `node "n1": there is none above`},
 		{"holds n1 memory=1GB\n", `node "n1": there is none above`},
 		{node + "holds n1 at=1s\n", `memory: memory "" is empty`},
+		{"job A memory=1GB phases=disk=1MB/s\n", `phases "disk=1MB/s": each must begin with a duration`},
+		{"job A memory=1GB phases=10s:heat=1\n", `phases "heat=1": must demand disk, network`},
+		{"job A memory=1GB phases=10s:disk=fast\n", `phases: rate "fast" does not begin`},
 		{"job A class=free\n", `class "free": must be regular or flex`},
 		{"show nothing\n", `show "nothing": must be tasks`},
 		{node + "policy fifo\njob A\n----\n", `job "A" stages: must be at least one`},

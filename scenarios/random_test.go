@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,12 @@ var choices = []choice{
 	made("pufferfish"),
 	made("pufferfish", "order", "sjf"),
 	made("pufferfish", "room", "2", "stop", "0.8", "count-quantile", "0.1"),
+	made("prophet"),
+	made("prophet", "eta", "0.9", "window", "0.2", "deadline", "1"),
+	made("prophet", "window", "1", "deadline", "0", "kinds", "network,disk,memory", "unknown", "7s"),
+	made("prophet", "score", "literal"),
+	made("prophet", "score", "literal", "window", "1", "distinct", "strict"),
+	made("prophet", "distinct", "strict"),
 	made("srjf"),
 	made("static"),
 	made("static", "order", "fifo"),
@@ -80,6 +87,20 @@ func TestRandomScenarios(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := draw(rt)
 		s.policies = []choice{rapid.SampledFrom(choices).Draw(rt, "policy")}
+		if s.tooLarge(s.policies[0].make(rt)) == nil {
+			check(rt, s, s.drivers())
+		}
+	})
+}
+
+// TestEveryJobOfProphetEnds runs random forecasts, deadlines and stages whose tasks start together: the auditor fails a
+// job that does not end although it fits when nothing runs.
+func TestEveryJobOfProphetEnds(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := draw(rt)
+		s.drawForecasts(rt)
+		of := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.name != "prophet" })
+		s.policies = []choice{rapid.SampledFrom(of).Draw(rt, "policy")}
 		if s.tooLarge(s.policies[0].make(rt)) == nil {
 			check(rt, s, s.drivers())
 		}
@@ -183,6 +204,9 @@ func draw(t *rapid.T) *scenario {
 		}
 		s.jobs = append(s.jobs, j)
 	}
+	if oneIn("forecasts", 3) {
+		s.drawForecasts(t)
+	}
 	if s.heartbeat == 0 && oneIn("accidents", 3) {
 		s.drawAccidents(t)
 	}
@@ -219,6 +243,26 @@ func drawStage(t *rapid.T, index int) cluster.Stage {
 		stage.Elasticity.DiskRate = resource.Amount(number("spill", 0, 3)) * 25 * resource.MB
 	}
 	return stage
+}
+
+// drawForecasts gives stages forecasts, lets their tasks start together, and gives jobs deadlines.
+func (s *scenario) drawForecasts(t *rapid.T) {
+	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
+	for i := range s.jobs {
+		j := &s.jobs[i]
+		j.Deadline = time.Duration(number("deadline", 0, 3)*number("deadline unit", 0, 20)) * time.Second
+		for k := range j.Stages {
+			stage := &j.Stages[k]
+			stage.Together, stage.Phases = number("together", 0, 3) == 0, nil
+			for range number("phases", 0, 3) {
+				p := cluster.Phase{Duration: time.Duration(number("phase", 0, 9)) * time.Second}
+				for _, kind := range rates {
+					p.Demand[kind] = resource.Amount(number("demand", 0, 3)) * 30 * resource.MB
+				}
+				stage.Phases = append(stage.Phases, p)
+			}
+		}
+	}
 }
 
 func (s *scenario) drawAccidents(t *rapid.T) {
@@ -267,10 +311,10 @@ func (s *scenario) String() string {
 	fmt.Fprintf(&out, "heartbeat %v starts=%d coordinator %v %v\n", s.heartbeat, s.starts, s.coordinates, s.coordinator)
 	for i := range s.jobs {
 		j := &s.jobs[i]
-		fmt.Fprintf(&out, "job %s at=%s weight=%v attempts=%d class=%s\n", j.Name, seconds(j.Submitted), j.Weight, j.MaxAttempts, j.Class)
+		fmt.Fprintf(&out, "job %s at=%s weight=%v attempts=%d class=%s deadline=%v\n", j.Name, seconds(j.Submitted), j.Weight, j.MaxAttempts, j.Class, j.Deadline)
 		for k := range j.Stages {
-			fmt.Fprintf(&out, "  stage tasks=%d after=%v needs %v min=%d run=%v really=%v penalty=%v spill=%d\n", j.Stages[k].Tasks, j.Stages[k].Parents,
-				j.Stages[k].Ideal, j.Stages[k].MinMemory, j.Stages[k].Duration, j.really[k], j.Stages[k].Elasticity, j.Stages[k].Elasticity.DiskRate)
+			fmt.Fprintf(&out, "  stage tasks=%d after=%v needs %v min=%d run=%v really=%v penalty=%v spill=%d phases=%v together=%v\n", j.Stages[k].Tasks, j.Stages[k].Parents,
+				j.Stages[k].Ideal, j.Stages[k].MinMemory, j.Stages[k].Duration, j.really[k], j.Stages[k].Elasticity, j.Stages[k].Elasticity.DiskRate, j.Stages[k].Phases, j.Stages[k].Together)
 		}
 	}
 	fmt.Fprintf(&out, "cancel %v revise %v fail %v leave %v holds %v\n", s.cancellations, s.revisions, s.failures, s.departures, s.reports)

@@ -33,6 +33,9 @@ var rewrite = flag.Bool("rewrite", false, "write the decisions that were taken i
 //	job A at=10s weight=2 attempts=3 queue=a.b owner=ada class=flex   its stages follow, or its only stage is on the same line
 //	stage map tasks=3 cores=1 memory=6GB disk=10MB/s min=1GB penalty=sawtooth:2 spill=50MB/s run=100s really=120s
 //	stage reduce after=map data=n1,n2 ...         nodes that store its data
+//	stage write phases=5s:disk=20MB/s,9s:disk=1MB/s:network=5MB/s   forecast of a task
+//	stage gang together=true ...                  its tasks start together
+//	job A deadline=90s ...                       longest wait
 //	cancel A at=30s
 //	fail A.map.1 after=5s runs=2 outcome=out-of-memory
 //	leave n2 at=50s
