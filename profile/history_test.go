@@ -78,6 +78,21 @@ func TestFewRuns(t *testing.T) {
 	}
 }
 
+// Inputs that are nearly the same say nothing about other inputs: run time is then in proportion, as for few runs.
+func TestFarOutside(t *testing.T) {
+	var h History
+	for i := range 12 {
+		observe(t, &h, Run{Features: Features{Cores: 1000, Input: resource.GiB + resource.Amount(i%4)*50*resource.MiB}, Duration: time.Duration(100+i%5) * time.Second})
+	}
+	e, _ := h.Estimate(app, Features{Cores: 1000, Input: 10 * resource.GiB})
+	if v := e.Variants[0]; v.Told.Model != ByMedian || v.Duration < 850*time.Second || v.Duration > 1050*time.Second {
+		t.Errorf("got %v, %+v", v.Duration, v.Told)
+	}
+	if want := []string{"input 10GiB: outside of what was measured, 1GiB to 1174MiB"}; !reflect.DeepEqual(e.Notes, want) {
+		t.Errorf("notes %q", e.Notes)
+	}
+}
+
 // Recent runs weigh more: after as many runs as a half-life, a program that became slower is believed.
 func TestRecentRuns(t *testing.T) {
 	var h History

@@ -38,7 +38,7 @@ func basisOf(runs []*numbered, input bool) (b basis) {
 		}
 		count, most, known := map[resource.Amount]int{}, 0, true
 		for _, r := range runs {
-			a := kind.of(&r.Features)
+			a := *kind.of(&r.Features)
 			known = known && a > 0
 			count[a]++
 			most = max(most, count[a])
@@ -68,7 +68,7 @@ var rows = [...]row{
 func plainColumns(b basis, f *Features) (x []float64) {
 	for i, kind := range featureKinds {
 		if b[i] {
-			x = append(x, float64(kind.of(f)))
+			x = append(x, float64(*kind.of(f)))
 		}
 	}
 	return x
@@ -103,6 +103,20 @@ type model struct {
 	row    *row    // nil: the median
 	basis  basis
 	line   linear
+	// least and most are the features of the runs.
+	least, most Features
+}
+
+// reaches reports whether the row may predict for f: every column is at most as far outside of what was measured as the
+// measured range is wide, as a ratio. Inputs of 1 to 10 GB reach to 100 GB, inputs of 9 to 10 GB to 11 GB.
+func (m *model) reaches(f *Features) bool {
+	for i, kind := range featureKinds {
+		least, most, asked := float64(*kind.of(&m.least)), float64(*kind.of(&m.most)), float64(*kind.of(f))
+		if m.basis[i] && (asked*most < least*least || asked*least > most*most) {
+			return false
+		}
+	}
+	return true
 }
 
 // at returns the prediction for features f. For the median, run skip is left out.
@@ -110,10 +124,8 @@ func (m *model) at(t *target, f Features, skip int) float64 {
 	if m.row == nil {
 		return t.median(f.Input, skip)
 	}
-	for i, kind := range featureKinds {
-		if m.basis[i] && kind.of(&f) <= 0 {
-			return math.NaN()
-		}
+	if !m.reaches(&f) {
+		return math.NaN()
 	}
 	return m.row.value(m.line, m.row.columns(m.basis, &f))
 }
@@ -202,6 +214,7 @@ func (l *learner) try(r *row, t *target, b basis, limit float64) (m model, ok bo
 		return model{}, false
 	}
 	m = model{name: r.name, row: r, basis: b, line: line}
+	m.least, m.most = rangeOf(t.runs)
 	m.missed, ok = missed(t, limit, func(i int) (value float64, ok bool) {
 		held, ok := l.without(i, r, x, y, t.weight, unit)
 		if !ok {
@@ -218,6 +231,20 @@ func (r *row) value(line linear, x []float64) float64 {
 		return math.Exp(line.at(x))
 	}
 	return line.at(x)
+}
+
+// rangeOf returns the least and the most of each feature of runs that have it.
+func rangeOf(runs []*numbered) (least, most Features) {
+	for _, r := range runs {
+		for _, kind := range featureKinds {
+			a, low, high := *kind.of(&r.Features), kind.of(&least), kind.of(&most)
+			if a > 0 && (*low == 0 || a < *low) {
+				*low = a
+			}
+			*high = max(*high, a)
+		}
+	}
+	return least, most
 }
 
 // without fits a row to all runs but one.
