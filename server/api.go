@@ -171,6 +171,17 @@ func (s *Server) jobs(a *api) {
 			job, err := s.driver.Job(ctx, id, in.Usage)
 			return &body[live.Job]{s.shown(ctx, job)}, err
 		})
+	register(a, "GET", "/v1/jobs/{job}/usage", "usage", "Return what the tasks of a job used over time", 200,
+		func(ctx context.Context, in *struct {
+			JobPath
+			Spans int `query:"spans" doc:"largest number of spans of each run; 0 is no limit" minimum:"0"`
+		}) (*body[[]live.TaskUsage], error) {
+			if err := s.mayRead(ctx, cluster.JobID(in.Job)); err != nil {
+				return nil, err
+			}
+			runs, err := s.driver.Usage(ctx, cluster.JobID(in.Job), in.Spans)
+			return &body[[]live.TaskUsage]{runs}, err
+		})
 	register(a, "DELETE", "/v1/jobs/{job}", "kill", "Kill a job", 202,
 		func(ctx context.Context, in *struct{ JobPath }) (*struct{}, error) {
 			caller, err := peer(ctx)

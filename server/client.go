@@ -133,6 +133,12 @@ func (c *Client) Explain(ctx context.Context, id cluster.JobID) (live.Explanatio
 	return call[live.Explanation](ctx, c, "GET", jobAddress(id)+"/explain", nil, nil)
 }
 
+// Usage returns what each run of a job's tasks used over time, in at most most spans; 0 is no limit.
+func (c *Client) Usage(ctx context.Context, id cluster.JobID, most int) ([]live.TaskUsage, error) {
+	q := url.Values{"spans": {strconv.Itoa(most)}}
+	return call[[]live.TaskUsage](ctx, c, "GET", jobAddress(id)+"/usage", q, nil)
+}
+
 // Logs returns the locations of a job's output.
 func (c *Client) Logs(ctx context.Context, id cluster.JobID) ([]live.LogFile, error) {
 	return call[[]live.LogFile](ctx, c, "GET", jobAddress(id)+"/logs", nil, nil)

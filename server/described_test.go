@@ -162,6 +162,7 @@ type lavish struct {
 	task live.Task
 	why  live.Explanation
 	is   live.Status
+	used []live.TaskUsage
 }
 
 func (l *lavish) Jobs(context.Context) ([]live.Job, error) { return []live.Job{l.job}, nil }
@@ -178,6 +179,10 @@ func (l *lavish) WaitTask(context.Context, cluster.TaskID, bool) (live.Task, err
 	return l.task, nil
 }
 
+func (l *lavish) Usage(context.Context, cluster.JobID, int) ([]live.TaskUsage, error) {
+	return l.used, nil
+}
+
 func (l *lavish) Explain(context.Context, cluster.JobID) (live.Explanation, error) { return l.why, nil }
 
 // Whatever values the answers contain, they conform to the document.
@@ -191,7 +196,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			driver := &lavish{fake: newFake()}
 			profile := store.Profile{Elasticity: cluster.Elasticity{Kind: cluster.Step, Factor: 2}}
 			var job Submission
-			for _, v := range []any{&driver.job, &driver.task, &driver.why, &driver.is, &profile, &job} {
+			for _, v := range []any{&driver.job, &driver.task, &driver.why, &driver.is, &driver.used, &profile, &job} {
 				set(reflect.ValueOf(v).Elem())
 			}
 			profile.Elasticity = cluster.Elasticity{Kind: cluster.Step, Factor: 2} // the API checks it
@@ -234,6 +239,7 @@ func everyOperation(c *Client, job Submission, profile store.Profile, task clust
 	}
 	_, errs["job"] = c.Job(ctx, 1, true)
 	_, errs["job, ended"] = c.Wait(ctx, 1)
+	_, errs["usage"] = c.Usage(ctx, 1, 7)
 	_, errs["explain"] = c.Explain(ctx, 1)
 	_, errs["logs"] = c.Logs(ctx, 1)
 	sink, err := c.Input(ctx, 1)

@@ -79,6 +79,10 @@ func (f *fake) Prune(_ context.Context, keep live.Retention, dry bool) (live.Pru
 	return live.Pruned{Jobs: []cluster.JobID{1, 2}, OutputBytes: 5}, f.err
 }
 
+func (f *fake) Usage(context.Context, cluster.JobID, int) ([]live.TaskUsage, error) {
+	return nil, f.err
+}
+
 func (f *fake) Tasks(context.Context, bool) ([]live.Task, error) { return nil, f.err }
 
 func (f *fake) Wait(ctx context.Context, id cluster.JobID) (live.Job, error) {

@@ -26,7 +26,7 @@ func TestOthersSeeNoNames(t *testing.T) {
 		status  int // for other users
 	}{
 		{"/v1/jobs", 200}, {"/v1/jobs?all=true", 200}, {"/v1/jobs/1", 200}, {"/v1/jobs/1?ended=true", 200}, {"/v1/tasks", 200},
-		{"/v1/jobs/1/explain", 403}, {"/v1/jobs/1/logs", 403}, {"/v1/tasks/1.0.0", 403}, {"/v1/tasks/1.0.0/output", 403},
+		{"/v1/jobs/1/explain", 403}, {"/v1/jobs/1/usage", 403}, {"/v1/jobs/1/logs", 403}, {"/v1/tasks/1.0.0", 403}, {"/v1/tasks/1.0.0/output", 403},
 	}
 	for _, tt := range tests {
 		for uid, other := range map[uint32]bool{0: false, 1000: false, 2000: false, 3000: true} {

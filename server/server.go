@@ -27,6 +27,7 @@ type Driver interface {
 	JobsAfter(ctx context.Context, after cluster.JobID, most int) ([]live.Job, error)
 	Job(ctx context.Context, id cluster.JobID, usage bool) (live.Job, error)
 	Tasks(ctx context.Context, usage bool) ([]live.Task, error)
+	Usage(ctx context.Context, id cluster.JobID, most int) ([]live.TaskUsage, error)
 	Wait(ctx context.Context, id cluster.JobID) (live.Job, error)
 	WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (live.Task, error)
 	Explain(ctx context.Context, id cluster.JobID) (live.Explanation, error)

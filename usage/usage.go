@@ -147,17 +147,17 @@ func (u Usage) Mean(k Kind) (rate int64, ok bool) {
 // shortest is the shortest span whose rate can be a peak: the rate of a moment says little.
 const shortest = 500 * time.Millisecond
 
-// Peak returns the largest rate of a span of at least half a second that is no gap, or the largest level; ok is false if
-// there is no such span. In a usage of less than half a second, every span counts.
+// Peak returns the largest rate of a span of at least half a second that is no gap, but at least the mean rate; or the largest
+// level. ok is false if the kind is unknown in all spans.
 func (u Usage) Peak(k Kind) (rate int64, ok bool) {
-	short := !k.IsLevel() && u.Length() >= shortest
+	rate, ok = u.Mean(k)
 	for i := range u.Spans {
 		s := &u.Spans[i]
-		if s.Gap || short && s.Length < shortest {
+		if s.Gap || !k.IsLevel() && s.Length < shortest {
 			continue
 		}
 		if r, known := s.Rate(k); known {
-			rate, ok = max(rate, r), true
+			rate = max(rate, r)
 		}
 	}
 	return rate, ok
@@ -171,43 +171,6 @@ func (u Usage) Total(k Kind) (n int64, ok bool) {
 		}
 	}
 	return n, ok
-}
-
-// Between returns the part from one time to another as one span; counters of spans that are only partly inside count in
-// proportion. ok is false where nothing was recorded. A kind is known if it is known in some of the part, and the result is
-// a gap if all of the part is. For counters, what is unknown counts as if it were like the rest.
-func (u Usage) Between(from, to time.Duration) (part Span, ok bool) {
-	var known [NumKinds]time.Duration
-	var used [NumKinds]float64
-	part.Gap = true
-	at := time.Duration(0)
-	for i := range u.Spans {
-		s := &u.Spans[i]
-		inside := min(to, at+s.Length) - max(from, at)
-		at += s.Length
-		if inside <= 0 {
-			continue
-		}
-		part.Length += inside
-		part.Known |= s.Known
-		part.Gap = part.Gap && s.Gap
-		for _, k := range Kinds() {
-			switch {
-			case !s.Known.Has(k):
-			case k.IsLevel():
-				part.Used[k] = max(part.Used[k], s.Used[k])
-			default:
-				used[k] += float64(s.Used[k]) * inside.Seconds() / s.Length.Seconds()
-				known[k] += inside
-			}
-		}
-	}
-	for k, d := range known {
-		if d > 0 {
-			part.Used[k] = int64(used[k] * part.Length.Seconds() / d.Seconds())
-		}
-	}
-	return part, part.Length > 0
 }
 
 // join returns two spans that follow each other as one. A kind is known only if it is known in both, except that levels

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/cmd/bellows/internal/place"
+	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
@@ -24,7 +25,7 @@ import (
 
 func psCommand() *cobra.Command {
 	var p place.Place
-	var all, asJSON bool
+	var all, overTime, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "ps [JOB]",
 		Short: "List jobs, or the tasks of one job",
@@ -42,10 +43,17 @@ Columns of a task: MEMORY is its memory limit, which is its grant unless its
 class is flex; IDEAL is its ideal memory; USED and SWAP are what it uses, in
 memory and in swap. Page cache does not count, except in USED of a task that has
 ended, which is the peak of its container. A task that ran more than once is
-listed with its newest run, and its earlier runs below.`,
+listed with its newest run, and its earlier runs below.
+
+With --usage, what each run of a task used over time: mean and peak, and a
+picture of all runs together. CPU is in cores; MEMORY is without page cache;
+READ and WRITTEN are from and to disks, per second. A peak is of a second as a
+rule. "-" was not measured, which differs from 0; columns that would have only
+zeros are left out.`,
 		Example: `  bellows ps
   bellows ps --all
   bellows ps 7
+  bellows ps 7 --usage
   bellows ps --json | jq '.jobs[].status'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -54,7 +62,12 @@ listed with its newest run, and its earlier runs below.`,
 			return oneJob(cmd, args)
 		},
 		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
-			if len(args) == 1 {
+			switch {
+			case overTime && len(args) == 0:
+				return command.Usagef("--usage: needs the id of a job, such as `bellows ps 7 --usage`")
+			case overTime:
+				return showUsage(cmd, client, args[0], asJSON)
+			case len(args) == 1:
 				return showJob(cmd, client, args[0], asJSON)
 			}
 			return showJobs(cmd, client, all, asJSON)
@@ -63,6 +76,7 @@ listed with its newest run, and its earlier runs below.`,
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "list ended jobs, too")
+	cmd.Flags().BoolVar(&overTime, "usage", false, "what the tasks of the job used over time")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	p.Flags(cmd, false)
 	return cmd
