@@ -39,6 +39,10 @@ type Config struct {
 	Flex Flex
 	// Machine says how a node behaves when more is demanded than it has.
 	Machine Machine
+	// Caps are the contended resources of which a task uses no more than it was granted. On a real machine that is the
+	// CPU: a container gets its grant as a quota. Nobody keeps containers to their grants of disk and network. A grant of
+	// 0 caps nothing.
+	Caps resource.Kinds
 	// KillDelay is how long a task lives on after a kill decision.
 	KillDelay time.Duration
 	// Incidents happen to the cluster from outside, in the order of their times.
@@ -107,6 +111,9 @@ func (c *Config) Check() error {
 	if err := checkIncidents(c.Incidents); err != nil {
 		return err
 	}
+	if c.Caps.Has(resource.Memory) {
+		return fmt.Errorf("caps %s: must be of resources for which tasks compete, memory is always kept to its grant", c.Caps)
+	}
 	if err := c.Machine.check(); err != nil {
 		return err
 	}
@@ -139,4 +146,14 @@ func (c *Config) describe(s *cluster.Snapshot) {
 		s.LaunchDelay = c.LaunchDelay
 	}
 	s.LaunchDelay += c.Startup.Container + c.Startup.Executor
+}
+
+// caps is the most that a task may use of each contended resource, by its grant; 0 is no bound.
+func (r *run) caps(t *task) (most resource.Vector) {
+	for _, k := range contended {
+		if r.config.Caps.Has(k) {
+			most[k] = t.grant[k]
+		}
+	}
+	return most
 }

@@ -111,11 +111,7 @@ func (r *run) repace(c *container) {
 	here.demand = here.demand.Sub(f.demand)
 	f.speed, f.demand = 0, resource.Vector{}
 	if !c.stopped {
-		f.speed = 1 / r.config.Machine.Paging.Slowdown(c.resident, c.set)
-		f.demand = f.whole
-		for _, k := range rates {
-			f.demand[k] = resource.Amount(float64(f.demand[k]) * f.speed)
-		}
+		f.slow(1 / r.config.Machine.Paging.Slowdown(c.resident, c.set))
 	}
 	f.demand[resource.Memory] = c.resident
 	here.demand = here.demand.Add(f.demand)

@@ -169,6 +169,7 @@ func TestFlexWorkAddsUp(t *testing.T) {
 	compared := 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := randomCluster(t)
+		c.Caps = 0
 		for i := range c.Nodes { // nothing is contended
 			c.Nodes[i].Capacity = resource.Of(1000*resource.Core, c.Nodes[i].Capacity[resource.Memory])
 		}

@@ -46,13 +46,16 @@ func (r *run) occupy(t *task) {
 	t.slot, t.turn = int32(len(here.tasks)), r.agenda.turn()
 	here.tasks = append(here.tasks, t)
 	r.unsettle(t.node)
-	if t.job.behaviours[t.id.Stage]&(phased|flexible) == 0 && (memory >= truth.IdealMemory || underSized(&truth, memory) && !r.spreads(t, here)) {
+	t.bound = r.caps(t)
+	use := r.plainUse(t)
+	if t.job.behaviours[t.id.Stage]&(phased|flexible) == 0 && allowedPace(&use, &t.bound) == 1 && (memory >= truth.IdealMemory || underSized(&truth, memory) && !r.spreads(t, here)) {
 		t.result.Finished = after(r.now, truth.Elasticity.Duration(truth.Duration, truth.IdealMemory, memory))
-		here.demand = here.demand.Add(r.plainUse(t))
+		here.demand = here.demand.Add(use)
 		r.agenda.pushAt(t.result.Finished, t.turn, ended, t.index)
 		return
 	}
 	t.flow = newFlow(t.room, &truth, t.job.Stages[t.id.Stage].Ideal, memory)
+	t.flow.bound = t.bound
 	if t.job.behaviours[t.id.Stage]&flexible != 0 {
 		t.flow.flexible, t.flow.most = true, t.container.envelope.Max
 	}
@@ -82,7 +85,7 @@ func (r *run) nextPhase(t *task) {
 		here.swap -= f.swap
 		return
 	}
-	f.whole, f.demand = f.demand, resource.Vector{}
+	f.demand = resource.Vector{}
 	r.hold(t.container, f.whole[resource.Memory])
 }
 
@@ -189,12 +192,17 @@ func (r *run) becomeFlows(here *node) {
 	}
 	for _, t := range here.tasks {
 		if t.flow == nil {
-			t.flow = &flow{stretch: 1, slower: 1, grant: t.grant[resource.Memory], pace: 1, speed: 1, since: r.now, due: t.result.Finished,
-				left: float64(t.result.Finished - r.now), demand: r.plainUse(t)}
-			t.flow.at = len(t.flow.phases) - 1
+			r.becomeFlow(t)
 		}
 	}
-	here.flows = len(here.tasks)
+}
+
+func (r *run) becomeFlow(t *task) {
+	use := r.plainUse(t)
+	t.flow = &flow{stretch: 1, slower: 1, grant: t.grant[resource.Memory], pace: 1, speed: 1, since: r.now, due: t.result.Finished,
+		left: float64(t.result.Finished - r.now), whole: use, demand: use, bound: t.bound}
+	t.flow.at = len(t.flow.phases) - 1
+	r.nodes[t.node].flows++
 }
 
 // crowd shares the resources for which demand exceeds capacity: each resource max-min among the tasks. A task's pace is

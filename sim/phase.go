@@ -29,10 +29,11 @@ type flow struct {
 	pace  float64         // 0 to 1: progress per time
 	since timeline.Time   // time at which left was brought up to date
 	due   timeline.Time   // end of the present phase at the present pace
-	speed float64         // 0 to 1: the pace that its container's memory allows; 1 unless flexible
-	whole resource.Vector // demand at speed 1; meaningful if flexible
+	speed float64         // 0 to 1: the pace that its bounds, and its container's memory if flexible, allow
+	whole resource.Vector // demand at speed 1
+	bound resource.Vector // the most that it may use of each contended resource; 0 is no bound
 
-	demand resource.Vector // in this phase, at full pace; its memory component is resident memory
+	demand resource.Vector // in this phase, at that speed; its memory component is resident memory
 	swap   resource.Amount // on the swap device
 }
 
@@ -151,6 +152,41 @@ func after(now timeline.Time, d time.Duration) timeline.Time {
 
 // begin enters a phase whose need has been met.
 func (f *flow) begin(now timeline.Time, n need) {
-	f.left, f.demand, f.swap, f.since, f.pace = n.length, n.demand, n.swap, now, 1
+	f.left, f.whole, f.swap, f.since = n.length, n.demand, n.swap, now
+	f.slow(1)
+	f.pace = f.speed
 	f.due = f.ends(now)
+}
+
+// slow computes speed and demand of a flow that its memory lets go on at the given pace, above 0: it needs less of each
+// rate at a time. Where that is still above its bounds, it goes on as slowly as they demand, and uses less of all that
+// is contended.
+func (f *flow) slow(pace float64) {
+	f.demand = f.whole
+	if pace != 1 {
+		f.demand = scaled(f.demand, rates, pace)
+	}
+	f.speed = pace
+	if allowed := allowedPace(&f.demand, &f.bound); allowed < 1 {
+		f.demand, f.speed = scaled(f.demand, contended, allowed), pace*allowed
+	}
+}
+
+// scaled returns v with the given kinds times a factor.
+func scaled(v resource.Vector, kinds []resource.Kind, by float64) resource.Vector {
+	for _, k := range kinds {
+		v[k] = resource.Amount(float64(v[k]) * by)
+	}
+	return v
+}
+
+// allowedPace is the pace, 0 to 1, at which a demand is within bounds.
+func allowedPace(demand, bound *resource.Vector) float64 {
+	pace := 1.0
+	for _, k := range contended {
+		if bound[k] > 0 && demand[k] > bound[k] {
+			pace = min(pace, float64(bound[k])/float64(demand[k]))
+		}
+	}
+	return pace
 }

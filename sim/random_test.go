@@ -75,6 +75,7 @@ func randomCluster(t *rapid.T) Config {
 		testMB * rapid.SampledFrom([]resource.Amount{0, 50, 100}).Draw(t, "disk"),
 		testMB * rapid.SampledFrom([]resource.Amount{0, 60, 120}).Draw(t, "network")}
 	c := Config{Nodes: Uniform(rapid.IntRange(1, 3).Draw(t, "nodes"), capacity), KeepTasks: true}
+	c.Caps = rapid.SampledFrom([]resource.Kinds{0, resource.KindsOf(resource.CPU), resource.KindsOf(contended...)}).Draw(t, "caps")
 	kind := rapid.SampledFrom(Machines()).Draw(t, "machine")
 	c.Machine, _ = MachineOf(kind)
 	if len(c.Machine.Paging) > 0 && rapid.Bool().Draw(t, "swaps") {

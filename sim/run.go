@@ -2,7 +2,9 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/engine"
@@ -98,6 +100,7 @@ type task struct {
 
 	decision  cluster.DecisionID
 	grant     resource.Vector
+	bound     resource.Vector   // the most that it may use of each contended resource, 0 is no bound; known from its launch on
 	flow      *flow             // nil while the task is plain
 	room      *flow             // memory for the flow of a new task; nil unless the task had been forgotten
 	slot      int32             // index among the tasks of its node
@@ -443,7 +446,12 @@ func (r *run) launch(t *task) {
 		if r.fluid {
 			r.occupy(t)
 		} else {
+			use := r.plainUse(t)
+			t.bound = r.caps(t)
 			d := trueDuration(t.job.Job, int(t.id.Stage), t.id.Index, t.grant[resource.Memory])
+			if pace := allowedPace(&use, &t.bound); pace < 1 {
+				d = time.Duration(math.Ceil(float64(d) / pace))
+			}
 			r.agenda.push(after(r.now, d), ended, t.index)
 			if r.recorder != nil {
 				r.use(t, r.plainUse(t))

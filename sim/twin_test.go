@@ -19,7 +19,8 @@ import (
 type twin struct {
 	run    *task
 	phases []need
-	oom    bool // killed at the beginning of the phase after the last one
+	speed  []*big.Rat // of each phase, 0 to 1: the pace that its grant allows
+	oom    bool       // killed at the beginning of the phase after the last one
 	at     int
 	left   *big.Rat // nanoseconds at full pace
 	ended  bool
@@ -29,7 +30,7 @@ type twin struct {
 func rat(v float64) *big.Rat { return new(big.Rat).SetFloat64(v) }
 
 // course lists the needs of a task's phases, up to a phase that kills it.
-func (w *twin) course(m *Machine) {
+func (w *twin) course(m *Machine, caps resource.Kinds) {
 	j, s := w.run.job, int(w.run.id.Stage)
 	stage, truth := &j.Stages[s], &j.Truth[s]
 	grant := w.run.grant[resource.Memory]
@@ -91,7 +92,25 @@ func (w *twin) course(m *Machine) {
 		w.phases = append(w.phases, need{length: math.Round(float64(p.Duration) * stretch * slower), demand: resource.Vector{
 			p.Demand[resource.CPU], 0, resource.Amount(float64(p.Demand[resource.Disk])/slower) + spilling,
 			resource.Amount(float64(p.Demand[resource.Network]) / slower)}})
+		w.keepToGrant(caps)
 	}
+}
+
+// keepToGrant slows the newest phase down until it demands no more than was granted.
+func (w *twin) keepToGrant(caps resource.Kinds) {
+	speed, demand := big.NewRat(1, 1), &w.phases[len(w.phases)-1].demand
+	for k, grant := range w.run.grant {
+		if caps.Has(resource.Kind(k)) && grant > 0 && demand[k] > grant && speed.Cmp(big.NewRat(int64(grant), int64(demand[k]))) > 0 {
+			speed = big.NewRat(int64(grant), int64(demand[k]))
+		}
+	}
+	pace, _ := speed.Float64()
+	for _, k := range contended {
+		if pace < 1 {
+			demand[k] = resource.Amount(float64(demand[k]) * pace)
+		}
+	}
+	w.speed = append(w.speed, speed)
 }
 
 // shareOut gives each demand the same share, or less if it needs less, until nothing is left.
@@ -154,6 +173,9 @@ func paces(list []*twin, capacity resource.Vector, m *Machine) []*big.Rat {
 				}
 			}
 		}
+	}
+	for i, w := range list {
+		all[i].Mul(all[i], w.speed[w.at])
 	}
 	return all
 }
@@ -235,7 +257,7 @@ func TestRunsEndWhenTheirTwinSays(t *testing.T) {
 		for _, run := range r.tasks {
 			if run.launched {
 				tw := &twin{run: run}
-				tw.course(&c.Machine)
+				tw.course(&c.Machine, c.Caps)
 				nodes[run.node] = append(nodes[run.node], tw)
 			}
 		}

@@ -29,6 +29,8 @@ type Cluster struct {
 	// Machine is the name of the nodes' behaviour under too much demand (sim.Machines).
 	Machine *string
 	Swap    Swap
+	// Caps are the resources of which a task uses no more than its grant (sim.Config.Caps), by name: a key of caps.
+	Caps string
 
 	Failures Failures
 	Flex     Flex
@@ -76,9 +78,12 @@ type Misjudge struct {
 	Seed uint64 `yaml:"seed"`
 }
 
-// New returns a cluster with no field given.
+// caps are the sets of resources of which tasks can be kept to their grants.
+var caps = map[string]resource.Kinds{"none": 0, "cpus": resource.KindsOf(resource.CPU), "all": resource.KindsOf(resource.KindsWhere(resource.Kind.Contended)...)}
+
+// New returns a cluster with no field given, in which tasks are kept to their grants as on a real machine.
 func New() *Cluster {
-	return &Cluster{Failures: Failures{Seed: 1}, Flex: Flex{Manager: "default"}, Misjudge: Misjudge{Text: "none", Seed: 1}}
+	return &Cluster{Caps: "cpus", Failures: Failures{Seed: 1}, Flex: Flex{Manager: "default"}, Misjudge: Misjudge{Text: "none", Seed: 1}}
 }
 
 // paperLook is the interval at which Pufferfish's nodes sample their containers.
@@ -98,7 +103,7 @@ func Numbered(base string, n int) []string {
 
 // Config returns the cluster for the simulator. A nil field gets the zero value of sim.Config.
 func (c *Cluster) Config() (sim.Config, error) {
-	config := sim.Config{Coordinator: resource.Of(c.Coordinator.CPU, c.Coordinator.Memory), LaunchDelay: c.LaunchDelay}
+	config := sim.Config{Coordinator: resource.Of(c.Coordinator.CPU, c.Coordinator.Memory), LaunchDelay: c.LaunchDelay, Caps: caps[c.Caps]}
 	for _, g := range c.Groups {
 		for _, name := range g.Names {
 			config.Nodes = append(config.Nodes, cluster.Node{ID: cluster.NodeID(len(config.Nodes)), Name: name, Capacity: g.Capacity, Unknown: g.Unknown})

@@ -46,7 +46,7 @@ func Read(r io.Reader, name string) (*Cluster, error) {
 		return nil, &fault.Fault{File: name, Line: more.Line, What: "must describe one cluster, but a second document begins"}
 	}
 	c := New()
-	known := append([]string{"bellows_cluster", "nodes", "application_master", "acquire", "machine", "swap", "failures", "flex", "misjudge"}, form.Names(c)...)
+	known := append([]string{"bellows_cluster", "nodes", "application_master", "acquire", "machine", "swap", "caps", "failures", "flex", "misjudge"}, form.Names(c)...)
 	c.read(form.Open(name, "", doc.Content[0], &err, known...))
 	if err != nil {
 		return nil, err
@@ -73,6 +73,9 @@ func (c *Cluster) read(m *form.Mapping) {
 		*c.Machine = m.Choice("machine", sim.Machines())
 	}
 	m.Fill("swap", &c.Swap)
+	if m.Has("caps") {
+		c.Caps = m.Choice("caps", []string{"none", "cpus", "all"})
+	}
 	m.Fill("failures", &c.Failures)
 	if flex := m.Fill("flex", &c.Flex, "manager", "puff_ratio"); flex != nil {
 		c.Flex.readManager(flex)

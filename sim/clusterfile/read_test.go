@@ -26,6 +26,7 @@ launch_delay: 10ms
 acquire: yarn
 machine: hdd
 swap: {size: 64GB, speed: 0}
+caps: all
 failures: {every: 10m, repair_after: 5m, seed: 7}
 flex: {manager: paper, puff_ratio: 0.5, min_container: 1GB, look: 0}
 misjudge: {duration: 0.15, memory: -0.5, penalty: -0.5:0.5, seed: 3}
@@ -62,6 +63,8 @@ func TestRead(t *testing.T) {
 		t.Errorf("start-up %+v", config.Startup)
 	case config.Machine.Swap != 64*resource.GB || config.Machine.SwapSpeed != 0 || len(config.Machine.Paging) == 0:
 		t.Errorf("machine %+v", config.Machine)
+	case config.Caps != resource.KindsOf(resource.CPU, resource.Disk, resource.Network):
+		t.Errorf("caps %v", config.Caps)
 	case config.Flex.Manager.PuffRatio != 0.5 || config.Flex.Manager.Interval != memory.Paper().Interval || config.Flex.Look != 0:
 		t.Errorf("flex %+v", config.Flex)
 	case len(config.Incidents) == 0 || c.Failures.Seed != 7:
@@ -85,8 +88,8 @@ func TestReadNothing(t *testing.T) {
 	if c, err = Read(strings.NewReader("bellows_cluster: 1\nflex: {manager: ejf}\nnodes: [{count: 1, cpus: 1, memory: 1GB}]\n"), "cluster.yaml"); err != nil {
 		t.Fatal(err)
 	}
-	if config, err := c.Config(); err != nil || config.Flex.Look != 2*time.Second {
-		t.Errorf("look every %v: %v", config.Flex.Look, err)
+	if config, err := c.Config(); err != nil || config.Flex.Look != 2*time.Second || config.Caps != resource.KindsOf(resource.CPU) {
+		t.Errorf("look every %v, caps %v: %v", config.Flex.Look, config.Caps, err)
 	}
 }
 
@@ -99,7 +102,7 @@ func TestFaults(t *testing.T) {
 		"- 1\n":                              "c:1: must be a mapping of field names to values, but is a list",
 		"bellows_cluster: [\n":               "c:1: must be YAML: did not find expected node content",
 		"bellows_cluster: 1\n---\na: 1\n":    "c:2: must describe one cluster, but a second document begins",
-		"bellows_cluster: 1\nheart: 1s\n":    "c:2: heart: unknown field; must be one of bellows_cluster, nodes, application_master, acquire, machine, swap, failures, flex, misjudge, heartbeat, starts_per_heartbeat, launch_delay",
+		"bellows_cluster: 1\nheart: 1s\n":    "c:2: heart: unknown field; must be one of bellows_cluster, nodes, application_master, acquire, machine, swap, caps, failures, flex, misjudge, heartbeat, starts_per_heartbeat, launch_delay",
 		"bellows_cluster: 1\nheartbeat: 1\n": "c:2: heartbeat 1: must be a duration with its unit, such as 90s, 1.5h or 250ms",
 		"bellows_cluster: 1\nheartbeat:\n":   "c:2: heartbeat empty: must be a duration with its unit, such as 90s, 1.5h or 250ms",
 		"bellows_cluster: 1\nheartbeat: -1s": "c:2: heartbeat -1s: must be from 0s to 87600h0m0s",
