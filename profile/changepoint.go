@@ -386,10 +386,15 @@ func demand(s []Stretch, k resource.Kind, unit time.Duration) resource.Amount {
 	}
 	var known []part
 	total := time.Duration(0)
-	for i := range s {
-		if !s[i].Unknown.Has(k) && (k == resource.Memory || s[i].Length*2 >= unit) {
-			known = append(known, part{s[i].Usage[k], s[i].Length})
-			total += s[i].Length
+	for _, exact := range []bool{true, false} {
+		for i := range s {
+			if !s[i].Unknown.Has(k) && (!exact || k == resource.Memory || ofPhase(s, i, unit)) {
+				known = append(known, part{s[i].Usage[k], s[i].Length})
+				total += s[i].Length
+			}
+		}
+		if len(known) > 0 {
+			break
 		}
 	}
 	if len(known) == 0 {
@@ -403,6 +408,14 @@ func demand(s []Stretch, k resource.Kind, unit time.Duration) resource.Amount {
 		}
 	}
 	return known[len(known)-1].amount
+}
+
+// ofPhase reports whether the rates of stretch i of a phase are the phase's own: it is not so short that its rate says
+// nothing, and no first or last sample, which may have a part of the phase beside it.
+func ofPhase(s []Stretch, i int, unit time.Duration) bool {
+	const enough = 4 // samples, of which two are left
+	mixed := len(s) >= enough && (i == 0 || i == len(s)-1) && s[i].Length < 2*unit
+	return !mixed && s[i].Length*2 >= unit
 }
 
 // fillIn gives a phase in which a kind was not measured the demand of the phase before, or else of the next one.

@@ -126,6 +126,17 @@ func TestDemandOfPhases(t *testing.T) {
 	}
 }
 
+// What only the samples at the ends of a phase say is not lost.
+func TestDemandKnownAtTheEndsOnly(t *testing.T) {
+	series := sampled(0, nil, level{6, use(1, 100, 10, 0)})
+	for i := range series[1:5] {
+		series[1+i].Usage[resource.Disk], series[1+i].Unknown = 0, resource.KindsOf(resource.Disk)
+	}
+	if r, _ := Segment(series); r.Phases[0].Demand != use(1, 100, 10, 0) || r.Unknown != 0 {
+		t.Errorf("got %+v", r)
+	}
+}
+
 // A ramp becomes stairs that lie above it.
 func TestRamp(t *testing.T) {
 	var series []Stretch

@@ -151,7 +151,11 @@ func (v *variant) notes(f Features) (notes []string) {
 		case asked > 0 && most == 0 && i != memoryFeature:
 			notes = append(notes, fmt.Sprintf("%s %s: not taken into account, no run says what it had", kind.name, kind.format(asked)))
 		case asked > 0 && most > 0 && (asked < least || asked > most):
-			notes = append(notes, fmt.Sprintf("%s %s: outside of what was measured, %s to %s", kind.name, kind.format(asked), kind.format(least), kind.format(most)))
+			measured := kind.format(least)
+			if least < most {
+				measured += " to " + kind.format(most)
+			}
+			notes = append(notes, fmt.Sprintf("%s %s: outside of what was measured, %s", kind.name, kind.format(asked), measured))
 		}
 	}
 	if v.joined > 0 {
@@ -175,7 +179,7 @@ var featureKinds = [...]struct {
 	of     func(*Features) *resource.Amount
 	format func(resource.Amount) string
 }{
-	{"cores", func(f *Features) *resource.Amount { return &f.Cores }, resource.CPU.Format},
+	{"cores", func(f *Features) *resource.Amount { return &f.Cores }, resource.FormatCPU},
 	{"input", func(f *Features) *resource.Amount { return &f.Input }, resource.Memory.Format},
 	{"memory", func(f *Features) *resource.Amount { return &f.Memory }, resource.Memory.Format},
 }

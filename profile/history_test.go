@@ -55,7 +55,7 @@ func TestOneRun(t *testing.T) {
 	if v.Phases[0].Demand != use(1, 100, 80, 0) || v.Peak != use(2, 500, 80, 0) {
 		t.Errorf("demand %v, peak %v", v.Phases[0].Demand, v.Peak)
 	}
-	notes := []string{"input 4GiB: outside of what was measured, 2GiB to 2GiB", "runs 1: the error is unknown"}
+	notes := []string{"input 4GiB: outside of what was measured, 2GiB", "runs 1: the error is unknown"}
 	if !reflect.DeepEqual(e.Notes, notes) {
 		t.Errorf("notes %q", e.Notes)
 	}

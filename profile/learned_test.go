@@ -157,6 +157,73 @@ func (e fourErrors) within(most fourErrors) bool {
 	return e.start <= most.start && e.duration <= most.duration && e.disk <= most.disk && e.network <= most.network
 }
 
+// From samples to an estimate: a program reads, computes and writes; the durations depend on its input. It is sampled once a
+// second, from any moment on, while it shares a machine. Some samples are missing.
+func TestLearnedFromSamples(t *testing.T) {
+	program := func(input float64) []level {
+		return []level{{int(5 * input), use(0.5, 100*input, 90, 5)}, {int(8 + 10*input), use(3, 400, 0, 0)}, {int(4 * input), use(0.3, 400, 70, 0)}}
+	}
+	for seed := range uint64(30) {
+		random := rand.New(rand.NewPCG(seed, 6))
+		var h History
+		for run := range 12 {
+			input := float64(1 + run%4)
+			fine := sampled(0.1, random, repeatSeconds(program(input), 10)...) // each is a tenth of a second
+			var series []Stretch
+			for from := 0; from < len(fine); {
+				n := 10
+				if from == 0 {
+					n = 1 + random.IntN(10)
+				}
+				s := Stretch{}
+				for _, x := range fine[from:min(from+n, len(fine))] {
+					s.Length += x.Length / 10
+					s.Usage = s.Usage.Add(x.Usage)
+				}
+				count := resource.Amount(min(n, len(fine)-from))
+				for k := range s.Usage {
+					s.Usage[k] /= count
+				}
+				if random.IntN(30) == 0 {
+					s.Usage, s.Unknown = resource.Vector{}, resource.KindsOf(resource.CPU, resource.Memory, resource.Disk, resource.Network)
+				}
+				series = append(series, s)
+				from += n
+			}
+			r, _ := Segment(series)
+			r.Features = Features{Cores: 4 * resource.Core, Input: resource.Amount(input) * resource.GiB}
+			if _, err := h.Observe(app, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e, _ := h.Estimate(app, Features{Cores: 4 * resource.Core, Input: 6 * resource.GiB})
+		v := e.Variants[0]
+		if len(v.Phases) != 3 || v.Share < 0.7 {
+			t.Errorf("seed %d: %d variants, the first with %.2f of the runs and %d phases", seed, len(e.Variants), v.Share, len(v.Phases))
+			continue
+		}
+		for i, want := range program(6) {
+			got := v.Phases[i]
+			if seconds := float64(want.seconds); math.Abs(got.Duration.Seconds()-seconds) > 0.1*seconds+1 {
+				t.Errorf("seed %d: phase %d lasts %v, want %d s", seed, i+1, got.Duration, want.seconds)
+			}
+			for _, k := range []resource.Kind{resource.CPU, resource.Disk} {
+				if a, b := float64(got.Demand[k]), float64(want.usage[k]); math.Abs(a-b) > 0.3*b+0.05*float64(v.Peak[k]) {
+					t.Errorf("seed %d: phase %d %v is %.0f, want %.0f", seed, i+1, k, a, b)
+				}
+			}
+		}
+	}
+}
+
+// repeatSeconds returns levels of so many times their seconds.
+func repeatSeconds(levels []level, times int) (all []level) {
+	for _, l := range levels {
+		all = append(all, level{l.seconds * times, l.usage})
+	}
+	return all
+}
+
 // BenchmarkLearn25 learns an application of six phases from 25 runs, and estimates.
 func BenchmarkLearn25(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 4))
