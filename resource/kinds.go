@@ -9,6 +9,9 @@ import (
 // Kinds is a set of kinds. The zero Kinds is empty.
 type Kinds uint8
 
+// AllKinds is the set of all kinds.
+const AllKinds = Kinds(1<<NumKinds - 1)
+
 const _ = Kinds(1) << (NumKinds - 1) // does not compile if a kind has no bit
 
 // KindsOf returns the set of the given kinds.

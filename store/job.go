@@ -31,7 +31,8 @@ type Listed struct {
 	Tasks     int
 }
 
-// Request is what the user submitted. It never changes, except that Env is dropped.
+// Request is what the user submitted, with the forecasts that were learned. It never changes, except that forecasts are
+// revised while the job waits, and that Env is dropped.
 type Request struct {
 	Job cluster.Job         `json:"job"` // its ID is that of the row
 	As  cluster.Credentials `json:"as"`
@@ -42,6 +43,8 @@ type Request struct {
 	// Input says that the program reads input that its submitter sends. Input cannot be read twice, so the program
 	// never starts twice.
 	Input bool `json:"input,omitempty"`
+	// Untimed are the indexes of the stages of which nobody stated a run time: what is learned may give and revise it.
+	Untimed []int `json:"untimed,omitempty"`
 }
 
 // JobState is the progress of a job.
@@ -73,15 +76,16 @@ type Task struct {
 
 // Batch is written entirely or not at all.
 type Batch struct {
-	Jobs  map[cluster.JobID]JobState // jobs that are already stored
-	Tasks []Task                     // new, or in place of the stored run of the same container
-	Gone  []cluster.ContainerID      // containers whose runs are deleted
-	Usage []Usage                    // of runs that are stored, or are among Tasks
+	Jobs    map[cluster.JobID]JobState // jobs that are already stored
+	Tasks   []Task                     // new, or in place of the stored run of the same container
+	Gone    []cluster.ContainerID      // containers whose runs are deleted
+	Revised map[cluster.JobID]Request  // of jobs that are already stored, with other forecasts
+	Usage   []Usage                    // of runs that are stored, or are among Tasks
 }
 
 // Empty reports whether there is nothing to write.
 func (b *Batch) Empty() bool {
-	return len(b.Jobs) == 0 && len(b.Tasks) == 0 && len(b.Gone) == 0 && len(b.Usage) == 0
+	return len(b.Jobs) == 0 && len(b.Tasks) == 0 && len(b.Gone) == 0 && len(b.Usage) == 0 && len(b.Revised) == 0
 }
 
 // AddJob stores a new job and returns its id, which was never used before. j.ID is ignored.
@@ -121,6 +125,15 @@ func (s *Store) Write(ctx context.Context, b Batch) error {
 		return nil
 	}
 	return s.write(ctx, "write to", func(tx *sql.Tx) error {
+		for id, r := range b.Revised { // before a state drops the environment
+			request, err := json.Marshal(r)
+			if err != nil {
+				return fmt.Errorf("job %d: %w", id, err)
+			}
+			if _, err := tx.ExecContext(ctx, `UPDATE jobs SET request = ? WHERE id = ? AND ended = 0`, string(request), int64(id)); err != nil {
+				return fmt.Errorf("job %d: %w", id, err)
+			}
+		}
 		for id, state := range b.Jobs {
 			if err := putJobState(ctx, tx, id, state); err != nil {
 				return err

@@ -12,6 +12,20 @@ import (
 	"github.com/bellows-rm/bellows/timeline"
 )
 
+// App is what is known of an application of an owner: what was measured of it at several sizes of memory, what its runs
+// taught, or both.
+type App struct {
+	UID  uint32
+	User string
+	Name string
+	// Profile is nil if the application was not measured.
+	Profile *Profile
+	// Learned is what its runs taught, as a profile.History writes it; nil if nothing is. LearnedAt is when the latest of
+	// them ended.
+	Learned   json.RawMessage
+	LearnedAt timeline.Time
+}
+
 // Profile is what measurements of a command at several sizes have shown. It belongs to the user who measured the
 // command.
 type Profile struct {
@@ -33,7 +47,8 @@ type Profile struct {
 	Evidence json.RawMessage `json:"evidence,omitempty"`
 }
 
-// PutProfile stores a profile and replaces the owner's profile of the same name.
+// PutProfile stores a profile and replaces the owner's profile of the same name. What the runs of the application of that
+// name taught stays.
 func (s *Store) PutProfile(ctx context.Context, p Profile) error {
 	if p.Name == "" {
 		return fmt.Errorf("profile name %q: must not be empty", p.Name)
@@ -46,43 +61,114 @@ func (s *Store) PutProfile(ctx context.Context, p Profile) error {
 		return fmt.Errorf("store profile %q: %w", p.Name, err)
 	}
 	return s.write(ctx, "write a profile to", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO profiles (owner_uid, owner_name, name, made_ns, body) VALUES (?, ?, ?, ?, ?)`,
+		_, err := tx.ExecContext(ctx, `INSERT INTO apps (owner_uid, owner_name, name, made_ns, measured) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET owner_name = excluded.owner_name, made_ns = excluded.made_ns, measured = excluded.measured`,
 			p.UID, p.User, p.Name, int64(p.Made), string(body))
 		return err
 	})
 }
 
+// PutLearned stores what the runs of applications taught, and replaces what they taught before. Profiles stay.
+func (s *Store) PutLearned(ctx context.Context, apps []App) error {
+	return s.write(ctx, "write what was learned to", func(tx *sql.Tx) error {
+		for _, a := range apps {
+			if _, err := tx.ExecContext(ctx, `INSERT INTO apps (owner_uid, owner_name, name, learned_ns, learned) VALUES (?, ?, ?, ?, ?)
+				ON CONFLICT DO UPDATE SET learned_ns = excluded.learned_ns, learned = excluded.learned`,
+				a.UID, a.User, a.Name, int64(a.LearnedAt), string(a.Learned)); err != nil {
+				return fmt.Errorf("application %q: %w", a.Name, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Forget deletes all that is known of an application. The error is ErrNotFound if nothing is.
+func (s *Store) Forget(ctx context.Context, uid uint32, name string) error {
+	return s.write(ctx, "forget an application in", func(tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, `DELETE FROM apps WHERE owner_uid = ? AND name = ?`, uid, name)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n > 0 {
+			return err
+		}
+		return fmt.Errorf("profile %q: %w", name, ErrNotFound)
+	})
+}
+
 // Profile returns the owner's profile of that name, or ErrNotFound.
 func (s *Store) Profile(ctx context.Context, uid uint32, name string) (Profile, error) {
-	profiles, err := s.profiles(ctx, "WHERE owner_uid = ? AND name = ?", uid, name)
+	a, err := s.App(ctx, uid, name)
 	if err != nil {
 		return Profile{}, err
 	}
-	if len(profiles) == 0 {
+	if a.Profile == nil {
 		return Profile{}, fmt.Errorf("profile %q: %w", name, ErrNotFound)
 	}
-	return profiles[0], nil
+	return *a.Profile, nil
+}
+
+// App returns what is known of the owner's application of that name, or ErrNotFound.
+func (s *Store) App(ctx context.Context, uid uint32, name string) (App, error) {
+	apps, err := s.apps(ctx, "WHERE owner_uid = ? AND name = ?", uid, name)
+	if err != nil {
+		return App{}, err
+	}
+	if len(apps) == 0 {
+		return App{}, fmt.Errorf("profile %q: %w", name, ErrNotFound)
+	}
+	return apps[0], nil
+}
+
+// Apps returns what is known of all applications of an owner, by name.
+func (s *Store) Apps(ctx context.Context, uid uint32) ([]App, error) {
+	return s.apps(ctx, "WHERE owner_uid = ? ORDER BY name", uid)
+}
+
+// Unreadable returns the applications, of all owners, of which what was learned is no JSON.
+func (s *Store) Unreadable(ctx context.Context) (apps []App, err error) {
+	query := "SELECT owner_uid, owner_name, name FROM apps WHERE learned IS NOT NULL AND NOT json_valid(learned)"
+	err = s.read(ctx, query, nil, func(scan func(...any) error) error {
+		var a App
+		err := scan(&a.UID, &a.User, &a.Name)
+		apps = append(apps, a)
+		return err
+	})
+	return apps, err
 }
 
 // Profiles returns all profiles of an owner, by name.
 func (s *Store) Profiles(ctx context.Context, uid uint32) ([]Profile, error) {
-	return s.profiles(ctx, "WHERE owner_uid = ? ORDER BY name", uid)
+	apps, err := s.apps(ctx, "WHERE owner_uid = ? AND measured IS NOT NULL ORDER BY name", uid)
+	var profiles []Profile
+	for i := range apps {
+		profiles = append(profiles, *apps[i].Profile)
+	}
+	return profiles, err
 }
 
-func (s *Store) profiles(ctx context.Context, where string, args ...any) ([]Profile, error) {
-	var profiles []Profile
-	query := "SELECT owner_uid, owner_name, name, made_ns, body FROM profiles " + where
+func (s *Store) apps(ctx context.Context, where string, args ...any) ([]App, error) {
+	var apps []App
+	query := "SELECT owner_uid, owner_name, name, made_ns, measured, learned_ns, learned FROM apps " + where
 	err := s.read(ctx, query, args, func(scan func(...any) error) error {
+		var a App
 		var p Profile
-		var body string
-		if err := scan(&p.UID, &p.User, &p.Name, &p.Made, &body); err != nil {
+		var measured, learned sql.NullString
+		if err := scan(&a.UID, &a.User, &a.Name, &p.Made, &measured, &a.LearnedAt, &learned); err != nil {
 			return err
 		}
-		if err := json.Unmarshal([]byte(body), &p); err != nil {
-			return fmt.Errorf("profile %q: %w", p.Name, err)
+		if measured.Valid {
+			p.UID, p.User, p.Name = a.UID, a.User, a.Name
+			if err := json.Unmarshal([]byte(measured.String), &p); err != nil {
+				return fmt.Errorf("profile %q: %w", a.Name, err)
+			}
+			a.Profile = &p
 		}
-		profiles = append(profiles, p)
+		if learned.Valid {
+			a.Learned = json.RawMessage(learned.String)
+		}
+		apps = append(apps, a)
 		return nil
 	})
-	return profiles, err
+	return apps, err
 }

@@ -109,6 +109,21 @@ CREATE TABLE usage (
 	PRIMARY KEY (job, stage, idx, run)
 );
 CREATE INDEX usage_age ON usage (ended_ns, spans);
+`, `
+-- Applications, by owner and name: what was measured at several sizes of memory, which was a table of its own, and what runs
+-- taught.
+CREATE TABLE apps (
+	owner_uid  INTEGER NOT NULL,
+	owner_name TEXT    NOT NULL,
+	name       TEXT    NOT NULL,
+	made_ns    INTEGER NOT NULL DEFAULT 0, -- of measured
+	measured   TEXT,                       -- JSON: an elasticity profile; NULL if there is none
+	learned_ns INTEGER NOT NULL DEFAULT 0, -- when the latest run ended
+	learned    TEXT,                       -- JSON: a history of runs; NULL if there is none
+	PRIMARY KEY (owner_uid, name)
+) WITHOUT ROWID;
+INSERT INTO apps (owner_uid, owner_name, name, made_ns, measured) SELECT owner_uid, owner_name, name, made_ns, body FROM profiles;
+DROP TABLE profiles;
 `}
 
 // migrate brings the schema up to date. Each step is one transaction together with its version number.

@@ -120,7 +120,7 @@ func TestJobsAndTasks(t *testing.T) {
 // Every table says from the first version on to whom a row belongs.
 func TestEveryTableHasAnOwner(t *testing.T) {
 	s := open(t, t.TempDir())
-	for _, table := range []string{"jobs", "tasks", "profiles", "runs", "removed"} {
+	for _, table := range []string{"jobs", "tasks", "apps", "runs", "removed"} {
 		var n int
 		err := s.db.QueryRow("SELECT count(*) FROM pragma_table_info(?) WHERE name = 'owner_uid'", table).Scan(&n)
 		if err != nil || n != 1 {
@@ -154,6 +154,76 @@ func TestProfiles(t *testing.T) {
 	p.Elasticity.Points[0].Slowdown = 0
 	if err := s.PutProfile(ctx, p); err == nil {
 		t.Error("a profile that makes no sense was stored")
+	}
+}
+
+// What runs taught and what was measured are one thing per owner and name: neither replaces the other, and both go at once.
+func TestApps(t *testing.T) {
+	ctx := t.Context()
+	s := open(t, t.TempDir())
+	p := Profile{UID: 7, User: "ada", Name: "sort", Made: 5, IdealMemory: 10, MinMemory: 1, Duration: time.Second, Args: []string{"sort"}}
+	learned := App{UID: 7, User: "ada", Name: "sort", Learned: json.RawMessage(`{"version":1}`), LearnedAt: 9}
+	for range 2 {
+		if err := s.PutLearned(ctx, []App{learned, {UID: 7, User: "ada", Name: "wc", Learned: json.RawMessage("broken"), LearnedAt: 8}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.PutProfile(ctx, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := learned
+	want.Profile = &p
+	if got, err := s.App(ctx, 7, "sort"); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("application %+v %v", got, err)
+	}
+	if got, err := s.Apps(ctx, 7); err != nil || len(got) != 2 || string(got[1].Learned) != "broken" || got[1].Profile != nil {
+		t.Errorf("applications %+v %v", got, err)
+	}
+	if got, err := s.Profiles(ctx, 7); err != nil || len(got) != 1 {
+		t.Errorf("profiles %+v %v", got, err)
+	}
+	if _, err := s.Profile(ctx, 7, "wc"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("profile of what was never measured: %v", err)
+	}
+	if err := s.Forget(ctx, 8, "sort"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("forgotten by another user: %v", err)
+	}
+	if err := s.Forget(ctx, 7, "sort"); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.App(ctx, 7, "sort"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("after it was forgotten: %v", err)
+	}
+}
+
+// Profiles that a program of the sixth version stored are found again.
+func TestProfilesOfTheSixthSchema(t *testing.T) {
+	dir := t.TempDir()
+	body, err := os.ReadFile(filepath.Join("testdata", "profile-6.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Store{path: filepath.Join(dir, File)}
+	old, err := s.connect(1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := old.Exec(strings.Join(migrations[:6], "")+`;
+		PRAGMA user_version = 6;
+		INSERT INTO profiles (owner_uid, owner_name, name, made_ns, body) VALUES (7, 'ada', 'sort', 5, ?), (8, 'bob', 'sort', 6, ?)`,
+		string(body), string(body)); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	now := open(t, dir)
+	p, err := now.Profile(t.Context(), 7, "sort")
+	if err != nil || p.Made != 5 || p.User != "ada" || p.IdealMemory != 300*resource.MiB || len(p.Elasticity.Points) != 3 || p.Args[0] != "sort" || len(p.Evidence) == 0 {
+		t.Errorf("profile %+v %v", p, err)
+	}
+	if apps, err := now.Apps(t.Context(), 8); err != nil || len(apps) != 1 || apps[0].Learned != nil {
+		t.Errorf("applications %+v %v", apps, err)
 	}
 }
 
