@@ -66,6 +66,7 @@ type Driver struct {
 	beside   sync.WaitGroup
 
 	watchdog *watchdog
+	lessons  *lessons
 	note     *notebook
 	board    atomic.Pointer[board]
 
@@ -105,7 +106,7 @@ func Start(c Config) (*Driver, error) {
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, begun: time.Now(),
 		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}),
-		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), gauge: newGauge()}
+		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: newLessons(), gauge: newGauge()}
 	d.engine = engine.New(c.Policy, func(s *cluster.Snapshot) {
 		s.ContainersPerCore = cmp.Or(c.ContainersPerCore, cluster.ContainersPerCore)
 	})
@@ -135,6 +136,7 @@ func Start(c Config) (*Driver, error) {
 	go d.loop()
 	ctx, d.stopping = context.WithCancel(ctx)
 	d.beside.Go(func() { d.prune(ctx) })
+	d.beside.Go(func() { d.learn(ctx) })
 	d.beside.Go(func() {
 		d.watch(Patience{Hangs: cmp.Or(c.Patience.Hangs, DefaultHangs), Dead: cmp.Or(c.Patience.Dead, DefaultDead)})
 	})

@@ -17,23 +17,28 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 		return Explanation{}, err
 	}
 	var e Explanation
-	here := false
+	var spec cluster.Job
+	here, largest := false, resource.Vector{}
 	readings := d.readings()
 	if err := d.do(ctx, func() {
 		var j *job
+		largest = d.largest()
 		if j, here = d.jobs[id]; here {
 			e.Job = d.view(j)
+			spec = j.Request.Job
 			d.explain(&e, j, readings)
 		}
 	}); err != nil {
 		return Explanation{}, err
 	}
 	if !here {
-		var err error
-		if e.Job, err = d.storedView(ctx, id); err != nil {
+		j, err := d.stored(ctx, id)
+		if err != nil {
 			return Explanation{}, err
 		}
+		e.Job, spec = j.view(), j.Request.Job
 	}
+	e.Forecasts = d.forecasts(ctx, e.Job.UID, &spec, largest)
 	if e.Why == "" {
 		e.Why = whyEnded(&e.Job)
 	}

@@ -13,7 +13,8 @@ import (
 type outbox struct {
 	jobs   map[cluster.JobID]store.JobState
 	tasks  map[cluster.ContainerID]store.Task
-	gone   []cluster.ContainerID // containers of which nothing is to be kept
+	newer  map[cluster.JobID]store.Request // with revised forecasts
+	gone   []cluster.ContainerID           // containers of which nothing is to be kept
 	orders []cluster.Order
 	forget []cluster.ContainerID
 	ended  []cluster.JobID // to be dropped when their end is stored
@@ -31,6 +32,13 @@ func (o *outbox) putRun(r *run) {
 		o.tasks = map[cluster.ContainerID]store.Task{}
 	}
 	o.tasks[r.Container] = r.Task
+}
+
+func (o *outbox) revise(j *job) {
+	if o.newer == nil {
+		o.newer = map[cluster.JobID]store.Request{}
+	}
+	o.newer[j.ID] = j.Request
 }
 
 func (o *outbox) dropRun(r *run) {
@@ -70,6 +78,7 @@ func (d *Driver) flush() {
 	for _, id := range out.ended {
 		delete(d.jobs, id)
 	}
+	d.lessons.add(out.ended)
 }
 
 // applyKills sends the kills to the Backend and returns the other orders.
@@ -110,7 +119,7 @@ func (d *Driver) recordAll() error {
 	if err := d.events.flush(); err != nil {
 		return err
 	}
-	batch := store.Batch{Jobs: d.out.jobs, Gone: d.out.gone, Usage: d.measured(d.out.forget)}
+	batch := store.Batch{Jobs: d.out.jobs, Revised: d.out.newer, Gone: d.out.gone, Usage: d.measured(d.out.forget)}
 	for _, t := range d.out.tasks {
 		batch.Tasks = append(batch.Tasks, t)
 	}

@@ -95,13 +95,21 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	if err := j.CheckRuns(); err != nil {
 		return store.Job{}, Errorf(Invalid, "%w", err)
 	}
+	times := untimed(&j)
+	if j.App != "" {
+		h, err := d.history(ctx, ownedApp{s.Caller.UID, j.App})
+		if h == nil {
+			return store.Job{}, err
+		}
+		foresee(&j, h, times)
+	}
 	for i := range j.Stages {
 		if err := j.CheckCommand(i); err != nil {
 			return store.Job{}, Errorf(Invalid, "job %q stage %q %w", j.Name, j.StageName(i), err)
 		}
 	}
 	return store.Job{
-		Request: store.Request{Job: j, As: s.Caller, Env: s.Env, Dir: s.Dir, Inherited: s.Inherited, Input: s.Input},
+		Request: store.Request{Job: j, As: s.Caller, Env: s.Env, Dir: s.Dir, Inherited: s.Inherited, Input: s.Input, Untimed: times},
 		State:   store.JobState{Status: cluster.StatusPending},
 	}, nil
 }

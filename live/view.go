@@ -181,6 +181,8 @@ type Explanation struct {
 	// EstimatedEnd is when the job is expected to end: the policy's last estimate, or the end that follows from its
 	// running tasks. It is zero if unknown, and while one of its tasks is suspended or waits for memory.
 	EstimatedEnd time.Time `json:"estimated_end,omitzero"`
+	// Forecasts says of each stage what its tasks are expected to demand when.
+	Forecasts []Forecast `json:"forecasts,omitempty"`
 	// Tasks are the running tasks, each with the reason for its size.
 	Tasks []TaskExplanation `json:"tasks,omitempty"`
 	// Decisions are the newest decisions about the job, oldest first.

@@ -1,0 +1,142 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/profile"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// Forecast is what a stage is expected to demand when, and where that is known from; or why it is not known.
+type Forecast struct {
+	Stage int    `json:"stage"`
+	Name  string `json:"name,omitempty"`
+	// DurationSeconds is the expected run time of a task; 0 is unknown.
+	DurationSeconds float64            `json:"duration_s,omitempty"`
+	Phases          []ForecastPhase    `json:"phases,omitempty"`
+	Told            cluster.Provenance `json:"told,omitzero"`
+	// Runs is how many runs of the application have been observed by now.
+	Runs int `json:"runs"`
+	// Unknown are the kinds of resources that were measured in no run, as job files name them: the phases have 0 of them,
+	// which does not mean that nothing is demanded.
+	Unknown []string `json:"unknown,omitempty"`
+	// Notes are sentences on what one must know to judge the forecast, and why nothing is known.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// ForecastPhase is a phase with its times since the task began.
+type ForecastPhase struct {
+	Name          string  `json:"name,omitempty"`
+	FromSeconds   float64 `json:"from_s"`
+	LengthSeconds float64 `json:"length_s"`
+	CPU           int64   `json:"cpu_millicores"`
+	Memory        int64   `json:"memory_bytes"`
+	Disk          int64   `json:"disk_bytes_per_s"`
+	Network       int64   `json:"network_bytes_per_s"`
+}
+
+// forecastPhases adds up the times of phases.
+func forecastPhases(phases []cluster.Phase) (out []ForecastPhase) {
+	at := time.Duration(0)
+	for i := range phases {
+		p := &phases[i]
+		out = append(out, ForecastPhase{Name: p.Name, FromSeconds: at.Seconds(), LengthSeconds: p.Duration.Seconds(), CPU: int64(p.Demand[resource.CPU]),
+			Memory: int64(p.Demand[resource.Memory]), Disk: int64(p.Demand[resource.Disk]), Network: int64(p.Demand[resource.Network])})
+		at += p.Duration
+	}
+	return out
+}
+
+// forecasts says of each stage of a job what is known of its demand over time. largest is the largest amount of each kind
+// that a node has, TooMuch where that is unknown.
+func (d *Driver) forecasts(ctx context.Context, uid uint32, j *cluster.Job, largest resource.Vector) []Forecast {
+	h, unreadable := d.history(ctx, ownedApp{uid, j.App})
+	if h == nil {
+		h = &profile.History{}
+	}
+	var all []Forecast
+	for i := range j.Stages {
+		s := &j.Stages[i]
+		f := Forecast{Stage: i, Name: s.Name, DurationSeconds: s.RunTime().Seconds(), Phases: forecastPhases(s.Phases), Told: s.Told}
+		app := appOf(j, i)
+		_, f.Runs = h.Runs(app)
+		e, known := h.Estimate(app, profile.Features{Cores: s.Ideal[resource.CPU], Input: s.Input, Memory: s.Ideal[resource.Memory]})
+		stated := s.Told == (cluster.Provenance{})
+		switch {
+		case unreadable != nil:
+			f.Notes = append(f.Notes, fmt.Sprintf("What earlier runs taught cannot be read (%v): the history begins anew.", unreadable))
+		case s.Coordinator:
+		case stated && len(s.Phases) > 0:
+			f.Notes = append(f.Notes, "The phases are as stated with the job.")
+		case j.App == "":
+			f.Notes = append(f.Notes, "Nothing is known of its demand over time: the job has no application of which runs could be known.")
+		case stated && f.Runs > 0:
+			f.Notes = append(f.Notes, "When the job was submitted nothing was known of its demand over time: it was among the first runs of its application.")
+		case stated:
+			f.Notes = append(f.Notes, "Nothing is known of its demand over time: no measured run of its application has succeeded before.")
+		case len(s.Phases) == 0:
+			f.Notes = append(f.Notes, "Only its run time is known.")
+		}
+		if known && !stated {
+			f.Unknown = e.Variants[0].Unknown.Fields()
+			f.Notes = append(f.Notes, aboutEstimate(&e)...)
+		}
+		f.Notes = append(f.Notes, beyond(s.Phases, largest)...)
+		all = append(all, f)
+	}
+	return all
+}
+
+// aboutEstimate says what one must know to judge an estimate.
+func aboutEstimate(e *profile.Estimate) (notes []string) {
+	if len(e.Variants) > 1 {
+		text := fmt.Sprintf("Its runs went %d ways, and the likeliest is expected (%.0f %% of them)", len(e.Variants), 100*e.Variants[0].Share)
+		for i := range e.Variants[1:] {
+			v := &e.Variants[i+1]
+			text += fmt.Sprintf("; %.0f %% took %v", 100*v.Share, v.Duration.Round(100*time.Millisecond))
+			if v.Why != "" {
+				text += " (" + v.Why + ")"
+			}
+		}
+		notes = append(notes, text+".")
+	}
+	for _, n := range e.Notes {
+		notes = append(notes, n+".")
+	}
+	return notes
+}
+
+// beyond says which demands no node can meet: they are not cut, and the task takes longer.
+func beyond(phases []cluster.Phase, largest resource.Vector) (notes []string) {
+	for k := range resource.NumKinds {
+		if i := slices.IndexFunc(phases, func(p cluster.Phase) bool { return p.Demand[k] > largest[k] }); i >= 0 {
+			notes = append(notes, fmt.Sprintf("Phase %d demands %s of %s, and no node has more than %s: it will take longer than expected.",
+				i+1, k.Format(phases[i].Demand[k]), k, k.Format(largest[k])))
+		}
+	}
+	return notes
+}
+
+// largest returns the largest amount of each kind that a node has; where a node does not know what it has, nothing is too
+// much.
+func (d *Driver) largest() (most resource.Vector) {
+	known := false
+	for _, n := range d.engine.Snapshot().Nodes {
+		if !n.Gone {
+			most, known = most.Max(n.Unknown.In(n.Capacity, resource.TooMuch()[0])), true
+		}
+	}
+	if !known {
+		return resource.TooMuch()
+	}
+	for k := range most {
+		if most[k] == 0 { // nobody said what there is
+			most[k] = resource.TooMuch()[k]
+		}
+	}
+	return most
+}

@@ -1,0 +1,332 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/profile"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/timeline"
+	"github.com/bellows-rm/bellows/usage"
+)
+
+// What runs teach goes from the usage that is stored with their ends (see usage.go) into a profile.History per owner and
+// application, which the store keeps; from there into the forecasts of jobs, when they are submitted and while they wait.
+// The engine sees forecasts only, in its events, so that a replay needs no history.
+
+// lessons are the jobs that have ended and have not been learned from. Its methods may be called from any goroutine.
+type lessons struct {
+	mu   sync.Mutex
+	jobs []cluster.JobID
+	more chan struct{} // has an element when there may be jobs
+}
+
+func newLessons() *lessons { return &lessons{more: make(chan struct{}, 1)} }
+
+func (l *lessons) add(ended []cluster.JobID) {
+	if len(ended) == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.jobs = append(l.jobs, ended...)
+	select {
+	case l.more <- struct{}{}:
+	default:
+	}
+}
+
+func (l *lessons) take() []cluster.JobID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	jobs := l.jobs
+	l.jobs = nil
+	return jobs
+}
+
+// ownedApp is an application of an owner.
+type ownedApp struct {
+	uid uint32
+	app string
+}
+
+// learn learns from every job that ends until ctx ends, and from those that have ended by then.
+func (d *Driver) learn(ctx context.Context) {
+	d.findUnreadable(ctx)
+	for {
+		select {
+		case <-d.lessons.more:
+		case <-ctx.Done():
+		}
+		if err := d.learnFrom(context.WithoutCancel(ctx), d.lessons.take()); err != nil {
+			d.log.Warn("cannot learn from the runs of jobs that have ended", "error", err)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// findUnreadable reports histories that cannot be read, which begin anew with the next run.
+func (d *Driver) findUnreadable(ctx context.Context) {
+	apps, err := d.store.Unreadable(ctx)
+	if err != nil && ctx.Err() == nil {
+		d.log.Warn("cannot check what was learned", "error", err)
+	}
+	for _, a := range apps {
+		d.log.Warn("what was learned of an application cannot be read: its history begins anew with its next run", "app", a.Name, "uid", a.UID)
+	}
+}
+
+// learnFrom adds the runs of jobs to the histories of their applications, and then revises the forecasts of jobs of these
+// applications that wait.
+func (d *Driver) learnFrom(ctx context.Context, jobs []cluster.JobID) error {
+	taught := map[ownedApp]*profile.History{}
+	var order []store.App
+	for _, id := range jobs {
+		j, err := d.store.Job(ctx, id)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			continue // It has been removed already.
+		case err != nil:
+			return err
+		case j.Request.Job.App == "":
+			continue
+		}
+		runs, err := d.runsOf(ctx, &j)
+		if err != nil {
+			return err
+		}
+		if len(runs) == 0 {
+			continue
+		}
+		key := ownedApp{j.Request.As.UID, j.Request.Job.App}
+		h, known := taught[key]
+		if !known {
+			if h, err = d.history(ctx, key); h == nil {
+				return err
+			}
+			taught[key] = h
+			order = append(order, store.App{UID: key.uid, User: j.Request.As.User, Name: key.app})
+		}
+		for _, r := range runs {
+			notes, err := h.Observe(r.app, r.run)
+			if len(notes) > 0 || err != nil {
+				d.log.Debug("a run is not sound, or only in part", "job", id, "stage", r.app.Stage, "notes", notes, "error", err)
+			}
+		}
+	}
+	for i := range order {
+		a := &order[i]
+		text, err := taught[ownedApp{a.UID, a.Name}].MarshalJSON()
+		if err != nil {
+			return err
+		}
+		a.Learned, a.LearnedAt = text, d.now()
+	}
+	if len(order) == 0 {
+		return nil
+	}
+	if err := d.store.PutLearned(ctx, order); err != nil {
+		return err
+	}
+	for _, a := range order {
+		key := ownedApp{a.UID, a.Name}
+		d.revise(ctx, key, taught[key])
+	}
+	return nil
+}
+
+// history returns what the runs of an application taught. Where that cannot be read, the history is empty and the error
+// says why; without a store, the history is nil.
+func (d *Driver) history(ctx context.Context, key ownedApp) (*profile.History, error) {
+	a, err := d.store.App(ctx, key.uid, key.app)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return &profile.History{}, nil
+	case err != nil:
+		return nil, err
+	case a.Learned == nil:
+		return &profile.History{}, nil
+	}
+	h, notes, err := profile.ReadHistory(a.Learned)
+	if err != nil {
+		d.log.Warn("what was learned of an application cannot be read: its history begins anew with its next run", "app", key.app, "uid", key.uid, "error", err)
+		return &profile.History{}, err
+	}
+	if len(notes) > 0 {
+		d.log.Warn("what was learned of an application is not sound, and used in part", "app", key.app, "uid", key.uid, "notes", notes)
+	}
+	return h, nil
+}
+
+// lesson is one run of a task that succeeded.
+type lesson struct {
+	app profile.App
+	run profile.Run
+}
+
+// runsOf returns the measured runs of those tasks of a job that succeeded, at most profile.MostRuns of each stage: the
+// latest, in the order in which they ended.
+func (d *Driver) runsOf(ctx context.Context, j *store.Job) ([]lesson, error) {
+	measured, err := d.store.Usage(ctx, j.ID)
+	if err != nil || len(measured) == 0 {
+		return nil, err
+	}
+	tasks, err := d.store.Tasks(ctx, j.ID)
+	if err != nil {
+		return nil, err
+	}
+	ran := map[cluster.ContainerID]*store.Task{}
+	for i := range tasks {
+		if t := &tasks[i]; t.Outcome == cluster.Succeeded {
+			ran[t.Container] = t
+		}
+	}
+	slices.SortStableFunc(measured, func(a, b store.Usage) int { return compareTimes(a.Ended, b.Ended) })
+	count := make([]int, len(j.Request.Job.Stages))
+	var all []lesson
+	for _, u := range slices.Backward(measured) {
+		t, stage := ran[u.Container], int(u.Container.Task.Stage)
+		if t == nil || stage >= len(count) || count[stage] == profile.MostRuns {
+			continue
+		}
+		run, notes := profile.Segment(stretches(u.Usage))
+		if len(notes) > 0 {
+			d.log.Debug("measured usage is not sound, or only in part", "container", u.Container, "notes", notes)
+		}
+		if run.Duration == 0 {
+			continue // nothing was measured
+		}
+		count[stage]++
+		s := &j.Request.Job.Stages[stage]
+		run.Features = profile.Features{Cores: t.Grant[resource.CPU], Input: s.Input, Memory: t.Grant[resource.Memory]}
+		run.Ended = u.Ended
+		all = append(all, lesson{appOf(&j.Request.Job, stage), run})
+	}
+	slices.Reverse(all)
+	return all, nil
+}
+
+func compareTimes(a, b timeline.Time) int { return int(max(-1, min(1, a-b))) }
+
+// appOf names a stage of a job in the history of its owner and application.
+func appOf(j *cluster.Job, stage int) profile.App {
+	app := profile.App{Name: j.App}
+	if len(j.Stages) > 1 {
+		app.Stage = j.StageName(stage)
+	}
+	return app
+}
+
+// stretches returns a usage in the form in which phases are found in it.
+func stretches(u usage.Usage) []profile.Stretch {
+	all := make([]profile.Stretch, len(u.Spans))
+	for i := range u.Spans {
+		s := &u.Spans[i]
+		demand, known := s.Demand()
+		all[i] = profile.Stretch{Length: s.Length, Usage: demand, Unknown: ^resource.KindsOf(known...) & resource.AllKinds}
+	}
+	return all
+}
+
+// foresee fills in the forecasts of a job: what the runs of its application taught, where its user states none. untimed has
+// the stages whose run time nobody stated. It reports whether anything is known.
+func foresee(j *cluster.Job, h *profile.History, untimed []int) (known bool) {
+	for i := range j.Stages {
+		s := &j.Stages[i]
+		if s.Coordinator || len(s.Phases) > 0 && s.Told == (cluster.Provenance{}) {
+			continue // What a user states wins.
+		}
+		e, ok := h.Estimate(appOf(j, i), profile.Features{Cores: s.Ideal[resource.CPU], Input: s.Input, Memory: s.Ideal[resource.Memory]})
+		if !ok {
+			continue
+		}
+		v := &e.Variants[0]
+		if slices.Contains(untimed, i) {
+			s.Duration = v.Duration
+		}
+		s.Phases, s.Told, known = lasting(v.Phases, s.Duration), v.Told, true
+	}
+	return known
+}
+
+// lasting returns a copy of phases stretched so that they last for total together; nil if there are none.
+func lasting(phases []cluster.Phase, total time.Duration) []cluster.Phase {
+	is := time.Duration(0)
+	for i := range phases {
+		is += phases[i].Duration
+	}
+	out := slices.Clone(phases)
+	if is == 0 || is == total {
+		return out
+	}
+	done, end := time.Duration(0), time.Duration(0)
+	for i := range out {
+		done += phases[i].Duration
+		next := time.Duration(float64(total) * (float64(done) / float64(is)))
+		if i == len(out)-1 {
+			next = total
+		}
+		out[i].Duration, end = max(0, next-end), max(end, next)
+	}
+	return out
+}
+
+// untimed returns the stages of which no run time is stated.
+func untimed(j *cluster.Job) (stages []int) {
+	for i := range j.Stages {
+		if j.Stages[i].Duration == 0 && len(j.Stages[i].Phases) == 0 {
+			stages = append(stages, i)
+		}
+	}
+	return stages
+}
+
+// revise changes the forecasts of the jobs of an application none of whose tasks has been started.
+func (d *Driver) revise(ctx context.Context, key ownedApp, h *profile.History) {
+	waiting := map[cluster.JobID]cluster.Job{}
+	untimed := map[cluster.JobID][]int{}
+	if d.do(ctx, func() {
+		for id, j := range d.jobs {
+			if j.revisable() && (ownedApp{j.Request.As.UID, j.Request.Job.App}) == key {
+				waiting[id], untimed[id] = j.Request.Job, j.Request.Untimed
+			}
+		}
+	}) != nil || len(waiting) == 0 {
+		return // The daemon ends, or nobody waits.
+	}
+	for id, j := range waiting {
+		revised := j.Revised(&j)
+		foresee(&revised, h, untimed[id])
+		waiting[id] = revised
+	}
+	_ = d.do(ctx, func() {
+		for _, id := range d.openJobs() {
+			if revised, ok := waiting[id]; ok && d.jobs[id].revisable() {
+				d.reviseJob(d.jobs[id], &revised)
+			}
+		}
+	})
+}
+
+// revisable reports whether the forecasts of a job may still change.
+func (j *job) revisable() bool {
+	return j.state != nil && !j.State.Ended && !j.State.Cancelled && len(j.runs) == 0 && j.state.Status == cluster.StatusPending && !j.isAside()
+}
+
+// reviseJob gives a job other forecasts.
+func (d *Driver) reviseJob(j *job, revised *cluster.Job) {
+	if d.broken != nil {
+		return
+	}
+	j.Request.Job = *revised
+	d.out.revise(j)
+	spec := j.Request.Job.Estimates()
+	d.step(cluster.Event{Kind: cluster.JobRevised, Job: j.ID, NewJob: &spec})
+}

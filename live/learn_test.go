@@ -1,0 +1,204 @@
+package live
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/usage"
+)
+
+// readThenWrite is the usage of a program that reads for some seconds and then computes for as many.
+func readThenWrite(seconds int) usage.Usage {
+	var u usage.Usage
+	known := usage.SetOf(usage.CPU, usage.Memory, usage.Swap, usage.Read, usage.Written)
+	for i := range 2 * seconds {
+		s := usage.Span{Length: time.Second, Known: known, Used: usage.Amounts{usage.CPU: 100, usage.Memory: 50 << 20, usage.Read: 80 << 20}}
+		if i >= seconds {
+			s.Used = usage.Amounts{usage.CPU: 1000, usage.Memory: 200 << 20}
+		}
+		u.Spans = append(u.Spans, s)
+	}
+	return u
+}
+
+// twoPhases is a job of one task of an application.
+func twoPhases(input resource.Amount) Submission {
+	s := submission(1)
+	s.Job.App, s.Job.Stages[0].Input = "two-phases", input
+	return s
+}
+
+// runUsing submits a job and runs its task with a usage.
+func (r *rig) runUsing(s Submission, u usage.Usage) Job {
+	r.t.Helper()
+	id := r.submit(s)
+	o := r.order(cluster.Start)
+	r.fake.launched(o)
+	synctest.Wait()
+	r.fake.usage[o.Container] = u
+	r.fake.ended(o.Container, cluster.Succeeded, 0)
+	j := r.wait(id)
+	synctest.Wait()
+	return j
+}
+
+// The runs of an application teach what the next one demands when, scaled by its input; the engine gets it with the
+// submission, and the next Driver knows it too. A replay needs none of it.
+func TestLearning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		r.fake.usage = map[cluster.ContainerID]usage.Usage{}
+		first := r.runUsing(twoPhases(resource.GiB), readThenWrite(10))
+		if s := first.Stages[0]; len(s.Phases) > 0 || s.Duration != 0 {
+			t.Errorf("the first run is expected to %+v", s.Stage)
+		}
+		if e, err := r.Explain(t.Context(), first.ID); err != nil || e.Forecasts[0].Runs != 1 || !strings.Contains(e.Forecasts[0].Notes[0], "among the first runs") {
+			t.Errorf("%v %+v", err, e.Forecasts)
+		}
+		second := r.runUsing(twoPhases(2*resource.GiB), readThenWrite(20))
+		s := second.Stages[0]
+		if len(s.Phases) != 2 || s.Duration != 40*time.Second || s.Told.Samples != 1 || s.Told.Model == "" ||
+			s.Phases[0].Demand[resource.Disk] < 70*resource.MiB || s.Phases[1].Demand[resource.CPU] < 900 {
+			t.Errorf("the second run is expected to %+v", s.Stage)
+		}
+		if s.Ideal != resource.Of(1000, 400*resource.MiB) {
+			t.Errorf("what is reserved became %v", s.Ideal)
+		}
+		stated := twoPhases(resource.GiB)
+		stated.Job.Stages[0].Duration = 10 * time.Second
+		if s := r.runUsing(stated, readThenWrite(10)).Stages[0]; s.Duration != 10*time.Second || s.RunTime() != 10*time.Second || s.Phases[0].Duration != 5*time.Second || s.Told.Samples != 2 {
+			t.Errorf("with a stated run time: %+v", s.Stage)
+		}
+		stated.Job.Stages[0].Phases = []cluster.Phase{{Duration: 10 * time.Second}}
+		if s := r.runUsing(stated, readThenWrite(10)).Stages[0]; len(s.Phases) != 1 || s.Told != (cluster.Provenance{}) {
+			t.Errorf("with stated phases: %+v", s.Stage)
+		}
+		other := twoPhases(resource.GiB)
+		other.Caller = cluster.Credentials{UID: 3000, GID: 3000, User: "bob"}
+		if s := r.runUsing(other, readThenWrite(10)).Stages[0]; len(s.Phases) != 0 {
+			t.Errorf("another user's run: %+v", s.Stage)
+		}
+		log := r.EventLog()
+		if err := r.Driver.Close(); err != nil {
+			t.Fatal(err)
+		}
+		header, records := readLog(t, log)
+		if at, ok := replay(t, header, records); !ok {
+			t.Errorf("the replay differs at record %d", at)
+		}
+		r.fake = newFake()
+		r.fake.usage = map[cluster.ContainerID]usage.Usage{}
+		r.start(fifo(t))
+		defer r.end()
+		if s := r.runUsing(twoPhases(resource.GiB), readThenWrite(10)).Stages[0]; s.Told.Samples != 4 {
+			t.Errorf("after a restart: %+v", s.Stage)
+		}
+	})
+}
+
+// What a run teaches counts for jobs of its application that wait, and for no job that has started or says itself what it
+// will do. The revised forecast survives a restart.
+func TestLearningWhileAJobWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		r.fake.usage = map[cluster.ContainerID]usage.Usage{}
+		whole := twoPhases(0)
+		whole.Job.Stages[0].Ideal = resource.Of(2000, 800*resource.MiB)
+		running := r.submit(whole)
+		o := r.order(cluster.Start)
+		r.fake.launched(o)
+		waiting := r.submit(whole)
+		stated := whole
+		stated.Job.Stages = append([]cluster.Stage(nil), whole.Job.Stages...)
+		stated.Job.Stages[0].Phases = []cluster.Phase{{Duration: time.Second}}
+		alsoWaiting, says := r.submit(whole), r.submit(stated)
+		synctest.Wait()
+		r.fake.usage[o.Container] = readThenWrite(10)
+		r.fake.ended(o.Container, cluster.Succeeded, 0)
+		r.wait(running)
+		synctest.Wait()
+		if s := r.job(waiting).Stages[0]; s.Told.Samples != 0 {
+			t.Errorf("the job that starts at once: %+v", s.Stage)
+		}
+		check := func(when string) {
+			t.Helper()
+			if s := r.job(alsoWaiting).Stages[0]; s.Told.Samples != 1 || len(s.Phases) != 2 || s.Duration != 20*time.Second {
+				t.Errorf("%s: the job that waits: %+v", when, s.Stage)
+			}
+			if s := r.job(says).Stages[0]; s.Told.Samples != 0 || len(s.Phases) != 1 {
+				t.Errorf("%s: the job that says itself: %+v", when, s.Stage)
+			}
+			if state := r.Driver.jobs[alsoWaiting].state; len(state.Stages[0].Phases) != 2 {
+				t.Errorf("%s: the engine has %+v", when, state.Stages[0])
+			}
+		}
+		check("revised")
+		log := r.EventLog()
+		if err := r.Driver.Close(); err != nil {
+			t.Fatal(err)
+		}
+		header, records := readLog(t, log)
+		if at, ok := replay(t, header, records); !ok {
+			t.Errorf("the replay differs at record %d", at)
+		}
+		r.fake = newFake()
+		r.start(fifo(t))
+		defer r.end()
+		synctest.Wait()
+		check("after a restart")
+	})
+}
+
+// A history that cannot be read, or of another version, stops nothing: the daemon says which, and begins it anew.
+func TestUnreadableHistory(t *testing.T) {
+	for _, text := range []string{"{broken", `{"version":99,"apps":[]}`} {
+		synctest.Test(t, func(t *testing.T) {
+			r := &rig{t: t, dir: t.TempDir(), fake: newFake()}
+			r.fake.usage = map[cluster.ContainerID]usage.Usage{}
+			r.open()
+			if err := r.store.PutLearned(t.Context(), []store.App{{UID: user.UID, User: "ada", Name: "two-phases", Learned: json.RawMessage(text)}}); err != nil {
+				t.Fatal(err)
+			}
+			r.start(fifo(t))
+			defer r.end()
+			id := r.submit(twoPhases(0))
+			if e, err := r.Explain(t.Context(), id); err != nil || !strings.Contains(e.Forecasts[0].Notes[0], "cannot be read") {
+				t.Errorf("%v %+v", err, e.Forecasts)
+			}
+			o := r.order(cluster.Start)
+			r.fake.launched(o)
+			synctest.Wait()
+			r.fake.usage[o.Container] = readThenWrite(10)
+			r.fake.ended(o.Container, cluster.Succeeded, 0)
+			r.wait(id)
+			synctest.Wait()
+			if s := r.runUsing(twoPhases(0), readThenWrite(10)).Stages[0]; s.Told.Samples != 1 {
+				t.Errorf("the run after the one that began anew: %+v", s.Stage)
+			}
+		})
+	}
+}
+
+// A demand that no node can meet is said, and neither cut nor refused.
+func TestForecastBeyondTheNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		s := twoPhases(0)
+		s.Job.Stages[0].Phases = []cluster.Phase{{Duration: 0}, {Duration: time.Second, Demand: resource.Of(64*resource.Core, resource.MiB)}}
+		id := r.submit(s)
+		e, err := r.Explain(t.Context(), id)
+		if err != nil || len(e.Forecasts) != 1 || len(e.Forecasts[0].Notes) != 2 {
+			t.Fatalf("%v %+v", err, e.Forecasts)
+		}
+		if got, want := e.Forecasts[0].Notes[1], "Phase 2 demands 64 cores of CPU, and no node has more than 2 cores: it will take longer than expected."; !strings.EqualFold(got, want) {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	})
+}
