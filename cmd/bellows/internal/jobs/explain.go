@@ -22,11 +22,15 @@ func explainCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "explain JOB",
-		Short: "Explain why a job waits, and the memory of its tasks",
+		Short: "Explain why a job waits, its memory and its forecast",
 		Long: `Explain the state of a job: why its next task has not started, why its running
 tasks have their memory or stand still, when tasks and job should end, and the
 latest decisions about the job. A task that is suspended or waits for memory has
-no expected end, because it is unknown how long it will wait.`,
+no expected end, because it is unknown how long it will wait.
+
+The forecast is what a task should demand when: its phases, learned from earlier
+runs of its application or stated, and by which model, from how many runs and
+with what error; or why nothing is known. A forecast reserves nothing.`,
 		Example: `  bellows explain 7`,
 		Args:    oneJob,
 		RunE: p.Run(func(cmd *cobra.Command, client *server.Client, args []string) error {
@@ -74,6 +78,14 @@ func printExplanation(w io.Writer, e *live.Explanation, now time.Time) error {
 	}
 	if e.EstimatedEnd.After(now) {
 		say("It should end " + when(e.EstimatedEnd, now) + ".")
+	}
+	if e.Job.App != "" {
+		say("Its application is " + appOf(&e.Job) + ".")
+	}
+	for i := range e.Forecasts {
+		if err := printForecast(w, &e.Forecasts[i], len(e.Forecasts) > 1); err != nil {
+			return err
+		}
 	}
 	if len(e.Tasks) > 0 {
 		fmt.Fprintln(w, "\ntasks:")

@@ -2,9 +2,11 @@ package jobs
 
 import (
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/phases"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
 	"github.com/bellows-rm/bellows/live"
 	"github.com/bellows-rm/bellows/resource"
@@ -56,3 +58,31 @@ func provenance(p *cluster.Provenance) string {
 	}
 	return text
 }
+
+// printForecast prints what a stage is expected to demand when, as a table, or why that is unknown.
+func printForecast(w io.Writer, f *live.Forecast, several bool) error {
+	head := "forecast"
+	if several {
+		head += " of stage " + cluster.Printable(f.Name)
+	}
+	if f.Told.Model != "" {
+		head += ", " + provenance(&f.Told)
+	}
+	say := func(text string) {
+		fmt.Fprintf(w, "  %s\n", terminal.Fold(cluster.Printable(text), terminal.Width-2, "  "))
+	}
+	fmt.Fprintf(w, "\n%s:\n", terminal.Fold(head, terminal.Width, "  "))
+	if len(f.Phases) > 0 {
+		if err := phases.Print(w, f.Phases, f.Unknown); err != nil {
+			return err
+		}
+	} else if f.DurationSeconds > 0 {
+		say(fmt.Sprintf("A task should run for %s.", terminal.Age(seconds(f.DurationSeconds))))
+	}
+	for _, n := range f.Notes {
+		say(n)
+	}
+	return nil
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

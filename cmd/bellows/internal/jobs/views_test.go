@@ -182,6 +182,33 @@ func TestViews(t *testing.T) {
 	})
 }
 
+// What is expected of a job, as learned, as stated and unknown.
+func TestViewsOfForecasts(t *testing.T) {
+	local := time.Local
+	time.Local = time.UTC
+	t.Cleanup(func() { time.Local = local })
+	now, _, _ := canned()
+	stage := func(name string) live.Stage {
+		return live.Stage{Stage: cluster.Stage{Name: name, Tasks: 1}, Pending: 1}
+	}
+	j := live.Job{ID: 7, Name: "sort", Owner: "ada", Submitted: now, App: "sort -S # *.txt", AppDerived: true, DeadlineSeconds: 600,
+		Stages: []live.Stage{stage("sort"), stage("check"), stage("report")}}
+	sort := &j.Stages[0]
+	sort.Input, sort.Together, sort.Phases = 3*resource.GiB, true, make([]cluster.Phase, 2)
+	sort.Told = cluster.Provenance{Model: "median", Samples: 3, Error: 0.08}
+	j.Stages[1].Phases = make([]cluster.Phase, 1)
+	e := live.Explanation{Job: j, Why: "The next task of the job has not started: no node has 1GiB free.", Forecasts: []live.Forecast{
+		{Name: "sort", DurationSeconds: 62.5, Runs: 3, Told: sort.Told, Unknown: []string{"network"}, Phases: []live.ForecastPhase{
+			{Name: "read", LengthSeconds: 20.25, CPU: 350, Memory: 600 << 20, Disk: 101_234_567},
+			{FromSeconds: 20.25, LengthSeconds: 42.25, CPU: 1950, Memory: 1 << 30}},
+			Notes: []string{"network: never measured.", "Its runs went 2 ways, and the likeliest is expected (75 % of them); 25 % took 3m0s (2 phases, not 3)."}},
+		{Name: "check", DurationSeconds: 5, Phases: []live.ForecastPhase{{LengthSeconds: 5, CPU: 1000, Memory: 50 << 20}}, Notes: []string{"The phases are as stated with the job."}},
+		{Name: "report", Notes: []string{"Nothing is known of its demand over time: no measured run of its application has succeeded before."}},
+	}}
+	view(t, "forecast", func(b *bytes.Buffer) error { return printTasks(b, &j, now) })
+	view(t, "forecast-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
+}
+
 func TestNameOfProgram(t *testing.T) {
 	for program, want := range map[string]string{
 		"/usr/bin/sort": "sort", "./a b": "a b", "évil": "évil", "evil\x1b[2J": `evil\x1b[2J`, "caf\xe9": `caf\xe9`, "a\uFFFD": "a?", "./ ": "job",
