@@ -2,6 +2,7 @@ package profile
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -220,6 +221,95 @@ func TestUnsoundSeries(t *testing.T) {
 				t.Errorf("phases of %q s, unknown %v, notes %q", got, r.Unknown&all, notes)
 			}
 		})
+	}
+}
+
+// randomSeries returns any series, sound or not.
+func randomSeries(random *rand.Rand, n int) (s []Stretch) {
+	var x Stretch
+	for range n {
+		if random.IntN(3) == 0 {
+			x.Usage = use(float64(random.IntN(4)), float64(random.IntN(400)), float64(random.IntN(80)), float64(random.IntN(3)))
+		}
+		x.Length = time.Duration(1+random.IntN(3)) * time.Second / time.Duration(1+random.IntN(2))
+		x.Unknown = 0
+		if random.IntN(5) == 0 {
+			x.Unknown = resource.Kinds(random.IntN(16))
+		}
+		s = append(s, x)
+	}
+	return s
+}
+
+func TestRandomSeries(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		series := randomSeries(random, 1+random.IntN(900))
+		r, _ := Segment(series)
+		if sum(r.Phases) != r.Duration || len(r.Phases) < 1 || len(r.Phases) > MostPhases {
+			t.Errorf("seed %d: %d phases of %v in a run of %v", seed, len(r.Phases), sum(r.Phases), r.Duration)
+		}
+		for _, p := range r.Phases {
+			if _, negative := p.Demand.Negative(); negative || r.Unknown.In(p.Demand, 0) != p.Demand {
+				t.Errorf("seed %d: phase %+v, unknown %v", seed, p, r.Unknown)
+			}
+		}
+		var h History
+		if notes, err := h.Observe(app, r); err != nil || len(notes) > 0 {
+			t.Errorf("seed %d: what Segment returns is not sound: %q, %v", seed, notes, err)
+		}
+	}
+}
+
+// The partition costs as little as the best of all partitions does.
+func TestPartitionIsBest(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 3))
+		pieces := piecesOf(randomSeries(random, 2+random.IntN(8)), time.Second)
+		n := len(pieces)
+		whole := pieces[0]
+		for i := range pieces[1:] {
+			whole.join(&pieces[1+i])
+		}
+		kinds := 0.0
+		for _, w := range whole.weight {
+			if w > 0 {
+				kinds++
+			}
+		}
+		cost := func(ends []int) (total float64) {
+			from := 0
+			for _, end := range ends {
+				p := pieces[from]
+				for i := from + 1; i < end; i++ {
+					p.join(&pieces[i])
+				}
+				if p.length < shortestPhase-shortOfPhase && len(ends) > 1 {
+					return math.Inf(1)
+				}
+				for k, w := range p.weight {
+					if w > 0 {
+						total += p.square[k] - p.sum[k]*p.sum[k]/w
+					}
+				}
+				from = end
+			}
+			return total + penalty*(kinds+1)*math.Log(max(whole.length, math.E))*float64(len(ends)-1)
+		}
+		least := math.Inf(1)
+		for cuts := range 1 << (n - 1) {
+			var ends []int
+			for i := range n - 1 {
+				if cuts&(1<<i) != 0 {
+					ends = append(ends, i+1)
+				}
+			}
+			least = min(least, cost(append(ends, n)))
+		}
+		ends := partition(pieces)
+		if got := cost(ends); math.Abs(got-least) > 1e-9*max(1, least) {
+			t.Errorf("seed %d: %v costs %v, the best partition %v", seed, ends, got, least)
+		}
 	}
 }
 
