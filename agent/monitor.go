@@ -42,9 +42,13 @@ type monitor struct {
 	clock func() time.Duration // neither jumps nor counts while the machine sleeps
 	// countsIO says that version 1 of the kernel counts transfers, so that a group without a count had none.
 	countsIO bool
+	// openMost is how many containers keep their files of the kernel open. Those of others are opened for each sample, so that
+	// files that the daemon needs for other purposes can be opened.
+	openMost int
 
 	mu   sync.Mutex
 	all  map[cluster.ContainerID]*monitored
+	open int
 	full bool // the last write failed
 }
 
@@ -53,10 +57,12 @@ type monitored struct {
 	monitor   *monitor
 	id        cluster.ContainerID
 	dir       folder
+	group     *cgroup.Group
 	tolerance usage.Tolerance
 
 	mu      sync.Mutex
-	gauge   *cgroup.Gauge // nil after the end
+	ended   bool
+	gauge   *cgroup.Gauge // nil if it is opened for each sample, and after the end
 	origin  time.Duration // when the program began, by the clock
 	log     *usage.Log
 	torn    int64 // bytes that were dropped from the file
@@ -67,7 +73,10 @@ type monitored struct {
 }
 
 func newMonitor(a *Agent, countsIO bool) *monitor {
-	return &monitor{agent: a, clock: monotonic, countsIO: countsIO, all: map[cluster.ContainerID]*monitored{}}
+	const part = 16 // of the files that may be open; a container has up to six
+	var files unix.Rlimit
+	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &files)
+	return &monitor{agent: a, clock: monotonic, countsIO: countsIO, openMost: int(min(files.Cur/part, 10_000)), all: map[cluster.ContainerID]*monitored{}}
 }
 
 // monotonic returns the time since some moment before the machine's start, the same for all its processes.
@@ -119,9 +128,6 @@ func (m *monitor) sample() {
 // begin samples a container whose program has just begun.
 func (m *monitor) begin(c *container, begun timeline.Time) {
 	w := m.add(c, begun)
-	if w == nil {
-		return
-	}
 	for _, at := range firstSamples {
 		time.AfterFunc(at, func() {
 			w.mu.Lock()
@@ -136,13 +142,9 @@ func (m *monitor) begin(c *container, begun timeline.Time) {
 // found samples a container that an earlier agent has left. Without samples of that agent, all of the time before is a gap.
 func (m *monitor) found(c *container, begun timeline.Time) { m.add(c, begun) }
 
-// add begins or continues the log of a container; nil if its group is gone.
+// add begins or continues the log of a container.
 func (m *monitor) add(c *container, begun timeline.Time) *monitored {
-	gauge, err := c.group.Gauge()
-	if err != nil {
-		return nil // it is about to end
-	}
-	w := &monitored{monitor: m, id: c.id, dir: c.dir, gauge: gauge, tolerance: usage.ToleranceFor(c.spec.Grant)}
+	w := &monitored{monitor: m, id: c.id, dir: c.dir, group: c.group, tolerance: usage.ToleranceFor(c.spec.Grant)}
 	w.origin = m.ago(begun)
 	w.log = usage.NewLog(w.origin, w.tolerance)
 	if p, err := c.dir.usage(); err == nil {
@@ -151,6 +153,11 @@ func (m *monitor) add(c *container, begun timeline.Time) *monitored {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.all[c.id] = w
+	if m.open < m.openMost {
+		if w.gauge, _ = c.group.Gauge(); w.gauge != nil {
+			m.open++
+		}
+	}
 	return w
 }
 
@@ -179,14 +186,10 @@ func (m *monitor) end(c *container, ended timeline.Time) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.gauge == nil {
-		return
-	}
-	s := w.counters(max(at, w.origin+w.log.Last()+time.Millisecond)) // its memory is free by now
-	w.log.Add(s)
-	w.write()
-	w.gauge.Close()
-	w.gauge = nil
+	w.measure(func(g *cgroup.Gauge) {
+		w.log.Add(w.counters(g, max(at, w.origin+w.log.Last()+time.Millisecond))) // its memory is free by now
+	})
+	w.finish()
 }
 
 // forget drops a container.
@@ -204,33 +207,60 @@ func (m *monitor) forget(id cluster.ContainerID) {
 func (w *monitored) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.finish()
+}
+
+// finish ends the sampling.
+func (w *monitored) finish() {
+	if w.ended {
+		return
+	}
+	w.ended = true
+	w.write()
 	if w.gauge != nil {
-		w.write()
 		w.gauge.Close()
 		w.gauge = nil
+		w.monitor.mu.Lock()
+		w.monitor.open--
+		w.monitor.mu.Unlock()
+	}
+}
+
+// measure calls do with a gauge of the container, unless the container has ended.
+func (w *monitored) measure(do func(*cgroup.Gauge)) {
+	switch {
+	case w.ended:
+	case w.gauge != nil:
+		do(w.gauge)
+	default:
+		gauge, err := w.group.Gauge()
+		if err != nil {
+			return // it is about to end
+		}
+		defer gauge.Close()
+		do(gauge)
 	}
 }
 
 // sample adds a sample of every kind; now is the clock's time.
 func (w *monitored) sample(now time.Duration) {
-	if w.gauge == nil {
-		return
-	}
-	charged, err := w.gauge.Charged()
-	if err != nil {
-		return // it is about to end
-	}
-	if w.due(now, charged) {
-		held, err := w.gauge.Read()
+	w.measure(func(g *cgroup.Gauge) {
+		charged, err := g.Charged()
 		if err != nil {
-			return
+			return // it is about to end
 		}
-		w.held, w.charged, w.full = held, charged, now
-	}
-	s := w.counters(now)
-	s.Value[usage.Memory], s.Value[usage.Swap] = w.held.InMemory(), w.held.SwapBytes
-	s.Known |= usage.SetOf(usage.Memory, usage.Swap)
-	w.log.Add(s)
+		if w.due(now, charged) {
+			held, err := g.Read()
+			if err != nil {
+				return
+			}
+			w.held, w.charged, w.full = held, charged, now
+		}
+		s := w.counters(g, now)
+		s.Value[usage.Memory], s.Value[usage.Swap] = w.held.InMemory(), w.held.SwapBytes
+		s.Known |= usage.SetOf(usage.Memory, usage.Swap)
+		w.log.Add(s)
+	})
 }
 
 // due reports whether memory is to be read in detail.
@@ -240,13 +270,13 @@ func (w *monitored) due(now time.Duration, charged cgroup.Charged) bool {
 }
 
 // counters returns a sample of the counters; now is the clock's time. What the network carries is not counted here.
-func (w *monitored) counters(now time.Duration) usage.Sample {
+func (w *monitored) counters(g *cgroup.Gauge, now time.Duration) usage.Sample {
 	s := usage.Sample{At: now - w.origin}
-	if used, ok := w.gauge.CPUTime(); ok {
+	if used, ok := g.CPUTime(); ok {
 		s.Value[usage.CPU] = used.Milliseconds()
 		s.Known |= usage.SetOf(usage.CPU)
 	}
-	if read, written, ok := w.gauge.Transfers(); ok || w.monitor.countsIO {
+	if read, written, ok := g.Transfers(); ok || w.monitor.countsIO {
 		s.Value[usage.Read], s.Value[usage.Written] = read, written
 		s.Known |= usage.SetOf(usage.Read, usage.Written)
 	}
