@@ -29,10 +29,14 @@ type Crowded interface {
 // for the reason in Detail; nothing ran). Every DecisionDone is followed by exactly one TaskEnded with Run, Outcome and
 // Exit; the outcome Lost says that the end was not observed. A program that cannot be executed is a DecisionDone and a
 // TaskEnded whose Detail says why. Kill has no event of its own: the TaskEnded of the container is its end. A Kill of a
-// container that has ended does nothing. NodeMemory is sent when the memory that a node's containers may use changes,
+// container that has ended does nothing. Every Throttle of a container that runs ends in exactly one DecisionDone (it is in
+// force, or has ended; Detail says how, if not by the kernel alone), DecisionFailed (the container is not throttled any
+// more) or DecisionSuperseded (a later one of the same container came first), in order; the TaskEnded of the container
+// answers what is open, and a later answer is ignored. A throttle ends by itself when its time has come, even while there
+// is no driver, and one that is in force is part of the TaskAdopted of its container. NodeMemory is sent when the memory that a node's containers may use changes,
 // and always with the last value.
 type Backend interface {
-	// Apply accepts orders (Start and Kill). It only enqueues them.
+	// Apply accepts orders (Start, Kill and Throttle). It only enqueues them.
 	Apply([]cluster.Order)
 	// Events returns the channel of events, in order. It always returns the same channel, which is never closed.
 	Events() <-chan cluster.Event

@@ -124,7 +124,7 @@ func (d *Driver) explainTask(j *job, t *cluster.TaskState, end timeline.Time, kn
 	out := TaskExplanation{Task: t.ID, MemoryBytes: int64(t.Grant[resource.Memory]), IdealBytes: int64(stage.Ideal[resource.Memory]),
 		Slowdown: stage.Elasticity.Slowdown(stage.Ideal[resource.Memory], t.Grant[resource.Memory])}
 	if r := j.newest(t.ID); r != nil {
-		out.Why = r.Why
+		out.Why, out.Throttle = r.Why, throttleOf(r, d.now())
 		if limit := j.Request.Job.Stages[t.ID.Stage].Timeout; limit > 0 && r.Started > 0 {
 			out.Limited = instant(r.Started.Add(limit))
 		}

@@ -34,6 +34,8 @@ type run struct {
 	killing  bool // its end has been ordered
 	preempts bool // its end was ordered in order to free its resources for other tasks
 	refused  bool // the machine was short of something: no program began
+	// throttles are the orders to throttle it that have not been answered, in order.
+	throttles []cluster.DecisionID
 }
 
 // note is a decision about a job.

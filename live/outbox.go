@@ -83,13 +83,13 @@ func (d *Driver) flush() {
 
 // applyKills sends the kills to the Backend and returns the other orders.
 func (d *Driver) applyKills(orders []cluster.Order) (rest []cluster.Order) {
-	waiting := map[cluster.ContainerID]bool{} // containers to be started; a Kill must not overtake its Start
+	waiting := map[cluster.ContainerID]bool{} // containers to be started; a Kill must not overtake its Start, but any other order
 	for _, o := range orders {
 		if o.Kind == cluster.Kill && !waiting[o.Container] {
 			d.backend.Apply([]cluster.Order{o})
 			continue
 		}
-		waiting[o.Container] = true
+		waiting[o.Container] = waiting[o.Container] || o.Kind == cluster.Start
 		rest = append(rest, o)
 	}
 	return rest

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
+	"github.com/bellows-rm/bellows/timeline"
 )
 
 // Jobs returns the jobs that have not ended, by ascending ID, without Tasks.
@@ -302,7 +304,8 @@ func count(s *Stage, r *run, final bool) {
 func (r *run) view(s *cluster.Stage) Task {
 	out := Task{Task: r.Container.Task, Run: r.Container.Run, State: r.state(), Node: r.Node, CPUMillicores: int64(r.Grant[resource.CPU]),
 		MemoryBytes: int64(r.Grant[resource.Memory]), UnderSized: r.Grant[resource.Memory] < s.Ideal[resource.Memory], Why: r.Why,
-		Booked: instant(r.Booked), Started: instant(r.Started), Ended: instant(r.Ended), Exit: r.Exit, Detail: r.Detail}
+		Booked: instant(r.Booked), Started: instant(r.Started), Ended: instant(r.Ended), Exit: r.Exit, Detail: r.Detail,
+		Throttle: throttleOf(r, timeline.Time(time.Now().UnixNano()))}
 	if r.ended() {
 		out.Outcome = r.Outcome
 	}

@@ -21,9 +21,15 @@ func (d *Driver) receive(e cluster.Event) {
 		}
 		return
 	}
+	if j, r := d.lookUp(&e); r != nil && r.launched && !r.ended() && answers(e.Kind) {
+		d.throttled(j, r, e) // its Start has been answered already
+		return
+	}
 	switch e.Kind {
 	case cluster.DecisionDone:
 		d.launched(e)
+	case cluster.DecisionSuperseded:
+		d.log.Debug("ignored the answer to an order of a run that has ended", "task", e.Task, "decision", e.Decision)
 	case cluster.DecisionFailed, cluster.TaskEnded:
 		d.ended(e)
 	case cluster.NodeLeft:
@@ -34,6 +40,11 @@ func (d *Driver) receive(e cluster.Event) {
 	default:
 		d.log.Warn("ignored unexpected event", "event", e.Kind, "task", e.Task)
 	}
+}
+
+// answers reports whether an event answers an order.
+func answers(k cluster.EventKind) bool {
+	return k == cluster.DecisionDone || k == cluster.DecisionFailed || k == cluster.DecisionSuperseded
 }
 
 // lookUp returns the run that an event is about; nil if it is unknown.

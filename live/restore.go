@@ -121,6 +121,7 @@ func (d *Driver) match() (adopted []cluster.Event) {
 				r.Started = e.Launched
 				d.out.putRun(r)
 			}
+			d.adoptThrottle(r, &e)
 			adopted = append(adopted, e)
 		case cluster.TaskEnded, cluster.DecisionFailed:
 			if r == nil || r.ended() {

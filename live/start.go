@@ -30,6 +30,8 @@ func (d *Driver) take(now timeline.Time, decision *cluster.Decision) {
 		d.start(now, j, decision)
 	case cluster.Kill:
 		d.kill(j, decision)
+	case cluster.Throttle:
+		d.throttle(j, decision)
 	}
 	d.touch(j.ID)
 }

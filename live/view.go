@@ -95,6 +95,8 @@ type Task struct {
 	Exit *cluster.Exit `json:"exit,omitempty"`
 	// Detail is one sentence on what went wrong; empty if nothing did.
 	Detail string `json:"detail,omitempty"`
+	// Throttle is what bounds its use of disk and network; nil if nothing does.
+	Throttle *Throttle `json:"throttle,omitempty"`
 	// Usage is the current use of its container; nil unless it runs, and in lists without usage.
 	Usage *cluster.Reading `json:"usage,omitempty"`
 }
@@ -197,6 +199,8 @@ type TaskExplanation struct {
 	Slowdown     float64        `json:"slowdown"` // estimated run time divided by that at ideal memory
 	Why          string         `json:"why"`
 	EstimatedEnd time.Time      `json:"estimated_end,omitzero"`
+	// Throttle is what bounds its use of disk and network; nil if nothing does.
+	Throttle *Throttle `json:"throttle,omitempty"`
 	// Holders are the other tasks of its node while it is suspended or waits for memory, the largest first.
 	Holders []Holder `json:"holders,omitempty"`
 	// Limited is when its time limit kills it; zero if it has no limit.

@@ -70,8 +70,19 @@ type Task struct {
 	Started   timeline.Time
 	Ended     timeline.Time
 	Outcome   cluster.Outcome // 0 until the run has ended
+	Throttle  *Throttle       // the newest; nil if the run is not throttled
 	Exit      *cluster.Exit
 	Detail    string
+}
+
+// Throttle is what was ordered to bound a run, and what became of it.
+type Throttle struct {
+	Bound   resource.Vector `json:"bound"` // zero: it is to end
+	Until   timeline.Time   `json:"until_ns"`
+	Why     string          `json:"why,omitempty"`
+	How     string          `json:"how,omitempty"`    // how it is carried out, if not by the kernel alone
+	InForce bool            `json:"in_force"`         // it was carried out
+	Failed  string          `json:"failed,omitempty"` // why it could not be carried out
 }
 
 // Batch is written entirely or not at all.
@@ -180,7 +191,14 @@ func putTask(ctx context.Context, tx *sql.Tx, t *Task) error {
 	if t.Outcome != 0 {
 		outcome = t.Outcome.String()
 	}
-	var code, peak, exit any
+	var code, peak, exit, throttle any
+	if t.Throttle != nil {
+		text, err := json.Marshal(t.Throttle)
+		if err != nil {
+			return fmt.Errorf("task %s: %w", t.Container.Task, err)
+		}
+		throttle = string(text)
+	}
 	if t.Exit != nil {
 		text, err := json.Marshal(t.Exit)
 		if err != nil {
@@ -193,9 +211,9 @@ func putTask(ctx context.Context, tx *sql.Tx, t *Task) error {
 	}
 	id := t.Container
 	_, err = tx.ExecContext(ctx, `INSERT OR REPLACE INTO tasks (job, stage, idx, run, owner_uid, node, granted, why, booked_ns,
-		started_ns, ended_ns, outcome, exit_code, peak_memory_bytes, exit, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		started_ns, ended_ns, outcome, exit_code, peak_memory_bytes, exit, detail, throttle) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		int64(id.Task.Job), id.Task.Stage, id.Task.Index, id.Run, t.UID, t.Node, string(grant), t.Why, int64(t.Booked),
-		int64(t.Started), int64(t.Ended), outcome, code, peak, exit, t.Detail)
+		int64(t.Started), int64(t.Ended), outcome, code, peak, exit, t.Detail, throttle)
 	if err != nil {
 		return fmt.Errorf("task %s: %w", id.Task, err)
 	}
@@ -258,14 +276,14 @@ func (s *Store) jobs(ctx context.Context, query string, args ...any) ([]Job, err
 // Tasks returns every run of every task of a job, by stage, index and run.
 func (s *Store) Tasks(ctx context.Context, id cluster.JobID) ([]Task, error) {
 	var tasks []Task
-	query := `SELECT stage, idx, run, owner_uid, node, granted, why, booked_ns, started_ns, ended_ns, outcome, exit, detail
+	query := `SELECT stage, idx, run, owner_uid, node, granted, why, booked_ns, started_ns, ended_ns, outcome, exit, detail, throttle
 		FROM tasks WHERE job = ? ORDER BY stage, idx, run`
 	err := s.read(ctx, query, []any{int64(id)}, func(scan func(...any) error) error {
 		t := Task{Container: cluster.ContainerID{Task: cluster.TaskID{Job: id}}}
 		var grant, outcome string
-		var exit sql.NullString
+		var exit, throttle sql.NullString
 		if err := scan(&t.Container.Task.Stage, &t.Container.Task.Index, &t.Container.Run, &t.UID, &t.Node, &grant, &t.Why,
-			&t.Booked, &t.Started, &t.Ended, &outcome, &exit, &t.Detail); err != nil {
+			&t.Booked, &t.Started, &t.Ended, &outcome, &exit, &t.Detail, &throttle); err != nil {
 			return err
 		}
 		if err := json.Unmarshal([]byte(grant), &t.Grant); err != nil {
@@ -278,6 +296,11 @@ func (s *Store) Tasks(ctx context.Context, id cluster.JobID) ([]Task, error) {
 		}
 		if exit.Valid {
 			if err := json.Unmarshal([]byte(exit.String), &t.Exit); err != nil {
+				return fmt.Errorf("task %s: %w", t.Container.Task, err)
+			}
+		}
+		if throttle.Valid {
+			if err := json.Unmarshal([]byte(throttle.String), &t.Throttle); err != nil {
 				return fmt.Errorf("task %s: %w", t.Container.Task, err)
 			}
 		}

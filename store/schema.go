@@ -124,6 +124,9 @@ CREATE TABLE apps (
 ) WITHOUT ROWID;
 INSERT INTO apps (owner_uid, owner_name, name, made_ns, measured) SELECT owner_uid, owner_name, name, made_ns, body FROM profiles;
 DROP TABLE profiles;
+`, `
+-- What bounds the rates of a run, for what is explained after a restart.
+ALTER TABLE tasks ADD COLUMN throttle TEXT; -- JSON; NULL if nothing does
 `}
 
 // migrate brings the schema up to date. Each step is one transaction together with its version number.

@@ -124,7 +124,14 @@ func TestSchemaWithoutUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.db, s.reader = old, old
-	id, runs := withRuns(t, s, 1)
+	id, err := s.AddJob(t.Context(), sample("measured"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := []cluster.ContainerID{{Task: cluster.TaskID{Job: id}, Run: 1}}
+	if _, err := old.Exec(`INSERT INTO tasks (job, stage, idx, run, owner_uid, node, granted, why, booked_ns) VALUES (?, 0, 0, 1, 1, 'n', '{}', 'w', 1)`, int64(id)); err != nil {
+		t.Fatal(err)
+	}
 	if err := old.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -24,9 +24,9 @@ func explainCommand() *cobra.Command {
 		Use:   "explain JOB",
 		Short: "Explain why a job waits, its memory and its forecast",
 		Long: `Explain the state of a job: why its next task has not started, why its running
-tasks have their memory or stand still, when tasks and job should end, and the
-latest decisions about the job. A task that is suspended or waits for memory has
-no expected end, because it is unknown how long it will wait.
+tasks have their memory, stand still or are throttled, when tasks and job should
+end, and the latest decisions about the job. A task that is suspended or waits
+for memory has no expected end, because it is unknown how long it will wait.
 
 The forecast is what a task should demand when: its phases, learned from earlier
 runs of its application or stated, and by which model, from how many runs and
@@ -126,6 +126,9 @@ func explainTask(say func(string), j *live.Job, t *live.TaskExplanation, now tim
 		text += "; its time limit ends it " + when(t.Limited, now)
 	}
 	say(text + ": " + t.Why)
+	if t.Throttle != nil {
+		say(throttleWords(t.Throttle))
+	}
 	if t.Usage != nil {
 		most := int64(0)
 		if s := stageOf(j, t.Task); s != nil {

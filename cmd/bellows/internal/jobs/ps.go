@@ -42,8 +42,9 @@ the next task waits.
 Columns of a task: MEMORY is its memory limit, which is its grant unless its
 class is flex; IDEAL is its ideal memory; USED and SWAP are what it uses, in
 memory and in swap. Page cache does not count, except in USED of a task that has
-ended, which is the peak of its container. A task that ran more than once is
-listed with its newest run, and its earlier runs below.
+ended, which is the peak of its container. STATE is throttled while its use of
+disk or network is bounded. A task that ran more than once is listed with its
+newest run, and its earlier runs below.
 
 With --usage, what each run of a task used over time: mean and peak, and a
 picture of all runs together. CPU is in cores; MEMORY is without page cache;
@@ -363,6 +364,9 @@ func taskState(t *live.Task) string {
 	if state := still(t); state != 0 {
 		return state.String()
 	}
+	if throttled(t) != nil {
+		return "throttled"
+	}
 	if t.State != live.TaskEnded {
 		return t.State.String()
 	}
@@ -380,10 +384,12 @@ func limit(t *live.Task) int64 {
 	return t.MemoryBytes
 }
 
-// taskWhy returns the cause of a failure, or why the memory manager last acted. most is the maximum of the task, 0 for
+// taskWhy returns the cause of a failure, what throttles a task, or why the memory manager last acted. most is the maximum of the task, 0 for
 // none.
 func taskWhy(t *live.Task, most int64) string {
 	switch u := t.Usage; {
+	case t.Detail == "" && still(t) == 0 && throttled(t) != nil:
+		return throttleWords(t.Throttle)
 	case t.Detail != "" || u == nil || u.State == 0:
 		return t.Detail
 	case atMaximum(u, most):

@@ -209,6 +209,29 @@ func TestViewsOfForecasts(t *testing.T) {
 	view(t, "forecast-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
 }
 
+func TestThrottledViews(t *testing.T) {
+	local := time.Local
+	time.Local = time.UTC
+	t.Cleanup(func() { time.Local = local })
+	now, jobs, tasks := canned()
+	job := jobs[2]
+	job.Tasks, job.Submitted = nil, now.Add(-2*time.Minute)
+	e := live.Explanation{Why: "The remaining tasks of the job are running."}
+	for i, th := range []live.Throttle{
+		{Disk: 10e6, Until: now.Add(time.Minute), InForce: true, Why: "node pressure: the node gives 40MB/s of disk, of 110MB/s", How: "by standing still part of the time"},
+		{Disk: 10e6, Network: 20e6, Until: now.Add(time.Minute), Why: "node pressure: the node gives 40MB/s of disk, of 110MB/s"},
+		{Disk: 10e6, Until: now.Add(time.Minute), Failed: "record the throttle: no space left on device"},
+	} {
+		k := tasks[0]
+		k.Task.Index, k.Throttle, k.State = int32(i), &th, live.TaskRunning
+		job.Tasks = append(job.Tasks, k)
+		e.Tasks = append(e.Tasks, live.TaskExplanation{Task: k.Task, MemoryBytes: k.MemoryBytes, IdealBytes: k.MemoryBytes, Why: k.Why, Throttle: &th})
+	}
+	e.Job = job
+	view(t, "throttled", func(b *bytes.Buffer) error { return printTasks(b, &job, now) })
+	view(t, "throttled-explained", func(b *bytes.Buffer) error { return printExplanation(b, &e, now) })
+}
+
 func TestNameOfProgram(t *testing.T) {
 	for program, want := range map[string]string{
 		"/usr/bin/sort": "sort", "./a b": "a b", "évil": "évil", "evil\x1b[2J": `evil\x1b[2J`, "caf\xe9": `caf\xe9`, "a\uFFFD": "a?", "./ ": "job",

@@ -1,0 +1,184 @@
+package live
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// throttler throttles the first task of the first job when the test says so.
+type throttler struct {
+	policy.Policy
+	bound resource.Amount // of disk bandwidth
+	until timeline.Time
+	due   bool
+}
+
+func (p *throttler) Decide(now timeline.Time, plan *cluster.Plan) {
+	if p.due {
+		p.due = false
+		plan.Throttle(plan.Jobs[0].Tasks[0], resource.Vector{}.With(resource.Disk, p.bound), p.until, cluster.BecauseNodePressure(resource.Disk, 40*resource.MB, 110*resource.MB))
+	}
+	p.Policy.Decide(now, plan)
+}
+
+// throttled is a rig with a running task and a policy that throttles it.
+type throttled struct {
+	*rig
+	policy *throttler
+	job    cluster.JobID
+	start  cluster.Order
+}
+
+func newThrottled(t *testing.T) *throttled {
+	r := &throttled{policy: &throttler{Policy: fifo(t)}}
+	r.rig = newRig(t, r.policy)
+	r.job = r.submit(submission(1))
+	r.start = r.order(cluster.Start)
+	r.fake.launched(r.start)
+	synctest.Wait()
+	return r
+}
+
+// throttle makes the policy throttle the task, and returns the order.
+func (r *throttled) throttle(bound resource.Amount, lasts time.Duration) cluster.Order {
+	r.t.Helper()
+	r.policy.bound, r.policy.until, r.policy.due = bound, r.now().Add(lasts), true
+	r.fake.events <- cluster.Event{Kind: cluster.NodeMemory, Held: resource.Amount(lasts)} // so that there is a step
+	o := r.order(cluster.Throttle)
+	if o.Container != r.start.Container || o.Bound[resource.Disk] != bound {
+		r.t.Fatalf("order %+v", o)
+	}
+	return o
+}
+
+func (r *throttled) answer(kind cluster.EventKind, o cluster.Order, detail string) {
+	r.fake.events <- cluster.Event{Kind: kind, Task: o.Task, Run: o.Container.Run, Decision: o.ID, Detail: detail}
+	synctest.Wait()
+}
+
+// is checks what the task's view and the engine say.
+func (r *throttled) is(want *Throttle) {
+	r.t.Helper()
+	synctest.Wait()
+	e, err := r.Explain(r.t.Context(), r.job)
+	if err != nil || e.Job.Tasks[0].State != TaskRunning {
+		r.t.Fatalf("%+v %v", e, err)
+	}
+	for _, got := range []*Throttle{e.Job.Tasks[0].Throttle, e.Tasks[0].Throttle} {
+		if (got == nil) != (want == nil) || got != nil && (got.Disk != want.Disk || got.InForce != want.InForce || got.How != want.How || got.Failed != want.Failed || got.Why != want.Why) {
+			r.t.Errorf("throttled %+v, want %+v", got, want)
+		}
+	}
+	var bound resource.Amount
+	if err := r.do(r.t.Context(), func() {
+		job, _ := r.engine.Snapshot().Job(r.job)
+		if th, ok := job.Tasks[0].Bounded(r.now()); ok {
+			bound = th.Bound[resource.Disk]
+		}
+	}); err != nil {
+		r.t.Fatal(err)
+	}
+	if want != nil && want.Failed == "" && int64(bound) != want.Disk || (want == nil || want.Failed != "") && bound != 0 {
+		r.t.Errorf("the engine says %d, want %+v", bound, want)
+	}
+}
+
+const pressure = "node pressure: the node gives 40MB/s of disk, of 110MB/s"
+
+// A throttle is ordered, answered once, told, replaced, and ends by itself or by an order.
+func TestThrottle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newThrottled(t)
+		defer r.end()
+		r.is(nil)
+		first := r.throttle(10*resource.MB, time.Minute)
+		r.is(&Throttle{Disk: 10e6, Why: pressure})
+		r.answer(cluster.DecisionDone, first, "slowly")
+		r.is(&Throttle{Disk: 10e6, Why: pressure, InForce: true, How: "slowly"})
+		r.answer(cluster.DecisionFailed, first, "answered twice") // is ignored
+		r.is(&Throttle{Disk: 10e6, Why: pressure, InForce: true, How: "slowly"})
+		time.Sleep(time.Minute)
+		r.is(nil)
+
+		second, third := r.throttle(5*resource.MB, time.Hour), r.throttle(4*resource.MB, time.Hour)
+		r.answer(cluster.DecisionSuperseded, second, "")
+		r.is(&Throttle{Disk: 4e6, Why: pressure})
+		r.answer(cluster.DecisionDone, third, "")
+		r.is(&Throttle{Disk: 4e6, Why: pressure, InForce: true})
+
+		failing := r.throttle(3*resource.MB, time.Hour)
+		r.answer(cluster.DecisionFailed, failing, "no such thing")
+		r.is(&Throttle{Disk: 3e6, Why: pressure, Failed: "no such thing"})
+
+		fourth := r.throttle(2*resource.MB, time.Hour)
+		r.answer(cluster.DecisionDone, fourth, "")
+		end := r.throttle(0, 0)
+		r.is(nil)
+		r.answer(cluster.DecisionDone, end, "")
+		r.is(nil)
+
+		late := r.throttle(resource.MB, time.Hour) // the end of the task answers it
+		r.fake.ended(r.start.Container, cluster.Succeeded, 0)
+		r.answer(cluster.DecisionFailed, late, "it has ended")
+		r.answer(cluster.DecisionSuperseded, late, "it has ended")
+		if j := r.wait(r.job); j.Status != cluster.StatusSucceeded || j.Tasks[0].Throttle != nil {
+			t.Errorf("job %+v", j)
+		}
+		if got := r.Driver.broken; got != nil {
+			t.Error(got)
+		}
+	})
+}
+
+// After a restart the task is throttled as the machine has it: as ordered, or not, if the order did not arrive.
+func TestThrottleOutlivesTheDriver(t *testing.T) {
+	for name, c := range map[string]struct {
+		answered, found bool
+		bound           resource.Amount // that was ordered last, after 7 MB/s if it is not that
+	}{
+		"in force":               {true, true, 7 * resource.MB},
+		"in force, not answered": {false, true, 7 * resource.MB},
+		"did not arrive":         {false, false, 7 * resource.MB},
+		"the end did not arrive": {true, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newThrottled(t)
+				o := r.throttle(7*resource.MB, time.Hour)
+				if c.answered {
+					r.answer(cluster.DecisionDone, o, "slowly")
+				}
+				if c.bound == 0 {
+					r.throttle(0, 0)
+				}
+				if err := r.Close(); err != nil {
+					t.Error(err)
+				}
+				e := cluster.Event{Kind: cluster.TaskAdopted, Task: o.Task, Run: 1, Grant: r.start.Grant, Launched: 1}
+				if c.found {
+					e.Bound, e.Until, e.Detail = o.Bound, o.At, "slowly"
+				}
+				r.fake = newFake(e)
+				r.rig.start(r.policy)
+				defer r.end()
+				want := &Throttle{Disk: 7e6, Why: pressure, InForce: true, How: "slowly"}
+				if !c.found {
+					want = nil
+				}
+				if c.bound == 0 {
+					want.Why = ""
+				}
+				r.is(want)
+				r.noOrder()
+				r.answer(cluster.DecisionDone, r.throttle(5*resource.MB, time.Hour), "")
+				r.is(&Throttle{Disk: 5e6, Why: pressure, InForce: true})
+			})
+		})
+	}
+}
