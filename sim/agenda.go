@@ -66,6 +66,7 @@ const (
 	kept                           // a node's memory manager has something to do
 	moved                          // the end of the first transfer in the queue of a node's swap device
 	ordered                        // the next step of a memory manager's order for the container of a task
+	throttled                      // a task is to be throttled, or no longer
 )
 
 func (e *item) before(f *item) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }

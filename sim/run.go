@@ -101,6 +101,7 @@ type task struct {
 	decision  cluster.DecisionID
 	grant     resource.Vector
 	bound     resource.Vector   // the most that it may use of each contended resource, 0 is no bound; known from its launch on
+	throttle  *throttling       // nil if it was never throttled
 	flow      *flow             // nil while the task is plain
 	room      *flow             // memory for the flow of a new task; nil unless the task had been forgotten
 	slot      int32             // index among the tasks of its node
@@ -307,6 +308,8 @@ func (r *run) handle(i item) {
 		r.endTransfer(cluster.NodeID(i.who), i)
 	case ordered:
 		r.carryOn(r.tasks[i.who], i)
+	case throttled:
+		r.keepThrottled(r.tasks[i.who])
 	default:
 		r.protocol.handle(i)
 	}
@@ -405,6 +408,8 @@ func (r *run) step(events []cluster.Event) {
 				}
 				r.agenda.push(r.now.Add(r.config.KillDelay), killed, t.index)
 			}
+		case cluster.Throttle:
+			r.orderThrottle(d)
 		case cluster.Wake:
 			r.agenda.push(d.At, woken, 0)
 		case cluster.Unreserve:

@@ -1,0 +1,91 @@
+package sim
+
+import (
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// throttling is what bounds the rates of a task besides its grant.
+type throttling struct {
+	orders []cluster.Decision // not carried out yet
+	bound  resource.Vector    // 0 is no bound
+	until  timeline.Time      // when it ends by itself; 0 if nothing is bounded
+}
+
+// orderThrottle takes an order to throttle a task. It is carried out at once, but after the step in which it was decided. The
+// end of a task answers its orders.
+func (r *run) orderThrottle(d *cluster.Decision) {
+	t := r.latest(d.Task)
+	if t == nil || t.ended() {
+		return
+	}
+	if t.throttle == nil {
+		t.throttle = new(throttling)
+	}
+	t.throttle.orders = append(t.throttle.orders, *d)
+	r.agenda.push(r.now, throttled, t.index)
+}
+
+// keepThrottled carries out the next order to throttle a task, or ends its throttle if its time has come.
+func (r *run) keepThrottled(t *task) {
+	th := t.throttle
+	switch {
+	case t.ended() || th == nil:
+	case len(th.orders) > 0:
+		d := th.orders[0]
+		th.orders = th.orders[1:]
+		th.bound, th.until = d.Bound, d.At
+		answer := cluster.Event{Kind: cluster.DecisionDone, Decision: d.ID, Task: t.id, Node: t.node}
+		if !r.rebound(t) {
+			answer.Kind, answer.Detail = cluster.DecisionFailed, "in this simulation no rate is bounded"
+			th.bound, th.until = resource.Vector{}, 0
+			r.rebound(t)
+		} else if d.At > r.now {
+			r.agenda.push(d.At, throttled, t.index)
+		}
+		r.stepOne(answer)
+	case th.until > 0 && th.until <= r.now:
+		th.bound, th.until = resource.Vector{}, 0
+		r.rebound(t)
+	}
+}
+
+// rebound makes a task that runs go on within its grant and its throttle. It reports false if it cannot: in a simulation
+// that is not fluid, tasks take as long as they take.
+func (r *run) rebound(t *task) bool {
+	t.bound = r.caps(t)
+	for k, most := range t.throttle.bound {
+		if most > 0 && (t.bound[k] == 0 || most < t.bound[k]) {
+			t.bound[k] = most
+		}
+	}
+	if t.result.Coordinator {
+		return true // it uses no rates
+	}
+	if t.flow == nil {
+		use := r.plainUse(t)
+		switch {
+		case allowedPace(&use, &t.bound) == 1:
+			return true
+		case !r.fluid:
+			return false
+		}
+		r.becomeFlow(t)
+	}
+	f := t.flow
+	f.bound = t.bound
+	switch {
+	case t.ending != 0: // it is over
+	case f.flexible:
+		r.repace(t.container)
+	default:
+		here := &r.nodes[t.node]
+		here.demand = here.demand.Sub(f.demand)
+		f.slow(1)
+		f.setPace(r.now, f.speed)
+		here.demand = here.demand.Add(f.demand)
+		r.unsettle(t.node)
+	}
+	return true
+}
