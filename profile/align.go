@@ -11,9 +11,9 @@ import (
 // When phases are the same phases.
 const (
 	// sameShare is by how much the share of a phase in its run may differ from that of the typical phase.
-	sameShare = 0.15
+	sameShare = 0.25
 	// sameDemand is by how much its demand may differ, as a share of the peak.
-	sameDemand = 0.35
+	sameDemand = 0.5
 )
 
 // typical is the phases of runs that have equally many: medians.

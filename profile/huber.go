@@ -11,9 +11,9 @@ import (
 // Huber's loss with that scale. The zero huber is ready for use.
 type huber struct {
 	// Space of fit, which is reused.
-	weight, error, sorted []float64
-	squares, solution     []float64
-	mean                  []float64
+	weight, off, sorted []float64
+	squares, solution   []float64
+	mean                []float64
 }
 
 const (
@@ -47,7 +47,7 @@ func (h *huber) fit(x [][]float64, y, weight, unit []float64) (l linear, ok bool
 	for range absoluteRounds {
 		small := 1e-3*h.errors(&l, x, y, unit) + math.SmallestNonzeroFloat64
 		for i := range x {
-			h.weight[i] = weight[i] / (unit[i] * unit[i]) * min(1, small/h.error[i])
+			h.weight[i] = weight[i] / (unit[i] * unit[i]) * min(1, small/h.off[i])
 		}
 		if !h.solve(&l, x, y) {
 			return l, true // an exact fit of nearly all rows
@@ -57,7 +57,7 @@ func (h *huber) fit(x [][]float64, y, weight, unit []float64) (l linear, ok bool
 	for range huberRounds {
 		before := l.B
 		for i := range x {
-			h.weight[i] = weight[i] / (unit[i] * unit[i]) * min(1, huberBend*scale/h.error[i])
+			h.weight[i] = weight[i] / (unit[i] * unit[i]) * min(1, huberBend*scale/h.off[i])
 		}
 		if scale == 0 || !h.solve(&l, x, y) {
 			break
@@ -72,9 +72,9 @@ func (h *huber) fit(x [][]float64, y, weight, unit []float64) (l linear, ok bool
 
 func (h *huber) prepare(rows, columns int) {
 	if cap(h.weight) < rows {
-		h.weight, h.error, h.sorted = make([]float64, rows), make([]float64, rows), make([]float64, rows)
+		h.weight, h.off, h.sorted = make([]float64, rows), make([]float64, rows), make([]float64, rows)
 	}
-	h.weight, h.error, h.sorted = h.weight[:rows], h.error[:rows], h.sorted[:rows]
+	h.weight, h.off, h.sorted = h.weight[:rows], h.off[:rows], h.sorted[:rows]
 	if cap(h.mean) < columns+1 {
 		h.mean, h.solution, h.squares = make([]float64, columns+1), make([]float64, columns), make([]float64, columns*columns)
 	}
@@ -85,9 +85,9 @@ func (h *huber) prepare(rows, columns int) {
 // the line passes through one per coefficient.
 func (h *huber) errors(l *linear, x [][]float64, y, unit []float64) (median float64) {
 	for i := range x {
-		h.error[i] = math.Abs(y[i]-l.at(x[i])) / unit[i]
+		h.off[i] = math.Abs(y[i]-l.at(x[i])) / unit[i]
 	}
-	copy(h.sorted, h.error)
+	copy(h.sorted, h.off)
 	slices.Sort(h.sorted)
 	rest := h.sorted[min(len(l.W)+1, len(x)-1):]
 	return rest[len(rest)/2]
