@@ -84,6 +84,7 @@ type Agent struct {
 	starting chan struct{} // bounds the number of containers that are being started at once
 	keeper   *keeper
 	monitor  *monitor
+	network  *network
 	patience patience
 
 	mu         sync.Mutex
@@ -161,6 +162,7 @@ func Open(c Config) (*Agent, error) {
 		return nil, &NoCgroupError{err}
 	}
 	a.size = tellSize(groupName(c.Dir), c.Capacity[resource.Memory])
+	a.network = newNetwork(a)
 	a.monitor = newMonitor(a, a.accountIO())
 	if a.keeper, err = newKeeper(a); err != nil {
 		a.Close()

@@ -62,7 +62,7 @@ type monitored struct {
 
 	mu      sync.Mutex
 	ended   bool
-	gauge   *cgroup.Gauge // nil if it is opened for each sample, and after the end
+	meters  *meters       // nil if they are opened for each sample, and after the end
 	origin  time.Duration // when the program began, by the clock
 	log     *usage.Log
 	torn    int64 // bytes that were dropped from the file
@@ -73,7 +73,7 @@ type monitored struct {
 }
 
 func newMonitor(a *Agent, countsIO bool) *monitor {
-	const part = 16 // of the files that may be open; a container has up to six
+	const part = 16 // of the files that may be open; a container has up to seven
 	var files unix.Rlimit
 	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &files)
 	return &monitor{agent: a, clock: monotonic, countsIO: countsIO, openMost: int(min(files.Cur/part, 10_000)), all: map[cluster.ContainerID]*monitored{}}
@@ -154,7 +154,7 @@ func (m *monitor) add(c *container, begun timeline.Time) *monitored {
 	defer m.mu.Unlock()
 	m.all[c.id] = w
 	if m.open < m.openMost {
-		if w.gauge, _ = c.group.Gauge(); w.gauge != nil {
+		if w.meters, _ = m.agent.openMeters(c.group); w.meters != nil {
 			m.open++
 		}
 	}
@@ -186,7 +186,7 @@ func (m *monitor) end(c *container, ended timeline.Time) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.measure(func(g *cgroup.Gauge) {
+	w.measure(func(g *meters) {
 		w.log.Add(w.counters(g, max(at, w.origin+w.log.Last()+time.Millisecond))) // its memory is free by now
 	})
 	w.finish()
@@ -203,7 +203,7 @@ func (m *monitor) forget(id cluster.ContainerID) {
 	}
 }
 
-// close writes what is not written and closes the files of the kernel.
+// close writes what is not written and ends the samples.
 func (w *monitored) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -217,34 +217,34 @@ func (w *monitored) finish() {
 	}
 	w.ended = true
 	w.write()
-	if w.gauge != nil {
-		w.gauge.Close()
-		w.gauge = nil
+	if w.meters != nil {
+		w.meters.Close()
+		w.meters = nil
 		w.monitor.mu.Lock()
 		w.monitor.open--
 		w.monitor.mu.Unlock()
 	}
 }
 
-// measure calls do with a gauge of the container, unless the container has ended.
-func (w *monitored) measure(do func(*cgroup.Gauge)) {
+// measure calls do with the meters of the container, unless the container has ended.
+func (w *monitored) measure(do func(*meters)) {
 	switch {
 	case w.ended:
-	case w.gauge != nil:
-		do(w.gauge)
+	case w.meters != nil:
+		do(w.meters)
 	default:
-		gauge, err := w.group.Gauge()
+		meters, err := w.monitor.agent.openMeters(w.group)
 		if err != nil {
 			return // it is about to end
 		}
-		defer gauge.Close()
-		do(gauge)
+		defer meters.Close()
+		do(meters)
 	}
 }
 
 // sample adds a sample of every kind; now is the clock's time.
 func (w *monitored) sample(now time.Duration) {
-	w.measure(func(g *cgroup.Gauge) {
+	w.measure(func(g *meters) {
 		charged, err := g.Charged()
 		if err != nil {
 			return // it is about to end
@@ -269,8 +269,8 @@ func (w *monitored) due(now time.Duration, charged cgroup.Charged) bool {
 	return w.full == 0 || now-w.origin < young || now-w.full >= detailed-sampling/2 || moved > w.tolerance[usage.Memory]/2
 }
 
-// counters returns a sample of the counters; now is the clock's time. What the network carries is not counted here.
-func (w *monitored) counters(g *cgroup.Gauge, now time.Duration) usage.Sample {
+// counters returns a sample of the counters; now is the clock's time.
+func (w *monitored) counters(g *meters, now time.Duration) usage.Sample {
 	s := usage.Sample{At: now - w.origin}
 	if used, ok := g.CPUTime(); ok {
 		s.Value[usage.CPU] = used.Milliseconds()
@@ -279,6 +279,10 @@ func (w *monitored) counters(g *cgroup.Gauge, now time.Duration) usage.Sample {
 	if read, written, ok := g.Transfers(); ok || w.monitor.countsIO {
 		s.Value[usage.Read], s.Value[usage.Written] = read, written
 		s.Known |= usage.SetOf(usage.Read, usage.Written)
+	}
+	if n, ok := g.Network(); ok {
+		s.Value[usage.Received], s.Value[usage.Sent] = n.Received, n.Sent
+		s.Known |= usage.SetOf(usage.Received, usage.Sent)
 	}
 	return s
 }

@@ -90,8 +90,8 @@ func TestPlantedStep(t *testing.T) {
 			if length := time.Duration(e.Exit.Ended - e.Exit.Started); (u.Length() - length).Abs() > 300*time.Millisecond {
 				t.Errorf("covers %v of %v", u.Length(), length)
 			}
-			if _, ok := u.Mean(usage.Received); ok {
-				t.Error("the network is known, and nobody measures it")
+			if n, ok := u.Total(usage.Sent); ok != (b.NetworkUnknown() == "") || n != 0 {
+				t.Errorf("sent %d bytes over the network (known: %v), where %q", n, ok, b.NetworkUnknown())
 			}
 		})
 	}
@@ -356,7 +356,7 @@ func BenchmarkMonitor(b *testing.B) {
 		}
 	}()
 	for _, old := range []bool{false, true} {
-		m := newMonitor(&Agent{}, false)
+		m := newMonitor(&Agent{network: &network{why: "it is not measured here"}}, false)
 		var programs []*exec.Cmd
 		for i := range containers {
 			g, err := root.Create(fmt.Sprint("c", i))

@@ -185,6 +185,7 @@ func (a *Agent) makeGroup(name string, grant resource.Vector, class cluster.Clas
 	if err := a.limit(ctx, g, grant, class); err != nil {
 		return nil, errors.Join(fmt.Errorf("limit the container: %w", err), g.Remove(ctx))
 	}
+	a.network.begin(g)
 	return g, nil
 }
 

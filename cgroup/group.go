@@ -57,6 +57,9 @@ func (g *Group) Dir(c Controller) (dir string, ok bool) {
 	return dir, ok
 }
 
+// Unified returns the group's directory in the version 2 hierarchy; ok is false if the group is not in one.
+func (g *Group) Unified() (dir string, ok bool) { return g.unified, g.unified != "" }
+
 // dir is the directory that represents the group: its inode is the identity, and it lists the children.
 func (g *Group) dir() string {
 	for _, c := range Controllers() {

@@ -19,6 +19,12 @@ type Crowded interface {
 	Crowded() string
 }
 
+// Networked is a Backend that may be unable to count what containers transfer over the network.
+type Networked interface {
+	// NetworkUnknown says why it does not count, or returns "" if it does.
+	NetworkUnknown() string
+}
+
 // Backend carries decisions out and reports what happened. The agent of one machine is one.
 //
 // When it begins, it sends its inventory: NodeJoined for each node, TaskAdopted for each running container, TaskEnded

@@ -69,6 +69,9 @@ func (d *Driver) Status(context.Context) (Status, error) {
 	if c, ok := d.backend.(Crowded); ok {
 		s.Crowded = c.Crowded()
 	}
+	if n, ok := d.backend.(Networked); ok {
+		s.NetworkUnknown = n.NetworkUnknown()
+	}
 	readings := d.readings()
 	if len(s.Nodes) > 0 {
 		// One machine has one node.

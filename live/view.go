@@ -165,6 +165,8 @@ type Status struct {
 	Trouble string `json:"trouble,omitempty"`
 	// Crowded is one sentence if all daemons of the machine together may grant more than it has; else empty.
 	Crowded string `json:"crowded,omitempty"`
+	// NetworkUnknown says why what containers transfer over the network is not counted; empty if it is.
+	NetworkUnknown string `json:"network_unknown,omitempty" doc:"why it is unknown what containers transfer over the network; omitted if it is counted"`
 	// AsOf is the time of the numbers above; zero if they are current, which they are unless the engine hangs.
 	AsOf time.Time `json:"as_of,omitzero"`
 	// EventLog is the file in which the steps of this run are recorded.

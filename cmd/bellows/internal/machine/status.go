@@ -81,5 +81,8 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 			fmt.Fprintf(w, "unknown of %s: %s; every request for it fits\n", n.Name, strings.Join(n.Unknown, ", "))
 		}
 	}
+	if s.NetworkUnknown != "" {
+		fmt.Fprintf(w, "\n%s\n", terminal.Fold("what containers transfer over the network is unknown: "+s.NetworkUnknown, terminal.Width-2, "  "))
+	}
 	return nil
 }

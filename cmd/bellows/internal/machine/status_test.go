@@ -20,8 +20,9 @@ func TestStatus(t *testing.T) {
 	err := printStatus(&b, &server.Status{
 		Daemon: server.Daemon{Version: "1.2.3", PID: 4711, State: "/var/lib/bellows"},
 		Status: live.Status{Policy: "yarn-me", Since: now.Add(-50 * time.Hour), Jobs: 2, Running: 1, Pending: 282,
-			Trouble: "write the event log /var/lib/bellows/events/000007.jsonl: no space left on device",
-			Crowded: "other bellows daemons manage 4GiB of this machine, and this one 128GiB: together more than its 130GiB; give each a part of it with `bellows up --memory`",
+			Trouble:        "write the event log /var/lib/bellows/events/000007.jsonl: no space left on device",
+			NetworkUnknown: "count network bytes: it needs CAP_SYS_ADMIN",
+			Crowded:        "other bellows daemons manage 4GiB of this machine, and this one 128GiB: together more than its 130GiB; give each a part of it with `bellows up --memory`",
 			Nodes: []live.Node{{Name: "a-machine-with-a-name", CPU: 16000, Memory: 1 << 37, FreeCPU: 12500, FreeMemory: 1 << 36, UsedMemory: 223 << 20, UsedAnonymous: 123 << 20, Containers: 3},
 				{Name: "measured", CPU: 1000, Memory: 1 << 30, FreeCPU: 1000, FreeMemory: 1 << 30, Disk: 110e6, Network: 125e6},
 				{Name: "told-nothing", CPU: 1000, Memory: 1 << 30, FreeCPU: 1000, FreeMemory: 1 << 30, Unknown: []string{"disk", "network"}}}},

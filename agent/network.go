@@ -1,0 +1,92 @@
+package agent
+
+import (
+	"errors"
+	"io/fs"
+	"sync"
+
+	"github.com/bellows-rm/bellows/cgroup"
+	"github.com/bellows-rm/bellows/netcount"
+)
+
+// network counts what containers transfer over the network, where the kernel can. Elsewhere it is unknown.
+type network struct {
+	agent *Agent
+	why   string // it is not counted on this machine; empty if it is
+	warn  sync.Once
+}
+
+// newNetwork finds out whether the kernel counts, and says so once if not.
+func newNetwork(a *Agent) *network {
+	n := &network{agent: a}
+	if dir, ok := a.root.Unified(); !ok {
+		n.why = "its control groups are not in a hierarchy of version 2"
+	} else if err := netcount.Try(dir); err != nil {
+		n.why = err.Error()
+	}
+	if n.why != "" {
+		a.log.Info("what containers transfer over the network is unknown", "because", n.why)
+	}
+	return n
+}
+
+// count counts for a group from now on, or goes on with it; nil if that is not possible.
+func (n *network) count(g *cgroup.Group) *netcount.Counter {
+	dir, ok := g.Unified()
+	if n.why != "" || !ok {
+		return nil
+	}
+	c, err := netcount.Attach(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		n.warn.Do(func() {
+			n.agent.log.Warn("what a container transfers over the network is unknown, and perhaps of further ones", "group", dir, "error", err)
+		})
+	}
+	return c
+}
+
+// begin counts for a new group, before its first process is there.
+func (n *network) begin(g *cgroup.Group) {
+	if c := n.count(g); c != nil {
+		c.Close() // The kernel counts on. The monitor reads.
+	}
+}
+
+// meters are the files of the kernel that show what a container uses.
+type meters struct {
+	*cgroup.Gauge
+	network *netcount.Counter // nil where the kernel does not count
+	late    bool              // what was transferred before the next reading was not counted from the container's begin on
+}
+
+func (a *Agent) openMeters(g *cgroup.Group) (*meters, error) {
+	gauge, err := g.Gauge()
+	if err != nil {
+		return nil, err
+	}
+	m := &meters{Gauge: gauge, network: a.network.count(g)}
+	m.late = m.network != nil && !m.network.Resumed
+	return m, nil
+}
+
+// Network returns what the container has transferred; ok is false if it is unknown.
+func (m *meters) Network() (n netcount.Reading, ok bool) {
+	if m.network == nil {
+		return n, false
+	}
+	n, err := m.network.Read()
+	ok = err == nil && !m.late
+	m.late = false
+	return n, ok
+}
+
+// Close closes the files.
+func (m *meters) Close() {
+	m.Gauge.Close()
+	if m.network != nil {
+		m.network.Close()
+	}
+}
+
+// NetworkUnknown says why what containers transfer over the network is not counted; empty if it is.
+func (a *Agent) NetworkUnknown() string { return a.network.why }

@@ -1,0 +1,277 @@
+package netcount
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+)
+
+// Reading is how much a group has transferred since Attach began to count it.
+type Reading struct {
+	Received, Sent int64 // bytes
+}
+
+// Counter reads the counters of one group. Several goroutines may use it at once.
+type Counter struct {
+	counts *ebpf.Map
+	// Resumed says that the programs were attached before, so that the counters do not begin at 0 now.
+	Resumed bool
+}
+
+// allowMulti is BPF_F_ALLOW_MULTI of linux/bpf.h: programs that others attach to the group, above it or below it run, too.
+const allowMulti = 1 << 1
+
+// Attach counts for the group in dir, a directory of the version 2 hierarchy. If the group is counted already, it goes on
+// with the same counters. The error says why this is not possible: an old kernel, or a process without CAP_SYS_ADMIN.
+func Attach(dir string) (*Counter, error) {
+	if !privileged() {
+		return nil, errors.New("count network bytes: it needs CAP_SYS_ADMIN")
+	}
+	if err := sound("/proc"); err != nil {
+		return nil, err
+	}
+	group, err := os.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("count network bytes: %w", err)
+	}
+	defer group.Close()
+	c, err := attach(int(group.Fd()), loopback)
+	if err != nil {
+		return nil, fmt.Errorf("count network bytes of %s: %w", dir, explain(err))
+	}
+	return c, nil
+}
+
+// Try attaches to the group in dir and detaches again: an error says why Attach does not work here.
+func Try(dir string) error {
+	c, err := Attach(dir)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	group, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("count network bytes: %w", err)
+	}
+	defer group.Close()
+	for d := range directions {
+		if err := d.detach(int(group.Fd())); err != nil {
+			return fmt.Errorf("stop counting network bytes of %s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// Read returns the counters, also after the group was removed.
+func (c *Counter) Read() (Reading, error) {
+	var n [numDirections]uint64
+	for d := range directions {
+		if err := c.counts.Lookup(uint32(d), &n[d]); err != nil {
+			return Reading{}, fmt.Errorf("read network bytes: %w", err)
+		}
+	}
+	return Reading{Received: int64(n[received]), Sent: int64(n[sent])}, nil
+}
+
+// Close ends reading. The group is counted until it is removed.
+func (c *Counter) Close() error { return c.counts.Close() }
+
+// attach finds the counters of a group, or attaches programs with new ones. A process that was killed between the two
+// programs has left the first alone, which is replaced. Packets of the device with the index except do not count.
+func attach(group int, except int32) (*Counter, error) {
+	found := [numDirections]*ebpf.Map{}
+	for d := range directions {
+		m, err := d.find(group)
+		if err != nil {
+			return nil, err
+		}
+		if m != nil {
+			defer m.Close()
+		}
+		found[d] = m
+	}
+	if same(found) {
+		counts, err := found[received].Clone()
+		return &Counter{counts: counts, Resumed: true}, err
+	}
+	counts, err := newCounts()
+	if err != nil {
+		return nil, err
+	}
+	for d := range directions {
+		if err = d.detach(group); err == nil {
+			err = d.attach(group, counts, except)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = findable(group)
+	}
+	if err != nil {
+		for d := range directions {
+			err = errors.Join(err, d.detach(group))
+		}
+		return nil, errors.Join(err, counts.Close())
+	}
+	return &Counter{counts: counts}, nil
+}
+
+// findable returns an error if a later process could not find the programs: then each would attach its own.
+func findable(group int) error {
+	for d := range directions {
+		m, err := d.find(group)
+		if err != nil {
+			return err
+		}
+		if m == nil {
+			return fmt.Errorf("the kernel does not tell the names of programs: it is older than Linux 4.15")
+		}
+		m.Close()
+	}
+	return nil
+}
+
+// same reports whether the programs of both directions count in one map.
+func same(found [numDirections]*ebpf.Map) bool {
+	var ids [numDirections]ebpf.MapID
+	for d, m := range found {
+		if m == nil {
+			return false
+		}
+		info, err := m.Info()
+		if err != nil {
+			return false
+		}
+		ids[d], _ = info.ID()
+	}
+	return ids[received] == ids[sent]
+}
+
+// each calls do with each of our programs of a direction that is attached to a group.
+func (d direction) each(group int, do func(*ebpf.Program) error) error {
+	attached, err := link.QueryPrograms(link.QueryOptions{Target: group, Attach: d.where()})
+	if err != nil {
+		return err
+	}
+	for _, a := range attached.Programs {
+		p, err := ebpf.NewProgramFromID(a.ID)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // It was detached a moment ago.
+		}
+		if err != nil {
+			return err
+		}
+		info, err := p.Info()
+		if err == nil && info.Type == ebpf.CGroupSKB && info.Name == d.name() {
+			err = do(p)
+		}
+		if err = errors.Join(err, p.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find returns the counters of our program of a direction, nil if none is attached.
+func (d direction) find(group int) (counts *ebpf.Map, err error) {
+	err = d.each(group, func(p *ebpf.Program) error {
+		info, err := p.Info()
+		if err != nil || counts != nil {
+			return err
+		}
+		ids, _ := info.MapIDs()
+		if len(ids) != 1 {
+			return nil
+		}
+		counts, err = ebpf.NewMapFromID(ids[0])
+		return err
+	})
+	return counts, err
+}
+
+// attach attaches our program of a direction.
+func (d direction) attach(group int, counts *ebpf.Map, except int32) error {
+	p, err := ebpf.NewProgram(d.program(counts, except))
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	err = link.RawAttachProgram(link.RawAttachProgramOptions{Target: group, Program: p, Attach: d.where(), Flags: allowMulti})
+	if errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("%w: %w", errTaken, err)
+	}
+	return err
+}
+
+// detach detaches our programs of a direction.
+func (d direction) detach(group int) error {
+	return d.each(group, func(p *ebpf.Program) error {
+		return link.RawDetachProgram(link.RawDetachProgramOptions{Target: group, Program: p, Attach: d.where()})
+	})
+}
+
+// errTaken is returned by attach although this process may load programs.
+var errTaken = errors.New("a program that bears no second one is attached to the group or above it, or CAP_NET_ADMIN is missing")
+
+// privileged reports whether this process has CAP_SYS_ADMIN, in whatever user namespace. Without it, programs can be attached
+// on some kernels, and not be found again.
+func privileged() bool {
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	return unix.Capget(&head, &sets[0]) == nil && sets[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
+}
+
+// explain says what people can do about an error.
+func explain(err error) error {
+	switch {
+	case errors.Is(err, errTaken):
+	case errors.Is(err, ebpf.ErrNotSupported):
+		return fmt.Errorf("the kernel has no programs for it (CONFIG_CGROUP_BPF, Linux 4.15), or not in a user namespace: %w", err)
+	case errors.Is(err, unix.EPERM):
+		return fmt.Errorf("it needs the first user namespace, and before Linux 5.11 a higher limit of locked memory (ulimit -l): %w", err)
+	}
+	return err
+}
+
+// sound returns an error if the kernel assigns sockets to no group: before Linux 5.15, it ceased to do so once the version 1
+// controllers net_cls or net_prio were used. The counters would stay at 0.
+func sound(proc string) error {
+	text, err := os.ReadFile(filepath.Join(proc, "cgroups"))
+	if err != nil {
+		return fmt.Errorf("count network bytes: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) < 2 || f[0] != "net_cls" && f[0] != "net_prio" || f[1] == "0" {
+			continue
+		}
+		if release, err := os.ReadFile(filepath.Join(proc, "sys/kernel/osrelease")); err != nil || olderThan(string(release), 5, 15) {
+			return fmt.Errorf("count network bytes: the version 1 controller %s is mounted, beside which kernels before Linux 5.15 count nothing", f[0])
+		}
+	}
+	return nil
+}
+
+// olderThan compares the release of a kernel, such as 6.1.0-18-amd64; one that cannot be read is old.
+func olderThan(release string, major, minor int) bool {
+	f := strings.SplitN(release, ".", 3)
+	if len(f) < 2 {
+		return true
+	}
+	digits := strings.TrimRight(f[1], "\n")
+	if i := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); i >= 0 {
+		digits = digits[:i]
+	}
+	x, err := strconv.Atoi(f[0])
+	y, err2 := strconv.Atoi(digits)
+	return err != nil || err2 != nil || x < major || x == major && y < minor
+}
