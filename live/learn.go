@@ -230,7 +230,7 @@ func stretches(u usage.Usage) []profile.Stretch {
 	for i := range u.Spans {
 		s := &u.Spans[i]
 		demand, known := s.Demand()
-		all[i] = profile.Stretch{Length: s.Length, Usage: demand, Unknown: ^resource.KindsOf(known...) & resource.AllKinds}
+		all[i] = profile.Stretch{Length: s.Length, Usage: demand, Unknown: ^known & resource.AllKinds}
 	}
 	return all
 }

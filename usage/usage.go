@@ -83,7 +83,7 @@ func perSecond(n int64, d time.Duration) int64 { return int64(float64(n) / d.Sec
 // Demand returns the span's rates as resources: CPU in millicores, memory and swap together in bytes, disk (read and
 // written) and network (received and sent) in bytes per second. known has the kinds of which every part is known; others
 // are 0. Memory in swap counts, because a task with all the memory it wants would have it in memory.
-func (s *Span) Demand() (demand resource.Vector, known []resource.Kind) {
+func (s *Span) Demand() (demand resource.Vector, known resource.Kinds) {
 	for _, r := range []struct {
 		kind  resource.Kind
 		parts []Kind
@@ -94,7 +94,8 @@ func (s *Span) Demand() (demand resource.Vector, known []resource.Kind) {
 			sum, all = sum+rate, all && ok
 		}
 		if all {
-			demand[r.kind], known = resource.Amount(sum), append(known, r.kind)
+			demand[r.kind] = resource.Amount(sum)
+			known |= resource.KindsOf(r.kind)
 		}
 	}
 	return demand, known

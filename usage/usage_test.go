@@ -94,7 +94,7 @@ func TestSteps(t *testing.T) {
 		t.Error("the network was not measured, and has a mean")
 	}
 	demand, kinds := u.Spans[2].Demand()
-	if len(kinds) != 3 || demand != (resource.Vector{resource.CPU: 500, resource.Memory: resource.Amount(300 * mib), resource.Disk: resource.Amount(50 * mib)}) {
+	if kinds != resource.KindsOf(resource.CPU, resource.Memory, resource.Disk) || demand != (resource.Vector{resource.CPU: 500, resource.Memory: resource.Amount(300 * mib), resource.Disk: resource.Amount(50 * mib)}) {
 		t.Errorf("demand %v of %v", demand, kinds)
 	}
 }
