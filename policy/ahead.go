@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -11,17 +13,33 @@ import (
 // ahead foresees what nodes have available: what they have, less what the tasks that run there are forecast to demand
 // (Prophet, Figure 4). The zero ahead foresees nothing yet.
 type ahead struct {
-	views   []view // by NodeID
-	changes []timeline.Step
+	views []view // by NodeID
+	steps []timeline.Step
+	ends  []part
 }
 
-// view is what is available on a node from the time at which it was computed on.
+// view is what is available on a node. When the node changes, only the tasks that came, left or got on otherwise than
+// foreseen are looked at: to read the forecasts of all tasks would take most of the time of a decision, because they are
+// seldom in the processor's cache.
 type view struct {
 	version   uint64
 	known     bool
 	moves     bool // a task stands still, so that its demand moves as time passes
 	at        timeline.Time
+	present   resource.Vector // available at the time at
+	tasks     []part
+	changes   []timeline.Step  // of what is available, after at, in the order of time
+	owners    []cluster.TaskID // of the changes
 	available timeline.Timeline
+}
+
+// part is a task in a view, as it was when it was looked at.
+type part struct {
+	id       cluster.TaskID
+	decision cluster.DecisionID
+	end      timeline.Time // Never if unknown
+	grant    resource.Vector
+	there    bool
 }
 
 // of returns what n will have available from now on. It is valid until the next call for n.
@@ -30,34 +48,122 @@ func (a *ahead) of(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState)
 		a.views = append(a.views, view{})
 	}
 	v := &a.views[n.ID]
-	if !v.known || v.version != n.Version || v.moves && v.at != now || now < v.at {
-		a.look(now, s, n, v)
+	if v.known && v.version == n.Version && (!v.moves || v.at == now) {
+		return &v.available
 	}
+	if !v.known || now < v.at {
+		*v = view{known: true, present: n.Capacity}
+	}
+	v.pass(now)
+	a.look(now, s, n, v)
+	v.available.Sum(v.present, v.changes)
 	return &v.available
 }
 
-// look computes a view from what the tasks on n demand.
-func (a *ahead) look(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState, v *view) {
-	v.version, v.known, v.moves, v.at = n.Version, true, false, now
-	available := n.Capacity
-	a.changes = a.changes[:0]
-	for _, t := range n.Tasks {
-		v.moves = v.moves || t.Still
-		available = available.Sub(a.demand(now, s, t))
+// pass moves a view to a later time.
+func (v *view) pass(now timeline.Time) {
+	v.at = now
+	past := 0
+	for past < len(v.changes) && v.changes[past].At <= now {
+		v.present = v.present.Add(v.changes[past].Value)
+		past++
 	}
-	v.available.Sum(available, a.changes)
+	v.changes, v.owners = slices.Delete(v.changes, 0, past), slices.Delete(v.owners, 0, past)
+}
+
+// look replaces the parts of a view that are not as they were.
+func (a *ahead) look(now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState, v *view) {
+	v.version, v.moves = n.Version, false
+	for i := range v.tasks {
+		v.tasks[i].there = false
+	}
+	a.ends = a.ends[:0]
+	for i, t := range n.Tasks {
+		end, known := s.EstimatedEnd(t, timeline.Earliest)
+		if t.Still {
+			v.moves = true
+			end, known = s.EstimatedEnd(t, now)
+		}
+		if !known {
+			end = timeline.Never
+		}
+		p := part{t.ID, t.Decision, end, t.Grant, true}
+		if at := v.find(i, &p); at >= 0 {
+			v.tasks[at].there = true
+		} else {
+			a.ends = append(a.ends, p)
+		}
+	}
+	v.drop()
+	for i := range a.ends {
+		p := &a.ends[i]
+		v.tasks = append(v.tasks, *p)
+		t := n.Tasks[slices.IndexFunc(n.Tasks, func(t *cluster.TaskState) bool { return t.ID == p.id })]
+		a.steps = a.steps[:0]
+		v.present = v.present.Sub(a.demand(now, t, p.end))
+		v.merge(p.id, a.steps)
+	}
+}
+
+// find returns the index of the same part, which is likely to be near the given one; -1 if there is none.
+func (v *view) find(near int, p *part) int {
+	same := func(q part) bool {
+		return q.decision == p.decision && q.id == p.id && q.end == p.end && q.grant == p.grant
+	}
+	if near < len(v.tasks) && same(v.tasks[near]) {
+		return near
+	}
+	return slices.IndexFunc(v.tasks, same)
+}
+
+// drop gives back what the tasks that are no longer there would demand: of a task with a known end, that is the sum of
+// its changes to come.
+func (v *view) drop() {
+	gone := func(p part) bool { return !p.there }
+	if !slices.ContainsFunc(v.tasks, gone) {
+		return
+	}
+	kept := 0
+	for i, owner := range v.owners {
+		at := slices.IndexFunc(v.tasks, func(p part) bool { return p.id == owner })
+		if v.tasks[at].there {
+			v.changes[kept], v.owners[kept] = v.changes[i], owner
+			kept++
+		} else {
+			v.present = v.present.Add(v.changes[i].Value)
+		}
+	}
+	v.changes, v.owners = v.changes[:kept], v.owners[:kept]
+	for i := range v.tasks {
+		if p := &v.tasks[i]; !p.there && p.end == timeline.Never {
+			v.present = v.present.Add(p.grant)
+		}
+	}
+	v.tasks = slices.DeleteFunc(v.tasks, gone)
+}
+
+// merge adds the changes of a task.
+func (v *view) merge(owner cluster.TaskID, steps []timeline.Step) {
+	slices.SortFunc(steps, func(a, b timeline.Step) int { return cmp.Compare(a.At, b.At) })
+	i, k := len(v.changes), len(steps)
+	v.changes, v.owners = append(v.changes, steps...), append(v.owners, make([]cluster.TaskID, k)...)
+	for at := len(v.changes) - 1; k > 0; at-- {
+		if i > 0 && v.changes[i-1].At > steps[k-1].At {
+			i--
+			v.changes[at], v.owners[at] = v.changes[i], v.owners[i]
+		} else {
+			k--
+			v.changes[at], v.owners[at] = steps[k], owner
+		}
+	}
 }
 
 // demand returns what t demands now, and adds the later changes of what is available. A task with a forecast is as far
 // from its end as its estimated end says: its phases are stretched or shortened as the whole task is. A task that stands
 // still goes on now, and an overdue task demands nothing more. A task without a forecast demands its grant until it
 // ends.
-func (a *ahead) demand(now timeline.Time, s *cluster.Snapshot, t *cluster.TaskState) (present resource.Vector) {
-	end, known := s.EstimatedEnd(t, timeline.Earliest)
-	if known && t.Still {
-		end, _ = s.EstimatedEnd(t, now)
-	}
-	if !known {
+func (a *ahead) demand(now timeline.Time, t *cluster.TaskState, end timeline.Time) (present resource.Vector) {
+	if end == timeline.Never {
 		return t.Grant
 	}
 	from := end.Add(-t.Duration)
@@ -83,11 +189,11 @@ func (a *ahead) spend(now, from, until timeline.Time, demand resource.Vector) (p
 	if until <= now || until <= from {
 		return resource.Vector{}
 	}
-	a.changes = append(a.changes, timeline.Step{At: until, Value: demand})
+	a.steps = append(a.steps, timeline.Step{At: until, Value: demand})
 	if from <= now {
 		return demand
 	}
-	a.changes = append(a.changes, timeline.Step{At: from, Value: resource.Vector{}.Sub(demand)})
+	a.steps = append(a.steps, timeline.Step{At: from, Value: resource.Vector{}.Sub(demand)})
 	return resource.Vector{}
 }
 

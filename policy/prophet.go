@@ -30,6 +30,7 @@ type prophet struct {
 
 	ahead    ahead
 	queue    ranked[*applicant] // jobs with a task to start, the longest wait first
+	held     held               // of the need that was measured last: the needs of many jobs are equal
 	nodes    int                // as many nodes as the queue was measured for
 	capacity resource.Vector    // of the cluster for which the queue was measured
 
@@ -37,7 +38,10 @@ type prophet struct {
 	decision uint64               // counts them
 	mean     float64              // wait, in seconds
 	touched  []*cluster.NodeState // nodes on which a task was started
-	overdue  *applicant           // comes first and has no room; nil if there is none
+	open     []*cluster.NodeState // nodes with room for least when they were searched
+	least    resource.Vector
+	opened   uint64     // the decision of open and least
+	overdue  *applicant // comes first and has no room; nil if there is none
 	scored   []resource.Kind
 	gaps     []timeline.Gap
 }
@@ -92,7 +96,7 @@ type applicant struct {
 	touched  int // nodes of prophet.touched that places reflect
 	places   []place
 	chosen   []place
-	room     bool           // for all tasks, in chosen
+	fits     bool           // all tasks have room, in chosen
 	norm     float64        // the sum of the scores of chosen
 	loss     cluster.Reason // if another job was chosen for the room
 }
@@ -105,8 +109,9 @@ type emptyCluster struct {
 
 // place is a node with room for a task.
 type place struct {
-	node  *cluster.NodeState
-	times int // tasks for which it has room, at most applicant.each
+	node   *cluster.NodeState
+	times  int // tasks for which it has room, at most applicant.each
+	scored bool
 	score
 }
 
@@ -156,13 +161,7 @@ func (f *prophet) file(s *cluster.Snapshot, j *cluster.JobState) {
 // The tasks of other stages start one by one.
 func (f *prophet) measure(s *cluster.Snapshot, a *applicant) {
 	stage := &a.job.Stages[a.stage]
-	if a.empty.servers == 0 {
-		for _, n := range s.Nodes {
-			if n.Holds(a.need) {
-				a.empty.servers++
-			}
-		}
-	}
+	a.empty.servers = f.holders(s, a.need)
 	executors := lengthOf(stage.Phases) > 0 && stage.Tasks <= a.empty.servers
 	a.apart = executors || stage.Together && (f.strict || stage.Tasks <= a.empty.servers)
 	a.tasks, a.each = 1, 1
@@ -179,6 +178,27 @@ func (f *prophet) measure(s *cluster.Snapshot, a *applicant) {
 			a.empty.tasks += n.HoldsTimes(a.need, a.each)
 		}
 	}
+}
+
+// holders counts the nodes that hold a need.
+func (f *prophet) holders(s *cluster.Snapshot, need resource.Vector) int {
+	if f.held.nodes != len(s.Nodes) || f.held.capacity != s.Capacity || f.held.need != need {
+		f.held = held{len(s.Nodes), s.Capacity, need, 0}
+		for _, n := range s.Nodes {
+			if n.Holds(need) {
+				f.held.count++
+			}
+		}
+	}
+	return f.held.count
+}
+
+// held is how many of the nodes of a cluster hold a need.
+type held struct {
+	nodes    int
+	capacity resource.Vector
+	need     resource.Vector
+	count    int
 }
 
 // possible reports whether the tasks of a have room if nothing runs.
@@ -217,15 +237,15 @@ func (f *prophet) startNext(now timeline.Time, p *cluster.Plan) bool {
 	best, least, compared := (*applicant)(nil), math.Inf(1), 0
 	var first *cluster.NodeState
 	if f.literal {
-		first = f.firstWithRoom(now, p)
+		first = f.firstWithRoom(p)
 	}
 	f.consider(p.Snapshot, func(a *applicant) {
 		if first != nil && a.tasks == 1 {
-			a.norm, a.room = f.chooseOn(now, p, a, first)
+			a.norm, a.fits = f.chooseOn(now, p, a, first)
 		} else {
-			a.norm, a.room = f.choose(now, p, a)
+			a.norm, a.fits = f.choose(now, p, a)
 		}
-		if !a.room {
+		if !a.fits {
 			return
 		}
 		if compared++; a.norm < least {
@@ -236,7 +256,7 @@ func (f *prophet) startNext(now timeline.Time, p *cluster.Plan) bool {
 		return false
 	}
 	f.consider(p.Snapshot, func(a *applicant) {
-		if a.room {
+		if a.fits {
 			a.loss = cluster.BecauseScoresWorse(best.job.ID, a.norm, least)
 		}
 	})

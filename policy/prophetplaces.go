@@ -13,7 +13,7 @@ import (
 // choose finds where the tasks of a start, in a.chosen, and returns the sum of their scores; ok is false if they do not
 // all have room. Every node gets one task, the nodes with the least scores first, before any gets a second one.
 func (f *prophet) choose(now timeline.Time, p *cluster.Plan, a *applicant) (sum float64, ok bool) {
-	f.find(now, p, a)
+	f.find(p, a)
 	room := 0
 	for i := range a.places {
 		room += a.places[i].times
@@ -21,6 +21,9 @@ func (f *prophet) choose(now timeline.Time, p *cluster.Plan, a *applicant) (sum 
 	a.chosen = a.chosen[:0]
 	if room < a.tasks {
 		return 0, false
+	}
+	for i := range a.places {
+		f.rate(now, p.Snapshot, a, &a.places[i])
 	}
 	if a.tasks == 1 {
 		a.chosen = append(a.chosen, slices.MinFunc(a.places, comparePlaces))
@@ -47,20 +50,22 @@ func (f *prophet) choose(now timeline.Time, p *cluster.Plan, a *applicant) (sum 
 
 // chooseOn is choose for one task on a given node.
 func (f *prophet) chooseOn(now timeline.Time, p *cluster.Plan, a *applicant, n *cluster.NodeState) (norm float64, ok bool) {
-	f.find(now, p, a)
+	f.find(p, a)
 	a.chosen = a.chosen[:0]
 	at, ok := slices.BinarySearchFunc(a.places, n.ID, placeOf)
 	if !ok {
 		return 0, false
 	}
-	a.chosen = append(a.chosen, a.places[at])
-	return a.places[at].norm, true
+	on := &a.places[at]
+	f.rate(now, p.Snapshot, a, on)
+	a.chosen = append(a.chosen, *on)
+	return on.norm, true
 }
 
 // firstWithRoom returns the first node with room for a task of a job that is considered; nil if there is none.
-func (f *prophet) firstWithRoom(now timeline.Time, p *cluster.Plan) (first *cluster.NodeState) {
+func (f *prophet) firstWithRoom(p *cluster.Plan) (first *cluster.NodeState) {
 	f.consider(p.Snapshot, func(a *applicant) {
-		f.find(now, p, a)
+		f.find(p, a)
 		if len(a.places) > 0 && a.tasks == 1 && (first == nil || a.places[0].node.ID < first.ID) {
 			first = a.places[0].node
 		}
@@ -76,10 +81,10 @@ func comparePlaces(a, b place) int {
 
 // find brings a.places up to date, which are sorted by NodeID. During a decision room only shrinks, and only on nodes on which
 // tasks start.
-func (f *prophet) find(now timeline.Time, p *cluster.Plan, a *applicant) {
+func (f *prophet) find(p *cluster.Plan, a *applicant) {
 	if a.decision != f.decision {
 		a.decision, a.touched, a.loss = f.decision, len(f.touched), cluster.Reason{}
-		f.search(now, p, a)
+		f.search(p, a)
 		return
 	}
 	for _, n := range f.touched[a.touched:] {
@@ -87,7 +92,7 @@ func (f *prophet) find(now timeline.Time, p *cluster.Plan, a *applicant) {
 		if !ok {
 			continue
 		}
-		if on, room := f.place(now, p, a, n); room {
+		if on, room := a.room(p, n); room {
 			a.places[at] = on
 		} else {
 			a.places = slices.Delete(a.places, at, at+1)
@@ -99,15 +104,15 @@ func (f *prophet) find(now timeline.Time, p *cluster.Plan, a *applicant) {
 // search finds all places for tasks of a. Where nodes report by heartbeats, one task starts on a node that reports, but tasks that
 // start at once cannot wait until all of their nodes report in the same moment: what ended on a node is known only from its reports,
 // so that what the plan knows to be free is free.
-func (f *prophet) search(now timeline.Time, p *cluster.Plan, a *applicant) {
+func (f *prophet) search(p *cluster.Plan, a *applicant) {
 	a.places = a.places[:0]
 	add := func(n *cluster.NodeState) {
-		if on, room := f.place(now, p, a, n); room {
+		if on, room := a.room(p, n); room {
 			a.places = append(a.places, on)
 		}
 	}
 	if p.AtOnce() || a.tasks > 1 {
-		for n, ok := p.FirstOpen(a.need, 0); ok; n, ok = p.FirstOpen(a.need, n.ID+1) {
+		for _, n := range f.openFor(p, a.need) {
 			add(n)
 		}
 		return
@@ -121,13 +126,29 @@ func (f *prophet) search(now timeline.Time, p *cluster.Plan, a *applicant) {
 	a.places = slices.CompactFunc(a.places, func(a, b place) bool { return a.node == b.node })
 }
 
-// place scores a task of a on n; ok is false if n has no room for it.
-func (f *prophet) place(now timeline.Time, p *cluster.Plan, a *applicant, n *cluster.NodeState) (on place, ok bool) {
+// openFor returns nodes among which are all with room for a need, by NodeID. They are the same for all jobs: those with room for what
+// any of them needs at least.
+func (f *prophet) openFor(p *cluster.Plan, need resource.Vector) []*cluster.NodeState {
+	if f.opened == f.decision && f.least.FitsIn(need) {
+		return f.open
+	}
+	f.opened, f.least, f.open = f.decision, need, f.open[:0]
+	for i := range f.queue.jobs {
+		f.least = f.least.Min(f.queue.jobs[i].with.need)
+	}
+	for n, ok := p.FirstOpen(f.least, 0); ok; n, ok = p.FirstOpen(f.least, n.ID+1) {
+		f.open = append(f.open, n)
+	}
+	return f.open
+}
+
+// room returns n as a place, without its score; ok is false if n has no room for a task of a.
+func (a *applicant) room(p *cluster.Plan, n *cluster.NodeState) (on place, ok bool) {
 	times := a.timesOn(n)
 	if times == 0 || a.tasks == 1 && !p.Takes(n) {
 		return place{}, false
 	}
-	return place{n, times, f.score(now, p.Snapshot, a, n, 0)}, true
+	return place{node: n, times: times}, true
 }
 
 // timesOn is how many tasks of a may start on n.
@@ -140,6 +161,13 @@ func (a *applicant) timesOn(n *cluster.NodeState) int {
 		}
 	}
 	return n.Times(a.need, a.each)
+}
+
+// rate scores a place if it has no score yet.
+func (f *prophet) rate(now timeline.Time, s *cluster.Snapshot, a *applicant, on *place) {
+	if !on.scored {
+		on.score, on.scored = f.score(now, s, a, on.node, 0), true
+	}
 }
 
 // score is the Euclidean norm of the overall scores of a task's resources on n (equation 8), once taken other tasks of

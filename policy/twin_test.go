@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
@@ -300,6 +301,8 @@ func countFlex(n *cluster.NodeState) (count int) {
 	return count
 }
 
+var rates = []resource.Kind{resource.Disk, resource.Network}
+
 // TestFastAndSlowStartTheSame runs a fast policy and its plain twin through the same random events: they must start the
 // same tasks on the same nodes, in the same order.
 func TestFastAndSlowStartTheSame(t *testing.T) {
@@ -310,6 +313,10 @@ func TestFastAndSlowStartTheSame(t *testing.T) {
 		{"pufferfish", "", &slowPufferfish{room: 1, stop: 1, quantile: 1}},
 		{"pufferfish", "order=sjf room=2", &slowPufferfish{shortest: true, room: 2, stop: 1, quantile: 1}},
 		{"pufferfish", "room=2 stop=0.8 count-quantile=0.1", &slowPufferfish{room: 2, stop: 0.8, quantile: 0.1}},
+		{"prophet", "", &slowProphet{eta: 0.3, window: 0.5, deadline: 3, kinds: rates, unknown: time.Minute}},
+		{"prophet", "eta=0.9 window=1 deadline=0 unknown=5ns", &slowProphet{eta: 0.9, window: 1, kinds: rates, unknown: 5}},
+		{"prophet", "window=0.2 deadline=0.5 kinds=network,disk,memory", &slowProphet{eta: 0.3, window: 0.2, deadline: 0.5,
+			kinds: []resource.Kind{resource.Memory, resource.Disk, resource.Network}, unknown: time.Minute}},
 		{"srjf", "", slowFirstFit(remainingWork, 0, false)},
 		{"static", "", slowFirstFit(fairKey, 0, false)},
 		{"static", "memory=5GB", slowFirstFit(fairKey, 5*resource.GB, false)},
@@ -365,7 +372,8 @@ func (s *side) starts(t *rapid.T) string {
 func liveTogether(t *rapid.T, fast Policy, twin twin) {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	a, b := newSide(), newSide()
-	_, whole := twin.(*slowPufferfish) // it knows coordinators and heartbeats
+	_, whole := twin.(*slowPufferfish)      // it knows coordinators and heartbeats
+	foresight, ahead := twin.(*slowProphet) // it knows forecasts and gangs
 	if whole && number("heartbeats", 0, 1) == 1 {
 		starts := number("starts", 0, 2)
 		for _, s := range []*side{a, b} {
@@ -388,6 +396,9 @@ func liveTogether(t *rapid.T, fast Policy, twin twin) {
 			drop()
 		}
 		fast.Decide(now, a.plan)
+		if ahead {
+			foresight.now = now
+		}
 		twin.decide(b.plan)
 		if got, want := a.starts(t), b.starts(t); got != want {
 			t.Fatalf("at %d the fast one starts\n%s\nthe slow one\n%s", now, got, want)
@@ -406,6 +417,9 @@ func liveTogether(t *rapid.T, fast Policy, twin twin) {
 		begin(now)
 		for range number("events", 1, 3) {
 			e, ok := possibleEvent(t, a.snapshot, now*4+timeline.Time(len(a.snapshot.Jobs)))
+			if ahead && number("progress", 0, 3) == 0 {
+				e, ok = progress(t, a.snapshot)
+			}
 			if !ok {
 				continue
 			}
@@ -414,6 +428,9 @@ func liveTogether(t *rapid.T, fast Policy, twin twin) {
 					continue
 				}
 				vary(t, e.NewJob)
+				if ahead {
+					foretell(t, e.NewJob)
+				}
 				if first := &e.NewJob.Stages[0]; whole && first.Tasks == 1 && number("coordinator", 0, 3) == 0 {
 					first.Coordinator = true
 				}
