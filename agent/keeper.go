@@ -467,11 +467,17 @@ func (k *keeper) logAction(a *memory.Action, was, suspended bool) {
 		"limit", int64(a.Limit), "reason", a.Reason.Words())
 }
 
-// note keeps the state that people may query.
+// note keeps the state that people may query, and reports when programs come to stand still and when they go on.
 func (k *keeper) note(id cluster.ContainerID, suspended bool, why memory.Reason) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	old, known := k.state[id]
+	switch {
+	case suspended && !old.suspended:
+		k.agent.events.put(cluster.Event{Kind: cluster.TaskStill, Task: id.Task, Run: id.Run, By: cluster.HeldByMemory})
+	case old.suspended && !suspended:
+		k.agent.events.put(cluster.Event{Kind: cluster.TaskGoesOn, Task: id.Task, Run: id.Run})
+	}
 	s := keptState{suspended: suspended, why: why.Words(), since: time.Now()}
 	if s.locked = old.locked; known && old.suspended == suspended {
 		s.since = old.since

@@ -39,8 +39,11 @@ type Networked interface {
 // force, or has ended; Detail says how, if not by the kernel alone), DecisionFailed (the container is not throttled any
 // more) or DecisionSuperseded (a later one of the same container came first), in order; the TaskEnded of the container
 // answers what is open, and a later answer is ignored. A throttle ends by itself when its time has come, even while there
-// is no driver, and one that is in force is part of the TaskAdopted of its container. NodeMemory is sent when the memory that a node's containers may use changes,
-// and always with the last value.
+// is no driver, and one that is in force is part of the TaskAdopted of its container.
+//
+// TaskStill and TaskGoesOn are sent when the programs of a container come to stand still and when they go on; for a
+// container that was found standing still, after Synced. NodeMemory is sent when the memory that a node's containers may
+// use changes, and always with the last value.
 type Backend interface {
 	// Apply accepts orders (Start, Kill and Throttle). It only enqueues them.
 	Apply([]cluster.Order)

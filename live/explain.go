@@ -71,8 +71,8 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 	}
 	snapshot, now := d.engine.Snapshot(), d.now()
 	ends := func(t *cluster.TaskState) (timeline.Time, bool) {
-		if r := d.flexReading(t, readings); r != nil && r.State != cluster.ContainerRunning {
-			return timeline.Never, false // It is unknown how long it stays suspended.
+		if r := d.flexReading(t, readings); t.Still || r != nil && r.State == cluster.ContainerWaiting {
+			return timeline.Never, false // It is unknown for how long.
 		}
 		return snapshot.EstimatedEnd(t, now)
 	}

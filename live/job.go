@@ -34,6 +34,7 @@ type run struct {
 	killing  bool // its end has been ordered
 	preempts bool // its end was ordered in order to free its resources for other tasks
 	refused  bool // the machine was short of something: no program began
+	still    bool // the memory manager holds its programs still; the engine knows once it was launched
 	// throttles are the orders to throttle it that have not been answered, in order.
 	throttles []cluster.DecisionID
 }

@@ -135,6 +135,18 @@ func (m *machine) run(o cluster.Order, b *box) {
 	if m.chance(10) {
 		outcome = []cluster.Outcome{cluster.Failed, cluster.OutOfMemory, cluster.Lost}[life%3]
 	}
+	for m.chance(30) { // it stands still or goes on, or has done that before
+		e := cluster.Event{Kind: cluster.TaskGoesOn, Task: o.Task, Run: o.Container.Run}
+		if m.chance(60) {
+			e.Kind, e.By = cluster.TaskStill, cluster.HeldByMemory
+		}
+		m.tell(e)
+		select {
+		case <-time.After(life / 4):
+		case <-b.kill:
+		}
+		life -= life / 4
+	}
 	select {
 	case <-time.After(life):
 	case <-b.kill:

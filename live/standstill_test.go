@@ -43,6 +43,9 @@ func TestExplainStandstill(t *testing.T) {
 					if state != waiting {
 						r.fake.launched(o)
 					}
+					if state == suspended {
+						r.fake.events <- cluster.Event{Kind: cluster.TaskStill, Task: o.Task, Run: 1, By: cluster.HeldByMemory}
+					}
 					r.fake.readings[o.Container] = cluster.Reading{State: state}
 				}
 				synctest.Wait()
@@ -68,6 +71,55 @@ func TestExplainStandstill(t *testing.T) {
 					t.Errorf("the other job: %q, room %v", e.Why, e.EarliestStart)
 				}
 			})
+		})
+	}
+}
+
+// The engine learns that a task stands still, whether or not it had been launched by then, and how long it stood.
+func TestStandstillIsKnown(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, fifo(t))
+			defer r.end()
+			id := r.submit(submission(1))
+			o := r.order(cluster.Start)
+			is := func(still bool, stood time.Duration) {
+				t.Helper()
+				synctest.Wait()
+				if err := r.do(t.Context(), func() {
+					job, _ := r.engine.Snapshot().Job(id)
+					if task := job.Tasks[0]; task.Still != still || task.Stood != stood {
+						t.Errorf("it stands still: %v, and stood for %v; want %v, %v", task.Still, task.Stood, still, stood)
+					}
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tell := func(kind cluster.EventKind, run int) {
+				e := cluster.Event{Kind: kind, Task: o.Task, Run: run}
+				if kind == cluster.TaskStill {
+					e.By = cluster.HeldByMemory
+				}
+				r.fake.events <- e
+			}
+			if early {
+				tell(cluster.TaskStill, 1)
+				is(false, 0)
+			}
+			r.fake.launched(o)
+			tell(cluster.TaskStill, 1)
+			tell(cluster.TaskStill, 2) // of no run
+			is(true, 0)
+			time.Sleep(time.Minute)
+			tell(cluster.TaskGoesOn, 1)
+			tell(cluster.TaskGoesOn, 1)
+			is(false, time.Minute)
+			tell(cluster.TaskStill, 1)
+			r.fake.ended(o.Container, cluster.Succeeded, 0)
+			tell(cluster.TaskGoesOn, 1)
+			if j := r.wait(id); j.Status != cluster.StatusSucceeded {
+				t.Errorf("job %+v", j)
+			}
 		})
 	}
 }
