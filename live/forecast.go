@@ -62,7 +62,7 @@ func (d *Driver) forecasts(ctx context.Context, uid uint32, j *cluster.Job, larg
 	for i := range j.Stages {
 		s := &j.Stages[i]
 		f := Forecast{Stage: i, Name: s.Name, DurationSeconds: s.RunTime().Seconds(), Phases: forecastPhases(s.Phases), Told: s.Told}
-		app := appOf(j, i)
+		app := profile.AppOf(j, i)
 		_, f.Runs = h.Runs(app)
 		e, known := h.Estimate(app, profile.Features{Cores: s.Ideal[resource.CPU], Input: s.Input, Memory: s.Ideal[resource.Memory]})
 		stated := s.Told == (cluster.Provenance{})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/profile"
@@ -207,22 +206,13 @@ func (d *Driver) runsOf(ctx context.Context, j *store.Job) ([]lesson, error) {
 		s := &j.Request.Job.Stages[stage]
 		run.Features = profile.Features{Cores: t.Grant[resource.CPU], Input: s.Input, Memory: t.Grant[resource.Memory]}
 		run.Ended = u.Ended
-		all = append(all, lesson{appOf(&j.Request.Job, stage), run})
+		all = append(all, lesson{profile.AppOf(&j.Request.Job, stage), run})
 	}
 	slices.Reverse(all)
 	return all, nil
 }
 
 func compareTimes(a, b timeline.Time) int { return int(max(-1, min(1, a-b))) }
-
-// appOf names a stage of a job in the history of its owner and application.
-func appOf(j *cluster.Job, stage int) profile.App {
-	app := profile.App{Name: j.App}
-	if len(j.Stages) > 1 {
-		app.Stage = j.StageName(stage)
-	}
-	return app
-}
 
 // stretches returns a usage in the form in which phases are found in it.
 func stretches(u usage.Usage) []profile.Stretch {
@@ -233,59 +223,6 @@ func stretches(u usage.Usage) []profile.Stretch {
 		all[i] = profile.Stretch{Length: s.Length, Usage: demand, Unknown: ^known & resource.AllKinds}
 	}
 	return all
-}
-
-// foresee fills in the forecasts of a job: what the runs of its application taught, where its user states none. untimed has
-// the stages whose run time nobody stated. It reports whether anything is known.
-func foresee(j *cluster.Job, h *profile.History, untimed []int) (known bool) {
-	for i := range j.Stages {
-		s := &j.Stages[i]
-		if s.Coordinator || len(s.Phases) > 0 && s.Told == (cluster.Provenance{}) {
-			continue // What a user states wins.
-		}
-		e, ok := h.Estimate(appOf(j, i), profile.Features{Cores: s.Ideal[resource.CPU], Input: s.Input, Memory: s.Ideal[resource.Memory]})
-		if !ok {
-			continue
-		}
-		v := &e.Variants[0]
-		if slices.Contains(untimed, i) {
-			s.Duration = v.Duration
-		}
-		s.Phases, s.Told, known = lasting(v.Phases, s.Duration), v.Told, true
-	}
-	return known
-}
-
-// lasting returns a copy of phases stretched so that they last for total together; nil if there are none.
-func lasting(phases []cluster.Phase, total time.Duration) []cluster.Phase {
-	is := time.Duration(0)
-	for i := range phases {
-		is += phases[i].Duration
-	}
-	out := slices.Clone(phases)
-	if is == 0 || is == total {
-		return out
-	}
-	done, end := time.Duration(0), time.Duration(0)
-	for i := range out {
-		done += phases[i].Duration
-		next := time.Duration(float64(total) * (float64(done) / float64(is)))
-		if i == len(out)-1 {
-			next = total
-		}
-		out[i].Duration, end = max(0, next-end), max(end, next)
-	}
-	return out
-}
-
-// untimed returns the stages of which no run time is stated.
-func untimed(j *cluster.Job) (stages []int) {
-	for i := range j.Stages {
-		if j.Stages[i].Duration == 0 && len(j.Stages[i].Phases) == 0 {
-			stages = append(stages, i)
-		}
-	}
-	return stages
 }
 
 // revise changes the forecasts of the jobs of an application none of whose tasks has been started.
@@ -303,7 +240,7 @@ func (d *Driver) revise(ctx context.Context, key ownedApp, h *profile.History) {
 	}
 	for id, j := range waiting {
 		revised := j.Revised(&j)
-		foresee(&revised, h, untimed[id])
+		h.Forecast(&revised, untimed[id])
 		waiting[id] = revised
 	}
 	_ = d.do(ctx, func() {

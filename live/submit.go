@@ -10,6 +10,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/store"
 )
 
@@ -95,13 +96,13 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	if err := j.CheckRuns(); err != nil {
 		return store.Job{}, Errorf(Invalid, "%w", err)
 	}
-	times := untimed(&j)
+	times := profile.Untimed(&j)
 	if j.App != "" {
 		h, err := d.history(ctx, ownedApp{s.Caller.UID, j.App})
 		if h == nil {
 			return store.Job{}, err
 		}
-		foresee(&j, h, times)
+		h.Forecast(&j, times)
 	}
 	for i := range j.Stages {
 		if err := j.CheckCommand(i); err != nil {

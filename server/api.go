@@ -21,6 +21,9 @@ type Profiles interface {
 	PutProfile(ctx context.Context, p store.Profile) error
 	Profile(ctx context.Context, uid uint32, name string) (store.Profile, error)
 	Profiles(ctx context.Context, uid uint32) ([]store.Profile, error)
+	App(ctx context.Context, uid uint32, name string) (store.App, error)
+	Apps(ctx context.Context, uid uint32) ([]store.App, error)
+	Forget(ctx context.Context, uid uint32, name string) error
 }
 
 // body is a response whose body is JSON.
@@ -272,6 +275,7 @@ func profileOf(p store.Profile) NamedProfile {
 }
 
 func (s *Server) knowledge(a *api) {
+	s.applications(a)
 	register(a, "GET", "/v1/profiles", "profiles", "List the caller's profiles", 200,
 		func(ctx context.Context, _ *struct{}) (*body[[]NamedProfile], error) {
 			caller, err := peer(ctx)

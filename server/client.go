@@ -198,6 +198,22 @@ func (c *Client) Profile(ctx context.Context, name string) (NamedProfile, error)
 	return call[NamedProfile](ctx, c, "GET", "/v1/profiles/"+url.PathEscape(name), nil, nil)
 }
 
+// Apps returns what is known of the caller's applications, by name.
+func (c *Client) Apps(ctx context.Context) ([]Application, error) {
+	return call[[]Application](ctx, c, "GET", "/v1/apps", nil, nil)
+}
+
+// App returns what is known of the caller's application of that name.
+func (c *Client) App(ctx context.Context, name string) (Application, error) {
+	return call[Application](ctx, c, "GET", "/v1/apps/"+url.PathEscape(name), nil, nil)
+}
+
+// ForgetApp forgets all that is known of the caller's application of that name.
+func (c *Client) ForgetApp(ctx context.Context, name string) error {
+	_, err := call[struct{}](ctx, c, "DELETE", "/v1/apps/"+url.PathEscape(name), nil, nil)
+	return err
+}
+
 // Profiles returns the caller's profiles.
 func (c *Client) Profiles(ctx context.Context) ([]NamedProfile, error) {
 	return call[[]NamedProfile](ctx, c, "GET", "/v1/profiles", nil, nil)

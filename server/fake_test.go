@@ -11,9 +11,12 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/profile"
+	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
 )
 
@@ -146,6 +149,50 @@ func (p fakeProfiles) Profiles(context.Context, uint32) ([]store.Profile, error)
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+func (p fakeProfiles) App(_ context.Context, _ uint32, name string) (store.App, error) {
+	s, ok := p[name]
+	if !ok {
+		return store.App{}, store.ErrNotFound
+	}
+	return store.App{Name: name, Profile: &s, Learned: p.learned(name)}, nil
+}
+
+// learned returns a history of one run, and one that cannot be read for a profile called broken.
+func (p fakeProfiles) learned(name string) []byte {
+	if name == "broken" {
+		return []byte("{")
+	}
+	var h profile.History
+	if _, err := h.Observe(profile.App{Name: name}, profile.Run{Duration: time.Second, Phases: []cluster.Phase{{Duration: time.Second}}, Unknown: resource.KindsOf(resource.Network)}); err != nil {
+		panic(err)
+	}
+	text, err := h.MarshalJSON()
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+func (p fakeProfiles) Apps(ctx context.Context, uid uint32) ([]store.App, error) {
+	var all []store.App
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		a, err := p.App(ctx, uid, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+func (p fakeProfiles) Forget(_ context.Context, _ uint32, name string) error {
+	if _, ok := p[name]; !ok {
+		return store.ErrNotFound
+	}
+	delete(p, name)
+	return nil
 }
 
 // start serves d on a socket in a folder of the test's own, and returns a client. Every request and answer is checked

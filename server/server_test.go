@@ -172,6 +172,23 @@ func TestProfilesBelongToTheCaller(t *testing.T) {
 	if err != nil || got.Name != "a b/c" || got.IdealMemory != 5 || got.Elasticity.Factor != 2 {
 		t.Errorf("got %+v, %v", got, err)
 	}
+	if err := c.PutProfile(ctx, "broken", p); err != nil {
+		t.Fatal(err)
+	}
+	apps, err := c.Apps(ctx)
+	if err != nil || len(apps) != 2 || apps[0].Measured.IdealMemory != 5 || len(apps[0].Learned) != 1 || len(apps[0].Learned[0].Variants[0].Phases) != 1 ||
+		!strings.Contains(apps[1].Trouble, "cannot be read") {
+		t.Errorf("applications %+v, %v", apps, err)
+	}
+	if a, err := c.App(ctx, "a b/c"); err != nil || a.Learned[0].Variants[0].Unknown[0] != "network" {
+		t.Errorf("application %+v, %v", a, err)
+	}
+	if err := c.ForgetApp(ctx, "a b/c"); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.App(ctx, "a b/c"); live.KindOf(err) != live.NotFound {
+		t.Errorf("after it was forgotten: %v", err)
+	}
 	p.Elasticity.Factor = 0.5
 	if err := c.PutProfile(ctx, "bad", p); live.KindOf(err) != live.Invalid {
 		t.Errorf("a profile that is faster when spilling: %v", err)

@@ -133,7 +133,7 @@ var folders = []folder{
 		"as trace"},
 	{"cmd/bellows/internal/machine", []string{"resource", "cluster", "memory", "policy", "store", "live", "agent", "swap", "inherited", "statedir", "server", "daemon", "cmd/internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/bellows/internal/place"},
 		"as trace"},
-	{"cmd/bellows/internal/profiling", []string{"resource", "timeline", "cluster", "profile", "profiler", "store", "live", "agent", "cmd/internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/bellows/internal/place", "cmd/bellows/internal/phases"},
+	{"cmd/bellows/internal/profiling", []string{"resource", "timeline", "cluster", "profile", "profiler", "store", "live", "agent", "server", "cmd/internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/bellows/internal/place", "cmd/bellows/internal/phases"},
 		"as trace"},
 	{"cmd/bellows", []string{"..."},
 		"only the command wires the drivers that it shows side by side; a daemon is opened elsewhere"},

@@ -33,7 +33,7 @@ type Tree struct {
 }
 
 // usageTemplate is for terminals of 80 columns, without repetitions.
-const usageTemplate = `Usage:{{if and .Runnable (not .HasAvailableSubCommands)}}
+const usageTemplate = `Usage:{{if and .Runnable (or (not .HasAvailableSubCommands) (ne .Use .Name))}}
   {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
   {{.CommandPath}} COMMAND{{end}}{{if .HasExample}}
 

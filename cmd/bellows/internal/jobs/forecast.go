@@ -52,7 +52,7 @@ func provenance(p *cluster.Provenance) string {
 	if p.Model == "" {
 		return "as stated"
 	}
-	text := fmt.Sprintf("by %s, from %s", cluster.Printable(p.Model), terminal.Count(p.Samples, "run"))
+	text := fmt.Sprintf("model %s, from %s", cluster.Printable(p.Model), terminal.Count(p.Samples, "run"))
 	if p.Error > 0 {
 		text += fmt.Sprintf(", mean error %.0f %%", 100*p.Error)
 	}

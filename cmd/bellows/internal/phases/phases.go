@@ -41,10 +41,13 @@ func Print(w io.Writer, phases []live.ForecastPhase, unknown []string) error {
 	return t.Write(w)
 }
 
-// roundTo rounds an amount to a multiple of unit; what is above 0 stays above 0.
+// roundTo rounds an amount to a multiple of unit, and less than that to thousands; what is above 0 stays above 0.
 func roundTo(a, unit int64) int64 {
-	if a < unit {
+	switch {
+	case a < 1000:
 		return a
+	case a < unit:
+		unit = 1000
 	}
 	return (a + unit/2) / unit * unit
 }

@@ -47,7 +47,11 @@ to three times --repeats. If it still is, or if the model contradicts a run time
 that it was fitted to, no profile is stored.
 
 The command runs the program itself, without the daemon, and needs the same
-rights as "bellows up".`
+rights as "bellows up".
+
+"bellows profile list", "show" and "forget" are about all that is known of your
+programs: what was measured, and what their runs taught (docs/forecasts.md). A
+program called list is measured by "bellows profile -- list".`
 
 const profileExample = `  bellows profile -- sort -S {memory} -o /dev/null big.txt
   bellows profile --max-memory 1GiB -- samtools sort -m {memory*0.8} in.bam
@@ -77,7 +81,7 @@ func Command() *cobra.Command {
 	o := profileOptions{count: 9, repeats: 3, cpus: resource.Core}
 	cmd := &cobra.Command{
 		Use:     "profile [flags] -- COMMAND [ARGUMENT...]",
-		Short:   "Measure what less memory costs a program",
+		Short:   "Measure a program, and list what is known of programs",
 		Long:    profileLong,
 		Example: profileExample,
 		Args:    command.SomeArguments("command: must be given, as in `bellows profile -- sort -S {memory} big.txt`"),
@@ -101,6 +105,7 @@ func Command() *cobra.Command {
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	o.place.Flags(cmd, true)
+	cmd.AddCommand(knownCommands()...)
 	cmd.AddCommand(command.Moved("model", "bellows-lab model"), command.Moved("paging", "bellows-lab paging"))
 	return cmd
 }

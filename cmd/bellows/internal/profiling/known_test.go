@@ -1,0 +1,46 @@
+package profiling
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/testfile"
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/server"
+	"github.com/bellows-rm/bellows/store"
+)
+
+func known(now time.Time) []server.Application {
+	measured := server.NamedProfile{Name: "sort", Made: now.Add(-time.Hour), Profile: store.Profile{IdealMemory: 300 * resource.MiB, MinMemory: 60 * resource.MiB,
+		Duration: 4200 * time.Millisecond, Elasticity: cluster.Elasticity{Kind: cluster.SawTooth, Factor: 1.5}}}
+	learned := []live.Learned{{Runs: 4, Last: now.Add(-time.Minute), InputBytes: 3 << 30, CPUMillicores: 2000, MemoryBytes: 1 << 30, Notes: []string{"network: never measured."},
+		Variants: []live.LearnedVariant{
+			{Share: 0.75, Runs: 3, DurationSeconds: 60, Told: cluster.Provenance{Model: "median", Samples: 3, Error: 0.08}, Unknown: []string{"network"},
+				Phases: []live.ForecastPhase{{LengthSeconds: 20, CPU: 300, Memory: 600 << 20, Disk: 100_000_000}, {FromSeconds: 20, LengthSeconds: 40, CPU: 2000, Memory: 1 << 30}}},
+			{Share: 0.25, Runs: 1, DurationSeconds: 180, Told: cluster.Provenance{Model: "as measured", Samples: 1}, Why: "1 phase instead of 2"}}}}
+	return []server.Application{{Name: "both", Measured: &measured, Learned: learned}, {Name: "learned only", Learned: learned}, {Name: "measured only", Measured: &measured},
+		{Name: "broken", Trouble: "what its runs taught cannot be read, and begins anew with the next run: version 99"}}
+}
+
+// What is known is listed and shown, whether it was measured, learned, both or cannot be read.
+func TestKnown(t *testing.T) {
+	local := time.Local
+	time.Local = time.UTC
+	t.Cleanup(func() { time.Local = local })
+	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	apps := known(now)
+	var list, show bytes.Buffer
+	if err := printApps(&list, apps, now); err != nil {
+		t.Fatal(err)
+	}
+	for i := range apps {
+		if err := printApp(&show, &apps[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testfile.Golden(t, "list.txt", list.Bytes())
+	testfile.Golden(t, "show.txt", show.Bytes())
+}

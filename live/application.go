@@ -1,0 +1,61 @@
+package live
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/profile"
+)
+
+// Learned is what the runs of one stage of an application taught.
+type Learned struct {
+	Stage string    `json:"stage,omitempty"` // empty for an application of one stage
+	Runs  int       `json:"runs"`            // that were observed
+	Last  time.Time `json:"last"`            // when the latest of them ended
+	// InputBytes, CPUMillicores and MemoryBytes are what the latest run had; the variants are estimates for such a run. 0 is
+	// unknown.
+	InputBytes    int64 `json:"input_bytes,omitempty"`
+	CPUMillicores int64 `json:"cpu_millicores,omitempty"`
+	MemoryBytes   int64 `json:"memory_bytes,omitempty"`
+	// Variants are the ways in which runs went, the likeliest first.
+	Variants []LearnedVariant `json:"variants"`
+	Notes    []string         `json:"notes,omitempty"`
+}
+
+// LearnedVariant is one way in which runs go.
+type LearnedVariant struct {
+	Share           float64            `json:"share"`
+	Runs            int                `json:"runs"`
+	Why             string             `json:"why,omitempty"` // how it differs from the likeliest
+	DurationSeconds float64            `json:"duration_s"`
+	Phases          []ForecastPhase    `json:"phases,omitempty"`
+	Told            cluster.Provenance `json:"told"`
+	// Unknown are the kinds of resources that were measured in no run.
+	Unknown []string `json:"unknown,omitempty"`
+}
+
+// ReadLearned returns what a stored history says, by stage. The error says why it cannot be read.
+func ReadLearned(text []byte) (all []Learned, err error) {
+	h, notes, err := profile.ReadHistory(text)
+	if err != nil {
+		return nil, fmt.Errorf("what its runs taught cannot be read, and begins anew with the next run: %w", err)
+	}
+	for _, app := range h.Apps() {
+		runs, observed := h.Runs(app)
+		last := &runs[len(runs)-1]
+		l := Learned{Stage: app.Stage, Runs: observed, Last: instant(last.Ended), InputBytes: int64(last.Input), CPUMillicores: int64(last.Cores),
+			MemoryBytes: int64(last.Memory), Notes: notes}
+		e, _ := h.Estimate(app, last.Features)
+		for i := range e.Variants {
+			v := &e.Variants[i]
+			l.Variants = append(l.Variants, LearnedVariant{Share: v.Share, Runs: v.Runs, Why: v.Why, DurationSeconds: v.Duration.Seconds(),
+				Phases: forecastPhases(v.Phases), Told: v.Told, Unknown: v.Unknown.Fields()})
+		}
+		for _, n := range e.Notes {
+			l.Notes = append(l.Notes, n+".")
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}

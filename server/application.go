@@ -1,0 +1,81 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/store"
+)
+
+// Application is all that is known of an application of the caller.
+type Application struct {
+	Name     string         `json:"name"`
+	Measured *NamedProfile  `json:"measured,omitempty" doc:"what less memory costs, as bellows profile measured it"`
+	Learned  []live.Learned `json:"learned,omitempty" doc:"what its runs taught, by stage"`
+	Trouble  string         `json:"trouble,omitempty" doc:"why what its runs taught cannot be read"`
+}
+
+func applicationOf(a *store.App) Application {
+	out := Application{Name: a.Name}
+	if a.Profile != nil {
+		p := profileOf(*a.Profile)
+		out.Measured = &p
+	}
+	if a.Learned != nil {
+		var err error
+		if out.Learned, err = live.ReadLearned(a.Learned); err != nil {
+			out.Trouble = err.Error()
+		}
+	}
+	return out
+}
+
+// ApplicationPath names an application of the caller.
+type ApplicationPath struct {
+	Name string `path:"name"`
+}
+
+// unknown says that nothing is known of an application.
+func (p *ApplicationPath) unknown(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return live.Errorf(live.NotFound, "profile %q: does not exist; `bellows profile list` lists what is known", p.Name)
+	}
+	return err
+}
+
+func (s *Server) applications(a *api) {
+	register(a, "GET", "/v1/apps", "applications", "List what is known of the caller's applications", 200,
+		func(ctx context.Context, _ *struct{}) (*body[[]Application], error) {
+			caller, err := peer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			stored, err := s.profiles.Apps(ctx, caller.UID)
+			out := make([]Application, len(stored))
+			for i := range stored {
+				out[i] = applicationOf(&stored[i])
+			}
+			return &body[[]Application]{out}, err
+		})
+	register(a, "GET", "/v1/apps/{name}", "application", "Return what is known of an application of the caller", 200,
+		func(ctx context.Context, in *ApplicationPath) (*body[Application], error) {
+			caller, err := peer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			stored, err := s.profiles.App(ctx, caller.UID, in.Name)
+			if err != nil {
+				return nil, in.unknown(err)
+			}
+			return &body[Application]{applicationOf(&stored)}, nil
+		})
+	register(a, "DELETE", "/v1/apps/{name}", "forget-application", "Forget all that is known of an application of the caller", 204,
+		func(ctx context.Context, in *ApplicationPath) (*struct{}, error) {
+			caller, err := peer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return nil, in.unknown(s.profiles.Forget(ctx, caller.UID, in.Name))
+		})
+}
