@@ -31,12 +31,14 @@ const (
 	TaskStill                               // the programs of Task make no progress from now on, because By holds them still
 	TaskGoesOn                              // the programs of Task, which stood still, run again
 	JobRevised                              // NewJob: the job of that ID, none of whose tasks has been started, with other forecasts
+	NodePressed                             // Node, Bound: what the node gives of each resource that is pressed, 0 of the other resources
 )
 
 var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "job-cancelled", "heartbeat", "decision-done",
 	"decision-failed", "task-ended", "task-adopted", "synced", "woken",
 	"node-memory", "node-paused", "node-resumed", "decision-superseded",
-	"task-phase", "task-still", "task-goes-on", "job-revised"}
+	"task-phase", "task-still", "task-goes-on", "job-revised",
+	"node-pressed"}
 
 func (k EventKind) String() string {
 	if int(k) < len(eventNames) {
@@ -104,7 +106,7 @@ type Event struct {
 	Phase    int32           `json:"phase,omitempty"` // TaskPhase: an index of the phases of its stage
 	Grant    resource.Vector `json:"grant,omitzero"`
 	Launched timeline.Time   `json:"launched_ns,omitempty"` // TaskAdopted: when it started running
-	Bound    resource.Vector `json:"bound,omitzero"`        // TaskAdopted: what throttles it, zero if nothing does
+	Bound    resource.Vector `json:"bound,omitzero"`        // TaskAdopted: what throttles it, zero if nothing does; NodePressed
 	Until    timeline.Time   `json:"until_ns,omitempty"`    // TaskAdopted: when the throttle ends by itself
 	Held     resource.Amount `json:"held_bytes,omitempty"`  // NodeMemory: the sum of the limits of its containers, bytes
 	Detail   string          `json:"detail,omitempty"`

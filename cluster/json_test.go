@@ -57,6 +57,7 @@ var fullEvents = []any{
 	Event{Kind: TaskPhase, Task: TaskID{1, 0, 0}, Phase: 2},
 	Event{Kind: TaskStill, Task: TaskID{1, 0, 0}, By: HeldByMemory},
 	Event{Kind: TaskGoesOn, Task: TaskID{1, 0, 0}},
+	Event{Kind: NodePressed, Node: 1, Bound: resource.Vector{0, 0, 5, 0}},
 	Event{Kind: DecisionFailed, Decision: 4, Task: TaskID{1, 0, 0}},
 }
 
@@ -81,7 +82,7 @@ func TestJSON(t *testing.T) {
 
 // TestNames checks that every name is read back, and that no other name is accepted.
 func TestNames(t *testing.T) {
-	for k := NodeJoined; k <= TaskGoesOn; k++ {
+	for k := NodeJoined; k <= NodePressed; k++ {
 		var back EventKind
 		if err := back.UnmarshalText([]byte(k.String())); err != nil || back != k {
 			t.Errorf("event kind %s is read as %s: %v", k, back, err)

@@ -51,6 +51,9 @@ type NodeState struct {
 	// Paused says that the node can start nothing for now; its tasks keep running. Doubtful says that the node was
 	// paused, and no task has been launched on it since.
 	Paused, Doubtful bool
+	// Pressed is what the node gives of each resource that is under pressure, as its driver last reported: tasks demand
+	// more of it than the node has, and the node gives well below its capacity. 0 for a resource that is not pressed.
+	Pressed resource.Vector
 	// Tasks are booked or running here, in no particular order.
 	Tasks []*TaskState
 	// UnderSizedDisk is the disk bandwidth (bytes per second) promised to the under-sized tasks on the node.
@@ -64,8 +67,8 @@ type NodeState struct {
 	ReservedFor   *JobState
 	ReservedStage int
 
-	// Version changes whenever Tasks, the launch, the phase, the stillness or the throttle of a task, the reservation or
-	// Held changes. A policy can cache what it computed for a node until then.
+	// Version changes whenever Tasks, the launch, the phase, the stillness or the throttle of a task, the reservation,
+	// Pressed or Held changes. A policy can cache what it computed for a node until then.
 	Version uint64
 
 	// LastHeartbeat is the time of the newest Heartbeat event. Meaningful if the snapshot's Heartbeats.Every is not 0.

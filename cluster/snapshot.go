@@ -54,6 +54,7 @@ type Snapshot struct {
 type Changes struct {
 	Nodes      []NodeID    // joined, have more free or available than before, or are no longer reserved
 	Heartbeats []NodeID    // reported now
+	Pressed    []NodeID    // their pressure has changed
 	Jobs       []*JobState // new, ended, or with a different consumption or different runnable tasks
 	Demand     bool        // some job has new runnable tasks, and nodes that did not change may take them
 	Arrived    bool        // a job was submitted or cancelled
@@ -62,7 +63,7 @@ type Changes struct {
 }
 
 func (c *Changes) reset() {
-	*c = Changes{Nodes: c.Nodes[:0], Heartbeats: c.Heartbeats[:0], Jobs: c.Jobs[:0]}
+	*c = Changes{Nodes: c.Nodes[:0], Heartbeats: c.Heartbeats[:0], Pressed: c.Pressed[:0], Jobs: c.Jobs[:0]}
 }
 
 // newSnapshot returns an empty cluster.

@@ -21,7 +21,7 @@ func dump(s *Snapshot) string {
 		fmt.Fprintf(&out, " job %d", j.ID)
 	}
 	for _, n := range s.Nodes {
-		fmt.Fprintf(&out, "\nnode %v gone=%v paused=%v/%v free=%v/%v disk=%v held=%d booked=%d version=%d heartbeat=%v", n.Node, n.Gone, n.Paused, n.Doubtful, n.Unused(), n.Free, n.UnderSizedDisk, n.Held, n.booked, n.Version, n.LastHeartbeat)
+		fmt.Fprintf(&out, "\nnode %v gone=%v paused=%v/%v free=%v/%v disk=%v held=%d booked=%d version=%d heartbeat=%v pressed=%v", n.Node, n.Gone, n.Paused, n.Doubtful, n.Unused(), n.Free, n.UnderSizedDisk, n.Held, n.booked, n.Version, n.LastHeartbeat, n.Pressed)
 		if n.ReservedFor != nil {
 			fmt.Fprintf(&out, " reserved for %d.%d", n.ReservedFor.ID, n.ReservedStage)
 		}
@@ -105,6 +105,9 @@ func TestImpossibleEvents(t *testing.T) {
 		{Event{Kind: TaskEnded, Task: TaskID{1, 0, 0}}, "ended with outcome 0: unknown"},
 		{Event{Kind: TaskEnded, Task: TaskID{1, 0, 0}, Outcome: 77}, "ended with outcome 77: unknown"},
 		{Event{Kind: TaskAdopted, Task: TaskID{1, 0, 2}, Grant: resource.Of(1, 1)}, "the inventory is complete"},
+		{Event{Kind: NodePressed, Node: 7}, "node 7: not in the cluster"},
+		{Event{Kind: NodePressed, Node: 1, Bound: resource.Of(1, 0)}, `node "n1" is pressed and gives 1 of cpu: only rates are pressed`},
+		{Event{Kind: NodePressed, Node: 1, Bound: resource.Vector{0, 0, -1}}, "gives -1 of disk"},
 		{Event{Kind: TaskPhase, Task: TaskID{1, 0, 0}}, "entered phase 0: its stage has a forecast of 0 phases"},
 		{Event{Kind: TaskPhase, Task: TaskID{1, 0, 1}}, "task 1.0.1: is not running"},
 		{Event{Kind: TaskStill, Task: TaskID{1, 0, 1}, By: HeldByMemory}, "task 1.0.1: is not running"},
@@ -407,7 +410,7 @@ func TestRandomHistory(t *testing.T) {
 func anyEvent(t *rapid.T, s *Snapshot) Event {
 	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
 	task := TaskID{JobID(number("job", 1, 3)), int32(number("stage", 0, 1)), int32(number("index", 0, 2))}
-	e := Event{Kind: EventKind(number("kind", 0, int(TaskGoesOn)+1)), Phase: int32(number("phase", -1, 3)), By: Holder(number("holder", 0, 2)), Node: NodeID(number("node", 0, 3)), Job: task.Job, Task: task, Outcome: Outcome(number("outcome", 0, 6)),
+	e := Event{Kind: EventKind(number("kind", 0, int(NodePressed)+1)), Phase: int32(number("phase", -1, 3)), By: Holder(number("holder", 0, 2)), Node: NodeID(number("node", 0, 3)), Job: task.Job, Task: task, Outcome: Outcome(number("outcome", 0, 6)),
 		Grant: resource.Of(resource.Core, resource.Amount(number("grant", -1, 3))*resource.GB)}
 	switch e.Kind {
 	case NodeMemory:

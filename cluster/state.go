@@ -43,6 +43,8 @@ func (s *Snapshot) apply(now timeline.Time, e *Event) error {
 		return s.hold(e.Node, e.Held)
 	case NodePaused, NodeResumed:
 		return s.pause(e.Node, e.Kind == NodePaused)
+	case NodePressed:
+		return s.press(e.Node, e.Bound)
 	case TaskPhase:
 		return s.enterPhase(now, e.Task, e.Phase)
 	case TaskStill:
@@ -113,6 +115,23 @@ func (s *Snapshot) hold(id NodeID, held resource.Amount) error {
 	case held > heldBefore || n.Available() < before:
 		s.reindex(n)
 	}
+	return nil
+}
+
+// press records what a node gives of each resource that is under pressure.
+func (s *Snapshot) press(id NodeID, gives resource.Vector) error {
+	n, err := s.node(id)
+	if err != nil {
+		return err
+	}
+	for k, a := range gives {
+		if kind := resource.Kind(k); a < 0 || a > 0 && !kind.IsRate() {
+			return fmt.Errorf("node %q is pressed and gives %d of %s: only rates are pressed, and must not be negative", n.Name, a, kind)
+		}
+	}
+	n.Pressed = gives
+	n.Version++
+	s.Changes.Pressed = append(s.Changes.Pressed, id)
 	return nil
 }
 

@@ -337,8 +337,8 @@ func (h *heartbeats) finished(t *task) {
 
 func (h *heartbeats) reported(reports []report) {
 	for i := range reports {
-		n := &h.reporters[reports[i].task.node]
-		n.reports = append(n.reports, reports[i])
-		h.wakeNode(reports[i].task.node)
+		id := reports[i].event.Node
+		h.reporters[id].reports = append(h.reporters[id].reports, reports[i])
+		h.wakeNode(id)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 )
@@ -24,6 +25,11 @@ func (r *run) checkNodeUse(t *rapid.T, p *node) {
 			flows++
 		}
 		r.checkReported(t, task)
+		for k, most := range task.bound {
+			if f := task.flow; most > 0 && f != nil && f.pace > 0 && float64(f.demand[k])*f.pace/f.speed > float64(most)*(1+1e-9) {
+				t.Fatalf("%v: task %v uses %v of %s at pace %v of %v, but is kept to %d", r.now, task.id, f.demand[k], resource.Kind(k), f.pace, f.speed, most)
+			}
+		}
 		if still := task.container != nil && task.container.stopped; !(pace > 0 && pace <= 1) && !(still && pace == 0) {
 			t.Fatalf("%v: task %v goes on at pace %v", r.now, task.id, pace)
 		}
@@ -72,7 +78,11 @@ func TestInvariants(t *testing.T) {
 		}
 		w := randomWorkload(t, c.Nodes[0].Capacity)
 		randomProtocol(t, &c, len(w.Jobs))
-		policy := randomPolicy(t)
+		make := randomPolicy(t)
+		if h, is := make().(haphazard); is {
+			h.throttles = rapid.Bool().Draw(t, "throttles")
+			make = func() policy.Policy { return h }
+		}
 		var last timeline.Time
 		c.Observe = func(now timeline.Time, _ []cluster.Event, _ []cluster.Decision) {
 			if now < last {
@@ -80,7 +90,7 @@ func TestInvariants(t *testing.T) {
 			}
 			last = now
 		}
-		r, err := newRun(c, w, policy())
+		r, err := newRun(c, w, make())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +103,7 @@ func TestInvariants(t *testing.T) {
 		r.checkTasks(t, res)
 		r.checkLeftovers(t, res)
 		c.Observe, last = nil, 0
-		again, err := Run(c, w, policy())
+		again, err := Run(c, w, make())
 		if err != nil || !reflect.DeepEqual(res, again) {
 			t.Fatalf("the same again gives\n%+v, not\n%+v (%v)", again, res, err)
 		}

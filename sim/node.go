@@ -17,10 +17,11 @@ type node struct {
 	demand    resource.Vector // of all tasks; its memory component is not used
 	tasks     []*task
 	flows     int
-	crowded   bool          // demand exceeded capacity
-	due       timeline.Time // time of the agenda item for the earliest end of a phase; Never if there is none
-	turn      uint64        // of the agenda item: the turn of the task whose phase ends
-	unsettled bool          // it is among the nodes to be settled
+	crowded   bool            // demand exceeded capacity
+	pressed   resource.Vector // as last reported: what it gives of each resource under pressure
+	due       timeline.Time   // time of the agenda item for the earliest end of a phase; Never if there is none
+	turn      uint64          // of the agenda item: the turn of the task whose phase ends
+	unsettled bool            // it is among the nodes to be settled
 }
 
 // spreads reports whether the demands of an under-sized task differ from those of its stage: the task spills, or its
@@ -143,6 +144,9 @@ func (r *run) settle(id cluster.NodeID) {
 		}
 	}
 	here.crowded = over
+	if r.looksAhead {
+		r.reportPressure(id)
+	}
 	if r.recorder != nil {
 		for _, t := range here.tasks {
 			r.use(t, r.useNow(t))

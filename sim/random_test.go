@@ -20,8 +20,11 @@ const (
 )
 
 // haphazard is a policy that is arbitrary but deterministic: it gives tasks any memory that they may have, and
-// sometimes kills or preempts a task. With an odd seed it looks ahead.
-type haphazard struct{ seed uint64 }
+// sometimes kills or preempts a task. With an odd seed it looks ahead, and may throttle.
+type haphazard struct {
+	seed      uint64
+	throttles bool
+}
 
 func (haphazard) Name() string { return "haphazard" }
 
@@ -44,6 +47,12 @@ func (h haphazard) Decide(now timeline.Time, p *cluster.Plan) {
 			switch h.draw("end", now, t.ID, t.Decision) % 40 {
 			case 0:
 				p.Kill(t, cluster.BecauseFits(0))
+			case 3, 4, 5, 6, 7, 8:
+				_, already := t.Bounded(now)
+				if bound := h.draw("bound", now, t.ID) % 3; h.throttles && h.Traits().LooksAhead && t.Running && !already {
+					v := resource.Vector{}.With(resource.Disk, resource.Amount(bound*20)*testMB).With(resource.Network, resource.Amount(bound*30)*testMB)
+					p.Throttle(t, v, now.Add(time.Duration(1+h.draw("until", now, t.ID)%5)*time.Second), cluster.BecauseFits(0))
+				}
 			case 1, 2:
 				if !t.Job.Stages[t.ID.Stage].Coordinator {
 					p.Preempt(t, cluster.BecauseFits(0))
@@ -197,7 +206,7 @@ func randomPolicy(t *rapid.T) func() policy.Policy {
 	seed := rapid.Uint64Range(0, 1000).Draw(t, "seed of the policy")
 	return func() policy.Policy {
 		if name == "haphazard" {
-			return haphazard{seed}
+			return haphazard{seed: seed}
 		}
 		p, err := policy.New(name, nil)
 		if err != nil {

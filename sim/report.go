@@ -1,10 +1,16 @@
 package sim
 
-import "github.com/bellows-rm/bellows/cluster"
+import (
+	"math"
 
-// report is what a policy that looks ahead is told of a running task, as readings of a real machine would tell it.
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// report is what a policy that looks ahead is told of a running task or a node, as readings of a real machine would tell
+// it.
 type report struct {
-	task  *task
+	task  *task // nil if it is about a node
 	event cluster.Event
 }
 
@@ -34,16 +40,42 @@ func (r *run) reportStill(t *task, still bool) {
 	}
 }
 
-// passOn hands over the reports of tasks that have not ended since.
+const (
+	// pressure is the share of a resource's capacity: a node that gives less while more is demanded is pressed.
+	pressure = 0.9
+	// pressureStep is the smallest change, as a share of capacity, of what a pressed node gives that it reports.
+	pressureStep = 0.05
+)
+
+// reportPressure reports that a node has come under pressure, or is relieved, or gives noticeably more or less.
+func (r *run) reportPressure(id cluster.NodeID) {
+	here := &r.nodes[id]
+	now, news := resource.Vector{}, false
+	for _, k := range rates {
+		if has := float64(here.capacity[k]); has > 0 && here.demand[k] > here.capacity[k] {
+			if gives := here.effective(k, &r.config.Machine); gives < pressure*has {
+				now[k] = resource.Amount(gives)
+			}
+		}
+		before := here.pressed[k]
+		news = news || (now[k] == 0) != (before == 0) || math.Abs(float64(now[k]-before)) > pressureStep*float64(here.capacity[k])
+	}
+	if news {
+		here.pressed = now
+		r.reports = append(r.reports, report{event: cluster.Event{Kind: cluster.NodePressed, Node: id, Bound: now}})
+	}
+}
+
+// passOn hands over the reports, except of tasks that have ended since.
 func (r *run) passOn() {
-	running := r.reports[:0]
+	current := r.reports[:0]
 	for i := range r.reports {
-		if t := r.reports[i].task; !t.ended() && t.id == r.reports[i].event.Task {
-			running = append(running, r.reports[i])
+		if t := r.reports[i].task; t == nil || !t.ended() && t.id == r.reports[i].event.Task {
+			current = append(current, r.reports[i])
 		}
 	}
-	if len(running) > 0 && r.err == nil {
-		r.protocol.reported(running)
+	if len(current) > 0 && r.err == nil {
+		r.protocol.reported(current)
 	}
 	r.reports = r.reports[:0]
 }

@@ -115,3 +115,25 @@ func TestStillnessIsReported(t *testing.T) {
 		t.Errorf("without looking ahead: told %+v, %v", got, same)
 	}
 }
+
+// Two tasks of 80 MB/s for ten seconds on a hard disk of 100 MB/s: with 1.6 times its speed demanded, it gives 100/1.15
+// MB/s, until both end. With 140 MB/s demanded it gives 100/1.1, which is above nine tenths of its speed: no pressure.
+func TestPressureIsReported(t *testing.T) {
+	job := func(id cluster.JobID, rate resource.Amount) workload.Job {
+		phases := []cluster.Phase{{Duration: 10 * time.Second, Demand: resource.Of(resource.Core, testGB).With(resource.Disk, rate*testMB)}}
+		return workload.Job{After: -1, Job: cluster.Job{ID: id, Name: "j", Stages: []cluster.Stage{{Tasks: 1, Ideal: resource.Of(resource.Core, testGB), Phases: phases}}}}
+	}
+	c := Config{Nodes: Uniform(1, resource.Vector{2 * resource.Core, 2 * testGB, 100 * testMB}), Machine: Machine{Disk: HDDLoss}}
+	got, _ := told(t, true, c, job(1, 80), job(2, 80))
+	gives := resource.Amount(86_956_521)
+	if len(got) != 2 || got[0].at != 0 || got[0].Bound != (resource.Vector{}).With(resource.Disk, gives) ||
+		got[1].at.Seconds() < 18.4 || got[1].at.Seconds() > 18.4001 || got[1].Bound != (resource.Vector{}) {
+		t.Errorf("told %+v", got)
+	}
+	if got, _ := told(t, false, c, job(1, 80), job(2, 80)); len(got) > 0 {
+		t.Errorf("without looking ahead: told %+v", got)
+	}
+	if got, _ := told(t, true, c, job(1, 80), job(2, 60)); len(got) > 0 {
+		t.Errorf("without pressure: told %+v", got)
+	}
+}

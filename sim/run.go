@@ -234,6 +234,7 @@ func (r *run) prepare() error {
 			r.fluid = r.fluid || n&(phased|outgrow|flexible) != 0 || limited && (n&spills != 0 || anyRate(ideal))
 		}
 	}
+	r.fluid = r.fluid || r.looksAhead // it may throttle tasks
 	if !r.fluid {
 		return nil
 	}
@@ -321,6 +322,9 @@ func (r *run) handle(i item) {
 	}
 	if len(r.unsettled) > 0 {
 		r.settleAll()
+		if len(r.reports) > 0 { // of pressure
+			r.passOn()
+		}
 	}
 }
 
