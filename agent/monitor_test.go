@@ -77,7 +77,7 @@ func TestPlantedStep(t *testing.T) {
 			var from, to int64
 			fmt.Sscan(read(t, o.Launch.Stdout), &from, &to)
 			began, ended := time.Duration(from)-origin, time.Duration(to)-origin
-			for kind, above := range map[usage.Kind]int64{usage.CPU: 40, usage.Memory: 8 << 20} {
+			for kind, above := range map[usage.Kind]int64{usage.CPU: 150, usage.Memory: 8 << 20} {
 				first, last := whereAbove(u, kind, above)
 				const within = 1200 * time.Millisecond // a sample a second, and a busy machine
 				if (first-began).Abs() > within || (last-ended).Abs() > within {
