@@ -10,7 +10,6 @@ import (
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
-	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/usage"
 )
 
@@ -173,10 +172,6 @@ type lesson struct {
 // runsOf returns the measured runs of those tasks of a job that succeeded, at most profile.MostRuns of each stage: the
 // latest, in the order in which they ended.
 func (d *Driver) runsOf(ctx context.Context, j *store.Job) ([]lesson, error) {
-	measured, err := d.store.Usage(ctx, j.ID)
-	if err != nil || len(measured) == 0 {
-		return nil, err
-	}
 	tasks, err := d.store.Tasks(ctx, j.ID)
 	if err != nil {
 		return nil, err
@@ -187,32 +182,32 @@ func (d *Driver) runsOf(ctx context.Context, j *store.Job) ([]lesson, error) {
 			ran[t.Container] = t
 		}
 	}
-	slices.SortStableFunc(measured, func(a, b store.Usage) int { return compareTimes(a.Ended, b.Ended) })
 	count := make([]int, len(j.Request.Job.Stages))
 	var all []lesson
-	for _, u := range slices.Backward(measured) {
+	if err := d.store.Usage(ctx, j.ID, func(u store.Usage) error {
 		t, stage := ran[u.Container], int(u.Container.Task.Stage)
 		if t == nil || stage >= len(count) || count[stage] == profile.MostRuns {
-			continue
+			return nil
 		}
 		run, notes := profile.Segment(stretches(u.Usage))
 		if len(notes) > 0 {
 			d.log.Debug("measured usage is not sound, or only in part", "container", u.Container, "notes", notes)
 		}
 		if run.Duration == 0 {
-			continue // nothing was measured
+			return nil // nothing was measured
 		}
 		count[stage]++
 		s := &j.Request.Job.Stages[stage]
 		run.Features = profile.Features{Cores: t.Grant[resource.CPU], Input: s.Input, Memory: t.Grant[resource.Memory]}
 		run.Ended = u.Ended
 		all = append(all, lesson{profile.AppOf(&j.Request.Job, stage), run})
+		return nil
+	}); err != nil {
+		return nil, err
 	}
 	slices.Reverse(all)
 	return all, nil
 }
-
-func compareTimes(a, b timeline.Time) int { return int(max(-1, min(1, a-b))) }
 
 // stretches returns a usage in the form in which phases are found in it.
 func stretches(u usage.Usage) []profile.Stretch {

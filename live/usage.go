@@ -65,13 +65,11 @@ func ratesOf(of func(usage.Kind) (int64, bool)) Rates {
 	return r
 }
 
-// put copies what was measured, in at most most spans; 0 is no limit.
+// put copies what was measured, in at most most spans.
 func (t *TaskUsage) put(u usage.Usage, most int) {
 	t.MeasuredSeconds, t.GapSeconds = u.Length().Seconds(), u.Gap().Seconds()
 	t.Mean, t.Peak = ratesOf(u.Mean), ratesOf(u.Peak)
-	if most > 0 {
-		u = u.Thin(most)
-	}
+	u = u.Thin(most)
 	at := time.Duration(0)
 	t.Spans = make([]UsageSpan, len(u.Spans))
 	for i := range u.Spans {
@@ -81,8 +79,11 @@ func (t *TaskUsage) put(u usage.Usage, most int) {
 	}
 }
 
-// Usage returns what each run of a job's tasks used over time, by task and run, in at most most spans each; 0 is no limit.
-// Runs whose program has not begun are left out.
+// spansInAnswer is the largest number of spans in one answer, which the runs share: some 20 MB of JSON.
+const spansInAnswer = 100_000
+
+// Usage returns what each run of a job's tasks used over time, by task and run, in at most most spans each; 0 is no limit
+// of the caller's. Runs whose program has not begun are left out.
 func (d *Driver) Usage(ctx context.Context, id cluster.JobID, most int) ([]TaskUsage, error) {
 	j, err := d.Job(ctx, id, false)
 	if err != nil {
@@ -90,14 +91,7 @@ func (d *Driver) Usage(ctx context.Context, id cluster.JobID, most int) ([]TaskU
 	}
 	now := instant(d.now())
 	out := []TaskUsage{}
-	measured, missing := map[cluster.ContainerID]usage.Usage{}, map[cluster.ContainerID]string{}
-	read := func(id cluster.ContainerID) usage.Usage {
-		u, err := d.backend.Usage(id)
-		if err != nil {
-			missing[id] = err.Error()
-		}
-		return u
-	}
+	at := map[cluster.ContainerID]int{}
 	for _, t := range j.runs() {
 		if t.Started.IsZero() {
 			continue
@@ -105,30 +99,40 @@ func (d *Driver) Usage(ctx context.Context, id cluster.JobID, most int) ([]TaskU
 		until := t.Ended
 		if t.State != TaskEnded {
 			until = now
-			container := cluster.ContainerID{Task: t.Task, Run: t.Run}
-			measured[container] = read(container)
 		}
+		at[cluster.ContainerID{Task: t.Task, Run: t.Run}] = len(out)
 		out = append(out, TaskUsage{Task: t.Task, Run: t.Run, State: t.State, Outcome: t.Outcome, Started: t.Started, CPUMillicores: t.CPUMillicores,
 			MemoryBytes: t.MemoryBytes, DurationSeconds: max(0, until.Sub(t.Started).Seconds())})
 	}
+	each := max(1, spansInAnswer/max(1, len(out)))
+	if most > 0 {
+		each = min(each, most)
+	}
+	put := make([]bool, len(out))
+	running := func(ended bool) {
+		for id, i := range at {
+			if put[i] || (out[i].State == TaskEnded) != ended {
+				continue
+			}
+			u, err := d.backend.Usage(id)
+			out[i].put(u, each)
+			if put[i] = true; err != nil {
+				out[i].Missing = err.Error()
+			}
+		}
+	}
+	running(false)
 	// A run that ended meanwhile is in the store by now.
-	stored, err := d.store.Usage(ctx, id)
-	if err != nil {
+	if err := d.store.Usage(ctx, id, func(u store.Usage) error {
+		if i, ok := at[u.Container]; ok {
+			out[i].put(u.Usage, each)
+			out[i].Missing, put[i] = u.Missing, true
+		}
+		return nil
+	}); err != nil {
 		return nil, err
 	}
-	for _, s := range stored {
-		measured[s.Container] = s.Usage
-		missing[s.Container] = s.Missing
-	}
-	for i := range out {
-		container := cluster.ContainerID{Task: out[i].Task, Run: out[i].Run}
-		u, known := measured[container]
-		if !known { // it has ended, and its end is not stored yet; or it was not measured
-			u = read(container)
-		}
-		out[i].put(u, most)
-		out[i].Missing = missing[container]
-	}
+	running(true) // the end of which is not stored yet, or that was not measured
 	return out, nil
 }
 

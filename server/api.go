@@ -177,7 +177,7 @@ func (s *Server) jobs(a *api) {
 	register(a, "GET", "/v1/jobs/{job}/usage", "usage", "Return what the tasks of a job used over time", 200,
 		func(ctx context.Context, in *struct {
 			JobPath
-			Spans int `query:"spans" doc:"largest number of spans of each run; 0 is no limit" minimum:"0"`
+			Spans int `query:"spans" doc:"largest number of spans of each run; 0 is no limit but that of an answer, 100000 spans, which the runs share" minimum:"0"`
 		}) (*body[[]live.TaskUsage], error) {
 			if err := s.mayRead(ctx, cluster.JobID(in.Job)); err != nil {
 				return nil, err

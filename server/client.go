@@ -133,7 +133,8 @@ func (c *Client) Explain(ctx context.Context, id cluster.JobID) (live.Explanatio
 	return call[live.Explanation](ctx, c, "GET", jobAddress(id)+"/explain", nil, nil)
 }
 
-// Usage returns what each run of a job's tasks used over time, in at most most spans; 0 is no limit.
+// Usage returns what each run of a job's tasks used over time, in at most most spans; 0 is no limit but that of the
+// daemon.
 func (c *Client) Usage(ctx context.Context, id cluster.JobID, most int) ([]live.TaskUsage, error) {
 	q := url.Values{"spans": {strconv.Itoa(most)}}
 	return call[[]live.TaskUsage](ctx, c, "GET", jobAddress(id)+"/usage", q, nil)

@@ -31,12 +31,12 @@ func putUsage(ctx context.Context, tx *sql.Tx, u *Usage) error {
 	return nil
 }
 
-// Usage returns what the runs of a job's tasks used over time, by stage, index and run. Runs that were not measured are
-// left out. One that this program cannot read has no spans, and says so in Missing.
-func (s *Store) Usage(ctx context.Context, job cluster.JobID) ([]Usage, error) {
-	var all []Usage
-	query := `SELECT stage, idx, run, ended_ns, body, missing FROM usage WHERE job = ? ORDER BY stage, idx, run`
-	err := s.read(ctx, query, []any{int64(job)}, func(scan func(...any) error) error {
+// Usage calls each with what every measured run of a job's tasks used over time, one after the other, the last that ended
+// first: all of them together may be large. One that this program cannot read has no spans, and says so in Missing. An error
+// of each ends it.
+func (s *Store) Usage(ctx context.Context, job cluster.JobID, each func(Usage) error) error {
+	query := `SELECT stage, idx, run, ended_ns, body, missing FROM usage WHERE job = ? ORDER BY ended_ns DESC, stage DESC, idx DESC, run DESC`
+	return s.read(ctx, query, []any{int64(job)}, func(scan func(...any) error) error {
 		u := Usage{Container: cluster.ContainerID{Task: cluster.TaskID{Job: job}}}
 		var body []byte
 		if err := scan(&u.Container.Task.Stage, &u.Container.Task.Index, &u.Container.Run, &u.Ended, &body, &u.Missing); err != nil {
@@ -46,10 +46,8 @@ func (s *Store) Usage(ctx context.Context, job cluster.JobID) ([]Usage, error) {
 		if u.Usage, unreadable = usage.Unmarshal(body); unreadable != nil {
 			u.Missing = unreadable.Error()
 		}
-		all = append(all, u)
-		return nil
+		return each(u)
 	})
-	return all, err
 }
 
 // ThinUsage thins the usage of runs that ended before a time to at most most spans, up to atOnce of them, and returns how

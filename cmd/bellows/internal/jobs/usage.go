@@ -19,7 +19,7 @@ import (
 )
 
 // spansDrawn is how many spans of a run are requested for a table and a picture.
-const spansDrawn = 2000
+const spansDrawn = 300
 
 func showUsage(cmd *cobra.Command, client *server.Client, arg string, asJSON bool) error {
 	id, err := parseJob(arg)
