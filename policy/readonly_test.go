@@ -78,7 +78,7 @@ func take(p *cluster.Plan, d *cluster.Decision) {
 	j, _ := p.Job(d.Task.Job)
 	switch d.Kind {
 	case cluster.Start:
-		p.StartSized(j, int(d.Task.Stage), n, d.Grant[resource.Memory], d.Reason)
+		p.StartWith(j, int(d.Task.Stage), n, d.Grant, d.Reason)
 	case cluster.Reserve:
 		p.Reserve(n, j, int(d.Task.Stage), d.Reason)
 	case cluster.Unreserve:

@@ -12,7 +12,8 @@ import (
 // Cluster Schedulers", SIGCOMM 2014). When a node has room, the tasks that fit are ranked by their alignment with the
 // node, which is the dot product of their demand and the free resources, both over the node's capacity, and by the
 // remaining work of their job, less work first. Only jobs far below their fair share are considered, and the last tasks
-// of a stage come first.
+// of a stage come first. Where a stage has a forecast, its peaks of disk and network are granted; all other policies
+// are blind to forecasts, or do not reserve them.
 //
 // The paper's penalty for remote input does not apply, because input is neither local nor remote here. The full text of
 // the paper was not available; docs/decisions/0006-baselines.md lists what is unclear and how it is interpreted here.
@@ -25,7 +26,7 @@ type tetris struct {
 	queue    ranked[*packedJob] // jobs with a task to start, the furthest below its fair share first
 	// fresh are considered jobs whose tasks may fit on nodes that did not change.
 	fresh   []*packedJob
-	demands map[resource.Vector]int // to an index in scores
+	demands map[peaks]int // to an index in scores
 	scores  []alignment
 	live    int // the number of demands when all jobs were filed
 	offers  int // counts offers, to recognise outdated scores
@@ -50,10 +51,42 @@ type packedStage struct {
 	preferred bool
 }
 
+// peaks are the most that a task demands: what it needs, and of disk and network, where a forecast says so, the most that
+// it demands at any time.
+type peaks struct{ ideal, most resource.Vector }
+
+func peaksOf(s *cluster.Stage) peaks {
+	d := peaks{s.Ideal, s.Ideal}
+	if len(s.Phases) > 0 {
+		peak := s.Peak()
+		for _, k := range peakKinds {
+			d.most[k] = max(d.most[k], peak[k])
+		}
+	}
+	return d
+}
+
+// peakKinds are the resources of which a task is granted its peak.
+var peakKinds = []resource.Kind{resource.Disk, resource.Network}
+
+// on is what the task is granted on n: a peak that n does not have even when nothing runs there keeps no task from
+// running there alone.
+func (d *peaks) on(n *cluster.NodeState) resource.Vector {
+	grant := d.ideal
+	if d.ideal != d.most {
+		room := n.Room()
+		for _, k := range peakKinds {
+			grant[k] = max(d.ideal[k], min(d.most[k], room[k]))
+		}
+	}
+	return grant
+}
+
 // alignment is how well a demand suits the node that was offered last. Jobs with equal demands share it.
 type alignment struct {
-	demand resource.Vector
-	offer  int // the offer for which it was computed
+	demand peaks
+	grant  resource.Vector // on the node of the offer
+	offer  int             // the offer for which it was computed
 	fits   bool
 	score  float64
 }
@@ -99,7 +132,7 @@ func (t *tetris) follow(p *cluster.Plan) {
 	const gone = 1000 // demands that may be kept although no job has them any more
 	if t.queue.filed == nil || t.capacity != p.Capacity || len(t.scores) > gone+2*t.live {
 		t.dropCaches()
-		t.capacity, t.demands = p.Capacity, map[resource.Vector]int{}
+		t.capacity, t.demands = p.Capacity, map[peaks]int{}
 		for _, j := range t.queue.changed(p) {
 			t.file(j)
 		}
@@ -173,7 +206,7 @@ func (t *tetris) measure(e *packedJob) {
 		if !j.Ready(i) {
 			continue
 		}
-		need := j.Stages[i].Ideal
+		need := peaksOf(&j.Stages[i])
 		demand, known := t.demands[need]
 		if !known {
 			demand = len(t.scores)
@@ -200,12 +233,14 @@ func packedWork(j *cluster.JobState, capacity resource.Vector) float64 {
 		if pending == 0 || s.Coordinator {
 			continue
 		}
-		if s.Duration <= 0 {
+		d := s.RunTime()
+		if d <= 0 {
 			return math.NaN()
 		}
+		need := peaksOf(s).most
 		for k, c := range capacity {
 			if c > 0 {
-				work += float64(pending) * s.Duration.Seconds() * float64(s.Ideal[k]) / float64(c)
+				work += float64(pending) * d.Seconds() * float64(need[k]) / float64(c)
 			}
 		}
 	}
@@ -242,9 +277,9 @@ func (t *tetris) gather(n *cluster.NodeState) {
 		for _, s := range e.ready {
 			a := &t.scores[s.demand]
 			if a.offer != t.offers {
-				a.offer, a.fits = t.offers, a.demand.FitsIn(n.Free)
-				if a.fits {
-					a.score = align(a.demand, n.Free, n.Capacity)
+				a.offer, a.grant = t.offers, a.demand.on(n)
+				if a.fits = a.grant.FitsIn(n.Free); a.fits {
+					a.score = align(a.grant, n.Free, n.Capacity)
 				}
 			}
 			if a.fits {
@@ -294,7 +329,11 @@ func (t *tetris) start(p *cluster.Plan, n *cluster.NodeState, c candidate) {
 	case c.stage.preferred:
 		why = cluster.BecauseAlmostDone(memory, j.Progress[i].Ended, s.Tasks)
 	}
-	p.Start(j, i, n, memory, why)
+	if grant := t.scores[c.stage.demand].grant; grant == s.Ideal {
+		p.Start(j, i, n, memory, why)
+	} else {
+		p.StartWith(j, i, n, grant, why)
+	}
 	t.file(j)
 }
 
@@ -342,8 +381,20 @@ func leastReady(jobs []*packedJob) resource.Vector {
 	return least
 }
 
-// why says that a job is not considered.
-func (t *tetris) why(_ timeline.Time, _ *cluster.Snapshot, j *cluster.JobState, _ int) (cluster.Reason, bool) {
+// why says that a job is not considered, or that no node with room for what its task needs has its peak free.
+func (t *tetris) why(_ timeline.Time, s *cluster.Snapshot, j *cluster.JobState, stage int) (cluster.Reason, bool) {
 	e := t.queue.filed[j].with
-	return cluster.BecauseNearFairShare(t.limit(), len(t.queue.jobs)), e != nil && !e.considered
+	if e != nil && !e.considered {
+		return cluster.BecauseNearFairShare(t.limit(), len(t.queue.jobs)), true
+	}
+	d := peaksOf(&j.Stages[stage])
+	if n, ok := s.FirstOpen(d.ideal, 0); ok && d.ideal != d.most {
+		grant := d.on(n)
+		for _, k := range peakKinds {
+			if grant[k] > n.Free[k] {
+				return cluster.BecauseNoBandwidth(k, grant[k]), true
+			}
+		}
+	}
+	return cluster.Reason{}, false
 }

@@ -249,7 +249,7 @@ func (a *auditor) start(d *cluster.Decision) {
 		a.fail("task %s is started, but stage %d is next (%v)", d.Task, next, ok)
 	case !here:
 		a.fail("task %s is started on node %d, which is gone", d.Task, d.Node)
-	case d.Grant.With(resource.Memory, ideal) != stage.Ideal:
+	case d.Grant.With(resource.Memory, ideal) != a.peaks(stage, n):
 		a.fail("task %s is granted %v of what it needs, %v", d.Task, d.Grant, stage.Ideal)
 	case a.sized():
 		if want, ok := a.need(stage); !ok || d.Grant != want {
@@ -289,6 +289,25 @@ func (a *auditor) need(stage *cluster.Stage) (need resource.Vector, ok bool) {
 	}
 	size, _ := resource.ParseMemory(a.flag("memory"))
 	return stage.Ideal.With(resource.Memory, size), stage.Ideal[resource.Memory] <= size || a.flag("too-large") == "run"
+}
+
+// peaks is what a task is granted on a node besides memory: what it needs, and under tetris the most of disk and network
+// that it demands by its forecast, as far as the node has that much.
+func (a *auditor) peaks(stage *cluster.Stage, n cluster.Node) resource.Vector {
+	grant := stage.Ideal
+	if a.c.name != "tetris" || len(stage.Phases) == 0 {
+		return grant
+	}
+	for _, k := range []resource.Kind{resource.Disk, resource.Network} {
+		for _, p := range stage.Phases {
+			if most := p.Demand[k]; n.Unknown.Has(k) || most <= n.Capacity[k] {
+				grant[k] = max(grant[k], most)
+			} else {
+				grant[k] = max(grant[k], n.Capacity[k])
+			}
+		}
+	}
+	return grant
 }
 
 // free is what is not granted on a node; nothing if the node has as many tasks as it may have.
@@ -400,6 +419,9 @@ func (a *auditor) conserving() {
 		}
 		need, started := a.need(&j.Stages[stage])
 		for _, n := range a.nodes {
+			if a.c.name == "tetris" {
+				need = a.peaks(&j.Stages[stage], n)
+			}
 			if started && need.FitsIn(a.free(n)) && (a.c.name != "pufferfish" || j.Class == cluster.Regular || a.leaves(n, need)) {
 				a.fail("a task of job %s stage %d waits, but fits on node %s", j.Name, stage, n.Name)
 			}
