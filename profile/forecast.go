@@ -8,10 +8,15 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// AppOf names a stage of a job in a History.
+// AppOf names a stage of a job in a History. Coordinators do not count as stages.
 func AppOf(j *cluster.Job, stage int) App {
-	app := App{Owner: j.Owner, Name: j.App}
-	if len(j.Stages) > 1 {
+	app, stages := App{Owner: j.Owner, Name: j.App}, 0
+	for i := range j.Stages {
+		if !j.Stages[i].Coordinator {
+			stages++
+		}
+	}
+	if stages > 1 {
 		app.Stage = j.StageName(stage)
 	}
 	return app

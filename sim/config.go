@@ -6,6 +6,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/memory"
+	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 )
@@ -47,6 +48,11 @@ type Config struct {
 	KillDelay time.Duration
 	// Incidents happen to the cluster from outside, in the order of their times.
 	Incidents []Incident
+
+	// History is what the runs of applications teach: it fills in the forecasts of jobs that have an App, when they are
+	// submitted and while they wait, and takes in their runs when they end. It belongs to one simulation at a time, which
+	// changes it. nil: nothing is learned.
+	History *profile.History
 
 	// KeepTasks keeps every task in the result.
 	KeepTasks bool

@@ -9,7 +9,7 @@ type direct struct{ *run }
 func (d *direct) begin() {}
 
 func (d *direct) arrive(j *job) {
-	d.stepOne(cluster.Event{Kind: cluster.JobSubmitted, NewJob: &j.Job.Job})
+	d.stepOne(cluster.Event{Kind: cluster.JobSubmitted, NewJob: d.submission(j)})
 }
 
 func (d *direct) started(t *task) {

@@ -45,6 +45,7 @@ func (r *run) stop(t *task, how cluster.Outcome) {
 		r.vacate(t)
 	}
 	if how == cluster.Succeeded {
+		r.observe(t)
 		if !t.result.Coordinator {
 			t.job.unended--
 			r.inVain = 0

@@ -101,7 +101,7 @@ func (h *heartbeats) wakeMaster(j *job) {
 }
 
 func (h *heartbeats) arrive(j *job) {
-	h.stepOne(cluster.Event{Kind: cluster.JobSubmitted, NewJob: &j.Job.Job})
+	h.stepOne(cluster.Event{Kind: cluster.JobSubmitted, NewJob: h.submission(j)})
 	if h.config.CoordinatorHeartbeat > 0 {
 		j.master.phase = h.now.Add(pollDelay) % timeline.Time(h.config.CoordinatorHeartbeat)
 		h.poll(j)

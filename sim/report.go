@@ -26,7 +26,11 @@ func (r *run) report(t *task, e cluster.Event) {
 // reportPhase reports the phase that a task has entered. A phase of the truth is one of the forecast only if the
 // forecast has as many phases; the first is reported by the launch.
 func (r *run) reportPhase(t *task) {
-	if at := t.flow.at; at > 0 && len(t.flow.phases) == len(t.job.Stages[t.id.Stage].Phases) {
+	forecast := t.job.Stages[t.id.Stage].Phases
+	if state, here := r.engine.Snapshot().Job(t.id.Job); here && r.config.History != nil {
+		forecast = state.Stages[t.id.Stage].Phases
+	}
+	if at := t.flow.at; at > 0 && len(t.flow.phases) == len(forecast) {
 		r.report(t, cluster.Event{Kind: cluster.TaskPhase, Phase: int32(at)})
 	}
 }

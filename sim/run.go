@@ -19,6 +19,8 @@ import (
 type run struct {
 	config Config
 	policy policy.Policy
+	// taught are jobs that have ended and taught something.
+	taught []*job
 	// looksAhead says that the policy wants to know how tasks come along.
 	looksAhead bool
 	engine     *engine.Engine
@@ -87,6 +89,7 @@ type job struct {
 	master     master
 	acquiring  acquiring
 	behaviours []behaviour // of its stages, if the workload is fluid
+	lessons    []lesson    // of its tasks that have succeeded, if runs teach
 	latest     [][]int32   // the index of the latest run of each started task, by stage and task
 }
 
@@ -320,6 +323,9 @@ func (r *run) handle(i item) {
 	if len(r.reports) > 0 {
 		r.passOn()
 	}
+	if len(r.taught) > 0 {
+		r.revise()
+	}
 	if len(r.unsettled) > 0 {
 		r.settleAll()
 		if len(r.reports) > 0 { // of pressure
@@ -486,6 +492,7 @@ func (r *run) endJob(j *job) {
 	for _, next := range r.after[int(j.index)] {
 		r.agenda.push(r.now, arrival, next.index)
 	}
+	r.learn(j)
 	if r.config.Progress != nil {
 		r.config.Progress(r.ended, len(r.jobs), r.now)
 	}

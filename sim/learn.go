@@ -1,0 +1,72 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/profile"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// lesson is one run of a task that succeeded.
+type lesson struct {
+	app profile.App
+	run profile.Run
+}
+
+// submission is what the engine is told of a job: with what the runs of its application taught, if runs teach.
+func (r *run) submission(j *job) *cluster.Job {
+	if r.config.History == nil || j.App == "" {
+		return &j.Job.Job
+	}
+	spec := j.Job.Job
+	spec.Stages = slices.Clone(spec.Stages)
+	r.config.History.Forecast(&spec, profile.Untimed(&j.Job.Job))
+	return &spec
+}
+
+// observe notes how a task went that has succeeded: as a machine would measure it, if its phases had all been slowed down
+// alike.
+func (r *run) observe(t *task) {
+	j := t.job
+	if r.config.History == nil || j.App == "" || t.result.Coordinator {
+		return
+	}
+	stage := int(t.id.Stage)
+	truth, took := truthOf(j.Job, stage, t.id.Index), t.result.Finished.Sub(t.result.Launched)
+	phases := truth.Phases
+	if len(phases) == 0 {
+		phases = []cluster.Phase{{Duration: took, Demand: j.Stages[stage].Ideal}}
+	}
+	j.lessons = append(j.lessons, lesson{profile.AppOf(&j.Job.Job, stage), profile.Run{Duration: took, Ended: r.now, Phases: profile.Lasting(phases, took),
+		Features: profile.Features{Cores: t.grant[resource.CPU], Input: j.Stages[stage].Input, Memory: t.grant[resource.Memory]}}})
+}
+
+// learn adds the runs of a job that has ended to the history. Jobs of its application that wait are revised once the
+// present happening has been handled.
+func (r *run) learn(j *job) {
+	for _, l := range j.lessons {
+		_, _ = r.config.History.Observe(l.app, l.run) // a run that is not sound teaches nothing
+	}
+	if len(j.lessons) > 0 {
+		r.taught = append(r.taught, j)
+	}
+	j.lessons = nil
+}
+
+// revise changes the forecasts of the jobs that wait and whose application has runs of which they do not know.
+func (r *run) revise() {
+	for len(r.taught) > 0 && r.err == nil {
+		by := r.taught[0]
+		r.taught = r.taught[1:]
+		for _, state := range slices.Clone(r.engine.Snapshot().Jobs) {
+			if state.Owner != by.Owner || state.App != by.App || state.Status != cluster.StatusPending || len(state.Tasks) > 0 {
+				continue
+			}
+			revised := state.Job.Revised(state.Job)
+			if r.config.History.Forecast(&revised, profile.Untimed(&r.byID[state.ID].Job.Job)) {
+				r.stepOne(cluster.Event{Kind: cluster.JobRevised, Job: state.ID, NewJob: &revised})
+			}
+		}
+	}
+}
