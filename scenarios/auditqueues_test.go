@@ -109,14 +109,14 @@ func (a *auditor) counts() []resource.Kind {
 	if a.c.name == "capacity" && a.flag("calculator") == "memory" {
 		return []resource.Kind{resource.Memory}
 	}
-	return []resource.Kind{resource.CPU, resource.Memory, resource.Disk}
+	return resource.KindsWhere(func(resource.Kind) bool { return true })
 }
 
 // dominant is the largest share of the cluster's resources in v.
 func (a *auditor) dominant(v resource.Vector) float64 {
 	whole, share := a.capacity(), 0.0
 	for _, k := range a.counts() {
-		if whole[k] > 0 && (k != resource.Disk || a.c.name == "drf") {
+		if whole[k] > 0 && (!k.IsRate() || a.c.name == "drf") {
 			share = max(share, float64(v[k])/float64(whole[k]))
 		}
 	}
@@ -131,7 +131,7 @@ func (a *auditor) aboveMost(j *auditedJob, need resource.Vector) bool {
 		would := a.held(name).Add(need)
 		for _, k := range a.counts() {
 			// The shares are products of fractions: what is whole except for rounding errors counts as whole.
-			if k != resource.Disk && float64(would[k]) > math.Floor(float64(whole[k])*most+1e-3) {
+			if !k.IsRate() && float64(would[k]) > math.Floor(float64(whole[k])*most+1e-3) {
 				return true
 			}
 		}
@@ -389,7 +389,7 @@ func (a *auditor) queueHolds(j *plannedJob) bool {
 	for i := range j.Stages {
 		need := j.Stages[i].Ideal.Add(a.s.coordinator.Scale(int64(len(a.s.jobs))))
 		for _, k := range a.counts() {
-			if k != resource.Disk && float64(need[k]) > most*float64(a.capacity()[k]) {
+			if !k.IsRate() && float64(need[k]) > most*float64(a.capacity()[k]) {
 				return false
 			}
 		}
