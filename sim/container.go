@@ -126,7 +126,7 @@ func (r *run) setLimit(c *container, limit resource.Amount) {
 	}
 	r.callOff(k, c, fault, overflow)
 	memory := func(a resource.Amount) resource.Vector { return resource.Vector{}.With(resource.Memory, a) }
-	r.grant(memory(c.limit), memory(limit))
+	r.grant(c.task.node, memory(c.limit), memory(limit))
 	c.limit = limit
 	k.held += change
 }

@@ -39,7 +39,7 @@ func (r *run) stop(t *task, how cluster.Outcome) {
 	r.letGo(t)
 	r.still = 0
 	t.result.Finished, t.result.Outcome = r.now, how
-	r.grant(r.heldBy(t), resource.Vector{})
+	r.grant(t.node, r.heldBy(t), resource.Vector{})
 	r.use(t, resource.Vector{})
 	if r.fluid && t.launched && !t.result.Coordinator {
 		r.vacate(t)

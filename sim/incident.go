@@ -68,6 +68,10 @@ func (r *run) loseNode(id cluster.NodeID) {
 		}
 	}
 	r.capacity.change(r.now, -nodes[id].Capacity[resource.Memory])
+	if r.config.Series.Nodes {
+		r.nodes[id].left = true
+		r.recordNode(id)
+	}
 	r.events = append(events, cluster.Event{Kind: cluster.NodeLeft, Node: id})
 	r.step(r.events)
 	r.recordCapacity()
@@ -86,6 +90,9 @@ func (r *run) joinNode(n cluster.Node) {
 	r.capacity.change(r.now, n.Capacity[resource.Memory])
 	if r.fluid {
 		r.nodes = append(r.nodes, r.newNode(&n))
+		if r.config.Series.Nodes {
+			r.recordNode(n.ID)
+		}
 	}
 	if r.keepers != nil {
 		r.err = r.addKeeper(&n)

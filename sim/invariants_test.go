@@ -78,6 +78,7 @@ func TestInvariants(t *testing.T) {
 		}
 		w := randomWorkload(t, c.Nodes[0].Capacity)
 		randomProtocol(t, &c, len(w.Jobs))
+		c.Series.Nodes = rapid.Bool().Draw(t, "records nodes")
 		make := randomPolicy(t)
 		if h, is := make().(haphazard); is {
 			h.throttles = rapid.Bool().Draw(t, "throttles")
@@ -173,6 +174,11 @@ func (r *run) checkLeftovers(t *rapid.T, res *Result) {
 	for i, p := range r.nodes {
 		if len(p.tasks) != 0 || p.demand != (resource.Vector{}) || p.flows != 0 || p.swap != r.config.Machine.Swap {
 			t.Fatalf("on node %d there is still %+v", i, p)
+		}
+	}
+	for i, n := range res.Nodes {
+		if last := n.Steps[len(n.Steps)-1]; last.Granted != (resource.Vector{}) || last.Demand != (resource.Vector{}) {
+			t.Fatalf("node %d is recorded with %+v in the end", i, last)
 		}
 	}
 	if !(res.MemoryUtilisation >= 0 && res.MemoryUtilisation <= 1+1e-9) {

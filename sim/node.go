@@ -17,7 +17,9 @@ type node struct {
 	demand    resource.Vector // of all tasks; its memory component is not used
 	tasks     []*task
 	flows     int
+	left      bool            // the cluster; known only if nodes are recorded
 	crowded   bool            // demand exceeded capacity
+	granted   resource.Vector // summed up only if nodes are recorded
 	pressed   resource.Vector // as last reported: what it gives of each resource under pressure
 	due       timeline.Time   // time of the agenda item for the earliest end of a phase; Never if there is none
 	turn      uint64          // of the agenda item: the turn of the task whose phase ends
@@ -151,6 +153,9 @@ func (r *run) settle(id cluster.NodeID) {
 		for _, t := range here.tasks {
 			r.use(t, r.useNow(t))
 		}
+	}
+	if r.config.Series.Nodes {
+		r.recordNode(id)
 	}
 	if r.audit != nil {
 		r.audit(here)

@@ -28,6 +28,8 @@ type Result struct {
 	Losses              // of all jobs together
 	// Series is what was granted and used over time; nil unless Config.Series asks for it.
 	Series *Series
+	// Nodes is what was granted, demanded and used on each node, by NodeID; nil unless Config.Series.Nodes asks for it.
+	Nodes []NodeSeries
 	// Steps counts the engine's steps, Events the happenings of the simulation.
 	Steps, Events int64
 }

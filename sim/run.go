@@ -237,12 +237,15 @@ func (r *run) prepare() error {
 			r.fluid = r.fluid || n&(phased|outgrow|flexible) != 0 || limited && (n&spills != 0 || anyRate(ideal))
 		}
 	}
-	r.fluid = r.fluid || r.looksAhead // it may throttle tasks
+	r.fluid = r.fluid || r.looksAhead || r.config.Series.Nodes // it may throttle tasks; nodes are recorded
 	if !r.fluid {
 		return nil
 	}
 	for i := range r.config.Nodes {
 		r.nodes = append(r.nodes, r.newNode(&r.config.Nodes[i]))
+		if r.config.Series.Nodes {
+			r.recordNode(cluster.NodeID(i))
+		}
 	}
 	if flex {
 		return r.keep()
@@ -408,7 +411,7 @@ func (r *run) step(events []cluster.Event) {
 			t.result = TaskResult{ID: d.Task, Coordinator: j.Stages[d.Task.Stage].Coordinator, Node: d.Node,
 				Memory: d.Grant[resource.Memory], Decided: r.now,
 				UnderSized: d.Grant[resource.Memory] < j.Stages[d.Task.Stage].Ideal[resource.Memory]}
-			r.grant(resource.Vector{}, r.heldBy(t))
+			r.grant(t.node, resource.Vector{}, r.heldBy(t))
 			r.protocol.started(t)
 		case cluster.Kill:
 			if t := r.latest(d.Task); t != nil && !t.ended() {
@@ -439,10 +442,14 @@ func (r *run) heldBy(t *task) resource.Vector {
 	return t.grant
 }
 
-// grant records a change of the granted resources from now on.
-func (r *run) grant(from, to resource.Vector) {
+// grant records a change of the granted resources of a node from now on.
+func (r *run) grant(n cluster.NodeID, from, to resource.Vector) {
 	r.used.change(r.now, to[resource.Memory]-from[resource.Memory])
 	r.recorder.change(r.now, ofGranted, from, to)
+	if r.config.Series.Nodes {
+		r.nodes[n].granted = r.nodes[n].granted.Add(to).Sub(from)
+		r.recordNode(n)
+	}
 }
 
 // launch starts a task's process.

@@ -14,6 +14,8 @@ type SeriesOptions struct {
 	Resolution time.Duration
 	// Limit is the largest number of samples, at least 2; 0 means 1000.
 	Limit int
+	// Nodes records every node on its own, each change of it: Result.Nodes.
+	Nodes bool
 }
 
 // Series is the grants and use of a cluster over time.
