@@ -7,7 +7,7 @@
 // least of each.
 //
 // A container is assumed to keep its grant all its life, and to be granted from its least to its ideal memory, unless
-// Options.AnySize says otherwise. A FLEX container is granted its minimum, and its limit moves: its memory does not
+// Options.AnySize or Options.ByPhase says otherwise. A FLEX container is granted its minimum, and its limit moves: its memory does not
 // count, and it runs as with its maximum.
 //
 // A row is a way to count a resource (see row): its plain area, or with the sizes of tasks rounded by a dual feasible
@@ -53,6 +53,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/internal/heap"
+	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/workload"
 )
@@ -63,6 +64,10 @@ type Options struct {
 	Iterations int
 	// AnySize says that the policy gives containers sizes that no job requested. Then memory does not count.
 	AnySize bool
+	// ByPhase says that the policy may grant a task in each phase what it demands there, or less. Then a row counts what
+	// tasks truly use over their phases, which no machine can exceed, instead of their ideal for life; memory does not
+	// count, and neither does the interval bound, which needs even use over a task's life.
+	ByPhase bool
 }
 
 // Value is one bound.
@@ -96,7 +101,7 @@ func Of(w *workload.Workload, nodes []cluster.Node, elastic bool, o Options) Bou
 	if len(w.Jobs) == 0 || len(nodes) == 0 {
 		return Bounds{}
 	}
-	p := newProblem(w, nodes, elastic, o.AnySize)
+	p := newProblem(w, nodes, elastic, o)
 	var b Bounds
 	last, alone := p.critical()
 	b.addMakespan(CriticalPath, last-p.first)
@@ -109,7 +114,7 @@ func Of(w *workload.Workload, nodes []cluster.Node, elastic bool, o Options) Bou
 		p.addRows(&b, from, to)
 		from = to
 	}
-	if o.Iterations > 0 {
+	if o.Iterations > 0 && !o.ByPhase {
 		b.addAverage(Interval, (p.interval(o.Iterations, b.Makespan.Seconds())+p.aside)/float64(len(w.Jobs)))
 	}
 	return b
@@ -171,17 +176,20 @@ type problem struct {
 	areas []chain
 }
 
-func newProblem(w *workload.Workload, nodes []cluster.Node, elastic, anySize bool) *problem {
+func newProblem(w *workload.Workload, nodes []cluster.Node, elastic bool, o Options) *problem {
 	p := &problem{jobs: len(w.Jobs), first: math.Inf(1)}
 	single := make([]chain, len(w.Jobs))
 	var all []stage
 	for i := range w.Jobs {
 		for s := range w.Jobs[i].Stages {
-			single[i].stages = append(single[i].stages, stageOf(&w.Jobs[i], s, elastic, anySize))
+			single[i].stages = append(single[i].stages, stageOf(&w.Jobs[i], s, elastic, o))
 		}
 		all = append(all, single[i].stages...)
 	}
 	p.rows = rowsOf(nodes, all)
+	if o.ByPhase {
+		p.rows = slices.DeleteFunc(p.rows, func(r row) bool { return r.shape != area || r.kind == resource.Memory })
+	}
 	for i := range single {
 		for s := range single[i].stages {
 			single[i].stages[s].measure(p.rows)

@@ -25,7 +25,7 @@ func TestLeastUse(t *testing.T) {
 		w := tinyWorkload(r, 100*resource.MB, 4)
 		w.Jobs = w.Jobs[:1]
 		nodes := sim.Uniform(2, resource.Of(4*resource.Core, 100*resource.MB))
-		p := newProblem(w, nodes, true, false)
+		p := newProblem(w, nodes, true, Options{})
 		j := &w.Jobs[0]
 		s, st := &j.Stages[0], &p.areas[0].stages[0]
 		least, most := s.MinMemory, s.Ideal[resource.Memory]

@@ -33,6 +33,9 @@ type stage struct {
 	even  []float64
 	sizes []choice
 	real  []float64 // run time of each task at ideal memory
+	// used is what each task uses of each resource over its phases at least, amount × seconds; nil unless
+	// Options.ByPhase.
+	used [][resource.NumKinds]float64
 	// resizable is set for FLEX containers: their memory changes during their life, and does not count.
 	resizable bool
 }
@@ -56,8 +59,9 @@ func truths(j *workload.Job, i int) []workload.TaskTruth {
 }
 
 // stageOf returns a stage without its work and its place in the chain.
-func stageOf(j *workload.Job, i int, elastic, anySize bool) stage {
+func stageOf(j *workload.Job, i int, elastic bool, o Options) stage {
 	s := &j.Stages[i]
+	anySize := o.AnySize || o.ByPhase
 	st := stage{ideal: s.Ideal, resizable: j.Class == cluster.Flex || anySize}
 	st.parents = append(st.parents, s.Parents...)
 	if s.Coordinator {
@@ -87,9 +91,42 @@ func stageOf(j *workload.Job, i int, elastic, anySize bool) stage {
 		st.real = append(st.real, real)
 		st.times = append(st.times, d)
 		st.longest = max(st.longest, d)
+		if o.ByPhase {
+			st.used = append(st.used, usedBy(&t, s.Ideal, slowdown))
+		}
 	}
 	st.sizes = undominated(st.sizes)
 	return st
+}
+
+// usedBy returns what a task uses of each resource over its phases, amount × seconds, if its slowdown is at least the
+// given one. A slower task reads and writes the same bytes; a simulation rounds its rates to whole bytes per second.
+func usedBy(t *workload.TaskTruth, ideal resource.Vector, slowdown float64) (used [resource.NumKinds]float64) {
+	const rounding = 1e4 // bytes per second at full speed, of a task slowed down several thousand times
+	phases := t.Phases
+	total, _ := workload.SumPhases(phases)
+	if total == 0 {
+		whole := cluster.Phase{Duration: t.Duration, Demand: ideal}
+		if len(phases) > 0 {
+			whole.Demand = phases[0].Demand
+		}
+		phases, total = []cluster.Phase{whole}, t.Duration
+	}
+	if total == 0 {
+		return used
+	}
+	stretch := float64(t.Duration) / float64(total)
+	for _, p := range phases {
+		length := max(0, p.Duration.Seconds()*stretch-1e-9)
+		for k, a := range p.Demand {
+			if resource.Kind(k).IsRate() {
+				used[k] += length * max(0, float64(a)-rounding)
+			} else {
+				used[k] += max(0, length*min(1, slowdown)-1e-3) * float64(a)
+			}
+		}
+	}
+	return used
 }
 
 // most returns the largest memory that is of use to a task which runs unhindered with ideal.
@@ -188,6 +225,9 @@ func (st *stage) measure(rows []row) {
 			a := st.times[i] * least
 			if r.kind == resource.Memory {
 				a = max(0, d*least-loss)
+			}
+			if st.used != nil {
+				a = st.used[i][r.kind] / float64(r.reference)
 			}
 			st.work[k] += st.count * a / r.total
 			if st.times[i] > 0 {

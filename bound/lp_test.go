@@ -122,7 +122,7 @@ func TestIntervalBoundAgainstSimplex(t *testing.T) {
 	solved, least, sum := 0, math.Inf(1), 0.0
 	for seed := range uint64(25) {
 		w := tinyWorkload(rand.New(rand.NewPCG(seed, 5)), 100*resource.MB, 4)
-		p := newProblem(w, sim.Uniform(1, resource.Of(4*resource.Core, 100*resource.MB)), true, false)
+		p := newProblem(w, sim.Uniform(1, resource.Of(4*resource.Core, 100*resource.MB)), true, Options{})
 		makespan := p.lastByArea(0) - p.first
 		for k := range p.rows {
 			makespan = max(makespan, p.lastByArea(k)-p.first)
