@@ -104,10 +104,11 @@ func text(s *cluster.Snapshot) string {
 		if n.ReservedFor != nil {
 			holder = n.ReservedFor.ID
 		}
-		out += fmt.Sprintln(n.Node, n.Gone, n.Free, n.Paused, n.Doubtful, n.UnderSizedDisk, n.Held, holder, n.ReservedStage, n.Version)
+		out += fmt.Sprintln(n.Node, n.Gone, n.Free, n.Paused, n.Doubtful, n.UnderSizedDisk, n.Held, holder, n.ReservedStage, n.Pressed, n.Version)
 		var tasks []string
 		for _, t := range n.Tasks {
-			tasks = append(tasks, fmt.Sprintln(t.ID, t.Grant, t.Running, t.UnderSized, t.Steers, t.Killing, t.Preempting, t.Duration, t.Booked, t.Launched))
+			tasks = append(tasks, fmt.Sprintln(t.ID, t.Grant, t.Running, t.UnderSized, t.Steers, t.Killing, t.Preempting, t.Duration, t.Booked, t.Launched,
+				t.Phase, t.PhaseSince, t.Still, t.StillSince, t.StillBy, t.Stood))
 		}
 		slices.Sort(tasks)
 		out += fmt.Sprint(tasks)
