@@ -97,6 +97,15 @@ func (s *stance) carryOut(ctx context.Context, g *cgroup.Group, before stance) e
 	return errors.Join(err, supported(g.Thaw(ctx)))
 }
 
+// free ends everything that keeps a container from running as it was granted. I/O that the kernel holds back would
+// otherwise also hold back the end of its programs.
+func (s *stance) free() {
+	s.still, s.breaths = 0, 0
+	if s.disk.Device != "" {
+		s.disk.Rate = cgroup.Unlimited()
+	}
+}
+
 // hasten begins what carryOut does, as far as it is quick in the kernel, without waiting for the result.
 func (s *stance) hasten(ctx context.Context, g *cgroup.Group) {
 	limits, frozen := s.wants()

@@ -128,7 +128,7 @@ func supervise(f folder) int {
 	if in != nil {
 		go in.feed(s.Lease)
 	}
-	limit := keepTimeLimit(&s)
+	limit := keepTimeLimit(f, &s)
 	_ = command.Wait() // The process state has the result.
 	e := settle(f, &s, command.ProcessState, limit.end())
 	printed.finish()

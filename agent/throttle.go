@@ -281,11 +281,12 @@ func (y *cycling) look() {
 	if does == y.does && !y.bad {
 		return
 	}
-	ctx, cancel := context.WithTimeout(y.agent.closed, throttleWithin)
+	// A program that waits for I/O which the kernel holds back cannot be frozen meanwhile; it need not be, either.
+	ctx, cancel := context.WithTimeout(y.agent.closed, dutyStill)
 	defer cancel()
 	err = y.c.change(ctx, y.c.heldByBackOff(does))
 	if err != nil && !y.bad && !errors.Is(err, cgroup.ErrGone) && y.agent.closed.Err() == nil {
-		y.agent.log.Warn("cannot keep a container within its bound", "container", y.c.id, "error", err)
+		y.agent.log.Debug("cannot let a container stand still, trying again", "container", y.c.id, "error", err)
 	}
 	y.does, y.bad = does, err != nil
 }

@@ -158,6 +158,13 @@ func TestThrottle(t *testing.T) {
 			time.Sleep(time.Second) // what it owes from before
 			f.holds(throttledTo)
 			if how != "buffered" {
+				f.apply(cluster.DecisionDone, f.throttle(throttledTo/1000, time.Minute))
+				time.Sleep(300 * time.Millisecond)
+				began := time.Now() // its I/O is held back, and so must not be its end
+				b.Apply(kill(f.order.Container))
+				if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Killed || time.Since(began) > 20*time.Second {
+					t.Errorf("it ended as %s after %v", e.Outcome, time.Since(began))
+				}
 				return
 			}
 			f.apply(cluster.DecisionDone, f.throttle(throttledTo/4, time.Minute))

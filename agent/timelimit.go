@@ -24,7 +24,7 @@ type timeLimit struct {
 }
 
 // keepTimeLimit starts the time limit. 0 is no limit.
-func keepTimeLimit(s *spec) *timeLimit {
+func keepTimeLimit(f folder, s *spec) *timeLimit {
 	l := &timeLimit{done: make(chan struct{})}
 	var ctx context.Context
 	ctx, l.cancel = context.WithCancel(context.Background())
@@ -32,7 +32,7 @@ func keepTimeLimit(s *spec) *timeLimit {
 		defer close(l.done)
 		if s.Launch.Timeout > 0 && passes(ctx, s.Launch.Timeout) {
 			l.reached.Store(true)
-			l.enforce(ctx, s)
+			l.enforce(ctx, f, s)
 		}
 	}()
 	return l
@@ -46,7 +46,7 @@ func (l *timeLimit) end() bool {
 }
 
 // enforce requests every process to end and kills the rest after their grace, until the program has ended.
-func (l *timeLimit) enforce(ctx context.Context, s *spec) {
+func (l *timeLimit) enforce(ctx context.Context, f folder, s *spec) {
 	var g *cgroup.Group
 	for {
 		var err error
@@ -62,7 +62,12 @@ func (l *timeLimit) enforce(ctx context.Context, s *spec) {
 	for over := time.Now().Add(s.Grace); time.Now().Before(over); {
 		// A suspended process does not handle the request to end; and the memory manager, which does not know about it,
 		// may suspend the process again.
-		_ = (&stance{grant: s.Grant}).carryOut(ctx, g, stance{})
+		free := stance{grant: s.Grant}
+		if th, ok := f.throttle(); ok {
+			free.disk.Device = th.Device
+		}
+		free.free()
+		_ = free.carryOut(ctx, g, stance{})
 		if !passes(ctx, min(time.Second/5, time.Until(over))) {
 			return
 		}

@@ -80,7 +80,7 @@ func TestTimeLimitWithoutGroup(t *testing.T) {
 	l := &timeLimit{done: make(chan struct{})}
 	var ctx context.Context
 	ctx, l.cancel = context.WithCancel(t.Context())
-	go func() { l.enforce(ctx, &spec{Place: "/nowhere"}); close(l.done) }()
+	go func() { l.enforce(ctx, folder(t.TempDir()), &spec{Place: "/nowhere"}); close(l.done) }()
 	if l.end() {
 		t.Error("a limit was reached that was not")
 	}

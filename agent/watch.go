@@ -89,7 +89,7 @@ func (a *Agent) wakeToEnd(c *container) {
 	}
 	ctx, cancel := context.WithTimeout(a.closed, 5*time.Second)
 	defer cancel()
-	if err := c.change(ctx, func(s *stance) { s.still = 0 }); err != nil {
+	if err := c.change(ctx, (*stance).free); err != nil {
 		a.log.Warn("cannot resume a container that is to end", "container", c.id, "error", err)
 	}
 }
