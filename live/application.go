@@ -1,11 +1,12 @@
 package live
 
 import (
-	"fmt"
+	"context"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/profile"
+	"github.com/bellows-rm/bellows/store"
 )
 
 // Learned is what the runs of one stage of an application taught.
@@ -35,27 +36,32 @@ type LearnedVariant struct {
 	Unknown []string `json:"unknown,omitempty"`
 }
 
-// ReadLearned returns what a stored history says, by stage. The error says why it cannot be read.
-func ReadLearned(text []byte) (all []Learned, err error) {
-	h, notes, err := profile.ReadHistory(text)
-	if err != nil {
-		return nil, fmt.Errorf("what its runs taught cannot be read, and begins anew with the next run: %w", err)
-	}
-	for _, app := range h.Apps() {
-		runs, observed := h.Runs(app)
-		last := &runs[len(runs)-1]
-		l := Learned{Stage: app.Stage, Runs: observed, Last: instant(last.Ended), InputBytes: int64(last.Input), CPUMillicores: int64(last.Cores),
-			MemoryBytes: int64(last.Memory), Notes: notes}
-		e, _ := h.Estimate(app, last.Features)
-		for i := range e.Variants {
-			v := &e.Variants[i]
-			l.Variants = append(l.Variants, LearnedVariant{Share: v.Share, Runs: v.Runs, Why: v.Why, DurationSeconds: v.Duration.Seconds(),
-				Phases: forecastPhases(v.Phases), Told: v.Told, Unknown: v.Unknown.Fields()})
+// Learned returns what the runs of an application taught, by stage. The error is Invalid if that cannot be read.
+func (d *Driver) Learned(ctx context.Context, uid uint32, app string) (all []Learned, err error) {
+	err = d.withHistory(ctx, ownedApp{uid, app}, func(h *profile.History, unreadable error) (*store.App, error) {
+		if unreadable != nil {
+			return nil, Errorf(Invalid, "what its runs taught cannot be read, and begins anew with the next run: %w", unreadable)
 		}
-		for _, n := range e.Notes {
-			l.Notes = append(l.Notes, n+".")
+		for _, app := range h.Apps() {
+			all = append(all, learnedOf(h, app))
 		}
-		all = append(all, l)
+		return nil, nil
+	})
+	return all, err
+}
+
+func learnedOf(h *profile.History, app profile.App) Learned {
+	runs, observed := h.Runs(app)
+	last := &runs[len(runs)-1]
+	l := Learned{Stage: app.Stage, Runs: observed, Last: instant(last.Ended), InputBytes: int64(last.Input), CPUMillicores: int64(last.Cores), MemoryBytes: int64(last.Memory)}
+	e, _ := h.Estimate(app, last.Features)
+	for i := range e.Variants {
+		v := &e.Variants[i]
+		l.Variants = append(l.Variants, LearnedVariant{Share: v.Share, Runs: v.Runs, Why: v.Why, DurationSeconds: v.Duration.Seconds(),
+			Phases: forecastPhases(v.Phases), Told: v.Told, Unknown: v.Unknown.Fields()})
 	}
-	return all, nil
+	for _, n := range e.Notes {
+		l.Notes = append(l.Notes, n+".")
+	}
+	return l
 }

@@ -67,8 +67,10 @@ type Driver struct {
 
 	watchdog *watchdog
 	lessons  *lessons
-	note     *notebook
-	board    atomic.Pointer[board]
+	// histories are what runs taught.
+	histories histories
+	note      *notebook
+	board     atomic.Pointer[board]
 
 	// Only the loop uses the fields below.
 	engine    *engine.Engine

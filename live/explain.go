@@ -38,7 +38,10 @@ func (d *Driver) Explain(ctx context.Context, id cluster.JobID) (Explanation, er
 		}
 		e.Job, spec = j.view(), j.Request.Job
 	}
-	e.Forecasts = d.forecasts(ctx, e.Job.UID, &spec, largest)
+	var err error
+	if e.Forecasts, err = d.forecasts(ctx, e.Job.UID, &spec, largest); err != nil {
+		return Explanation{}, err
+	}
 	if e.Why == "" {
 		e.Why = whyEnded(&e.Job)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/store"
 )
 
 // Forecast is what a stage is expected to demand when, and where that is known from; or why it is not known.
@@ -21,8 +22,8 @@ type Forecast struct {
 	Told            cluster.Provenance `json:"told,omitzero"`
 	// Runs is how many runs of the application have been observed by now.
 	Runs int `json:"runs"`
-	// Unknown are the kinds of resources that were measured in no run, as job files name them: the phases have 0 of them,
-	// which does not mean that nothing is demanded.
+	// Unknown are the kinds of resources that were measured in no run, as job files name them: the phases have what the
+	// stage requests of them.
 	Unknown []string `json:"unknown,omitempty"`
 	// Notes are sentences on what one must know to judge the forecast, and why nothing is known.
 	Notes []string `json:"notes,omitempty"`
@@ -53,12 +54,15 @@ func forecastPhases(phases []cluster.Phase) (out []ForecastPhase) {
 
 // forecasts says of each stage of a job what is known of its demand over time. largest is the largest amount of each kind
 // that a node has, TooMuch where that is unknown.
-func (d *Driver) forecasts(ctx context.Context, uid uint32, j *cluster.Job, largest resource.Vector) []Forecast {
-	h, unreadable := d.history(ctx, ownedApp{uid, j.App})
-	if h == nil {
-		h = &profile.History{}
-	}
-	var all []Forecast
+func (d *Driver) forecasts(ctx context.Context, uid uint32, j *cluster.Job, largest resource.Vector) (all []Forecast, err error) {
+	err = d.withHistory(ctx, ownedApp{uid, j.App}, func(h *profile.History, unreadable error) (*store.App, error) {
+		all = forecastsBy(h, unreadable, j, largest)
+		return nil, nil
+	})
+	return all, err
+}
+
+func forecastsBy(h *profile.History, unreadable error, j *cluster.Job, largest resource.Vector) (all []Forecast) {
 	for i := range j.Stages {
 		s := &j.Stages[i]
 		f := Forecast{Stage: i, Name: s.Name, DurationSeconds: s.RunTime().Seconds(), Phases: forecastPhases(s.Phases), Told: s.Told}

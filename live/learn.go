@@ -47,12 +47,6 @@ func (l *lessons) take() []cluster.JobID {
 	return jobs
 }
 
-// ownedApp is an application of an owner.
-type ownedApp struct {
-	uid uint32
-	app string
-}
-
 // learn learns from every job that ends until ctx ends, and from those that have ended by then.
 func (d *Driver) learn(ctx context.Context) {
 	d.findUnreadable(ctx)
@@ -84,8 +78,9 @@ func (d *Driver) findUnreadable(ctx context.Context) {
 // learnFrom adds the runs of jobs to the histories of their applications, and then revises the forecasts of jobs of these
 // applications that wait.
 func (d *Driver) learnFrom(ctx context.Context, jobs []cluster.JobID) error {
-	taught := map[ownedApp]*profile.History{}
-	var order []store.App
+	lessons := map[ownedApp][]lesson{}
+	users := map[ownedApp]string{}
+	var order []ownedApp
 	for _, id := range jobs {
 		j, err := d.store.Job(ctx, id)
 		switch {
@@ -104,63 +99,40 @@ func (d *Driver) learnFrom(ctx context.Context, jobs []cluster.JobID) error {
 			continue
 		}
 		key := ownedApp{j.Request.As.UID, j.Request.Job.App}
-		h, known := taught[key]
-		if !known {
-			if h, err = d.history(ctx, key); h == nil {
-				return err
-			}
-			taught[key] = h
-			order = append(order, store.App{UID: key.uid, User: j.Request.As.User, Name: key.app})
+		if lessons[key] == nil {
+			order = append(order, key)
 		}
-		for _, r := range runs {
-			notes, err := h.Observe(r.app, r.run)
-			if len(notes) > 0 || err != nil {
-				d.log.Debug("a run is not sound, or only in part", "job", id, "stage", r.app.Stage, "notes", notes, "error", err)
-			}
+		lessons[key], users[key] = append(lessons[key], runs...), j.Request.As.User
+	}
+	var failed error
+	for _, key := range order {
+		if err := d.teach(ctx, key, users[key], lessons[key]); err != nil {
+			failed = errors.Join(failed, err)
+			continue
 		}
+		d.revise(ctx, key)
 	}
-	for i := range order {
-		a := &order[i]
-		text, err := taught[ownedApp{a.UID, a.Name}].MarshalJSON()
-		if err != nil {
-			return err
-		}
-		a.Learned, a.LearnedAt = text, d.now()
-	}
-	if len(order) == 0 {
-		return nil
-	}
-	if err := d.store.PutLearned(ctx, order); err != nil {
-		return err
-	}
-	for _, a := range order {
-		key := ownedApp{a.UID, a.Name}
-		d.revise(ctx, key, taught[key])
-	}
-	return nil
+	return failed
 }
 
-// history returns what the runs of an application taught. Where that cannot be read, the history is empty and the error
-// says why; without a store, the history is nil.
-func (d *Driver) history(ctx context.Context, key ownedApp) (*profile.History, error) {
-	a, err := d.store.App(ctx, key.uid, key.app)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return &profile.History{}, nil
-	case err != nil:
-		return nil, err
-	case a.Learned == nil:
-		return &profile.History{}, nil
-	}
-	h, notes, err := profile.ReadHistory(a.Learned)
-	if err != nil {
-		d.log.Warn("what was learned of an application cannot be read: its history begins anew with its next run", "app", key.app, "uid", key.uid, "error", err)
-		return &profile.History{}, err
-	}
-	if len(notes) > 0 {
-		d.log.Warn("what was learned of an application is not sound, and used in part", "app", key.app, "uid", key.uid, "notes", notes)
-	}
-	return h, nil
+// teach adds runs to the history of an application.
+func (d *Driver) teach(ctx context.Context, key ownedApp, user string, runs []lesson) error {
+	return d.withHistory(ctx, key, func(h *profile.History, _ error) (*store.App, error) {
+		for _, r := range runs {
+			if notes, err := h.Observe(r.app, r.run); len(notes) > 0 || err != nil {
+				d.log.Debug("a run is not sound, or only in part", "app", key.app, "stage", r.app.Stage, "notes", notes, "error", err)
+			}
+		}
+		text, err := h.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		for _, app := range h.Apps() { // fit the models now, and not when somebody submits a job
+			h.Estimate(app, profile.Features{})
+			h.Estimate(app, profile.Features{Input: 1})
+		}
+		return &store.App{UID: key.uid, User: user, Name: key.app, Learned: text, LearnedAt: d.now()}, nil
+	})
 }
 
 // lesson is one run of a task that succeeded.
@@ -221,7 +193,7 @@ func stretches(u usage.Usage) []profile.Stretch {
 }
 
 // revise changes the forecasts of the jobs of an application none of whose tasks has been started.
-func (d *Driver) revise(ctx context.Context, key ownedApp, h *profile.History) {
+func (d *Driver) revise(ctx context.Context, key ownedApp) {
 	waiting := map[cluster.JobID]cluster.Job{}
 	untimed := map[cluster.JobID][]int{}
 	if d.do(ctx, func() {
@@ -233,10 +205,16 @@ func (d *Driver) revise(ctx context.Context, key ownedApp, h *profile.History) {
 	}) != nil || len(waiting) == 0 {
 		return // The daemon ends, or nobody waits.
 	}
-	for id, j := range waiting {
-		revised := j.Revised(&j)
-		h.Forecast(&revised, untimed[id])
-		waiting[id] = revised
+	if err := d.withHistory(ctx, key, func(h *profile.History, _ error) (*store.App, error) {
+		for id, j := range waiting {
+			revised := j.Revised(&j)
+			h.Forecast(&revised, untimed[id])
+			waiting[id] = revised
+		}
+		return nil, nil
+	}); err != nil {
+		d.log.Warn("cannot revise the forecasts of jobs that wait", "app", key.app, "error", err)
+		return
 	}
 	_ = d.do(ctx, func() {
 		for _, id := range d.openJobs() {

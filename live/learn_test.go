@@ -162,7 +162,7 @@ func TestUnreadableHistory(t *testing.T) {
 			r := &rig{t: t, dir: t.TempDir(), fake: newFake()}
 			r.fake.usage = map[cluster.ContainerID]usage.Usage{}
 			r.open()
-			if err := r.store.PutLearned(t.Context(), []store.App{{UID: user.UID, User: "ada", Name: "two-phases", Learned: json.RawMessage(text)}}); err != nil {
+			if err := r.store.PutLearned(t.Context(), store.App{UID: user.UID, User: "ada", Name: "two-phases", Learned: json.RawMessage(text)}); err != nil {
 				t.Fatal(err)
 			}
 			r.start(fifo(t))

@@ -98,11 +98,12 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	}
 	times := profile.Untimed(&j)
 	if j.App != "" {
-		h, err := d.history(ctx, ownedApp{s.Caller.UID, j.App})
-		if h == nil {
+		if err := d.withHistory(ctx, ownedApp{s.Caller.UID, j.App}, func(h *profile.History, _ error) (*store.App, error) {
+			h.Forecast(&j, times)
+			return nil, nil
+		}); err != nil {
 			return store.Job{}, err
 		}
-		h.Forecast(&j, times)
 	}
 	for i := range j.Stages {
 		if err := j.CheckCommand(i); err != nil {

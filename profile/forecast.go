@@ -34,7 +34,8 @@ func Untimed(j *cluster.Job) (stages []int) {
 
 // Forecast fills in what a task of each stage of j is expected to demand when, from the runs of its application: the phases,
 // unless they are stated, and the run time of the stages that untimed has, as Untimed returned them before anything was
-// filled in. Where the run time is stated, the phases are stretched to it. The elements of j.Stages are changed. known
+// filled in. Where the run time is stated, the phases are stretched to it. Of a resource that no run measured, the
+// phases demand what the stage requests, as a stage without a forecast does. The elements of j.Stages are changed. known
 // reports whether anything was filled in.
 func (h *History) Forecast(j *cluster.Job, untimed []int) (known bool) {
 	if j.App == "" {
@@ -54,6 +55,13 @@ func (h *History) Forecast(j *cluster.Job, untimed []int) (known bool) {
 			s.Duration = v.Duration
 		}
 		s.Phases, s.Told, known = Lasting(v.Phases, s.Duration), v.Told, true
+		for k := range resource.NumKinds {
+			for p := range s.Phases {
+				if v.Unknown.Has(k) {
+					s.Phases[p].Demand[k] = s.Ideal[k]
+				}
+			}
+		}
 	}
 	return known
 }

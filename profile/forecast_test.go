@@ -48,6 +48,12 @@ func TestForecast(t *testing.T) {
 	}); !known || len(s.Phases) != 2 {
 		t.Errorf("two stages: %+v", s)
 	}
+	if _, err := h.Observe(App{Owner: "ada", Name: "b"}, Run{Phases: phases, Unknown: resource.KindsOf(resource.Disk, resource.Memory)}); err != nil {
+		t.Fatal(err)
+	}
+	if s, _ := job(func(j *cluster.Job, _ *cluster.Stage) { j.App = "b" }); s.Phases[0].Demand != (resource.Vector{100, 2 * resource.GiB}) {
+		t.Errorf("what no run measured: %v", s.Phases[0].Demand)
+	}
 	if got := Lasting([]cluster.Phase{{}, {}}, time.Second); got[0].Duration+got[1].Duration != 0 {
 		t.Errorf("phases without a duration: %v", got)
 	}

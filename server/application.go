@@ -16,19 +16,21 @@ type Application struct {
 	Trouble  string         `json:"trouble,omitempty" doc:"why what its runs taught cannot be read"`
 }
 
-func applicationOf(a *store.App) Application {
+// applicationOf returns the answer about an application that the store has.
+func (s *Server) applicationOf(ctx context.Context, a *store.App) (Application, error) {
 	out := Application{Name: a.Name}
 	if a.Profile != nil {
 		p := profileOf(*a.Profile)
 		out.Measured = &p
 	}
-	if a.Learned != nil {
-		var err error
-		if out.Learned, err = live.ReadLearned(a.Learned); err != nil {
-			out.Trouble = err.Error()
-		}
+	if a.Learned == nil {
+		return out, nil
 	}
-	return out
+	var err error
+	if out.Learned, err = s.driver.Learned(ctx, a.UID, a.Name); live.KindOf(err) == live.Invalid {
+		out.Trouble, err = err.Error(), nil
+	}
+	return out, err
 }
 
 // ApplicationPath names an application of the caller.
@@ -52,11 +54,16 @@ func (s *Server) applications(a *api) {
 				return nil, err
 			}
 			stored, err := s.profiles.Apps(ctx, caller.UID)
+			if err != nil {
+				return nil, err
+			}
 			out := make([]Application, len(stored))
 			for i := range stored {
-				out[i] = applicationOf(&stored[i])
+				if out[i], err = s.applicationOf(ctx, &stored[i]); err != nil {
+					return nil, err
+				}
 			}
-			return &body[[]Application]{out}, err
+			return &body[[]Application]{out}, nil
 		})
 	register(a, "GET", "/v1/apps/{name}", "application", "Return what is known of an application of the caller", 200,
 		func(ctx context.Context, in *ApplicationPath) (*body[Application], error) {
@@ -68,7 +75,8 @@ func (s *Server) applications(a *api) {
 			if err != nil {
 				return nil, in.unknown(err)
 			}
-			return &body[Application]{applicationOf(&stored)}, nil
+			out, err := s.applicationOf(ctx, &stored)
+			return &body[Application]{out}, err
 		})
 	register(a, "DELETE", "/v1/apps/{name}", "forget-application", "Forget all that is known of an application of the caller", 204,
 		func(ctx context.Context, in *ApplicationPath) (*struct{}, error) {

@@ -15,8 +15,6 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
-	"github.com/bellows-rm/bellows/profile"
-	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
 )
 
@@ -127,6 +125,15 @@ func (f *fake) Shutdown(_ context.Context, kill bool) error { f.shutdown = &kill
 
 func (f *fake) Done() <-chan struct{} { return f.done }
 
+// Learned says the same of every application, except of one called broken.
+func (f *fake) Learned(_ context.Context, _ uint32, app string) ([]live.Learned, error) {
+	if app == "broken" {
+		return nil, live.Errorf(live.Invalid, "what its runs taught cannot be read")
+	}
+	return []live.Learned{{Runs: 1, Last: time.Unix(1, 0), Variants: []live.LearnedVariant{{Share: 1, Runs: 1, DurationSeconds: 1,
+		Phases: []live.ForecastPhase{{LengthSeconds: 1}}, Unknown: []string{"network"}}}}}, nil
+}
+
 // fakeProfiles keeps profiles in memory.
 type fakeProfiles map[string]store.Profile
 
@@ -156,23 +163,7 @@ func (p fakeProfiles) App(_ context.Context, _ uint32, name string) (store.App, 
 	if !ok {
 		return store.App{}, store.ErrNotFound
 	}
-	return store.App{Name: name, Profile: &s, Learned: p.learned(name)}, nil
-}
-
-// learned returns a history of one run, and one that cannot be read for a profile called broken.
-func (p fakeProfiles) learned(name string) []byte {
-	if name == "broken" {
-		return []byte("{")
-	}
-	var h profile.History
-	if _, err := h.Observe(profile.App{Name: name}, profile.Run{Duration: time.Second, Phases: []cluster.Phase{{Duration: time.Second}}, Unknown: resource.KindsOf(resource.Network)}); err != nil {
-		panic(err)
-	}
-	text, err := h.MarshalJSON()
-	if err != nil {
-		panic(err)
-	}
-	return text
+	return store.App{Name: name, Profile: &s, Learned: []byte("{}")}, nil
 }
 
 func (p fakeProfiles) Apps(ctx context.Context, uid uint32) ([]store.App, error) {

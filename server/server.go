@@ -31,6 +31,7 @@ type Driver interface {
 	Wait(ctx context.Context, id cluster.JobID) (live.Job, error)
 	WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (live.Task, error)
 	Explain(ctx context.Context, id cluster.JobID) (live.Explanation, error)
+	Learned(ctx context.Context, uid uint32, app string) ([]live.Learned, error)
 	Input(ctx context.Context, by cluster.Credentials, id cluster.JobID) (io.ReadWriteCloser, error)
 	Logs(ctx context.Context, id cluster.JobID) ([]live.LogFile, error)
 	Status(ctx context.Context) (live.Status, error)

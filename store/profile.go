@@ -68,17 +68,13 @@ func (s *Store) PutProfile(ctx context.Context, p Profile) error {
 	})
 }
 
-// PutLearned stores what the runs of applications taught, and replaces what they taught before. Profiles stay.
-func (s *Store) PutLearned(ctx context.Context, apps []App) error {
+// PutLearned stores what the runs of an application taught, and replaces what they taught before. Its profile stays.
+func (s *Store) PutLearned(ctx context.Context, a App) error {
 	return s.write(ctx, "write what was learned to", func(tx *sql.Tx) error {
-		for _, a := range apps {
-			if _, err := tx.ExecContext(ctx, `INSERT INTO apps (owner_uid, owner_name, name, learned_ns, learned) VALUES (?, ?, ?, ?, ?)
-				ON CONFLICT DO UPDATE SET learned_ns = excluded.learned_ns, learned = excluded.learned`,
-				a.UID, a.User, a.Name, int64(a.LearnedAt), string(a.Learned)); err != nil {
-				return fmt.Errorf("application %q: %w", a.Name, err)
-			}
-		}
-		return nil
+		_, err := tx.ExecContext(ctx, `INSERT INTO apps (owner_uid, owner_name, name, learned_ns, learned) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET learned_ns = excluded.learned_ns, learned = excluded.learned`,
+			a.UID, a.User, a.Name, int64(a.LearnedAt), string(a.Learned))
+		return err
 	})
 }
 

@@ -165,8 +165,10 @@ func TestApps(t *testing.T) {
 	p := Profile{UID: 7, User: "ada", Name: "sort", Made: 5, IdealMemory: 10, MinMemory: 1, Duration: time.Second, Args: []string{"sort"}}
 	learned := App{UID: 7, User: "ada", Name: "sort", Learned: json.RawMessage(`{"version":1}`), LearnedAt: 9}
 	for range 2 {
-		if err := s.PutLearned(ctx, []App{learned, {UID: 7, User: "ada", Name: "wc", Learned: json.RawMessage("broken"), LearnedAt: 8}}); err != nil {
-			t.Fatal(err)
+		for _, a := range []App{learned, {UID: 7, User: "ada", Name: "wc", Learned: json.RawMessage("broken"), LearnedAt: 8}} {
+			if err := s.PutLearned(ctx, a); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if err := s.PutProfile(ctx, p); err != nil {
 			t.Fatal(err)
@@ -179,6 +181,9 @@ func TestApps(t *testing.T) {
 	}
 	if got, err := s.Apps(ctx, 7); err != nil || len(got) != 2 || string(got[1].Learned) != "broken" || got[1].Profile != nil {
 		t.Errorf("applications %+v %v", got, err)
+	}
+	if got, err := s.Unreadable(ctx); err != nil || len(got) != 1 || got[0].Name != "wc" {
+		t.Errorf("unreadable %+v %v", got, err)
 	}
 	if got, err := s.Profiles(ctx, 7); err != nil || len(got) != 1 {
 		t.Errorf("profiles %+v %v", got, err)
