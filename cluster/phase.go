@@ -51,21 +51,28 @@ func CheckPhases(phases []Phase) error {
 func checkPhases(phases []Phase) *WrongField {
 	var total time.Duration
 	for i := range phases {
-		p, place := &phases[i], fmt.Sprintf("phase %d ", i+1)
-		if w := checkRange(place+"duration", p.Duration, LongestTime, time.Duration.String); w != nil {
+		if w := phases[i].check(); w != nil {
+			w.Field = fmt.Sprintf("phase %d %s", i+1, w.Field)
 			return w
 		}
-		if total += p.Duration; total > LongestTime {
+		if total += phases[i].Duration; total > LongestTime {
 			return wrong("phases", "", "must last %v at most together", LongestTime)
 		}
-		if p.Name != "" && !IsName(p.Name) {
-			return wrong(place+"name", clipName(p.Name), "must be at most %d bytes of printable characters, with no space at either end", LongestName)
-		}
-		for k, a := range p.Demand {
-			kind := resource.Kind(k)
-			if w := checkRange(place+kind.Field(), a, kind.Most(), kind.Format); w != nil {
-				return w
-			}
+	}
+	return nil
+}
+
+func (p *Phase) check() *WrongField {
+	if w := checkRange("duration", p.Duration, LongestTime, time.Duration.String); w != nil {
+		return w
+	}
+	if p.Name != "" && !IsName(p.Name) {
+		return wrong("name", clipName(p.Name), "must be at most %d bytes of printable characters, with no space at either end", LongestName)
+	}
+	for k, a := range p.Demand {
+		kind := resource.Kind(k)
+		if w := checkRange(kind.Field(), a, kind.Most(), kind.Format); w != nil {
+			return w
 		}
 	}
 	return nil

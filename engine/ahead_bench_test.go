@@ -42,9 +42,14 @@ func benchmarkAhead(b *testing.B, p policy.Policy, executors int) {
 		events = append(events, cluster.Event{Kind: cluster.NodeJoined, NewNode: n})
 	}
 	c.step(b, append(events, cluster.Event{Kind: cluster.Synced})...)
+	stages := make([][]cluster.Stage, 5000)
+	for i := range stages {
+		stages[i] = []cluster.Stage{c.forecast(executors)}
+	}
 	submitted := 0
 	submit := func() {
-		c.step(b, cluster.Event{Kind: cluster.JobSubmitted, NewJob: c.forecast(submitted, executors)})
+		job := &cluster.Job{ID: cluster.JobID(submitted), Name: "job", Submitted: c.now, Stages: stages[submitted%len(stages)]}
+		c.step(b, cluster.Event{Kind: cluster.JobSubmitted, NewJob: job})
 		submitted++
 	}
 	for range nodes * perNode / executors {
@@ -74,13 +79,13 @@ func benchmarkAhead(b *testing.B, p policy.Policy, executors int) {
 	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds()), "p99-ns")
 }
 
-// forecast returns an application whose executors have six phases of random length and demand.
-func (c *fullCluster) forecast(id, executors int) *cluster.Job {
+// forecast returns a stage of executors that have six phases of random length and demand.
+func (c *fullCluster) forecast(executors int) cluster.Stage {
 	s := cluster.Stage{Name: "s", Tasks: executors, Ideal: resource.Of(resource.Core, resource.GB)}
+	amount := func(most resource.Amount) resource.Amount { return resource.Amount(c.random.Int64N(int64(most))) }
 	for range 6 {
-		amount := func(most resource.Amount) resource.Amount { return resource.Amount(c.random.Int64N(int64(most))) }
 		s.Phases = append(s.Phases, cluster.Phase{Duration: time.Duration(10+c.random.IntN(50)) * time.Second,
 			Demand: resource.Vector{amount(resource.Core), amount(resource.GB), amount(400 * resource.MB), amount(400 * resource.MB)}})
 	}
-	return &cluster.Job{ID: cluster.JobID(id), Name: fmt.Sprint("job", id), Submitted: c.now, Stages: []cluster.Stage{s}}
+	return s
 }

@@ -146,7 +146,10 @@ func (v *view) drop() {
 func (v *view) merge(owner cluster.TaskID, steps []timeline.Step) {
 	slices.SortFunc(steps, func(a, b timeline.Step) int { return cmp.Compare(a.At, b.At) })
 	i, k := len(v.changes), len(steps)
-	v.changes, v.owners = append(v.changes, steps...), append(v.owners, make([]cluster.TaskID, k)...)
+	v.changes = append(v.changes, steps...)
+	for range steps {
+		v.owners = append(v.owners, owner)
+	}
 	for at := len(v.changes) - 1; k > 0; at-- {
 		if i > 0 && v.changes[i-1].At > steps[k-1].At {
 			i--
@@ -208,7 +211,7 @@ func lengthOf(phases []cluster.Phase) (total time.Duration) {
 // needs for its run time, or for unknown if that is unknown. Of n phases, phase i weighs n-i: what comes later is less
 // certain (Prophet: 1-i/n, so that areas are still to be divided by n). Phases of no length do not count.
 func forecast(s *cluster.Stage, unknown time.Duration, to []timeline.Span) []timeline.Span {
-	to = to[:0]
+	to = slices.Grow(to[:0], max(1, len(s.Phases)))
 	for i := range s.Phases {
 		if p := &s.Phases[i]; p.Duration > 0 {
 			to = append(to, timeline.Span{Length: p.Duration, Demand: p.Demand})

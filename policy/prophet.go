@@ -25,11 +25,12 @@ type prophet struct {
 	deadline float64 // in mean waits; 0 is none
 	literal  bool    // tasks of a stage start one by one, on the next node with room, as in the text of Algorithm 1
 	strict   bool    // tasks that start together need a node each
-	kinds    resource.Kinds
+	kinds    []resource.Kind
 	unknown  time.Duration // how long a task without forecast and run time is taken to run
 
 	ahead    ahead
 	queue    ranked[*applicant] // jobs with a task to start, the longest wait first
+	spare    []*applicant       // of jobs that are no longer in the queue, to be reused
 	held     held               // of the need that was measured last: the needs of many jobs are equal
 	nodes    int                // as many nodes as the queue was measured for
 	capacity resource.Vector    // of the cluster for which the queue was measured
@@ -42,8 +43,6 @@ type prophet struct {
 	least    resource.Vector
 	opened   uint64     // the decision of open and least
 	overdue  *applicant // comes first and has no room; nil if there is none
-	scored   []resource.Kind
-	gaps     []timeline.Gap
 }
 
 func newProphet(s *settings) Policy {
@@ -109,9 +108,9 @@ type emptyCluster struct {
 
 // place is a node with room for a task.
 type place struct {
-	node   *cluster.NodeState
-	times  int // tasks for which it has room, at most applicant.each
-	scored bool
+	node  *cluster.NodeState
+	times int  // tasks for which it has room, at most applicant.each
+	exact bool // the score is not only a bound
 	score
 }
 
@@ -142,14 +141,23 @@ func (f *prophet) follow(p *cluster.Plan) {
 // file puts j where it belongs, or removes it if it has nothing to start.
 func (f *prophet) file(s *cluster.Snapshot, j *cluster.JobState) {
 	stage, runnable := j.NextStage()
+	a := f.queue.filed[j].with
 	if !runnable {
-		f.queue.remove(j)
+		if _, ok := f.queue.remove(j); ok {
+			f.spare = append(f.spare, a)
+		}
 		return
 	}
-	a := f.queue.filed[j].with
-	if a == nil || a.stage != stage || a.told != j.Job {
-		a = &applicant{job: j, told: j.Job, stage: stage, need: j.Stages[stage].Ideal}
-		a.spans = forecast(&j.Stages[stage], f.unknown, nil)
+	switch last := len(f.spare) - 1; {
+	case a != nil:
+	case last >= 0:
+		a, f.spare = f.spare[last], f.spare[:last]
+	default:
+		a = new(applicant)
+	}
+	if a.job != j || a.stage != stage || a.told != j.Job {
+		*a = applicant{job: j, told: j.Job, stage: stage, need: j.Stages[stage].Ideal,
+			spans: forecast(&j.Stages[stage], f.unknown, a.spans), places: a.places[:0], chosen: a.chosen[:0]}
 	}
 	a.decision = 0
 	f.measure(s, a)
@@ -225,7 +233,7 @@ func (f *prophet) admit(s *cluster.Snapshot, j *cluster.Job) error {
 // startNext starts the tasks of the job that comes next. It returns false if no job that is considered has room.
 func (f *prophet) startNext(now timeline.Time, p *cluster.Plan) bool {
 	if a, due, ok := f.pastDeadline(now); ok {
-		if _, room := f.choose(now, p, a); room {
+		if _, room := f.choose(now, p, a, math.Inf(1)); room {
 			return f.start(p, a, func(place) cluster.Reason { return cluster.BecausePastDeadline(a.need[resource.Memory], due) })
 		}
 		if p.Running > 0 {
@@ -243,7 +251,7 @@ func (f *prophet) startNext(now timeline.Time, p *cluster.Plan) bool {
 		if first != nil && a.tasks == 1 {
 			a.norm, a.fits = f.chooseOn(now, p, a, first)
 		} else {
-			a.norm, a.fits = f.choose(now, p, a)
+			a.norm, a.fits = f.choose(now, p, a, f.limit(a, least))
 		}
 		if !a.fits {
 			return
@@ -261,11 +269,20 @@ func (f *prophet) startNext(now timeline.Time, p *cluster.Plan) bool {
 		}
 	})
 	return f.start(p, best, func(on place) cluster.Reason {
-		if left := on.node.Unknown & f.kinds; left != 0 {
+		if left := on.node.Unknown & resource.KindsOf(f.kinds...); left != 0 {
 			return cluster.BecauseBestAheadOfKnown(left, on.idle, on.over)
 		}
 		return cluster.BecauseBestAhead(compared, on.idle, on.over)
 	})
+}
+
+// limit is the score from which on it does not matter how much worse a is than the best: a reason with its score is
+// recorded only once.
+func (f *prophet) limit(a *applicant, least float64) float64 {
+	if a.job.Waiting.Code == cluster.ScoresWorse {
+		return least
+	}
+	return math.Inf(1)
 }
 
 // start starts the tasks of a where they were chosen to run.

@@ -11,8 +11,9 @@ import (
 )
 
 // choose finds where the tasks of a start, in a.chosen, and returns the sum of their scores; ok is false if they do not
-// all have room. Every node gets one task, the nodes with the least scores first, before any gets a second one.
-func (f *prophet) choose(now timeline.Time, p *cluster.Plan, a *applicant) (sum float64, ok bool) {
+// all have room. Every node gets one task, the nodes with the least scores first, before any gets a second one. If the
+// sum is not below limit, it may be Inf instead, and a.chosen empty: to find that out takes less time.
+func (f *prophet) choose(now timeline.Time, p *cluster.Plan, a *applicant, limit float64) (sum float64, ok bool) {
 	f.find(p, a)
 	room := 0
 	for i := range a.places {
@@ -22,19 +23,18 @@ func (f *prophet) choose(now timeline.Time, p *cluster.Plan, a *applicant) (sum 
 	if room < a.tasks {
 		return 0, false
 	}
-	for i := range a.places {
-		f.rate(now, p.Snapshot, a, &a.places[i])
-	}
 	if a.tasks == 1 {
-		a.chosen = append(a.chosen, slices.MinFunc(a.places, comparePlaces))
-		return a.chosen[0].norm, true
+		return f.chooseOne(now, p, a, limit), true
+	}
+	for i := range a.places {
+		f.rate(now, p.Snapshot, a, &a.places[i], math.Inf(1))
 	}
 	for taken := 0; len(a.chosen) < a.tasks; taken++ {
 		from := len(a.chosen)
 		for _, on := range a.places {
 			if on.times > taken {
 				if taken > 0 {
-					on.score = f.score(now, p.Snapshot, a, on.node, taken)
+					on.score, _ = f.score(now, p.Snapshot, a, on.node, taken, math.Inf(1))
 				}
 				a.chosen = append(a.chosen, on)
 			}
@@ -48,6 +48,18 @@ func (f *prophet) choose(now timeline.Time, p *cluster.Plan, a *applicant) (sum 
 	return sum, true
 }
 
+// chooseOne is choose for one task, for which there is a place.
+func (f *prophet) chooseOne(now timeline.Time, p *cluster.Plan, a *applicant, limit float64) (norm float64) {
+	norm = math.Inf(1)
+	for i := range a.places {
+		on := &a.places[i]
+		if f.rate(now, p.Snapshot, a, on, min(limit, norm)); on.exact && on.norm < norm {
+			a.chosen, norm = append(a.chosen[:0], *on), on.norm
+		}
+	}
+	return norm
+}
+
 // chooseOn is choose for one task on a given node.
 func (f *prophet) chooseOn(now timeline.Time, p *cluster.Plan, a *applicant, n *cluster.NodeState) (norm float64, ok bool) {
 	f.find(p, a)
@@ -57,7 +69,7 @@ func (f *prophet) chooseOn(now timeline.Time, p *cluster.Plan, a *applicant, n *
 		return 0, false
 	}
 	on := &a.places[at]
-	f.rate(now, p.Snapshot, a, on)
+	f.rate(now, p.Snapshot, a, on, math.Inf(1))
 	a.chosen = append(a.chosen, *on)
 	return on.norm, true
 }
@@ -163,16 +175,16 @@ func (a *applicant) timesOn(n *cluster.NodeState) int {
 	return n.Times(a.need, a.each)
 }
 
-// rate scores a place if it has no score yet.
-func (f *prophet) rate(now timeline.Time, s *cluster.Snapshot, a *applicant, on *place) {
-	if !on.scored {
-		on.score, on.scored = f.score(now, s, a, on.node, 0), true
+// rate scores a place, at least as far as is necessary to know that its norm is not below limit.
+func (f *prophet) rate(now timeline.Time, s *cluster.Snapshot, a *applicant, on *place, limit float64) {
+	if !on.exact && on.norm < limit {
+		on.score, on.exact = f.score(now, s, a, on.node, 0, limit)
 	}
 }
 
 // score is the Euclidean norm of the overall scores of a task's resources on n (equation 8), once taken other tasks of
-// a have started there.
-func (f *prophet) score(now timeline.Time, s *cluster.Snapshot, a *applicant, n *cluster.NodeState, taken int) (total score) {
+// a have started there. If exact is false, the norm is only some of it, which is not below limit.
+func (f *prophet) score(now timeline.Time, s *cluster.Snapshot, a *applicant, n *cluster.NodeState, taken int, limit float64) (total score, exact bool) {
 	spans := a.spans
 	if taken > 0 {
 		spans = slices.Clone(spans)
@@ -180,20 +192,21 @@ func (f *prophet) score(now timeline.Time, s *cluster.Snapshot, a *applicant, n 
 			spans[i].Taken = spans[i].Demand.Scale(int64(taken))
 		}
 	}
-	f.scored, f.gaps = f.scored[:0], f.gaps[:0]
-	for k := range resource.NumKinds {
-		if f.kinds.Has(k) && !n.Unknown.Has(k) {
-			f.scored, f.gaps = append(f.scored, k), append(f.gaps, timeline.Gap{})
+	available, start := f.ahead.of(now, s, n), s.LaunchTime(a.job.Submitted, now)
+	squares, stages := 0.0, float64(len(spans))
+	for i := range f.kinds {
+		if n.Unknown.Has(f.kinds[i]) {
+			continue
 		}
-	}
-	f.ahead.of(now, s, n).Overlap(s.LaunchTime(a.job.Submitted, now), spans, f.scored, f.gaps)
-	squares := 0.0
-	for _, g := range f.gaps {
-		idle, over := g.Idle.UnitSeconds()/float64(len(spans)), g.Over.UnitSeconds()/float64(len(spans))
+		if total.norm >= limit {
+			return total, false
+		}
+		var gap [1]timeline.Gap
+		available.Overlap(start, spans, f.kinds[i:i+1], gap[:])
+		idle, over := gap[0].Idle.UnitSeconds()/stages, gap[0].Over.UnitSeconds()/stages
 		overall := float64((1-f.eta)*over) + float64(f.eta*idle) // converted: a processor may fuse a product and a sum
 		squares += float64(overall * overall)
-		total.idle, total.over = total.idle+idle, total.over+over
+		total.norm, total.idle, total.over = math.Sqrt(squares), total.idle+idle, total.over+over
 	}
-	total.norm = math.Sqrt(squares)
-	return total
+	return total, true
 }

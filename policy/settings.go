@@ -103,16 +103,17 @@ func (v setting) memory() resource.Amount {
 	return m
 }
 
-// kinds is a list of resources, such as "disk,network".
-func (v setting) kinds() (set resource.Kinds) {
+// kinds is a list of resources, such as "disk,network", in the order of kinds.
+func (v setting) kinds() (list []resource.Kind) {
 	all := resource.KindsWhere(func(resource.Kind) bool { return true })
 	for _, name := range strings.Split(v.text, ",") {
 		at := slices.IndexFunc(all, func(k resource.Kind) bool { return k.Field() == name })
 		if at < 0 {
 			v.fail(fmt.Sprintf("a list of %s", resource.KindsOf(all...)))
-			return 0
+			return nil
 		}
-		set |= resource.KindsOf(all[at])
+		list = append(list, all[at])
 	}
-	return set
+	slices.Sort(list)
+	return slices.Compact(list)
 }
