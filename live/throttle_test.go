@@ -1,11 +1,13 @@
 package live
 
 import (
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/engine"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
@@ -133,7 +135,40 @@ func TestThrottle(t *testing.T) {
 		if got := r.Driver.broken; got != nil {
 			t.Error(got)
 		}
+		recites(t, r.EventLog())
 	})
+}
+
+// recites checks that the log of a run with a throttler, told to a new engine, gives the same decisions: the policy throttles
+// when it did, and all else follows from the events.
+func recites(t *testing.T, path string) {
+	t.Helper()
+	p := &throttler{Policy: fifo(t)}
+	_, log := readLog(t, path)
+	e := engine.New(p, nil)
+	throttles := 0
+	for i := range log {
+		if log[i].Events == nil {
+			continue
+		}
+		var want []cluster.Decision
+		if i+1 < len(log) {
+			want = log[i+1].Decisions
+		}
+		for _, d := range want {
+			if d.Kind == cluster.Throttle {
+				p.bound, p.until, p.due = d.Bound[resource.Disk], d.At, true
+				throttles++
+			}
+		}
+		decisions, err := e.Step(log[i].Now, log[i].Events...)
+		if err != nil || len(decisions) != len(want) || len(want) > 0 && !reflect.DeepEqual(decisions, want) {
+			t.Errorf("at %v: %+v (%v), recorded %+v", log[i].Now, decisions, err, want)
+		}
+	}
+	if throttles < 5 {
+		t.Errorf("%d throttles are recorded", throttles)
+	}
 }
 
 // After a restart the task is throttled as the machine has it: as ordered, or not, if the order did not arrive.
