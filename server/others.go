@@ -22,7 +22,7 @@ func (s *Server) shown(ctx context.Context, j live.Job) live.Job {
 	if s.seesAll(ctx, j.UID) {
 		return j
 	}
-	j.Name, j.Detail, j.App = "", "", ""
+	j.Name, j.Detail, j.App, j.AppDerived, j.DeadlineSeconds = "", "", "", false, 0
 	j.Stages = slices.Clone(j.Stages)
 	for i := range j.Stages {
 		j.Stages[i].Stage = sizeOf(&j.Stages[i].Stage)

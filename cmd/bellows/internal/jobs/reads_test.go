@@ -4,9 +4,11 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/server"
 )
 
 // files makes files of the given sizes in a new folder.
@@ -69,6 +71,27 @@ func TestInputFlag(t *testing.T) {
 			t.Errorf("%q: %v, want %s", c.texts, err, c.wrong)
 		case c.wrong == "" && (err != nil || got != c.want):
 			t.Errorf("%q: %d %v, want %d", c.texts, got, err, c.want)
+		}
+	}
+}
+
+// What people state with flags is in the job; what they do not state of its input comes from its files.
+func TestStatedWithFlags(t *testing.T) {
+	dir := files(t, map[string]int{"a": 7})
+	for _, stated := range []bool{false, true} {
+		o := runOptions{stage: cluster.Stage{Tasks: 1, Ideal: resource.Of(resource.Core, resource.GiB), Together: true}, class: "regular", maxAttempts: 1,
+			app: "reads", deadline: time.Minute}
+		want := resource.Amount(7)
+		if stated {
+			o.stage.Input, want = resource.GiB, resource.GiB
+		}
+		j, err := o.job([]string{"cat", "a"}, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := server.SubmissionOf(&j.Job, nil, dir, nil)
+		if s.App != "reads" || s.Deadline != time.Minute || !s.Stages[0].Together || s.Stages[0].Input != want {
+			t.Errorf("submitted is %+v", s)
 		}
 	}
 }
