@@ -28,6 +28,7 @@ type prophet struct {
 	kinds    []resource.Kind
 	unknown  time.Duration // how long a task without forecast and run time is taken to run
 
+	backoff  backoff
 	ahead    ahead
 	queue    ranked[*applicant] // jobs with a task to start, the longest wait first
 	spare    []*applicant       // of jobs that are no longer in the queue, to be reused
@@ -54,6 +55,9 @@ func newProphet(s *settings) Policy {
 		deadline: s.declare("deadline", "3",
 			"a job without a deadline of its own comes first when it has waited this multiple of the mean wait; 0 is never").number(),
 	}
+	f.backoff.lasts = s.declare("backoff", "5s",
+		"how long the tasks with the largest demands are throttled on a node that gives much less than it could (section III.B); "+
+			"0s is never. Only simulated nodes report that so far").orNever()
 	f.literal = s.declare("score", "sum",
 		"sum: a job scores the sum over the nodes of all its tasks; literal: tasks start one by one on the next node, "+
 			"as the text of Algorithm 1 says").oneOf("sum", "literal") == "literal"
@@ -122,6 +126,7 @@ func (f *prophet) Decide(now timeline.Time, p *cluster.Plan) {
 	f.decision++
 	f.touched, f.overdue = f.touched[:0], nil
 	f.mean = f.meanWait(now, p.Snapshot)
+	f.backoff.relieve(now, p, &f.ahead)
 	for f.startNext(now, p) {
 	}
 	f.explain(now, p)

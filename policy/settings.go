@@ -95,6 +95,15 @@ func (v setting) duration() time.Duration {
 	return d
 }
 
+// orNever is a duration that may be 0, which is never.
+func (v setting) orNever() time.Duration {
+	d, err := time.ParseDuration(v.text)
+	if err != nil || d < 0 {
+		v.fail("a duration such as 1s, or 0s for never")
+	}
+	return d
+}
+
 func (v setting) memory() resource.Amount {
 	m, err := resource.ParseMemory(v.text)
 	if err != nil || m <= 0 {

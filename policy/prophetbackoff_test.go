@@ -1,0 +1,105 @@
+package policy
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// Bounds meet the capacity exactly, up to what the division into whole bytes leaves, and bound nobody below anybody else.
+func TestBackoffShares(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		var b backoff
+		capacity, sum := resource.Amount(1+r.Int64N(1000)), resource.Amount(0)
+		for range 1 + r.IntN(6) {
+			d := demand{of: resource.Vector{}.With(resource.Disk, resource.Amount(r.Int64N(600)))}
+			sum += d.of[resource.Disk]
+			b.demands = append(b.demands, d)
+		}
+		b.share(resource.Disk, capacity)
+		used, least := resource.Amount(0), capacity
+		for _, d := range b.demands {
+			is, most := d.of[resource.Disk], d.most[resource.Disk]
+			switch {
+			case most == 0 && sum <= capacity:
+				t.Fatalf("of %d, demands of %d: a task is not bounded", capacity, sum)
+			case most == 0:
+				most = is
+			case sum > capacity:
+				least = min(least, most)
+			}
+			used += most
+		}
+		if slack := resource.Amount(len(b.demands)); used > capacity+slack || used < capacity-slack {
+			t.Fatalf("of %d, demands of %d may use %d: %+v", capacity, sum, used, b.demands)
+		}
+		for _, d := range b.demands {
+			if sum > capacity && d.most[resource.Disk] == 0 && d.of[resource.Disk] > least {
+				t.Fatalf("a task of %d is not bounded, another is bounded to %d", d.of[resource.Disk], least)
+			}
+		}
+	}
+}
+
+// A pressed node has the tasks with the largest demands throttled, for as long as the setting says; a relieved node, and a
+// policy without back-off, nobody.
+func TestBackoff(t *testing.T) {
+	for _, c := range []struct {
+		settings map[string]string
+		pressed  resource.Amount
+		want     []resource.Amount
+	}{
+		{nil, 60 * resource.MB, []resource.Amount{80 * resource.MB}},
+		{map[string]string{"prophet.backoff": "0s"}, 60 * resource.MB, nil},
+		{nil, 0, nil},
+	} {
+		p, err := New("prophet", c.settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := cluster.NewBook(p.Traits().Why)
+		enter := func(now timeline.Time, events ...cluster.Event) []cluster.Decision {
+			plan := b.Open(now)
+			for i := range events {
+				if err := b.Enter(now, &events[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.Decide(now, plan)
+			decisions, err := b.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return append([]cluster.Decision(nil), decisions...)
+		}
+		job := func(id cluster.JobID, disk resource.Amount) cluster.Event {
+			need := resource.Of(resource.Core, resource.GiB)
+			return cluster.Event{Kind: cluster.JobSubmitted, NewJob: &cluster.Job{ID: id, Stages: []cluster.Stage{{Tasks: 1, Ideal: need,
+				Phases: []cluster.Phase{{Duration: time.Minute, Demand: need.With(resource.Disk, disk)}}}}}}
+		}
+		has := resource.Of(4*resource.Core, 4*resource.GiB).With(resource.Disk, 100*resource.MB)
+		var launched []cluster.Event
+		for _, d := range enter(0, cluster.Event{Kind: cluster.NodeJoined, NewNode: &cluster.Node{Name: "n", Capacity: has}},
+			cluster.Event{Kind: cluster.Synced}, job(1, 20*resource.MB), job(2, 150*resource.MB)) {
+			if d.Kind == cluster.Start {
+				launched = append(launched, cluster.Event{Kind: cluster.DecisionDone, Decision: d.ID, Task: d.Task})
+			}
+		}
+		enter(1, launched...)
+		var got []resource.Amount
+		for _, d := range enter(timeline.Seconds(2), cluster.Event{Kind: cluster.NodePressed, Bound: resource.Vector{}.With(resource.Disk, c.pressed)}) {
+			if d.Kind != cluster.Throttle || d.Task.Job != 2 || d.At != timeline.Seconds(7) || d.Reason.Code != cluster.NodePressure {
+				t.Errorf("decided %+v", d)
+			}
+			got = append(got, d.Bound[resource.Disk])
+		}
+		if len(launched) != 2 || len(got) != len(c.want) || len(got) > 0 && got[0] != c.want[0] {
+			t.Errorf("settings %v, pressure %d: %d launched, bounds %v, want %v", c.settings, c.pressed, len(launched), got, c.want)
+		}
+	}
+}
