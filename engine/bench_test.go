@@ -24,6 +24,7 @@ func BenchmarkStep(b *testing.B) {
 		{"capacity", "capacity.queues", "a=50%,a.x=50%,a.y=50%,default=50%"},
 		{"drf", "", ""},
 		{"drf", "drf.queues", "a=1,a.x=1,a.y=2,default=1"},
+		{"prophet", "", ""},
 		{"pufferfish", "", ""},
 		{"pufferfish", "pufferfish.order", "sjf"},
 		{"srjf", "", ""},

@@ -247,6 +247,9 @@ func (f *prophet) startNext(now timeline.Time, p *cluster.Plan) bool {
 			return false
 		}
 	}
+	if len(f.queue.jobs) == 0 || p.AtOnce() && len(f.openFor(p, f.queue.jobs[0].with.need)) == 0 {
+		return false
+	}
 	best, least, compared := (*applicant)(nil), math.Inf(1), 0
 	var first *cluster.NodeState
 	if f.literal {
