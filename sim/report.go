@@ -70,11 +70,12 @@ func (r *run) reportPressure(id cluster.NodeID) {
 	}
 }
 
-// passOn hands over the reports, except of tasks that have ended since.
+// passOn hands over the reports, except of tasks that have ended since, and of nodes that have left.
 func (r *run) passOn() {
 	current := r.reports[:0]
 	for i := range r.reports {
-		if t := r.reports[i].task; t == nil || !t.ended() && t.id == r.reports[i].event.Task {
+		t, e := r.reports[i].task, &r.reports[i].event
+		if here := !r.engine.Snapshot().Nodes[e.Node].Gone; here && (t == nil || !t.ended() && t.id == e.Task) {
 			current = append(current, r.reports[i])
 		}
 	}

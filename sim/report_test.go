@@ -133,6 +133,13 @@ func TestPressureIsReported(t *testing.T) {
 	if got, _ := told(t, false, c, job(1, 80), job(2, 80)); len(got) > 0 {
 		t.Errorf("without looking ahead: told %+v", got)
 	}
+	// The relief of a node that has left is no news.
+	c.Nodes = Uniform(2, c.Nodes[0].Capacity)
+	c.Incidents = []Incident{{At: 5 * time.Second, Kind: NodeLoss, Node: 0}}
+	if got, _ := told(t, true, c, job(1, 80), job(2, 80)); len(got) != 3 || got[1].Node != 1 || got[2].Node != 1 {
+		t.Errorf("with a node that leaves: told %+v", got)
+	}
+	c.Incidents = nil
 	if got, _ := told(t, true, c, job(1, 80), job(2, 60)); len(got) > 0 {
 		t.Errorf("without pressure: told %+v", got)
 	}
