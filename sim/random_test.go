@@ -202,7 +202,7 @@ func randomStage(t *rapid.T, capacity resource.Vector) (cluster.Stage, workload.
 }
 
 func randomPolicy(t *rapid.T) func() policy.Policy {
-	name := rapid.SampledFrom([]string{"fifo", "fair", "yarn-me", "haphazard"}).Draw(t, "policy")
+	name := rapid.SampledFrom([]string{"fifo", "fair", "yarn-me", "prophet", "haphazard"}).Draw(t, "policy")
 	seed := rapid.Uint64Range(0, 1000).Draw(t, "seed of the policy")
 	return func() policy.Policy {
 		if name == "haphazard" {
