@@ -79,7 +79,7 @@ func TestInvariants(t *testing.T) {
 		w := randomWorkload(t, c.Nodes[0].Capacity)
 		randomProtocol(t, &c, len(w.Jobs))
 		c.Series.Nodes = rapid.Bool().Draw(t, "records nodes")
-		make := randomPolicy(t)
+		make := randomPolicy(t, "prophet")
 		if h, is := make().(haphazard); is {
 			h.throttles = rapid.Bool().Draw(t, "throttles")
 			make = func() policy.Policy { return h }

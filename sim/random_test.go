@@ -201,8 +201,9 @@ func randomStage(t *rapid.T, capacity resource.Vector) (cluster.Stage, workload.
 	return s, truth
 }
 
-func randomPolicy(t *rapid.T) func() policy.Policy {
-	name := rapid.SampledFrom([]string{"fifo", "fair", "yarn-me", "prophet", "haphazard"}).Draw(t, "policy")
+// randomPolicy draws a policy: one that throttles nothing, or one of more.
+func randomPolicy(t *rapid.T, more ...string) func() policy.Policy {
+	name := rapid.SampledFrom(append([]string{"fifo", "fair", "yarn-me", "haphazard"}, more...)).Draw(t, "policy")
 	seed := rapid.Uint64Range(0, 1000).Draw(t, "seed of the policy")
 	return func() policy.Policy {
 		if name == "haphazard" {
