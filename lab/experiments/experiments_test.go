@@ -161,8 +161,8 @@ func TestDeclared(t *testing.T) {
 			t.Errorf("%s: %d to %d of %q", e.Name, e.Runs, e.Full, e.Unit)
 		}
 	}
-	if len(seen) != len(yarnME)+len(pufferfish) {
-		t.Errorf("%d experiments are declared, and %d can be run", len(seen), len(yarnME)+len(pufferfish))
+	if len(seen) != len(yarnME)+len(pufferfish)+len(prophet) {
+		t.Errorf("%d experiments are declared, and %d can be run", len(seen), len(yarnME)+len(pufferfish)+len(prophet))
 	}
 	for pattern, want := range map[string]int{"yarn-me/fig6a": 1, "yarn-me/*": len(yarnME), "yarn-me/...": len(yarnME), "yarn-me/fig7?": 3} {
 		if found, err := Find(pattern); err != nil || len(found) != want {

@@ -1,0 +1,99 @@
+package experiments
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/lab/chart"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+// prophetShown are the benchmarks of Fig. 1 and 2.
+var prophetShown = []string{"KMeans", "SVM", "PageRank", "SVD++"}
+
+// prophetAppOf returns a benchmark with its large input, alone on servers, in executors of five cores.
+func prophetAppOf(name string) prophetApp {
+	for _, a := range prophetApps(prophetExecutors) {
+		if a.name == name && a.input == a.large && a.cores == prophetCores[len(prophetCores)-1] {
+			return a
+		}
+	}
+	panic("experiments: there is no benchmark " + name)
+}
+
+func prophetFigure1(*lab) (*Findings, error) {
+	table := newTable("An executor of five cores with the large input", "benchmark", "run time", "disk, peak", "disk, mean",
+		"network, peak", "network, mean", "time below a tenth of its network peak")
+	data := newTable("phases", "benchmark", "phase", "begins_s", "lasts_s", "cpu_cores", "disk_bytes_per_s", "network_bytes_per_s")
+	disk := &chart.Plot{Title: "Disk bandwidth of one executor", Subtitle: "models", X: "time, s", Y: "MB/s"}
+	network := &chart.Plot{Title: "Network bandwidth of one executor", Subtitle: "models", X: "time, s", Y: "MB/s"}
+	peaks, idle := resource.Vector{}, map[string]float64{}
+	for _, name := range prophetShown {
+		a := prophetAppOf(name)
+		u := usageOf(a.phases(exactly))
+		peaks, idle[name] = peaks.Max(u.peak), u.lowNetwork
+		table.add(name, decimals(u.lasts, 0)+" s", megabytes(u.peak[resource.Disk]), megabytes(u.mean[resource.Disk]),
+			megabytes(u.peak[resource.Network]), megabytes(u.mean[resource.Network]), percent(u.lowNetwork))
+		disk.Series = append(disk.Series, stepsOf(name, a.phases(exactly), resource.Disk))
+		network.Series = append(network.Series, stepsOf(name, a.phases(exactly), resource.Network))
+		begins := time.Duration(0)
+		for _, p := range a.phases(exactly) {
+			data.put(name, p.Name, begins.Seconds(), p.Duration.Seconds(), float64(p.Demand[resource.CPU])/1000,
+				int64(p.Demand[resource.Disk]), int64(p.Demand[resource.Network]))
+			begins += p.Duration
+		}
+	}
+	return &Findings{Tables: []Table{table}, Data: []Table{data},
+		Pictures: []Picture{{"disk", "Disk bandwidth of an executor over time (models)", disk},
+			{"network", "Network bandwidth of an executor over time (models)", network}},
+		Claims: []Claim{
+			stated("prophet/fig1", "peaks").madeSo(fmt.Sprintf("%s of disk, %s of network", megabytes(peaks[resource.Disk]), megabytes(peaks[resource.Network])),
+				within(float64(peaks[resource.Disk]), 270e6, 330e6) && within(float64(peaks[resource.Network]), 140e6, 180e6)),
+			stated("prophet/fig1", "idle").madeSo(fmt.Sprintf("KMeans %s, SVM %s of the run time", percent(idle["KMeans"]), percent(idle["SVM"])),
+				idle["KMeans"] > 0.5 && idle["SVM"] > 0.5),
+		}}, nil
+}
+
+// usage is what a task demands over its life.
+type usage struct {
+	lasts      float64 // seconds
+	peak, mean resource.Vector
+	lowNetwork float64 // share of the time with less than a tenth of the network's peak
+}
+
+func usageOf(phases []cluster.Phase) (u usage) {
+	var sums [resource.NumKinds]float64
+	for _, p := range phases {
+		u.peak = u.peak.Max(p.Demand)
+		u.lasts += p.Duration.Seconds()
+		for k, a := range p.Demand {
+			sums[k] += float64(a) * p.Duration.Seconds()
+		}
+	}
+	for k := range sums {
+		u.mean[k] = resource.Amount(sums[k] / u.lasts)
+	}
+	for _, p := range phases {
+		if p.Demand[resource.Network] < u.peak[resource.Network]/10 {
+			u.lowNetwork += p.Duration.Seconds() / u.lasts
+		}
+	}
+	return u
+}
+
+// stepsOf draws the demand of one resource over time, in MB/s.
+func stepsOf(name string, phases []cluster.Phase, k resource.Kind) chart.Series {
+	s := chart.Series{Name: name, Step: true}
+	begins, rate := 0.0, 0.0
+	for _, p := range phases {
+		rate = float64(p.Demand[k]) / 1e6
+		s.X, s.Y = append(s.X, begins), append(s.Y, rate)
+		begins += p.Duration.Seconds()
+	}
+	s.X, s.Y = append(s.X, begins), append(s.Y, rate)
+	return s
+}
+
+// megabytes prints a rate such as 300 MB/s.
+func megabytes(rate resource.Amount) string { return decimals(float64(rate)/1e6, 0) + " MB/s" }

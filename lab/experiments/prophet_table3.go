@@ -1,0 +1,218 @@
+package experiments
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bellows-rm/bellows/lab/chart"
+)
+
+// prophetMakespans are the makespans of Table III, in seconds.
+var prophetMakespans = map[string]float64{"CS": 16604, "DRF": 18369, "Tetris": 25537, "Prophet": 11290, "Prophet w/o back-off": 15707}
+
+func prophetTable3(l *lab) (*Findings, error) {
+	all := prophetSchedulers()
+	t, err := prophetContest(l, "schedulers", all, prophetExecutors)
+	if err != nil {
+		return nil, err
+	}
+	table := newTable("Makespan (median of the workloads, and range)", "scheduler", "ours", "paper", "over Prophet's, ours", "over Prophet's, paper")
+	data := newTable("makespans", "scheduler", "run", "makespan_s")
+	own := place("Prophet", all)
+	for i, c := range all {
+		table.add(c.Label, acrossTraces(values(t[i], makespan), 0)+" s", decimals(prophetMakespans[c.Label], 0)+" s",
+			acrossTraces(ratios(values(t[i], makespan), values(t[own], makespan)), 2), decimals(prophetMakespans[c.Label]/prophetMakespans["Prophet"], 2))
+		for run, one := range t[i] {
+			data.put(c.Label, run, one.Makespan)
+		}
+	}
+	executors, err := prophetExecutorsTable(l, all)
+	if err != nil {
+		return nil, err
+	}
+	return &Findings{Tables: []Table{table, executors}, Data: []Table{data}, Claims: table3Claims(all, t)}, nil
+}
+
+// prophetExecutorsTable repeats the contest with other numbers of executors, which the paper does not give.
+func prophetExecutorsTable(l *lab, all []contender) (Table, error) {
+	table := newTable("Makespan over Prophet's by executors of an application (median of the workloads, and range)", "executors")
+	for _, c := range all {
+		table.Heads = append(table.Heads, c.Label)
+	}
+	table.Heads = append(table.Heads, "Prophet's makespan")
+	for _, n := range []int{2, 4, 8} {
+		t, err := prophetContest(l, fmt.Sprintf("%d executors", n), all, n)
+		if err != nil {
+			return table, err
+		}
+		own := values(t[place("Prophet", all)], makespan)
+		row := []string{fmt.Sprint(n)}
+		for i := range all {
+			row = append(row, acrossTraces(ratios(values(t[i], makespan), own), 2))
+		}
+		table.add(append(row, acrossTraces(own, 0)+" s")...)
+	}
+	return table, nil
+}
+
+func table3Claims(all []contender, t [][]prophetTrial) []Claim {
+	of := func(name string) []float64 { return values(t[place(name, all)], makespan) }
+	saved := func(by, from string) float64 { return 1 - median(ratios(of(by), of(from))) }
+	var claims []Claim
+	for _, c := range []struct {
+		id, by, from string
+		paper        float64
+	}{{"cs", "Prophet", "CS", 0.32}, {"drf", "Prophet", "DRF", 0.39}, {"tetris", "Prophet", "Tetris", 0.56}, {"backoff", "Prophet", "Prophet w/o back-off", 0.28}} {
+		claims = append(claims, stated("prophet/table3", c.id).near(percent(saved(c.by, c.from)), c.paper, saved(c.by, c.from)))
+	}
+	plain := saved("Prophet w/o back-off", "CS")
+	cs, drf, tetris := median(of("CS")), median(of("DRF")), median(of("Tetris"))
+	return append(claims,
+		stated("prophet/table3", "placement").judge(percent(plain), within(plain, 0.02, 0.08), plain > 0),
+		stated("prophet/table3", "order").judge(fmt.Sprintf("CS %.0f, DRF %.0f, Tetris %.0f s", cs, drf, tetris),
+			cs < drf && drf < tetris, tetris > max(cs, drf)))
+}
+
+// prophetCDFs draws distributions of how much faster applications are.
+func prophetCDFs(title string, series ...chart.Series) *chart.Plot {
+	from, to := -1.0, 1.0
+	return &chart.Plot{Title: title, Subtitle: "simulated; all workloads together", X: "reduction; below 0: slower", Y: "share of applications",
+		Series: series, XMin: &from, XMax: &to, Lines: []chart.Rule{{At: 0, Vertical: true}}}
+}
+
+func prophetFigure7(l *lab) (*Findings, error) {
+	all := prophetSchedulers()
+	t, err := prophetContest(l, "schedulers", all, prophetExecutors)
+	if err != nil {
+		return nil, err
+	}
+	trialsOf := func(name string) []prophetTrial { return t[place(name, all)] }
+	cs, drf := reductions(trialsOf("Prophet"), trialsOf("CS"), execution), reductions(trialsOf("Prophet"), trialsOf("DRF"), execution)
+	tetris := reductions(trialsOf("Tetris"), trialsOf("Prophet"), execution)
+	rows := []string{"Prophet vs. CS", "Prophet vs. DRF", "Tetris vs. Prophet"}
+	table := quartiles("Reduction of execution times", rows, cs, drf, tetris)
+	fromFirst := quartiles("The same, from the start of the first executor to the end of the last", rows,
+		reductions(trialsOf("Prophet"), trialsOf("CS"), whole), reductions(trialsOf("Prophet"), trialsOf("DRF"), whole),
+		reductions(trialsOf("Tetris"), trialsOf("Prophet"), whole))
+	lose := max(shareAtMost(cs, 0), shareAtMost(drf, 0))
+	shorter := 1 - shareAtMost(tetris, -0.01)
+	return &Findings{Tables: []Table{table, fromFirst},
+		Pictures: []Picture{{"cdf", "Distribution over applications of the reduction of execution times (simulated)",
+			prophetCDFs("Reduction of execution times", chart.CDF("Prophet vs. CS", cs), chart.CDF("Prophet vs. DRF", drf), chart.CDF("Tetris vs. Prophet", tetris))}},
+		Claims: []Claim{
+			stated("prophet/fig7", "cs").near(percent(median(cs)), 0.31, median(cs)),
+			stated("prophet/fig7", "drf").near(percent(median(drf)), 0.40, median(drf)),
+			stated("prophet/fig7", "tetris").near(percent(median(tetris)), 0.18, median(tetris)),
+			stated("prophet/fig7", "few-lose").judge(percent(lose)+" of applications", lose > 0 && lose <= 0.1, lose <= 0.25),
+			stated("prophet/fig7", "tetris-shorter").judge("shorter, or at most 1 % longer, for "+percent(shorter)+" of applications", shorter >= 0.95, shorter >= 0.7),
+		}}, nil
+}
+
+func prophetFigure8(l *lab) (*Findings, error) {
+	all := prophetSchedulers()
+	t, err := prophetContest(l, "schedulers", all, prophetExecutors)
+	if err != nil {
+		return nil, err
+	}
+	var series []chart.Series
+	var names []string
+	var each [][]float64
+	for _, c := range prophetRest {
+		r := reductions(t[place("Prophet", all)], t[place(c.Label, all)], completion)
+		names, each = append(names, "Prophet vs. "+c.Label), append(each, r)
+		series = append(series, chart.CDF(names[len(names)-1], r))
+	}
+	cs, tetris := each[0], each[2]
+	return &Findings{Tables: []Table{quartiles("Reduction of completion times", names, each...)},
+		Pictures: []Picture{{"cdf", "Distribution over applications of the reduction of completion times (simulated)",
+			prophetCDFs("Reduction of completion times", series...)}},
+		Claims: []Claim{
+			stated("prophet/fig8", "median").near(percent(median(cs)), 0.23, median(cs)),
+			stated("prophet/fig8", "tetris").judge(percent(median(tetris)), median(tetris) >= 0.1, median(tetris) > 0),
+		}}, nil
+}
+
+func prophetFigure11(l *lab) (*Findings, error) {
+	all := []contender{prophetOwn, prophetPlain}
+	t, err := prophetContest(l, "back-off", all, prophetExecutors)
+	if err != nil {
+		return nil, err
+	}
+	ran, done := reductions(t[0], t[1], execution), reductions(t[0], t[1], completion)
+	lasting, err := prophetLasting(l)
+	if err != nil {
+		return nil, err
+	}
+	return &Findings{Tables: []Table{quartiles("Reduction by task back-off", []string{"execution time", "completion time"}, ran, done), lasting},
+		Pictures: []Picture{{"cdf", "Distribution over applications of the reduction of times by task back-off (simulated)",
+			prophetCDFs("Reduction by task back-off", chart.CDF("execution time", ran), chart.CDF("completion time", done))}},
+		Claims: []Claim{
+			stated("prophet/fig11", "execution").judge(percent(median(ran)), median(ran) >= 0.07, median(ran) > 0.005),
+			stated("prophet/fig11", "completion").judge(percent(median(done)), median(done) >= 0.05, median(done) > 0.005),
+		}}, nil
+}
+
+// prophetLasting compares how long tasks are throttled, which the paper says in rounds alone.
+func prophetLasting(l *lab) (Table, error) {
+	var all []contender
+	for _, lasts := range []string{"0s", "1s", "2s", "5s", "10s", "30s", "2m"} {
+		c := prophetOwn
+		c.Label, c.Settings = lasts, map[string]string{"prophet.backoff": lasts}
+		all = append(all, c)
+	}
+	table := newTable("By how long tasks are throttled (median of the workloads, and range)", "throttled for", "makespan", "mean completion time", "mean execution time")
+	t, err := prophetContest(l, "lasting", all, prophetExecutors)
+	if err != nil {
+		return table, err
+	}
+	for i, c := range all {
+		table.add(timesOf(c.Label, t[i])...)
+	}
+	return table, nil
+}
+
+// timesOf is a row of a table.
+func timesOf(name string, t []prophetTrial) []string {
+	return []string{name, acrossTraces(values(t, makespan), 0) + " s",
+		acrossTraces(values(t, func(t prophetTrial) float64 { return mean(t.Completion) }), 0) + " s",
+		acrossTraces(values(t, func(t prophetTrial) float64 { return mean(t.Execution) }), 0) + " s"}
+}
+
+// quartiles is a table of distributions.
+func quartiles(name string, rows []string, each ...[]float64) Table {
+	table := newTable(name+" (over applications of all workloads)", "", "10 %", "25 %", "median", "75 %", "90 %", "slower")
+	for i, all := range each {
+		row := []string{rows[i]}
+		for _, share := range []float64{0.1, 0.25, 0.5, 0.75, 0.9} {
+			row = append(row, percent(quantile(all, share)))
+		}
+		table.add(append(row, percent(shareAtMost(all, 0)))...)
+	}
+	return table
+}
+
+// prophetEtas are the weights of fragmentation in Eq. 8 that are compared; the paper uses 0.3 without a study.
+var prophetEtas = []string{"0", "0.1", "0.2", "0.3", "0.4", "0.5", "0.7", "1"}
+
+func prophetEta(l *lab) (*Findings, error) {
+	var all []contender
+	for _, eta := range prophetEtas {
+		c := prophetOwn
+		c.Label, c.Settings = "η = "+eta, map[string]string{"prophet.eta": eta}
+		all = append(all, c)
+	}
+	t, err := prophetContest(l, "eta", all, prophetExecutors)
+	if err != nil {
+		return nil, err
+	}
+	table := newTable("By the weight of fragmentation (median of the workloads, and range)", "η", "makespan", "mean completion time", "mean execution time")
+	spans := make([]float64, len(all))
+	for i := range all {
+		spans[i] = median(values(t[i], makespan))
+		table.add(timesOf(prophetEtas[i], t[i])...)
+	}
+	usual := spans[slices.Index(prophetEtas, "0.3")]
+	over := usual/slices.Min(spans) - 1
+	return &Findings{Tables: []Table{table}, Claims: []Claim{
+		stated("prophet/eta", "balanced").judge(fmt.Sprintf("%s above the best makespan", percent(over)), over <= 0.02, over <= 0.05)}}, nil
+}
