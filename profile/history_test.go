@@ -125,13 +125,13 @@ func TestVariants(t *testing.T) {
 				return three
 			}
 			return short(2, 1, 10, 30)
-		}, 8, []string{"", "3 phases instead of 2"}, []int{6, 2}, 40 * time.Second},
+		}, 8, []string{"", "phases: 3 instead of 2"}, []int{6, 2}, 40 * time.Second},
 		{"the recent way of equally many", func(i int) Run {
 			if i < 2 {
 				return three
 			}
 			return short(2, 1, 10, 30)
-		}, 4, []string{"", "3 phases instead of 2"}, []int{2, 2}, 40 * time.Second},
+		}, 4, []string{"", "phases: 3 instead of 2"}, []int{2, 2}, 40 * time.Second},
 		{"twice as long", func(i int) Run {
 			if i%3 == 1 {
 				return short(2, 1, 20*wobble(i), 60)

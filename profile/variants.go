@@ -133,7 +133,7 @@ func (p *past) variants(runs []*numbered) []*variant {
 	}
 	for _, v := range variants[1:] {
 		if v.phases != first.phases {
-			v.why = fmt.Sprintf("%d phases instead of %d", v.phases, first.phases)
+			v.why = fmt.Sprintf("phases: %d instead of %d", v.phases, first.phases)
 		}
 	}
 	first.why, first.joined = "", joined

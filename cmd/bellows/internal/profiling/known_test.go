@@ -20,7 +20,7 @@ func known(now time.Time) []server.Application {
 		Variants: []live.LearnedVariant{
 			{Share: 0.75, Runs: 3, DurationSeconds: 60, Told: cluster.Provenance{Model: "median", Samples: 3, Error: 0.08}, Unknown: []string{"network"},
 				Phases: []live.ForecastPhase{{LengthSeconds: 20, CPU: 300, Memory: 600 << 20, Disk: 100_000_000}, {FromSeconds: 20, LengthSeconds: 40, CPU: 2000, Memory: 1 << 30}}},
-			{Share: 0.25, Runs: 1, DurationSeconds: 180, Told: cluster.Provenance{Model: "as measured", Samples: 1}, Why: "1 phase instead of 2"}}}}
+			{Share: 0.25, Runs: 1, DurationSeconds: 180, Told: cluster.Provenance{Model: "as measured", Samples: 1}, Why: "phases: 1 instead of 2"}}}}
 	return []server.Application{{Name: "both", Measured: &measured, Learned: learned}, {Name: "learned only", Learned: learned}, {Name: "measured only", Measured: &measured},
 		{Name: "broken", Trouble: "what its runs taught cannot be read, and begins anew with the next run: version 99"}}
 }
