@@ -34,7 +34,7 @@ func run(t *testing.T, init guest.Init, cgroups guest.Cgroups, binary string, as
 		Skips: func(as guest.As, test string) bool {
 			root := as == guest.Root || as == guest.RootScope
 			switch test {
-			case "TestKernelIO":
+			case "TestKernelIO", "TestKernelDiskLimit":
 				return as == guest.Narrow
 			case "TestKernelRefusesStrangers":
 				return !root
