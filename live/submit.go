@@ -85,7 +85,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 		if err != nil {
 			return store.Job{}, err
 		}
-		known[i] = cluster.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.Duration, Elasticity: p.Elasticity}
+		known[i] = p.OfStage()
 		known[i].Fill(&j.Stages[i])
 		j.Stages[i].Profile = ""
 	}

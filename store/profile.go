@@ -47,6 +47,11 @@ type Profile struct {
 	Evidence json.RawMessage `json:"evidence,omitempty"`
 }
 
+// OfStage returns what p says of a stage that runs the command.
+func (p *Profile) OfStage() cluster.Profile {
+	return cluster.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.Duration, Elasticity: p.Elasticity}
+}
+
 // PutProfile stores a profile and replaces the owner's profile of the same name. What the runs of the application of that
 // name taught stays.
 func (s *Store) PutProfile(ctx context.Context, p Profile) error {

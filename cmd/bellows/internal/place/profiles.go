@@ -29,7 +29,7 @@ func (s *Profiles) LookUp(ctx context.Context) jobfile.Profiles {
 		p, err := s.get(ctx, name)
 		switch {
 		case err == nil:
-			return cluster.Profile{Ideal: p.IdealMemory, MinMemory: p.MinMemory, Duration: p.Duration, Elasticity: p.Elasticity}, true
+			return p.OfStage(), true
 		case live.KindOf(err) != live.NotFound && !errors.Is(err, store.ErrNotFound) && *s.Failed == nil:
 			*s.Failed = err
 		}
