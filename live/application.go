@@ -6,7 +6,6 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/profile"
-	"github.com/bellows-rm/bellows/store"
 )
 
 // Learned is what the runs of one stage of an application taught.
@@ -38,7 +37,7 @@ type LearnedVariant struct {
 
 // Learned returns what the runs of an application taught, by stage. The error is Invalid if that cannot be read.
 func (d *Driver) Learned(ctx context.Context, uid uint32, app string) (all []Learned, err error) {
-	err = d.withHistory(ctx, ownedApp{uid, app}, func(h *profile.History, unreadable error) (*store.App, error) {
+	err = d.withHistory(ctx, ownedApp{uid, app}, func(h *profile.History, unreadable error) (*taught, error) {
 		if unreadable != nil {
 			return nil, Errorf(Invalid, "what its runs taught cannot be read, and begins anew with the next run: %w", unreadable)
 		}

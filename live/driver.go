@@ -66,7 +66,8 @@ type Driver struct {
 	beside   sync.WaitGroup
 
 	watchdog *watchdog
-	lessons  *lessons
+	lessons  chan struct{} // has an element if jobs may have ended since the last round of learning
+	caughtUp chan struct{} // closed once the lessons that an earlier Driver left are learned, or cannot be
 	// histories are what runs taught.
 	histories histories
 	note      *notebook
@@ -108,7 +109,7 @@ func Start(c Config) (*Driver, error) {
 	}
 	d := &Driver{config: c, log: c.Log, backend: c.Backend, store: c.Store, begun: time.Now(),
 		calls: make(chan func()), stop: make(chan struct{}), done: make(chan struct{}), synced: make(chan struct{}),
-		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: newLessons(), gauge: newGauge()}
+		jobs: map[cluster.JobID]*job{}, touched: map[cluster.JobID]*job{}, pauses: map[cluster.NodeID]*pause{}, timer: time.NewTimer(time.Hour), watchdog: newWatchdog(), lessons: make(chan struct{}, 1), caughtUp: make(chan struct{}), gauge: newGauge()}
 	d.engine = engine.New(c.Policy, func(s *cluster.Snapshot) {
 		s.ContainersPerCore = cmp.Or(c.ContainersPerCore, cluster.ContainersPerCore)
 	})

@@ -9,7 +9,6 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
-	"github.com/bellows-rm/bellows/store"
 )
 
 // Forecast is what a stage is expected to demand when, and where that is known from; or why it is not known.
@@ -55,7 +54,7 @@ func forecastPhases(phases []cluster.Phase) (out []ForecastPhase) {
 // forecasts says of each stage of a job what is known of its demand over time. largest is the largest amount of each kind
 // that a node has, TooMuch where that is unknown.
 func (d *Driver) forecasts(ctx context.Context, uid uint32, j *cluster.Job, largest resource.Vector) (all []Forecast, err error) {
-	err = d.withHistory(ctx, ownedApp{uid, j.App}, func(h *profile.History, unreadable error) (*store.App, error) {
+	err = d.withHistory(ctx, ownedApp{uid, j.App}, func(h *profile.History, unreadable error) (*taught, error) {
 		all = forecastsBy(h, unreadable, j, largest)
 		return nil, nil
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/timeline"
@@ -68,9 +69,15 @@ func (c *histories) drop() {
 	delete(c.known, oldest)
 }
 
+// taught is a history that the runs of jobs were added to.
+type taught struct {
+	app store.App // with the new text, and the time to store it under
+	by  []cluster.JobID
+}
+
 // withHistory calls f with what the runs of an application taught. Where that cannot be read, the history is empty and
-// unreadable says why. f may add runs, and must then return the new text and the time to store it under.
-func (d *Driver) withHistory(ctx context.Context, key ownedApp, f func(h *profile.History, unreadable error) (changed *store.App, err error)) error {
+// unreadable says why. f may add runs, and must then return what is to be stored.
+func (d *Driver) withHistory(ctx context.Context, key ownedApp, f func(h *profile.History, unreadable error) (*taught, error)) error {
 	k := d.histories.of(key)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -79,8 +86,8 @@ func (d *Driver) withHistory(ctx context.Context, key ownedApp, f func(h *profil
 	}
 	changed, err := f(k.h, k.failed)
 	if err == nil && changed != nil {
-		err = d.store.PutLearned(ctx, *changed)
-		k.at, k.size, k.failed = changed.LearnedAt, len(changed.Learned), nil
+		err = d.store.PutLearned(ctx, changed.app, changed.by...)
+		k.at, k.size, k.failed = changed.app.LearnedAt, len(changed.app.Learned), nil
 	}
 	if err != nil {
 		k.h = nil // what is in memory may not be what is stored

@@ -19,6 +19,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/store"
 )
@@ -180,7 +181,54 @@ func (h *theatre) finish() []live.Job {
 	if err := h.p.command.Wait(); err != nil {
 		h.t.Errorf("the daemon ended with %v: %s", err, h.p.errors)
 	}
+	h.checkLearned(jobs)
 	return jobs
+}
+
+// checkLearned expects that each run that succeeded and was measured has taught its application once. Each job of the play
+// is an application of its own; of the old ones some may have been removed.
+func (h *theatre) checkLearned(jobs []live.Job) {
+	s, err := store.Open(h.state)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer s.Close()
+	ctx := h.t.Context()
+	for i := range jobs {
+		if strings.HasPrefix(jobs[i].Name, "old") {
+			continue
+		}
+		measured, taught := map[cluster.ContainerID]bool{}, 0
+		if err := s.Usage(ctx, jobs[i].ID, func(u store.Usage) error {
+			measured[u.Container] = u.Usage.Length() > 0
+			return nil
+		}); err != nil {
+			h.t.Fatal(err)
+		}
+		tasks, err := s.Tasks(ctx, jobs[i].ID)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		want := 0
+		for _, r := range tasks {
+			if r.Outcome == cluster.Succeeded && measured[r.Container] {
+				want++
+			}
+		}
+		if a, err := s.App(ctx, jobs[i].UID, jobs[i].App); err == nil {
+			history, notes, err := profile.ReadHistory(a.Learned)
+			if err != nil || len(notes) > 0 {
+				h.t.Errorf("history of job %s: %v, %q", jobs[i].Name, err, notes)
+			}
+			for _, app := range history.Apps() {
+				_, n := history.Runs(app)
+				taught += n
+			}
+		}
+		if taught != want {
+			h.t.Errorf("job %s, application %q: %d runs taught something, want %d", jobs[i].Name, jobs[i].App, taught, want)
+		}
+	}
 }
 
 // awaitRemoval waits until the daemon has finished a removal that another daemon began: the output of unlisted jobs.

@@ -3,8 +3,9 @@ package live
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
-	"sync"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/profile"
@@ -17,51 +18,48 @@ import (
 // application, which the store keeps; from there into the forecasts of jobs, when they are submitted and while they wait.
 // The engine sees forecasts only, in its events, so that a replay needs no history.
 
-// lessons are the jobs that have ended and have not been learned from. Its methods may be called from any goroutine.
-type lessons struct {
-	mu   sync.Mutex
-	jobs []cluster.JobID
-	more chan struct{} // has an element when there may be jobs
-}
+// learnAgain is how long learning waits after it failed, as on a full disk.
+const learnAgain = time.Minute
 
-func newLessons() *lessons { return &lessons{more: make(chan struct{}, 1)} }
-
-func (l *lessons) add(ended []cluster.JobID) {
-	if len(ended) == 0 {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.jobs = append(l.jobs, ended...)
-	select {
-	case l.more <- struct{}{}:
-	default:
-	}
-}
-
-func (l *lessons) take() []cluster.JobID {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	jobs := l.jobs
-	l.jobs = nil
-	return jobs
-}
-
-// learn learns from every job that ends until ctx ends, and from those that have ended by then.
+// learn learns from every job that ends until ctx ends, and from those that have ended by then. The store knows which these
+// are, so that a crash loses no lesson: the next Driver learns what this one did not.
 func (d *Driver) learn(ctx context.Context) {
 	d.findUnreadable(ctx)
-	for {
+	l := learner{Driver: d, bad: map[cluster.JobID]bool{}}
+	l.round(context.WithoutCancel(ctx))
+	close(d.caughtUp)
+	d.reviseAll(ctx)
+	for ctx.Err() == nil {
+		var again <-chan time.Time
+		if l.failed {
+			again = time.After(learnAgain)
+		}
 		select {
-		case <-d.lessons.more:
+		case <-d.lessons:
+		case <-again:
 		case <-ctx.Done():
 		}
-		if err := d.learnFrom(context.WithoutCancel(ctx), d.lessons.take()); err != nil {
-			d.log.Warn("cannot learn from the runs of jobs that have ended", "error", err)
-		}
-		if ctx.Err() != nil {
-			return
-		}
+		l.round(context.WithoutCancel(ctx))
 	}
+}
+
+// learner learns from jobs that have ended.
+type learner struct {
+	*Driver
+	bad    map[cluster.JobID]bool // jobs that could not be read: the next start tries them again
+	failed bool                   // the last round left lessons
+}
+
+// round learns from the jobs that have ended and were not learned from.
+func (l *learner) round(ctx context.Context) {
+	jobs, err := l.store.Unlearned(ctx)
+	if err == nil {
+		err = l.learnFrom(ctx, jobs)
+	}
+	if err != nil && !l.failed {
+		l.log.Warn("cannot learn from the runs of jobs that have ended, trying again", "error", err)
+	}
+	l.failed = err != nil
 }
 
 // findUnreadable reports histories that cannot be read, which begin anew with the next run.
@@ -75,50 +73,70 @@ func (d *Driver) findUnreadable(ctx context.Context) {
 	}
 }
 
+// course is what jobs teach of one application.
+type course struct {
+	user string
+	runs []lesson
+	jobs []cluster.JobID
+}
+
 // learnFrom adds the runs of jobs to the histories of their applications, and then revises the forecasts of jobs of these
 // applications that wait.
-func (d *Driver) learnFrom(ctx context.Context, jobs []cluster.JobID) error {
-	lessons := map[ownedApp][]lesson{}
-	users := map[ownedApp]string{}
+func (l *learner) learnFrom(ctx context.Context, jobs []cluster.JobID) error {
+	courses := map[ownedApp]*course{}
 	var order []ownedApp
+	var nothing []cluster.JobID
 	for _, id := range jobs {
-		j, err := d.store.Job(ctx, id)
+		if l.bad[id] {
+			continue
+		}
+		key, user, runs, err := l.lessonsOf(ctx, id)
 		switch {
-		case errors.Is(err, store.ErrNotFound):
-			continue // It has been removed already.
 		case err != nil:
-			return err
-		case j.Request.Job.App == "":
+			l.bad[id] = true
+			l.log.Warn("cannot learn from a job before the next start", "job", id, "error", err)
+			continue
+		case len(runs) == 0:
+			nothing = append(nothing, id)
 			continue
 		}
-		runs, err := d.runsOf(ctx, &j)
-		if err != nil {
-			return err
+		c := courses[key]
+		if c == nil {
+			c = &course{}
+			courses[key], order = c, append(order, key)
 		}
-		if len(runs) == 0 {
-			continue
-		}
-		key := ownedApp{j.Request.As.UID, j.Request.Job.App}
-		if lessons[key] == nil {
-			order = append(order, key)
-		}
-		lessons[key], users[key] = append(lessons[key], runs...), j.Request.As.User
+		c.user, c.runs, c.jobs = user, append(c.runs, runs...), append(c.jobs, id)
 	}
 	var failed error
+	if len(nothing) > 0 {
+		failed = l.store.TaughtNothing(ctx, nothing)
+	}
 	for _, key := range order {
-		if err := d.teach(ctx, key, users[key], lessons[key]); err != nil {
+		if err := l.teach(ctx, key, courses[key]); err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}
-		d.revise(ctx, key)
+		l.revise(ctx, key)
 	}
 	return failed
 }
 
+// lessonsOf returns what the runs of a job teach, and of which application.
+func (d *Driver) lessonsOf(ctx context.Context, id cluster.JobID) (key ownedApp, user string, runs []lesson, err error) {
+	j, err := d.store.Job(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return key, "", nil, nil // It has been removed already.
+	}
+	if err == nil && j.Request.Job.App != "" {
+		runs, err = d.runsOf(ctx, &j)
+	}
+	return ownedApp{j.Request.As.UID, j.Request.Job.App}, j.Request.As.User, runs, err
+}
+
 // teach adds runs to the history of an application.
-func (d *Driver) teach(ctx context.Context, key ownedApp, user string, runs []lesson) error {
-	return d.withHistory(ctx, key, func(h *profile.History, _ error) (*store.App, error) {
-		for _, r := range runs {
+func (d *Driver) teach(ctx context.Context, key ownedApp, c *course) error {
+	return d.withHistory(ctx, key, func(h *profile.History, _ error) (*taught, error) {
+		for _, r := range c.runs {
 			if notes, err := h.Observe(r.app, r.run); len(notes) > 0 || err != nil {
 				d.log.Debug("a run is not sound, or only in part", "app", key.app, "stage", r.app.Stage, "notes", notes, "error", err)
 			}
@@ -131,7 +149,7 @@ func (d *Driver) teach(ctx context.Context, key ownedApp, user string, runs []le
 			h.Estimate(app, profile.Features{})
 			h.Estimate(app, profile.Features{Input: 1})
 		}
-		return &store.App{UID: key.uid, User: user, Name: key.app, Learned: text, LearnedAt: d.now()}, nil
+		return &taught{store.App{UID: key.uid, User: c.user, Name: key.app, Learned: text, LearnedAt: d.now()}, c.jobs}, nil
 	})
 }
 
@@ -192,23 +210,46 @@ func stretches(u usage.Usage) []profile.Stretch {
 	return all
 }
 
+// reviseAll revises the forecasts of all jobs that wait: another Driver may have ended before it could.
+func (d *Driver) reviseAll(ctx context.Context) {
+	if d.awaitInventory(ctx) != nil {
+		return // The daemon ends.
+	}
+	var apps []ownedApp
+	if d.do(ctx, func() {
+		for _, id := range d.openJobs() {
+			if j := d.jobs[id]; j.revisable() && !slices.Contains(apps, j.app()) {
+				apps = append(apps, j.app())
+			}
+		}
+	}) != nil {
+		return
+	}
+	for _, key := range apps {
+		d.revise(ctx, key)
+	}
+}
+
 // revise changes the forecasts of the jobs of an application none of whose tasks has been started.
 func (d *Driver) revise(ctx context.Context, key ownedApp) {
 	waiting := map[cluster.JobID]cluster.Job{}
 	untimed := map[cluster.JobID][]int{}
 	if d.do(ctx, func() {
 		for id, j := range d.jobs {
-			if j.revisable() && (ownedApp{j.Request.As.UID, j.Request.Job.App}) == key {
+			if j.revisable() && j.app() == key {
 				waiting[id], untimed[id] = j.Request.Job, j.Request.Untimed
 			}
 		}
 	}) != nil || len(waiting) == 0 {
 		return // The daemon ends, or nobody waits.
 	}
-	if err := d.withHistory(ctx, key, func(h *profile.History, _ error) (*store.App, error) {
+	if err := d.withHistory(ctx, key, func(h *profile.History, _ error) (*taught, error) {
 		for id, j := range waiting {
 			revised := j.Revised(&j)
-			h.Forecast(&revised, untimed[id])
+			if h.Forecast(&revised, untimed[id]); reflect.DeepEqual(revised, j) {
+				delete(waiting, id)
+				continue
+			}
 			waiting[id] = revised
 		}
 		return nil, nil
@@ -224,6 +265,9 @@ func (d *Driver) revise(ctx context.Context, key ownedApp) {
 		}
 	})
 }
+
+// app returns the application of a job.
+func (j *job) app() ownedApp { return ownedApp{j.Request.As.UID, j.Request.Job.App} }
 
 // revisable reports whether the forecasts of a job may still change.
 func (j *job) revisable() bool {

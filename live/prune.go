@@ -50,6 +50,11 @@ const (
 // Prune removes ended jobs according to the retention; with dry it only returns them. Rows are removed before files:
 // files that remain after a crash are removed at the next start.
 func (d *Driver) Prune(ctx context.Context, keep Retention, dry bool) (Pruned, error) {
+	select {
+	case <-d.caughtUp: // A job that is removed teaches nothing.
+	case <-ctx.Done():
+		return Pruned{}, ctx.Err()
+	}
 	d.pruning.Lock()
 	defer d.pruning.Unlock()
 	ended, err := d.store.Ended(ctx)

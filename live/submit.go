@@ -98,7 +98,7 @@ func (d *Driver) prepare(ctx context.Context, s *Submission) (store.Job, error) 
 	}
 	times := profile.Untimed(&j)
 	if j.App != "" {
-		if err := d.withHistory(ctx, ownedApp{s.Caller.UID, j.App}, func(h *profile.History, _ error) (*store.App, error) {
+		if err := d.withHistory(ctx, ownedApp{s.Caller.UID, j.App}, func(h *profile.History, _ error) (*taught, error) {
 			h.Forecast(&j, times)
 			return nil, nil
 		}); err != nil {

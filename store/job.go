@@ -174,8 +174,9 @@ func (s *Store) Write(ctx context.Context, b Batch) error {
 func putJobState(ctx context.Context, tx *sql.Tx, id cluster.JobID, s JobState) error {
 	// Environments contain secrets, and an ended job no longer needs its environment.
 	_, err := tx.ExecContext(ctx, `UPDATE jobs SET status = ?, ended = ?, cancelled = ?, started_ns = ?, finished_ns = ?,
-		exit_code = ?, detail = ?, succeeded_count = ?, request = iif(?, json_remove(request, '$.env'), request) WHERE id = ?`,
-		s.Status.String(), s.Ended, s.Cancelled, int64(s.Started), int64(s.Finished), s.ExitCode, s.Detail, s.Succeeded, s.Ended, int64(id))
+		exit_code = ?, detail = ?, succeeded_count = ?, request = iif(?, json_remove(request, '$.env'), request),
+		unlearned = iif(? AND ended = 0, 1, unlearned) WHERE id = ?`,
+		s.Status.String(), s.Ended, s.Cancelled, int64(s.Started), int64(s.Finished), s.ExitCode, s.Detail, s.Succeeded, s.Ended, s.Ended, int64(id))
 	if err != nil {
 		return fmt.Errorf("job %d: %w", id, err)
 	}

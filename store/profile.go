@@ -73,14 +73,43 @@ func (s *Store) PutProfile(ctx context.Context, p Profile) error {
 	})
 }
 
-// PutLearned stores what the runs of an application taught, and replaces what they taught before. Its profile stays.
-func (s *Store) PutLearned(ctx context.Context, a App) error {
+// PutLearned stores what the runs of an application taught, and replaces what they taught before. Its profile stays. from are
+// the jobs that were learned from: they leave Unlearned in the same transaction, so that each is learned from once.
+func (s *Store) PutLearned(ctx context.Context, a App, from ...cluster.JobID) error {
 	return s.write(ctx, "write what was learned to", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO apps (owner_uid, owner_name, name, learned_ns, learned) VALUES (?, ?, ?, ?, ?)
+		if _, err := tx.ExecContext(ctx, `INSERT INTO apps (owner_uid, owner_name, name, learned_ns, learned) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET learned_ns = excluded.learned_ns, learned = excluded.learned`,
-			a.UID, a.User, a.Name, int64(a.LearnedAt), string(a.Learned))
+			a.UID, a.User, a.Name, int64(a.LearnedAt), string(a.Learned)); err != nil {
+			return err
+		}
+		return learned(ctx, tx, from)
+	})
+}
+
+// TaughtNothing takes jobs that teach nothing from Unlearned.
+func (s *Store) TaughtNothing(ctx context.Context, ids []cluster.JobID) error {
+	return s.write(ctx, "write what was learned to", func(tx *sql.Tx) error { return learned(ctx, tx, ids) })
+}
+
+func learned(ctx context.Context, tx *sql.Tx, ids []cluster.JobID) error {
+	for _, id := range ids {
+		if _, err := tx.ExecContext(ctx, `UPDATE jobs SET unlearned = 0 WHERE id = ?`, int64(id)); err != nil {
+			return fmt.Errorf("job %d: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// Unlearned returns the jobs that have ended and whose runs have not been learned from, those that ended first first.
+func (s *Store) Unlearned(ctx context.Context) (ids []cluster.JobID, err error) {
+	query := `SELECT id FROM jobs WHERE unlearned = 1 ORDER BY finished_ns, id`
+	err = s.read(ctx, query, nil, func(scan func(...any) error) error {
+		var id cluster.JobID
+		err := scan(&id)
+		ids = append(ids, id)
 		return err
 	})
+	return ids, err
 }
 
 // Forget deletes all that is known of an application. The error is ErrNotFound if nothing is.

@@ -127,6 +127,10 @@ DROP TABLE profiles;
 `, `
 -- What bounds the rates of a run, for what is explained after a restart.
 ALTER TABLE tasks ADD COLUMN throttle TEXT; -- JSON; NULL if nothing does
+`, `
+-- What is yet to be learned. An older program learned from a job right after its end.
+ALTER TABLE jobs ADD COLUMN unlearned INTEGER NOT NULL DEFAULT 0; -- 1: it has ended, and its runs have not been learned from
+CREATE INDEX jobs_unlearned ON jobs (finished_ns, id) WHERE unlearned = 1;
 `}
 
 // migrate brings the schema up to date. Each step is one transaction together with its version number.

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -199,6 +200,83 @@ func TestApps(t *testing.T) {
 	}
 	if _, err := s.App(ctx, 7, "sort"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("after it was forgotten: %v", err)
+	}
+}
+
+// A job is to be learned from once: from its end until that is stored together with what it taught.
+func TestUnlearned(t *testing.T) {
+	ctx := t.Context()
+	s := open(t, t.TempDir())
+	var ids []cluster.JobID
+	for range 4 {
+		id, err := s.AddJob(ctx, sample("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	end := func(id cluster.JobID, at timeline.Time) {
+		t.Helper()
+		if err := s.Write(ctx, Batch{Jobs: map[cluster.JobID]JobState{id: {Status: cluster.StatusSucceeded, Ended: at > 0, Finished: at}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(want ...cluster.JobID) {
+		t.Helper()
+		if got, err := s.Unlearned(ctx); err != nil || !slices.Equal(got, want) {
+			t.Errorf("to be learned from: %v %v, want %v", got, err, want)
+		}
+	}
+	end(ids[0], 0)
+	check()
+	end(ids[2], 5)
+	end(ids[0], 7)
+	end(ids[1], 7)
+	check(ids[2], ids[0], ids[1])
+	if err := s.PutLearned(ctx, App{UID: 7, Name: "a", Learned: json.RawMessage("{}")}, ids[2], ids[1]); err != nil {
+		t.Fatal(err)
+	}
+	check(ids[0])
+	end(ids[2], 8) // its end is stored again
+	check(ids[0])
+	if err := s.TaughtNothing(ctx, []cluster.JobID{ids[0]}); err != nil {
+		t.Fatal(err)
+	}
+	check()
+}
+
+// Jobs that ended before the store knew what is unlearned were learned from when they ended; those that had not ended will be.
+func TestUnlearnedOfTheNinthSchema(t *testing.T) {
+	dir := t.TempDir()
+	s := &Store{path: filepath.Join(dir, File)}
+	old, err := s.connect(1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := old.Exec(strings.Join(migrations[:9], "") + "PRAGMA user_version = 9"); err != nil {
+		t.Fatal(err)
+	}
+	s.db, s.reader = old, old
+	var ids []cluster.JobID
+	for range 2 {
+		id, err := s.AddJob(t.Context(), sample("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	if _, err := old.Exec(`UPDATE jobs SET status = 'succeeded', ended = 1 WHERE id = ?`, int64(ids[0])); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir)
+	if err := s.Write(t.Context(), Batch{Jobs: map[cluster.JobID]JobState{ids[1]: {Status: cluster.StatusSucceeded, Ended: true}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Unlearned(t.Context()); err != nil || !slices.Equal(got, ids[1:]) {
+		t.Errorf("to be learned from: %v %v", got, err)
 	}
 }
 
