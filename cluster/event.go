@@ -20,7 +20,7 @@ const (
 	DecisionDone                            // Decision was carried out; for a Start, Task is running from now on
 	DecisionFailed                          // Decision could not be carried out, Detail says why; for a Start, Task never ran
 	TaskEnded                               // Task, Outcome
-	TaskAdopted                             // Task, Node, Grant, Bound, Until: found running when the driver took inventory
+	TaskAdopted                             // Task, Node, Grant, Bound, Until, Progress: found running when the driver took inventory
 	Synced                                  // the inventory is complete; the engine takes no decisions before
 	Woken                                   // the time of a Wake decision has come
 	NodeMemory                              // Node, Held: the sum of the limits of its containers has changed
@@ -107,7 +107,8 @@ type Event struct {
 	Grant    resource.Vector `json:"grant,omitzero"`
 	Launched timeline.Time   `json:"launched_ns,omitempty"` // TaskAdopted: when it started running
 	Bound    resource.Vector `json:"bound,omitzero"`        // TaskAdopted: what throttles it, zero if nothing does; NodePressed
-	Until    timeline.Time   `json:"until_ns,omitempty"`    // TaskAdopted: when the throttle ends by itself
+	Until    timeline.Time   `json:"until_ns,omitempty"`    // TaskAdopted: when the throttle ends by itself, or has ended
+	Progress *Progress       `json:"progress,omitempty"`    // TaskAdopted: how far the task had come; nil is unknown
 	Held     resource.Amount `json:"held_bytes,omitempty"`  // NodeMemory: the sum of the limits of its containers, bytes
 	Detail   string          `json:"detail,omitempty"`
 	Short    bool            `json:"short,omitempty"` // DecisionFailed: the machine lacked a resource of its own, not of the job

@@ -33,7 +33,7 @@ func (s *Snapshot) apply(now timeline.Time, e *Event) error {
 	case TaskEnded:
 		return s.end(now, e.Task, e.Outcome)
 	case TaskAdopted:
-		return s.adopt(e)
+		return s.adopt(now, e)
 	case Synced:
 		s.Synced = true
 		s.demand()
@@ -242,7 +242,7 @@ func (s *Snapshot) answer(now timeline.Time, e *Event) error {
 	t, throttles := s.answersThrottle(e)
 	switch {
 	case throttles:
-		return s.answerThrottle(t, e)
+		return s.answerThrottle(now, t, e)
 	case e.Kind == DecisionDone:
 		return s.launch(now, e.Task)
 	case e.Kind == DecisionFailed:
@@ -289,7 +289,7 @@ func (s *Snapshot) markRunning(t *TaskState, at timeline.Time) {
 }
 
 // adopt takes over a task that was found running. Only before Synced.
-func (s *Snapshot) adopt(e *Event) error {
+func (s *Snapshot) adopt(now timeline.Time, e *Event) error {
 	j, ok := s.byJob[e.Task.Job]
 	if !ok {
 		return fmt.Errorf("task %s: adopted, but its job is not here", e.Task)
@@ -307,6 +307,9 @@ func (s *Snapshot) adopt(e *Event) error {
 	if k, bad := e.Bound.Negative(); bad {
 		return fmt.Errorf("task %s: adopted with a bound of %d of %s: must not be negative", e.Task, e.Bound[k], k)
 	}
+	if err := e.Progress.check(j, e.Task); err != nil {
+		return fmt.Errorf("task %s: adopted: %w", e.Task, err)
+	}
 	if !e.Grant.FitsIn(n.Unused()) {
 		return fmt.Errorf("task %s: adopted with %v, but node %q has %v free", e.Task, e.Grant, n.Name, n.Unused())
 	}
@@ -318,6 +321,7 @@ func (s *Snapshot) adopt(e *Event) error {
 	if e.Bound != (resource.Vector{}) {
 		t.Throttled = &Throttled{Bound: e.Bound, Until: e.Until, InForce: true}
 	}
+	t.resume(now, e.Progress)
 	return nil
 }
 

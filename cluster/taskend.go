@@ -8,7 +8,8 @@ import (
 )
 
 // EstimatedEnd returns when the task should end, as far as known at now; an overdue task should end now. A task that
-// stands still should go on now. ok is false if its run time is unknown.
+// stands still should go on now. A throttled task goes on as slowly as its bound demands, until the throttle ends: see
+// pace. ok is false if its run time is unknown.
 func (s *Snapshot) EstimatedEnd(t *TaskState, now timeline.Time) (end timeline.Time, ok bool) {
 	if t.end == timeline.Never {
 		return timeline.Never, false
@@ -21,8 +22,11 @@ func (s *Snapshot) EstimatedEnd(t *TaskState, now timeline.Time) (end timeline.T
 
 // endAfter is when a task with a known end should end if it goes on at now, or has gone on since.
 func (t *TaskState) endAfter(now timeline.Time) timeline.Time {
-	if !t.Still || now <= t.StillSince {
+	switch {
+	case !t.Still || now <= t.StillSince:
 		return t.end
+	case t.Throttled != nil && t.end != timeline.Never:
+		return t.slowedEnd(now, t.usualEnd(now))
 	}
 	return t.end.Add(now.Sub(t.StillSince))
 }
@@ -58,7 +62,7 @@ func (s *Snapshot) enterPhase(now timeline.Time, id TaskID, phase int32) error {
 	t.Phase, t.PhaseSince = phase, now
 	if total := sumPhases(stage.Phases); total > 0 && t.Duration > 0 {
 		left := float64(sumPhases(stage.Phases[phase:])) / float64(total)
-		t.end = now.Add(time.Duration(left * float64(t.Duration)))
+		t.endsAt(now, now.Add(time.Duration(left*float64(t.Duration))))
 	}
 	s.progressed(now, t)
 	return nil
@@ -96,11 +100,10 @@ func (s *Snapshot) goOn(now timeline.Time, id TaskID) error {
 	case !t.Still:
 		return fmt.Errorf("task %s goes on: it does not stand still", id)
 	}
-	if t.end != timeline.Never {
-		t.end = t.endAfter(now)
-	}
+	usual := t.usualEnd(now)
 	t.Stood += now.Sub(t.StillSince)
 	t.Still, t.StillSince, t.StillBy = false, 0, 0
+	t.endsAt(now, usual)
 	s.progressed(now, t)
 	return nil
 }

@@ -23,6 +23,9 @@ type Throttled struct {
 	InForce  bool
 
 	earlier []DecisionID // Throttles before the newest that have not been answered
+
+	// A task with a known end that went on from since on at its usual pace would end at ends.
+	since, ends timeline.Time
 }
 
 // Bounded returns what bounds t now, whether or not the order has been carried out yet; ok is false if t is not
@@ -60,11 +63,13 @@ func (p *Plan) Throttle(t *TaskState, bound resource.Vector, until timeline.Time
 		until = 0
 	}
 	id := p.add(Decision{Kind: Throttle, Task: t.ID, Node: t.Node.ID, Bound: bound, At: until, Reason: why})
-	t.throttle(Throttled{Bound: bound, Until: until, Why: why, Decision: id})
+	t.throttle(p.now, Throttled{Bound: bound, Until: until, Why: why, Decision: id})
+	p.progressed(p.now, t)
 }
 
 // throttle replaces the throttle of t by a newer one, which has not been carried out.
-func (t *TaskState) throttle(newer Throttled) {
+func (t *TaskState) throttle(now timeline.Time, newer Throttled) {
+	usual := t.usualEnd(now)
 	if last := t.Throttled; last != nil {
 		newer.earlier = last.earlier
 		if !last.InForce {
@@ -72,7 +77,7 @@ func (t *TaskState) throttle(newer Throttled) {
 		}
 	}
 	t.Throttled = &newer
-	t.Node.Version++
+	t.endsAt(now, usual)
 }
 
 // answersThrottle returns the task whose Throttle an event answers; ok is false if the event answers another decision.
@@ -85,7 +90,7 @@ func (s *Snapshot) answersThrottle(e *Event) (t *TaskState, ok bool) {
 }
 
 // answerThrottle records the answer to a Throttle of t. After the newest has failed, t is not throttled.
-func (s *Snapshot) answerThrottle(t *TaskState, e *Event) error {
+func (s *Snapshot) answerThrottle(now timeline.Time, t *TaskState, e *Event) error {
 	th := t.Throttled
 	switch {
 	case e.Decision != th.Decision:
@@ -96,11 +101,13 @@ func (s *Snapshot) answerThrottle(t *TaskState, e *Event) error {
 	}
 	th.InForce = true
 	if e.Kind == DecisionFailed || th.Bound == (resource.Vector{}) {
+		usual := t.usualEnd(now)
 		th.Bound, th.Until = resource.Vector{}, 0
 		if len(th.earlier) == 0 {
 			t.Throttled = nil
 		}
+		t.endsAt(now, usual)
 	}
-	t.Node.Version++
+	s.progressed(now, t)
 	return nil
 }

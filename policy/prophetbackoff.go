@@ -43,10 +43,7 @@ func (b *backoff) throttle(now timeline.Time, p *cluster.Plan, n *cluster.NodeSt
 	b.demands = b.demands[:0]
 	for _, t := range n.Tasks {
 		if t.Running && !t.Killing && !t.Still {
-			end, known := p.EstimatedEnd(t, now)
-			if !known {
-				end = timeline.Never
-			}
+			end, _ := t.UsualEnd(now) // Never if unknown
 			a.steps = a.steps[:0]
 			b.demands = append(b.demands, demand{task: t, of: a.demand(now, t, end)})
 		}

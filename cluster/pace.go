@@ -1,0 +1,134 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
+)
+
+// pace is how fast a throttled task goes on, as a share of its usual pace, from 0 to 1: it demands as forecast, at any
+// pace for one unit of progress the same, and the bound that allows least of what it demands holds it back. A bound above
+// what was forecast slows nothing. A task without a forecast demands its grant.
+func pace(demand, bound *resource.Vector) float64 {
+	slowest := 1.0
+	for k, most := range bound {
+		if most > 0 && demand[k] > most {
+			slowest = min(slowest, float64(most)/float64(demand[k]))
+		}
+	}
+	return slowest
+}
+
+// phaseWith returns the phase in which a task has the given time left to run at its usual pace, and what of that is left
+// of the phase. Phases are stretched or shortened as the whole task is. ok is false if the task has no forecast of some
+// length.
+func (t *TaskState) phaseWith(left time.Duration) (phase int32, of time.Duration, ok bool) {
+	phases := t.Stage().Phases
+	total := sumPhases(phases)
+	if total == 0 || t.Duration == 0 {
+		return 0, left, false
+	}
+	stretch := float64(t.Duration) / float64(total)
+	for i := len(phases) - 1; i > 0; i-- {
+		length := time.Duration(float64(phases[i].Duration) * stretch)
+		if left <= length && length > 0 {
+			return int32(i), left, true
+		}
+		left -= length
+	}
+	return 0, left, true
+}
+
+// walk follows a throttled task, which has the given time left to run at its usual pace, from one time until another or
+// until it ends. It returns when that is, and what is left then.
+func (t *TaskState) walk(from timeline.Time, left time.Duration, until timeline.Time) (at timeline.Time, rest time.Duration) {
+	th := t.Throttled
+	for from < min(until, th.Until) && left > 0 {
+		phase, part, ok := t.phaseWith(left)
+		demand := &t.Grant
+		if ok {
+			demand = &t.Stage().Phases[phase].Demand
+		}
+		share := pace(demand, &th.Bound)
+		lasts, most := float64(part)/share, min(until, th.Until).Sub(from)
+		if lasts >= float64(most) {
+			from, left = from.Add(most), left-min(left, time.Duration(float64(most)*share))
+			break
+		}
+		from, left = from.Add(max(1, time.Duration(lasts))), left-part
+	}
+	if left > 0 && from < until {
+		most := min(left, until.Sub(from))
+		from, left = from.Add(most), left-most
+	}
+	return from, left
+}
+
+// usualEnd returns when a task would end if from now on it went on at its usual pace; Never if its end is unknown.
+func (t *TaskState) usualEnd(now timeline.Time) timeline.Time {
+	th := t.Throttled
+	switch {
+	case t.end == timeline.Never:
+		return timeline.Never
+	case th == nil && t.Still:
+		return t.end.Add(max(0, now.Sub(t.StillSince)))
+	case th == nil:
+		return t.end
+	case th.ends <= th.since:
+		return th.ends // it was overdue
+	}
+	until := now
+	if t.Still {
+		until = min(now, t.StillSince)
+	}
+	at, left := t.walk(th.since, th.ends.Sub(th.since), until)
+	if left > 0 {
+		at = now.Add(left)
+	}
+	return at
+}
+
+// slowedEnd returns when a throttled task ends that would end at the given time if it went on at its usual pace from now
+// on.
+func (t *TaskState) slowedEnd(now, usual timeline.Time) timeline.Time {
+	if usual <= now {
+		return usual
+	}
+	end, _ := t.walk(now, usual.Sub(now), timeline.Never)
+	return end
+}
+
+// endsAt sets the end of a task with a known end that, if it went on at its usual pace from now on, would end at the given
+// time: if it is throttled, it ends later.
+func (t *TaskState) endsAt(now, usual timeline.Time) {
+	if t.end == timeline.Never {
+		return
+	}
+	t.end = usual
+	if th := t.Throttled; th != nil {
+		th.since, th.ends = now, usual
+		t.end = t.slowedEnd(now, usual)
+	}
+	if t.Still && now > t.StillSince {
+		t.end = t.end.Add(t.StillSince.Sub(now)) // if it had gone on then
+	}
+}
+
+// UsualEnd returns when a task should end if from now on it went on at its usual pace: earlier than EstimatedEnd while it is
+// throttled. ok is false if its run time is unknown.
+func (t *TaskState) UsualEnd(now timeline.Time) (end timeline.Time, ok bool) {
+	end = t.usualEnd(now)
+	return max(now, end), end != timeline.Never
+}
+
+// PhaseAt returns the phase of its forecast that a running task is in: the one that was last reported, or a later one if
+// that should have begun since. The time that the task stood still does not count, and time in which it is throttled
+// counts as much as its pace. ok is false if it has no forecast.
+func (t *TaskState) PhaseAt(now timeline.Time) (phase int32, ok bool) {
+	if !t.Running || t.end == timeline.Never {
+		return 0, false
+	}
+	phase, _, ok = t.phaseWith(t.usualEnd(now).Sub(now))
+	return max(phase, t.Phase), ok
+}
