@@ -157,11 +157,16 @@ func (f *fair) start(now timeline.Time, p *cluster.Plan, n *cluster.NodeState, j
 	if n.ReservedFor == j {
 		p.Unreserve(n, cluster.Because(cluster.ReservationUsed))
 	}
+	f.moveOn(p, j, stage)
+	return true
+}
+
+// moveOn notes that a job may have another next stage, after a task of the given stage has started.
+func (f *fair) moveOn(p *cluster.Plan, j *cluster.JobState, stage int) {
 	if next, more := j.NextStage(); p.AtOnce() && (!more || next != stage) {
 		giveBackUnneeded(p, j)
 		f.demand = f.demand || more // its next stage may fit on nodes without room for this stage
 	}
-	return true
 }
 
 // giveBackUnneeded ends the reservations of a job that has nothing more to start from the reserved stage. Where nodes
@@ -212,6 +217,7 @@ func (f *fair) offerGap(now timeline.Time, p *cluster.Plan, n *cluster.NodeState
 		}
 		p.Start(j, stage, n, memory, why)
 		f.queue.update(j)
+		f.moveOn(p, j, stage)
 		return true
 	}
 	return false
