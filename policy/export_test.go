@@ -6,7 +6,10 @@ import (
 )
 
 // StopUnderSizing makes a yarn-me policy start tasks with their ideal memory only.
-func StopUnderSizing(p Policy) { p.(*yarnME).fair.size = idealSize }
+func StopUnderSizing(p Policy) {
+	f := &p.(*yarnME).fair
+	f.size, f.holds = idealSize, holdsIdeal
+}
 
 // Estimate makes a yarn-me policy estimate the ends of all jobs.
 func Estimate(p Policy, now timeline.Time, plan *cluster.Plan) {

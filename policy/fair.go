@@ -10,7 +10,7 @@ import (
 
 // fair is YARN's FairScheduler by memory: the job with the least memory is served first. With reservations, a node
 // without room for the next task of the job at the head of the queue is reserved for that job (YARN-ME section 3.3,
-// "Node reservations"); with gaps, other jobs may use a reserved node as long as that does not delay the job that
+// "Node reservations"), unless the node never has room for that task; with gaps, other jobs may use a reserved node as long as that does not delay the job that
 // reserved it.
 type fair struct {
 	name         string
@@ -18,6 +18,7 @@ type fair struct {
 	gaps         string // "true", "false" or "auto": only where nodes have no heartbeats
 	queue        fairQueue
 	size         sizing
+	holds        holding
 	outlook      cluster.Outlook
 	// demand is set during a decision if there are runnable tasks that have not yet been offered to every node with
 	// room.
@@ -29,6 +30,9 @@ type fair struct {
 type sizing func(
 	now timeline.Time, s *cluster.Snapshot, n *cluster.NodeState, j *cluster.JobState, stage int,
 ) (memory resource.Amount, why cluster.Reason, ok bool)
+
+// holding reports whether the next task of a stage could start on n if nothing ran there.
+type holding func(s *cluster.Snapshot, n *cluster.NodeState, stage *cluster.Stage) bool
 
 func newFair(s *settings) Policy {
 	f := makeFair(s, "false")
@@ -45,7 +49,8 @@ func makeFair(s *settings, gaps string) fair {
 			"let other jobs use a reserved node while that does not delay the job that it is reserved for: true, "+
 				"false, or auto: only where nodes have no heartbeats (with them, our runs of the authors' simulator "+
 				"do not)").oneOf("true", "false", "auto"),
-		size: idealSize,
+		size:  idealSize,
+		holds: holdsIdeal,
 	}
 }
 
@@ -61,6 +66,10 @@ func idealSize(
 		return 0, why, false
 	}
 	return need[resource.Memory], cluster.BecauseFits(need[resource.Memory]), true
+}
+
+func holdsIdeal(_ *cluster.Snapshot, n *cluster.NodeState, stage *cluster.Stage) bool {
+	return n.Holds(stage.Ideal)
 }
 
 func (f *fair) Decide(now timeline.Time, p *cluster.Plan) {
@@ -133,7 +142,7 @@ func (f *fair) offer(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) b
 		if f.start(now, p, n, j, stage) {
 			return true
 		}
-		if f.reservations && p.Running > 0 {
+		if f.reservations && p.Running > 0 && f.holds(p.Snapshot, n, &j.Stages[stage]) {
 			p.Reserve(n, j, stage, cluster.BecauseReserved(j.Stages[stage].Ideal, n.Free))
 			return p.AtOnce() && f.usesGaps(p) && f.offerGap(now, p, n)
 		}

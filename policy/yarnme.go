@@ -31,7 +31,7 @@ type timelineGenerator interface {
 
 func newYarnME(s *settings) Policy {
 	y := &yarnME{fair: makeFair(s, "auto"), timeline: &sum{}}
-	y.fair.size = y.size
+	y.fair.size, y.fair.holds = y.size, y.holds
 	generator := s.declare("timeline", "sum",
 		"how ends of jobs are estimated: sum, which adds up estimates (section 3.2), or resimulate, which plays "+
 			"the cluster forward without elasticity, as the authors' simulator")
@@ -76,7 +76,7 @@ func (y *yarnME) size(
 ) (resource.Amount, cluster.Reason, bool) {
 	memory, why, ok := idealSize(now, s, n, j, i)
 	stage := &j.Stages[i]
-	if ok || !stage.Elastic() || stage.Duration <= 0 {
+	if ok || !underSizes(stage) {
 		return memory, why, ok
 	}
 	if !stage.LeastNeed().FitsIn(n.Free) {
@@ -87,7 +87,7 @@ func (y *yarnME) size(
 		steps := wholeSteps(stage.MinMemory, y.granularity)
 		return 0, cluster.BecauseTooCoarse(stage.MinMemory, steps, n.Free[resource.Memory]), false
 	}
-	if left, limited := y.diskLeft(n); limited && stage.Elasticity.DiskRate > left {
+	if left, limited := y.diskLeft(n, n.UnderSizedDisk); limited && stage.Elasticity.DiskRate > left {
 		return 0, cluster.BecauseDiskBudget(stage.Elasticity.DiskRate, left), false
 	}
 	end := now.Add(d)
@@ -100,6 +100,22 @@ func (y *yarnME) size(
 	return 0, cluster.BecauseWouldEndAfterJob(memory, end, j.Estimate.End), false
 }
 
+// underSizes reports whether tasks of a stage may start with less than their ideal memory.
+func underSizes(stage *cluster.Stage) bool { return stage.Elastic() && stage.Duration > 0 }
+
+// holds reports whether a task of a stage could start on n if nothing ran there: with its ideal memory, or under-sized.
+func (y *yarnME) holds(s *cluster.Snapshot, n *cluster.NodeState, stage *cluster.Stage) bool {
+	if n.Holds(stage.Ideal) {
+		return true
+	}
+	if !underSizes(stage) || !n.Holds(stage.LeastNeed()) {
+		return false
+	}
+	_, _, ok := y.bestFor(stage, s.Largest()[resource.Memory]).within(n.Capacity[resource.Memory])
+	left, limited := y.diskLeft(n, 0)
+	return ok && (!limited || stage.Elasticity.DiskRate <= left)
+}
+
 // why says why a task does not start under-sized. Where nodes report by heartbeats, the last node that was offered said
 // so; elsewhere the first node with room for the minimum memory does.
 func (y *yarnME) why(now timeline.Time, s *cluster.Snapshot, j *cluster.JobState, i int) (cluster.Reason, bool) {
@@ -107,7 +123,7 @@ func (y *yarnME) why(now timeline.Time, s *cluster.Snapshot, j *cluster.JobState
 		return j.Waiting, j.Waiting.Code != 0 && j.Waiting.Code != cluster.NoRoom
 	}
 	stage := &j.Stages[i]
-	if !stage.Elastic() || stage.Duration <= 0 {
+	if !underSizes(stage) {
 		return cluster.Reason{}, false
 	}
 	n, ok := s.FirstOpen(stage.Ideal.With(resource.Memory, stage.MinMemory), 0)
@@ -123,12 +139,12 @@ func wholeSteps(memory, granularity resource.Amount) resource.Amount {
 	return (memory + granularity - 1) / granularity * granularity
 }
 
-// diskLeft returns the part of the node's disk budget for under-sized tasks that is not yet promised.
-func (y *yarnME) diskLeft(n *cluster.NodeState) (left resource.Amount, limited bool) {
+// diskLeft returns the part of the node's disk budget for under-sized tasks that is left when some of it is promised.
+func (y *yarnME) diskLeft(n *cluster.NodeState, promised resource.Amount) (left resource.Amount, limited bool) {
 	if n.Capacity[resource.Disk] == 0 {
 		return 0, false
 	}
-	return resource.Amount(y.diskShare*float64(n.Capacity[resource.Disk])) - n.UnderSizedDisk, true
+	return resource.Amount(y.diskShare*float64(n.Capacity[resource.Disk])) - promised, true
 }
 
 func (y *yarnME) bestFor(stage *cluster.Stage, most resource.Amount) *bestSizes {

@@ -200,6 +200,9 @@ func (a *auditor) decision(d *cluster.Decision) {
 		if a.flag("reservations") != "true" {
 			a.fail("node %d is kept for job %d, but there are no reservations", d.Node, d.Task.Job)
 		}
+		if n := a.nodes[d.Node]; !a.everHolds(&n, &a.jobs[d.Task.Job].Stages[d.Task.Stage]) {
+			a.fail("node %s is kept for job %d, and has not what its task needs when nothing runs there", n.Name, d.Task.Job)
+		}
 		a.kept[d.Node] = d.Task.Job
 	case cluster.Unreserve:
 		if a.kept[d.Node] != d.Task.Job {
@@ -276,6 +279,16 @@ func (a *auditor) start(d *cluster.Decision) {
 		a.knowsWhatIsLeft(d, j.Class)
 	}
 	t.state, t.node, t.grant = booked, d.Node, d.Grant
+}
+
+// everHolds reports whether a task could start on a node that runs nothing: with its ideal amounts or, under yarn-me, with
+// its minimum memory.
+func (a *auditor) everHolds(n *cluster.Node, stage *cluster.Stage) bool {
+	least := stage.Ideal
+	if a.c.name == "yarn-me" && stage.Elastic() && stage.Duration > 0 {
+		least[resource.Memory] = stage.MinMemory
+	}
+	return least.FitsIn(n.Room())
 }
 
 // sized reports whether all containers have the same memory.

@@ -23,8 +23,9 @@ import (
 //
 // A node is offered when a task on it ends or its reservation ends; when a job arrives, every node with room for it is
 // offered. The job with the least memory is served first, until nothing more can start. With reservations, the first
-// job whose task cannot start reserves the node. An under-sized task gets the multiple of 100 MB with the shortest run
-// time, the smallest of ties, if it ends no later than its job does when this simulator continues without under-sizing.
+// job whose task cannot start, but could if nothing ran on the node, reserves the node. An under-sized task gets the
+// multiple of 100 MB with the shortest run time, the smallest of ties, if it ends no later than its job does when this
+// simulator continues without under-sizing.
 type reference struct {
 	jobs         []*refJob
 	nodes        []refNode
@@ -192,7 +193,7 @@ func (r *reference) offer(node int) (freed []int) {
 				again = true
 				break
 			}
-			if r.reservations && len(r.running) > 0 {
+			if r.reservations && len(r.running) > 0 && r.holds(r.jobs[j], node) {
 				n.kept = j
 				r.keeps++
 				return freed
@@ -202,6 +203,23 @@ func (r *reference) offer(node int) (freed []int) {
 			return freed
 		}
 	}
+}
+
+// holds reports whether a task of a job could start on a node that runs nothing: with its ideal memory or, under yarn-me,
+// with any smaller multiple of 100 MB that is at least its minimum memory.
+func (r *reference) holds(j *refJob, node int) bool {
+	empty := r.nodes[node]
+	for _, t := range r.running {
+		if t.node == node {
+			empty.cores += t.cores
+			empty.memory += t.memory
+		}
+	}
+	if !r.elastic || j.factor2 == 0 {
+		return r.fits(j, &empty)
+	}
+	smallest := min(j.memory, (j.least+99)/100*100)
+	return empty.cores >= j.cores && empty.memory >= smallest
 }
 
 // queue returns the jobs with tasks to start, by ascending memory.

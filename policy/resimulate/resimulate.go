@@ -404,13 +404,19 @@ func (r *Estimator) offer(p *cluster.Plan, node int32) bool {
 		if r.start(p, node, job) {
 			return true
 		}
-		if r.reservations && r.running > 0 {
+		if r.reservations && r.running > 0 && p.Nodes[node].Holds(r.ideal(r.jobs[job].next)) {
 			n.holder, n.heldFor = job, r.jobs[job].next
 			r.jobs[job].held++
 			return false
 		}
 	}
 	return false
+}
+
+// ideal is what a task of a stage needs.
+func (r *Estimator) ideal(stage int32) resource.Vector {
+	j := &r.jobs[r.stages[stage].job]
+	return j.state.Stages[stage-j.first].Ideal
 }
 
 // giveBack ends the reservation of a node, if there is one.
