@@ -9,8 +9,8 @@ import (
 )
 
 // TestUnknownCapacityBoundsNothing: on nodes that lack a number, every policy decides as if they had very much. The
-// exceptions are tetris, whose scores hold the part of that much, and prophet, which counts what stays idle of it: they
-// are audited only.
+// exceptions are tetris, whose scores hold the part of that much, prophet, which counts what stays idle of it, and H-DRF,
+// where the part of that much counts alone once all other resources are saturated: they are audited only.
 func TestUnknownCapacityBoundsNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := draw(rt)
@@ -19,7 +19,7 @@ func TestUnknownCapacityBoundsNothing(t *testing.T) {
 		if s.tooLarge(s.policies[0].make(rt)) != nil {
 			return
 		}
-		if name := s.policies[0].name; name == "tetris" || name == "prophet" {
+		if looksAtParts(&s.policies[0]) {
 			check(rt, s, s.drivers())
 			return
 		}
@@ -42,8 +42,14 @@ func TestUnknownCapacityBoundsNothing(t *testing.T) {
 	})
 }
 
-// drawUnknown lets tasks request disk and network bandwidth, and lets some nodes lack a number for them. Every node has
-// what one task requests: fair sharing also reserves nodes that could never hold a task.
+// looksAtParts reports whether a policy decides by parts of capacities, however small they are.
+func looksAtParts(c *choice) bool {
+	hierarchical := c.settings["drf.queues"] != "" && c.settings["drf.hierarchy"] != "naive"
+	return c.name == "tetris" || c.name == "prophet" || hierarchical
+}
+
+// drawUnknown lets tasks request disk and network bandwidth, and lets some nodes lack a number for them. The first node has
+// what one task requests.
 func (s *scenario) drawUnknown(t *rapid.T) {
 	rate := func(what string, least, most int) resource.Amount {
 		return resource.Amount(rapid.IntRange(least, most).Draw(t, what)) * 30 * resource.MB
@@ -51,7 +57,11 @@ func (s *scenario) drawUnknown(t *rapid.T) {
 	for i := range s.nodes {
 		n := &s.nodes[i]
 		for _, k := range rates {
-			n.Capacity[k] = rate("capacity", 3, 6)
+			least := 0
+			if i == 0 {
+				least = 3
+			}
+			n.Capacity[k] = rate("capacity", least, 6)
 			if rapid.Bool().Draw(t, "unknown") {
 				n.Unknown |= resource.KindsOf(k)
 				n.Capacity[k] = 0
