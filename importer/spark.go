@@ -26,6 +26,8 @@ type Spark struct {
 	InputOverNetwork bool
 	// IndependentJobs says that the Spark jobs of an application do not wait for the jobs that had ended before.
 	IndependentJobs bool
+	// NameApps says that each job has the name of its application as its App: it recurs for who learns from runs.
+	NameApps bool
 
 	shape workload.ClusterShape // of the executors, the largest number in any log
 	runs  []*sparkRun           // in the order in which the jobs were passed on
@@ -75,14 +77,16 @@ func (f *Spark) read(in *input, job func(workload.Job) error) error {
 	if err != nil {
 		return err
 	}
-	kept := slices.DeleteFunc(a.order, func(s *sparkStage) bool { return len(s.tasks) == 0 })
-	in.notes.add("stages had no task that succeeded and were left out", len(a.order)-len(kept))
+	kept := a.ranStages(in)
 	if len(kept) == 0 {
 		return in.fault("SparkListenerTaskEnd: must have at least one task that succeeded")
 	}
 	f.shape.Nodes += max(a.mostExecutors, 1)
 	f.shape.Node = f.shape.Node.Max(resource.Of(x.cpu, x.heap+x.overhead).With(resource.Disk, 500*resource.MB).With(resource.Network, 1250*resource.MB))
 	j := workload.Job{Job: cluster.Job{Name: a.label(in.name), Owner: plainName(a.user), Submitted: timeline.Milliseconds(a.started)}}
+	if f.NameApps {
+		j.App = a.recurring()
+	}
 	run := &sparkRun{app: a.name, outside: f.outside(&x)}
 	parents := a.parents(kept, !f.IndependentJobs)
 	var gc, lasting int64
@@ -115,12 +119,12 @@ func (f *Spark) outside(x *executor) resource.Amount {
 // stage makes a stage of a Spark stage.
 func (f *Spark) stage(s *sparkStage, x *executor) (cluster.Stage, workload.StageTruth, profile.Sample) {
 	outside := f.outside(x)
-	stage := cluster.Stage{Name: plainName(fmt.Sprintf("%d %s", s.id, s.name)), Tasks: len(s.tasks), Ideal: resource.Of(x.taskCPU, 0)}
+	stage := cluster.Stage{Name: s.label(), Tasks: len(s.tasks), Ideal: resource.Of(x.taskCPU, 0)}
 	var ran onePhaseTasks
 	var total sparkTotals
 	for i := range s.tasks {
 		t := &s.tasks[i]
-		measured := max(time.Duration(t.finish-t.launch)*time.Millisecond, time.Millisecond)
+		measured := t.lasting()
 		// Spilled bytes were written and read once, at the given rate; the rest of the time stays.
 		spilling := seconds(2 * float64(t.DiskSpilled) / float64(f.SpillRate))
 		lasting := max(measured-spilling, measured/10, time.Millisecond)
@@ -145,15 +149,22 @@ func (f *Spark) stage(s *sparkStage, x *executor) (cluster.Stage, workload.Stage
 // demand returns the demand of a task on its node while it runs with ideal memory.
 func (f *Spark) demand(t *sparkTask, lasting time.Duration, memory resource.Amount) resource.Vector {
 	per := func(bytes int64) resource.Amount { return amount(float64(bytes) / lasting.Seconds()) }
-	disk := t.ShuffleWrite.Bytes + t.ShuffleRead.Local + t.ShuffleRead.RemoteToDisk
-	network := t.ShuffleRead.Remote
+	disk, network := f.transferred(t)
+	cpu := float64(t.CPUTime+t.DeserializeCPUTime) / float64(lasting) * float64(resource.Core)
+	return resource.Of(amount(min(cpu, 1000*float64(resource.Core))), memory).With(resource.Disk, per(disk)).With(resource.Network, per(network))
+}
+
+// transferred returns the bytes that a task read and wrote on disks of its node and over the network, without what it
+// spilled.
+func (f *Spark) transferred(t *sparkTask) (disk, network int64) {
+	disk = t.ShuffleWrite.Bytes + t.ShuffleRead.Local + t.ShuffleRead.RemoteToDisk
+	network = t.ShuffleRead.Remote
 	if f.InputOverNetwork {
 		network += t.Input.Bytes + t.Output.Bytes
 	} else {
 		disk += t.Input.Bytes + t.Output.Bytes
 	}
-	cpu := float64(t.CPUTime+t.DeserializeCPUTime) / float64(lasting) * float64(resource.Core)
-	return resource.Of(amount(min(cpu, 1000*float64(resource.Core))), memory).With(resource.Disk, per(disk)).With(resource.Network, per(network))
+	return disk, network
 }
 
 // sparkTotals are sums over the tasks of a stage.

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/fault"
@@ -36,6 +38,7 @@ type sparkEvent struct {
 		ID      int64   `json:"Stage ID"`
 		Attempt int64   `json:"Stage Attempt ID"`
 		Name    string  `json:"Stage Name"`
+		Tasks   int64   `json:"Number of Tasks"`
 		Parents []int64 `json:"Parent IDs"`
 	} `json:"Stage Info"`
 
@@ -103,12 +106,19 @@ func (m *sparkMetrics) check() (name string, value int64, bad bool) {
 // sparkTask is a task that succeeded.
 type sparkTask struct {
 	launch, finish int64
+	lacks          sparkLacks
 	sparkMetrics
+}
+
+// lasting is the measured duration.
+func (t *sparkTask) lasting() time.Duration {
+	return max(time.Duration(t.finish-t.launch)*time.Millisecond, time.Millisecond)
 }
 
 type sparkStage struct {
 	id       int64
 	name     string
+	expected int // number of tasks, in the attempt with most; 0 if the log does not have it
 	parents  []int64
 	line     int
 	attempts map[int64]bool
@@ -160,7 +170,7 @@ func readSparkLog(in *input) (*sparkApp, error) {
 			return in.fault("Event: must be the name of an event of Spark")
 		}
 		known = true
-		return a.event(in, &e)
+		return a.event(in, &e, text)
 	})
 	if err != nil {
 		return nil, err
@@ -188,7 +198,7 @@ func sparkKind(line string) string {
 	return name
 }
 
-func (a *sparkApp) event(in *input, e *sparkEvent) error {
+func (a *sparkApp) event(in *input, e *sparkEvent, line string) error {
 	for _, t := range []struct {
 		name  string
 		value int64
@@ -233,7 +243,7 @@ func (a *sparkApp) event(in *input, e *sparkEvent) error {
 	case "SparkListenerStageSubmitted":
 		return a.submitted(in, e)
 	case "SparkListenerTaskEnd":
-		return a.taskEnded(in, e)
+		return a.taskEnded(in, e, lacking(line))
 	}
 	return nil
 }
@@ -252,10 +262,14 @@ func (a *sparkApp) submitted(in *input, e *sparkEvent) error {
 		return in.fault("Stage ID %d: submitted twice in attempt %d", s.id, e.Stage.Attempt)
 	}
 	s.attempts[e.Stage.Attempt] = true
+	s.expected = max(s.expected, int(min(max(e.Stage.Tasks, 0), mostTasks)))
 	return nil
 }
 
-func (a *sparkApp) taskEnded(in *input, e *sparkEvent) error {
+// peakAccumulable is the name of the accumulated value that has the peak of execution memory before Spark 3.0.
+const peakAccumulable = "internal.metrics.peakExecutionMemory"
+
+func (a *sparkApp) taskEnded(in *input, e *sparkEvent, lacks sparkLacks) error {
 	s := a.stages[e.StageID]
 	switch {
 	case s == nil:
@@ -279,10 +293,10 @@ func (a *sparkApp) taskEnded(in *input, e *sparkEvent) error {
 	if name, value, bad := e.Metrics.check(); bad {
 		return in.fault("%s %d: must be from 0 to 1e15", name, value)
 	}
-	t := sparkTask{launch: e.Task.Launch, finish: e.Task.Finish, sparkMetrics: *e.Metrics}
+	t := sparkTask{launch: e.Task.Launch, finish: e.Task.Finish, lacks: lacks, sparkMetrics: *e.Metrics}
 	// Before Spark 3.0 the peak is only among the accumulated values.
 	for _, acc := range e.Task.Accumulables {
-		if acc.Name == "internal.metrics.peakExecutionMemory" {
+		if acc.Name == peakAccumulable {
 			if v, err := strconv.ParseInt(strings.Trim(string(acc.Update), `"`), 10, 64); err == nil && v >= 0 && v <= 1e15 {
 				t.PeakExecution = max(t.PeakExecution, v)
 			}
@@ -379,13 +393,31 @@ func (a *sparkApp) executor(in *input) (executor, error) {
 // sparkReserved is the part of a heap that Spark reserves for itself, bytes.
 const sparkReserved = 300 * resource.MiB
 
+// perTask returns the memory of an executor for each task at a time, bytes.
+func (x *executor) perTask() resource.Amount {
+	return max((x.heap+x.overhead)/resource.Amount(x.slots), resource.MiB)
+}
+
 // outside returns the memory of each task outside of execution memory, bytes: its share of user memory and overhead.
 func (x *executor) outside() resource.Amount {
 	managed := amount(x.fraction * float64(max(x.heap-sparkReserved, 0)))
 	return max((x.heap-managed+x.overhead)/resource.Amount(x.slots), resource.MiB)
 }
 
-// label is the name of an application.
+// ranStages returns the stages that have tasks, in the order of submission.
+func (a *sparkApp) ranStages(in *input) []*sparkStage {
+	kept := slices.DeleteFunc(slices.Clone(a.order), func(s *sparkStage) bool { return len(s.tasks) == 0 })
+	in.notes.add("stages had no task that succeeded and were left out", len(a.order)-len(kept))
+	return kept
+}
+
+// label is the name of a stage.
+func (s *sparkStage) label() string { return plainName(fmt.Sprintf("%d %s", s.id, s.name)) }
+
+// recurring is the name of an application that all its runs have; empty if the log has none.
+func (a *sparkApp) recurring() string { return cluster.NameFor(plainName(a.name)) }
+
+// label is the name of a run of an application.
 func (a *sparkApp) label(file string) string {
 	name := a.name
 	if name == "" {
