@@ -2,9 +2,11 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/store"
 )
 
@@ -31,6 +33,17 @@ func (s *Server) applicationOf(ctx context.Context, a *store.App) (Application, 
 		out.Trouble, err = err.Error(), nil
 	}
 	return out, err
+}
+
+// RecordedRuns are runs of applications that another system recorded.
+type RecordedRuns struct {
+	History json.RawMessage `json:"history" doc:"a history, as package profile writes it, with its version; the owners in it do not count"`
+}
+
+// ImportedRuns is what was learned from RecordedRuns.
+type ImportedRuns struct {
+	Apps  []live.Imported `json:"apps"`
+	Notes []string        `json:"notes,omitempty" doc:"what was not sound and was left out, in a sentence each"`
 }
 
 // ApplicationPath names an application of the caller.
@@ -77,6 +90,19 @@ func (s *Server) applications(a *api) {
 			}
 			out, err := s.applicationOf(ctx, &stored)
 			return &body[Application]{out}, err
+		})
+	register(a, "POST", "/v1/apps", "import-runs", "Add runs that another system recorded to what is known of the caller's applications", 200,
+		func(ctx context.Context, in *body[RecordedRuns]) (*body[ImportedRuns], error) {
+			caller, err := peer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			h, notes, err := profile.ReadHistory(in.Body.History)
+			if err != nil {
+				return nil, live.Errorf(live.Invalid, "%v", err)
+			}
+			out, err := s.driver.Import(ctx, caller, h)
+			return &body[ImportedRuns]{ImportedRuns{out, notes}}, err
 		})
 	register(a, "DELETE", "/v1/apps/{name}", "forget-application", "Forget all that is known of an application of the caller", 204,
 		func(ctx context.Context, in *ApplicationPath) (*struct{}, error) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/store"
 )
 
@@ -207,6 +208,15 @@ func (c *Client) Apps(ctx context.Context) ([]Application, error) {
 // App returns what is known of the caller's application of that name.
 func (c *Client) App(ctx context.Context, name string) (Application, error) {
 	return call[Application](ctx, c, "GET", "/v1/apps/"+url.PathEscape(name), nil, nil)
+}
+
+// Import adds runs that another system recorded to the histories of the caller's applications. The owners in h do not count.
+func (c *Client) Import(ctx context.Context, h *profile.History) (ImportedRuns, error) {
+	text, err := h.MarshalJSON()
+	if err != nil {
+		return ImportedRuns{}, err
+	}
+	return call[ImportedRuns](ctx, c, "POST", "/v1/apps", nil, RecordedRuns{text})
 }
 
 // ForgetApp forgets all that is known of the caller's application of that name.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/store"
 	"github.com/bellows-rm/bellows/timeline"
 )
@@ -223,6 +224,13 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	}
 }
 
+// recordedRun is a history of one run.
+func recordedRun() *profile.History {
+	h := &profile.History{}
+	_, _ = h.Observe(profile.App{Name: "p"}, profile.Run{Duration: time.Second}) // the run is sound
+	return h
+}
+
 // everyOperation calls every operation and returns the results.
 func everyOperation(c *Client, job Submission, profile store.Profile, task cluster.TaskID) map[string]error {
 	ctx := context.Background()
@@ -233,6 +241,7 @@ func everyOperation(c *Client, job Submission, profile store.Profile, task clust
 	_, errs["profile"] = c.Profile(ctx, "p")
 	_, errs["applications"] = c.Apps(ctx)
 	_, errs["application"] = c.App(ctx, "p")
+	_, errs["import-runs"] = c.Import(ctx, recordedRun())
 	errs["forget-application"] = c.ForgetApp(ctx, "p")
 	_, errs["status"] = c.Status(ctx)
 	_, errs["submit"] = c.Submit(ctx, job)

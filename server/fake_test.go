@@ -15,6 +15,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/store"
 )
 
@@ -124,6 +125,15 @@ func (f *fake) Status(context.Context) (live.Status, error) {
 func (f *fake) Shutdown(_ context.Context, kill bool) error { f.shutdown = &kill; return f.err }
 
 func (f *fake) Done() <-chan struct{} { return f.done }
+
+// Import says that all runs are new.
+func (f *fake) Import(_ context.Context, _ cluster.Credentials, h *profile.History) (all []live.Imported, err error) {
+	for _, app := range h.Apps() {
+		_, n := h.Runs(app)
+		all = append(all, live.Imported{Name: app.Name, Runs: n})
+	}
+	return all, nil
+}
 
 // Learned says the same of every application, except of one called broken.
 func (f *fake) Learned(_ context.Context, _ uint32, app string) ([]live.Learned, error) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/live"
+	"github.com/bellows-rm/bellows/profile"
 )
 
 // Driver is the part of live.Driver that the API uses.
@@ -32,6 +33,7 @@ type Driver interface {
 	WaitTask(ctx context.Context, id cluster.TaskID, ended bool) (live.Task, error)
 	Explain(ctx context.Context, id cluster.JobID) (live.Explanation, error)
 	Learned(ctx context.Context, uid uint32, app string) ([]live.Learned, error)
+	Import(ctx context.Context, by cluster.Credentials, h *profile.History) ([]live.Imported, error)
 	Input(ctx context.Context, by cluster.Credentials, id cluster.JobID) (io.ReadWriteCloser, error)
 	Logs(ctx context.Context, id cluster.JobID) ([]live.LogFile, error)
 	Status(ctx context.Context) (live.Status, error)

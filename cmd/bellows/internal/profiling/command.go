@@ -50,8 +50,9 @@ The command runs the program itself, without the daemon, and needs the same
 rights as "bellows up".
 
 "bellows profile list", "show" and "forget" are about all that is known of your
-programs: what was measured, and what their runs taught (docs/forecasts.md). A
-program called list is measured by "bellows profile -- list".`
+programs: what was measured, and what their runs taught (docs/forecasts.md);
+"import" adds runs that Spark recorded. A program called list is measured by
+"bellows profile -- list".`
 
 const profileExample = `  bellows profile -- sort -S {memory} -o /dev/null big.txt
   bellows profile --max-memory 1GiB -- samtools sort -m {memory*0.8} in.bam

@@ -19,7 +19,7 @@ import (
 
 // knownCommands returns the commands about what is known of applications: what was measured, and what runs taught.
 func knownCommands() []*cobra.Command {
-	return []*cobra.Command{listCommand(), showCommand(), forgetCommand()}
+	return []*cobra.Command{listCommand(), showCommand(), importCommand(), forgetCommand()}
 }
 
 func listCommand() *cobra.Command {

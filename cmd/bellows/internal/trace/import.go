@@ -2,7 +2,6 @@ package trace
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/bellows-rm/bellows/cmd/bellows/internal/recordings"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/flags"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
@@ -121,6 +121,7 @@ memory costs; stages that ran with different memory in several logs give more.`,
 			f.Var(flags.Memory(&s.TaskBase).OrZero(), "task-base", "memory of a task besides execution memory; 0: its share of the executor's")
 			f.Var(flags.Rate(&s.SpillRate), "spill-rate", "rate at which spilled bytes were written and read")
 			f.BoolVar(&s.InputOverNetwork, "remote-input", false, "input and output are in an object store, not on local disks")
+			f.BoolVar(&s.NameApps, "name-apps", false, "name the application of each job, so that its runs can teach")
 			f.BoolVar(&s.IndependentJobs, "independent-jobs", false, "the Spark jobs of an application do not wait for each other")
 		}}
 }
@@ -267,7 +268,7 @@ func (o *importOptions) run(cmd *cobra.Command, f importFormat, files []string) 
 		}
 		defer done()
 	}
-	sources, closeAll, err := openSources(files)
+	sources, closeAll, err := recordings.Open(cmd.Context(), os.Stdin, files)
 	defer closeAll()
 	if err != nil {
 		return err
@@ -278,8 +279,8 @@ func (o *importOptions) run(cmd *cobra.Command, f importFormat, files []string) 
 		o.Progress = func(bytes int64) { shown.Show(resource.FormatMemory(resource.Amount(bytes))) }
 		defer shown.Clear()
 	}
-	r, err := o.imported(cmd.Context(), f.format, sources)
-	if err != nil {
+	r, err := importer.Import(f.format, sources, o.Options)
+	if err := recordings.Wrong(cmd.Context(), err); err != nil {
 		return err
 	}
 	header := workload.Header{Cluster: &r.Cluster}
@@ -291,58 +292,6 @@ func (o *importOptions) run(cmd *cobra.Command, f importFormat, files []string) 
 	}
 	shown.Clear()
 	return o.report(cmd.OutOrStdout(), f.format.Name(), r)
-}
-
-// imported imports the files; an error in an option or a file is the user's mistake. An interrupt ends the import
-// between two reads.
-func (o *importOptions) imported(ctx context.Context, f importer.Format, sources []importer.Source) (*importer.Result, error) {
-	for i := range sources {
-		sources[i].Data = interruptible{ctx, sources[i].Data}
-	}
-	r, err := importer.Import(f, sources, o.Options)
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case err != nil && !importer.IsWorld(err):
-		return nil, command.Usage(err)
-	}
-	return r, err
-}
-
-// interruptible is a reader that returns an error when the command is interrupted.
-type interruptible struct {
-	ctx context.Context
-	in  io.Reader
-}
-
-// Read implements io.Reader.
-func (r interruptible) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.in.Read(p)
-}
-
-func openSources(files []string) (all []importer.Source, closeAll func(), err error) {
-	var opened []*os.File
-	closeAll = func() {
-		for _, f := range opened {
-			f.Close()
-		}
-	}
-	for _, name := range files {
-		if name == "-" {
-			all = append(all, importer.Source{Name: name, Data: os.Stdin})
-			continue
-		}
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, closeAll, command.Usagef("import: %w", err)
-		}
-		opened = append(opened, f)
-		all = append(all, importer.Source{Name: name, Data: f})
-	}
-	return all, closeAll, nil
 }
 
 // importJSON is the output of import --json.
