@@ -125,8 +125,12 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 		at = s.At
 	}
 	a.monitor.found(c, at)
-	return cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Node: 0, Grant: c.spec.Grant, Launched: at,
+	e := cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Node: 0, Grant: c.spec.Grant, Launched: at,
 		Bound: c.throttle.Bound, Until: c.throttle.Until, Detail: how}
+	if c.stance.still&byMemory != 0 {
+		e.By = cluster.HeldByMemory
+	}
+	return e
 }
 
 // lost ends a container whose record cannot be used. It could not be managed, so it is killed if it runs; its folder is

@@ -102,7 +102,7 @@ type Event struct {
 	Task     TaskID          `json:"task,omitzero"`
 	Decision DecisionID      `json:"decision,omitempty"`
 	Outcome  Outcome         `json:"outcome,omitempty"`
-	By       Holder          `json:"by,omitempty"`    // TaskStill
+	By       Holder          `json:"by,omitempty"`    // TaskStill; TaskAdopted, from a driver's machine: who holds it still, of which Progress tells the engine
 	Phase    int32           `json:"phase,omitempty"` // TaskPhase: an index of the phases of its stage
 	Grant    resource.Vector `json:"grant,omitzero"`
 	Launched timeline.Time   `json:"launched_ns,omitempty"` // TaskAdopted: when it started running

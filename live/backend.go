@@ -41,8 +41,9 @@ type Networked interface {
 // answers what is open, and a later answer is ignored. A throttle ends by itself when its time has come, even while there
 // is no driver, and one that is in force is part of the TaskAdopted of its container.
 //
-// TaskStill and TaskGoesOn are sent when the programs of a container come to stand still and when they go on; for a
-// container that was found standing still, after Synced. NodeMemory is sent when the memory that a node's containers may
+// TaskStill and TaskGoesOn are sent when the programs of a container come to stand still and when they go on; By of
+// TaskAdopted says who holds a container still that was found, and a TaskStill that repeats it does nothing. TaskPhase may
+// be sent when a container enters another phase of its forecast; otherwise phases follow from the time that it ran. NodeMemory is sent when the memory that a node's containers may
 // use changes, and always with the last value.
 type Backend interface {
 	// Apply accepts orders (Start, Kill and Throttle). It only enqueues them.

@@ -74,7 +74,7 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 	}
 	snapshot, now := d.engine.Snapshot(), d.now()
 	ends := func(t *cluster.TaskState) (timeline.Time, bool) {
-		if r := d.flexReading(t, readings); t.Still || r != nil && r.State == cluster.ContainerWaiting {
+		if standing(t, d.flexReading(t, readings)) != cluster.ContainerRunning {
 			return timeline.Never, false // It is unknown for how long.
 		}
 		return snapshot.EstimatedEnd(t, now)
@@ -87,8 +87,8 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 		latest, known = max(latest, end), known && ok
 		out := d.explainTask(j, t, end, ok)
 		out.Usage = d.flexReading(t, readings)
-		still.note(out.Usage)
-		if u := out.Usage; u != nil && (u.State == cluster.ContainerSuspended || u.State == cluster.ContainerWaiting) {
+		how := standing(t, out.Usage)
+		if still.count(how); how != cluster.ContainerRunning {
 			out.Holders = holders(t, func(t *cluster.TaskState) *cluster.Reading { return d.flexReading(t, readings) })
 		}
 		e.Tasks = append(e.Tasks, out)
@@ -118,7 +118,7 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 		} else {
 			e.EstimatedEnd = time.Time{} // No end without a start.
 		}
-		e.Why += d.keptCores(snapshot, need, readings)
+		e.Why += keptCores(snapshot, need)
 	}
 }
 
@@ -131,6 +131,9 @@ func (d *Driver) explainTask(j *job, t *cluster.TaskState, end timeline.Time, kn
 		if limit := j.Request.Job.Stages[t.ID.Stage].Timeout; limit > 0 && r.Started > 0 {
 			out.Limited = instant(r.Started.Add(limit))
 		}
+	}
+	if phase, ok := t.PhaseAt(d.now()); ok {
+		out.Phase, out.Phases = int(phase)+1, len(stage.Phases)
 	}
 	if known {
 		out.EstimatedEnd = instant(end)

@@ -24,6 +24,9 @@ func TestHolders(t *testing.T) {
 			if state != cluster.ContainerWaiting {
 				r.fake.launched(o)
 			}
+			if state == cluster.ContainerSuspended {
+				r.fake.events <- cluster.Event{Kind: cluster.TaskStill, Task: o.Task, Run: 1, By: cluster.HeldByMemory}
+			}
 			if state != 0 {
 				r.fake.readings[o.Container] = cluster.Reading{State: state, Limit: &limit}
 			}

@@ -34,7 +34,8 @@ type run struct {
 	killing  bool // its end has been ordered
 	preempts bool // its end was ordered in order to free its resources for other tasks
 	refused  bool // the machine was short of something: no program began
-	still    bool // the memory manager holds its programs still; the engine knows once it was launched
+	// still is who holds its programs still, 0 if they run; the engine knows once it was launched.
+	still cluster.Holder
 	// throttles are the orders to throttle it that have not been answered, in order.
 	throttles []cluster.DecisionID
 }

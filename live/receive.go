@@ -34,6 +34,8 @@ func (d *Driver) receive(e cluster.Event) {
 		d.ended(e)
 	case cluster.TaskStill, cluster.TaskGoesOn:
 		d.stands(e)
+	case cluster.TaskPhase:
+		d.enters(e)
 	case cluster.NodeLeft:
 		d.nodeLeft(e)
 		d.step(e)
@@ -74,23 +76,11 @@ func (d *Driver) launched(e cluster.Event) {
 	d.log.Debug("container started", "job", j.ID, "container", r.Container)
 	d.out.putRun(r)
 	d.step(e)
-	if r.still {
-		d.step(cluster.Event{Kind: cluster.TaskStill, Task: e.Task, Run: e.Run, Node: e.Node, By: cluster.HeldByMemory})
+	if r.still != 0 {
+		d.step(cluster.Event{Kind: cluster.TaskStill, Task: e.Task, Run: e.Run, Node: e.Node, By: r.still})
+		d.remember(j, r)
 	}
 	j.tell()
-}
-
-// stands takes in that the programs of a run came to stand still, or go on. The Backend may report it before the launch.
-func (d *Driver) stands(e cluster.Event) {
-	_, r := d.lookUp(&e)
-	still := e.Kind == cluster.TaskStill
-	if r == nil || r.ended() || r.still == still {
-		return
-	}
-	r.still = still
-	if r.launched {
-		d.step(e)
-	}
 }
 
 // maxFaults is how often a task may fail to start through no fault of its own before it counts as failed. After each

@@ -60,6 +60,9 @@ func (d *Driver) restore() {
 	}
 	for _, e := range adopted {
 		d.step(e)
+		if j, r := d.lookUp(&e); e.Kind != cluster.TaskAdopted {
+			d.remember(j, r)
+		}
 	}
 	for _, e := range d.inventory {
 		if e.Kind == cluster.NodeMemory { // only now, because it counts running containers
@@ -121,8 +124,7 @@ func (d *Driver) match() (adopted []cluster.Event) {
 				r.Started = e.Launched
 				d.out.putRun(r)
 			}
-			d.adoptThrottle(r, &e)
-			adopted = append(adopted, e)
+			adopted = append(adopted, d.adopt(r, e)...)
 		case cluster.TaskEnded, cluster.DecisionFailed:
 			if r == nil || r.ended() {
 				d.out.forget = append(d.out.forget, id)

@@ -23,15 +23,27 @@ func (d *Driver) flexReading(t *cluster.TaskState, readings map[cluster.Containe
 	return nil
 }
 
-// standstill counts tasks whose programs make no progress.
+// standing says how a task makes no progress: ContainerSuspended if the engine knows that its programs stand still,
+// ContainerWaiting if they have not begun because their container waits for memory, as r, its reading, says. It is
+// ContainerRunning if the task makes progress.
+func standing(t *cluster.TaskState, r *cluster.Reading) cluster.ContainerState {
+	switch {
+	case t.Still:
+		return cluster.ContainerSuspended
+	case !t.Running && r != nil && r.State == cluster.ContainerWaiting:
+		return cluster.ContainerWaiting
+	}
+	return cluster.ContainerRunning
+}
+
+// standstill counts the tasks of a job that make no progress.
 type standstill struct{ suspended, waiting int }
 
-func (s *standstill) note(r *cluster.Reading) {
-	switch {
-	case r == nil:
-	case r.State == cluster.ContainerSuspended:
+func (s *standstill) count(how cluster.ContainerState) {
+	switch how {
+	case cluster.ContainerSuspended:
 		s.suspended++
-	case r.State == cluster.ContainerWaiting:
+	case cluster.ContainerWaiting:
 		s.waiting++
 	}
 }

@@ -39,6 +39,7 @@ func (d *Driver) throttle(j *job, decision *cluster.Decision) {
 	}
 	r.Throttle = &store.Throttle{Bound: decision.Bound, Until: decision.At, Why: decision.Reason.Words(clock)}
 	r.throttles = append(r.throttles, decision.ID)
+	d.remember(j, r)
 	d.log.Info("throttling container", "job", j.ID, "container", r.Container, "bound", decision.Bound, "until", clock(decision.At), "reason", r.Throttle.Why)
 	d.out.putRun(r)
 	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: r.Container})
@@ -69,6 +70,7 @@ func (d *Driver) throttled(j *job, r *run, e cluster.Event) {
 	}
 	d.out.putRun(r)
 	d.step(e)
+	d.remember(j, r)
 	j.tell()
 }
 
@@ -76,8 +78,13 @@ func (d *Driver) throttled(j *job, r *run, e cluster.Event) {
 // have arrived.
 func (d *Driver) adoptThrottle(r *run, e *cluster.Event) {
 	was := store.Throttle{}
-	if r.Throttle != nil && r.Throttle.Failed == "" && r.Throttle.Until > d.now() {
-		was = *r.Throttle
+	switch t := r.Throttle; {
+	case t == nil || t.Failed != "":
+	case t.Until > d.now():
+		was = *t
+	case e.Bound == resource.Vector{} && t.InForce:
+		e.Bound, e.Until = t.Bound, t.Until // the engine is told what has slowed the task
+		return
 	}
 	if was.Bound != e.Bound {
 		d.log.Warn("the last throttle of a container did not arrive", "container", r.Container, "ordered", was.Bound, "found", e.Bound)

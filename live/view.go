@@ -201,6 +201,10 @@ type TaskExplanation struct {
 	Slowdown     float64        `json:"slowdown"` // estimated run time divided by that at ideal memory
 	Why          string         `json:"why"`
 	EstimatedEnd time.Time      `json:"estimated_end,omitzero"`
+	// Phase is the phase of its forecast that it is in, of Phases, 1 for the first: the one that was reported, or that it
+	// should have reached by the time that it ran. 0 if it has no forecast.
+	Phase  int `json:"phase,omitempty"`
+	Phases int `json:"phases,omitempty"`
 	// Throttle is what bounds its use of disk and network; nil if nothing does.
 	Throttle *Throttle `json:"throttle,omitempty"`
 	// Holders are the other tasks of its node while it is suspended or waits for memory, the largest first.

@@ -89,10 +89,10 @@ func (d *Driver) least(state *cluster.JobState, stage int) resource.Vector {
 	return need
 }
 
-// keptCores returns a sentence on suspended containers whose cores a waiting task needs; empty if the task waits for
-// something else.
-func (d *Driver) keptCores(s *cluster.Snapshot, need resource.Vector, readings map[cluster.ContainerID]cluster.Reading) string {
-	var still standstill
+// keptCores returns a sentence on suspended tasks whose cores a waiting task needs; empty if the task waits for something
+// else.
+func keptCores(s *cluster.Snapshot, need resource.Vector) string {
+	suspended := 0
 	for _, n := range s.Nodes {
 		if n.Gone {
 			continue
@@ -101,14 +101,16 @@ func (d *Driver) keptCores(s *cluster.Snapshot, need resource.Vector, readings m
 			return ""
 		}
 		for _, t := range n.Tasks {
-			still.note(d.flexReading(t, readings))
+			if t.Still {
+				suspended++
+			}
 		}
 	}
-	switch still.suspended {
+	switch suspended {
 	case 0:
 		return ""
 	case 1:
 		return " A suspended task keeps its cores."
 	}
-	return fmt.Sprintf(" %d suspended tasks keep their cores.", still.suspended)
+	return fmt.Sprintf(" %d suspended tasks keep their cores.", suspended)
 }

@@ -71,8 +71,10 @@ type Task struct {
 	Ended     timeline.Time
 	Outcome   cluster.Outcome // 0 until the run has ended
 	Throttle  *Throttle       // the newest; nil if the run is not throttled
-	Exit      *cluster.Exit
-	Detail    string
+	// Progress is how far it had come when that last changed otherwise than as time passes; nil if it just runs.
+	Progress *cluster.Progress
+	Exit     *cluster.Exit
+	Detail   string
 }
 
 // Throttle is what was ordered to bound a run, and what became of it.
@@ -192,13 +194,20 @@ func putTask(ctx context.Context, tx *sql.Tx, t *Task) error {
 	if t.Outcome != 0 {
 		outcome = t.Outcome.String()
 	}
-	var code, peak, exit, throttle any
+	var code, peak, exit, throttle, progress any
 	if t.Throttle != nil {
 		text, err := json.Marshal(t.Throttle)
 		if err != nil {
 			return fmt.Errorf("task %s: %w", t.Container.Task, err)
 		}
 		throttle = string(text)
+	}
+	if t.Progress != nil {
+		text, err := json.Marshal(t.Progress)
+		if err != nil {
+			return fmt.Errorf("task %s: %w", t.Container.Task, err)
+		}
+		progress = string(text)
 	}
 	if t.Exit != nil {
 		text, err := json.Marshal(t.Exit)
@@ -212,9 +221,9 @@ func putTask(ctx context.Context, tx *sql.Tx, t *Task) error {
 	}
 	id := t.Container
 	_, err = tx.ExecContext(ctx, `INSERT OR REPLACE INTO tasks (job, stage, idx, run, owner_uid, node, granted, why, booked_ns,
-		started_ns, ended_ns, outcome, exit_code, peak_memory_bytes, exit, detail, throttle) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		started_ns, ended_ns, outcome, exit_code, peak_memory_bytes, exit, detail, throttle, progress) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		int64(id.Task.Job), id.Task.Stage, id.Task.Index, id.Run, t.UID, t.Node, string(grant), t.Why, int64(t.Booked),
-		int64(t.Started), int64(t.Ended), outcome, code, peak, exit, t.Detail, throttle)
+		int64(t.Started), int64(t.Ended), outcome, code, peak, exit, t.Detail, throttle, progress)
 	if err != nil {
 		return fmt.Errorf("task %s: %w", id.Task, err)
 	}
@@ -277,14 +286,14 @@ func (s *Store) jobs(ctx context.Context, query string, args ...any) ([]Job, err
 // Tasks returns every run of every task of a job, by stage, index and run.
 func (s *Store) Tasks(ctx context.Context, id cluster.JobID) ([]Task, error) {
 	var tasks []Task
-	query := `SELECT stage, idx, run, owner_uid, node, granted, why, booked_ns, started_ns, ended_ns, outcome, exit, detail, throttle
+	query := `SELECT stage, idx, run, owner_uid, node, granted, why, booked_ns, started_ns, ended_ns, outcome, exit, detail, throttle, progress
 		FROM tasks WHERE job = ? ORDER BY stage, idx, run`
 	err := s.read(ctx, query, []any{int64(id)}, func(scan func(...any) error) error {
 		t := Task{Container: cluster.ContainerID{Task: cluster.TaskID{Job: id}}}
 		var grant, outcome string
-		var exit, throttle sql.NullString
+		var exit, throttle, progress sql.NullString
 		if err := scan(&t.Container.Task.Stage, &t.Container.Task.Index, &t.Container.Run, &t.UID, &t.Node, &grant, &t.Why,
-			&t.Booked, &t.Started, &t.Ended, &outcome, &exit, &t.Detail, &throttle); err != nil {
+			&t.Booked, &t.Started, &t.Ended, &outcome, &exit, &t.Detail, &throttle, &progress); err != nil {
 			return err
 		}
 		if err := json.Unmarshal([]byte(grant), &t.Grant); err != nil {
@@ -302,6 +311,11 @@ func (s *Store) Tasks(ctx context.Context, id cluster.JobID) ([]Task, error) {
 		}
 		if throttle.Valid {
 			if err := json.Unmarshal([]byte(throttle.String), &t.Throttle); err != nil {
+				return fmt.Errorf("task %s: %w", t.Container.Task, err)
+			}
+		}
+		if progress.Valid {
+			if err := json.Unmarshal([]byte(progress.String), &t.Progress); err != nil {
 				return fmt.Errorf("task %s: %w", t.Container.Task, err)
 			}
 		}

@@ -131,6 +131,9 @@ ALTER TABLE tasks ADD COLUMN throttle TEXT; -- JSON; NULL if nothing does
 -- What is yet to be learned. An older program learned from a job right after its end.
 ALTER TABLE jobs ADD COLUMN unlearned INTEGER NOT NULL DEFAULT 0; -- 1: it has ended, and its runs have not been learned from
 CREATE INDEX jobs_unlearned ON jobs (finished_ns, id) WHERE unlearned = 1;
+`, `
+-- How far a run had come when it last stood still, went on, was throttled or entered a phase, for the engine after a restart.
+ALTER TABLE tasks ADD COLUMN progress TEXT; -- JSON; NULL if it just runs
 `}
 
 // migrate brings the schema up to date. Each step is one transaction together with its version number.

@@ -80,7 +80,8 @@ func TestJobsAndTasks(t *testing.T) {
 	tasks := []Task{
 		{Container: cluster.ContainerID{Task: cluster.TaskID{Job: 1, Index: 0}, Run: 1}, UID: 7, Node: "n", Grant: resource.Of(1, 2), Why: "fits", Booked: 3, Started: 4, Ended: 5,
 			Outcome: cluster.OutOfMemory, Exit: &cluster.Exit{Code: 137, Signal: 9, Peak: 77, OOMKills: 1}, Detail: "d",
-			Throttle: &Throttle{Bound: resource.Vector{0, 0, 5, 6}, Until: 7, Why: "w", How: "h", InForce: true, Failed: "f"}},
+			Throttle: &Throttle{Bound: resource.Vector{0, 0, 5, 6}, Until: 7, Why: "w", How: "h", InForce: true, Failed: "f"},
+			Progress: &cluster.Progress{Phase: 1, PhaseSince: 2, StillBy: cluster.HeldByMemory, StillSince: 3, Stood: 4, Since: 5, Ends: 6}},
 		{Container: cluster.ContainerID{Task: cluster.TaskID{Job: 1, Index: 0}, Run: 2}, UID: 7, Node: "n", Grant: resource.Of(1, 2), Booked: 6},
 	}
 	if err := s.Write(ctx, Batch{Jobs: map[cluster.JobID]JobState{1: want.State}, Tasks: tasks}); err != nil {

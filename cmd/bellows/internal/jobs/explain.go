@@ -115,6 +115,9 @@ func explainTask(say func(string), j *live.Job, t *live.TaskExplanation, now tim
 	if t.MemoryBytes < t.IdealBytes {
 		text += fmt.Sprintf(" of %s, and so takes %.2f times as long", resource.FormatMemory(resource.Amount(t.IdealBytes)), t.Slowdown)
 	}
+	if t.Phase > 0 {
+		text += fmt.Sprintf("; it is in phase %d of %d", t.Phase, t.Phases)
+	}
 	switch {
 	case t.EstimatedEnd.IsZero():
 	case t.EstimatedEnd.After(now):
