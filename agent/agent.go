@@ -109,6 +109,7 @@ type container struct {
 	// stance is changed with changing locked, by the method change.
 	changing sync.Mutex
 	stance   stance
+	stood    stood
 
 	// Agent.mu guards throttles, the orders to throttle it that have not been carried out, and throttled, which says that
 	// a goroutine stays with it for that; ordered has an element when that goroutine has something to do.

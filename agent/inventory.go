@@ -170,6 +170,7 @@ func found(ctx context.Context, c *container) *memory.Started {
 	case s.Class != cluster.Flex:
 	case s.Suspended:
 		c.stance.still = byMemory
+		c.stood.note(&c.stance, c.group)
 	default:
 		_ = c.change(ctx, func(*stance) {}) // If that fails, its next resumption tries it again.
 	}

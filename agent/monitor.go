@@ -58,6 +58,8 @@ type monitored struct {
 	id        cluster.ContainerID
 	dir       folder
 	group     *cgroup.Group
+	stood     *stood
+	before    time.Duration // that it had stood still before this agent knew it
 	tolerance usage.Tolerance
 
 	mu      sync.Mutex
@@ -144,11 +146,12 @@ func (m *monitor) found(c *container, begun timeline.Time) { m.add(c, begun) }
 
 // add begins or continues the log of a container.
 func (m *monitor) add(c *container, begun timeline.Time) *monitored {
-	w := &monitored{monitor: m, id: c.id, dir: c.dir, group: c.group, tolerance: usage.ToleranceFor(c.spec.Grant)}
+	w := &monitored{monitor: m, id: c.id, dir: c.dir, group: c.group, stood: &c.stood, tolerance: usage.ToleranceFor(c.spec.Grant)}
 	w.origin = m.ago(begun)
 	w.log = usage.NewLog(w.origin, w.tolerance)
 	if p, err := c.dir.usage(); err == nil {
 		w.origin, w.log, w.torn = p.Origin, p.Continue(w.tolerance), p.Torn
+		w.before = w.log.Still()
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -271,7 +274,8 @@ func (w *monitored) due(now time.Duration, charged cgroup.Charged) bool {
 
 // counters returns a sample of the counters; now is the clock's time.
 func (w *monitored) counters(g *meters, now time.Duration) usage.Sample {
-	s := usage.Sample{At: now - w.origin}
+	still, bound := w.stood.read()
+	s := usage.Sample{At: now - w.origin, Still: w.before + still, Bound: bound}
 	if used, ok := g.CPUTime(); ok {
 		s.Value[usage.CPU] = used.Milliseconds()
 		s.Known |= usage.SetOf(usage.CPU)

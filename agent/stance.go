@@ -39,6 +39,9 @@ type stance struct {
 // suspendedMillicores is what a suspended container with heartbeats may use: 1 % of one core (Pufferfish section 3.2).
 const suspendedMillicores = 10
 
+// held reports whether its programs are to stand still.
+func (s *stance) held() bool { return s.still != 0 && s.breaths == 0 }
+
 // wants returns the limits and the stillness that follow from a stance. Limits that are not set stay as they are: a
 // frozen container needs no bound on its CPU time.
 func (s *stance) wants() (limits cgroup.Limits, frozen bool) {
@@ -46,11 +49,10 @@ func (s *stance) wants() (limits cgroup.Limits, frozen bool) {
 		limits.MemoryBytes = cgroup.At(int64(s.raise))
 	}
 	limits.Disk = s.disk
-	held := s.still != 0 && s.breaths == 0
 	switch {
-	case held && (s.still&bySwapping != 0 || !s.slows):
+	case s.held() && (s.still&bySwapping != 0 || !s.slows):
 		return limits, true
-	case held:
+	case s.held():
 		limits.CPUMillicores = cgroup.At(suspendedMillicores)
 	case s.grant[resource.CPU] > 0:
 		limits.CPUMillicores = cgroup.At(int64(s.grant[resource.CPU]))
@@ -91,7 +93,7 @@ func (s *stance) carryOut(ctx context.Context, g *cgroup.Group, before stance) e
 	if limits != (cgroup.Limits{}) {
 		err = g.Apply(ctx, limits)
 	}
-	if err != nil && s.still != 0 && s.breaths == 0 {
+	if err != nil && s.held() {
 		return supported(g.Freeze(ctx))
 	}
 	return errors.Join(err, supported(g.Thaw(ctx)))
@@ -138,6 +140,7 @@ func (c *container) change(ctx context.Context, how func(*stance)) error {
 	if err != nil {
 		c.stance = was
 	}
+	c.stood.note(&c.stance, c.group)
 	return err
 }
 

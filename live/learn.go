@@ -179,6 +179,10 @@ func (d *Driver) runsOf(ctx context.Context, j *store.Job) ([]lesson, error) {
 		if t == nil || stage >= len(count) || count[stage] == profile.MostRuns {
 			return nil
 		}
+		if bounded := u.Usage.Bounded(); float64(bounded) > mostBounded*float64(u.Usage.Length()-u.Usage.Still()) {
+			d.log.Info("a run teaches nothing: its disk was bounded for too long", "container", u.Container, "bounded", bounded)
+			return nil
+		}
 		run, notes := profile.Segment(stretches(u.Usage))
 		if len(notes) > 0 {
 			d.log.Debug("measured usage is not sound, or only in part", "container", u.Container, "notes", notes)
@@ -199,13 +203,19 @@ func (d *Driver) runsOf(ctx context.Context, j *store.Job) ([]lesson, error) {
 	return all, nil
 }
 
-// stretches returns a usage in the form in which phases are found in it.
-func stretches(u usage.Usage) []profile.Stretch {
-	all := make([]profile.Stretch, len(u.Spans))
+// mostBounded is the largest share of a run in which its disk may be bounded: in more, it took longer than it would have,
+// nobody knows by how much.
+const mostBounded = 0.1
+
+// stretches returns a usage in the form in which phases are found in it: without the time in which the programs stood still.
+func stretches(u usage.Usage) (all []profile.Stretch) {
 	for i := range u.Spans {
 		s := &u.Spans[i]
+		if s.Active() == 0 {
+			continue
+		}
 		demand, known := s.Demand()
-		all[i] = profile.Stretch{Length: s.Length, Usage: demand, Unknown: ^known & resource.AllKinds}
+		all = append(all, profile.Stretch{Length: s.Active(), Usage: demand, Unknown: ^known & resource.AllKinds})
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package live
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -153,6 +154,46 @@ func TestLearningWhileAJobWaits(t *testing.T) {
 		synctest.Wait()
 		check("after a restart")
 	})
+}
+
+// Time in which a program was suspended, or kept still by a throttle, is no time that it needs. A run whose disk the kernel
+// bounded for long teaches nothing, and one for a moment not what it demands of the disk then.
+func TestStandingStillTeachesNothing(t *testing.T) {
+	suspended, throttled, bounded, briefly := readThenWrite(10), readThenWrite(10), readThenWrite(10), readThenWrite(10)
+	stands := usage.Span{Length: 30 * time.Second, Still: 30 * time.Second, Known: suspended.Spans[0].Known, Used: usage.Amounts{usage.Memory: 50 << 20}}
+	suspended.Spans = slices.Insert(suspended.Spans, 5, stands)
+	for i := range throttled.Spans[2:8] {
+		throttled.Spans[2+i].Length, throttled.Spans[2+i].Still = 4*time.Second, 3*time.Second
+	}
+	slow := func(s *usage.Span) {
+		s.Length, s.Bounded = 4*time.Second, true
+	}
+	for i := range 8 {
+		slow(&bounded.Spans[1+i])
+	}
+	slow(&briefly.Spans[5])
+	briefly.Spans[5].Length = time.Second
+	briefly.Spans[5].Used[usage.Read] = 20 << 20
+	for _, test := range []struct {
+		what string
+		u    usage.Usage
+		runs int
+	}{{"suspended", suspended, 1}, {"throttled by standing still", throttled, 1}, {"bounded", bounded, 0}, {"bounded for a moment", briefly, 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, fifo(t))
+			defer r.end()
+			r.fake.usage = map[cluster.ContainerID]usage.Usage{}
+			r.runUsing(twoPhases(0), test.u)
+			s := r.runUsing(twoPhases(0), test.u).Stages[0]
+			if s.Told.Samples != test.runs {
+				t.Errorf("%s: learned from %d runs", test.what, s.Told.Samples)
+			}
+			if test.runs > 0 && (s.Duration != 20*time.Second || len(s.Phases) != 2 || s.Phases[0].Duration != 10*time.Second ||
+				s.Phases[0].Demand[resource.Disk] != 80*resource.MiB || s.Phases[1].Demand[resource.CPU] != 1000) {
+				t.Errorf("%s: %v, %+v", test.what, s.Duration, s.Phases)
+			}
+		})
+	}
 }
 
 // A history that cannot be read, or of another version, stops nothing: the daemon says which, and begins it anew.

@@ -21,6 +21,8 @@ type TaskUsage struct {
 	DurationSeconds float64 `json:"duration_s"`
 	MeasuredSeconds float64 `json:"measured_s"`
 	GapSeconds      float64 `json:"gap_s,omitempty"`
+	// StillSeconds is how much of that the programs stood still, because they were suspended or throttled.
+	StillSeconds float64 `json:"still_s,omitempty"`
 	// Missing is one clause on what was not measured, and why; empty if nothing is missing.
 	Missing string `json:"missing,omitempty"`
 	// CPUMillicores, MemoryBytes are the grant.
@@ -50,6 +52,10 @@ type UsageSpan struct {
 	LengthSeconds float64 `json:"length_s"`
 	// Gap says that no sample was taken in it.
 	Gap bool `json:"gap,omitempty"`
+	// StillSeconds is how much of it the programs stood still, because they were suspended or throttled.
+	StillSeconds float64 `json:"still_s,omitempty"`
+	// Bounded says that they were kept from transferring more to or from the disk in a part of it.
+	Bounded bool `json:"bounded,omitempty"`
 	Rates
 }
 
@@ -67,14 +73,14 @@ func ratesOf(of func(usage.Kind) (int64, bool)) Rates {
 
 // put copies what was measured, in at most most spans.
 func (t *TaskUsage) put(u usage.Usage, most int) {
-	t.MeasuredSeconds, t.GapSeconds = u.Length().Seconds(), u.Gap().Seconds()
+	t.MeasuredSeconds, t.GapSeconds, t.StillSeconds = u.Length().Seconds(), u.Gap().Seconds(), u.Still().Seconds()
 	t.Mean, t.Peak = ratesOf(u.Mean), ratesOf(u.Peak)
 	u = u.Thin(most)
 	at := time.Duration(0)
 	t.Spans = make([]UsageSpan, len(u.Spans))
 	for i := range u.Spans {
 		s := &u.Spans[i]
-		t.Spans[i] = UsageSpan{FromSeconds: at.Seconds(), LengthSeconds: s.Length.Seconds(), Gap: s.Gap, Rates: ratesOf(s.Rate)}
+		t.Spans[i] = UsageSpan{FromSeconds: at.Seconds(), LengthSeconds: s.Length.Seconds(), Gap: s.Gap, StillSeconds: s.Still.Seconds(), Bounded: s.Bounded, Rates: ratesOf(s.Rate)}
 		at += s.Length
 	}
 }

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"time"
+
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/resource"
@@ -23,6 +25,7 @@ type container struct {
 	traffic  int64           // bytes moved to the swap device and back
 	stopped  bool            // its programs are suspended
 	since    timeline.Time   // when they were suspended
+	stood    time.Duration   // how long they were suspended before
 
 	order  *order    // in progress; nil if there is none
 	moving *transfer // pages moved by its programs: overflow or fault; nil if there are none
@@ -142,6 +145,7 @@ func (r *run) stand(c *container, still bool) {
 		r.callOff(r.keepers[c.task.node], c, fault, overflow)
 		return
 	}
+	c.stood += r.now.Sub(c.since)
 	r.result.Jobs[c.task.job.index].Suspended += r.now.Sub(c.since)
 }
 

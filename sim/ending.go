@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/resource"
@@ -36,6 +37,10 @@ func (r *run) stop(t *task, how cluster.Outcome) {
 	if t.ordered {
 		r.giveUp(t, how)
 	}
+	stood := time.Duration(0)
+	if t.container != nil {
+		stood = t.container.stood
+	}
 	r.letGo(t)
 	r.still = 0
 	t.result.Finished, t.result.Outcome = r.now, how
@@ -45,7 +50,7 @@ func (r *run) stop(t *task, how cluster.Outcome) {
 		r.vacate(t)
 	}
 	if how == cluster.Succeeded {
-		r.observe(t)
+		r.observe(t, stood)
 		if !t.result.Coordinator {
 			t.job.unended--
 			r.inVain = 0

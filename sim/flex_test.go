@@ -10,6 +10,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/policy"
+	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/workload"
@@ -73,6 +74,19 @@ func TestFaultsAreSlow(t *testing.T) {
 	}
 	if all, full, half, tenth := took(0), took(1), took(0.5), took(0.1); all != full || !(full < half && half < tenth) {
 		t.Errorf("it takes %v, and with faults at 1, 0.5 and 0.1 of the speed %v, %v and %v", all, full, half, tenth)
+	}
+}
+
+// The time for which a program is suspended teaches nothing.
+func TestSuspensionTeachesNothing(t *testing.T) {
+	flex, regular := flexJob(1, 1, 8, 8), flexJob(2, 5, 5)
+	flex.App, flex.Stages[0].MaxMemory = "flex", 8*testGB
+	regular.Class, regular.Submitted = cluster.Regular, timeline.Seconds(30)
+	h := &profile.History{}
+	r := runFlex(t, Config{Nodes: Uniform(1, resource.Of(4*resource.Core, 10*testGB)), Machine: swapping(), History: h}, flex, regular)
+	runs, _ := h.Runs(profile.App{Name: "flex"})
+	if j := r.Jobs[0]; j.Suspended < 10*time.Second || len(runs) != 1 || runs[0].Duration != j.Runtime()-j.Suspended {
+		t.Errorf("suspended for %v of %v, taught %+v", j.Suspended, j.Runtime(), runs)
 	}
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/profile"
@@ -26,14 +27,14 @@ func (r *run) submission(j *job) *cluster.Job {
 }
 
 // observe notes how a task went that has succeeded: as a machine would measure it, if its phases had all been slowed down
-// alike.
-func (r *run) observe(t *task) {
+// alike. The time for which it stood still does not count.
+func (r *run) observe(t *task, stood time.Duration) {
 	j := t.job
 	if r.config.History == nil || j.App == "" || t.result.Coordinator {
 		return
 	}
 	stage := int(t.id.Stage)
-	truth, took := truthOf(j.Job, stage, t.id.Index), t.result.Finished.Sub(t.result.Launched)
+	truth, took := truthOf(j.Job, stage, t.id.Index), t.result.Finished.Sub(t.result.Launched)-stood
 	phases := truth.Phases
 	if len(phases) == 0 {
 		phases = []cluster.Phase{{Duration: took, Demand: j.Stages[stage].Ideal}}

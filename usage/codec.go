@@ -10,13 +10,17 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// A span is stored as a head, its length in ms, the set of known kinds if it differs from that of the span before, and what
-// differs from 0: counters, and changes of levels since the span before. Everything is a varint, bytes in KiB. The head
-// has a bit for a gap, one for the set, and one for each kind.
+// A span is stored as a head, its length in ms, how much of it the programs stood still in ms if they did, the set of known
+// kinds if it differs from that of the span before, and what differs from 0: counters, and changes of levels since the span
+// before. Everything is a varint, bytes in KiB. The head has a bit for a gap, one for the set, one for each kind, one for
+// stillness, and one for a bounded disk.
 const (
-	headGap  = 1 << 0
-	headSet  = 1 << 1
-	headKind = 2 // bit of the first kind
+	headGap     = 1 << 0
+	headSet     = 1 << 1
+	headKind    = 2 // bit of the first kind
+	headStill   = 1 << (headKind + NumKinds)
+	headBounded = headStill << 1
+	headBeyond  = headBounded << 1
 )
 
 // codec is the state that writer and reader share.
@@ -40,6 +44,12 @@ func (c *codec) append(text []byte, s *Span) []byte {
 	if s.Known != c.known {
 		head |= headSet
 	}
+	if s.Still > 0 {
+		head |= headStill
+	}
+	if s.Bounded {
+		head |= headBounded
+	}
 	var change Amounts
 	for _, k := range Kinds() {
 		if !s.Known.Has(k) {
@@ -55,6 +65,9 @@ func (c *codec) append(text []byte, s *Span) []byte {
 	}
 	text = binary.AppendUvarint(text, head)
 	text = binary.AppendUvarint(text, uint64(s.Length/time.Millisecond))
+	if s.Still > 0 {
+		text = binary.AppendUvarint(text, uint64(s.Still/time.Millisecond))
+	}
 	if s.Known != c.known {
 		c.known = s.Known
 		text = binary.AppendUvarint(text, uint64(s.Known))
@@ -84,10 +97,15 @@ func (c *codec) take(text []byte) (s Span, rest []byte, ok bool) {
 		return n
 	}
 	head, length := next(), next()
-	if head>>(headKind+NumKinds) != 0 || length == 0 || length > math.MaxInt64/uint64(time.Millisecond) {
+	if head >= headBeyond || length == 0 || length > math.MaxInt64/uint64(time.Millisecond) {
 		return s, nil, false
 	}
-	s.Gap, s.Length = head&headGap != 0, time.Duration(length)*time.Millisecond
+	s.Gap, s.Bounded, s.Length = head&headGap != 0, head&headBounded != 0, time.Duration(length)*time.Millisecond
+	if head&headStill != 0 {
+		still := next()
+		ok = ok && still > 0 && still <= length
+		s.Still = time.Duration(min(still, length)) * time.Millisecond
+	}
 	if head&headSet != 0 {
 		set := next()
 		if set >= 1<<NumKinds {
@@ -140,8 +158,8 @@ func takeSpans(text []byte) (spans []Span, ok bool) {
 	return spans, true
 }
 
-// version is the first byte of what Marshal returns.
-const version = 1
+// version is the first byte of what Marshal returns. Version 1, which knew neither stillness nor bounds, is read, too.
+const version = 2
 
 // Marshal returns the usage as bytes: some 2 to 14 per span.
 func (u Usage) Marshal() []byte {
@@ -153,8 +171,8 @@ func Unmarshal(text []byte) (Usage, error) {
 	switch {
 	case len(text) == 0:
 		return Usage{}, fmt.Errorf("read a usage: it is empty")
-	case text[0] != version:
-		return Usage{}, fmt.Errorf("read a usage: its format has version %d, this program knows version %d", text[0], version)
+	case text[0] == 0 || text[0] > version:
+		return Usage{}, fmt.Errorf("read a usage: its format has version %d, this program knows versions up to %d", text[0], version)
 	}
 	spans, ok := takeSpans(text[1:])
 	if !ok {

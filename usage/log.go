@@ -84,6 +84,7 @@ func (p Parsed) Continue(t Tolerance) *Log {
 	for i := range p.Usage.Spans {
 		s := &p.Usage.Spans[i]
 		l.last.At += s.Length
+		l.last.Still += s.Still
 		for _, k := range Kinds() {
 			if !k.IsLevel() && s.Known.Has(k) {
 				l.last.Value[k] += s.Used[k]
@@ -98,6 +99,9 @@ func (l *Log) Add(s Sample) { l.closed = append(l.closed, l.add(s)...) }
 
 // Last returns the time of the last sample.
 func (l *Log) Last() time.Duration { return l.last.At }
+
+// Still returns how long the programs had stood still at the last sample.
+func (l *Log) Still() time.Duration { return l.last.Still }
 
 // Unwritten returns a text to be written at an offset of the file, in bytes.
 func (l *Log) Unwritten() (text []byte, offset int64) {

@@ -13,6 +13,10 @@ type Sample struct {
 	// Value has counters since the program began, and levels now.
 	Value Amounts
 	Known Set
+	// Still is how long, since the program began, it stood still because the machine wanted that.
+	Still time.Duration
+	// Bound is what the kernel lets the container read per second, and write as much, in bytes; 0 is any amount.
+	Bound int64
 }
 
 // GapAfter is the longest time between two samples of one span: after a longer time the new span is a gap.
@@ -57,7 +61,7 @@ type recorder struct {
 // add takes a sample in and returns the span that it completes, if it does. A sample that is not later than the last one
 // is dropped.
 func (r *recorder) add(s Sample) (complete []Span) {
-	s.At = s.At.Truncate(time.Millisecond)
+	s.At, s.Still = s.At.Truncate(time.Millisecond), s.Still.Truncate(time.Millisecond)
 	for k := Memory; k < NumKinds; k++ {
 		s.Value[k] -= s.Value[k] % int64(resource.KiB)
 	}
@@ -84,7 +88,8 @@ func (r *recorder) add(s Sample) (complete []Span) {
 // since returns the span from the last sample to s. A counter that was never known before began at 0. One that fell is
 // unknown.
 func (r *recorder) since(s Sample, length time.Duration) Span {
-	span := Span{Length: length, Known: s.Known, Gap: length > GapAfter}
+	still := min(max(0, s.Still-r.last.Still), length)
+	span := Span{Length: length, Known: s.Known, Gap: length > GapAfter, Still: still}
 	if span.Gap {
 		span.Known &^= levels
 	}
@@ -99,7 +104,28 @@ func (r *recorder) since(s Sample, length time.Duration) Span {
 			span.Used[k] = s.Value[k] - r.last.Value[k]
 		}
 	}
+	span.Bounded = span.bounded(s.Bound)
 	return span
+}
+
+// atBound is the share of a bound from which on transfers were kept back by it, and mostStill the share of a time in which
+// programs stand still up to which that does not explain why they transferred no more.
+const (
+	atBound   = 0.8
+	mostStill = 0.1
+)
+
+// bounded reports whether a bound kept back the transfers of s.
+func (s *Span) bounded(bound int64) bool {
+	if bound <= 0 || float64(s.Still) > mostStill*float64(s.Length) {
+		return false
+	}
+	for _, k := range []Kind{Read, Written} {
+		if rate, known := s.Rate(k); !known || float64(rate) >= atBound*float64(bound) {
+			return true
+		}
+	}
+	return false
 }
 
 // carry copies counters that the sample does not have from the last sample.
@@ -114,7 +140,7 @@ func (r *recorder) carry(s *Sample) {
 // fits reports whether a span may be joined with the open one, and widens the bounds if so.
 func (r *recorder) fits(span *Span) bool {
 	open := &r.open[0]
-	if open.Known != span.Known || open.Gap != span.Gap {
+	if open.Known != span.Known || open.Gap != span.Gap || open.Bounded != span.Bounded {
 		return false
 	}
 	low, high := r.low, r.high

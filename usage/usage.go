@@ -64,7 +64,16 @@ type Span struct {
 	Known Set
 	// Gap says that no sample was taken in the span but at its end: the counters are right, and levels are unknown.
 	Gap bool
+	// Still is how much of it the programs stood still because the machine wanted that, in whole milliseconds.
+	// Invariant: 0 <= Still <= Length.
+	Still time.Duration
+	// Bounded says that the kernel kept the programs from reading or writing faster in a part of it: they would have
+	// transferred more.
+	Bounded bool
 }
+
+// Active returns how much of the span the programs did not stand still.
+func (s *Span) Active() time.Duration { return s.Length - s.Still }
 
 // Rate returns the mean of a counter per second, in millicores or bytes per second, or the level in bytes; ok is false if
 // it is unknown.
@@ -80,10 +89,25 @@ func (s *Span) Rate(k Kind) (rate int64, ok bool) {
 
 func perSecond(n int64, d time.Duration) int64 { return int64(float64(n) / d.Seconds()) }
 
-// Demand returns the span's rates as resources: CPU in millicores, memory and swap together in bytes, disk (read and
-// written) and network (received and sent) in bytes per second. known has the kinds of which every part is known; others
-// are 0. Memory in swap counts, because a task with all the memory it wants would have it in memory.
+// Demand returns what the programs demand while they do not stand still, as resources: CPU in millicores, memory and swap
+// together in bytes, disk (read and written) and network (received and sent) in bytes per second. known has the kinds of
+// which every part is known; others are 0. Memory in swap counts, because a task with all the memory it wants would have it
+// in memory. The rate of a disk that was bounded says nothing of the demand, and is unknown; so are all rates of a span in
+// which the programs only stood still.
 func (s *Span) Demand() (demand resource.Vector, known resource.Kinds) {
+	active := *s
+	active.Length = s.Active()
+	switch {
+	case active.Length <= 0:
+		active.Known &= levels
+	case s.Bounded:
+		active.Known &^= SetOf(Read, Written)
+	}
+	return active.rates()
+}
+
+// rates returns the rates of the span as resources.
+func (s *Span) rates() (demand resource.Vector, known resource.Kinds) {
 	for _, r := range []struct {
 		kind  resource.Kind
 		parts []Kind
@@ -117,6 +141,24 @@ func (u Usage) Gap() (d time.Duration) {
 	for i := range u.Spans {
 		if u.Spans[i].Gap {
 			d += u.Spans[i].Length
+		}
+	}
+	return d
+}
+
+// Still returns how long the programs stood still because the machine wanted that.
+func (u Usage) Still() (d time.Duration) {
+	for i := range u.Spans {
+		d += u.Spans[i].Still
+	}
+	return d
+}
+
+// Bounded returns the time of the spans in which the disk was bounded, without that in which the programs stood still.
+func (u Usage) Bounded() (d time.Duration) {
+	for i := range u.Spans {
+		if s := &u.Spans[i]; s.Bounded {
+			d += s.Active()
 		}
 	}
 	return d
@@ -177,7 +219,7 @@ func (u Usage) Total(k Kind) (n int64, ok bool) {
 // join returns two spans that follow each other as one. A kind is known only if it is known in both, except that levels
 // are unknown in gaps, of which the other span says more.
 func join(a, b Span) Span {
-	out := Span{Length: a.Length + b.Length, Known: a.Known & b.Known, Gap: a.Gap && b.Gap}
+	out := Span{Length: a.Length + b.Length, Known: a.Known & b.Known, Gap: a.Gap && b.Gap, Still: a.Still + b.Still, Bounded: a.Bounded || b.Bounded}
 	switch {
 	case a.Gap && !b.Gap:
 		out.Known |= b.Known & levels

@@ -18,9 +18,11 @@ var known = SetOf(CPU, Memory, Swap, Read, Written)
 
 // program is a fake program of which samples are taken.
 type program struct {
-	at   time.Duration
-	used Amounts
-	log  *Log
+	at    time.Duration
+	used  Amounts
+	still time.Duration
+	bound int64
+	log   *Log
 }
 
 func newProgram(grant resource.Vector) *program {
@@ -43,7 +45,9 @@ func (p *program) skip(d time.Duration, cpu, memory, written int64) {
 	p.used[Memory] = memory
 }
 
-func (p *program) sample() { p.log.Add(Sample{At: p.at, Value: p.used, Known: known}) }
+func (p *program) sample() {
+	p.log.Add(Sample{At: p.at, Value: p.used, Known: known, Still: p.still, Bound: p.bound})
+}
 
 // file returns what the file contains after everything was written.
 func (p *program) file(t testing.TB) Usage {
@@ -67,9 +71,9 @@ func TestSteps(t *testing.T) {
 	p.run(100, 500, 300*mib, 50*mib)
 	u := p.file(t)
 	want := []Span{
-		{40 * time.Second, Amounts{CPU: 40_000, Memory: 100 * mib}, known, false},
-		{3 * time.Second, Amounts{CPU: 6000, Memory: 900 * mib}, known, false},
-		{100 * time.Second, Amounts{CPU: 50_000, Memory: 300 * mib, Written: 5000 * mib}, known, false},
+		{40 * time.Second, Amounts{CPU: 40_000, Memory: 100 * mib}, known, false, 0, false},
+		{3 * time.Second, Amounts{CPU: 6000, Memory: 900 * mib}, known, false, 0, false},
+		{100 * time.Second, Amounts{CPU: 50_000, Memory: 300 * mib, Written: 5000 * mib}, known, false, 0, false},
 	}
 	if !reflect.DeepEqual(u.Spans, want) {
 		t.Errorf("spans %+v", u.Spans)
@@ -142,6 +146,93 @@ func TestGap(t *testing.T) {
 	}
 }
 
+// Time in which a program stands still is no time of its own: it demands what it uses while it runs, also if it runs a part
+// of each second only. A gap may have stillness, a clock that goes back has none, and a daemon that goes on where another
+// one ended knows how long the program had stood still.
+func TestStill(t *testing.T) {
+	p := newProgram(resource.Of(2000, 4*resource.GiB))
+	p.run(10, 1000, 100*mib, 40*mib)
+	for range 30 {
+		p.still += time.Second
+		p.run(1, 0, 100*mib, 0)
+	}
+	for range 20 {
+		p.still += 750*time.Millisecond + 400*time.Microsecond
+		p.run(1, 250, 100*mib, 10*mib)
+	}
+	p.still += 30 * time.Second
+	p.skip(40*time.Second, 250, 100*mib, 10*mib)
+	p.sample()
+	u := p.file(t)
+	if u.Length() != 100*time.Second || u.Still() != 75*time.Second+8*time.Millisecond || u.Bounded() != 0 {
+		t.Errorf("%v, of which still %v: %+v", u.Length(), u.Still(), u.Spans)
+	}
+	for i := range u.Spans {
+		s := &u.Spans[i]
+		demand, kinds := s.Demand()
+		switch {
+		case s.Active() == 0:
+			if kinds != resource.KindsOf(resource.Memory) || demand[resource.Memory] != resource.Amount(100*mib) {
+				t.Errorf("span %d, %+v: demand %v of %v", i, s, demand, kinds)
+			}
+		case demand[resource.CPU] < 990 || demand[resource.CPU] > 1010 || demand[resource.Disk] < resource.Amount(39*mib) || demand[resource.Disk] > resource.Amount(41*mib):
+			t.Errorf("span %d, %+v: demand %v", i, s, demand)
+		}
+	}
+	if cpu, _ := u.Spans[1].Rate(CPU); cpu != 0 {
+		t.Errorf("it used %d while it stood still", cpu)
+	}
+	text, _ := p.log.Unwritten()
+	parsed, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := parsed.Continue(p.log.tolerance)
+	if l.Still() != u.Still() {
+		t.Errorf("continued with %v", l.Still())
+	}
+	l.Add(Sample{At: p.at + time.Second, Value: p.used, Known: known})
+	if s := l.open[0]; s.Still != 0 {
+		t.Errorf("a count of stillness that began anew: %+v", s)
+	}
+}
+
+// A bound of the kernel that a program reaches hides what it demands of the disk; one that it does not reach hides nothing,
+// and what a program transfers that stands still part of the time is no matter of the bound.
+func TestBounded(t *testing.T) {
+	p := newProgram(resource.Of(2000, 4*resource.GiB))
+	p.run(10, 1000, 100*mib, 40*mib)
+	p.bound = 20 * mib
+	p.run(10, 500, 100*mib, 20*mib)
+	p.run(10, 500, 100*mib, 5*mib)
+	for range 10 {
+		p.still += 500 * time.Millisecond
+		p.run(1, 500, 100*mib, 20*mib)
+	}
+	p.bound = 0
+	p.run(10, 1000, 100*mib, 20*mib)
+	u := p.file(t)
+	if u.Bounded() != 10*time.Second || len(u.Spans) != 5 || !u.Spans[1].Bounded {
+		t.Fatalf("bounded for %v: %+v", u.Bounded(), u.Spans)
+	}
+	for i, want := range []resource.Amount{40, 0, 5, 40, 20} {
+		demand, known := u.Spans[i].Demand()
+		if demand[resource.Disk] != want*resource.MiB || known.Has(resource.Disk) != (want > 0) {
+			t.Errorf("span %d: demand %v of %v", i, demand, known)
+		}
+	}
+}
+
+// What an earlier release stored is read.
+func TestFirstVersion(t *testing.T) {
+	u := Usage{[]Span{{Length: time.Second, Used: Amounts{CPU: 5, Memory: mib}, Known: known}, {Length: time.Minute, Used: Amounts{CPU: 5}, Known: SetOf(CPU), Gap: true}}}
+	text := u.Marshal()
+	text[0] = 1
+	if got, err := Unmarshal(text); err != nil || !reflect.DeepEqual(got, u) {
+		t.Errorf("%v: %+v", err, got)
+	}
+}
+
 // What is unknown is not zero, and a counter that falls is unknown.
 func TestUnknown(t *testing.T) {
 	l := NewLog(0, ToleranceFor(resource.Of(1000, resource.GiB)))
@@ -174,7 +265,10 @@ func anyUsage() *rapid.Generator[Usage] {
 	return rapid.Custom(func(t *rapid.T) Usage {
 		return Usage{rapid.SliceOf(rapid.Custom(func(t *rapid.T) Span {
 			s := Span{Length: time.Duration(rapid.Int64Range(1, 1<<40).Draw(t, "ms")) * time.Millisecond,
-				Known: Set(rapid.IntRange(0, 1<<NumKinds-1).Draw(t, "known")), Gap: rapid.Bool().Draw(t, "gap")}
+				Known: Set(rapid.IntRange(0, 1<<NumKinds-1).Draw(t, "known")), Gap: rapid.Bool().Draw(t, "gap"), Bounded: rapid.Bool().Draw(t, "bounded")}
+			if rapid.Bool().Draw(t, "stood") {
+				s.Still = time.Duration(rapid.Int64Range(0, int64(s.Length/time.Millisecond)).Draw(t, "still")) * time.Millisecond
+			}
 			if s.Gap {
 				s.Known &^= levels
 			}
@@ -196,7 +290,7 @@ func TestMarshal(t *testing.T) {
 			t.Fatalf("%v: %+v, want %+v", err, got, u)
 		}
 	})
-	for _, text := range []string{"", "\x02", "\x01\x00", "\x01\x00\x00", "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "\x01\x02\x01\xff\x01"} {
+	for _, text := range []string{"", "\x00", "\x03", "\x01\x00", "\x01\x00\x00", "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "\x01\x02\x01\xff\x01"} {
 		if u, err := Unmarshal([]byte(text)); err == nil {
 			t.Errorf("%q is %+v", text, u)
 		}
@@ -205,7 +299,7 @@ func TestMarshal(t *testing.T) {
 
 func FuzzUnmarshal(f *testing.F) {
 	f.Add([]byte{version, 2, 1, 1})
-	f.Add(Usage{[]Span{{time.Second, Amounts{CPU: 5, Memory: mib}, known, false}, {time.Minute, Amounts{CPU: 5}, SetOf(CPU), true}}}.Marshal())
+	f.Add(Usage{[]Span{{time.Second, Amounts{CPU: 5, Memory: mib}, known, false, 0, false}, {time.Minute, Amounts{CPU: 5}, SetOf(CPU), true, time.Second, true}}}.Marshal())
 	f.Fuzz(func(t *testing.T, text []byte) {
 		u, err := Unmarshal(text)
 		if err != nil {
@@ -225,6 +319,7 @@ func TestThin(t *testing.T) {
 		for i := range u.Spans {
 			u.Spans[i].Length %= time.Hour
 			u.Spans[i].Length += time.Millisecond
+			u.Spans[i].Still = min(u.Spans[i].Still, u.Spans[i].Length)
 			u.Spans[i].Known = known
 			if u.Spans[i].Gap {
 				u.Spans[i].Known &^= levels

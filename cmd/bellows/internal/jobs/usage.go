@@ -140,13 +140,16 @@ func split(runs []live.TaskUsage) (shown []measure, unknown []string) {
 	return shown, unknown
 }
 
-// note says what was not measured of a run.
+// note says what was not measured of a run, and for how long it stood still.
 func note(r *live.TaskUsage) string {
-	gap := ""
+	gap, still := "", ""
 	if r.GapSeconds > 0 && r.Missing == "" {
 		gap = fmt.Sprintf("no samples for %s: peaks may be higher", terminal.Age(time.Duration(r.GapSeconds*float64(time.Second))))
 	}
-	return join(r.Missing, gap)
+	if r.StillSeconds >= 1 {
+		still = fmt.Sprintf("stood still for %s", terminal.Age(time.Duration(r.StillSeconds*float64(time.Second))))
+	}
+	return join(r.Missing, gap, still)
 }
 
 // drawUsage draws what all runs together used over time.

@@ -36,6 +36,7 @@ func TestPrintUsage(t *testing.T) {
 	// A second run whose beginning was not measured, and one that was not measured at all.
 	two := one
 	two.Task.Index, two.Run, two.GapSeconds, two.MeasuredSeconds, two.DurationSeconds = 1, 12, 30, 60, 60
+	two.StillSeconds = 12
 	two.Started = now.Add(100 * time.Second)
 	two.Mean, two.Peak = rates(1500, 960*mib, 1<<30, 1<<20, 0), rates(2000, 960*mib, 1<<31, 100e6, 0)
 	two.Spans = spans(30, live.Rates{CPU: two.Mean.CPU}, rates(1500, 960*mib, 1<<30, 100e6, 0))
