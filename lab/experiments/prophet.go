@@ -12,34 +12,49 @@ import (
 // prophet has the runs of Prophet's experiments.
 var prophet = map[string]run{
 	"prophet/fig1": prophetFigure1, "prophet/fig3": prophetFigure3,
-	"prophet/table3": prophetTable3, "prophet/fig7": prophetFigure7, "prophet/fig8": prophetFigure8, "prophet/fig11": prophetFigure11, "prophet/eta": prophetEta,
+	"prophet/table3": prophetTable3, "prophet/fig7": prophetFigure7, "prophet/fig8": prophetFigure8, "prophet/fig9-10": prophetFigure9,
+	"prophet/fig11": prophetFigure11, "prophet/eta": prophetEta, "prophet/assumed": prophetSweep,
 }
 
 // Prophet's cluster (section IV.B): 16 servers of 24 cores, 32 GB, three disks of 110 MB/s and a NIC of 1 Gbit/s.
 const (
 	prophetServers = 16
-	// prophetNetwork counts both directions of the NIC: Fig. 2 shows up to 160 MB/s, and one direction is 125 MB/s.
-	prophetNetwork = 250 * resource.MB
 	prophetWindow  = 1200 * time.Second // applications are submitted at random times in it
-	// prophetExecutors is the number of executors of an application, which the paper does not give.
-	prophetExecutors = 4
 )
 
-func prophetCluster() sim.Config {
+// prophetAssumed is what the paper leaves out of its applications and servers.
+type prophetAssumed struct {
+	executors                   int             // of an application
+	memory                      resource.Amount // that an executor reserves
+	amounts                     float64         // factor for the bytes and the work of all stages
+	diskPerCore, networkPerCore float64         // bytes per second that a core moves
+	network                     resource.Amount // that a NIC carries
+	disk, incast                sim.Loss        // of over-allocated disks and NICs
+	traced                      bool            // applications arrive as in a trace, not at random times
+	predicted                   bool            // Prophet's predictor makes its forecasts from 25 runs of each benchmark
+}
+
+// prophetUsual is what we take. amounts are fitted: the makespan under CS is that of Table III. The NIC counts both
+// directions: Fig. 2 shows up to 160 MB/s, and one direction is 125 MB/s.
+var prophetUsual = prophetAssumed{executors: 4, memory: 8 * resource.GB, amounts: 7.2, diskPerCore: 110e6, networkPerCore: 60e6,
+	network: 250 * resource.MB, disk: sim.HDDLoss, incast: sim.IncastLoss}
+
+func (a *prophetAssumed) cluster() sim.Config {
 	c := sim.Config{Nodes: sim.Uniform(prophetServers, resource.Of(24*resource.Core, 32*resource.GB).
-		With(resource.Disk, 3*110*resource.MB).With(resource.Network, prophetNetwork)),
-		Machine: sim.Machine{Disk: sim.HDDLoss, Network: sim.IncastLoss}}
+		With(resource.Disk, 3*110*resource.MB).With(resource.Network, a.network)),
+		Machine: sim.Machine{Disk: a.disk, Network: a.incast}}
 	yarn := sim.YARN()
 	yarn.Apply(&c)
 	return c
 }
 
-// The schedulers of section IV.B. Executors of one application start together under Prophet alone.
+// The schedulers of section IV.B, and the fair scheduler of the abstract. Executors of one application start together under Prophet alone.
 var (
 	prophetOwn   = contender{Contender: trial.Contender{Label: "Prophet", Policy: "prophet"}}
 	prophetPlain = contender{Contender: trial.Contender{Label: "Prophet w/o back-off", Policy: "prophet", Settings: map[string]string{"prophet.backoff": "0s"}}}
 	prophetRest  = []contender{
 		{Contender: trial.Contender{Label: "CS", Policy: "capacity"}},
+		{Contender: trial.Contender{Label: "Fair", Policy: "fair"}},
 		{Contender: trial.Contender{Label: "DRF", Policy: "drf"}},
 		{Contender: trial.Contender{Label: "Tetris", Policy: "tetris"}},
 	}
@@ -59,25 +74,24 @@ type prophetTrial struct {
 }
 
 // replayProphet simulates the workload under c.
-func (c contender) replayProphet(w *workload.Workload) (t prophetTrial, err error) {
+func (c contender) replayProphet(config sim.Config, w *workload.Workload) (*sim.Result, error) {
 	if c.Policy != prophetOwn.Policy {
 		for i := range w.Jobs {
 			w.Jobs[i].Stages[0].Together = false
 		}
 	}
-	config := prophetCluster()
 	config.KeepTasks = true
-	r, err := c.succeed(config, w)
-	if err != nil {
-		return t, err
-	}
+	return c.succeed(config, w)
+}
+
+func prophetTrialOf(r *sim.Result) (t prophetTrial) {
 	t.Makespan, t.Execution = r.Makespan.Seconds(), executionOf(r)
 	for i := range r.Jobs {
 		j := &r.Jobs[i]
 		t.Whole = append(t.Whole, j.Ended.Sub(j.Started).Seconds())
 		t.Completion = append(t.Completion, j.Runtime().Seconds())
 	}
-	return t, nil
+	return t
 }
 
 // executionOf returns the mean run time of each application's executors, in seconds.
@@ -93,9 +107,17 @@ func executionOf(r *sim.Result) []float64 {
 }
 
 // prophetContest simulates every contender with the workloads of all runs: by contender, then by run.
-func prophetContest(l *lab, part string, all []contender, executors int) ([][]prophetTrial, error) {
+func prophetContest(l *lab, part string, all []contender, a *prophetAssumed) ([][]prophetTrial, error) {
+	told, err := a.forecasts(l)
+	if err != nil {
+		return nil, err
+	}
 	return eachRun(l, part, len(all), func(point, run int) (prophetTrial, error) {
-		return all[point].replayProphet(prophetWorkload(executors, l.seed(run), l.applications()))
+		r, err := all[point].replayProphet(a.cluster(), a.workload(l, run, told[run]))
+		if err != nil {
+			return prophetTrial{}, err
+		}
+		return prophetTrialOf(r), nil
 	})
 }
 

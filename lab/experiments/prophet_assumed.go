@@ -1,0 +1,85 @@
+package experiments
+
+import (
+	"fmt"
+
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/sim"
+)
+
+// prophetVariant is the usual assumptions with one that differs.
+type prophetVariant struct {
+	name string
+	prophetAssumed
+}
+
+func prophetVariants() []prophetVariant {
+	all := []prophetVariant{{"as usual", prophetUsual}}
+	vary := func(name string, change func(*prophetAssumed)) {
+		v := prophetVariant{name, prophetUsual}
+		change(&v.prophetAssumed)
+		all = append(all, v)
+	}
+	for _, n := range []int{2, 8} {
+		vary(fmt.Sprintf("%d executors per application", n), func(a *prophetAssumed) { a.executors = n })
+	}
+	for _, size := range []resource.Amount{4, 12} {
+		vary(fmt.Sprintf("%d GB per executor", size), func(a *prophetAssumed) { a.memory = size * resource.GB })
+	}
+	vary("half of all bytes and work", func(a *prophetAssumed) { a.amounts /= 2 })
+	vary("twice all bytes and work", func(a *prophetAssumed) { a.amounts *= 2 })
+	vary("half the rates per core", func(a *prophetAssumed) { a.diskPerCore, a.networkPerCore = a.diskPerCore/2, a.networkPerCore/2 })
+	vary("NICs of 160 MB/s", func(a *prophetAssumed) { a.network = 160 * resource.MB })
+	vary("over-allocation (O) loses nothing", func(a *prophetAssumed) { a.disk, a.incast = sim.Loss{}, sim.Loss{} })
+	half, most := sim.Loss{Slope: 1, Floor: 0.1}, sim.Loss{Slope: 3, Floor: 0.1}
+	vary("O loses half at twice the capacity", func(a *prophetAssumed) { a.disk, a.incast = half, half })
+	vary("O loses three quarters at twice the capacity", func(a *prophetAssumed) { a.disk, a.incast = most, most })
+	vary("arrivals of a real trace", func(a *prophetAssumed) { a.traced = true })
+	vary("forecasts by linear SVR", func(a *prophetAssumed) { a.predicted = true })
+	vary("forecasts by linear SVR, and O loses half", func(a *prophetAssumed) {
+		a.predicted, a.disk, a.incast = true, half, half
+	})
+	return all
+}
+
+func prophetSweep(l *lab) (*Findings, error) {
+	all := prophetSchedulers()
+	table := newTable("Makespan over Prophet's (median of the workloads, and range)", "assumption")
+	data := newTable("makespans", "assumption", "scheduler", "run", "makespan_s")
+	for _, c := range all[:len(all)-1] {
+		table.Heads = append(table.Heads, c.Label)
+	}
+	table.Heads = append(table.Heads, "Prophet's makespan", "median completion time, Prophet over CS")
+	var gains, slower []float64 // by variant
+	variants := prophetVariants()
+	if l.quick {
+		variants = variants[len(variants)-3 : len(variants)-1] // arrivals and forecasts
+	}
+	for _, v := range variants {
+		t, err := prophetContest(l, v.name, all, &v.prophetAssumed)
+		if err != nil {
+			return nil, err
+		}
+		own, cs := t[place("Prophet", all)], t[place("CS", all)]
+		row := []string{v.name}
+		for i, c := range all[:len(all)-1] {
+			row = append(row, acrossTraces(ratios(values(t[i], makespan), values(own, makespan)), 2))
+			for run, one := range t[i] {
+				data.put(v.name, c.Label, run, one.Makespan)
+			}
+		}
+		for run, one := range own {
+			data.put(v.name, "Prophet", run, one.Makespan)
+		}
+		middle := func(t prophetTrial) float64 { return median(t.Completion) }
+		table.add(append(row, acrossTraces(values(own, makespan), 0)+" s", acrossTraces(ratios(values(own, middle), values(cs, middle)), 2))...)
+		gains = append(gains, 1-median(ratios(values(own, makespan), values(cs, makespan))))
+		slower = append(slower, median(ratios(values(t[place("Tetris", all)], makespan), values(own, makespan))))
+	}
+	least, most := extremes(gains)
+	slowest, _ := extremes(slower)
+	return &Findings{Tables: []Table{table}, Data: []Table{data}, Claims: []Claim{
+		stated("prophet/assumed", "cs").judge(percent(least)+" to "+percent(most), within(least, 0.22, 0.42) && most <= 0.42, most >= 0.22),
+		stated("prophet/assumed", "tetris").judge(fmt.Sprintf("Tetris takes at least %sx as long", decimals(slowest, 2)), slowest >= 1.2, slowest > 1),
+	}}, nil
+}
