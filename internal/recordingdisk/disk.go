@@ -43,8 +43,13 @@ type Disk struct {
 
 	mu      sync.Mutex
 	content []byte
-	base    []byte   // the content when recording began
+	base    []byte   // the content when recording began; nil while it does not record
 	log     []record // writes and flushes since then
+
+	arm  sync.Mutex // held for as long as a transfer takes, by all transfers of a slow disk
+	pace Pace
+	head int64         // where the last transfer ended
+	debt time.Duration // what transfers still have to take: the clock is too coarse for one of them
 }
 
 // record is a write, or a flush if it has no data.
@@ -102,6 +107,53 @@ func New(t testing.TB, size int64) *Disk {
 	d.base, d.log = append([]byte(nil), d.content...), nil
 	d.mu.Unlock()
 	return d
+}
+
+// Pace is how fast a disk with one arm is.
+type Pace struct {
+	Rate int64         // bytes per second of a transfer; 0 is as fast as memory
+	Seek time.Duration // before a transfer that does not begin where the last one ended
+}
+
+// Slow makes the disk as slow as that, for whoever reads and writes, from now on. It records no more.
+func (d *Disk) Slow(p Pace) {
+	d.mu.Lock()
+	d.base, d.log = nil, nil
+	d.mu.Unlock()
+	d.arm.Lock()
+	defer d.arm.Unlock()
+	d.pace = p
+}
+
+// move takes the time of a transfer.
+func (d *Disk) move(offset, bytes int64) {
+	d.arm.Lock()
+	defer d.arm.Unlock()
+	if d.pace.Rate == 0 {
+		return
+	}
+	if offset != d.head {
+		d.debt += d.pace.Seek
+	}
+	d.head = offset + bytes
+	d.debt += time.Duration(float64(bytes) / float64(d.pace.Rate) * float64(time.Second))
+	if d.debt >= time.Millisecond {
+		began := time.Now()
+		time.Sleep(d.debt)
+		d.debt = max(d.debt-time.Since(began), -mostAhead)
+	}
+}
+
+// mostAhead is the most that a slow disk catches up after this process was late.
+const mostAhead = 20 * time.Millisecond
+
+// Device returns the block device of the file system, major:minor.
+func (d *Disk) Device() (string, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(d.Path(), &st); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev)), nil
 }
 
 func (d *Disk) file() string { return filepath.Join(d.dir, "fuse", "disk") }
@@ -262,12 +314,15 @@ func (f *file) Setattr(ctx context.Context, h fs.FileHandle, _ *fuse.SetAttrIn, 
 	return f.Getattr(ctx, h, out)
 }
 
-// Open implements fs.NodeOpener.
-func (f *file) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) { return nil, 0, 0 }
+// Open implements fs.NodeOpener. Nothing of the disk is kept elsewhere: what is read again is transferred again.
+func (f *file) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
+	return nil, fuse.FOPEN_DIRECT_IO, 0
+}
 
 // Read implements fs.NodeReader.
 func (f *file) Read(_ context.Context, _ fs.FileHandle, to []byte, offset int64) (fuse.ReadResult, syscall.Errno) {
 	d := f.disk
+	d.move(offset, int64(len(to)))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n := 0
@@ -280,6 +335,7 @@ func (f *file) Read(_ context.Context, _ fs.FileHandle, to []byte, offset int64)
 // Write implements fs.NodeWriter.
 func (f *file) Write(_ context.Context, _ fs.FileHandle, data []byte, offset int64) (uint32, syscall.Errno) {
 	d := f.disk
+	d.move(offset, int64(len(data)))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if offset+int64(len(data)) > int64(len(d.content)) {
