@@ -84,6 +84,7 @@ type Agent struct {
 	starting chan struct{} // bounds the number of containers that are being started at once
 	keeper   *keeper
 	monitor  *monitor
+	pressure *pressure // of the disk; nil if the speed of the disk is unknown, or what it does
 	network  *network
 	patience patience
 
@@ -165,6 +166,7 @@ func Open(c Config) (*Agent, error) {
 	a.size = tellSize(groupName(c.Dir), c.Capacity[resource.Memory])
 	a.network = newNetwork(a)
 	a.monitor = newMonitor(a, a.accountIO())
+	a.pressure = a.newPressure()
 	if a.keeper, err = newKeeper(a); err != nil {
 		a.Close()
 		return nil, err

@@ -70,6 +70,7 @@ type monitored struct {
 	torn    int64 // bytes that were dropped from the file
 	held    cgroup.Held
 	charged cgroup.Charged
+	disk    diskUse
 	full    time.Duration // when held was read, by the clock; 0 is never
 	written time.Duration // when the file was written
 }
@@ -96,6 +97,7 @@ func (m *monitor) run() {
 		select {
 		case <-tick.C:
 			m.sample()
+			m.agent.lookAtDisk()
 		case <-m.agent.closed.Done():
 			for _, w := range m.each() {
 				w.close()
@@ -283,6 +285,7 @@ func (w *monitored) counters(g *meters, now time.Duration) usage.Sample {
 	if read, written, ok := g.Transfers(); ok || w.monitor.countsIO {
 		s.Value[usage.Read], s.Value[usage.Written] = read, written
 		s.Known |= usage.SetOf(usage.Read, usage.Written)
+		w.disk.take(read + written)
 	}
 	if n, ok := g.Network(); ok {
 		s.Value[usage.Received], s.Value[usage.Sent] = n.Received, n.Sent

@@ -44,7 +44,8 @@ type Networked interface {
 // TaskStill and TaskGoesOn are sent when the programs of a container come to stand still and when they go on; By of
 // TaskAdopted says who holds a container still that was found, and a TaskStill that repeats it does nothing. TaskPhase may
 // be sent when a container enters another phase of its forecast; otherwise phases follow from the time that it ran. NodeMemory is sent when the memory that a node's containers may
-// use changes, and always with the last value.
+// use changes, and always with the last value. NodePressed is sent, after Synced, when the disk comes under pressure, every
+// few seconds while that lasts, and when it is over.
 type Backend interface {
 	// Apply accepts orders (Start, Kill and Throttle). It only enqueues them.
 	Apply([]cluster.Order)

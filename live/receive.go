@@ -39,7 +39,7 @@ func (d *Driver) receive(e cluster.Event) {
 	case cluster.NodeLeft:
 		d.nodeLeft(e)
 		d.step(e)
-	case cluster.NodeJoined, cluster.Heartbeat, cluster.NodeMemory:
+	case cluster.NodeJoined, cluster.Heartbeat, cluster.NodeMemory, cluster.NodePressed:
 		d.step(e)
 	default:
 		d.log.Warn("ignored unexpected event", "event", e.Kind, "task", e.Task)

@@ -139,6 +139,7 @@ type Node struct {
 	UsedAnonymous int64  `json:"used_anonymous_bytes" doc:"anonymous memory that the containers use now"`
 	Containers    int    `json:"containers"`
 	Disk          int64  `json:"disk_bytes_per_s,omitempty" doc:"bandwidth of the disk, measured or given; 0 is unknown, and under-sized tasks then have no limit"`
+	DiskGives     int64  `json:"disk_gives_bytes_per_s,omitempty" doc:"what the disk gives while it is pressed: several containers use it, it is busy, and it gives well below its bandwidth; omitted while it is not pressed"`
 	Network       int64  `json:"network_bytes_per_s,omitempty" doc:"bandwidth of the network, as given; 0 is unknown"`
 	// Unknown are the fields of the resources of which the node has no number.
 	Unknown []string `json:"unknown,omitempty" doc:"resources of which the node has no number, such as network: every request for them fits"`
@@ -149,7 +150,7 @@ func nodeOf(n *cluster.NodeState) Node {
 	free := n.Unused()
 	return Node{Name: n.Name, CPU: int64(n.Capacity[resource.CPU]), Memory: int64(n.Capacity[resource.Memory]),
 		FreeCPU: int64(free[resource.CPU]), FreeMemory: int64(free[resource.Memory]), Disk: int64(n.Capacity[resource.Disk]),
-		Network: int64(n.Capacity[resource.Network]), Unknown: n.Unknown.Fields()}
+		DiskGives: int64(n.Pressed[resource.Disk]), Network: int64(n.Capacity[resource.Network]), Unknown: n.Unknown.Fields()}
 }
 
 // Status is the daemon as a whole.

@@ -57,7 +57,7 @@ func newProphet(s *settings) Policy {
 	}
 	f.backoff.lasts = s.declare("backoff", "5s",
 		"how long the tasks with the largest demands are throttled on a node that gives much less than it could (section III.B); "+
-			"0s is never. Only simulated nodes report that so far").orNever()
+			"0s is never. Simulated nodes report that of disk and network, real ones of the disk").orNever()
 	f.literal = s.declare("score", "sum",
 		"sum: a job scores the sum over the nodes of all its tasks; literal: tasks start one by one on the next node, "+
 			"as the text of Algorithm 1 says").oneOf("sum", "literal") == "literal"

@@ -74,6 +74,9 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		if n.Disk > 0 {
 			fmt.Fprintf(w, "disk of %s: %s, measured or given; under-sized tasks share it\n", n.Name, resource.FormatRate(resource.Amount(n.Disk)))
 		}
+		if n.DiskGives > 0 {
+			fmt.Fprintf(w, "disk of %s is pressed: it is busy for several containers, and gives %s\n", n.Name, resource.FormatRate(resource.Amount(n.DiskGives)))
+		}
 		if n.Network > 0 {
 			fmt.Fprintf(w, "network of %s: %s, as given\n", n.Name, resource.FormatRate(resource.Amount(n.Network)))
 		}

@@ -24,7 +24,7 @@ func TestStatus(t *testing.T) {
 			NetworkUnknown: "count network bytes: it needs CAP_SYS_ADMIN",
 			Crowded:        "other bellows daemons manage 4GiB of this machine, and this one 128GiB: together more than its 130GiB; give each a part of it with `bellows up --memory`",
 			Nodes: []live.Node{{Name: "a-machine-with-a-name", CPU: 16000, Memory: 1 << 37, FreeCPU: 12500, FreeMemory: 1 << 36, UsedMemory: 223 << 20, UsedAnonymous: 123 << 20, Containers: 3},
-				{Name: "measured", CPU: 1000, Memory: 1 << 30, FreeCPU: 1000, FreeMemory: 1 << 30, Disk: 110e6, Network: 125e6},
+				{Name: "measured", CPU: 1000, Memory: 1 << 30, FreeCPU: 1000, FreeMemory: 1 << 30, Disk: 110e6, DiskGives: 37e6, Network: 125e6},
 				{Name: "told-nothing", CPU: 1000, Memory: 1 << 30, FreeCPU: 1000, FreeMemory: 1 << 30, Unknown: []string{"disk", "network"}}}},
 	}, now)
 	if err != nil {
