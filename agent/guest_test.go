@@ -51,6 +51,8 @@ func TestGuest(t *testing.T) {
 						return true
 					case "TestMappedFile", "TestSwapRunsFull": // nor files on a disk, nor so little swap
 						return true
+					case "TestRecordPressure": // it records a fixture
+						return true
 					case "TestWaitForLock", "TestWaitForPipe", "TestAsleep": // nor the time
 						return true
 					case "TestUnreadableRecords/no_permission":

@@ -1,9 +1,8 @@
 package agent
 
 import (
+	"embed"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -99,15 +98,19 @@ func TestPressureAfterGaps(t *testing.T) {
 	}
 }
 
-// What was recorded on disks, see the first line of each file, is pressed or not. The fixtures were recorded by
-// TestRecordPressure.
+// recordings are the fixtures of TestRecordPressure. They are in the program, for guests, which have no other files.
+//
+//go:embed testdata/pressure
+var recordings embed.FS
+
+// What was recorded on disks, see the first line of each file, is pressed or not.
 func TestRecordedPressure(t *testing.T) {
 	for disk, want := range map[string]map[string]string{
 		"arm":     {"read": "2 4 8 16", "random": "2 4 8 16"},
 		"bounded": {}, // it loses nothing, wherever transfers are
 		"own":     {}, // nor does it keep requests waiting
 	} {
-		text, err := os.ReadFile(filepath.Join("testdata", "pressure", disk))
+		text, err := recordings.ReadFile("testdata/pressure/" + disk)
 		if err != nil {
 			t.Fatal(err)
 		}
