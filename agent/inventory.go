@@ -125,8 +125,8 @@ func (a *Agent) recover(id cluster.ContainerID) cluster.Event {
 		at = s.At
 	}
 	a.monitor.found(c, at)
-	e := cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Node: 0, Grant: c.spec.Grant, Launched: at,
-		Bound: c.throttle.Bound, Until: c.throttle.Until, Detail: how}
+	e := cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Node: 0, Grant: c.spec.Grant, Launched: at, Detail: how}
+	e.SetCondition(cluster.Condition{Bound: c.throttle.Bound, Until: c.throttle.Until})
 	if c.stance.still&byMemory != 0 {
 		e.By = cluster.HeldByMemory
 	}

@@ -125,7 +125,7 @@ func (a *Agent) lookAtDisk() {
 	} else {
 		a.log.Info("the disk is not pressed any more")
 	}
-	a.events.put(cluster.Event{Kind: cluster.NodePressed, Bound: resource.Vector{}.With(resource.Disk, gives)})
+	a.events.put(cluster.Event{Kind: cluster.NodePressed, Found: &cluster.Condition{Bound: resource.Vector{}.With(resource.Disk, gives)}})
 }
 
 // diskUsers returns how many containers have used the disk since the last call.

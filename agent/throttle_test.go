@@ -229,7 +229,7 @@ func TestThrottleOutlivesTheAgent(t *testing.T) {
 	f.apply(cluster.DecisionDone, o)
 	b.reopen()
 	e := b.next(cluster.TaskAdopted)
-	if e.Bound != o.Bound || e.Until != o.At || (e.Detail != "") != !boundsAll(b.containers[o.Container].group) {
+	if is := e.Condition(); is.Bound != o.Bound || is.Until != o.At || (e.Detail != "") != !boundsAll(b.containers[o.Container].group) {
 		t.Errorf("found as %+v", e)
 	}
 	b.next(cluster.Synced)
@@ -239,7 +239,7 @@ func TestThrottleOutlivesTheAgent(t *testing.T) {
 	b.Close()
 	time.Sleep(300 * time.Millisecond)
 	b.open()
-	if e := b.next(cluster.TaskAdopted); e.Bound != (resource.Vector{}) || e.Until != 0 {
+	if e := b.next(cluster.TaskAdopted); e.Condition() != (cluster.Condition{}) {
 		t.Errorf("found as %+v", e)
 	}
 	f.exceeds(throttledTo)
@@ -371,10 +371,14 @@ func TestDaemonDiesWhileItThrottles(t *testing.T) {
 				found = &e
 			}
 		}
-		if found == nil || found.Bound != o.Bound && (answered || found.Bound != before) {
+		if found == nil {
+			t.Fatalf("death %d: the task is not found", i)
+		}
+		bound := found.Condition().Bound
+		if bound != o.Bound && (answered || bound != before) {
 			t.Fatalf("death %d: found %+v; ordered %v, answered %v, before %v", i, found, o.Bound, answered, before)
 		}
-		before = found.Bound
+		before = bound
 		was := f.bytes()
 		await(t, "progress", func() bool { return f.bytes() > was })
 	}

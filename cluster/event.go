@@ -20,7 +20,7 @@ const (
 	DecisionDone                            // Decision was carried out; for a Start, Task is running from now on
 	DecisionFailed                          // Decision could not be carried out, Detail says why; for a Start, Task never ran
 	TaskEnded                               // Task, Outcome
-	TaskAdopted                             // Task, Node, Grant, Bound, Until, Progress: found running when the driver took inventory
+	TaskAdopted                             // Task, Node, Grant, Found: found running when the driver took inventory
 	Synced                                  // the inventory is complete; the engine takes no decisions before
 	Woken                                   // the time of a Wake decision has come
 	NodeMemory                              // Node, Held: the sum of the limits of its containers has changed
@@ -31,7 +31,7 @@ const (
 	TaskStill                               // the programs of Task make no progress from now on, because By holds them still
 	TaskGoesOn                              // the programs of Task, which stood still, run again
 	JobRevised                              // NewJob: the job of that ID, none of whose tasks has been started, with other forecasts
-	NodePressed                             // Node, Bound: what the node gives of each resource that is pressed, 0 of the other resources
+	NodePressed                             // Node, Found: what the node gives of each resource that is pressed, 0 of the other resources
 )
 
 var eventNames = [...]string{"", "node-joined", "node-left", "job-submitted", "job-cancelled", "heartbeat", "decision-done",
@@ -94,7 +94,8 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Event is something that happened. Each EventKind says which fields are meaningful.
+// Event is something that happened. Each EventKind says which fields are meaningful. Events are many, so what few of them
+// have is behind pointers.
 type Event struct {
 	Kind     EventKind       `json:"kind"`
 	Node     NodeID          `json:"node,omitempty"`
@@ -106,9 +107,7 @@ type Event struct {
 	Phase    int32           `json:"phase,omitempty"` // TaskPhase: an index of the phases of its stage
 	Grant    resource.Vector `json:"grant,omitzero"`
 	Launched timeline.Time   `json:"launched_ns,omitempty"` // TaskAdopted: when it started running
-	Bound    resource.Vector `json:"bound,omitzero"`        // TaskAdopted: what throttles it, zero if nothing does; NodePressed
-	Until    timeline.Time   `json:"until_ns,omitempty"`    // TaskAdopted: when the throttle ends by itself, or has ended
-	Progress *Progress       `json:"progress,omitempty"`    // TaskAdopted: how far the task had come; nil is unknown
+	Found    *Condition      `json:"found,omitempty"`       // TaskAdopted, NodePressed; nil is the zero Condition
 	Held     resource.Amount `json:"held_bytes,omitempty"`  // NodeMemory: the sum of the limits of its containers, bytes
 	Detail   string          `json:"detail,omitempty"`
 	Short    bool            `json:"short,omitempty"` // DecisionFailed: the machine lacked a resource of its own, not of the job
@@ -116,4 +115,28 @@ type Event struct {
 	Exit     *Exit           `json:"exit,omitempty"`  // TaskEnded, with drivers that run containers
 	NewNode  *Node           `json:"new_node,omitempty"`
 	NewJob   *Job            `json:"new_job,omitempty"`
+}
+
+// Condition returns the condition in which a task or a node was found.
+func (e *Event) Condition() Condition {
+	if e.Found == nil {
+		return Condition{}
+	}
+	return *e.Found
+}
+
+// SetCondition sets the condition in which a task or a node was found.
+func (e *Event) SetCondition(c Condition) {
+	e.Found = nil
+	if c != (Condition{}) {
+		e.Found = &c
+	}
+}
+
+// Condition is how a running task or a node was found.
+type Condition struct {
+	// Bound is what throttles the task, zero if nothing does; or what the node gives of each resource that is pressed.
+	Bound    resource.Vector `json:"bound,omitzero"`
+	Until    timeline.Time   `json:"until_ns,omitempty"` // when the throttle ends by itself, or has ended
+	Progress *Progress       `json:"progress,omitempty"` // how far the task had come; nil is unknown
 }

@@ -52,12 +52,12 @@ var fullEvents = []any{
 	Event{Kind: NodeJoined, NewNode: &Node{ID: 2, Name: "u", Capacity: resource.Of(1, 2), Unknown: resource.KindsOf(resource.Disk, resource.Network)}},
 	Event{Kind: JobSubmitted, NewJob: &fullJob},
 	Event{Kind: TaskEnded, Node: 1, Task: TaskID{1, 2, 3}, Outcome: OutOfMemory, Detail: "d", Run: 2, Exit: &Exit{Code: 137, Signal: 9, OOMKills: 1, Peak: 5, CPUTime: 6, Started: 7, Ended: 8}},
-	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Grant: resource.Of(3, 4), Launched: 5, Bound: resource.Vector{0, 0, 6, 7}, Until: 8},
+	Event{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Grant: resource.Of(3, 4), Launched: 5, Found: &Condition{Bound: resource.Vector{0, 0, 6, 7}, Until: 8, Progress: &Progress{Phase: 2, PhaseSince: 9}}},
 	Event{Kind: NodeMemory, Node: 1, Held: 5},
 	Event{Kind: TaskPhase, Task: TaskID{1, 0, 0}, Phase: 2},
 	Event{Kind: TaskStill, Task: TaskID{1, 0, 0}, By: HeldByMemory},
 	Event{Kind: TaskGoesOn, Task: TaskID{1, 0, 0}},
-	Event{Kind: NodePressed, Node: 1, Bound: resource.Vector{0, 0, 5, 0}},
+	Event{Kind: NodePressed, Node: 1, Found: &Condition{Bound: resource.Vector{0, 0, 5, 0}}},
 	Event{Kind: DecisionFailed, Decision: 4, Task: TaskID{1, 0, 0}},
 }
 

@@ -137,9 +137,9 @@ func TestPaceOfTasks(t *testing.T) {
 				}
 			case 4:
 				progress := task.Progress()
-				adopted := Event{Kind: TaskAdopted, Task: task.ID, Grant: task.Grant, Launched: task.Launched, Progress: &progress}
+				adopted := Event{Kind: TaskAdopted, Task: task.ID, Grant: task.Grant, Launched: task.Launched, Found: &Condition{Progress: &progress}}
 				if task.Throttled != nil {
-					adopted.Bound, adopted.Until = task.Throttled.Bound, task.Throttled.Until
+					adopted.Found.Bound, adopted.Found.Until = task.Throttled.Bound, task.Throttled.Until
 				}
 				s = newSnapshot()
 				apply(now, node)

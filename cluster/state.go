@@ -44,7 +44,7 @@ func (s *Snapshot) apply(now timeline.Time, e *Event) error {
 	case NodePaused, NodeResumed:
 		return s.pause(e.Node, e.Kind == NodePaused)
 	case NodePressed:
-		return s.press(e.Node, e.Bound)
+		return s.press(e.Node, e.Condition().Bound)
 	case TaskPhase:
 		return s.enterPhase(now, e.Task, e.Phase)
 	case TaskStill:
@@ -304,10 +304,11 @@ func (s *Snapshot) adopt(now timeline.Time, e *Event) error {
 	if k, bad := e.Grant.Negative(); bad {
 		return fmt.Errorf("task %s: adopted with %s %d: must not be negative", e.Task, k, e.Grant[k])
 	}
-	if k, bad := e.Bound.Negative(); bad {
-		return fmt.Errorf("task %s: adopted with a bound of %d of %s: must not be negative", e.Task, e.Bound[k], k)
+	found := e.Condition()
+	if k, bad := found.Bound.Negative(); bad {
+		return fmt.Errorf("task %s: adopted with a bound of %d of %s: must not be negative", e.Task, found.Bound[k], k)
 	}
-	if err := e.Progress.check(j, e.Task); err != nil {
+	if err := found.Progress.check(j, e.Task); err != nil {
 		return fmt.Errorf("task %s: adopted: %w", e.Task, err)
 	}
 	if !e.Grant.FitsIn(n.Unused()) {
@@ -318,10 +319,10 @@ func (s *Snapshot) adopt(now timeline.Time, e *Event) error {
 	}
 	t := s.book(e.Launched, j, e.Task, n, e.Grant)
 	s.markRunning(t, e.Launched)
-	if e.Bound != (resource.Vector{}) {
-		t.Throttled = &Throttled{Bound: e.Bound, Until: e.Until, InForce: true}
+	if found.Bound != (resource.Vector{}) {
+		t.Throttled = &Throttled{Bound: found.Bound, Until: found.Until, InForce: true}
 	}
-	t.resume(now, e.Progress)
+	t.resume(now, found.Progress)
 	return nil
 }
 

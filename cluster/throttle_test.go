@@ -122,7 +122,7 @@ func TestThrottleIsChecked(t *testing.T) {
 func TestAdoptedThrottle(t *testing.T) {
 	s := newSnapshot()
 	for _, e := range []Event{joins(0), {Kind: JobSubmitted, NewJob: twoStages(1)},
-		{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Launched: 3, Bound: diskBound(7), Until: 20}} {
+		{Kind: TaskAdopted, Task: TaskID{1, 0, 0}, Launched: 3, Found: &Condition{Bound: diskBound(7), Until: 20}}} {
 		if err := s.apply(0, &e); err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestAdoptedThrottle(t *testing.T) {
 	if th, ok := s.byTask[TaskID{1, 0, 0}].Bounded(19); !ok || !th.InForce || th.Bound != diskBound(7) {
 		t.Errorf("it is bounded (%v): %+v", ok, th)
 	}
-	if err := s.apply(0, &Event{Kind: TaskAdopted, Task: TaskID{1, 0, 1}, Bound: diskBound(-7)}); err == nil || !strings.Contains(err.Error(), "must not be negative") {
+	if err := s.apply(0, &Event{Kind: TaskAdopted, Task: TaskID{1, 0, 1}, Found: &Condition{Bound: diskBound(-7)}}); err == nil || !strings.Contains(err.Error(), "must not be negative") {
 		t.Errorf("error is %v", err)
 	}
 }

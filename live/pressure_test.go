@@ -39,7 +39,7 @@ func TestPressureReachesThePolicy(t *testing.T) {
 		}
 		pressed := func(gives resource.Amount) {
 			t.Helper()
-			r.fake.events <- cluster.Event{Kind: cluster.NodePressed, Bound: resource.Vector{}.With(resource.Disk, gives)}
+			r.fake.events <- cluster.Event{Kind: cluster.NodePressed, Found: &cluster.Condition{Bound: resource.Vector{}.With(resource.Disk, gives)}}
 			synctest.Wait()
 			if s, err := r.Status(t.Context()); err != nil || s.Nodes[0].DiskGives != int64(gives) {
 				t.Errorf("status %+v %v", s.Nodes, err)
@@ -81,7 +81,7 @@ func TestPressureReachesThePolicy(t *testing.T) {
 			}
 			other := slices.Clone(log)
 			other[i].Events = slices.Delete(slices.Clone(log[i].Events), at, at+1)
-			if _, ok := replay(t, header, other); ok != (log[i].Events[at].Bound == resource.Vector{}) {
+			if _, ok := replay(t, header, other); ok != (log[i].Events[at].Condition().Bound == resource.Vector{}) {
 				t.Errorf("without the report in record %d a replay is the same: %v", i, ok)
 			}
 			reports++

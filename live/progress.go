@@ -61,10 +61,11 @@ func (d *Driver) remember(j *job, r *run) {
 // stored, and what has changed about that since.
 func (d *Driver) adopt(r *run, e cluster.Event) []cluster.Event {
 	d.adoptThrottle(r, &e)
-	was := cluster.Holder(0)
-	if e.Progress = r.Progress; e.Progress != nil {
-		was = e.Progress.StillBy
+	was, found := cluster.Holder(0), e.Condition()
+	if found.Progress = r.Progress; r.Progress != nil {
+		was = r.Progress.StillBy
 	}
+	e.SetCondition(found)
 	r.still, e.By = e.By, 0
 	now := cluster.Event{Task: e.Task, Run: e.Run, Node: e.Node}
 	switch {

@@ -114,7 +114,7 @@ func TestProgressOutlivesTheDriver(t *testing.T) {
 					e.By = cluster.HeldByMemory
 				}
 				if c.bound > 0 {
-					e.Bound, e.Until = resource.Vector{}.With(resource.Disk, c.bound), r.policy.until
+					e.SetCondition(cluster.Condition{Bound: resource.Vector{}.With(resource.Disk, c.bound), Until: r.policy.until})
 				}
 				r.fake = newFake(e)
 				r.rig.start(r.policy)

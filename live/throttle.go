@@ -77,22 +77,22 @@ func (d *Driver) throttled(j *job, r *run, e cluster.Event) {
 // adoptThrottle compares what was ordered of a run with what the Backend found. What was found counts: an order may not
 // have arrived.
 func (d *Driver) adoptThrottle(r *run, e *cluster.Event) {
-	was := store.Throttle{}
+	was, found := store.Throttle{}, e.Condition()
 	switch t := r.Throttle; {
 	case t == nil || t.Failed != "":
 	case t.Until > d.now():
 		was = *t
-	case e.Bound == resource.Vector{} && t.InForce:
-		e.Bound, e.Until = t.Bound, t.Until // the engine is told what has slowed the task
+	case found.Bound == resource.Vector{} && t.InForce:
+		e.SetCondition(cluster.Condition{Bound: t.Bound, Until: t.Until}) // the engine is told what has slowed the task
 		return
 	}
-	if was.Bound != e.Bound {
-		d.log.Warn("the last throttle of a container did not arrive", "container", r.Container, "ordered", was.Bound, "found", e.Bound)
+	if was.Bound != found.Bound {
+		d.log.Warn("the last throttle of a container did not arrive", "container", r.Container, "ordered", was.Bound, "found", found.Bound)
 		was = store.Throttle{}
 	}
 	switch {
-	case e.Bound != resource.Vector{}:
-		r.Throttle = &store.Throttle{Bound: e.Bound, Until: e.Until, Why: was.Why, How: e.Detail, InForce: true}
+	case found.Bound != resource.Vector{}:
+		r.Throttle = &store.Throttle{Bound: found.Bound, Until: found.Until, Why: was.Why, How: e.Detail, InForce: true}
 	case r.Throttle == nil:
 		return
 	default:

@@ -200,7 +200,8 @@ func TestThrottleOutlivesTheDriver(t *testing.T) {
 				}
 				e := cluster.Event{Kind: cluster.TaskAdopted, Task: o.Task, Run: 1, Grant: r.start.Grant, Launched: 1}
 				if c.found {
-					e.Bound, e.Until, e.Detail = o.Bound, o.At, "slowly"
+					e.Detail = "slowly"
+					e.SetCondition(cluster.Condition{Bound: o.Bound, Until: o.At})
 				}
 				r.fake = newFake(e)
 				r.rig.start(r.policy)

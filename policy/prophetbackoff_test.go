@@ -92,7 +92,7 @@ func TestBackoff(t *testing.T) {
 		}
 		enter(1, launched...)
 		var got []resource.Amount
-		for _, d := range enter(timeline.Seconds(2), cluster.Event{Kind: cluster.NodePressed, Bound: resource.Vector{}.With(resource.Disk, c.pressed)}) {
+		for _, d := range enter(timeline.Seconds(2), cluster.Event{Kind: cluster.NodePressed, Found: &cluster.Condition{Bound: resource.Vector{}.With(resource.Disk, c.pressed)}}) {
 			if d.Kind != cluster.Throttle || d.Task.Job != 2 || d.At != timeline.Seconds(7) || d.Reason.Code != cluster.NodePressure {
 				t.Errorf("decided %+v", d)
 			}

@@ -66,7 +66,7 @@ func (r *run) reportPressure(id cluster.NodeID) {
 	}
 	if news {
 		here.pressed = now
-		r.reports = append(r.reports, report{event: cluster.Event{Kind: cluster.NodePressed, Node: id, Bound: now}})
+		r.reports = append(r.reports, report{event: cluster.Event{Kind: cluster.NodePressed, Node: id, Found: &cluster.Condition{Bound: now}}})
 	}
 }
 

@@ -126,8 +126,8 @@ func TestPressureIsReported(t *testing.T) {
 	c := Config{Nodes: Uniform(1, resource.Vector{2 * resource.Core, 2 * testGB, 100 * testMB}), Machine: Machine{Disk: HDDLoss}}
 	got, _ := told(t, true, c, job(1, 80), job(2, 80))
 	gives := resource.Amount(86_956_521)
-	if len(got) != 2 || got[0].at != 0 || got[0].Bound != (resource.Vector{}).With(resource.Disk, gives) ||
-		got[1].at.Seconds() < 18.4 || got[1].at.Seconds() > 18.4001 || got[1].Bound != (resource.Vector{}) {
+	if len(got) != 2 || got[0].at != 0 || got[0].Condition().Bound != (resource.Vector{}).With(resource.Disk, gives) ||
+		got[1].at.Seconds() < 18.4 || got[1].at.Seconds() > 18.4001 || got[1].Condition().Bound != (resource.Vector{}) {
 		t.Errorf("told %+v", got)
 	}
 	if got, _ := told(t, false, c, job(1, 80), job(2, 80)); len(got) > 0 {
