@@ -20,6 +20,7 @@ type fair struct {
 	size         sizing
 	holds        holding
 	outlook      cluster.Outlook
+	then         cluster.NodeState // a node as it will be, in the search for a gap
 	// demand is set during a decision if there are runnable tasks that have not yet been offered to every node with
 	// room.
 	demand bool
@@ -193,11 +194,11 @@ func giveBackUnneeded(p *cluster.Plan, j *cluster.JobState) {
 // have started. Coordinators have no known end and never start in a gap.
 func (f *fair) offerGap(now timeline.Time, p *cluster.Plan, n *cluster.NodeState) bool {
 	holder, stage := n.ReservedFor, n.ReservedStage
-	then := *n
+	f.then = *n
 	f.outlook.Look(n, func(t *cluster.TaskState) (timeline.Time, bool) { return p.EstimatedEnd(t, now) })
 	until, known := f.outlook.RoomAfterEnd(func(free resource.Vector) bool {
-		then.Free = free
-		_, _, ok := f.size(now, p.Snapshot, &then, holder, stage)
+		f.then.Free = free
+		_, _, ok := f.size(now, p.Snapshot, &f.then, holder, stage)
 		return ok
 	})
 	if holder.Estimate.AllStartedKnown && holder.Estimate.AllStarted < until {
