@@ -68,6 +68,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "sum" {
 		sum()
 	}
+	if len(os.Args) > 3 && os.Args[1] == "dirty" {
+		dirty(os.Args[2], os.Args[3:])
+	}
 	if len(os.Args) > 1 && os.Args[1] == "step" {
 		step()
 	}

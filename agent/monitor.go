@@ -62,17 +62,18 @@ type monitored struct {
 	before    time.Duration // that it had stood still before this agent knew it
 	tolerance usage.Tolerance
 
-	mu      sync.Mutex
-	ended   bool
-	meters  *meters       // nil if they are opened for each sample, and after the end
-	origin  time.Duration // when the program began, by the clock
-	log     *usage.Log
-	torn    int64 // bytes that were dropped from the file
-	held    cgroup.Held
-	charged cgroup.Charged
-	disk    diskUse
-	full    time.Duration // when held was read, by the clock; 0 is never
-	written time.Duration // when the file was written
+	mu        sync.Mutex
+	ended     bool
+	transfers *transfers
+	meters    *meters       // nil if they are opened for each sample, and after the end
+	origin    time.Duration // when the program began, by the clock
+	log       *usage.Log
+	torn      int64 // bytes that were dropped from the file
+	held      cgroup.Held
+	charged   cgroup.Charged
+	disk      diskUse
+	full      time.Duration // when held was read, by the clock; 0 is never
+	written   time.Duration // when the file was written
 }
 
 func newMonitor(a *Agent, countsIO bool) *monitor {
@@ -148,7 +149,8 @@ func (m *monitor) found(c *container, begun timeline.Time) { m.add(c, begun) }
 
 // add begins or continues the log of a container.
 func (m *monitor) add(c *container, begun timeline.Time) *monitored {
-	w := &monitored{monitor: m, id: c.id, dir: c.dir, group: c.group, stood: &c.stood, tolerance: usage.ToleranceFor(c.spec.Grant)}
+	w := &monitored{monitor: m, id: c.id, dir: c.dir, group: c.group, stood: &c.stood, tolerance: usage.ToleranceFor(c.spec.Grant),
+		transfers: newTransfers(c.group, m.countsIO)}
 	w.origin = m.ago(begun)
 	w.log = usage.NewLog(w.origin, w.tolerance)
 	if p, err := c.dir.usage(); err == nil {
@@ -191,8 +193,12 @@ func (m *monitor) end(c *container, ended timeline.Time) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	var e ending
+	_ = c.dir.get("exit.json", &e) // Without a record nobody knows what the processes have transferred.
 	w.measure(func(g *meters) {
-		w.log.Add(w.counters(g, max(at, w.origin+w.log.Last()+time.Millisecond))) // its memory is free by now
+		s := w.counters(g, max(at, w.origin+w.log.Last()+time.Millisecond)) // its memory is free by now
+		w.transfers.put(g.Gauge, e.Transferred, &s)
+		w.log.Add(s)
 	})
 	w.finish()
 }
@@ -262,6 +268,10 @@ func (w *monitored) sample(now time.Duration) {
 			w.held, w.charged, w.full = held, charged, now
 		}
 		s := w.counters(g, now)
+		w.transfers.read(g.Gauge, &s)
+		if s.Known.Has(usage.Read) && s.Known.Has(usage.Written) {
+			w.disk.take(s.Value[usage.Read] + s.Value[usage.Written])
+		}
 		s.Value[usage.Memory], s.Value[usage.Swap] = w.held.InMemory(), w.held.SwapBytes
 		s.Known |= usage.SetOf(usage.Memory, usage.Swap)
 		w.log.Add(s)
@@ -274,18 +284,13 @@ func (w *monitored) due(now time.Duration, charged cgroup.Charged) bool {
 	return w.full == 0 || now-w.origin < young || now-w.full >= detailed-sampling/2 || moved > w.tolerance[usage.Memory]/2
 }
 
-// counters returns a sample of the counters; now is the clock's time.
+// counters returns a sample of the counters but those of disks; now is the clock's time.
 func (w *monitored) counters(g *meters, now time.Duration) usage.Sample {
 	still, bound := w.stood.read()
 	s := usage.Sample{At: now - w.origin, Still: w.before + still, Bound: bound}
 	if used, ok := g.CPUTime(); ok {
 		s.Value[usage.CPU] = used.Milliseconds()
 		s.Known |= usage.SetOf(usage.CPU)
-	}
-	if read, written, ok := g.Transfers(); ok || w.monitor.countsIO {
-		s.Value[usage.Read], s.Value[usage.Written] = read, written
-		s.Known |= usage.SetOf(usage.Read, usage.Written)
-		w.disk.take(read + written)
 	}
 	if n, ok := g.Network(); ok {
 		s.Value[usage.Received], s.Value[usage.Sent] = n.Received, n.Sent

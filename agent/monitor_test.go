@@ -128,6 +128,72 @@ func whereAbove(u usage.Usage, k usage.Kind, amount int64) (first, last time.Dur
 	return first, last
 }
 
+// dirty makes 2 MiB of each file dirty, and stays for a moment: "wait" has them written at once, and "remove" removes them.
+func dirty(then string, paths []string) {
+	for _, path := range paths {
+		f, err := os.Create(path)
+		if err == nil {
+			_, err = f.Write(make([]byte, 2<<20))
+		}
+		if then == "wait" && err == nil {
+			err = f.Sync()
+		}
+		if err == nil {
+			err = f.Close()
+		}
+		if then == "remove" && err == nil {
+			err = os.Remove(path)
+		}
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	}
+	time.Sleep(300 * time.Millisecond)
+	os.Exit(0)
+}
+
+// What a container writes is measured, also where the counters of groups miss what stays in the page cache: of programs that end
+// before the first sample, of children that live between samples or through them, and only once.
+func TestWritesAreMeasured(t *testing.T) {
+	b := newBench(t)
+	var st unix.Stat_t
+	if err := unix.Stat(b.dir, &st); err != nil || unix.Major(st.Dev) == 0 {
+		t.Skipf("needs temporary files on a disk: %v", err)
+	}
+	then := "leave"
+	if boundsAll(b.root.Group) { // There, it is measured when it is written.
+		then = "wait"
+	}
+	path := func(name string) string { return filepath.Join(b.dir, name) }
+	orders := map[string]cluster.Order{
+		"one program":   b.order(os.Args[0], "dirty", then, path("a"), path("b"), path("c"), path("d")),
+		"children":      b.order("sh", "-c", fmt.Sprintf("for i in 1 2 3 4; do %s dirty %s %s$i; done; :", os.Args[0], then, path("e"))),
+		"grandchildren": b.order("sh", "-c", fmt.Sprintf("(%[1]s dirty %[2]s %[3]s1 & %[1]s dirty %[2]s %[3]s2 & wait); (%[1]s dirty %[2]s %[3]s3 %[3]s4; :); sleep 1.5", os.Args[0], then, path("f"))),
+		"remaining":     b.order("sh", "-c", fmt.Sprintf("setsid %s dirty %s %s1 %[3]s2 %[3]s3 %[3]s4 & sleep 0.25", os.Args[0], then, path("g"))),
+	}
+	if then == "leave" {
+		orders["removed"] = b.order(os.Args[0], "dirty", "remove", path("h"))
+	}
+	for _, o := range orders {
+		b.Apply([]cluster.Order{o})
+	}
+	for range orders {
+		if e := b.next(cluster.TaskEnded); e.Outcome != cluster.Succeeded {
+			t.Fatalf("ended %+v: %s", e, e.Detail)
+		}
+	}
+	for name, o := range orders {
+		size := int64(8 << 20)
+		if name == "removed" {
+			size = 0
+		}
+		if n, ok := b.usageOf(o.Container).Total(usage.Written); !ok || n < size || n > size+1<<20 {
+			t.Errorf("%s: %d bytes were written (known: %v), want about %d: %+v", name, n, ok, size, b.usageOf(o.Container).Spans)
+		}
+	}
+}
+
 // A program that ends at once has a usage, too: its counters.
 func TestUsageOfShortProgram(t *testing.T) {
 	b := newBench(t)
@@ -230,7 +296,7 @@ func TestFewFiles(t *testing.T) {
 	}
 	for _, o := range orders {
 		u := b.usageOf(o.Container)
-		if _, ok := u.Peak(usage.Memory); !ok || u.Length() < 700*time.Millisecond {
+		if _, ok := u.Peak(usage.Memory); !ok || u.Length() < 600*time.Millisecond {
 			t.Errorf("container %s: %+v", o.Container, u)
 		}
 	}

@@ -95,6 +95,8 @@ type ending struct {
 	Fault bool `json:"fault,omitempty"`
 	// Short says that the machine was short of something that it may have again.
 	Short bool `json:"short,omitempty"`
+	// Transferred is what the container's processes have transferred; nil if nobody knows, or if the group's counters have it.
+	Transferred *cgroup.Transfers `json:"transferred,omitempty"`
 }
 
 // folder is the folder of one container.

@@ -129,8 +129,9 @@ func supervise(f folder) int {
 		go in.feed(s.Lease)
 	}
 	limit := keepTimeLimit(f, &s)
+	transferred := awaitEnd(command.Process.Pid)
 	_ = command.Wait() // The process state has the result.
-	e := settle(f, &s, command.ProcessState, limit.end())
+	e := settle(f, &s, command.ProcessState, limit.end(), transferred)
 	printed.finish()
 	e.Started = begun
 	return finish(f, &s, agent, e, nil)
@@ -386,8 +387,21 @@ func check(name, path string) *ending {
 	return nil
 }
 
-// settle kills the other processes of the container and takes its last reading. A container ends with its program.
-func settle(f folder, s *spec, state *os.ProcessState, tooLong bool) ending {
+// awaitEnd waits until a child has ended and returns what it and its children have transferred, which nobody knows any more
+// after the child was waited for; nil if it is unknown.
+func awaitEnd(pid int) *cgroup.Transfers {
+	for errors.Is(unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
+	}
+	has, err := cgroup.TransfersOf(pid)
+	if err != nil {
+		return nil
+	}
+	return &has
+}
+
+// settle kills the other processes of the container and takes its last reading. A container ends with its program, which has
+// transferred this.
+func settle(f folder, s *spec, state *os.ProcessState, tooLong bool, transferred *cgroup.Transfers) ending {
 	e := ending{Exit: cluster.Exit{Ended: now(), Code: state.ExitCode(), CPUTime: state.UserTime() + state.SystemTime()}}
 	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		e.Signal = int(ws.Signal())
@@ -406,6 +420,13 @@ func settle(f folder, s *spec, state *os.ProcessState, tooLong bool) ending {
 		waitEmpty(g, time.Now().Add(s.Grace))
 	} else if pids, err := g.Procs(); err == nil {
 		e.Left = int64(len(pids))
+	}
+	if transferred != nil && !boundsAll(g) {
+		e.Transferred = transferred
+		if tally, err := g.Tally(); err == nil {
+			remaining, _ := tally.Read()
+			*transferred = transferred.Plus(remaining)
+		}
 	}
 	_ = g.Kill(ctx) // The agent tries again.
 	reading, err := g.Read()

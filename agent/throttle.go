@@ -163,7 +163,7 @@ func (a *Agent) impose(c *container, th *throttle) (detail string, err error) {
 // throttleWithin is how long the kernel may take to set a bound.
 const throttleWithin = 10 * time.Second
 
-// boundsAll reports whether the kernel bounds all that a group transfers: version 2 knows whose pages it writes, if it
+// boundsAll reports whether the kernel bounds and counts all that a group transfers: version 2 knows whose pages it writes, if it
 // counts memory in the same hierarchy.
 func boundsAll(g *cgroup.Group) bool {
 	io, _ := g.Has(cgroup.IO)
@@ -259,13 +259,15 @@ type cycling struct {
 func (a *Agent) newCycling(c *container, th *throttle, tally *cgroup.Tally) *cycling {
 	timeout := c.spec.Envelope.HeartbeatTimeout
 	p := a.config.Memory
-	return &cycling{agent: a, c: c, tally: tally, timer: time.NewTimer(dutySoon),
+	before, _ := tally.Read() // what was transferred before the throttle
+	return &cycling{agent: a, c: c, tally: tally, seen: before.Read + before.Written, timer: time.NewTimer(dutySoon),
 		dutyCycle: dutyCycle{rate: float64(th.Bound[resource.Disk]), looked: time.Now(), speed: math.Inf(1), longest: timeout / 4, breath: p.BreathOf(timeout)}}
 }
 
 // look measures the container and lets it run or stand still.
 func (y *cycling) look() {
-	bytes, err := y.tally.Read()
+	has, err := y.tally.Read()
+	bytes := has.Read + has.Written
 	if err != nil {
 		y.timer.Reset(dutyStill) // It is about to end.
 		return

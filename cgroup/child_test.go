@@ -2,10 +2,12 @@ package cgroup
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	ossignal "os/signal"
 	"runtime"
 	"strconv"
 	"strings"
@@ -94,6 +96,12 @@ func beChild(work []string) error {
 		if err := os.WriteFile(work[2], make([]byte, n), 0o600); err != nil {
 			return err
 		}
+	case "dirty-at": // n bytes to the page cache of a file or device, at an offset
+		if err := dirtyAt(work[3], work[2], n); err != nil {
+			return err
+		}
+	case "children": // in each step something about children that make n bytes of a file or device dirty
+		return children(work[2], n)
 	case "adopt": // one more process in group "one" of the root at a place
 		if err := adopt(work[1]); err != nil {
 			return err
@@ -112,6 +120,79 @@ func beChild(work []string) error {
 	fmt.Println("ready")
 	_, err := io.Copy(io.Discard, os.Stdin)
 	return err
+}
+
+func dirtyAt(path, offset string, n int) error {
+	at, err := strconv.ParseInt(offset, 10, 64)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(make([]byte, n), at)
+	return errors.Join(err, f.Close())
+}
+
+// children reports each step, and takes the next one after a line of its standard input.
+func children(path string, n int) error {
+	at := 0
+	begin := func() (*exec.Cmd, io.Closer, error) {
+		c := exec.Command("/proc/self/exe")
+		c.Env = []string{fmt.Sprint(childWork, "=dirty-at ", n, " ", at*n, " ", path)}
+		at++
+		in, _ := c.StdinPipe()
+		out, _ := c.StdoutPipe()
+		err := c.Start()
+		if err == nil {
+			_, err = bufio.NewReader(out).ReadString('\n')
+		}
+		return c, in, err
+	}
+	step := func() {
+		fmt.Println("ready")
+		_, _ = fmt.Scanln()
+	}
+	for range 2 {
+		c, in, err := begin()
+		if err != nil {
+			return err
+		}
+		in.Close()
+		if err := c.Wait(); err != nil {
+			return err
+		}
+	}
+	step() // two have ended
+	c, in, err := begin()
+	if err != nil {
+		return err
+	}
+	step() // one lives
+	in.Close()
+	if err := unix.Waitid(unix.P_PID, c.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+		return err
+	}
+	step() // nobody has waited for it
+	if err := c.Wait(); err != nil {
+		return err
+	}
+	step()
+	ossignal.Ignore(syscall.SIGCHLD)
+	if c, in, err = begin(); err != nil {
+		return err
+	}
+	step() // nobody will wait for one
+	in.Close()
+	_ = c.Wait() // There is nothing to wait for.
+	step()
+	if err := dirtyAt(path, strconv.Itoa(at*n), n); err != nil {
+		return err
+	}
+	_ = os.Truncate(path, 0) // A device cannot be cut.
+	step()
+	return nil
 }
 
 // adopt opens a root that another process made, starts a process there and counts the processes.
@@ -250,6 +331,15 @@ func (c *child) ready(t *testing.T) *child {
 		t.Fatalf("process in the group said %q and ended: %v", line, c.cmd.Wait())
 	}
 	return c
+}
+
+// next lets the process take its next step, and waits for it.
+func (c *child) next(t *testing.T) {
+	t.Helper()
+	if _, err := io.WriteString(c.in, "\n"); err != nil {
+		t.Fatal(err)
+	}
+	c.ready(t)
 }
 
 // killed waits for the end and fails the test unless a SIGKILL caused it.

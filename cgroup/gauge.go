@@ -161,6 +161,13 @@ func (g *Gauge) Close() {
 
 // field returns the number after a word at the beginning of a line, 0 if no line begins with the word.
 func field(text []byte, key string) int64 {
+	n, _ := counted(text, key)
+	return n
+}
+
+// counted returns the number after a word at the beginning of a line; ok is false if no line begins with the word, or what
+// follows is no number of at least 0.
+func counted(text []byte, key string) (n int64, ok bool) {
 	for len(text) > 0 {
 		line := text
 		if end := bytes.IndexByte(text, '\n'); end >= 0 {
@@ -171,10 +178,10 @@ func field(text []byte, key string) int64 {
 		if len(line) > len(key) && line[len(key)] == ' ' && string(line[:len(key)]) == key {
 			n, err := strconv.ParseInt(string(line[len(key)+1:]), 10, 64)
 			if err != nil || n < 0 {
-				return 0
+				return 0, false
 			}
-			return n
+			return n, true
 		}
 	}
-	return 0
+	return 0, false
 }

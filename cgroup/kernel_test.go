@@ -496,19 +496,72 @@ func TestKernelTally(t *testing.T) {
 	g := testGroup(t)
 	path, _ := scratch(t)
 	start(t, g, "idle 0").ready(t)
-	tally, err := g.Tally()
-	if err != nil {
-		t.Skipf("needs to see what processes transfer: %v", err)
-	}
+	tally := testTally(t, g)
 	const size = 8 * mib
 	before := int64(0)
 	for _, how := range []string{"dirty ", "write "} {
 		start(t, g, fmt.Sprint(how, size, " ", path)).ready(t)
-		n, err := tally.Read()
-		if n -= before; err != nil || n < size || n > size+2*mib {
+		has, err := tally.Read()
+		n := has.Written - before
+		if err != nil || n < size || n > size+2*mib {
 			t.Errorf("%s: %d bytes are counted (%v), want about %d", how, n, err, size)
 		}
 		before += n
+	}
+}
+
+func testTally(t *testing.T, g *Group) *Tally {
+	t.Helper()
+	tally, err := g.Tally()
+	if err != nil {
+		t.Skipf("needs to see what processes transfer: %v", err)
+	}
+	return tally
+}
+
+// What children transfer counts once, whether or not a reading sees them before they end, while nobody has waited for
+// them, and after that. What they cancel counts apart.
+func TestKernelTallyOfChildren(t *testing.T) {
+	g := testGroup(t)
+	path, _ := scratch(t)
+	tally := testTally(t, g)
+	if f, err := os.Open(path); err == nil { // What is dirty already does not count again.
+		_ = f.Sync()
+		f.Close()
+	}
+	const size = 2 * mib
+	read := func(when string, want int64) (has Transfers) {
+		t.Helper()
+		has, err := tally.Read()
+		if err != nil || has.Written < want || has.Written > want+mib {
+			t.Errorf("%s: %+v (%v), want about %d bytes written", when, has, err, want)
+		}
+		return has
+	}
+	p := start(t, g, fmt.Sprint("children ", size, " ", path))
+	p.ready(t)
+	read("two have ended between readings", 2*size)
+	p.next(t)
+	read("one lives", 3*size)
+	p.next(t)
+	read("nobody has waited for it", 3*size)
+	p.next(t)
+	read("it was waited for", 3*size)
+	p.next(t)
+	read("nobody will wait for one", 4*size)
+	p.next(t)
+	before := read("it has gone", 4*size)
+	p.next(t)
+	after := read("the file is cut", 5*size)
+	if n := after.Cancelled - before.Cancelled; os.Getenv("BELLOWS_SCRATCH_DEVICE") == "" && n < size {
+		t.Errorf("%d bytes were cancelled, want at least %d", n, size)
+	}
+	again, err := g.Tally()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if has, err := again.Read(); err != nil || has.Written < 4*size || has.Written >= 5*size {
+		t.Errorf("another tally has %+v (%v): what no parent has told of is missing", has, err)
 	}
 }
 

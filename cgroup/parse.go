@@ -1,6 +1,9 @@
 package cgroup
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -126,13 +129,27 @@ func duration(count Maybe[int64], unit time.Duration) Maybe[time.Duration] {
 	return Known(time.Duration(n) * unit)
 }
 
-// parseProcessIO reads /proc/PID/io: the bytes that a process caused to be read from disks and to be written to them.
-func parseProcessIO(text string) (int64, error) {
-	io := parseKeyed(text)
-	read, some := io.first("read_bytes:").Get()
-	written, all := io.first("write_bytes:").Get()
+// parseProcessIO parses /proc/PID/io.
+func parseProcessIO(text []byte) (Transfers, error) {
+	read, some := counted(text, "read_bytes:")
+	written, all := counted(text, "write_bytes:")
+	cancelled, _ := counted(text, "cancelled_write_bytes:")
 	if !some || !all {
-		return 0, ErrUnsupported
+		return Transfers{}, ErrUnsupported
 	}
-	return read + written, nil
+	return Transfers{read, written, cancelled}, nil
+}
+
+// parseKinship parses /proc/PID/stat. The name of the program, which may contain anything, ends at the last parenthesis.
+func parseKinship(text []byte) (kinship, error) {
+	const state, parent, born = 0, 1, 19 // fields after the name
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(fields) <= born {
+		return kinship{}, fmt.Errorf("it has %d fields", len(fields))
+	}
+	k := kinship{ended: len(fields[state]) == 1 && bytes.ContainsAny(fields[state], "ZXx")}
+	var err, err2 error
+	k.parent, err = strconv.Atoi(string(fields[parent]))
+	k.born, err2 = strconv.ParseInt(string(fields[born]), 10, 64)
+	return k, errors.Join(err, err2)
 }

@@ -10,16 +10,36 @@ import (
 func TestParseProcessIO(t *testing.T) {
 	for _, c := range []struct {
 		text string
-		want int64
+		want Transfers
 		ok   bool
 	}{
-		{"rchar: 9\nwchar: 8\nsyscr: 1\nsyscw: 1\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 4096\n", 12288, true},
-		{"rchar: 9\nwchar: 8\n", 0, false},
-		{"read_bytes: 1\nwrite_bytes: many\n", 0, false},
-		{"", 0, false},
+		{"rchar: 9\nwchar: 8\nsyscr: 1\nsyscw: 1\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 1024\n", Transfers{4096, 8192, 1024}, true},
+		{"read_bytes: 4096\nwrite_bytes: 8192\n", Transfers{4096, 8192, 0}, true},
+		{"rchar: 9\nwchar: 8\n", Transfers{}, false},
+		{"read_bytes: 1\nwrite_bytes: many\n", Transfers{}, false},
+		{"", Transfers{}, false},
 	} {
-		if got, err := parseProcessIO(c.text); got != c.want || (err == nil) != c.ok {
-			t.Errorf("%q: %d (%v), want %d", c.text, got, err, c.want)
+		if got, err := parseProcessIO([]byte(c.text)); got != c.want || (err == nil) != c.ok {
+			t.Errorf("%q: %+v (%v), want %+v", c.text, got, err, c.want)
+		}
+	}
+}
+
+func TestParseKinship(t *testing.T) {
+	const rest = " 7 7 0 -1 4194560 116 0 0 0 3 4 5 6 20 0 1 0 8800 3190784 417 18446744073709551615\n"
+	for _, c := range []struct {
+		text string
+		want kinship
+		ok   bool
+	}{
+		{"12 (sh) S 7" + rest, kinship{7, 8800, false}, true},
+		{"12 (a) Z 1 (b)) Z 7" + rest, kinship{7, 8800, true}, true},
+		{"12 (sh) S 7\n", kinship{}, false},
+		{"12 (sh) S x" + rest, kinship{}, false},
+		{"", kinship{}, false},
+	} {
+		if got, err := parseKinship([]byte(c.text)); (err == nil) != c.ok || c.ok && got != c.want {
+			t.Errorf("%q: %+v (%v), want %+v", c.text, got, err, c.want)
 		}
 	}
 }

@@ -7,72 +7,219 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"golang.org/x/sys/unix"
 )
 
-// Tally adds up the bytes that the processes of a group read from disks and write to them, as the kernel counts them for
-// each process: a buffered write counts at once, when it makes a page of the cache dirty, whereas the counters of groups
-// have it late (version 2) or never (version 1). What a process transfers between the last reading of the tally and its
-// own end is missing. One goroutine at a time may use it.
-type Tally struct {
-	group *Group
-	last  map[int]int64 // by process
-	total int64
+// Transfers is what processes have read from disks and written to them, as the kernel counts it for each process: a write
+// counts when it makes a page of the cache dirty, whereas the counters of groups have it late (version 2) or, unless the
+// process waits for the disk, never (version 1). What is read from the cache does not count.
+type Transfers struct {
+	Read, Written int64 // bytes
+	// Cancelled is how much of Written never went to a disk, because the file was removed or cut before, bytes.
+	Cancelled int64
 }
 
-// Tally begins to count. The error is ErrUnsupported if the kernel does not count transfers of processes, ErrGone if the
-// group does not exist, and fs.ErrPermission if this process may not see what the group's processes transfer.
+// Plus returns the sum.
+func (a Transfers) Plus(b Transfers) Transfers {
+	return Transfers{a.Read + b.Read, a.Written + b.Written, a.Cancelled + b.Cancelled}
+}
+
+// above returns how much a exceeds b, each part by itself and at least 0.
+func (a Transfers) above(b Transfers) Transfers {
+	return Transfers{max(0, a.Read-b.Read), max(0, a.Written-b.Written), max(0, a.Cancelled-b.Cancelled)}
+}
+
+// TransfersOf returns what a process, all its threads, and the children that it has waited for have transferred. It also
+// works for a process that has ended and was not waited for. The error is ErrUnsupported if the kernel does not count it,
+// fs.ErrPermission if this process may not see it, and else says that there is no such process.
+func TransfersOf(pid int) (Transfers, error) {
+	var buffer [1024]byte
+	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	text, err := glimpse(filepath.Join(dir, "io"), buffer[:])
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, gone := os.Stat(dir); gone == nil {
+			return Transfers{}, ErrUnsupported
+		}
+	}
+	if err != nil {
+		return Transfers{}, err
+	}
+	return parseProcessIO(text)
+}
+
+// glimpse reads a small file of the kernel with one system call.
+func glimpse(path string, into []byte) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	n, err := unix.Read(fd, into)
+	return into[:max(0, n)], err
+}
+
+// Tally adds up what the processes of a group transfer, children that have ended included: those that their parents waited
+// for are a part of what the kernel tells of the parents. Missing is what a process whose parent does not wait for it, or
+// has ended before it, transfers between the last reading and its end. One goroutine at a time may use it.
+type Tally struct {
+	group *Group
+	procs string // lists the processes
+	last  map[int]tallied
+	total Transfers
+}
+
+// tallied is one process at one reading.
+type tallied struct {
+	kinship
+	has Transfers
+}
+
+// kinship is where a process comes from.
+type kinship struct {
+	parent int
+	born   int64 // since the machine's start, in the kernel's unit: with the id it identifies the process
+	ended  bool  // and its parent has not waited for it
+}
+
+// mostTallied bounds the work of one reading. Of more processes, those with the lowest ids are read.
+const mostTallied = 1000
+
+// Tally begins to count; the first reading has everything that the processes have transferred before. The error is ErrUnsupported
+// if the kernel does not count transfers of processes, ErrGone if the group does not exist, and fs.ErrPermission if this process
+// may not see what the group's processes transfer.
 func (g *Group) Tally() (*Tally, error) {
-	t := &Tally{group: g, last: map[int]int64{}}
 	pids, err := g.Procs()
 	if err != nil {
 		return nil, err
 	}
 	for _, pid := range append(pids, os.Getpid()) {
-		n, err := transfers(pid)
-		if errors.Is(err, fs.ErrPermission) || errors.Is(err, ErrUnsupported) {
+		if _, err := TransfersOf(pid); errors.Is(err, fs.ErrPermission) || errors.Is(err, ErrUnsupported) {
 			return nil, fmt.Errorf("see what process %d transfers: %w", pid, err)
 		}
-		if err == nil {
-			t.last[pid] = n
-		}
 	}
-	return t, nil
+	dir := g.unified // Version 1 sorts the processes for each reader.
+	if dir == "" {
+		dir = g.dir()
+	}
+	return &Tally{group: g, procs: filepath.Join(dir, "cgroup.procs")}, nil
 }
 
-// Read returns the bytes since the tally began. The only error is ErrGone.
-func (t *Tally) Read() (bytes int64, err error) {
-	pids, err := t.group.Procs()
+// Read returns what was transferred so far. The error is ErrGone, or fs.ErrPermission if a process has taken rights that
+// hide what it transfers.
+func (t *Tally) Read() (Transfers, error) {
+	text, err := os.ReadFile(t.procs)
 	if err != nil {
-		return t.total, err
+		return t.total, fmt.Errorf("list processes of group %s: %w", t.group.name, ErrGone)
 	}
-	now := make(map[int]int64, len(pids))
+	pids := parseProcs(string(text))
+	pids = pids[:min(len(pids), mostTallied)]
+	now := make(map[int]tallied, len(pids))
 	for _, pid := range pids {
-		n, err := transfers(pid)
-		if err != nil {
-			continue // It has ended.
+		p, err := t.look(pid)
+		if errors.Is(err, fs.ErrPermission) {
+			return t.total, fmt.Errorf("see what process %d transfers: %w", pid, err)
 		}
-		now[pid] = n
-		before := t.last[pid]
-		if n < before { // another process has its id
-			before = 0
+		if err == nil {
+			now[pid] = p
 		}
-		t.total += n - before
+	}
+	t.keepEnded(now)
+	t.adopt(now)
+	for pid, had := range t.taken(now) {
+		before := t.last[pid].has
+		if t.last[pid].born != now[pid].born {
+			before = Transfers{}
+		}
+		t.total = t.total.Plus(now[pid].has.above(before).above(had))
 	}
 	t.last = now
 	return t.total, nil
 }
 
-// transfers returns what a process has read and written, bytes.
-func transfers(pid int) (int64, error) {
-	dir := filepath.Join("/proc", strconv.Itoa(pid))
-	text, err := os.ReadFile(filepath.Join(dir, "io"))
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, gone := os.Stat(dir); gone == nil {
-			return 0, ErrUnsupported
+// look reads one process. Where a process comes from is read once.
+func (t *Tally) look(pid int) (tallied, error) {
+	has, err := TransfersOf(pid)
+	if err != nil {
+		return tallied{}, err
+	}
+	was, known := t.last[pid]
+	if known && has.above(was.has).Plus(was.has) == has { // another process that got the id has transferred less
+		return tallied{was.kinship, has}, nil
+	}
+	k, err := kinshipOf(pid)
+	return tallied{k, has}, err
+}
+
+// keepEnded adds processes that the group lists no more because they have ended, although no parent has waited for them:
+// what they transferred is not a part of what the kernel tells of the parent yet.
+func (t *Tally) keepEnded(now map[int]tallied) {
+	for pid, was := range t.last {
+		if _, listed := now[pid]; listed {
+			continue
+		}
+		k, err := kinshipOf(pid)
+		if err != nil || !k.ended || k.born != was.born {
+			continue
+		}
+		if has, err := TransfersOf(pid); err == nil {
+			now[pid] = tallied{k, has}
 		}
 	}
-	if err != nil {
-		return 0, err
+}
+
+// adopt finds the new parents of processes whose parent has ended.
+func (t *Tally) adopt(now map[int]tallied) {
+	for pid, p := range now {
+		_, was := t.last[p.parent]
+		if _, is := now[p.parent]; !was || is {
+			continue
+		}
+		if k, err := kinshipOf(pid); err == nil && k.born == p.born {
+			now[pid] = tallied{k, p.has}
+		}
 	}
-	return parseProcessIO(string(text))
+}
+
+// taken returns, for each process, what the processes that have gone since the last reading had transferred by then, if the
+// process has waited for them: the nearest one that is left of those from which they come.
+func (t *Tally) taken(now map[int]tallied) map[int]Transfers {
+	out := make(map[int]Transfers, len(now))
+	for pid := range now {
+		out[pid] = Transfers{}
+	}
+	for pid, p := range t.last {
+		if p.lives(now, pid) {
+			continue
+		}
+		gone := p.has
+		for {
+			parent, known := t.last[p.parent]
+			if !known || parent.born > p.born { // its parent was none of the group, or another process has the id
+				break
+			}
+			if parent.lives(now, p.parent) {
+				out[p.parent] = out[p.parent].Plus(gone)
+				break
+			}
+			p = parent
+		}
+	}
+	return out
+}
+
+// lives reports whether the process is there at a reading.
+func (p tallied) lives(now map[int]tallied, pid int) bool {
+	n, is := now[pid]
+	return is && n.born == p.born
+}
+
+// kinshipOf reads where a process comes from.
+func kinshipOf(pid int) (kinship, error) {
+	var buffer [1024]byte
+	text, err := glimpse(filepath.Join("/proc", strconv.Itoa(pid), "stat"), buffer[:])
+	if err != nil {
+		return kinship{}, err
+	}
+	return parseKinship(text)
 }
