@@ -75,7 +75,8 @@ type tallied struct {
 	has Transfers
 }
 
-// kinship is where a process comes from.
+// kinship is where a process comes from. It is read of processes that have transferred something, and of those from which
+// they come: reading it costs more than reading what a process has transferred. The zero kinship was not read.
 type kinship struct {
 	parent int
 	born   int64 // since the machine's start, in the kernel's unit: with the id it identifies the process
@@ -116,46 +117,42 @@ func (t *Tally) Read() (Transfers, error) {
 	pids = pids[:min(len(pids), mostTallied)]
 	now := make(map[int]tallied, len(pids))
 	for _, pid := range pids {
-		p, err := t.look(pid)
+		has, err := TransfersOf(pid)
 		if errors.Is(err, fs.ErrPermission) {
 			return t.total, fmt.Errorf("see what process %d transfers: %w", pid, err)
 		}
-		if err == nil {
-			now[pid] = p
+		if err != nil {
+			continue // It has ended.
 		}
+		was := t.last[pid]
+		if was.has.above(has) != (Transfers{}) {
+			was.kinship = kinship{} // Another process has the id.
+		}
+		now[pid] = tallied{was.kinship, has}
 	}
 	t.keepEnded(now)
-	t.adopt(now)
-	for pid, had := range t.taken(now) {
-		before := t.last[pid].has
-		if t.last[pid].born != now[pid].born {
-			before = Transfers{}
+	for pid, p := range now {
+		if p.has != (Transfers{}) {
+			t.trace(now, pid)
 		}
-		t.total = t.total.Plus(now[pid].has.above(before).above(had))
+	}
+	taken := t.taken(now)
+	for pid, p := range now {
+		before := t.last[pid]
+		if !before.lives(now, pid) {
+			before.has = Transfers{}
+		}
+		t.total = t.total.Plus(p.has.above(before.has).above(taken[pid]))
 	}
 	t.last = now
 	return t.total, nil
-}
-
-// look reads one process. Where a process comes from is read once.
-func (t *Tally) look(pid int) (tallied, error) {
-	has, err := TransfersOf(pid)
-	if err != nil {
-		return tallied{}, err
-	}
-	was, known := t.last[pid]
-	if known && has.above(was.has).Plus(was.has) == has { // another process that got the id has transferred less
-		return tallied{was.kinship, has}, nil
-	}
-	k, err := kinshipOf(pid)
-	return tallied{k, has}, err
 }
 
 // keepEnded adds processes that the group lists no more because they have ended, although no parent has waited for them:
 // what they transferred is not a part of what the kernel tells of the parent yet.
 func (t *Tally) keepEnded(now map[int]tallied) {
 	for pid, was := range t.last {
-		if _, listed := now[pid]; listed {
+		if _, listed := now[pid]; listed || was.has == (Transfers{}) {
 			continue
 		}
 		k, err := kinshipOf(pid)
@@ -168,28 +165,33 @@ func (t *Tally) keepEnded(now map[int]tallied) {
 	}
 }
 
-// adopt finds the new parents of processes whose parent has ended.
-func (t *Tally) adopt(now map[int]tallied) {
-	for pid, p := range now {
-		_, was := t.last[p.parent]
-		if _, is := now[p.parent]; !was || is {
-			continue
+// trace reads where a process comes from, and those of the group from which it comes, unless that is known: but a process
+// whose parent has ended has another one.
+func (t *Tally) trace(now map[int]tallied, pid int) {
+	for range mostTallied { // Processes whose ids others had before could seem to come from each other.
+		p, there := now[pid]
+		if !there {
+			return
 		}
-		if k, err := kinshipOf(pid); err == nil && k.born == p.born {
-			now[pid] = tallied{k, p.has}
+		_, had := t.last[p.parent]
+		if _, has := now[p.parent]; p.born == 0 || had && !has {
+			k, err := kinshipOf(pid)
+			if err != nil || p.born != 0 && p.born != k.born {
+				return // It has ended.
+			}
+			p.kinship = k
+			now[pid] = p
 		}
+		pid = p.parent
 	}
 }
 
-// taken returns, for each process, what the processes that have gone since the last reading had transferred by then, if the
-// process has waited for them: the nearest one that is left of those from which they come.
+// taken returns, for each process that has waited for others which have gone since the last reading, what these had transferred
+// by then. It is the nearest process that is left of those from which they come.
 func (t *Tally) taken(now map[int]tallied) map[int]Transfers {
-	out := make(map[int]Transfers, len(now))
-	for pid := range now {
-		out[pid] = Transfers{}
-	}
+	out := map[int]Transfers{}
 	for pid, p := range t.last {
-		if p.lives(now, pid) {
+		if p.has == (Transfers{}) || p.lives(now, pid) {
 			continue
 		}
 		gone := p.has
@@ -211,7 +213,7 @@ func (t *Tally) taken(now map[int]tallied) map[int]Transfers {
 // lives reports whether the process is there at a reading.
 func (p tallied) lives(now map[int]tallied, pid int) bool {
 	n, is := now[pid]
-	return is && n.born == p.born
+	return is && (n.born == p.born || p.born == 0)
 }
 
 // kinshipOf reads where a process comes from.
