@@ -136,13 +136,19 @@ func (a *prophetApp) job(id int, submitted timeline.Time, forecast []cluster.Pha
 		Job: cluster.Job{ID: cluster.JobID(id), Name: a.String(), App: a.name, Submitted: submitted, Stages: []cluster.Stage{stage}}}
 }
 
-// workload returns the applications of a run, at most 90, in random order. told are the forecasts of an executor by the
-// names of applications; without them, what the models say.
-func (a *prophetAssumed) workload(l *lab, run int, told map[string][]cluster.Phase) *workload.Workload {
+// drawn returns the applications of a run, at most 90, in random order, and what draws the rest of the run.
+func (a *prophetAssumed) drawn(l *lab, run int) ([]prophetApp, *rand.Rand) {
 	r := rand.New(rand.NewPCG(l.seed(run), 0x90))
 	apps := a.apps()
 	r.Shuffle(len(apps), func(i, k int) { apps[i], apps[k] = apps[k], apps[i] })
-	times := arrivals(l.applications(), prophetWindow, r)
+	return apps[:l.applications()], r
+}
+
+// workload returns the jobs of a run. told are the forecasts of an executor by the names of applications; without them,
+// what the models say.
+func (a *prophetAssumed) workload(l *lab, run int, told map[string][]cluster.Phase) *workload.Workload {
+	apps, r := a.drawn(l, run)
+	times := arrivals(len(apps), prophetWindow, r)
 	if a.traced {
 		times = swimArrivals(run)[:len(times)]
 	}
@@ -157,7 +163,7 @@ func (a *prophetAssumed) workload(l *lab, run int, told map[string][]cluster.Pha
 	return w
 }
 
-// forecasts returns what Prophet's predictor says of every application, for each run of an experiment: no run has any
+// forecasts returns what Prophet's predictor says of the applications, for each run of an experiment: no run has any
 // where Prophet knows the models.
 func (a *prophetAssumed) forecasts(l *lab) ([]map[string][]cluster.Phase, error) {
 	all := make([]map[string][]cluster.Phase, l.Runs)
@@ -175,7 +181,8 @@ func (a *prophetAssumed) forecasts(l *lab) ([]map[string][]cluster.Phase, error)
 			}
 			histories[b] = h
 		}
-		for _, app := range a.apps() {
+		apps, _ := a.drawn(l, run)
+		for _, app := range apps {
 			e, ok := histories[app.prophetBenchmark].Estimate(profile.App{Name: app.name}, featuresOf(&app))
 			if !ok {
 				return nil, fmt.Errorf("%s: nothing is predicted", &app)
