@@ -23,6 +23,7 @@ func (r *run) submission(j *job) *cluster.Job {
 	spec := j.Job.Job
 	spec.Stages = slices.Clone(spec.Stages)
 	r.config.History.Forecast(&spec, profile.Untimed(&j.Job.Job))
+	j.tell(&spec)
 	return &spec
 }
 
@@ -30,8 +31,8 @@ func (r *run) submission(j *job) *cluster.Job {
 // alike. The time for which it stood still does not count.
 func (r *run) observe(t *task, stood time.Duration) {
 	j := t.job
-	if r.config.History == nil || j.App == "" || t.result.Coordinator {
-		return
+	if len(j.told) == 0 || t.result.Coordinator {
+		return // nobody learns from it, or its job has ended without it
 	}
 	stage := int(t.id.Stage)
 	truth, took := truthOf(j.Job, stage, t.id.Index), t.result.Finished.Sub(t.result.Launched)-stood
@@ -39,7 +40,9 @@ func (r *run) observe(t *task, stood time.Duration) {
 	if len(phases) == 0 {
 		phases = []cluster.Phase{{Duration: took, Demand: j.Stages[stage].Ideal}}
 	}
-	j.lessons = append(j.lessons, lesson{profile.AppOf(&j.Job.Job, stage), profile.Run{Duration: took, Ended: r.now, Phases: profile.Lasting(phases, took),
+	phases = profile.Lasting(phases, took)
+	j.told[stage].compare(took, phases)
+	j.lessons = append(j.lessons, lesson{profile.AppOf(&j.Job.Job, stage), profile.Run{Duration: took, Ended: r.now, Phases: phases,
 		Features: profile.Features{Cores: t.grant[resource.CPU], Input: j.Stages[stage].Input, Memory: t.grant[resource.Memory]}}})
 }
 
@@ -52,7 +55,8 @@ func (r *run) learn(j *job) {
 	if len(j.lessons) > 0 {
 		r.taught = append(r.taught, j)
 	}
-	j.lessons = nil
+	r.result.Forecasts.judge(j.told)
+	j.lessons, j.told = nil, nil
 }
 
 // revise changes the forecasts of the jobs that wait and whose application has runs of which they do not know.
@@ -66,6 +70,7 @@ func (r *run) revise() {
 			}
 			revised := state.Job.Revised(state.Job)
 			if r.config.History.Forecast(&revised, profile.Untimed(&r.byID[state.ID].Job.Job)) {
+				r.byID[state.ID].tell(&revised)
 				r.stepOne(cluster.Event{Kind: cluster.JobRevised, Job: state.ID, NewJob: &revised})
 			}
 		}

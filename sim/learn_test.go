@@ -111,3 +111,39 @@ func TestLearningForJobsThatWait(t *testing.T) {
 		}
 	}
 }
+
+// What was forecast is compared with what the tasks did; what people stated is not.
+func TestForecastsAreJudged(t *testing.T) {
+	run := func(w *workload.Workload, h *profile.History) sim.Forecasts {
+		t.Helper()
+		p, err := policy.New("fifo", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := sim.Run(sim.Config{Nodes: sim.Uniform(1, vector(1, 4, 400, 0)), History: h}, w, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Forecasts
+	}
+	w := recurring(0, time.Hour)
+	w.Jobs[1].Stages[0].Input, w.Jobs[1].Truth = w.Jobs[0].Stages[0].Input, w.Jobs[0].Truth
+	if f := run(w, &profile.History{}); f != (sim.Forecasts{Stages: 1, Timed: 1}) {
+		t.Errorf("the same again: %+v", f)
+	}
+	if f := run(w, nil); f != (sim.Forecasts{}) {
+		t.Errorf("without a history: %+v", f)
+	}
+	w = recurring(0, time.Hour) // 1 GiB in 30 s, and 2 GiB in 66 s
+	if f := run(w, &profile.History{}); f.Stages != 1 || math.Abs(f.RunTimeError-6.0/66) > 1e-6 || f.DemandError <= 0 || f.DemandError > 0.2 {
+		t.Errorf("10 %% longer: %+v", f)
+	}
+	w.Jobs[1].Stages[0].Duration = 66 * time.Second
+	if f := run(w, &profile.History{}); f.Stages != 1 || f.Timed != 0 || f.RunTimeError != 0 || f.DemandError > 1e-6 {
+		t.Errorf("the run time is stated: %+v", f)
+	}
+	w.Jobs[1].Stages[0].Phases = []cluster.Phase{{Duration: 66 * time.Second}}
+	if f := run(w, &profile.History{}); f != (sim.Forecasts{}) {
+		t.Errorf("the phases are stated: %+v", f)
+	}
+}

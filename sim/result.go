@@ -26,6 +26,8 @@ type Result struct {
 	// Started counts launched tasks without coordinators; UnderSized counts the under-sized ones among them.
 	Started, UnderSized int
 	Losses              // of all jobs together
+	// Forecasts are those of Config.History.
+	Forecasts Forecasts
 	// Series is what was granted and used over time; nil unless Config.Series asks for it.
 	Series *Series
 	// Nodes is what was granted, demanded and used on each node, by NodeID; nil unless Config.Series.Nodes asks for it.

@@ -90,6 +90,7 @@ type job struct {
 	acquiring  acquiring
 	behaviours []behaviour // of its stages, if the workload is fluid
 	lessons    []lesson    // of its tasks that have succeeded, if runs teach
+	told       []foretold  // of its stages, if runs teach
 	latest     [][]int32   // the index of the latest run of each started task, by stage and task
 }
 
