@@ -23,6 +23,16 @@ type Forecasts struct {
 	DemandError float64
 }
 
+// Add adds the forecasts of another run.
+func (r *Forecasts) Add(o Forecasts) {
+	mean := func(a float64, n int, b float64, m int) float64 {
+		return (a*float64(n) + b*float64(m)) / float64(max(n+m, 1))
+	}
+	r.RunTimeError = mean(r.RunTimeError, r.Timed, o.RunTimeError, o.Timed)
+	r.DemandError = mean(r.DemandError, r.Stages, o.DemandError, o.Stages)
+	r.Stages, r.Timed = r.Stages+o.Stages, r.Timed+o.Timed
+}
+
 // foretold compares what a stage was forecast with what its tasks did.
 type foretold struct {
 	stage  cluster.Stage
@@ -58,13 +68,11 @@ func (r *Forecasts) judge(told []foretold) {
 		if f.tasks == 0 {
 			continue
 		}
-		mean := func(sum, value float64, n int) float64 { return sum + (value-sum)/float64(n) }
-		r.Stages++
-		r.DemandError = mean(r.DemandError, f.missed/float64(f.tasks), r.Stages)
+		one := Forecasts{Stages: 1, DemandError: f.missed / float64(f.tasks)}
 		if is := f.lasted.Seconds() / float64(f.tasks); f.timed && is > 0 {
-			r.Timed++
-			r.RunTimeError = mean(r.RunTimeError, math.Abs(f.stage.RunTime().Seconds()-is)/is, r.Timed)
+			one.Timed, one.RunTimeError = 1, math.Abs(f.stage.RunTime().Seconds()-is)/is
 		}
+		r.Add(one)
 	}
 }
 

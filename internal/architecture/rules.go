@@ -119,7 +119,7 @@ var folders = []folder{
 		"scripts that test commands know the same words"},
 	{"cmd/internal/workloadfile", []string{"fault", "jobfile", "workload", "cmd/internal/command"},
 		"commands open files with workloads in one way"},
-	{"cmd/internal/simulate", []string{"resource", "timeline", "cluster", "policy", "jobfile", "workload", "bound", "sim", "sim/clusterfile", "trial", "sweep", "cmd/internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/internal/workloadfile"},
+	{"cmd/internal/simulate", []string{"resource", "timeline", "cluster", "profile", "policy", "jobfile", "workload", "bound", "sim", "sim/clusterfile", "trial", "sweep", "cmd/internal/terminal", "cmd/internal/flags", "cmd/internal/command", "cmd/internal/workloadfile"},
 		"both commands simulate what the same flags say; neither touches a machine for that"},
 	{"cmd/bellows-lab", []string{"..."},
 		"studies have a command of their own, so that the other one is the resource manager's alone"},

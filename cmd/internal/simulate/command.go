@@ -3,6 +3,7 @@ package simulate
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cmd/internal/command"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/trial"
 )
 
@@ -46,6 +48,12 @@ for memory before their start, what was swapped out, and how many were killed by
 the memory manager or for lack of memory. Settings for one policy alone follow
 its name: yarn-me:timeline=resimulate.
 
+With --history the jobs that end teach what later jobs of their applications
+will do, and policies get that as forecasts. A line for each policy says how
+many stages were forecast, and how wrong: run times against those of the tasks,
+unless they are stated, and demand over time (0 % is as forecast, 100 % has
+nothing in common). A job without app has the one that bellows submit derives.
+
 Runs use all cores, or as many as the environment variable GOMAXPROCS says; the
 results do not depend on it. simulation.cpu_s is the CPU time of one run: of the
 whole process if the run is alone, else of its thread, which leaves out most
@@ -59,6 +67,7 @@ const example = `  bellows simulate --workload uniform --jobs 50 --nodes 50 --po
   bellows simulate --workload flex --policy pufferfish,fair@4GB,fair@peak
   bellows simulate --workload mix.yaml --node-memory 4GiB --node-cpus 2
   bellows simulate --workload day.jsonl.zst --cluster cluster.yaml
+  bellows simulate --workload nights.yaml --policy fair,prophet --history
   bellows simulate --workload u100.trace --format dss --nodes 100 \
       --policy fair,yarn-me --set fair.reservations=true \
       --penalty sawtooth:1.5 --json`
@@ -92,6 +101,7 @@ func Command(profiles Profiles) *cobra.Command {
 	}
 	o.Flags(cmd, 1)
 	f := cmd.Flags()
+	f.BoolVar(&o.history, "history", false, "learn from the jobs that end what later jobs of their applications will do (docs/forecasts.md)")
 	f.BoolVar(&p.asJSON, "json", false, "print JSON")
 	f.BoolVar(&p.perJob, "per-job", false, "add the times of each job to the JSON of one seed")
 	f.StringVar(&p.csv, "csv", "", "CSV `file` to write, a row per run")
@@ -102,9 +112,13 @@ func Command(profiles Profiles) *cobra.Command {
 func (s *Study) run(ctx context.Context, out, errOut io.Writer, p *printing) error {
 	doc := s.describe()
 	sum := &trial.Comparison{Contenders: s.Contenders}
+	s.forecasts = make([]sim.Forecasts, len(s.Contenders))
 	s.RunAll(ctx, errOut, nil, func(i int, r Run) {
 		if r.Interrupted() {
 			return
+		}
+		if c, _ := s.Place(i); r.Result != nil {
+			s.forecasts[c].Add(r.Result.Forecasts)
 		}
 		sum.Add(s.Outcome(i, &r))
 		if s.Seeds == 1 {
@@ -150,9 +164,9 @@ func (s *Study) print(out io.Writer, p *printing, doc simulationJSON, sum *trial
 	case s.Seeds == 1 && p.asJSON:
 		return terminal.WriteJSON(out, doc)
 	case s.Seeds == 1:
-		return printOneSeed(out, doc)
+		return errors.Join(printOneSeed(out, doc), s.printForecasts(out))
 	case !p.asJSON:
-		return s.PrintOverSeeds(out, sum)
+		return errors.Join(s.PrintOverSeeds(out, sum), s.printForecasts(out))
 	}
 	doc.Seeds, doc.Confidence = s.Seeds, trial.Confidence
 	for c := range s.Contenders {

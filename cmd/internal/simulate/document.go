@@ -99,7 +99,8 @@ type resultJSON struct {
 	Unfinished  []unfinishedJSON    `json:"unfinished_jobs,omitempty"`
 	Failed      []unfinishedJSON    `json:"failed_jobs,omitempty"`
 	Losses      *lossesJSON         `json:"task_losses,omitempty"`
-	Flex        *flexJSON           `json:"flex,omitempty"` // for workloads with jobs that run as FLEX
+	Flex        *flexJSON           `json:"flex,omitempty"`      // for workloads with jobs that run as FLEX
+	Forecasts   *forecastsJSON      `json:"forecasts,omitempty"` // if jobs teach
 	Bounds      boundsJSON          `json:"lower_bounds"`
 	Simulation  *simulationCostJSON `json:"simulation,omitempty"` // with one seed
 	PerJob      []jobResultJSON     `json:"per_job,omitempty"`
@@ -203,6 +204,9 @@ func (s *Study) head(p int, w workloadJSON) resultJSON {
 	c := s.Contenders[p]
 	r := resultJSON{Policy: c.Policy, Pooled: c.Pooled, Box: c.Box.String(), Settings: c.AllSettings(), Jobs: w.Jobs, Tasks: w.Tasks, Label: c.Label}
 	r.Timeline = r.Settings[c.Policy+".timeline"]
+	if s.options.history {
+		r.Forecasts = forecastsOf(s.forecasts[p])
+	}
 	return r
 }
 

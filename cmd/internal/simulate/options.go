@@ -3,7 +3,9 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,6 +31,7 @@ type Options struct {
 	settings  map[string]string
 	seeds     int
 	intervals bool // compute the interval bound, too
+	history   bool // jobs that end teach
 }
 
 // NewOptions returns options that look up the profiles of job files in profiles.
@@ -88,6 +91,8 @@ type Study struct {
 	options *Options
 	cluster *clusterfile.Cluster
 	file    *workload.Workload // the workload of the file, with right estimates; nil if workloads are generated
+	// forecasts are those of the finished runs of each contender, if jobs teach.
+	forecasts []sim.Forecasts
 }
 
 // Open reads the files that the flags name, and refuses impossible trials: policies that do not exist, tasks that fit
@@ -177,7 +182,24 @@ func (s *Study) draw(ctx context.Context, k int) (*workload.Workload, error) {
 		w = &workload.Workload{Jobs: slices.Clone(w.Jobs)}
 	}
 	w, err := s.cluster.Apply(w, k)
+	if err == nil && s.options.history {
+		err = nameApps(w)
+	}
 	return w, command.Usage(err)
+}
+
+// nameApps names what recurs in jobs that do not say it, as for jobs that are submitted. The error says that nothing does.
+func nameApps(w *workload.Workload) error {
+	any := false
+	for i := range w.Jobs {
+		j := &w.Jobs[i]
+		j.App = cmp.Or(j.App, j.DeriveApp())
+		any = any || j.App != ""
+	}
+	if !any {
+		return errors.New("history: no job of the workload names its application (app), or has a command from which it could be derived")
+	}
+	return nil
 }
 
 // Runs returns the number of runs. Run i is contender i modulo the number of contenders, on seed i divided by that

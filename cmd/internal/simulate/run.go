@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellows-rm/bellows/bound"
 	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/sweep"
 	"github.com/bellows-rm/bellows/timeline"
@@ -81,6 +82,9 @@ func (s *Study) one(ctx context.Context, i int, prepare func(int, *trial.Trial),
 	r.Bounds = r.Trial.Bounds(s.iterations())
 	if s.Seeds == 1 {
 		r.Trial.Cluster.Progress = func(ended, jobs int, _ timeline.Time) { show.Set(r.Trial.Label, ended, jobs) }
+	}
+	if s.options.history {
+		r.Trial.Cluster.History = &profile.History{}
 	}
 	if prepare != nil {
 		prepare(i, r.Trial)
