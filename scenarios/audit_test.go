@@ -24,7 +24,10 @@ type auditor struct {
 	kept   map[cluster.NodeID]cluster.JobID // reservations
 	jobs   map[cluster.JobID]*auditedJob
 	holds  map[cluster.NodeID]resource.Amount // the sum of the limits of the node's containers, as last reported
-	err    error
+	// pressed is what nodes give of the rates that are pressed, throttles the orders that have not been answered.
+	pressed   map[cluster.NodeID]resource.Vector
+	throttles map[cluster.DecisionID]cluster.TaskID
+	err       error
 }
 
 type auditedJob struct {
@@ -55,7 +58,8 @@ const (
 
 // audit returns the first violation in h.
 func audit(s *scenario, c choice, h *history) error {
-	a := &auditor{s: s, c: c, nodes: map[cluster.NodeID]cluster.Node{}, kept: map[cluster.NodeID]cluster.JobID{}, jobs: map[cluster.JobID]*auditedJob{}, holds: map[cluster.NodeID]resource.Amount{}}
+	a := &auditor{s: s, c: c, nodes: map[cluster.NodeID]cluster.Node{}, kept: map[cluster.NodeID]cluster.JobID{}, jobs: map[cluster.JobID]*auditedJob{}, holds: map[cluster.NodeID]resource.Amount{},
+		pressed: map[cluster.NodeID]resource.Vector{}, throttles: map[cluster.DecisionID]cluster.TaskID{}}
 	synced := false
 	for i := range h.steps {
 		step := &h.steps[i]
@@ -125,8 +129,13 @@ func (a *auditor) event(e *cluster.Event) {
 		a.stop(a.jobs[e.Job])
 	case cluster.NodeMemory:
 		a.holds[e.Node] = e.Held
+	case cluster.NodePressed:
+		a.pressed[e.Node] = e.Condition().Bound
 	case cluster.DecisionDone:
 		t := a.task(e.Task)
+		if a.answersThrottle(e) {
+			return
+		}
 		if t.state != booked {
 			a.fail("task %s is launched, but in state %d", e.Task, t.state)
 		}
@@ -154,6 +163,7 @@ func (a *auditor) ended(j *auditedJob, t *auditedTask, outcome cluster.Outcome) 
 		outcome = cluster.Preempted
 	}
 	t.state, t.killing, t.preempted = waiting, false, false
+	maps.DeleteFunc(a.throttles, func(_ cluster.DecisionID, of cluster.TaskID) bool { return of == t.id }) // answered
 	switch outcome {
 	case cluster.Succeeded:
 		t.state = done
@@ -193,6 +203,8 @@ func (a *auditor) decision(d *cluster.Decision) {
 			a.fail("task %s is killed in state %d", d.Task, t.state)
 		}
 		t.killing, t.preempted = true, d.Preempt
+	case cluster.Throttle:
+		a.throttle(d)
 	case cluster.Reserve:
 		if holder, twice := a.kept[d.Node]; twice {
 			a.fail("node %d is kept for job %d and for job %d", d.Node, holder, d.Task.Job)
@@ -447,6 +459,9 @@ func (a *auditor) conserving() {
 
 // end checks that no job was lost, and that every job that can end has ended.
 func (a *auditor) end(h *history) {
+	for id, of := range a.throttles {
+		a.fail("throttle %d of task %s was never answered", id, of)
+	}
 	for i, e := range h.jobs {
 		j := a.jobs[cluster.JobID(i+1)]
 		if j == nil {

@@ -41,6 +41,9 @@ func simulate(t tester, s *scenario, c choice) history {
 		}
 		h.steps = append(h.steps, step{now, slices.Clone(events), slices.Clone(decisions)})
 	}
+	for _, p := range s.pressures {
+		config.Incidents = append(config.Incidents, sim.Incident{At: time.Duration(p.at), Kind: sim.NodePressure, Node: p.node, Gives: p.gives})
+	}
 	var w workload.Workload
 	for _, j := range s.jobs {
 		work := workload.Job{Job: j.Job, After: -1}
@@ -84,7 +87,7 @@ func loopLater(t tester, s *scenario, c choice) history {
 func loopFrom(t tester, s *scenario, c choice, origin timeline.Time) history {
 	t.Helper()
 	var h history
-	e := engine.New(c.make(t), s.describe)
+	e, ends := engine.New(c.make(t), s.describe), foreseer{map[cluster.JobID]*cluster.Job{}, map[cluster.TaskID]*foreseen{}}
 	tell := func(now timeline.Time, events ...cluster.Event) []cluster.Decision {
 		for i := range events {
 			events[i] = shift(events[i], origin)
@@ -96,12 +99,16 @@ func loopFrom(t tester, s *scenario, c choice, origin timeline.Time) history {
 		if err := auditReasons(e, origin+now); err != nil {
 			t.Errorf("%s at %s: %v", c.title, seconds(now), err)
 		}
+		ends.see(origin+now, events, decisions)
+		if err := ends.check(e, origin+now); err != nil {
+			t.Errorf("%s at %s: %v", c.title, seconds(now), err)
+		}
 		if len(h.steps) > endless {
 			t.Fatalf("%s: does not end\n%s\n%s", c.title, s, s.render(&history{steps: h.steps[:500]}))
 		}
 		h.steps = append(h.steps, step{origin + now, events, slices.Clone(decisions)})
 		for i := range decisions {
-			decisions[i].At -= origin // of a Wake, for the world
+			decisions[i].At -= origin // of a Wake or a Throttle, for the world
 		}
 		return decisions
 	}
@@ -159,8 +166,8 @@ func (h *history) moveBack(origin timeline.Time) {
 		}
 		for k := range step.decisions {
 			moveReason(&step.decisions[k].Reason, origin)
-			if step.decisions[k].Kind == cluster.Wake {
-				step.decisions[k].At -= origin
+			if step.decisions[k].At != 0 {
+				step.decisions[k].At -= origin // of a Wake or a Throttle
 			}
 		}
 	}
@@ -187,6 +194,7 @@ func moveReason(r *cluster.Reason, origin timeline.Time) {
 type backend struct {
 	events  chan cluster.Event
 	applied chan struct{} // has an element when there may be orders
+	origin  timeline.Time
 	mu      sync.Mutex
 	orders  []cluster.Order
 }
@@ -233,6 +241,7 @@ func (b *backend) take() (decisions []cluster.Decision) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, o := range b.orders {
+		o.At -= b.origin // of a Throttle
 		decisions = append(decisions, o.Decision)
 	}
 	b.orders = nil
@@ -250,7 +259,7 @@ func runLive(tb tester, s *scenario, c choice) (h history) {
 			t.Fatal(err)
 		}
 		origin := timeline.Time(time.Now().UnixNano())
-		b := &backend{events: make(chan cluster.Event, len(s.nodes)+1), applied: make(chan struct{}, 1)}
+		b := &backend{origin: origin, events: make(chan cluster.Event, len(s.nodes)+1), applied: make(chan struct{}, 1)}
 		for i := range s.nodes {
 			b.events <- cluster.Event{Kind: cluster.NodeJoined, NewNode: &s.nodes[i]}
 		}

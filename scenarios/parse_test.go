@@ -114,12 +114,18 @@ func (p *parser) line(line string) error {
 		p.departure(name)
 	case "holds":
 		p.s.reports = append(p.s.reports, report{p.findNode(name), p.time("at"), p.amount("memory", "", resource.ParseMemory)})
+	case "pressed":
+		p.pressure(name)
+	case "still":
+		p.standstill(name)
+	case "enters":
+		p.entry(name)
 	case "show":
 		if p.s.showTasks = true; name != "tasks" {
 			p.fail("show %q: must be tasks", name)
 		}
 	default:
-		return fmt.Errorf("%q: must be one of nodes, policy, heartbeat, containers, coordinator, job, stage, cancel, revise, fail, leave, holds, show", kind)
+		return fmt.Errorf("%q: must be one of nodes, policy, heartbeat, containers, coordinator, job, stage, cancel, revise, fail, leave, holds, pressed, still, enters, show", kind)
 	}
 	for key := range p.keys {
 		p.fail("%s %s: is not a key that it knows", kind, key)
@@ -365,26 +371,62 @@ func (p *parser) failure(name string) {
 	if err := f.outcome.UnmarshalText([]byte(outcome)); err != nil || f.outcome != cluster.Failed && f.outcome != cluster.OutOfMemory {
 		p.fail("outcome %q: must be failed or out-of-memory", outcome)
 	}
+	f.task = p.findTask(name)
+	p.s.failures = append(p.s.failures, f)
+}
+
+// findTask returns the task JOB.INDEX or JOB.STAGE.INDEX.
+func (p *parser) findTask(name string) (id cluster.TaskID) {
 	parts := strings.Split(name, ".")
 	if len(parts) == 2 {
 		parts = []string{parts[0], "", parts[1]}
 	}
 	if len(parts) != 3 {
 		p.fail("task %q: must be JOB.INDEX or JOB.STAGE.INDEX", name)
-		return
+		return id
 	}
 	at := p.findJob(parts[0])
 	if at < 0 {
-		return
+		return id
 	}
 	stage := p.stageIndex(&p.s.jobs[at], parts[1])
 	index, err := strconv.Atoi(parts[2])
 	if stage < 0 || err != nil || index < 0 || index >= p.s.jobs[at].Stages[stage].Tasks {
 		p.fail("task %q: there is none above of that name", name)
+		return id
+	}
+	return cluster.TaskID{Job: cluster.JobID(at + 1), Stage: int32(stage), Index: int32(index)}
+}
+
+// pressure reads what a node gives of the rates that are pressed.
+func (p *parser) pressure(name string) {
+	gives := resource.Vector{}
+	for _, k := range rates {
+		gives[k] = p.amount(k.Field(), "0B/s", resource.ParseRate)
+	}
+	p.s.pressures = append(p.s.pressures, pressure{p.findNode(name), p.time("at"), gives})
+}
+
+func (p *parser) standstill(name string) {
+	h := halt{p.findTask(name), p.time("at"), p.time("until")}
+	if h.until <= h.at {
+		p.fail("until: must be after the time at which the task begins to stand still")
+	}
+	p.s.halts = append(p.s.halts, h)
+}
+
+// entry reads a phase that a task enters, the first is 1.
+func (p *parser) entry(name string) {
+	id, at := p.findTask(name), p.time("at")
+	most := 1
+	if p.err == nil {
+		most = len(p.s.jobs[id.Job-1].Stages[id.Stage].Phases)
+	}
+	if most == 0 {
+		p.fail("task %q: must have a forecast", name)
 		return
 	}
-	f.task = cluster.TaskID{Job: cluster.JobID(at + 1), Stage: int32(stage), Index: int32(index)}
-	p.s.failures = append(p.s.failures, f)
+	p.s.entries = append(p.s.entries, entry{id, at, int32(p.whole("phase", 1, 1, most) - 1)})
 }
 
 func (p *parser) departure(name string) {
@@ -409,8 +451,8 @@ func (p *parser) finish() error {
 		return fmt.Errorf("policy: there must be at least one")
 	case s.coordinates > 0 && s.heartbeat == 0:
 		return fmt.Errorf("coordinator: needs a heartbeat")
-	case s.heartbeat > 0 && !s.simulable():
-		return fmt.Errorf("heartbeat: cannot be had together with cancel, fail, leave, holds, containers or class=flex")
+	case s.heartbeat > 0 && (!s.simulable() || len(s.pressures) > 0):
+		return fmt.Errorf("heartbeat: cannot be had together with cancel, fail, leave, holds, pressed, still, enters, containers or class=flex")
 	}
 	for i := range s.jobs {
 		j := &s.jobs[i]
@@ -463,6 +505,12 @@ func TestParseErrors(t *testing.T) {
 		{"leave n1 at=1s\n", `node "n1": there is none above`},
 		{"holds n1 memory=1GB\n", `node "n1": there is none above`},
 		{node + "holds n1 at=1s\n", `memory: memory "" is empty`},
+		{"pressed n1 disk=1MB/s\n", `node "n1": there is none above`},
+		{node + "pressed n1 disk=slow\n", `disk: rate "slow" does not begin`},
+		{"still A.0\n", `job "A": there is none above`},
+		{"job A memory=1GB run=1s\nstill A.0 at=3s until=3s\n", "until: must be after"},
+		{"job A memory=1GB run=1s\nenters A.0 phase=1\n", `task "A.0": must have a forecast`},
+		{"job A memory=1GB phases=9s\nenters A.0 phase=2\n", `phase "2": must be a whole number from 1 to 1`},
 		{"job A memory=1GB phases=disk=1MB/s\n", `phases "disk=1MB/s": each must begin with a duration`},
 		{"job A memory=1GB phases=10s:heat=1\n", `phases "heat=1": must demand disk, network`},
 		{"job A memory=1GB phases=10s:disk=fast\n", `phases: rate "fast" does not begin`},

@@ -41,6 +41,8 @@ var choices = []choice{
 	made("prophet", "score", "literal"),
 	made("prophet", "score", "literal", "window", "1", "distinct", "strict"),
 	made("prophet", "distinct", "strict"),
+	made("prophet", "backoff", "0s"),
+	made("prophet", "backoff", "17.317s"),
 	made("srjf"),
 	made("static"),
 	made("static", "order", "fifo"),
@@ -99,6 +101,11 @@ func TestEveryJobOfProphetEnds(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := draw(rt)
 		s.drawForecasts(rt)
+		if s.halts, s.entries = nil, nil; s.heartbeat == 0 {
+			s.drawProgress(rt)
+			s.drawNeeds(rt)
+			s.drawPressure(rt)
+		}
 		of := slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.name != "prophet" })
 		s.policies = []choice{rapid.SampledFrom(of).Draw(rt, "policy")}
 		if s.tooLarge(s.policies[0].make(rt)) == nil {
@@ -213,6 +220,12 @@ func draw(t *rapid.T) *scenario {
 	if s.heartbeat == 0 && oneIn("breathing", 4) {
 		s.drawFlex(t)
 	}
+	if s.heartbeat == 0 && oneIn("progress", 3) {
+		s.drawProgress(t)
+	}
+	if s.heartbeat == 0 && oneIn("pressure", 3) {
+		s.drawPressure(t)
+	}
 	return s
 }
 
@@ -302,6 +315,53 @@ func (s *scenario) drawFlex(t *rapid.T) {
 	}
 }
 
+// drawProgress lets tasks stand still, and reports phases that they are in.
+func (s *scenario) drawProgress(t *rapid.T) {
+	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
+	task := func() cluster.TaskID {
+		job := number("job", 0, len(s.jobs)-1)
+		stage := number("stage", 0, len(s.jobs[job].Stages)-1)
+		return cluster.TaskID{Job: cluster.JobID(job + 1), Stage: int32(stage), Index: int32(number("task", 0, s.jobs[job].Stages[stage].Tasks-1))}
+	}
+	for range number("halts", 0, 5) {
+		at := oddly(number("halted at", 0, 150))
+		s.halts = append(s.halts, halt{task(), at, at.Add(time.Duration(number("halted for", 1, 60)) * time.Second)})
+	}
+	for range number("entries", 0, 5) {
+		id := task()
+		if phases := len(s.jobs[id.Job-1].Stages[id.Stage].Phases); phases > 0 {
+			s.entries = append(s.entries, entry{id, oddly(number("entered at", 0, 150)), int32(number("entered", 0, phases-1))})
+		}
+	}
+}
+
+// drawNeeds lets tasks need bandwidth of the disk, so that it slows them if they are throttled.
+func (s *scenario) drawNeeds(t *rapid.T) {
+	for i := range s.jobs {
+		for k := range s.jobs[i].Stages {
+			need := resource.Amount(rapid.IntRange(0, 3).Draw(t, "disk need")) * 25 * resource.MB
+			s.jobs[i].Stages[k].Ideal[resource.Disk] = min(need, s.nodes[0].Capacity[resource.Disk])
+		}
+	}
+}
+
+// drawPressure reports that nodes give less than they have.
+func (s *scenario) drawPressure(t *rapid.T) {
+	number := func(what string, least, most int) int { return rapid.IntRange(least, most).Draw(t, what) }
+	for range number("pressures", 0, 8) {
+		p := pressure{node: cluster.NodeID(number("pressed", 0, len(s.nodes)-1)), at: oddly(number("pressed at", 0, 60))}
+		for _, k := range rates {
+			p.gives[k] = s.nodes[p.node].Capacity[k] / 4 * resource.Amount(number("gives", 0, 3))
+		}
+		s.pressures = append(s.pressures, p)
+	}
+}
+
+// oddly is a time at which nothing else happens, so that all drivers report the same events in the same order.
+func oddly(second int) timeline.Time {
+	return timeline.Seconds(float64(second)) + timeline.Time(17_317_001+1_000_003*second)
+}
+
 // String prints s for debugging.
 func (s *scenario) String() string {
 	var out strings.Builder
@@ -317,6 +377,7 @@ func (s *scenario) String() string {
 				j.Stages[k].Ideal, j.Stages[k].MinMemory, j.Stages[k].Duration, j.really[k], j.Stages[k].Elasticity, j.Stages[k].Elasticity.DiskRate, j.Stages[k].Phases, j.Stages[k].Together)
 		}
 	}
+	fmt.Fprintf(&out, "pressed %v still %v enters %v\n", s.pressures, s.halts, s.entries)
 	fmt.Fprintf(&out, "cancel %v revise %v fail %v leave %v holds %v\n", s.cancellations, s.revisions, s.failures, s.departures, s.reports)
 	return out.String()
 }

@@ -40,6 +40,9 @@ var rewrite = flag.Bool("rewrite", false, "write the decisions that were taken i
 //	fail A.map.1 after=5s runs=2 outcome=out-of-memory
 //	leave n2 at=50s
 //	holds n1 at=20s memory=8GB                   sum of the limits of the node's containers
+//	pressed n1 at=20s disk=40MB/s network=9MB/s   what the node gives of the rates that are pressed; without a rate, it is relieved
+//	still A.map.1 at=20s until=30s               the task makes no progress
+//	enters A.write.0 at=40s phase=2              the task is reported to be in a phase, the first is 1
 //	show tasks                                   also list when and where each task ran
 //
 // Cores are 1 and penalty is none by default; run without a value is unknown, and really is equal to run by default.
@@ -95,6 +98,9 @@ type scenario struct {
 	failures      []failure
 	departures    []departure
 	reports       []report
+	pressures     []pressure
+	halts         []halt
+	entries       []entry
 	showTasks     bool
 }
 
@@ -162,11 +168,31 @@ type report struct {
 	held resource.Amount
 }
 
+// pressure is what a node gives of the rates that are pressed, which slows nothing by itself.
+type pressure struct {
+	node  cluster.NodeID
+	at    timeline.Time
+	gives resource.Vector
+}
+
+// halt is a time in which a task makes no progress, if it runs then.
+type halt struct {
+	task      cluster.TaskID
+	at, until timeline.Time
+}
+
+// entry is the report that a task is in a phase of its forecast, if it runs then. It says nothing about the truth.
+type entry struct {
+	task  cluster.TaskID
+	at    timeline.Time
+	phase int32
+}
+
 // simulable reports whether the simulator can run s: s has no failures, its nodes run any number of containers, and its
 // FLEX containers grow by themselves.
 func (s *scenario) simulable() bool {
 	flex := slices.ContainsFunc(s.jobs, func(j plannedJob) bool { return j.Class == cluster.Flex })
-	return len(s.cancellations)+len(s.revisions)+len(s.failures)+len(s.departures)+len(s.reports)+s.containers == 0 && !flex
+	return len(s.cancellations)+len(s.revisions)+len(s.failures)+len(s.departures)+len(s.reports)+len(s.halts)+len(s.entries)+s.containers == 0 && !flex
 }
 
 // live reports whether a live driver can run s: it has no heartbeats.
@@ -268,6 +294,8 @@ func (s *scenario) render(h *history) string {
 			switch d.Kind {
 			case cluster.Start, cluster.Kill:
 				what = s.taskName(d.Task) + " on " + s.nodes[d.Node].Name
+			case cluster.Throttle:
+				what = s.taskName(d.Task) + " on " + s.nodes[d.Node].Name + boundText(d)
 			case cluster.Reserve, cluster.Unreserve:
 				what = s.nodes[d.Node].Name + " for " + s.stageName(d.Task)
 			case cluster.Wait:
@@ -291,6 +319,19 @@ func (s *scenario) render(h *history) string {
 		line(e.at, "%s %s", s.jobs[i].Name, e.status)
 	}
 	return out.String()
+}
+
+// boundText is what a Throttle bounds until when.
+func boundText(d *cluster.Decision) (text string) {
+	for _, k := range rates {
+		if most := d.Bound[k]; most > 0 {
+			text += " " + k.Field() + "=" + k.Format(most)
+		}
+	}
+	if text == "" {
+		return " no longer"
+	}
+	return text + " until " + seconds(d.At)
 }
 
 // seconds prints a time as seconds since the origin, to the millisecond.

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -34,6 +35,15 @@ type process struct {
 	decision cluster.DecisionID
 	begun    bool
 	over     bool
+
+	fated    cluster.Outcome // unless it is killed
+	left     float64         // ns at its full pace, at the time since
+	since    timeline.Time
+	pace     float64
+	changed  int // counts changes of its pace
+	still    bool
+	phase    int32            // that was reported last
+	throttle cluster.Decision // that was carried out last
 }
 
 func newWorld(s *scenario) *world {
@@ -62,6 +72,24 @@ func newWorld(s *scenario) *world {
 		if !gone(r.node, r.at) {
 			w.enter(r.at, func() { w.say(cluster.Event{Kind: cluster.NodeMemory, Node: r.node, Held: r.held}) })
 		}
+	}
+	for _, p := range s.pressures {
+		if !gone(p.node, p.at) {
+			w.enter(p.at, func() {
+				w.say(cluster.Event{Kind: cluster.NodePressed, Node: p.node, Found: &cluster.Condition{Bound: p.gives}})
+			})
+		}
+	}
+	for _, h := range s.halts {
+		w.enter(h.at, func() { w.halt(w.runs[h.task], h.until) })
+	}
+	for _, e := range s.entries {
+		w.enter(e.at, func() {
+			if p := w.runs[e.task]; p != nil && p.begun && !p.still && p.phase != e.phase {
+				p.phase = e.phase
+				w.say(cluster.Event{Kind: cluster.TaskPhase, Task: e.task, Node: p.node, Run: p.run, Phase: e.phase})
+			}
+		})
 	}
 	return w
 }
@@ -125,6 +153,9 @@ func (w *world) carryOut(decisions []cluster.Decision) {
 		case cluster.Kill:
 			p := w.runs[d.Task]
 			w.enter(w.now, func() { w.end(p, cluster.Killed) })
+		case cluster.Throttle:
+			p := w.runs[d.Task]
+			w.enter(w.now, func() { w.slow(p, d) })
 		case cluster.Wake:
 			w.enter(d.At, func() { w.say(cluster.Event{Kind: cluster.Woken}) })
 		}
@@ -137,7 +168,8 @@ func (w *world) launch(p *process) {
 	}
 	p.begun, p.launched = true, w.now
 	d, outcome := w.fate(p)
-	w.enter(w.now.Add(d), func() { w.end(p, outcome) })
+	p.fated, p.left, p.since, p.pace = outcome, float64(d), w.now, 1
+	w.endIn(p, d)
 	w.say(cluster.Event{Kind: cluster.DecisionDone, Decision: p.decision, Task: p.task, Node: p.node, Run: p.run, Launched: w.now})
 }
 
@@ -151,6 +183,75 @@ func (w *world) fate(p *process) (time.Duration, cluster.Outcome) {
 		}
 	}
 	return stage.Elasticity.Duration(j.really[p.task.Stage], stage.Ideal[resource.Memory], p.memory), cluster.Succeeded
+}
+
+// endIn enters the end of a run that goes on as it does now.
+func (w *world) endIn(p *process, d time.Duration) {
+	change := p.changed
+	w.enter(w.now.Add(d), func() {
+		if p.changed == change {
+			w.end(p, p.fated)
+		}
+	})
+}
+
+// repace makes a run go on as fast as it may now, and so end at another time.
+func (w *world) repace(p *process) {
+	pace := 1.0
+	if th := &p.throttle; th.At > w.now {
+		demand := w.s.jobs[p.task.Job-1].Stages[p.task.Stage].Ideal
+		for k, most := range th.Bound {
+			if most > 0 && demand[k] > most {
+				pace = min(pace, float64(most)/float64(demand[k]))
+			}
+		}
+	}
+	if p.still {
+		pace = 0
+	}
+	if pace == p.pace {
+		return
+	}
+	p.left = max(0, p.left-float64(w.now-p.since)*p.pace)
+	p.since, p.pace = w.now, pace
+	if p.changed++; pace > 0 {
+		w.endIn(p, time.Duration(math.Ceil(p.left/pace)))
+	}
+}
+
+// slow carries out a throttle. The end of the task answers it.
+func (w *world) slow(p *process, d cluster.Decision) {
+	if p.over {
+		return
+	}
+	p.throttle = d
+	w.repace(p)
+	if d.At > w.now {
+		w.enter(d.At, func() {
+			if !p.over {
+				w.repace(p)
+			}
+		})
+	}
+	w.say(cluster.Event{Kind: cluster.DecisionDone, Decision: d.ID, Task: p.task, Node: p.node, Run: p.run})
+}
+
+// halt makes a run stand still until a time.
+func (w *world) halt(p *process, until timeline.Time) {
+	if p == nil || !p.begun || p.still {
+		return
+	}
+	stand := func(still bool, e cluster.Event) {
+		if p.over {
+			return
+		}
+		p.still = still
+		w.repace(p)
+		e.Task, e.Node, e.Run = p.task, p.node, p.run
+		w.say(e)
+	}
+	w.enter(until, func() { stand(false, cluster.Event{Kind: cluster.TaskGoesOn}) })
+	stand(true, cluster.Event{Kind: cluster.TaskStill, By: cluster.HeldByMemory})
 }
 
 func (w *world) end(p *process, outcome cluster.Outcome) {

@@ -14,9 +14,10 @@ import (
 type IncidentKind uint8
 
 const (
-	NodeLoss  IncidentKind = iota + 1 // Node leaves, with the tasks that run on it
-	NodeJoin                          // New joins; it gets the next NodeID
-	JobCancel                         // the owner cancels Job, unless it has ended
+	NodeLoss     IncidentKind = iota + 1 // Node leaves, with the tasks that run on it
+	NodeJoin                             // New joins; it gets the next NodeID
+	JobCancel                            // the owner cancels Job, unless it has ended
+	NodePressure                         // Node reports that it gives only Gives, because of what runs there besides; it slows nothing
 )
 
 // Incident is an event from outside the cluster at a given time. Each IncidentKind names the fields that it uses.
@@ -26,6 +27,8 @@ type Incident struct {
 	Node cluster.NodeID
 	New  cluster.Node
 	Job  cluster.JobID
+	// Gives is what the node gives of each rate that is pressed, 0 of the others; zero says that it is relieved.
+	Gives resource.Vector
 }
 
 // happens carries out an incident. An incident that has become void has no effect.
@@ -37,6 +40,10 @@ func (r *run) happens(i *Incident) {
 		r.joinNode(i.New)
 	case JobCancel:
 		r.cancel(i.Job)
+	case NodePressure:
+		if int(i.Node) < len(r.engine.Snapshot().Nodes) {
+			r.reports = append(r.reports, report{event: cluster.Event{Kind: cluster.NodePressed, Node: i.Node, Found: &cluster.Condition{Bound: i.Gives}}})
+		}
 	}
 }
 
@@ -129,10 +136,15 @@ func checkIncidents(incidents []Incident) error {
 		switch {
 		case i.At < 0:
 			return fmt.Errorf("incident %d at %v: must not be negative", n+1, i.At)
-		case i.Kind < NodeLoss || i.Kind > JobCancel:
+		case i.Kind < NodeLoss || i.Kind > NodePressure:
 			return fmt.Errorf("incident %d kind %d: unknown", n+1, i.Kind)
-		case i.Kind == NodeLoss && i.Node < 0:
+		case (i.Kind == NodeLoss || i.Kind == NodePressure) && i.Node < 0:
 			return fmt.Errorf("incident %d node %d: must not be negative", n+1, i.Node)
+		}
+		for k, a := range i.Gives {
+			if kind := resource.Kind(k); a < 0 || a > 0 && !kind.IsRate() {
+				return fmt.Errorf("incident %d gives %d of %s: must be of rates, and not negative", n+1, a, kind)
+			}
 		}
 		if i.Kind == NodeJoin {
 			if err := checkNode(&i.New); err != nil {

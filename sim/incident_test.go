@@ -2,10 +2,12 @@ package sim_test
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
 	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/workload"
@@ -85,5 +87,31 @@ func TestIncidents(t *testing.T) {
 	}
 	if res.Lost != 1 || res.Retries != 1 || res.Killed != 1 || res.LostWork != 100*time.Second {
 		t.Errorf("result is %+v", res)
+	}
+}
+
+// A pressure from outside is reported as it is stated. It slows nothing.
+func TestPressureFromOutside(t *testing.T) {
+	gives := vector(0, 0, 3, 0)
+	var told []cluster.Event
+	c := sim.Config{Nodes: sim.Uniform(1, vector(1, 8, 9, 0)), Incidents: []sim.Incident{
+		{At: 10 * time.Second, Kind: sim.NodePressure, Gives: gives},
+		{At: 20 * time.Second, Kind: sim.NodePressure},
+		{At: 30 * time.Second, Kind: sim.NodePressure, Node: 7}, // there is none
+	}}
+	c.Observe = func(now timeline.Time, events []cluster.Event, _ []cluster.Decision) {
+		for i := range events {
+			if events[i].Kind == cluster.NodePressed && now == timeline.Seconds(float64(10*len(told)+10)) {
+				told = append(told, events[i])
+			}
+		}
+	}
+	wantEnds(t, simulate(t, c, "fifo", oneStage(1, 1, workload.StageTruth{})), 100*time.Second)
+	if len(told) != 2 || told[0].Condition().Bound != gives || told[1].Condition().Bound != (resource.Vector{}) {
+		t.Errorf("told %+v", told)
+	}
+	c.Incidents = []sim.Incident{{Kind: sim.NodePressure, Gives: vector(1, 0, 0, 0)}}
+	if err := c.Check(); err == nil || !strings.Contains(err.Error(), "must be of rates") {
+		t.Error(err)
 	}
 }
