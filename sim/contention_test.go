@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/memory"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/sim"
@@ -103,6 +104,25 @@ func TestSharingIsMaxMin(t *testing.T) {
 	}
 	// Then 100 MB/s are left for demands of 105: 45 and 55. The fourth ends first, and the third gets everything.
 	wantEnds(t, res, 100*time.Second, 100*time.Second, 152_777_778*time.Microsecond, 133_333_333*time.Microsecond)
+}
+
+// A task that reads 1 TB with one byte per second would take longer than a run can: the run ends with an error, whoever
+// else has something to do at the end of time.
+func TestRunsEndBeforeTimeDoes(t *testing.T) {
+	reads := oneStage(1, 1, phases(phase(10_000*time.Second, vector(1, 1, 100, 0))), func(j *workload.Job) {
+		j.Class, j.Stages[0].Ideal[resource.Disk] = cluster.Flex, 1
+	})
+	for _, heartbeat := range []time.Duration{0, time.Second} {
+		c := sim.Config{Nodes: sim.Uniform(1, vector(4, 8, 100, 0)), Caps: resource.KindsOf(resource.Disk), Heartbeat: heartbeat}
+		c.Flex.Manager, c.Machine.Swap, c.Machine.Paging = memory.Default(), 10*GB, sim.SSDPaging
+		p, err := policy.New("fifo", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sim.Run(c, &workload.Workload{Jobs: []workload.Job{reads}}, p); err == nil || !strings.Contains(err.Error(), "more than 290 years") {
+			t.Errorf("heartbeat %v: %v", heartbeat, err)
+		}
+	}
 }
 
 // Tasks that request none of the scarce resource are not slowed down, nor are tasks on other nodes.

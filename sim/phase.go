@@ -142,12 +142,15 @@ func (f *flow) ends(now timeline.Time) timeline.Time {
 	if in := math.Ceil(f.left / f.pace); in < math.MaxInt64 {
 		return after(now, time.Duration(in))
 	}
-	return timeline.Never - 1
+	return lastTime
 }
 
-// after returns a time d after now that is before Never, however long d is.
+// lastTime stands for every later time but Never. No run goes on until then; intervals can be added to it.
+const lastTime = timeline.Never - timeline.Time(365*24*time.Hour)
+
+// after returns a time d after now that is at most lastTime, however long d is.
 func after(now timeline.Time, d time.Duration) timeline.Time {
-	return now + min(timeline.Time(d), max(0, timeline.Never-1-now))
+	return now + min(timeline.Time(d), max(0, lastTime-now))
 }
 
 // begin enters a phase whose need has been met.

@@ -157,7 +157,7 @@ func randomStage(t *rapid.T, capacity resource.Vector) (cluster.Stage, workload.
 		Ideal: resource.Vector{amount("cpus", 500, 2000), amount("ideal memory", testGB/2, 2*testGB)}}
 	for _, k := range []resource.Kind{resource.Disk, resource.Network} {
 		if capacity[k] > 0 && rapid.Bool().Draw(t, "estimates "+k.String()) {
-			s.Ideal[k] = amount(k.String(), 1, capacity[k])
+			s.Ideal[k] = amount(k.String(), testMB, capacity[k]) // with a cap of less, a phase could take years
 		}
 	}
 	if rapid.Bool().Draw(t, "elastic") {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -168,6 +169,9 @@ func (r *run) play() (*Result, error) {
 		i, ok := r.agenda.pop()
 		if !ok {
 			break
+		}
+		if i.at >= lastTime {
+			return nil, errors.New("the jobs would take more than 290 years: some task makes hardly any progress")
 		}
 		r.handle(i)
 	}
