@@ -72,18 +72,23 @@ func prophetFigure7(l *lab) (*Findings, error) {
 	fromFirst := quartiles("The same, from the start of the first executor to the end of the last", rows,
 		reductions(trialsOf("Prophet"), trialsOf("CS"), whole), reductions(trialsOf("Prophet"), trialsOf("DRF"), whole),
 		reductions(trialsOf("Tetris"), trialsOf("Prophet"), whole))
-	lose := max(shareAtMost(cs, 0), shareAtMost(drf, 0))
-	shorter := 1 - shareAtMost(tetris, -0.01)
 	return &Findings{Tables: []Table{table, fromFirst},
 		Pictures: []Picture{{"cdf", "Distribution over applications of the reduction of execution times (simulated)",
 			prophetCDFs("Reduction of execution times", chart.CDF("Prophet vs. CS", cs), chart.CDF("Prophet vs. DRF", drf), chart.CDF("Tetris vs. Prophet", tetris))}},
-		Claims: []Claim{
-			stated("prophet/fig7", "cs").near(percent(median(cs)), 0.31, median(cs)),
-			stated("prophet/fig7", "drf").near(percent(median(drf)), 0.40, median(drf)),
-			stated("prophet/fig7", "tetris").near(percent(median(tetris)), 0.18, median(tetris)),
-			stated("prophet/fig7", "few-lose").judge(percent(lose)+" of applications", lose > 0 && lose <= 0.1, lose <= 0.25),
-			stated("prophet/fig7", "tetris-shorter").judge("shorter, or at most 1 % longer, for "+percent(shorter)+" of applications", shorter >= 0.95, shorter >= 0.7),
-		}}, nil
+		Claims: fig7Claims(cs, drf, tetris)}, nil
+}
+
+// fig7Claims judges reductions of execution times by Prophet over CS and over DRF, and by Tetris over Prophet.
+func fig7Claims(cs, drf, tetris []float64) []Claim {
+	lose := max(shareAtMost(cs, 0), shareAtMost(drf, 0))
+	shorter := 1 - shareAtMost(tetris, -0.01)
+	return []Claim{
+		stated("prophet/fig7", "cs").near(percent(median(cs)), 0.31, median(cs)),
+		stated("prophet/fig7", "drf").near(percent(median(drf)), 0.40, median(drf)),
+		stated("prophet/fig7", "tetris").near(percent(median(tetris)), 0.18, median(tetris)),
+		stated("prophet/fig7", "few-lose").judge(percent(lose)+" of applications", lose > 0 && lose <= 0.1, lose <= 0.25),
+		stated("prophet/fig7", "tetris-shorter").judge("shorter, or at most 1 % longer, for "+percent(shorter)+" of applications", shorter >= 0.95, shorter >= 0.7),
+	}
 }
 
 func prophetFigure8(l *lab) (*Findings, error) {
@@ -101,16 +106,21 @@ func prophetFigure8(l *lab) (*Findings, error) {
 		series = append(series, chart.CDF(names[len(names)-1], r))
 	}
 	of := func(name string) []float64 { return each[place(name, prophetRest)] }
-	cs, fair, tetris := median(of("CS")), median(of("Fair")), of("Tetris")
 	return &Findings{Tables: []Table{quartiles("Reduction of completion times", names, each...)},
 		Pictures: []Picture{{"cdf", "Distribution over applications of the reduction of completion times (simulated)",
 			prophetCDFs("Reduction of completion times", series...)}},
-		Claims: []Claim{
-			stated("prophet/fig8", "median").near(fmt.Sprintf("%s over CS, %s over Fair", percent(cs), percent(fair)), 0.23, min(cs, fair)),
-			stated("prophet/fig8", "tetris").judge(percent(median(tetris)), median(tetris) >= 0.1, median(tetris) > 0),
-			stated("prophet/fig8", "half").near(percent(median(tetris)), 0.36, median(tetris)),
-			stated("prophet/fig8", "tenth").near(percent(quantile(tetris, 0.1)), 0.12, quantile(tetris, 0.1)),
-		}}, nil
+		Claims: fig8Claims(of("CS"), of("Fair"), of("Tetris"))}, nil
+}
+
+// fig8Claims judges reductions of completion times by Prophet.
+func fig8Claims(overCS, overFair, overTetris []float64) []Claim {
+	cs, fair, tetris, tenth := median(overCS), median(overFair), median(overTetris), quantile(overTetris, 0.1)
+	return []Claim{
+		stated("prophet/fig8", "median").near(fmt.Sprintf("%s over CS, %s over Fair", percent(cs), percent(fair)), 0.23, min(cs, fair)),
+		stated("prophet/fig8", "tetris").judge(percent(tetris), tetris >= 0.1, tetris > 0),
+		stated("prophet/fig8", "half").near(percent(tetris), 0.36, tetris),
+		stated("prophet/fig8", "tenth").near(percent(tenth), 0.12, tenth),
+	}
 }
 
 func prophetFigure11(l *lab) (*Findings, error) {
@@ -127,10 +137,15 @@ func prophetFigure11(l *lab) (*Findings, error) {
 	return &Findings{Tables: []Table{quartiles("Reduction by task back-off", []string{"execution time", "completion time"}, ran, done), lasting},
 		Pictures: []Picture{{"cdf", "Distribution over applications of the reduction of times by task back-off (simulated)",
 			prophetCDFs("Reduction by task back-off", chart.CDF("execution time", ran), chart.CDF("completion time", done))}},
-		Claims: []Claim{
-			stated("prophet/fig11", "execution").judge(percent(median(ran)), within(median(ran), 0.07, 0.2), median(ran) > 0.005),
-			stated("prophet/fig11", "completion").judge(percent(median(done)), within(median(done), 0.05, 0.15), median(done) > 0.005),
-		}}, nil
+		Claims: fig11Claims(median(ran), median(done))}, nil
+}
+
+// fig11Claims judges by how much back-off reduces the median execution and completion time.
+func fig11Claims(ran, done float64) []Claim {
+	return []Claim{
+		stated("prophet/fig11", "execution").judge(percent(ran), within(ran, 0.07, 0.2), ran > 0.005),
+		stated("prophet/fig11", "completion").judge(percent(done), within(done, 0.05, 0.15), done > 0.005),
+	}
 }
 
 // prophetLasting compares how long tasks are throttled, which the paper says in rounds alone.
