@@ -86,7 +86,9 @@ type Agent struct {
 	monitor  *monitor
 	pressure *pressure // of the disk; nil if the speed of the disk is unknown, or what it does
 	network  *network
-	patience patience
+	// diskUnknown says why what containers transfer to and from disks is not counted; empty if it is.
+	diskUnknown string
+	patience    patience
 
 	mu         sync.Mutex
 	containers map[cluster.ContainerID]*container // being started or running

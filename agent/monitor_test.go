@@ -95,8 +95,8 @@ func TestPlantedStep(t *testing.T) {
 			if length := time.Duration(e.Exit.Ended - e.Exit.Started); (u.Length() - length).Abs() > noticed {
 				t.Errorf("covers %v of %v", u.Length(), length)
 			}
-			if n, ok := u.Total(usage.Sent); ok != (b.NetworkUnknown() == "") || n != 0 {
-				t.Errorf("sent %d bytes over the network (known: %v), where %q", n, ok, b.NetworkUnknown())
+			if n, ok := u.Total(usage.Sent); ok != (b.Unmeasured(resource.Network) == "") || n != 0 {
+				t.Errorf("sent %d bytes over the network (known: %v), where %q", n, ok, b.Unmeasured(resource.Network))
 			}
 		})
 	}

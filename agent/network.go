@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/netcount"
+	"github.com/bellows-rm/bellows/resource"
 )
 
 // network counts what containers transfer over the network, where the kernel can. Elsewhere it is unknown.
@@ -88,5 +89,13 @@ func (m *meters) Close() {
 	}
 }
 
-// NetworkUnknown says why what containers transfer over the network is not counted; empty if it is.
-func (a *Agent) NetworkUnknown() string { return a.network.why }
+// Unmeasured implements live.Metered.
+func (a *Agent) Unmeasured(k resource.Kind) string {
+	switch k {
+	case resource.Network:
+		return a.network.why
+	case resource.Disk:
+		return a.diskUnknown
+	}
+	return ""
+}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/usage"
 )
 
@@ -73,7 +74,7 @@ func link(t *testing.T) (pid int, l net.Listener) {
 // What a container transfers over a link is counted, also while no agent runs.
 func TestNetworkIsCounted(t *testing.T) {
 	b := newBench(t)
-	if why := b.NetworkUnknown(); why != "" {
+	if why := b.Unmeasured(resource.Network); why != "" {
 		t.Skip(why)
 	}
 	pid, l := link(t)
@@ -124,7 +125,7 @@ func TestNetworkIsCounted(t *testing.T) {
 // What was transferred before anybody counted stays unknown; what follows is known.
 func TestNetworkIsCountedLate(t *testing.T) {
 	b := newBench(t)
-	if why := b.NetworkUnknown(); why != "" {
+	if why := b.Unmeasured(resource.Network); why != "" {
 		t.Skip(why)
 	}
 	b.Agent.network.why = "as with an earlier release"

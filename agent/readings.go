@@ -67,9 +67,11 @@ func known(m cgroup.Maybe[int64]) *int64 {
 func (a *Agent) accountIO() (counted bool) {
 	device := a.device()
 	if device == "" {
+		a.diskUnknown = "the state directory is on no disk"
 		return false
 	}
 	if err := a.root.AccountIO(device); err != nil {
+		a.diskUnknown = err.Error()
 		a.log.Debug("disk transfers are not counted", "error", err)
 		return false
 	}

@@ -42,7 +42,9 @@ func (d *Driver) Learned(ctx context.Context, uid uint32, app string) (all []Lea
 			return nil, Errorf(Invalid, "what its runs taught cannot be read, and begins anew with the next run: %w", unreadable)
 		}
 		for _, app := range h.Apps() {
-			all = append(all, learnedOf(h, app))
+			l := learnedOf(h, app)
+			l.Notes = append(l.Notes, d.unmeasured(l.Variants[0].Unknown)...)
+			all = append(all, l)
 		}
 		return nil, nil
 	})

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/usage"
 )
 
@@ -19,10 +20,10 @@ type Crowded interface {
 	Crowded() string
 }
 
-// Networked is a Backend that may be unable to count what containers transfer over the network.
-type Networked interface {
-	// NetworkUnknown says why it does not count, or returns "" if it does.
-	NetworkUnknown() string
+// Metered is a Backend that may be unable to measure some of what containers use.
+type Metered interface {
+	// Unmeasured says in one clause why it does not measure a kind of resource, or returns "" if it does.
+	Unmeasured(resource.Kind) string
 }
 
 // Backend carries decisions out and reports what happened. The agent of one machine is one.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/bellows-rm/bellows/resource"
 )
 
 // board is the daemon's state as Status shows it: a copy that the loop publishes after each piece of work and that is
@@ -69,8 +71,8 @@ func (d *Driver) Status(context.Context) (Status, error) {
 	if c, ok := d.backend.(Crowded); ok {
 		s.Crowded = c.Crowded()
 	}
-	if n, ok := d.backend.(Networked); ok {
-		s.NetworkUnknown = n.NetworkUnknown()
+	if m, ok := d.backend.(Metered); ok {
+		s.NetworkUnknown = m.Unmeasured(resource.Network)
 	}
 	readings := d.readings()
 	if len(s.Nodes) > 0 {

@@ -105,6 +105,8 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 	switch {
 	case state.Status.Ended():
 		e.Why = fmt.Sprintf("The job is being ended: %s.", state.Status)
+	case !pending && still == standstill{} && !slices.ContainsFunc(tasks, func(t *cluster.TaskState) bool { return t.Running }):
+		e.Why = startingWords(len(tasks))
 	case !pending:
 		e.Why = still.why(len(tasks))
 	default:
@@ -120,6 +122,14 @@ func (d *Driver) explain(e *Explanation, j *job, readings map[cluster.ContainerI
 		}
 		e.Why += keptCores(snapshot, need)
 	}
+}
+
+// startingWords says what a job does none of whose last tasks runs yet: their programs begin in moments.
+func startingWords(tasks int) string {
+	if tasks == 1 {
+		return "The last task of the job is being started."
+	}
+	return "The remaining tasks of the job are being started."
 }
 
 func (d *Driver) explainTask(j *job, t *cluster.TaskState, end timeline.Time, known bool) TaskExplanation {

@@ -58,7 +58,25 @@ func (d *Driver) forecasts(ctx context.Context, uid uint32, j *cluster.Job, larg
 		all = forecastsBy(h, unreadable, j, largest)
 		return nil, nil
 	})
+	for i := range all {
+		all[i].Notes = append(all[i].Notes, d.unmeasured(all[i].Unknown)...)
+	}
 	return all, err
+}
+
+// unmeasured says why resources were measured in no run, as far as this machine is the reason. kinds are as job files name
+// them.
+func (d *Driver) unmeasured(kinds []string) (notes []string) {
+	m, ok := d.backend.(Metered)
+	for k := range resource.NumKinds {
+		if !ok || !slices.Contains(kinds, k.Field()) {
+			continue
+		}
+		if why := m.Unmeasured(k); why != "" {
+			notes = append(notes, fmt.Sprintf("%v: cannot be measured here: %s.", k, why))
+		}
+	}
+	return notes
 }
 
 func forecastsBy(h *profile.History, unreadable error, j *cluster.Job, largest resource.Vector) (all []Forecast) {
