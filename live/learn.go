@@ -240,27 +240,33 @@ func (d *Driver) reviseAll(ctx context.Context) {
 	}
 }
 
+// mostRevised is how many jobs of an application are revised at a time, those that were submitted first. Each revision is
+// stored and decided on, so that thousands of jobs that wait would keep the daemon busy after every run. The others are
+// revised after later runs, when fewer wait before them.
+const mostRevised = 100
+
 // revise changes the forecasts of the jobs of an application none of whose tasks has been started.
 func (d *Driver) revise(ctx context.Context, key ownedApp) {
-	waiting := map[cluster.JobID]cluster.Job{}
-	untimed := map[cluster.JobID][]int{}
+	var waiting []store.Request
 	if d.do(ctx, func() {
-		for id, j := range d.jobs {
-			if j.revisable() && j.app() == key {
-				waiting[id], untimed[id] = j.Request.Job, j.Request.Untimed
+		for _, id := range d.openJobs() {
+			if j := d.jobs[id]; j.revisable() && j.app() == key {
+				waiting = append(waiting, j.Request)
 			}
 		}
 	}) != nil || len(waiting) == 0 {
 		return // The daemon ends, or nobody waits.
 	}
+	var revised []cluster.Job
 	if err := d.withHistory(ctx, key, func(h *profile.History, _ error) (*taught, error) {
-		for id, j := range waiting {
-			revised := j.Revised(&j)
-			if h.Forecast(&revised, untimed[id]); reflect.DeepEqual(revised, j) {
-				delete(waiting, id)
-				continue
+		for i := range waiting {
+			j := &waiting[i].Job
+			now := j.Revised(j)
+			if h.Forecast(&now, waiting[i].Untimed); !reflect.DeepEqual(&now, j) {
+				if revised = append(revised, now); len(revised) == mostRevised {
+					break
+				}
 			}
-			waiting[id] = revised
 		}
 		return nil, nil
 	}); err != nil {
@@ -268,9 +274,9 @@ func (d *Driver) revise(ctx context.Context, key ownedApp) {
 		return
 	}
 	_ = d.do(ctx, func() {
-		for _, id := range d.openJobs() {
-			if revised, ok := waiting[id]; ok && d.jobs[id].revisable() {
-				d.reviseJob(d.jobs[id], &revised)
+		for i := range revised {
+			if j := d.jobs[revised[i].ID]; j != nil && j.revisable() {
+				d.reviseJob(j, &revised[i])
 			}
 		}
 	})

@@ -243,3 +243,67 @@ func TestForecastBeyondTheNode(t *testing.T) {
 		}
 	})
 }
+
+// Of many jobs that wait, those that were submitted first are told what a run taught, and the others later.
+func TestManyJobsThatWaitAreRevisedInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		r.fake.usage = map[cluster.ContainerID]usage.Usage{}
+		whole := twoPhases(0)
+		whole.Job.Stages[0].Ideal = resource.Of(2000, 800*resource.MiB)
+		var ids []cluster.JobID
+		for range mostRevised + 12 {
+			ids = append(ids, r.submit(whole))
+		}
+		told := func() (n [3]int) {
+			for i, id := range ids[2:] {
+				s := r.job(id).Stages[0].Told.Samples
+				n[s]++
+				if i > 1 && s > r.job(ids[i+1]).Stages[0].Told.Samples {
+					t.Errorf("job %d knows more than the one before it", id)
+				}
+			}
+			return n
+		}
+		for i, want := range [][3]int{{10, mostRevised, 0}, {9, 1, mostRevised}} {
+			o := r.order(cluster.Start)
+			r.fake.launched(o)
+			synctest.Wait()
+			r.fake.usage[o.Container] = readThenWrite(10)
+			r.fake.ended(o.Container, cluster.Succeeded, 0)
+			r.wait(ids[i])
+			synctest.Wait()
+			if got := told(); got != want {
+				t.Errorf("after run %d: %v know of 0, 1 and 2 runs, want %v", i+1, got, want)
+			}
+		}
+	})
+}
+
+// BenchmarkLearningForManyThatWait ends a run of an application of which two thousand more jobs wait, and waits until the
+// daemon answers again.
+func BenchmarkLearningForManyThatWait(b *testing.B) {
+	r := &rig{t: b, dir: b.TempDir(), fake: newFake()}
+	r.open()
+	r.start(fifo(b))
+	defer r.end()
+	r.fake.usage = map[cluster.ContainerID]usage.Usage{}
+	whole := twoPhases(0)
+	whole.Job.Stages[0].Ideal = resource.Of(2000, 800*resource.MiB)
+	for range 2000 {
+		r.submit(whole)
+	}
+	for b.Loop() {
+		r.submit(whole)
+		o := r.order(cluster.Start)
+		r.fake.launched(o)
+		r.fake.usage[o.Container] = readThenWrite(10)
+		r.fake.ended(o.Container, cluster.Succeeded, 0)
+		r.wait(o.Task.Job)
+		for ids, err := r.store.Unlearned(b.Context()); err != nil || len(ids) > 0; ids, err = r.store.Unlearned(b.Context()) {
+			time.Sleep(time.Millisecond)
+		}
+		r.submit(whole) // after what was learned is told
+	}
+}

@@ -84,7 +84,12 @@ type past struct {
 	seen int        // how many runs were observed
 	// learned are the variants of the runs, nil until an estimate needs them, by whether the features have an input.
 	learned [2][]*variant
+	// asked are the estimates that were made from them: thousands of jobs that wait have few different features.
+	asked map[Features]Estimate
 }
+
+// mostAsked is how many estimates of an App are kept.
+const mostAsked = 1000
 
 // numbered is a run with its number among all runs of its App that were observed.
 type numbered struct {
@@ -123,7 +128,7 @@ func (h *History) observe(app App, r Run, number int) (notes []string, err error
 func (p *past) add(r numbered) {
 	p.runs = append(p.runs, r)
 	p.seen = r.Number + 1
-	p.learned = [2][]*variant{}
+	p.learned, p.asked = [2][]*variant{}, nil
 	if len(p.runs) > MostRuns {
 		p.thin()
 	}

@@ -235,7 +235,8 @@ func BenchmarkLearn25(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		h.apps[App{}].learned = [2][]*variant{}
+		p := h.apps[App{}]
+		p.learned, p.asked = [2][]*variant{}, nil
 		h.Estimate(App{}, Features{Cores: 2000, Input: resource.GiB})
 	}
 }

@@ -147,3 +147,18 @@ func TestForecastsAreJudged(t *testing.T) {
 		t.Errorf("the phases are stated: %+v", f)
 	}
 }
+
+// BenchmarkLearningForManyThatWait runs an application a thousand times of which most wait, and all are told of each run.
+func BenchmarkLearningForManyThatWait(b *testing.B) {
+	for b.Loop() {
+		w := recurring(make([]time.Duration, 1000)...)
+		p, err := policy.New("fifo", nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		r, err := sim.Run(sim.Config{Nodes: sim.Uniform(1, vector(1, 4, 400, 0)), History: &profile.History{}}, w, p)
+		if err != nil || len(r.Unfinished()) > 0 {
+			b.Fatal(err, r)
+		}
+	}
+}
