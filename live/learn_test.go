@@ -226,6 +226,34 @@ func TestUnreadableHistory(t *testing.T) {
 	}
 }
 
+// What was learned and what was measured go at once when they are forgotten, and the next run begins anew.
+func TestForgottenIsLearnedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		r.fake.usage = map[cluster.ContainerID]usage.Usage{}
+		if err := r.store.PutProfile(t.Context(), store.Profile{UID: user.UID, Name: "two-phases", IdealMemory: 10, MinMemory: 1}); err != nil {
+			t.Fatal(err)
+		}
+		r.runUsing(twoPhases(0), readThenWrite(10))
+		r.runUsing(twoPhases(0), readThenWrite(10))
+		if a, err := r.store.App(t.Context(), user.UID, "two-phases"); err != nil || a.Profile == nil || a.Learned == nil {
+			t.Errorf("%v %+v", err, a)
+		}
+		if err := r.store.Forget(t.Context(), user.UID, "two-phases"); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := r.Learned(t.Context(), user.UID, "two-phases"); err != nil || len(all) != 0 {
+			t.Errorf("%v %+v", err, all)
+		}
+		for samples := range 2 {
+			if s := r.runUsing(twoPhases(0), readThenWrite(10)).Stages[0]; s.Told.Samples != samples {
+				t.Errorf("it is told of %d runs, want %d", s.Told.Samples, samples)
+			}
+		}
+	})
+}
+
 // A demand that no node can meet is said, and neither cut nor refused.
 func TestForecastBeyondTheNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

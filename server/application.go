@@ -15,7 +15,7 @@ type Application struct {
 	Name     string         `json:"name"`
 	Measured *NamedProfile  `json:"measured,omitempty" doc:"what less memory costs, as bellows profile measured it"`
 	Learned  []live.Learned `json:"learned,omitempty" doc:"what its runs taught, by stage"`
-	Trouble  string         `json:"trouble,omitempty" doc:"why what its runs taught cannot be read"`
+	Trouble  string         `json:"trouble,omitempty" doc:"why what was measured, or what its runs taught, cannot be read"`
 }
 
 // applicationOf returns the answer about an application that the store has.
@@ -25,12 +25,18 @@ func (s *Server) applicationOf(ctx context.Context, a *store.App) (Application, 
 		p := profileOf(*a.Profile)
 		out.Measured = &p
 	}
+	if a.Unreadable != nil {
+		out.Trouble = a.Unreadable.Error()
+	}
 	if a.Learned == nil {
 		return out, nil
 	}
 	var err error
 	if out.Learned, err = s.driver.Learned(ctx, a.UID, a.Name); live.KindOf(err) == live.Invalid {
-		out.Trouble, err = err.Error(), nil
+		if out.Trouble != "" {
+			out.Trouble += "; "
+		}
+		out.Trouble, err = out.Trouble+err.Error(), nil
 	}
 	return out, err
 }

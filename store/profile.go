@@ -18,8 +18,9 @@ type App struct {
 	UID  uint32
 	User string
 	Name string
-	// Profile is nil if the application was not measured.
-	Profile *Profile
+	// Profile is nil if the application was not measured, or if that cannot be read: Unreadable says why.
+	Profile    *Profile
+	Unreadable error
 	// Learned is what its runs taught, as a profile.History writes it; nil if nothing is. LearnedAt is when the latest of
 	// them ended.
 	Learned   json.RawMessage
@@ -132,7 +133,10 @@ func (s *Store) Profile(ctx context.Context, uid uint32, name string) (Profile, 
 	if err != nil {
 		return Profile{}, err
 	}
-	if a.Profile == nil {
+	switch {
+	case a.Unreadable != nil:
+		return Profile{}, a.Unreadable
+	case a.Profile == nil:
 		return Profile{}, fmt.Errorf("profile %q: %w", name, ErrNotFound)
 	}
 	return *a.Profile, nil
@@ -167,12 +171,14 @@ func (s *Store) Unreadable(ctx context.Context) (apps []App, err error) {
 	return apps, err
 }
 
-// Profiles returns all profiles of an owner, by name.
+// Profiles returns all profiles of an owner that can be read, by name.
 func (s *Store) Profiles(ctx context.Context, uid uint32) ([]Profile, error) {
 	apps, err := s.apps(ctx, "WHERE owner_uid = ? AND measured IS NOT NULL ORDER BY name", uid)
 	var profiles []Profile
 	for i := range apps {
-		profiles = append(profiles, *apps[i].Profile)
+		if p := apps[i].Profile; p != nil {
+			profiles = append(profiles, *p)
+		}
 	}
 	return profiles, err
 }
@@ -189,10 +195,11 @@ func (s *Store) apps(ctx context.Context, where string, args ...any) ([]App, err
 		}
 		if measured.Valid {
 			p.UID, p.User, p.Name = a.UID, a.User, a.Name
-			if err := json.Unmarshal([]byte(measured.String), &p); err != nil {
-				return fmt.Errorf("profile %q: %w", a.Name, err)
+			if err := json.Unmarshal([]byte(measured.String), &p); err == nil {
+				a.Profile = &p
+			} else {
+				a.Unreadable = fmt.Errorf("profile %q cannot be read: %w", a.Name, err)
 			}
-			a.Profile = &p
 		}
 		if learned.Valid {
 			a.Learned = json.RawMessage(learned.String)

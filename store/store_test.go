@@ -204,6 +204,33 @@ func TestApps(t *testing.T) {
 	}
 }
 
+// A profile that cannot be read hides neither what the runs of its application taught nor the profiles of others.
+func TestUnreadableProfile(t *testing.T) {
+	ctx := t.Context()
+	s := open(t, t.TempDir())
+	for _, name := range []string{"sort", "wc"} {
+		if err := s.PutProfile(ctx, Profile{UID: 7, Name: name, IdealMemory: 10, MinMemory: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.PutLearned(ctx, App{UID: 7, Name: name, Learned: json.RawMessage("{}")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.db.Exec(`UPDATE apps SET measured = '{broken' WHERE name = 'sort'`); err != nil {
+		t.Fatal(err)
+	}
+	apps, err := s.Apps(ctx, 7)
+	if err != nil || len(apps) != 2 || apps[0].Profile != nil || apps[0].Unreadable == nil || string(apps[0].Learned) != "{}" || apps[1].Profile == nil || apps[1].Unreadable != nil {
+		t.Errorf("applications %+v %v", apps, err)
+	}
+	if _, err := s.Profile(ctx, 7, "sort"); err == nil || errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), `profile "sort" cannot be read`) {
+		t.Errorf("profile: %v", err)
+	}
+	if got, err := s.Profiles(ctx, 7); err != nil || len(got) != 1 {
+		t.Errorf("profiles %+v %v", got, err)
+	}
+}
+
 // A job is to be learned from once: from its end until that is stored together with what it taught.
 func TestUnlearned(t *testing.T) {
 	ctx := t.Context()
