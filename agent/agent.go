@@ -21,6 +21,7 @@ import (
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/durable"
 	"github.com/bellows-rm/bellows/memory"
+	"github.com/bellows-rm/bellows/netcount"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -113,6 +114,7 @@ type container struct {
 	changing sync.Mutex
 	stance   stance
 	stood    stood
+	counter  *netcount.Counter // of the network, from its begin until the monitor has it; only the goroutine that starts it may use it
 
 	// Agent.mu guards throttles, the orders to throttle it that have not been carried out, and throttled, which says that
 	// a goroutine stays with it for that; ordered has an element when that goroutine has something to do.

@@ -161,7 +161,7 @@ func (m *monitor) add(c *container, begun timeline.Time) *monitored {
 	defer m.mu.Unlock()
 	m.all[c.id] = w
 	if m.open < m.openMost {
-		if w.meters, _ = m.agent.openMeters(c.group); w.meters != nil {
+		if w.meters, _ = m.agent.openMeters(c.group, c.takeCounter()); w.meters != nil {
 			m.open++
 		}
 	}
@@ -244,7 +244,7 @@ func (w *monitored) measure(do func(*meters)) {
 	case w.meters != nil:
 		do(w.meters)
 	default:
-		meters, err := w.monitor.agent.openMeters(w.group)
+		meters, err := w.monitor.agent.openMeters(w.group, nil)
 		if err != nil {
 			return // it is about to end
 		}

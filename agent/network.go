@@ -31,26 +31,24 @@ func newNetwork(a *Agent) *network {
 	return n
 }
 
-// count counts for a group from now on, or goes on with it; nil if that is not possible.
-func (n *network) count(g *cgroup.Group) *netcount.Counter {
+// begin counts for a new group, before its first process is there; nil if that is not possible.
+func (n *network) begin(g *cgroup.Group) *netcount.Counter { return n.count(g, netcount.Begin) }
+
+// resume goes on with counting for a group; nil if that is not possible.
+func (n *network) resume(g *cgroup.Group) *netcount.Counter { return n.count(g, netcount.Attach) }
+
+func (n *network) count(g *cgroup.Group, how func(dir string) (*netcount.Counter, error)) *netcount.Counter {
 	dir, ok := g.Unified()
 	if n.why != "" || !ok {
 		return nil
 	}
-	c, err := netcount.Attach(dir)
+	c, err := how(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		n.warn.Do(func() {
 			n.agent.log.Warn("what a container transfers over the network is unknown, and perhaps of further ones", "group", dir, "error", err)
 		})
 	}
 	return c
-}
-
-// begin counts for a new group, before its first process is there.
-func (n *network) begin(g *cgroup.Group) {
-	if c := n.count(g); c != nil {
-		c.Close() // The kernel counts on. The monitor reads.
-	}
 }
 
 // meters are the files of the kernel that show what a container uses.
@@ -60,13 +58,17 @@ type meters struct {
 	late    bool              // what was transferred before the next reading was not counted from the container's begin on
 }
 
-func (a *Agent) openMeters(g *cgroup.Group) (*meters, error) {
+// openMeters opens the meters of a container. They take over the counter that began with the container, if there is one.
+func (a *Agent) openMeters(g *cgroup.Group, begun *netcount.Counter) (*meters, error) {
 	gauge, err := g.Gauge()
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, begun.Close())
 	}
-	m := &meters{Gauge: gauge, network: a.network.count(g)}
-	m.late = m.network != nil && !m.network.Resumed
+	m := &meters{Gauge: gauge, network: begun}
+	if begun == nil {
+		m.network = a.network.resume(g)
+		m.late = m.network != nil && !m.network.Resumed
+	}
 	return m, nil
 }
 
@@ -84,9 +86,7 @@ func (m *meters) Network() (n netcount.Reading, ok bool) {
 // Close closes the files.
 func (m *meters) Close() {
 	m.Gauge.Close()
-	if m.network != nil {
-		m.network.Close()
-	}
+	m.network.Close()
 }
 
 // Unmeasured implements live.Metered.

@@ -15,11 +15,13 @@ import (
 	"github.com/bellows-rm/bellows/cgroup"
 	"github.com/bellows-rm/bellows/cluster"
 	"github.com/bellows-rm/bellows/memory"
+	"github.com/bellows-rm/bellows/netcount"
 	"github.com/bellows-rm/bellows/resource"
 )
 
 // start carries out a Start and stays with the container until its end.
 func (a *Agent) start(c *container, o cluster.Order) {
+	defer c.dropCounter()
 	if o.Launch != nil {
 		err := a.keeper.admit(c, memory.Envelope{Container: c.id, Envelope: o.Envelope})
 		if a.closed.Err() != nil {
@@ -54,9 +56,19 @@ func (a *Agent) start(c *container, o cluster.Order) {
 	if !s.Ended {
 		a.monitor.begin(c, s.Started)
 	}
+	c.dropCounter() // The monitor has it, or has no files to spare.
 	a.events.put(cluster.Event{Kind: cluster.DecisionDone, Task: c.id.Task, Run: c.id.Run, Decision: o.ID, Node: o.Node, Launched: s.Started})
 	a.watch(c, supervisor)
 }
+
+// takeCounter hands over the counter of the network that began with the container; nil if there is none, or not any more.
+func (c *container) takeCounter() *netcount.Counter {
+	counter := c.counter
+	c.counter = nil
+	return counter
+}
+
+func (c *container) dropCounter() { _ = c.takeCounter().Close() }
 
 // reap returns a channel that is closed when a supervisor has ended. Its goroutine is independent of the agent and
 // outlives it, so that no supervisor stays behind as a zombie while this process lives.
@@ -106,6 +118,7 @@ func (a *Agent) spawn(c *container, o cluster.Order) (status, <-chan struct{}, e
 	if err != nil {
 		return status{}, nil, err
 	}
+	c.counter = a.network.begin(group)
 	a.mu.Lock()
 	c.group, c.stance.grant = group, o.Grant
 	c.spec = &spec{Container: c.id, Grant: o.Grant, Booked: now(), Launch: *o.Launch, Envelope: o.Envelope, Place: a.root.Place(), Identity: group.Identity(),
@@ -185,7 +198,6 @@ func (a *Agent) makeGroup(name string, grant resource.Vector, class cluster.Clas
 	if err := a.limit(ctx, g, grant, class); err != nil {
 		return nil, errors.Join(fmt.Errorf("limit the container: %w", err), g.Remove(ctx))
 	}
-	a.network.begin(g)
 	return g, nil
 }
 

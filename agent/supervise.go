@@ -399,6 +399,17 @@ func awaitEnd(pid int) *cgroup.Transfers {
 	return &has
 }
 
+// withRemaining adds what the processes that are left in a group have transferred.
+func withRemaining(g *cgroup.Group, transferred *cgroup.Transfers) *cgroup.Transfers {
+	tally, err := g.Tally()
+	if err != nil {
+		return transferred
+	}
+	remaining, _ := tally.Read()
+	sum := transferred.Plus(remaining)
+	return &sum
+}
+
 // settle kills the other processes of the container and takes its last reading. A container ends with its program, which has
 // transferred this.
 func settle(f folder, s *spec, state *os.ProcessState, tooLong bool, transferred *cgroup.Transfers) ending {
@@ -423,9 +434,8 @@ func settle(f folder, s *spec, state *os.ProcessState, tooLong bool, transferred
 	}
 	if transferred != nil && !boundsAll(g) {
 		e.Transferred = transferred
-		if tally, err := g.Tally(); err == nil {
-			remaining, _ := tally.Read()
-			*transferred = transferred.Plus(remaining)
+		if e.Left > 0 {
+			e.Transferred = withRemaining(g, transferred)
 		}
 	}
 	_ = g.Kill(ctx) // The agent tries again.

@@ -49,6 +49,21 @@ func Attach(dir string) (*Counter, error) {
 	return c, nil
 }
 
+// Begin is Attach for a new group, on a machine where Try has succeeded: it need not find out what is there, which takes most of
+// the time.
+func Begin(dir string) (*Counter, error) {
+	group, err := os.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("count network bytes: %w", err)
+	}
+	defer group.Close()
+	c, err := begin(int(group.Fd()), loopback)
+	if err != nil {
+		return nil, fmt.Errorf("count network bytes of %s: %w", dir, explain(err))
+	}
+	return c, nil
+}
+
 // Try attaches to the group in dir and detaches again: an error says why Attach does not work here.
 func Try(dir string) error {
 	c, err := Attach(dir)
@@ -61,10 +76,8 @@ func Try(dir string) error {
 		return fmt.Errorf("count network bytes: %w", err)
 	}
 	defer group.Close()
-	for d := range directions {
-		if err := d.detach(int(group.Fd())); err != nil {
-			return fmt.Errorf("stop counting network bytes of %s: %w", dir, err)
-		}
+	if err := abandon(int(group.Fd())); err != nil {
+		return fmt.Errorf("stop counting network bytes of %s: %w", dir, err)
 	}
 	return nil
 }
@@ -80,8 +93,13 @@ func (c *Counter) Read() (Reading, error) {
 	return Reading{Received: int64(n[received]), Sent: int64(n[sent])}, nil
 }
 
-// Close ends reading. The group is counted until it is removed.
-func (c *Counter) Close() error { return c.counts.Close() }
+// Close ends reading. The group is counted until it is removed. A nil counter has nothing to close.
+func (c *Counter) Close() error {
+	if c == nil {
+		return nil
+	}
+	return c.counts.Close()
+}
 
 // attach finds the counters of a group, or attaches programs with new ones. A process that was killed between the two
 // programs has left the first alone, which is replaced. Packets of the device with the index except do not count.
@@ -101,28 +119,41 @@ func attach(group int, except int32) (*Counter, error) {
 		counts, err := found[received].Clone()
 		return &Counter{counts: counts, Resumed: true}, err
 	}
+	for d := range directions {
+		if err := d.detach(group); err != nil {
+			return nil, err
+		}
+	}
+	c, err := begin(group, except)
+	if err != nil {
+		return nil, err
+	}
+	if err := findable(group); err != nil {
+		return nil, errors.Join(err, abandon(group), c.Close())
+	}
+	return c, nil
+}
+
+// begin attaches programs to a group that has none of ours.
+func begin(group int, except int32) (*Counter, error) {
 	counts, err := newCounts()
 	if err != nil {
 		return nil, err
 	}
 	for d := range directions {
-		if err = d.detach(group); err == nil {
-			err = d.attach(group, counts, except)
+		if err := d.attach(group, counts, except); err != nil {
+			return nil, errors.Join(err, abandon(group), counts.Close())
 		}
-		if err != nil {
-			break
-		}
-	}
-	if err == nil {
-		err = findable(group)
-	}
-	if err != nil {
-		for d := range directions {
-			err = errors.Join(err, d.detach(group))
-		}
-		return nil, errors.Join(err, counts.Close())
 	}
 	return &Counter{counts: counts}, nil
+}
+
+// abandon detaches our programs.
+func abandon(group int) (err error) {
+	for d := range directions {
+		err = errors.Join(err, d.detach(group))
+	}
+	return err
 }
 
 // findable returns an error if a later process could not find the programs: then each would attach its own.
