@@ -3,7 +3,9 @@ package live
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -13,8 +15,10 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/eventlog"
 	"github.com/bellows-rm/bellows/policy"
 	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/timeline"
 	"github.com/bellows-rm/bellows/usage"
 )
 
@@ -33,6 +37,10 @@ type box struct {
 	grant resource.Vector
 	kill  chan struct{}
 	once  sync.Once
+	still cluster.Holder
+	// throttle is what was carried out last, orders are the throttles after it.
+	throttle cluster.Decision
+	orders   []cluster.Order
 }
 
 // session is the machine as one driver sees it.
@@ -54,7 +62,11 @@ func (m *machine) connect() *session {
 	node := cluster.Node{Name: "n1", Capacity: resource.Of(4000, resource.GiB)}
 	s.events <- cluster.Event{Kind: cluster.NodeJoined, NewNode: &node}
 	for id, b := range m.running {
-		s.events <- cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Grant: b.grant, Launched: 1}
+		e := cluster.Event{Kind: cluster.TaskAdopted, Task: id.Task, Run: id.Run, Grant: b.grant, Launched: 1, By: b.still}
+		if b.orders = nil; b.throttle.At > timeline.Time(time.Now().UnixNano()) {
+			e.SetCondition(cluster.Condition{Bound: b.throttle.Bound, Until: b.throttle.At})
+		}
+		s.events <- e
 	}
 	for _, e := range m.over {
 		s.events <- e
@@ -110,8 +122,67 @@ func (s *session) Apply(orders []cluster.Order) {
 		case deaf || b == nil:
 		case o.Kind == cluster.Start:
 			go s.machine.run(o, b)
+		case o.Kind == cluster.Throttle:
+			s.mu.Lock()
+			b.orders = append(b.orders, o)
+			s.mu.Unlock()
+			go s.slow(o.Container, b)
 		default:
 			b.once.Do(func() { close(b.kill) })
+		}
+	}
+}
+
+// slow carries out the throttles of a container after a while: of several, the last.
+func (s *session) slow(id cluster.ContainerID, b *box) {
+	s.mu.Lock()
+	pause := time.Duration(s.random.IntN(2000)) * time.Millisecond
+	s.mu.Unlock()
+	time.Sleep(pause)
+	if s.chance(5) {
+		time.Sleep(time.Minute)
+	}
+	fails := s.chance(20)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.machine.session != s || s.running[id] != b {
+		return // The driver is gone, or the end answers.
+	}
+	for len(b.orders) > 0 {
+		o := b.orders[0]
+		e := cluster.Event{Kind: cluster.DecisionSuperseded, Task: id.Task, Run: id.Run, Decision: o.ID}
+		if b.orders = b.orders[1:]; len(b.orders) == 0 {
+			e.Kind, b.throttle = cluster.DecisionDone, o.Decision
+			if fails {
+				e.Kind, b.throttle = cluster.DecisionFailed, cluster.Decision{}
+			}
+		}
+		s.events <- e
+	}
+}
+
+// press reports now and then that the disk is pressed.
+func (m *machine) press() {
+	e := cluster.Event{Kind: cluster.NodePressed}
+	if m.chance(70) {
+		e.SetCondition(cluster.Condition{Bound: resource.Vector{}.With(resource.Disk, 40*resource.MB)})
+	}
+	m.tell(e)
+}
+
+// unruly is a policy that besides throttles running tasks, whoever they are.
+type unruly struct{ policy.Policy }
+
+func (u unruly) Decide(now timeline.Time, p *cluster.Plan) {
+	u.Policy.Decide(now, p)
+	for _, n := range p.Nodes {
+		for _, t := range n.Tasks {
+			h := fnv.New64()
+			fmt.Fprint(h, now, t.ID)
+			if v := h.Sum64() >> 8; t.Running && v%8 == 0 {
+				bound := resource.Vector{}.With(resource.Disk, resource.Amount(v>>8%3)*10*resource.MB)
+				p.Throttle(t, bound, now.Add(time.Duration(1+v>>16%9)*time.Second), cluster.BecauseNodePressure(resource.Disk, 40*resource.MB, 100*resource.MB))
+			}
 		}
 	}
 }
@@ -140,6 +211,9 @@ func (m *machine) run(o cluster.Order, b *box) {
 		if m.chance(60) {
 			e.Kind, e.By = cluster.TaskStill, cluster.HeldByMemory
 		}
+		m.mu.Lock()
+		b.still = e.By
+		m.mu.Unlock()
 		m.tell(e)
 		select {
 		case <-time.After(life / 4):
@@ -171,6 +245,10 @@ func randomSubmission(random *rand.Rand) Submission {
 			stage.Parents = []int{random.IntN(i)}
 		}
 		stage.Args = []string{"true", "{memory}"}
+		for range random.IntN(3) {
+			stage.Phases = append(stage.Phases, cluster.Phase{Duration: time.Duration(random.IntN(9)) * time.Second,
+				Demand: resource.Vector{}.With(resource.Disk, resource.Amount(random.IntN(4))*30*resource.MB)})
+		}
 		s.Job.Stages = append(s.Job.Stages, stage)
 	}
 	return s
@@ -202,7 +280,8 @@ func randomMachine(t *testing.T, name string, random *rand.Rand) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.startOn(p, m.connect())
+		r.startOn(unruly{p}, m.connect())
+		m.compare(t, r)
 	}
 	start()
 	var ids []cluster.JobID
@@ -222,6 +301,8 @@ func randomMachine(t *testing.T, name string, random *rand.Rand) {
 			}
 			time.Sleep(time.Duration(random.IntN(5)) * time.Second)
 			start()
+		case k < 7:
+			m.press()
 		default:
 			time.Sleep(time.Duration(random.IntN(5000)) * time.Millisecond)
 		}
@@ -235,6 +316,7 @@ func randomMachine(t *testing.T, name string, random *rand.Rand) {
 			t.Fatalf("job %+v: %v; %+v", j, err, s)
 		}
 	}
+	time.Sleep(2 * time.Minute) // for throttles of containers that have ended
 	synctest.Wait()
 	for id, n := range m.starts {
 		if n != 1 {
@@ -250,10 +332,69 @@ func randomMachine(t *testing.T, name string, random *rand.Rand) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range logs {
+	for i, path := range logs {
 		header, log := readLog(t, path)
-		if at, ok := replay(t, header, log); !ok {
+		if at, ok := replayBy(t, header, log, func(p policy.Policy) policy.Policy { return unruly{p} }); !ok {
 			t.Errorf("%s: record %d of %d came out differently", path, at, len(log))
 		}
+		if throttles := unanswered(t, log); i == len(logs)-1 && len(throttles) > 0 {
+			t.Errorf("these throttles have no answer: %v", throttles)
+		}
 	}
+}
+
+// compare checks that a driver that has just begun knows what holds and what throttles the containers that it found.
+func (m *machine) compare(t *testing.T, r *rig) {
+	t.Helper()
+	synctest.Wait()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := r.do(t.Context(), func() {
+		for id, b := range m.running {
+			j, ok := r.jobs[id.Task.Job]
+			if !ok || j.find(id) == nil {
+				continue
+			}
+			task := r.running(j, j.find(id))
+			if task == nil {
+				continue
+			}
+			if task.StillBy != b.still {
+				t.Errorf("container %s is held still by %q, and the engine says %q", id, b.still, task.StillBy)
+			}
+			bound := resource.Vector{}
+			if b.throttle.At > r.now() {
+				bound = b.throttle.Bound
+			}
+			if th, ok := task.Bounded(r.now()); ok && th.Decision == 0 && th.Bound != bound || !ok && bound != (resource.Vector{}) && task.Throttled == nil {
+				t.Errorf("container %s is bounded to %v, and the engine says %+v", id, bound, task.Throttled)
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unanswered returns the throttles of a log without answer whose task has not ended. There is at most one answer.
+func unanswered(t *testing.T, log []eventlog.Record) map[cluster.DecisionID]cluster.TaskID {
+	t.Helper()
+	open, answered := map[cluster.DecisionID]cluster.TaskID{}, map[cluster.DecisionID]bool{}
+	for i := range log {
+		for _, d := range log[i].Decisions {
+			if d.Kind == cluster.Throttle {
+				open[d.ID], answered[d.ID] = d.Task, false
+			}
+		}
+		for _, e := range log[i].Events {
+			if twice, throttle := answered[e.Decision]; throttle && answers(e.Kind) {
+				if twice {
+					t.Errorf("throttle %d of task %s is answered twice", e.Decision, e.Task)
+				}
+				answered[e.Decision] = true
+				delete(open, e.Decision)
+			}
+			maps.DeleteFunc(open, func(_ cluster.DecisionID, of cluster.TaskID) bool { return e.Kind == cluster.TaskEnded && of == e.Task })
+		}
+	}
+	return open
 }

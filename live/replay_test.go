@@ -14,11 +14,17 @@ import (
 // that there is none.
 func replay(t *testing.T, header eventlog.Header, log []eventlog.Record) (at int, ok bool) {
 	t.Helper()
+	return replayBy(t, header, log, func(p policy.Policy) policy.Policy { return p })
+}
+
+// replayBy is replay by what is made of the policy of the log.
+func replayBy(t *testing.T, header eventlog.Header, log []eventlog.Record, made func(policy.Policy) policy.Policy) (at int, ok bool) {
+	t.Helper()
 	p, err := policy.New(header.Policy, header.Settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := engine.New(p, header.Configure)
+	e := engine.New(made(p), header.Configure)
 	for i := 0; i < len(log); i++ {
 		decisions, err := e.Step(log[i].Now, log[i].Events...)
 		if err != nil {
