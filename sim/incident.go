@@ -96,10 +96,7 @@ func (r *run) joinNode(n cluster.Node) {
 	n.ID = cluster.NodeID(len(r.engine.Snapshot().Nodes))
 	r.capacity.change(r.now, n.Capacity[resource.Memory])
 	if r.fluid {
-		r.nodes = append(r.nodes, r.newNode(&n))
-		if r.config.Series.Nodes {
-			r.recordNode(n.ID)
-		}
+		r.addNode(&n)
 	}
 	if r.keepers != nil {
 		r.err = r.addKeeper(&n)

@@ -8,6 +8,7 @@ import (
 
 // NodeSeries is a node over time, exactly: it has a step for each change.
 type NodeSeries struct {
+	Name  string
 	Steps []NodeStep // ascend strictly in time
 }
 
@@ -23,9 +24,6 @@ type NodeStep struct {
 
 // recordNode records the present state of a node.
 func (r *run) recordNode(id cluster.NodeID) {
-	for int(id) >= len(r.result.Nodes) {
-		r.result.Nodes = append(r.result.Nodes, NodeSeries{})
-	}
 	here, n := &r.nodes[id], &r.result.Nodes[id]
 	now := NodeStep{At: r.now, Granted: here.granted, Demand: here.demand}
 	if !here.left {

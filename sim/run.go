@@ -247,10 +247,7 @@ func (r *run) prepare() error {
 		return nil
 	}
 	for i := range r.config.Nodes {
-		r.nodes = append(r.nodes, r.newNode(&r.config.Nodes[i]))
-		if r.config.Series.Nodes {
-			r.recordNode(cluster.NodeID(i))
-		}
+		r.addNode(&r.config.Nodes[i])
 	}
 	if flex {
 		return r.keep()
@@ -258,8 +255,13 @@ func (r *run) prepare() error {
 	return nil
 }
 
-func (r *run) newNode(n *cluster.Node) node {
-	return node{capacity: n.Capacity, swap: r.config.Machine.Swap, due: timeline.Never}
+// addNode adds the true state of the next node.
+func (r *run) addNode(n *cluster.Node) {
+	r.nodes = append(r.nodes, node{capacity: n.Capacity, swap: r.config.Machine.Swap, due: timeline.Never})
+	if r.config.Series.Nodes {
+		r.result.Nodes = append(r.result.Nodes, NodeSeries{Name: n.Name})
+		r.recordNode(n.ID)
+	}
 }
 
 // boot adds the nodes.

@@ -68,14 +68,15 @@ const example = `  bellows simulate --workload uniform --jobs 50 --nodes 50 --po
   bellows simulate --workload mix.yaml --node-memory 4GiB --node-cpus 2
   bellows simulate --workload day.jsonl.zst --cluster cluster.yaml
   bellows simulate --workload nights.yaml --policy fair,prophet --history
+  bellows simulate --workload mix.yaml --policy tetris,prophet --json --series
   bellows simulate --workload u100.trace --format dss --nodes 100 \
       --policy fair,yarn-me --set fair.reservations=true \
       --penalty sawtooth:1.5 --json`
 
 // printing is the flags for the output of results.
 type printing struct {
-	csv            string
-	asJSON, perJob bool
+	csv                    string
+	asJSON, perJob, series bool
 }
 
 // Command returns `bellows simulate`, which looks up the profiles of job files in profiles.
@@ -96,6 +97,9 @@ func Command(profiles Profiles) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if p.series && (!p.asJSON || s.Seeds > 1) {
+				return command.Usagef("series: needs --json, and one seed")
+			}
 			return s.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), &p)
 		},
 	}
@@ -104,6 +108,7 @@ func Command(profiles Profiles) *cobra.Command {
 	f.BoolVar(&o.history, "history", false, "learn from the jobs that end what later jobs of their applications will do (docs/forecasts.md)")
 	f.BoolVar(&p.asJSON, "json", false, "print JSON")
 	f.BoolVar(&p.perJob, "per-job", false, "add the times of each job to the JSON of one seed")
+	f.BoolVar(&p.series, "series", false, "add what each node had, granted and used over time to the JSON of one seed")
 	f.StringVar(&p.csv, "csv", "", "CSV `file` to write, a row per run")
 	return cmd
 }
@@ -113,7 +118,8 @@ func (s *Study) run(ctx context.Context, out, errOut io.Writer, p *printing) err
 	doc := s.describe()
 	sum := &trial.Comparison{Contenders: s.Contenders}
 	s.forecasts = make([]sim.Forecasts, len(s.Contenders))
-	s.RunAll(ctx, errOut, nil, func(i int, r Run) {
+	record := func(_ int, t *trial.Trial) { t.Cluster.Series.Nodes = p.series }
+	s.RunAll(ctx, errOut, record, func(i int, r Run) {
 		if r.Interrupted() {
 			return
 		}
@@ -122,7 +128,7 @@ func (s *Study) run(ctx context.Context, out, errOut io.Writer, p *printing) err
 		}
 		sum.Add(s.Outcome(i, &r))
 		if s.Seeds == 1 {
-			doc.Results = append(doc.Results, s.result(i, doc.Workload, &r, p.perJob))
+			doc.Results = append(doc.Results, s.result(i, doc.Workload, &r, p))
 		}
 	})
 	return s.finish(out, errOut, p, doc, sum)

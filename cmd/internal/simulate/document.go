@@ -104,6 +104,7 @@ type resultJSON struct {
 	Bounds      boundsJSON          `json:"lower_bounds"`
 	Simulation  *simulationCostJSON `json:"simulation,omitempty"` // with one seed
 	PerJob      []jobResultJSON     `json:"per_job,omitempty"`
+	Series      *seriesJSON         `json:"series,omitempty"`
 	Error       string              `json:"error,omitempty"`
 	// With several seeds only.
 	OverSeeds *trial.Summary  `json:"over_seeds,omitempty"`
@@ -210,9 +211,9 @@ func (s *Study) head(p int, w workloadJSON) resultJSON {
 	return r
 }
 
-// result describes the run of contender p on the only seed.
-func (s *Study) result(p int, w workloadJSON, run *Run, perJobToo bool) resultJSON {
-	r := s.head(p, w)
+// result describes the run of contender c on the only seed.
+func (s *Study) result(c int, w workloadJSON, run *Run, p *printing) resultJSON {
+	r := s.head(c, w)
 	r.Simulation = &simulationCostJSON{CPU: run.CPU.Seconds(), CPUOf: "thread", Wall: run.Wall.Seconds()}
 	if s.alone() {
 		r.Simulation.CPUOf = "process"
@@ -239,8 +240,11 @@ func (s *Study) result(p int, w workloadJSON, run *Run, perJobToo bool) resultJS
 	if r.Box == "" && hasFlex(s.Workload) {
 		r.Flex = &flexJSON{res.Suspended.Seconds(), res.WaitedForMemory.Seconds(), int64(res.SwappedBytes), res.ManagerKills}
 	}
-	if perJobToo {
+	if p.perJob {
 		r.PerJob = perJob(res)
+	}
+	if p.series {
+		r.Series = seriesOf(res, s.firstSubmission())
 	}
 	return r
 }
@@ -265,15 +269,21 @@ func (s *Study) overSeeds(p int, w workloadJSON, c *trial.Comparison) resultJSON
 // bounds returns the lower bounds for the policy of a run. A makespan counts from the origin, not from the first
 // submission.
 func (s *Study) bounds(run *Run) boundsJSON {
+	first := s.firstSubmission()
+	b := run.Bounds
+	return boundsJSON{Makespan: (b.Makespan + time.Duration(first)).Seconds(), Average: b.AverageJobRuntime.Seconds(),
+		MakespanBy: b.MakespanBy, AverageBy: b.AverageBy}
+}
+
+// firstSubmission returns when the first job is submitted.
+func (s *Study) firstSubmission() timeline.Time {
 	first := timeline.Never
 	for i := range s.Workload.Jobs {
 		if j := &s.Workload.Jobs[i]; j.After < 0 {
 			first = min(first, j.Submitted)
 		}
 	}
-	b := run.Bounds
-	return boundsJSON{Makespan: (b.Makespan + time.Duration(first)).Seconds(), Average: b.AverageJobRuntime.Seconds(),
-		MakespanBy: b.MakespanBy, AverageBy: b.AverageBy}
+	return first
 }
 
 // lossesOf returns nil if no run was lost.

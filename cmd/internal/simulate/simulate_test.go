@@ -228,3 +228,59 @@ func TestOldFlags(t *testing.T) {
 		t.Errorf("only %d flags are gone", gone)
 	}
 }
+
+// TestSeries: the series of each node are in the JSON if they are asked for, and change no other result.
+func TestSeries(t *testing.T) {
+	dir := t.TempDir()
+	jobs, cluster := filepath.Join(dir, "jobs.yaml"), filepath.Join(dir, "cluster.yaml")
+	// Two tasks demand 60 MB/s each of a disk of 100 MB/s, which takes them 12 s instead of 10 s; then 10 MB/s each for 5 s.
+	for name, text := range map[string]string{
+		jobs:    "bellows: 1\nname: a\nstages: [{name: s, tasks: 2, memory: 1GiB, truth: {phases: [{duration: 10s, cpus: 500m, memory: 1GiB, disk: 60MB/s}, {duration: 5s, cpus: 1, memory: 1GiB, disk: 10MB/s}]}}]\n",
+		cluster: "bellows_cluster: 1\nnodes: [{count: 2, cpus: 2, memory: 4GiB, disk: 100MB/s}]\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"--workload", jobs, "--cluster", cluster, "--policy", "fifo,prophet,fifo@pool"}
+	plain, doc := simulateJSON(t, args...), simulateJSON(t, append(args, "--series")...)
+	for i := range doc.Results {
+		got, want := &doc.Results[i], &plain.Results[i]
+		nodes := 2
+		if got.Pooled {
+			nodes = 1
+		}
+		if s := got.Series; want.Series != nil || s == nil || len(s.Nodes) != nodes || s.From != 0 || s.Until != *got.Makespan {
+			t.Errorf("%s: series %+v, and %+v unasked", got.Label, s, want.Series)
+		}
+		if *got.Makespan != *want.Makespan || *got.Average != *want.Average {
+			t.Errorf("%s: with series %+v, without %+v", got.Label, got, want)
+		}
+	}
+	s := doc.Results[0].Series
+	n := &s.Nodes[0]
+	var at []float64
+	for _, step := range n.Steps {
+		at = append(at, step.At)
+	}
+	if n.Node != "node1" || !reflect.DeepEqual(at, []float64{0, 12, 17}) {
+		t.Fatalf("node %s has steps at %v", n.Node, at)
+	}
+	first, last := n.Steps[0], n.Steps[2]
+	if first.Capacity.Disk != 100e6 || first.Capacity.Network != 0 || first.Granted.CPU != 2000 || first.Demand.Disk != 120e6 || first.Used.Disk != 100e6 || last.Used != (amountsJSON{}) {
+		t.Errorf("steps %+v", n.Steps)
+	}
+	// Node 1 is over by 20 MB/s for 12 s, then idle with 80 MB/s for 5 s; node 2 is idle all of the 17 s.
+	if n.OverAllocation["disk_bytes"] != 240e6 || n.Fragmentation["disk_bytes"] != 400e6 || s.Fragmentation["disk_bytes"] != 2100e6 || s.OverAllocation["disk_bytes"] != 240e6 {
+		t.Errorf("areas %+v, of all nodes %+v", n.areasJSON, s.areasJSON)
+	}
+	if _, has := n.Fragmentation["network_bytes"]; has {
+		t.Errorf("a network without a number has the areas %v", n.Fragmentation)
+	}
+	for _, wrong := range [][]string{{"--workload", jobs, "--series"}, {"--workload", "uniform", "--seeds", "2", "--json", "--series"}} {
+		var out, errOut bytes.Buffer
+		if code := execute(&out, &errOut, wrong...); code != command.WrongUsage || !strings.HasPrefix(errOut.String(), "bellows: series: needs --json, and one seed") {
+			t.Errorf("%v: exit code %d: %s", wrong, code, &errOut)
+		}
+	}
+}
