@@ -95,6 +95,7 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 	}
 	memory := func(v int64) string { return resource.FormatMemory(resource.Amount(v)) }
 	amount := func(kind, v int64) string { return resource.Kind(kind).Format(resource.Amount(v)) }
+	amountOf := func(kind, v int64) string { return resource.Kind(kind).FormatOf(resource.Amount(v)) }
 	when := func(v int64) string { return at(timeline.Time(v)) }
 	switch r.Code {
 	case Fits:
@@ -127,7 +128,7 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 	case NearFairShare:
 		return fmt.Sprintf("only the %d of %d jobs furthest from their fair share are considered", r.A, r.B)
 	case NoBandwidth:
-		return fmt.Sprintf("no node with enough CPU and memory has %s of %s free", amount(r.A, r.B), resource.Kind(r.A))
+		return fmt.Sprintf("no node with enough CPU and memory has %s free", amountOf(r.A, r.B))
 	case ContainerTooSmall:
 		return fmt.Sprintf("refused: it needs %s, and every container has %s", memory(r.A), memory(r.B))
 	case FitsMostAvailable:
@@ -171,17 +172,17 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 	case WaitsForCoordinator:
 		return "its coordinator has not started"
 	case QueueFull:
-		return fmt.Sprintf("its queue would hold %s of %s, and may hold %s", amount(r.A, r.B), resource.Kind(r.A), amount(r.A, r.C))
+		return fmt.Sprintf("its queue would hold %s, and may hold %s", amountOf(r.A, r.B), amount(r.A, r.C))
 	case UserLimit:
-		return fmt.Sprintf("its user holds %s of %s in the queue, and may hold %s", amount(r.A, r.B), resource.Kind(r.A), amount(r.A, r.C))
+		return fmt.Sprintf("its user holds %s in the queue, and may hold %s", amountOf(r.A, r.B), amount(r.A, r.C))
 	case NoSuchQueue:
 		return "the policy has no such queue"
 	case PreemptionDue:
 		return "to look for tasks to preempt"
 	case QueueOverShare:
-		return fmt.Sprintf("preempted: its queue holds %s of %s, %s are guaranteed to it, and others wait for theirs", amount(r.A, r.B), resource.Kind(r.A), amount(r.A, r.C))
+		return fmt.Sprintf("preempted: its queue holds %s, %s are guaranteed to it, and others wait for theirs", amountOf(r.A, r.B), amount(r.A, r.C))
 	case NodePressure:
-		return fmt.Sprintf("node pressure: the node gives %s of %s, of %s", amount(r.A, r.B), resource.Kind(r.A), amount(r.A, r.C))
+		return fmt.Sprintf("node pressure: the node gives %s, of %s", amountOf(r.A, r.B), amount(r.A, r.C))
 	case BestAhead:
 		return fmt.Sprintf("scores best of %d: fragmentation %s, over-allocation %s", r.A, memory(r.B), memory(r.C))
 	case BestAheadOfKnown:

@@ -135,8 +135,8 @@ func aboutEstimate(e *profile.Estimate) (notes []string) {
 func beyond(phases []cluster.Phase, largest resource.Vector) (notes []string) {
 	for k := range resource.NumKinds {
 		if i := slices.IndexFunc(phases, func(p cluster.Phase) bool { return p.Demand[k] > largest[k] }); i >= 0 {
-			notes = append(notes, fmt.Sprintf("Phase %d demands %s of %s, and no node has more than %s: it will take longer than expected.",
-				i+1, k.Format(phases[i].Demand[k]), k, k.Format(largest[k])))
+			notes = append(notes, fmt.Sprintf("Phase %d demands %s, and no node has more than %s: it will take longer than expected.",
+				i+1, k.FormatOf(phases[i].Demand[k]), k.Format(largest[k])))
 		}
 	}
 	return notes

@@ -266,7 +266,7 @@ func TestForecastBeyondTheNode(t *testing.T) {
 		if err != nil || len(e.Forecasts) != 1 || len(e.Forecasts[0].Notes) != 2 {
 			t.Fatalf("%v %+v", err, e.Forecasts)
 		}
-		if got, want := e.Forecasts[0].Notes[1], "Phase 2 demands 64 cores of CPU, and no node has more than 2 cores: it will take longer than expected."; !strings.EqualFold(got, want) {
+		if got, want := e.Forecasts[0].Notes[1], "Phase 2 demands 64 cores, and no node has more than 2 cores: it will take longer than expected."; !strings.EqualFold(got, want) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	})

@@ -31,6 +31,7 @@ type row struct {
 	format, exact func(Amount) string
 	work          string // unit of amount × time
 	workSize      Amount // of one unit of work, in base units × seconds
+	named         bool   // an amount as it is printed says of what it is: "2 cores", but not "50MB/s"
 
 	most      Amount // that one task may request
 	stated    bool
@@ -41,7 +42,7 @@ type row struct {
 // kinds is the table of all resources. docs/adding-a-resource.md says what a further row needs.
 var kinds = [NumKinds]row{
 	CPU: {name: "cpu", field: "cpus", usage: "cores",
-		unit: "cores", parse: ParseCPU, format: formatCores, exact: FormatCPU, work: "core_s", workSize: Core,
+		unit: "cores", parse: ParseCPU, format: formatCores, exact: FormatCPU, work: "core_s", workSize: Core, named: true,
 		most: MostCPU, stated: true, contended: true},
 	Memory: {name: "memory", field: "memory", usage: "ideal memory, with which the command neither spills nor swaps",
 		unit: "size", parse: ParseMemory, format: FormatMemory, exact: FormatMemoryExact, work: "byte_s", workSize: 1,
@@ -84,6 +85,14 @@ func (k Kind) Format(a Amount) string {
 		return "unknown"
 	}
 	return kinds[k].format(a)
+}
+
+// FormatOf prints an amount of k for people, and says of what it is: "50MB/s of disk", "2 cores".
+func (k Kind) FormatOf(a Amount) string {
+	if k < NumKinds && kinds[k].named && a != Unbounded {
+		return k.Format(a)
+	}
+	return k.Format(a) + " of " + k.String()
 }
 
 // FormatExact prints an amount of k so that Parse reads the same amount back, for a >= 0 other than Unbounded.

@@ -33,3 +33,19 @@ func TestKindOfLaterVersion(t *testing.T) {
 		t.Errorf("got %q, %q", later, later.Format(1))
 	}
 }
+
+// Where the unit says of what an amount is, the name of the kind is not repeated.
+func TestFormatOf(t *testing.T) {
+	for k, want := range map[Kind]string{CPU: "2 cores", Memory: "2GB of memory", Disk: "2GB/s of disk", Network: "2GB/s of network"} {
+		a := Amount(2 * GB)
+		if k == CPU {
+			a = 2 * Core
+		}
+		if got := k.FormatOf(a); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got := CPU.FormatOf(Unbounded); got != "unknown of cpu" {
+		t.Errorf("got %q", got)
+	}
+}

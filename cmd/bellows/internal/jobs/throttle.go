@@ -22,7 +22,7 @@ func throttleWords(t *live.Throttle) string {
 	var bounds []string
 	for kind, bound := range (resource.Vector{resource.Disk: resource.Amount(t.Disk), resource.Network: resource.Amount(t.Network)}) {
 		if bound > 0 {
-			bounds = append(bounds, fmt.Sprintf("%s of %s", resource.Kind(kind).Format(bound), resource.Kind(kind)))
+			bounds = append(bounds, resource.Kind(kind).FormatOf(bound))
 		}
 	}
 	text := "throttled"
