@@ -1,7 +1,9 @@
 package live
 
 import (
+	"database/sql"
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -224,6 +226,36 @@ func TestUnreadableHistory(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What cannot be stored, as on a full disk, is learned later.
+func TestLearningIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fifo(t))
+		defer r.end()
+		r.fake.usage = map[cluster.ContainerID]usage.Usage{}
+		db, err := sql.Open("sqlite", filepath.Join(r.dir, store.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if _, err := db.Exec(`CREATE TRIGGER full BEFORE INSERT ON apps BEGIN SELECT RAISE(FAIL, 'disk full'); END`); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if s := r.runUsing(twoPhases(0), readThenWrite(10)).Stages[0]; s.Told.Samples != 0 {
+				t.Errorf("it is told of %d runs, which cannot be stored", s.Told.Samples)
+			}
+		}
+		if _, err := db.Exec(`DROP TRIGGER full`); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(learnAgain)
+		synctest.Wait()
+		if s := r.runUsing(twoPhases(0), readThenWrite(10)).Stages[0]; s.Told.Samples != 2 {
+			t.Errorf("it is told of %d runs, want 2", s.Told.Samples)
+		}
+	})
 }
 
 // What was learned and what was measured go at once when they are forgotten, and the next run begins anew.
