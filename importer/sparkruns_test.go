@@ -248,3 +248,26 @@ func FuzzSparkRuns(f *testing.F) {
 		}
 	})
 }
+
+// Jobs of a workload name their application only if that is asked for, by the name under which its runs teach.
+func TestSparkNamesApps(t *testing.T) {
+	e := exampleOf(t, "spark-two")
+	for name, named := range map[string]bool{"": false, "sorter": true} {
+		f := DefaultSpark()
+		f.NameApps = named
+		r, err := Import(f, e.sources(t), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs, _, err := f.Runs(e.sources(t), "", nil)
+		if err != nil || len(runs) != 6 {
+			t.Fatal(err, runs)
+		}
+		for i := range r.Workload.Jobs {
+			j := &r.Workload.Jobs[i].Job
+			if j.App != name || named && profile.AppOf(j, 1) != runs[1].App {
+				t.Errorf("job %q is of the application %q, and its second stage %v; want %q and %v", j.Name, j.App, profile.AppOf(j, 1), name, runs[1].App)
+			}
+		}
+	}
+}
