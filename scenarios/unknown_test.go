@@ -58,7 +58,7 @@ func (s *scenario) drawUnknown(t *rapid.T) {
 		n := &s.nodes[i]
 		for _, k := range rates {
 			least := 0
-			if i == 0 {
+			if i == 0 || len(s.pressures) > 0 { // what is pressed must be there
 				least = 3
 			}
 			n.Capacity[k] = rate("capacity", least, 6)
