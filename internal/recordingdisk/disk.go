@@ -102,7 +102,9 @@ func New(t testing.TB, size int64) *Disk {
 	if err := d.mount(d.file()); err != nil {
 		t.Skipf("needs to mount ext4 through a loop device: %v", err)
 	}
-	unix.Sync()
+	if err := d.sync(); err != nil {
+		t.Fatal(err)
+	}
 	d.mu.Lock()
 	d.base, d.log = append([]byte(nil), d.content...), nil
 	d.mu.Unlock()
@@ -166,6 +168,16 @@ func (d *Disk) Now() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.log)
+}
+
+// sync writes what the kernel has of the file system, and of no other: other ones may hang.
+func (d *Disk) sync() error {
+	f, err := os.Open(d.Path())
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return unix.Syncfs(int(f.Fd()))
 }
 
 // Unmount unmounts the file system at Path. It waits up to a minute until files there are closed.
