@@ -21,6 +21,10 @@ import (
 // learnAgain is how long learning waits after it failed, as on a full disk.
 const learnAgain = time.Minute
 
+// learnPart is which part of the time learning may take: models are fitted after each round, and where short jobs end all the
+// time, the next round learns from several of them.
+const learnPart = 10
+
 // learn learns from every job that ends until ctx ends, and from those that have ended by then. The store knows which these
 // are, so that a crash loses no lesson: the next Driver learns what this one did not.
 func (d *Driver) learn(ctx context.Context) {
@@ -29,7 +33,7 @@ func (d *Driver) learn(ctx context.Context) {
 	l.round(context.WithoutCancel(ctx))
 	close(d.caughtUp)
 	d.reviseAll(ctx)
-	for ctx.Err() == nil {
+	for {
 		var again <-chan time.Time
 		if l.failed {
 			again = time.After(learnAgain)
@@ -39,7 +43,15 @@ func (d *Driver) learn(ctx context.Context) {
 		case <-again:
 		case <-ctx.Done():
 		}
+		begun := time.Now()
 		l.round(context.WithoutCancel(ctx))
+		if ctx.Err() != nil {
+			return
+		}
+		select {
+		case <-time.After((learnPart - 1) * time.Since(begun)):
+		case <-ctx.Done():
+		}
 	}
 }
 
