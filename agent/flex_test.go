@@ -181,6 +181,29 @@ func TestNothingStaysFrozen(t *testing.T) {
 	b.next(cluster.TaskAdopted)
 }
 
+// TestFoundSuspended: who finds a container says whether it stands still, and when it goes on.
+func TestFoundSuspended(t *testing.T) {
+	b := newBench(t)
+	o := b.flexOrder(10)
+	b.Apply([]cluster.Order{o})
+	b.next(cluster.DecisionDone)
+	if err := b.containers[o.Container].group.Freeze(t.Context()); errors.Is(err, cgroup.ErrUnsupported) {
+		t.Skipf("needs a freezer: %v", err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	b.reopen()
+	if e := b.next(cluster.TaskAdopted); e.By != cluster.HeldByMemory {
+		t.Errorf("found frozen, it is held by %q", e.By)
+	}
+	b.next(cluster.TaskGoesOn) // there is memory for it
+	b.until("a resumption", o.Container, func(r cluster.Reading) bool { return r.State == cluster.ContainerRunning })
+	b.reopen()
+	if e := b.next(cluster.TaskAdopted); e.By != 0 {
+		t.Errorf("found running, it is held by %q", e.By)
+	}
+}
+
 // TestRefusedContainerWaits: a container whose memory cannot be had, because the other has its least already, starts when
 // that ends. One that waits can be ended.
 func TestRefusedContainerWaits(t *testing.T) {
