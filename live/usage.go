@@ -167,7 +167,7 @@ func (d *Driver) measured(forgotten []cluster.ContainerID) []store.Usage {
 		if len(u.Spans) == 0 {
 			continue // Its program did not run, or was not measured.
 		}
-		stored := store.Usage{Container: id, Ended: d.now(), Usage: u.Thin(usage.SpansStored)}
+		stored := store.Usage{Container: id, Ended: d.now(), Usage: u.Stored()}
 		if err != nil {
 			stored.Missing = err.Error()
 		}

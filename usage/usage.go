@@ -238,12 +238,29 @@ func join(a, b Span) Span {
 	return out
 }
 
-// SpansStored is how many spans of a container's usage are stored after its end, and SpansOld how many are left after a
-// day.
+// SpansStored is how many spans of a container's usage are stored at most after its end, and SpansOld how many are left after
+// a day.
 const (
 	SpansStored = 512
 	SpansOld    = 64
 )
+
+// Of noise in many kinds, a span takes up to 25 bytes per second. Then fewer spans are stored: so many that they take about storedRate
+// bytes per second of the container's life, but at least spansShort, which tell the steps of a short run.
+const (
+	storedRate = 10
+	spansShort = 24
+)
+
+// Stored returns the usage as it is stored after the end of its container.
+func (u Usage) Stored() Usage {
+	u = u.Thin(SpansStored)
+	size, room := len(u.Marshal()), int(storedRate*u.Length().Seconds())
+	if most := max(spansShort, len(u.Spans)*room/max(1, size)); most < len(u.Spans) {
+		u = u.Thin(most)
+	}
+	return u
+}
 
 // Thin returns the usage in at most most spans, where most is at least 1: neighbours whose rates differ least are joined
 // first. Totals of counters and peaks of levels stay as they are; peaks of rates may fall. A counter that is unknown in one

@@ -22,11 +22,12 @@ type program struct {
 	used  Amounts
 	still time.Duration
 	bound int64
+	kinds Set // that are measured
 	log   *Log
 }
 
 func newProgram(grant resource.Vector) *program {
-	return &program{log: NewLog(0, ToleranceFor(grant))}
+	return &program{kinds: known, log: NewLog(0, ToleranceFor(grant))}
 }
 
 // run lets it use so much per second, and takes a sample each second.
@@ -46,7 +47,7 @@ func (p *program) skip(d time.Duration, cpu, memory, written int64) {
 }
 
 func (p *program) sample() {
-	p.log.Add(Sample{At: p.at, Value: p.used, Known: known, Still: p.still, Bound: p.bound})
+	p.log.Add(Sample{At: p.at, Value: p.used, Known: p.kinds, Still: p.still, Bound: p.bound})
 }
 
 // file returns what the file contains after everything was written.
@@ -447,42 +448,54 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A day of a busy node: 100 containers at any time, each of ten minutes, that are sampled each second.
+// A day of a busy node: 100 containers at any time, of ten minutes or of one, that are sampled each second.
 func TestDayOfABusyNode(t *testing.T) {
-	const containers, length = 100 * 24 * 6, 600
+	const containers, day = 100, 24 * 3600
 	grant := resource.Of(1000, resource.GiB)
 	noise := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
 		name string
-		run  func(p *program)
+		run  func(p *program, seconds int)
 	}{
-		{"phases", func(p *program) {
-			for range length / 20 {
+		{"phases", func(p *program, seconds int) {
+			for range seconds / 20 {
 				cpu, memory, written := noise.Int64N(1000), noise.Int64N(1000)*mib, noise.Int64N(50)*mib
 				for range 20 {
 					p.run(1, max(0, cpu+noise.Int64N(80)-40), memory+noise.Int64N(8)*mib, written+noise.Int64N(4)*mib)
 				}
 			}
 		}},
-		{"noise in CPU and memory", func(p *program) {
-			for range length {
+		{"noise in CPU and memory", func(p *program, seconds int) {
+			for range seconds {
 				p.run(1, noise.Int64N(1000), noise.Int64N(1000)*mib, 0)
 			}
 		}},
+		{"noise in all kinds", func(p *program, seconds int) {
+			p.kinds |= SetOf(Received, Sent)
+			for range seconds {
+				for _, k := range []Kind{Read, Received, Sent} {
+					p.used[k] += noise.Int64N(100 * mib)
+				}
+				p.run(1, noise.Int64N(1000), noise.Int64N(1000)*mib, noise.Int64N(100*mib))
+			}
+		}},
 	} {
-		file, stored := 0, 0
-		const some = 20
-		for range some {
-			p := newProgram(grant)
-			c.run(p)
-			text, _ := p.log.Unwritten()
-			file += len(text)
-			stored += len(p.file(t).Thin(SpansStored).Marshal())
-		}
-		day := float64(stored) / some * containers / 1e6
-		t.Logf("%s: %.1f bytes per sample in the file, %.2f in the store, %.1f MB per day", c.name, float64(file)/some/length, float64(stored)/some/length, day)
-		if day > 100 {
-			t.Errorf("%s: %.0f MB per day", c.name, day)
+		for _, seconds := range []int{600, 60} {
+			file, stored := 0, 0
+			const some = 20
+			for range some {
+				p := newProgram(grant)
+				c.run(p, seconds)
+				text, _ := p.log.Unwritten()
+				file += len(text)
+				stored += len(p.file(t).Stored().Marshal())
+			}
+			size := float64(stored) / float64(some*seconds) * containers * day / 1e6
+			t.Logf("%s, %d s: %.1f bytes per sample in the file, %.2f in the store, %.1f MB per day", c.name, seconds, float64(file)/float64(some*seconds),
+				float64(stored)/float64(some*seconds), size)
+			if size > 100 {
+				t.Errorf("%s, %d s: %.0f MB per day", c.name, seconds, size)
+			}
 		}
 	}
 }
