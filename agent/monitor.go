@@ -77,7 +77,7 @@ type monitored struct {
 }
 
 func newMonitor(a *Agent, countsIO bool) *monitor {
-	const part = 16 // of the files that may be open; a container has up to seven
+	const part = 24 // of the files that may be open; a container has up to twelve
 	var files unix.Rlimit
 	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &files)
 	return &monitor{agent: a, clock: monotonic, countsIO: countsIO, openMost: int(min(files.Cur/part, 10_000)), all: map[cluster.ContainerID]*monitored{}}
@@ -149,8 +149,7 @@ func (m *monitor) found(c *container, begun timeline.Time) { m.add(c, begun) }
 
 // add begins or continues the log of a container.
 func (m *monitor) add(c *container, begun timeline.Time) *monitored {
-	w := &monitored{monitor: m, id: c.id, dir: c.dir, group: c.group, stood: &c.stood, tolerance: usage.ToleranceFor(c.spec.Grant),
-		transfers: newTransfers(c.group, m.countsIO)}
+	w := &monitored{monitor: m, id: c.id, dir: c.dir, group: c.group, stood: &c.stood, tolerance: usage.ToleranceFor(c.spec.Grant)}
 	w.origin = m.ago(begun)
 	w.log = usage.NewLog(w.origin, w.tolerance)
 	if p, err := c.dir.usage(); err == nil {
@@ -165,6 +164,7 @@ func (m *monitor) add(c *container, begun timeline.Time) *monitored {
 			m.open++
 		}
 	}
+	w.transfers = newTransfers(c.group, m.countsIO, w.meters != nil)
 	return w
 }
 
@@ -228,6 +228,7 @@ func (w *monitored) finish() {
 	}
 	w.ended = true
 	w.write()
+	w.transfers.close()
 	if w.meters != nil {
 		w.meters.Close()
 		w.meters = nil

@@ -2,7 +2,9 @@ package agent
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -397,6 +399,91 @@ func TestUnwritableSamples(t *testing.T) {
 	}
 }
 
+// A container whose folder or group is gone is sampled no more, and nobody is alarmed: it was forgotten a moment ago.
+func TestSamplesOfWhatIsGone(t *testing.T) {
+	b := newBench(t)
+	g, err := b.root.Create("gone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.root.Discard(t.Context(), "gone") }()
+	c := &container{id: cluster.ContainerID{Task: cluster.TaskID{Job: 1_000_000}, Run: 1}, dir: folder(t.TempDir()), group: g, spec: &spec{Grant: resource.Of(1000, 64*resource.MiB)}}
+	w := b.monitor.add(c, now())
+	sample := func(after time.Duration) time.Duration {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.sample(monotonic() + after)
+		w.write()
+		return w.log.Last()
+	}
+	if sample(time.Second) == 0 {
+		t.Error("it is not sampled")
+	}
+	if err := os.RemoveAll(string(c.dir)); err != nil {
+		t.Fatal(err)
+	}
+	last := sample(2 * time.Second)
+	if last < 2*time.Second || b.monitor.full {
+		t.Errorf("without a folder, the last sample is at %v; reported: %v", last, b.monitor.full)
+	}
+	if err := b.root.Discard(t.Context(), "gone"); err != nil {
+		t.Fatal(err)
+	}
+	if at := sample(3 * time.Second); at != last {
+		t.Errorf("without a group, a sample was taken at %v", at)
+	}
+	open := b.monitor.open
+	b.monitor.end(c, 0)
+	b.monitor.end(c, 0)
+	b.monitor.forget(c.id)
+	if !w.ended || b.monitor.open != open-1 || b.monitor.full {
+		t.Errorf("ended: %v, %d of %d containers have open files; reported: %v", w.ended, b.monitor.open, open, b.monitor.full)
+	}
+}
+
+// What could not be written for a while, as on a full disk, is written later.
+func TestSamplesAreWrittenAgain(t *testing.T) {
+	b := newBench(t)
+	o := b.order("sh", "-c", "while :; do :; done")
+	b.Apply([]cluster.Order{o})
+	b.next(cluster.DecisionDone)
+	w := b.monitor.all[o.Container]
+	file := w.dir.path(usageFile)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := max(monotonic(), w.origin+w.log.Last())
+	for range 3 {
+		at += time.Second
+		w.sample(at)
+	}
+	w.write()
+	if b.monitor.full {
+		t.Fatal("it cannot be written")
+	}
+	aside := file + ".aside"
+	if err := errors.Join(os.Rename(file, aside), os.Mkdir(file, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		at += time.Second
+		w.sample(at)
+		w.write()
+	}
+	if !b.monitor.full {
+		t.Error("nobody learns that samples cannot be written")
+	}
+	if err := errors.Join(os.Remove(file), os.Rename(aside, file)); err != nil {
+		t.Fatal(err)
+	}
+	at += time.Second
+	w.sample(at)
+	w.write()
+	p, err := w.dir.usage()
+	if err != nil || b.monitor.full || p.Torn != 0 || p.Usage.Length() != w.log.Last() {
+		t.Errorf("%v: %v of %v are in the file, %d bytes are torn; reported: %v", err, p.Usage.Length(), w.log.Last(), p.Torn, b.monitor.full)
+	}
+}
+
 // A clock that jumps makes a gap; one that goes back adds nothing, and neither changes totals.
 func TestClockJumps(t *testing.T) {
 	b := newBench(t)
@@ -420,8 +507,8 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-// The cost of a sample of 100 containers with real groups, in each of which a program uses CPU and memory now and then.
-// "share" is the part of a core that a sample a second takes, in percent.
+// The cost of a sample of 100 containers with real groups, in each of which a program uses CPU, memory and the disk now and then.
+// "%core" is the part of a core that a sample a second takes, in percent.
 func BenchmarkMonitor(b *testing.B) {
 	const containers = 100
 	host, err := cgroup.Discover("")
@@ -438,14 +525,18 @@ func BenchmarkMonitor(b *testing.B) {
 		}
 	}()
 	for _, old := range []bool{false, true} {
-		m := newMonitor(&Agent{network: &network{why: "it is not measured here"}}, false)
+		a := &Agent{root: root, log: slog.New(slog.DiscardHandler), config: Config{Dir: b.TempDir()}}
+		a.network = newNetwork(a)
+		m := newMonitor(a, a.accountIO())
 		var programs []*exec.Cmd
 		for i := range containers {
 			g, err := root.Create(fmt.Sprint("c", i))
 			if err != nil {
 				b.Fatal(err)
 			}
-			program := exec.Command("sh", "-c", "while :; do sleep 0.2; : $(seq 200); done")
+			dir := b.TempDir()
+			program := exec.Command("sh", "-c", "while :; do sleep 0.2; : $(seq 200); echo > data; done")
+			program.Dir = dir
 			if err := program.Start(); err != nil {
 				b.Fatal(err)
 			}
@@ -455,7 +546,7 @@ func BenchmarkMonitor(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			c := &container{id: cluster.ContainerID{Task: cluster.TaskID{Job: 1, Index: int32(i)}}, dir: folder(b.TempDir()), group: g,
+			c := &container{id: cluster.ContainerID{Task: cluster.TaskID{Job: 1, Index: int32(i)}}, dir: folder(dir), group: g,
 				spec: &spec{Grant: resource.Of(1000, 256*resource.MiB)}}
 			m.add(c, now())
 		}
@@ -476,7 +567,7 @@ func BenchmarkMonitor(b *testing.B) {
 				used += cpuTime() - begun
 				ticks++
 			}
-			b.ReportMetric(100*used.Seconds()/float64(ticks)/sampling.Seconds(), "share")
+			b.ReportMetric(100*used.Seconds()/float64(ticks)/sampling.Seconds(), "%core")
 			b.ReportMetric(float64(used.Microseconds())/float64(ticks)/containers, "µs/sample")
 			size := 0
 			for _, w := range m.each() {

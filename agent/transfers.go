@@ -16,12 +16,23 @@ type transfers struct {
 	written  int64 // by the processes, without what was cancelled; it never falls
 }
 
-func newTransfers(g *cgroup.Group, countsIO bool) *transfers {
+// newTransfers begins to count. If keepOpen is set, files of the kernel stay open until close.
+func newTransfers(g *cgroup.Group, countsIO, keepOpen bool) *transfers {
 	t := &transfers{byGroup: boundsAll(g), countsIO: countsIO}
-	if !t.byGroup {
-		t.tally, _ = g.Tally()
+	if t.byGroup {
+		return t
+	}
+	if t.tally, _ = g.Tally(); t.tally != nil && keepOpen {
+		t.tally.KeepOpen()
 	}
 	return t
+}
+
+func (t *transfers) close() {
+	if t.tally != nil {
+		t.tally.Close()
+		t.tally = nil
+	}
 }
 
 // read puts the counters of a container that runs into a sample.

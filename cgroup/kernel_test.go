@@ -529,10 +529,16 @@ func TestKernelTallyOfChildren(t *testing.T) {
 		_ = f.Sync()
 		f.Close()
 	}
+	kept := testTally(t, g) // does the same with files that stay open
+	kept.KeepOpen()
+	defer kept.Close()
 	const size = 2 * mib
 	read := func(when string, want int64) (has Transfers) {
 		t.Helper()
 		has, err := tally.Read()
+		if also, err := kept.Read(); err != nil || also.Written != has.Written {
+			t.Errorf("%s: with open files %+v (%v), without %+v", when, also, err, has)
+		}
 		if err != nil || has.Written < want || has.Written > want+mib {
 			t.Errorf("%s: %+v (%v), want about %d bytes written", when, has, err, want)
 		}
@@ -556,10 +562,10 @@ func TestKernelTallyOfChildren(t *testing.T) {
 	if n := after.Cancelled - before.Cancelled; os.Getenv("BELLOWS_SCRATCH_DEVICE") == "" && n < size {
 		t.Errorf("%d bytes were cancelled, want at least %d", n, size)
 	}
-	again, err := g.Tally()
-	if err != nil {
-		t.Fatal(err)
+	if open := len(kept.last) + kept.spare; kept.list == 0 || open != filesKept {
+		t.Errorf("of %d files, %d are to spare, with %d processes", filesKept, kept.spare, len(kept.last))
 	}
+	again := testTally(t, g)
 	if has, err := again.Read(); err != nil || has.Written < 4*size || has.Written >= 5*size {
 		t.Errorf("another tally has %+v (%v): what no parent has told of is missing", has, err)
 	}

@@ -34,29 +34,29 @@ func (a Transfers) above(b Transfers) Transfers {
 // works for a process that has ended and was not waited for. The error is ErrUnsupported if the kernel does not count it,
 // fs.ErrPermission if this process may not see it, and else says that there is no such process.
 func TransfersOf(pid int) (Transfers, error) {
-	var buffer [1024]byte
-	dir := filepath.Join("/proc", strconv.Itoa(pid))
-	text, err := glimpse(filepath.Join(dir, "io"), buffer[:])
+	file, err := unix.Open(transfersFile(pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, gone := os.Stat(dir); gone == nil {
+		if _, gone := os.Stat(filepath.Dir(transfersFile(pid))); gone == nil {
 			return Transfers{}, ErrUnsupported
 		}
 	}
 	if err != nil {
 		return Transfers{}, err
 	}
-	return parseProcessIO(text)
+	defer unix.Close(file)
+	var buffer [1024]byte
+	return transfersIn(file, buffer[:])
 }
 
-// glimpse reads a small file of the kernel with one system call.
-func glimpse(path string, into []byte) ([]byte, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+func transfersFile(pid int) string { return filepath.Join("/proc", strconv.Itoa(pid), "io") }
+
+// transfersIn reads the open file of a process again.
+func transfersIn(file int, buffer []byte) (Transfers, error) {
+	n, err := unix.Pread(file, buffer, 0)
 	if err != nil {
-		return nil, err
+		return Transfers{}, err
 	}
-	defer unix.Close(fd)
-	n, err := unix.Read(fd, into)
-	return into[:max(0, n)], err
+	return parseProcessIO(buffer[:n])
 }
 
 // Tally adds up what the processes of a group transfer, children that have ended included: those that their parents waited
@@ -67,12 +67,44 @@ type Tally struct {
 	procs string // lists the processes
 	last  map[int]tallied
 	total Transfers
+	// list is the open file procs, and spare how many more files of processes may stay open; both 0 unless KeepOpen was called.
+	list, spare int
+	buffer      [8192]byte
+}
+
+// filesKept is how many files of processes a tally keeps open.
+const filesKept = 4
+
+// KeepOpen makes readings cost a fraction: up to five files stay open until Close.
+func (t *Tally) KeepOpen() {
+	list, err := unix.Open(t.procs, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		t.list, t.spare = list, filesKept
+	}
+}
+
+// Close closes what KeepOpen has opened. The tally is not used any more.
+func (t *Tally) Close() {
+	if t.list > 0 {
+		unix.Close(t.list)
+	}
+	for _, p := range t.last {
+		p.close()
+	}
+	t.list, t.last = 0, nil
 }
 
 // tallied is one process at one reading.
 type tallied struct {
 	kinship
-	has Transfers
+	has  Transfers
+	file int // with what it has transferred; 0 if it is not open
+}
+
+func (p tallied) close() {
+	if p.file > 0 {
+		unix.Close(p.file)
+	}
 }
 
 // kinship is where a process comes from. It is read of processes that have transferred something, and of those from which
@@ -109,26 +141,20 @@ func (g *Group) Tally() (*Tally, error) {
 // Read returns what was transferred so far. The error is ErrGone, or fs.ErrPermission if a process has taken rights that
 // hide what it transfers.
 func (t *Tally) Read() (Transfers, error) {
-	text, err := os.ReadFile(t.procs)
+	pids, err := t.processes()
 	if err != nil {
-		return t.total, fmt.Errorf("list processes of group %s: %w", t.group.name, ErrGone)
+		return t.total, err
 	}
-	pids := parseProcs(string(text))
-	pids = pids[:min(len(pids), mostTallied)]
 	now := make(map[int]tallied, len(pids))
 	for _, pid := range pids {
-		has, err := TransfersOf(pid)
+		p, err := t.look(pid)
 		if errors.Is(err, fs.ErrPermission) {
+			t.drop(now, t.last)
 			return t.total, fmt.Errorf("see what process %d transfers: %w", pid, err)
 		}
-		if err != nil {
-			continue // It has ended.
+		if err == nil { // Otherwise it has ended.
+			now[pid] = p
 		}
-		was := t.last[pid]
-		if was.has.above(has) != (Transfers{}) {
-			was.kinship = kinship{} // Another process has the id.
-		}
-		now[pid] = tallied{was.kinship, has}
 	}
 	t.keepEnded(now)
 	for pid, p := range now {
@@ -144,8 +170,68 @@ func (t *Tally) Read() (Transfers, error) {
 		}
 		t.total = t.total.Plus(p.has.above(before.has).above(taken[pid]))
 	}
+	t.drop(t.last, now)
 	t.last = now
 	return t.total, nil
+}
+
+// drop closes files of one reading that are not open for another.
+func (t *Tally) drop(from, other map[int]tallied) {
+	for pid, p := range from {
+		if p.file > 0 && other[pid].file != p.file {
+			p.close()
+			t.spare++
+		}
+	}
+}
+
+// processes lists the processes of the group, as many as are read.
+func (t *Tally) processes() ([]int, error) {
+	var text []byte
+	n, err := len(t.buffer), error(nil)
+	if t.list > 0 {
+		n, err = unix.Pread(t.list, t.buffer[:], 0)
+	}
+	if text = t.buffer[:max(0, n)]; n == len(t.buffer) { // It was not read, or not to its end.
+		text, err = os.ReadFile(t.procs)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list processes of group %s: %w", t.group.name, ErrGone)
+	}
+	pids := parseProcs(string(text))
+	return pids[:min(len(pids), mostTallied)], nil
+}
+
+// look reads what a process has transferred. The file of one that was there before stays open, if there are files to spare.
+func (t *Tally) look(pid int) (tallied, error) {
+	was, known := t.last[pid]
+	if was.file > 0 {
+		if has, err := transfersIn(was.file, t.buffer[:]); err == nil {
+			return tallied{was.kinship, has, was.file}, nil
+		}
+		was, known = tallied{}, false // It has ended, and another process has the id.
+	}
+	if !known || t.spare == 0 {
+		has, err := TransfersOf(pid)
+		if was.has.above(has) != (Transfers{}) { // Another process has the id.
+			was = tallied{}
+		}
+		return tallied{was.kinship, has, 0}, err
+	}
+	file, err := unix.Open(transfersFile(pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return tallied{}, err
+	}
+	has, err := transfersIn(file, t.buffer[:])
+	if err != nil {
+		unix.Close(file)
+		return tallied{}, err
+	}
+	if was.has.above(has) != (Transfers{}) {
+		was = tallied{}
+	}
+	t.spare--
+	return tallied{was.kinship, has, file}, nil
 }
 
 // keepEnded adds processes that the group lists no more because they have ended, although no parent has waited for them:
@@ -160,7 +246,7 @@ func (t *Tally) keepEnded(now map[int]tallied) {
 			continue
 		}
 		if has, err := TransfersOf(pid); err == nil {
-			now[pid] = tallied{k, has}
+			now[pid] = tallied{k, has, was.file}
 		}
 	}
 }
@@ -218,10 +304,15 @@ func (p tallied) lives(now map[int]tallied, pid int) bool {
 
 // kinshipOf reads where a process comes from.
 func kinshipOf(pid int) (kinship, error) {
-	var buffer [1024]byte
-	text, err := glimpse(filepath.Join("/proc", strconv.Itoa(pid), "stat"), buffer[:])
+	file, err := unix.Open(filepath.Join("/proc", strconv.Itoa(pid), "stat"), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return kinship{}, err
 	}
-	return parseKinship(text)
+	defer unix.Close(file)
+	var buffer [1024]byte
+	n, err := unix.Read(file, buffer[:])
+	if err != nil {
+		return kinship{}, err
+	}
+	return parseKinship(buffer[:n])
 }
