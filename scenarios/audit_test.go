@@ -511,7 +511,8 @@ func (a *auditor) everyoneFits() bool {
 			need, started := a.need(&stage)
 			fits := false
 			for _, n := range a.nodes {
-				fits = fits || started && need.Add(coordinators).FitsIn(n.Room()) && (a.c.name != "pufferfish" || a.holds[n.ID] == 0)
+				fits = fits || started && need.Add(coordinators).FitsIn(n.Room()) &&
+					(a.c.name != "pufferfish" || a.holds[n.ID] == 0 && (a.s.jobs[i].Class == cluster.Regular || a.leaves(n, need)))
 			}
 			fits = fits && (a.c.name != "prophet" || a.gangFits(&stage, coordinators))
 			if !fits {
