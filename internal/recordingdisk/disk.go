@@ -1,27 +1,18 @@
 // Package recordingdisk is a disk for tests. It records every write and every flush, so that a test can reproduce what
-// the disk might contain if the power had failed at any moment. The disk is a file of a FUSE file system that this
-// process serves, with ext4 on it through a loop device.
+// the disk might contain if the power had failed at any moment.
 package recordingdisk
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
-	"github.com/hanwen/go-fuse/v2/fs"
-	"github.com/hanwen/go-fuse/v2/fuse"
-	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"github.com/bellows-rm/bellows/internal/fusedisk"
 )
 
 const (
@@ -38,18 +29,17 @@ const prefix = "bellows-recording-disk-"
 
 // Disk is a disk that records. There is one file system on it, which is mounted at Path.
 type Disk struct {
-	dir    string
-	server *fuse.Server
+	*fusedisk.Disk
+	content *content
+}
 
-	mu      sync.Mutex
-	content []byte
-	base    []byte   // the content when recording began; nil while it does not record
-	log     []record // writes and flushes since then
-
-	arm  sync.Mutex // held for as long as a transfer takes, by all transfers of a slow disk
-	pace Pace
-	head int64         // where the last transfer ended
-	debt time.Duration // what transfers still have to take: the clock is too coarse for one of them
+// content is what is on the disk.
+type content struct {
+	mu    sync.Mutex
+	bytes []byte
+	base  []byte   // the bytes when recording began; nil while it does not record
+	log   []record // writes and flushes since then
+	arm   fusedisk.Arm
 }
 
 // record is a write, or a flush if it has no data.
@@ -62,92 +52,53 @@ type record struct {
 // the test, with the reason, where that is not possible.
 func New(t testing.TB, size int64) *Disk {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to mount file systems")
+	if why := fusedisk.Need(); why != "" {
+		t.Skip(why)
 	}
-	for _, path := range []string{"/dev/fuse", "/dev/loop-control"} {
-		if f, err := os.OpenFile(path, os.O_RDWR, 0); err != nil {
-			t.Skipf("needs %s: %v", path, err)
-		} else {
-			f.Close()
-		}
-	}
-	for _, program := range []string{"mkfs.ext4", "mount"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("needs the program %s: %v", program, err)
-		}
-	}
-	sweep(t)
-	dir, err := os.MkdirTemp("", prefix+strconv.Itoa(os.Getpid())+"-")
+	swept, err := fusedisk.Sweep(prefix)
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
-	d := &Disk{dir: dir, content: make([]byte, size)}
+	for _, at := range swept {
+		t.Logf("a test that was killed left %s", at)
+	}
+	c := &content{bytes: make([]byte, size)}
+	disk, err := fusedisk.New("", prefix, c)
+	if err != nil {
+		t.Skip(err)
+	}
+	d := &Disk{disk, c}
 	t.Cleanup(func() {
-		if err := d.close(); err != nil {
+		if err := d.Close(); err != nil {
 			t.Errorf("take the recording disk away: %v", err)
 		}
 	})
-	for _, sub := range []string{"fuse", "mounted"} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := d.serve(); err != nil {
-		t.Skipf("needs to mount a FUSE file system: %v", err)
-	}
-	if err := run("mkfs.ext4", "-q", "-F", "-b", "4096", "-J", "size=4", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", d.file()); err != nil {
+	const journal = 4
+	if err := d.Format(journal); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.mount(d.file()); err != nil {
+	if err := d.Mount(d.File()); err != nil {
 		t.Skipf("needs to mount ext4 through a loop device: %v", err)
 	}
-	if err := d.sync(); err != nil {
+	if err := fusedisk.Sync(d.Path()); err != nil {
 		t.Fatal(err)
 	}
-	d.mu.Lock()
-	d.base, d.log = append([]byte(nil), d.content...), nil
-	d.mu.Unlock()
+	c.mu.Lock()
+	c.base, c.log = append([]byte(nil), c.bytes...), nil
+	c.mu.Unlock()
 	return d
 }
 
 // Pace is how fast a disk with one arm is.
-type Pace struct {
-	Rate int64         // bytes per second of a transfer; 0 is as fast as memory
-	Seek time.Duration // before a transfer that does not begin where the last one ended
-}
+type Pace = fusedisk.Pace
 
 // Slow makes the disk as slow as that, for whoever reads and writes, from now on. It records no more.
 func (d *Disk) Slow(p Pace) {
-	d.mu.Lock()
-	d.base, d.log = nil, nil
-	d.mu.Unlock()
-	d.arm.Lock()
-	defer d.arm.Unlock()
-	d.pace = p
+	d.content.mu.Lock()
+	d.content.base, d.content.log = nil, nil
+	d.content.mu.Unlock()
+	d.content.arm.Set(p)
 }
-
-// move takes the time of a transfer.
-func (d *Disk) move(offset, bytes int64) {
-	d.arm.Lock()
-	defer d.arm.Unlock()
-	if d.pace.Rate == 0 {
-		return
-	}
-	if offset != d.head {
-		d.debt += d.pace.Seek
-	}
-	d.head = offset + bytes
-	d.debt += time.Duration(float64(bytes) / float64(d.pace.Rate) * float64(time.Second))
-	if d.debt >= time.Millisecond {
-		began := time.Now()
-		time.Sleep(d.debt)
-		d.debt = max(d.debt-time.Since(began), -mostAhead)
-	}
-}
-
-// mostAhead is the most that a slow disk catches up after this process was late.
-const mostAhead = 20 * time.Millisecond
 
 // Device returns the block device of the file system, major:minor.
 func (d *Disk) Device() (string, error) {
@@ -158,72 +109,44 @@ func (d *Disk) Device() (string, error) {
 	return fmt.Sprintf("%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev)), nil
 }
 
-func (d *Disk) file() string { return filepath.Join(d.dir, "fuse", "disk") }
-
-// Path returns where the file system is mounted.
-func (d *Disk) Path() string { return filepath.Join(d.dir, "mounted") }
-
 // Now returns the number of writes and flushes recorded so far.
 func (d *Disk) Now() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.log)
-}
-
-// sync writes what the kernel has of the file system, and of no other: other ones may hang.
-func (d *Disk) sync() error {
-	f, err := os.Open(d.Path())
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return unix.Syncfs(int(f.Fd()))
-}
-
-// Unmount unmounts the file system at Path. It waits up to a minute until files there are closed.
-func (d *Disk) Unmount() error {
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		err := unix.Unmount(d.Path(), 0)
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, unix.EBUSY) || time.Now().After(end) {
-			return fmt.Errorf("unmount %s: %w", d.Path(), err)
-		}
-	}
+	d.content.mu.Lock()
+	defer d.content.mu.Unlock()
+	return len(d.content.log)
 }
 
 // MountAfterCut mounts at Path what the disk might contain if the power had failed after the first at records:
 // everything that was flushed, and a random part of the later writes, down to single sectors except in the superblock.
 // Unmount the recording file system first, and call Unmount for this one later.
 func (d *Disk) MountAfterCut(at int, random *rand.Rand) error {
-	return d.mountImage(d.afterCut(at, random))
+	return d.mountImage(d.content.afterCut(at, random))
 }
 
 // MountForgetful is MountAfterCut of a faulty disk: it lost all writes after the first at records, flushed or not.
-func (d *Disk) MountForgetful(at int) error { return d.mountImage(d.prefix(at)) }
+func (d *Disk) MountForgetful(at int) error { return d.mountImage(d.content.prefix(at)) }
 
-func (d *Disk) prefix(at int) []byte {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	image := append([]byte(nil), d.base...)
-	for _, r := range d.log[:at] {
+func (c *content) prefix(at int) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	image := append([]byte(nil), c.base...)
+	for _, r := range c.log[:at] {
 		copy(image[r.offset:], r.data)
 	}
 	return image
 }
 
-func (d *Disk) afterCut(at int, random *rand.Rand) []byte {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	image := append([]byte(nil), d.base...)
+func (c *content) afterCut(at int, random *rand.Rand) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	image := append([]byte(nil), c.base...)
 	flushed := 0
-	for i, r := range d.log[:at] {
+	for i, r := range c.log[:at] {
 		if r.data == nil {
 			flushed = i
 		}
 	}
-	for i, r := range d.log[:at] {
+	for i, r := range c.log[:at] {
 		if i < flushed || random.IntN(3) == 0 {
 			copy(image[r.offset:], r.data)
 			continue
@@ -242,131 +165,43 @@ func (d *Disk) afterCut(at int, random *rand.Rand) []byte {
 }
 
 func (d *Disk) mountImage(image []byte) error {
-	path := filepath.Join(d.dir, "image")
+	path := filepath.Join(d.Dir(), "image")
 	if err := os.WriteFile(path, image, 0o600); err != nil {
 		return err
 	}
-	return d.mount(path)
+	return d.Mount(path)
 }
 
-// mount makes the kernel release the loop device together with the file system.
-func (d *Disk) mount(file string) error {
-	return run("mount", "-t", "ext4", "-o", "loop,nodiscard", file, d.Path())
+// Size implements fusedisk.Content.
+func (c *content) Size() int64 { return int64(len(c.bytes)) }
+
+// ReadAt implements fusedisk.Content.
+func (c *content) ReadAt(block []byte, offset int64) error {
+	c.arm.Move(offset, int64(len(block)))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	copy(block, c.bytes[offset:])
+	return nil
 }
 
-func run(name string, args ...string) error {
-	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, out)
+// WriteAt implements fusedisk.Content.
+func (c *content) WriteAt(block []byte, offset int64) error {
+	c.arm.Move(offset, int64(len(block)))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	copy(c.bytes[offset:], block)
+	if c.base != nil {
+		c.log = append(c.log, record{offset, append([]byte(nil), block...)})
 	}
 	return nil
 }
 
-func (d *Disk) close() error {
-	// It does not wait for files that a failed test has left open there.
-	if err := unix.Unmount(d.Path(), unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
-		return err
+// Flush implements fusedisk.Content.
+func (c *content) Flush() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.base != nil {
+		c.log = append(c.log, record{})
 	}
-	if d.server != nil {
-		if err := d.server.Unmount(); err != nil {
-			if err := unix.Unmount(filepath.Join(d.dir, "fuse"), unix.MNT_DETACH); err != nil {
-				return err
-			}
-		}
-	}
-	return os.RemoveAll(d.dir)
-}
-
-// sweep removes what killed tests left behind.
-func sweep(t testing.TB) {
-	t.Helper()
-	mounts, err := mountinfo.GetMounts(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := len(mounts) - 1; i >= 0; i-- {
-		_, rest, ok := strings.Cut(mounts[i].Mountpoint, "/"+prefix)
-		text, _, _ := strings.Cut(rest, "-")
-		pid, err := strconv.Atoi(text)
-		if !ok || err != nil || unix.Kill(pid, 0) == nil {
-			continue
-		}
-		t.Logf("a test that was killed left %s", mounts[i].Mountpoint)
-		if err := unix.Unmount(mounts[i].Mountpoint, unix.MNT_DETACH); err != nil {
-			t.Errorf("unmount %s: %v", mounts[i].Mountpoint, err)
-		}
-	}
-}
-
-// serve mounts the FUSE file system, which has one file.
-func (d *Disk) serve() error {
-	root := &fs.Inode{}
-	server, err := fs.Mount(filepath.Join(d.dir, "fuse"), root, &fs.Options{
-		MountOptions: fuse.MountOptions{DirectMountStrict: true, FsName: "bellows-recording-disk", MaxWrite: 1 << 17},
-		OnAdd: func(ctx context.Context) {
-			root.AddChild("disk", root.NewPersistentInode(ctx, &file{disk: d}, fs.StableAttr{Mode: syscall.S_IFREG}), false)
-		}})
-	d.server = server
-	return err
-}
-
-// file is the disk as the kernel sees it.
-type file struct {
-	fs.Inode
-	disk *Disk
-}
-
-// Getattr implements fs.NodeGetattrer.
-func (f *file) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	out.Mode, out.Size = 0o600, uint64(len(f.disk.content))
-	return 0
-}
-
-// Setattr implements fs.NodeSetattrer: times and modes do not matter here, and the size stays.
-func (f *file) Setattr(ctx context.Context, h fs.FileHandle, _ *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
-	return f.Getattr(ctx, h, out)
-}
-
-// Open implements fs.NodeOpener. Nothing of the disk is kept elsewhere: what is read again is transferred again.
-func (f *file) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
-	return nil, fuse.FOPEN_DIRECT_IO, 0
-}
-
-// Read implements fs.NodeReader.
-func (f *file) Read(_ context.Context, _ fs.FileHandle, to []byte, offset int64) (fuse.ReadResult, syscall.Errno) {
-	d := f.disk
-	d.move(offset, int64(len(to)))
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	n := 0
-	if offset < int64(len(d.content)) {
-		n = copy(to, d.content[offset:])
-	}
-	return fuse.ReadResultData(to[:n]), 0
-}
-
-// Write implements fs.NodeWriter.
-func (f *file) Write(_ context.Context, _ fs.FileHandle, data []byte, offset int64) (uint32, syscall.Errno) {
-	d := f.disk
-	d.move(offset, int64(len(data)))
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if offset+int64(len(data)) > int64(len(d.content)) {
-		return 0, syscall.ENOSPC
-	}
-	copy(d.content[offset:], data)
-	if d.base != nil {
-		d.log = append(d.log, record{offset, append([]byte(nil), data...)})
-	}
-	return uint32(len(data)), 0
-}
-
-// Fsync implements fs.NodeFsyncer: a flush of the disk.
-func (f *file) Fsync(context.Context, fs.FileHandle, uint32) syscall.Errno {
-	d := f.disk
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.base != nil {
-		d.log = append(d.log, record{})
-	}
-	return 0
+	return nil
 }
