@@ -14,22 +14,33 @@ import (
 // BusyTime returns the busy time of all CPUs of this machine since it started, summed up, with the time that a
 // hypervisor took from it. ok is false if the kernel does not report it.
 func BusyTime() (t time.Duration, ok bool) {
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0, false
-	}
-	return busyOf(string(text))
+	busy, _, ok := cpuTimes()
+	return busy, ok
 }
 
-// busyOf reads the first line of /proc/stat.
-func busyOf(stat string) (time.Duration, bool) {
-	const tick = 10 * time.Millisecond // in this file on every machine
-	var user, nice, system, idle, waiting, interrupts, soft, stolen int64
-	line, _, _ := strings.Cut(stat, "\n")
-	if _, err := fmt.Sscanf(line, "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &waiting, &interrupts, &soft, &stolen); err != nil {
-		return 0, false
+// StolenTime returns the part of BusyTime that a hypervisor took from this machine.
+func StolenTime() (t time.Duration, ok bool) {
+	_, stolen, ok := cpuTimes()
+	return stolen, ok
+}
+
+func cpuTimes() (busy, stolen time.Duration, ok bool) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, 0, false
 	}
-	return time.Duration(user+nice+system+interrupts+soft+stolen) * tick, true
+	return cpuTimesOf(string(text))
+}
+
+// cpuTimesOf reads the first line of /proc/stat.
+func cpuTimesOf(stat string) (busy, stolen time.Duration, ok bool) {
+	const tick = 10 * time.Millisecond // in this file on every machine
+	var user, nice, system, idle, waiting, interrupts, soft, taken int64
+	line, _, _ := strings.Cut(stat, "\n")
+	if _, err := fmt.Sscanf(line, "cpu %d %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &waiting, &interrupts, &soft, &taken); err != nil {
+		return 0, 0, false
+	}
+	return time.Duration(user+nice+system+interrupts+soft+taken) * tick, time.Duration(taken) * tick, true
 }
 
 // others returns the mean CPU use of other programs during a run, in millicores: busy less the run's own use.

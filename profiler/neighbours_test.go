@@ -66,16 +66,16 @@ func TestNeighboursAreSetAside(t *testing.T) {
 
 func TestBusy(t *testing.T) {
 	for _, c := range []struct {
-		stat string
-		want time.Duration
-		ok   bool
+		stat         string
+		want, stolen time.Duration
+		ok           bool
 	}{
-		{"cpu  100 10 20 5000 300 3 4 50 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n", 1870 * time.Millisecond, true},
-		{"cpu  100 10\n", 0, false},
-		{"", 0, false},
+		{"cpu  100 10 20 5000 300 3 4 50 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n", 1870 * time.Millisecond, 500 * time.Millisecond, true},
+		{"cpu  100 10\n", 0, 0, false},
+		{"", 0, 0, false},
 	} {
-		if got, ok := busyOf(c.stat); got != c.want || ok != c.ok {
-			t.Errorf("%q: %v, %v, want %v, %v", c.stat, got, ok, c.want, c.ok)
+		if got, stolen, ok := cpuTimesOf(c.stat); got != c.want || stolen != c.stolen || ok != c.ok {
+			t.Errorf("%q: %v, %v, %v, want %v, %v, %v", c.stat, got, stolen, ok, c.want, c.stolen, c.ok)
 		}
 	}
 	if got := others(15*time.Second, 10*time.Second, 10*time.Second); got != 500 {
