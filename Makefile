@@ -1,6 +1,6 @@
 # "make help" lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help build test test-all lint test-race test-guest test-faults test-soak demo results results-check bench fuzz clean
+.PHONY: help build test test-all lint test-race test-guest test-faults test-soak demo demand results results-check bench fuzz clean
 
 # What test-faults runs: deaths of the daemon, time of streaming, random nodes, deaths right before a change of a file, cuts of power.
 DEATHS ?= 30
@@ -11,6 +11,8 @@ CUTS ?= 60
 # How many jobs test-soak runs.
 SOAK ?= 20000
 FUZZTIME ?= 10s
+# Where demand keeps its runs: an interrupted comparison goes on there.
+DEMAND ?= bellows-demand
 # Packages with tests that run in guests.
 GUESTS = $(shell grep -rl --include='*_test.go' '^//go:build guest' . | xargs -n 1 dirname | sort -u)
 TESTRUN = go run ./internal/testrun
@@ -49,6 +51,9 @@ test-soak: ## SOAK (20000) jobs of every kind through one daemon, as root, under
 
 demo: build ## real programs share too little memory, under 5 minutes; installs nothing, needs root for containers
 	./bin/bellows demo
+
+demand: build ## real programs on a disk of a stated speed under static boxes, tetris and prophet, two and a half hours on a quiet machine, as root; results in DEMAND (bellows-demand)
+	./bin/bellows-lab demand --out $(DEMAND)
 
 results: build ## reproduce the papers' tables and figures with as many runs as are stored, and write docs/results.md; half an hour
 	./bin/bellows-lab experiment run ... --again --out docs/results --summary-only

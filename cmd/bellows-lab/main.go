@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellows-rm/bellows/agent"
 	"github.com/bellows-rm/bellows/cmd/internal/command"
+	"github.com/bellows-rm/bellows/internal/boundeddisk"
 	"github.com/bellows-rm/bellows/internal/hungry"
 )
 
@@ -24,17 +25,20 @@ Exit codes: 0 done, 1 the work failed, 2 the input or the usage was wrong.`
 // newTree returns the program.
 func newTree() *command.Tree {
 	t := command.NewTree("bellows-lab", "Study how bellows shares memory", rootLong)
-	t.Add("", experimentCommand(), compareCommand(), demoCommand(), modelCommand(), pagingCommand(), patternCommand(), command.NewVersionCommand())
+	t.Add("", experimentCommand(), compareCommand(), demoCommand(), demandCommand(), modelCommand(), pagingCommand(), patternCommand(), command.NewVersionCommand())
 	return t
 }
 
 func main() {
-	// Supervisors of containers run this program too, and so do the hungry programs of the demo.
+	// Supervisors of containers run this program too, and so do the hungry programs of the demo and the server of a disk.
 	if len(os.Args) > 1 && os.Args[1] == agent.SuperviseCommand {
 		os.Exit(agent.Supervise(os.Args[2:]))
 	}
 	if len(os.Args) > 1 && os.Args[1] == hungry.Command {
 		os.Exit(hungry.Run(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == boundeddisk.Command {
+		os.Exit(boundeddisk.Serve(os.Args[2:]))
 	}
 	os.Exit(newTree().Execute(os.Args[1:], command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }

@@ -1,36 +1,19 @@
 package boundeddisk
 
 import (
+	"os"
 	"testing"
 	"time"
 
-	"github.com/bellows-rm/bellows/internal/fusedisk"
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// The queue serves transfers one after the other, at its speed: those that come late catch up by a little, those after a
-// pause do not get what was left.
-func TestQueue(t *testing.T) {
-	q := queue{speed: 1000}
-	at := func(d time.Duration) time.Time { return time.Unix(1000, 0).Add(d) }
-	for _, c := range []struct {
-		what  string
-		comes time.Duration
-		bytes int
-		done  time.Duration
-	}{
-		{"the first begins a little early", 0, 1000, time.Second - late},
-		{"the second waits for the first", 100 * time.Millisecond, 500, 1500*time.Millisecond - late},
-		{"one that comes late catches up", 1500*time.Millisecond - late/2, 1000, 2500*time.Millisecond - late},
-		{"one after a pause does not", time.Minute, 1000, time.Minute + time.Second - late},
-	} {
-		if got := q.schedule(at(c.comes), c.bytes); !got.Equal(at(c.done)) {
-			t.Errorf("%s: done after %v, want %v", c.what, got.Sub(at(0)), c.done)
-		}
+// TestMain lets the test program be the server of a disk.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == Command {
+		os.Exit(Serve(os.Args[2:]))
 	}
-	if got := (&queue{}).schedule(at(0), 1000); !got.Equal(at(0)) {
-		t.Errorf("without a bound a transfer is done after %v", got.Sub(at(0)))
-	}
+	os.Exit(m.Run())
 }
 
 // TestVerify: whatever transfers, and however, stays within the bound. On a busy machine it may stay far below.
@@ -38,11 +21,11 @@ func TestVerify(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: run without -short")
 	}
-	if why := fusedisk.Need(); why != "" {
+	if why := Need(); why != "" {
 		t.Skip(why)
 	}
 	const speed = 24_000_000
-	d, err := New(t.TempDir(), resource.GiB, speed)
+	d, err := New(os.TempDir(), resource.GiB, speed)
 	if err != nil {
 		t.Skip(err)
 	}

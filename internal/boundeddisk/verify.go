@@ -61,11 +61,17 @@ func (d *Disk) Verify(each time.Duration) (checks []Check, err error) {
 		if err := DropCaches(); err != nil {
 			return nil, err
 		}
-		begun, before := time.Now(), d.Meter().Total()
-		if err := c.do(); err != nil {
+		begun := time.Now()
+		before, err := d.Meter()
+		if err == nil {
+			err = c.do()
+		}
+		took := time.Since(begun)
+		after, failed := d.Meter()
+		if err := errors.Join(err, failed); err != nil {
 			return nil, fmt.Errorf("verify the speed of the disk: %w", err)
 		}
-		rate := float64(d.Meter().Total()-before) / time.Since(begun).Seconds()
+		rate := float64(after.Total()-before.Total()) / took.Seconds()
 		checks = append(checks, Check{c.what, resource.Amount(rate)})
 	}
 	return checks, nil

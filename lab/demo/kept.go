@@ -43,20 +43,13 @@ func (k *keptRuns) load(r *FlexResult, a *contender, round int) (*FlexRun, error
 		return nil, nil
 	}
 	path := k.path(r.Jobs, a.Label, round)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read what was run: %w", err)
-	}
 	var kept keptRun
-	if err := json.Unmarshal(text, &kept); err != nil || kept.Run == nil {
-		return nil, fmt.Errorf("file %s: holds no run: %w", path, err)
+	found, err := readKept(path, r.identity(), &kept)
+	if err != nil || !found {
+		return nil, err
 	}
-	if kept.Programs != r.identity() {
-		return nil, fmt.Errorf("file %s: was run with %q: must be %q; name another directory, or remove it",
-			path, kept.Programs, r.identity())
+	if kept.Run == nil {
+		return nil, fmt.Errorf("file %s: holds no run", path)
 	}
 	kept.Run.samples = unpack(kept.Samples)
 	return kept.Run, nil
@@ -66,12 +59,41 @@ func (k *keptRuns) save(r *FlexResult, run *FlexRun) error {
 	if k == nil {
 		return nil
 	}
-	text, err := json.Marshal(keptRun{r.identity(), run, pack(run.samples)})
+	return writeKept(k.path(r.Jobs, run.Allocation, run.Round), &keptRun{r.identity(), run, pack(run.samples)})
+}
+
+func (k *keptRun) of() string { return k.Programs }
+
+// kept is the content of a file in which results are kept.
+type kept interface {
+	of() string // what was run: results of anything else are not used
+}
+
+// readKept reads a file of results that were had with the given programs. found is false if there is no file.
+func readKept(path, programs string, into kept) (found bool, err error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read what was run: %w", err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return false, fmt.Errorf("file %s: holds no run: %w", path, err)
+	}
+	if into.of() != programs {
+		return false, fmt.Errorf("file %s: was run with %q: must be %q; name another directory, or remove it", path, into.of(), programs)
+	}
+	return true, nil
+}
+
+func writeKept(path string, content kept) error {
+	text, err := json.Marshal(content)
 	if err == nil {
-		err = os.MkdirAll(k.dir, 0o777)
+		err = os.MkdirAll(filepath.Dir(path), 0o777)
 	}
 	if err == nil {
-		err = os.WriteFile(k.path(r.Jobs, run.Allocation, run.Round), text, 0o666)
+		err = os.WriteFile(path, text, 0o666)
 	}
 	if err != nil {
 		return fmt.Errorf("keep what was run: %w", err)

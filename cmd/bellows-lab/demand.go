@@ -1,0 +1,97 @@
+package main
+
+import (
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bellows-rm/bellows/cmd/internal/flags"
+	"github.com/bellows-rm/bellows/cmd/internal/simulate"
+	"github.com/bellows-rm/bellows/cmd/internal/terminal"
+	"github.com/bellows-rm/bellows/lab/demo"
+	"github.com/bellows-rm/bellows/resource"
+)
+
+const demandLong = `Run existing programs, whose demand of the disk comes and goes, on a disk of a
+stated speed, under static boxes, tetris and prophet, and say which ends first
+and why. The programs are gzip, zstd, openssl, sort, sqlite3, git, python3 and
+tar.
+
+The disk is a file system of its own: a queue bounds all that is transferred,
+buffered writes too, and its speed is measured before anything runs. Then every
+program runs alone, so that the policies have forecasts of it. In each round
+the same jobs run under every policy, with nothing of their inputs in memory.
+
+Everything is kept in the folder --out: what was run is not run again, so that
+an interrupted comparison goes on where it stopped. The comparison takes two
+and a half hours; --tenths and --rounds shorten it to a trial, which says so.
+It needs root and the programs, and leaves nothing else behind. Other work on
+the machine disturbs it.`
+
+const demandExample = `  sudo bellows-lab demand
+  sudo bellows-lab demand --tenths 1 --repeats 3 --rounds 1 --out trial`
+
+// demandOptions are the flags of demand.
+type demandOptions struct {
+	demo.Options
+	speed         resource.Amount
+	tenths        int
+	out           string
+	asJSON, quiet bool
+}
+
+func demandCommand() *cobra.Command {
+	o := demandOptions{Options: demo.Options{Rounds: 9, Repeats: 3}, speed: 28 * resource.MB, tenths: 10}
+	cmd := &cobra.Command{
+		Use:     "demand",
+		Short:   "Compare static boxes, tetris and prophet by real programs",
+		Long:    demandLong,
+		Example: demandExample,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Var(flags.Count(&o.Rounds, 1, 100), "rounds", "number of runs of the mix under each policy; at least 9 are needed for a result")
+	f.Var(flags.Count(&o.Repeats, 1, 40), "repeats", "number of runs of each program alone")
+	f.Var(flags.Count(&o.tenths, 1, 20), "tenths", "size of the inputs, in tenths of the full size")
+	f.Var(flags.Rate(&o.speed), "speed", "speed of the disk")
+	f.Var(flags.Duration(&o.Limit, 0), "limit", "leave out rounds that would end later than this; 0: no limit")
+	f.StringVar(&o.out, "out", "bellows-demand", "`directory` for results and the picture; runs whose results are there are not repeated")
+	f.StringVar(&o.Dir, "dir", "", "`directory` for the content of the disk, up to 6 GiB; default: that for temporary files")
+	f.BoolVar(&o.asJSON, "json", false, "print JSON")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
+	return cmd
+}
+
+func (o *demandOptions) run(cmd *cobra.Command) error {
+	told := teller{to: cmd.ErrOrStderr(), transient: terminal.Is(cmd.ErrOrStderr())}
+	if o.quiet {
+		told.to, told.transient = io.Discard, false
+	}
+	o.Say, o.Show = told.say, told.show
+	res, err := demo.Demand(cmd.Context(), o.Options, o.speed, o.tenths, o.out)
+	told.clear()
+	if err != nil {
+		return err
+	}
+	if res.Why == "" {
+		path := filepath.Join(o.out, "result.json")
+		if err := simulate.WriteFile(path, func(w io.Writer) error { return terminal.WriteJSON(w, res) }); err != nil {
+			return err
+		}
+	}
+	out := cmd.OutOrStdout()
+	if o.asJSON {
+		out = io.Discard
+	}
+	where := func(name string) string { return filepath.Join(o.out, name+".svg") }
+	if err := show(out, res, where, "Every run is in "+o.out+", and so is the picture"); err != nil {
+		return err
+	}
+	if o.asJSON {
+		return terminal.WriteJSON(cmd.OutOrStdout(), res)
+	}
+	return nil
+}

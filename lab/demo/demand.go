@@ -1,0 +1,299 @@
+package demo
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/bellows-rm/bellows/agent"
+	"github.com/bellows-rm/bellows/cluster"
+	"github.com/bellows-rm/bellows/internal/boundeddisk"
+	"github.com/bellows-rm/bellows/internal/sandbox"
+	"github.com/bellows-rm/bellows/resource"
+	"github.com/bellows-rm/bellows/trial"
+)
+
+// DemandResult is the result of the part demand.
+type DemandResult struct {
+	// Why says in one clause why the part was left out; empty if it was not.
+	Why string `json:"why_left_out,omitempty"`
+
+	Node resource.Vector `json:"node"`
+	// Speed is the stated speed of the disk, bytes per second, and Verified what it achieved before the first run.
+	Speed    resource.Amount     `json:"disk_speed_bytes_per_s"`
+	Verified []boundeddisk.Check `json:"verified"`
+	// Tenths is how many tenths of their full size the inputs had: with less than 10, and with fewer rounds than the
+	// comparison needs, everything is a trial.
+	Tenths   int             `json:"tenths"`
+	Programs []DemandProgram `json:"programs"`
+	Runs     []DemandRun     `json:"runs"`      // in the order in which they ran
+	Policies []DemandSummary `json:"summaries"` // one per policy
+	// Least is a time below which no schedule can be: that of the program that takes longest alone, and that of the disk
+	// for all bytes.
+	Least time.Duration `json:"lower_bound_ns"`
+	Took  time.Duration `json:"took_ns"`
+}
+
+// DemandProgram is a program and what it does alone.
+type DemandProgram struct {
+	Name    string          `json:"name"`
+	Command string          `json:"command"`
+	Alone   Figure          `json:"alone_s"`
+	CPU     float64         `json:"cpu_s"`
+	Bytes   float64         `json:"disk_bytes"`
+	Peak    resource.Amount `json:"peak_disk_bytes_per_s"` // by its forecast
+	Phases  curve           `json:"use"`                   // over time, of the run whose time is the median
+}
+
+// DemandSummary is the result of one policy over all rounds.
+type DemandSummary struct {
+	Policy   string `json:"policy"`
+	About    string `json:"about"`
+	Rounds   int    `json:"rounds"`
+	Makespan Figure `json:"makespan_s"`
+	Wait     Figure `json:"mean_wait_s"`
+	AtOnce   Figure `json:"running"`
+	Slowdown Figure `json:"slowdown"` // of jobs, against their time alone
+	Idle     Figure `json:"fragmentation_bytes"`
+	Beyond   Figure `json:"over_allocation_bytes"`
+	CPU      Figure `json:"cpu_s"` // of the programs
+	Busy     Figure `json:"busy_s"`
+	Stolen   Figure `json:"stolen_s"`
+	Counted  Figure `json:"counted"`
+	// Ratio is the makespan over that of the last policy in the same round: more than 1 is slower. nil for the last.
+	Ratio *trial.Estimate `json:"makespan_ratio,omitempty"`
+}
+
+// What the comparison needs to count.
+const (
+	fullTenths   = 10
+	demandRounds = 9
+	shortestRun  = 2 * time.Minute
+	// The peaks of all programs, over the speed of the disk.
+	leastPeaks, mostPeaks = 1.5, 3
+	demandRuns            = 3 // of each program alone
+)
+
+// demandDisk is the size of the disk.
+const demandDisk = 6 * resource.GiB
+
+// Demand runs existing programs on a disk of the given speed, bytes per second, under static boxes, tetris and prophet.
+// Inputs have so many tenths of their full size. Every run is kept in dir, and is not run again. Before it returns, it
+// removes everything else that it made, also after an error or when ctx ends.
+func Demand(ctx context.Context, o Options, speed resource.Amount, tenths int, dir string) (*DemandResult, error) {
+	d := &demandDemonstration{demonstration: begin(o), dir: dir, result: &DemandResult{Speed: speed, Tenths: tenths}}
+	defer func() { d.result.Took = time.Since(d.begun) }()
+	if err := d.real(ctx); err != nil {
+		return nil, err
+	}
+	if d.result.Why != "" {
+		d.say("the part demand is left out: %s", d.result.Why)
+	}
+	return d.result, nil
+}
+
+// demandDemonstration is a demonstration in progress.
+type demandDemonstration struct {
+	demonstration
+	dir     string // where runs are kept
+	jobs    []cluster.Job
+	disk    *boundeddisk.Disk
+	learned *learned
+	result  *DemandResult
+}
+
+func (d *demandDemonstration) real(ctx context.Context) (err error) {
+	if d.jobs, err = demandJobs(); err != nil {
+		return err
+	}
+	d.result.Node = demandNode(d.jobs, d.result.Speed)
+	if d.result.Why = d.unfit(); d.result.Why != "" {
+		return nil
+	}
+	if d.result.Why = sandbox.NoContainers(ctx, sandbox.Parent(d.Dir)); d.result.Why != "" || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if d.disk, err = boundeddisk.New(sandbox.Parent(d.Dir), demandDisk, d.result.Speed); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.disk.Remove()) }()
+	d.Dir = d.disk.Path()
+	leave, err := d.enter(ctx, demandDisk/2)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, leave()) }()
+	if err := d.verify(); err != nil {
+		return err
+	}
+	d.say("making the inputs")
+	if err := d.disk.Hasten(func() error { return makeInputs(ctx, filepath.Join(d.work, sandbox.InputDir), d.result.Tenths) }); err != nil {
+		return err
+	}
+	if err := d.learn(ctx); err != nil {
+		return err
+	}
+	d.describe()
+	if err := d.repeat(demandPolicies, func(c *contender, round int) (time.Duration, error) { return d.runOne(ctx, c, round) }); err != nil {
+		return err
+	}
+	d.result.summarise(d.learned)
+	return nil
+}
+
+// unfit says in one clause why the part is not possible here; empty if it may be.
+func (d *demandDemonstration) unfit() string {
+	if why := boundeddisk.Need(); why != "" {
+		return why
+	}
+	if names := lacking(); len(names) > 0 {
+		return "there is no " + strings.Join(names, ", no ")
+	}
+	_, err := agent.Capacity(d.result.Node[resource.Memory], d.result.Node[resource.CPU])
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// verify measures the disk before anything runs on it.
+func (d *demandDemonstration) verify() (err error) {
+	if d.result.Verified, err = d.disk.Verify(5 * time.Second); err != nil {
+		return err
+	}
+	for _, c := range d.result.Verified {
+		d.say("the disk of %s: %s under %s", rate(d.result.Speed), rate(c.Achieved), c.What)
+		if !d.disk.Holds(c) {
+			return fmt.Errorf("the disk of %s achieves %s under %s: the machine must be able to keep that speed; a lower one may help", rate(d.result.Speed), rate(c.Achieved), c.What)
+		}
+	}
+	return nil
+}
+
+// keep returns the path of the file in which something is kept.
+func (d *demandDemonstration) keep(name string) string { return filepath.Join(d.dir, name+".json") }
+
+// identity returns what runs must have in common to be compared.
+func (r *DemandResult) identity() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%x, %d tenths, %s, %s of %d, %s", sha256.Sum256([]byte(demandFile+demandInputs)), r.Tenths, rate(r.Speed), resource.FormatCPU(r.Node[resource.CPU]), runtime.NumCPU(), host)
+}
+
+// describe records what the programs do alone.
+func (d *demandDemonstration) describe() {
+	for i := range d.jobs {
+		j, a := &d.jobs[i], d.learned.by(d.jobs[i].Name)
+		args := j.Stages[0].Args
+		p := DemandProgram{Name: j.Name, Command: args[len(args)-1], Peak: a.Peak, Phases: a.Typical}
+		var took []float64
+		for _, t := range a.Took {
+			took = append(took, t.Seconds())
+		}
+		p.Alone = figure(took)
+		p.Bytes, p.CPU = a.Typical.totals()
+		d.result.Programs = append(d.result.Programs, p)
+	}
+	d.say("peaks of the disk: %.2f times its speed; cores: %s of %d", d.result.peaks(), resource.FormatCPU(d.result.Node[resource.CPU]), runtime.NumCPU())
+}
+
+// peaks is the sum of the peaks of all programs over the speed of the disk.
+func (r *DemandResult) peaks() (times float64) {
+	for _, p := range r.Programs {
+		times += float64(p.Peak) / float64(r.Speed)
+	}
+	return times
+}
+
+// keptDemand is one file.
+type keptDemand struct {
+	Programs string     `json:"programs"`
+	Run      *DemandRun `json:"run"`
+}
+
+func (k *keptDemand) of() string { return k.Programs }
+
+// runOne runs the mix once, unless a kept run replaces it.
+func (d *demandDemonstration) runOne(ctx context.Context, c *contender, round int) (time.Duration, error) {
+	begun := time.Now()
+	path := d.keep(fmt.Sprintf("%s-%d", c.Label, round))
+	kept, how := keptDemand{}, "kept"
+	found, err := readKept(path, d.result.identity(), &kept)
+	if err == nil && !found {
+		kept.Programs = d.result.identity()
+		if kept.Run, err = d.runDemand(ctx, c); err == nil {
+			kept.Run.Round, kept.Run.Took = round, time.Since(begun)
+			how = fmt.Sprintf("%.0f s", kept.Run.Took.Seconds())
+			err = writeKept(path, &kept)
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	r := kept.Run
+	d.result.Runs = append(d.result.Runs, *r)
+	d.say("round %d of %d, %-8s makespan %5.1f s, CPU %.1f s of %.1f, stolen %.1f s (%s)", round, d.Rounds, c.Label+":", r.Makespan().Seconds(),
+		r.CPU.Seconds(), r.Busy.Seconds(), r.Stolen.Seconds(), how)
+	return r.Took, nil
+}
+
+// summarise sums up the runs of each policy.
+func (r *DemandResult) summarise(l *learned) {
+	for i := range demandPolicies {
+		r.Policies = append(r.Policies, r.summaryOf(&demandPolicies[i], l))
+	}
+	bytes := 0.0
+	for _, p := range r.Programs {
+		r.Least = max(r.Least, time.Duration(p.Alone.Least*float64(time.Second)))
+	}
+	for i := range r.Runs { // what the disk transferred at least: it includes what is counted for nobody
+		all := 0.0
+		for _, n := range r.Runs[i].Disk {
+			all += float64(n)
+		}
+		if i == 0 || all < bytes {
+			bytes = all
+		}
+	}
+	r.Least = max(r.Least, time.Duration(bytes/float64(r.Speed)*float64(time.Second)))
+}
+
+func (r *DemandResult) of(c *contender) []*DemandRun {
+	return among(r.Runs, func(r *DemandRun) bool { return r.Policy == c.Label })
+}
+
+func (r *DemandResult) summaryOf(c *contender, l *learned) DemandSummary {
+	runs := r.of(c)
+	seconds := func(of func(*DemandRun) time.Duration) Figure {
+		return over(runs, func(r *DemandRun) float64 { return of(r).Seconds() })
+	}
+	s := DemandSummary{Policy: c.Label, About: c.about, Rounds: len(runs),
+		Makespan: seconds((*DemandRun).Makespan), Wait: seconds((*DemandRun).wait), AtOnce: over(runs, (*DemandRun).atOnce),
+		Slowdown: over(runs, func(r *DemandRun) float64 { return r.slowdown(l) }),
+		Idle:     over(runs, func(r *DemandRun) float64 { return r.Areas.Idle }), Beyond: over(runs, func(r *DemandRun) float64 { return r.Areas.Beyond }),
+		CPU: seconds(func(r *DemandRun) time.Duration { return r.CPU }), Busy: seconds(func(r *DemandRun) time.Duration { return r.Busy }),
+		Stolen: seconds(func(r *DemandRun) time.Duration { return r.Stolen }), Counted: over(runs, func(r *DemandRun) float64 { return r.Counted })}
+	if last := &demandPolicies[len(demandPolicies)-1]; c.Label != last.Label {
+		ratio := pairedRatio(runs, r.of(last))
+		s.Ratio = &ratio
+	}
+	return s
+}
+
+// pairedRatio estimates the makespan of runs over that of the runs of the same rounds in others, with its confidence interval.
+func pairedRatio(runs, others []*DemandRun) trial.Estimate {
+	var ratios []float64
+	for _, r := range runs {
+		for _, o := range others {
+			if o.Round == r.Round {
+				ratios = append(ratios, r.Makespan().Seconds()/o.Makespan().Seconds())
+			}
+		}
+	}
+	return trial.GeometricMean(ratios)
+}

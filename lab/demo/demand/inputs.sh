@@ -1,0 +1,45 @@
+# Makes what the programs of mix.yaml read, in the current folder, with existing programs alone: the same files every
+# time. $1 is how many tenths of their full size the files have.
+set -eu
+export LC_ALL=C
+tenths=$1
+# text SEED MB prints numbered lines of text that hardly repeat themselves; a compressor saves a quarter.
+text() {
+	openssl enc -aes-128-ctr -K 00 -iv "$1" -in /dev/zero 2>/dev/null | base64 -w 60 | cat -n | head -c $(($2 * tenths))00000
+}
+text 01 155 > gzip-1
+text 02 155 > gzip-2
+text 03 15 > gzip-small
+text 04 200 > zstd-1
+text 05 200 > zstd-2
+text 06 30 > zstd-small
+text 07 200 > openssl-1
+text 08 200 > openssl-2
+echo $((2000000 * tenths)) > iterations
+text 09 280 | bzip2 -1 > sort.bz2
+text 10 190 > python-1
+text 11 190 > python-2
+text 12 15 | openssl enc -base64 -A | fold -w 40 | sed 's/.*/"&",/; 1s/^/[/; $s/,$/]/' > python.json
+# A database with one table.
+text 13 250 > rows
+sqlite3 database '.mode tabs' 'CREATE TABLE line (number INTEGER, text TEXT)' '.import rows line' > /dev/null
+rm rows
+# A tree of files, and a repository with such a tree in two versions.
+mkdir tree repository
+text 14 200 | split -b 256K - tree/part-
+text 15 130 | split -b 128K - repository/part-
+cd repository
+git init -q .
+git config core.autocrlf false
+commit() {
+	git add -A
+	GIT_AUTHOR_DATE='2026-01-01T00:00:00Z' GIT_COMMITTER_DATE='2026-01-01T00:00:00Z' \
+		git -c user.name=a -c user.email=a@example.com commit -q -m "$1"
+}
+commit first
+for part in part-*a; do
+	tr ab ba < "$part" > changed
+	mv changed "$part"
+done
+commit second
+git -c pack.threads=1 repack -q -a -d
