@@ -17,8 +17,6 @@ import (
 	"sync"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/bellows-rm/bellows/internal/fusedisk"
 	"github.com/bellows-rm/bellows/resource"
 )
@@ -102,8 +100,7 @@ func (d *Disk) Hasten(do func() error) error {
 	if _, err := d.order(hastenOrder); err != nil {
 		return err
 	}
-	err := do()
-	unix.Sync()
+	err := errors.Join(do(), fusedisk.Sync(d.path))
 	_, bound := d.order(boundOrder)
 	return errors.Join(err, bound)
 }

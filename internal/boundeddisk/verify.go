@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bellows-rm/bellows/internal/fusedisk"
 	"github.com/bellows-rm/bellows/resource"
 )
 
@@ -20,10 +21,12 @@ type Check struct {
 	Achieved resource.Amount `json:"achieved_bytes_per_s"`
 }
 
-// DropCaches writes what the kernel holds back, and makes it forget what it read: the next reads come from disks. It needs
-// root.
-func DropCaches() error {
-	unix.Sync()
+// DropCaches writes what the kernel holds back of the disk, and makes the kernel forget what it read: the next reads come
+// from disks. It needs root.
+func (d *Disk) DropCaches() error {
+	if err := fusedisk.Sync(d.path); err != nil {
+		return err
+	}
 	if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0); err != nil {
 		return fmt.Errorf("drop the page cache: %w", err)
 	}
@@ -58,7 +61,7 @@ func (d *Disk) Verify(each time.Duration) (checks []Check, err error) {
 			return errors.Join(err, failed)
 		}},
 	} {
-		if err := DropCaches(); err != nil {
+		if err := d.DropCaches(); err != nil {
 			return nil, err
 		}
 		begun := time.Now()

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
-	"github.com/bellows-rm/bellows/internal/boundeddisk"
 	"github.com/bellows-rm/bellows/internal/sandbox"
 	"github.com/bellows-rm/bellows/profile"
 	"github.com/bellows-rm/bellows/resource"
@@ -101,7 +100,7 @@ func (d *demandDemonstration) prepare(ctx context.Context, input string) error {
 	if err := d.disk.Hasten(func() error { return clearResults(input) }); err != nil {
 		return err
 	}
-	if err := boundeddisk.DropCaches(); err != nil {
+	if err := d.disk.DropCaches(); err != nil {
 		return err
 	}
 	return load(ctx)
