@@ -54,7 +54,11 @@ func newThrottledOf(t *testing.T, s Submission) *throttled {
 // throttle makes the policy throttle the task, and returns the order.
 func (r *throttled) throttle(bound resource.Amount, lasts time.Duration) cluster.Order {
 	r.t.Helper()
-	r.policy.bound, r.policy.until, r.policy.due = bound, r.now().Add(lasts), true
+	if err := r.do(r.t.Context(), func() {
+		r.policy.bound, r.policy.until, r.policy.due = bound, r.now().Add(lasts), true
+	}); err != nil {
+		r.t.Fatal(err)
+	}
 	r.fake.events <- cluster.Event{Kind: cluster.NodeMemory, Held: resource.Amount(lasts)} // so that there is a step
 	o := r.order(cluster.Throttle)
 	if o.Container != r.start.Container || o.Bound[resource.Disk] != bound {
