@@ -128,7 +128,8 @@ func whereAbove(u usage.Usage, k usage.Kind, amount int64) (first, last time.Dur
 	return first, last
 }
 
-// dirty makes 2 MiB of each file dirty, and stays for a moment: "wait" has them written at once, and "remove" removes them.
+// dirty makes 2 MiB of each file dirty, and stays for a moment: "wait" has them written at once, and "remove" removes them. When
+// that is done there is an empty file, the name of the last one with ".done".
 func dirty(then string, paths []string) {
 	for _, path := range paths {
 		f, err := os.Create(path)
@@ -148,6 +149,9 @@ func dirty(then string, paths []string) {
 			fmt.Println(err)
 			os.Exit(1)
 		}
+	}
+	if done, err := os.Create(paths[len(paths)-1] + ".done"); err == nil {
+		done.Close()
 	}
 	time.Sleep(300 * time.Millisecond)
 	os.Exit(0)
@@ -170,7 +174,7 @@ func TestWritesAreMeasured(t *testing.T) {
 		"one program":   b.order(os.Args[0], "dirty", then, path("a"), path("b"), path("c"), path("d")),
 		"children":      b.order("sh", "-c", fmt.Sprintf("for i in 1 2 3 4; do %s dirty %s %s$i; done; :", os.Args[0], then, path("e"))),
 		"grandchildren": b.order("sh", "-c", fmt.Sprintf("(%[1]s dirty %[2]s %[3]s1 & %[1]s dirty %[2]s %[3]s2 & wait); (%[1]s dirty %[2]s %[3]s3 %[3]s4; :); sleep 1.5", os.Args[0], then, path("f"))),
-		"remaining":     b.order("sh", "-c", fmt.Sprintf("setsid %s dirty %s %s1 %[3]s2 %[3]s3 %[3]s4 & sleep 0.25", os.Args[0], then, path("g"))),
+		"remaining":     b.order("sh", "-c", fmt.Sprintf("setsid %s dirty %s %s1 %[3]s2 %[3]s3 %[3]s4 & until [ -e %[3]s4.done ]; do sleep 0.02; done", os.Args[0], then, path("g"))),
 	}
 	if then == "leave" {
 		orders["removed"] = b.order(os.Args[0], "dirty", "remove", path("h"))

@@ -245,9 +245,11 @@ func (t *Tally) keepEnded(now map[int]tallied) {
 		if err != nil || !k.ended || k.born != was.born {
 			continue
 		}
-		if has, err := TransfersOf(pid); err == nil {
-			now[pid] = tallied{k, has, was.file}
+		has, err := TransfersOf(pid)
+		if err != nil { // The file of a process that has ended is root's. The rest will be a part of what its parent has.
+			has = was.has
 		}
+		now[pid] = tallied{k, has, was.file}
 	}
 }
 
