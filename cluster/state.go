@@ -320,7 +320,7 @@ func (s *Snapshot) adopt(now timeline.Time, e *Event) error {
 	t := s.book(e.Launched, j, e.Task, n, e.Grant)
 	s.markRunning(t, e.Launched)
 	if found.Bound != (resource.Vector{}) {
-		t.Throttled = &Throttled{Bound: found.Bound, Until: found.Until, InForce: true}
+		t.Throttled = &Throttled{Bound: found.Bound, Until: found.Until, InForce: true, begun: now}
 	}
 	t.resume(now, found.Progress)
 	return nil

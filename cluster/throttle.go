@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
@@ -23,6 +24,8 @@ type Throttled struct {
 	InForce  bool
 
 	earlier []DecisionID // Throttles before the newest that have not been answered
+	begun   timeline.Time
+	before  time.Duration // for which earlier Throttles lasted
 
 	// A task with a known end that went on from since on at its usual pace would end at ends.
 	since, ends timeline.Time
@@ -35,6 +38,15 @@ func (t *TaskState) Bounded(now timeline.Time) (throttled *Throttled, ok bool) {
 		return nil, false
 	}
 	return t.Throttled, true
+}
+
+// ThrottledFor returns for how long t was throttled until now, from the decisions on, by all its throttles. What an earlier
+// engine saw of them does not count.
+func (t *TaskState) ThrottledFor(now timeline.Time) time.Duration {
+	if t.Throttled == nil {
+		return 0
+	}
+	return t.Throttled.before + max(0, min(now, t.Throttled.Until).Sub(t.Throttled.begun))
 }
 
 // Throttle bounds what a running task may use of each rate until the given time, when the throttle ends by itself. A
@@ -70,6 +82,7 @@ func (p *Plan) Throttle(t *TaskState, bound resource.Vector, until timeline.Time
 // throttle replaces the throttle of t by a newer one, which has not been carried out.
 func (t *TaskState) throttle(now timeline.Time, newer Throttled) {
 	usual := t.usualEnd(now)
+	newer.begun, newer.before = now, t.ThrottledFor(now)
 	if last := t.Throttled; last != nil {
 		newer.earlier = last.earlier
 		if !last.InForce {

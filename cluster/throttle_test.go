@@ -3,6 +3,7 @@ package cluster
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bellows-rm/bellows/resource"
 	"github.com/bellows-rm/bellows/timeline"
@@ -66,6 +67,11 @@ func TestThrottle(t *testing.T) {
 	answer(DecisionSuperseded, 12, "not under way")
 	answer(DecisionDone, 13, "")
 	throttled(39, 4, true)
+	for now, want := range map[timeline.Time]time.Duration{4: 0, 5: 0, 12: 7, 40: 35, 99: 35} {
+		if got := s.byTask[id].ThrottledFor(now); got != want {
+			t.Errorf("at %v it was throttled for %v, want %v", now, got, want)
+		}
+	}
 
 	order(13, 3, 50) // a failure ends the throttle, also the one before
 	answer(DecisionFailed, 14, "")

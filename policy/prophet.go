@@ -58,6 +58,9 @@ func newProphet(s *settings) Policy {
 	f.backoff.lasts = s.declare("backoff", "5s",
 		"how long the tasks with the largest demands are throttled on a node that gives much less than it could (section III.B); "+
 			"0s is never. Simulated nodes report that of disk and network, real ones of the disk").orNever()
+	f.backoff.turns = s.declare("relief", "turns",
+		"turns: on a pressed node some tasks go on and the others wait for their turn, since disks lose time when they change "+
+			"between programs; share: bounds that add up to what the node has").oneOf("turns", "share") == "turns"
 	f.literal = s.declare("score", "sum",
 		"sum: a job scores the sum over the nodes of all its tasks; literal: tasks start one by one on the next node, "+
 			"as the text of Algorithm 1 says").oneOf("sum", "literal") == "literal"

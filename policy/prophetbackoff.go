@@ -16,16 +16,23 @@ import (
 // rounds. Here the tasks themselves are throttled, for a while.
 type backoff struct {
 	lasts   time.Duration // 0 is never
+	turns   bool          // tasks take turns, instead of sharing
 	demands []demand
 	sorted  []resource.Amount
+	order   []*demand
 }
 
 // demand is what a task is forecast to demand at present.
 type demand struct {
-	task *cluster.TaskState
-	of   resource.Vector
-	most resource.Vector // what it may use; a component of 0 is no bound
+	task   *cluster.TaskState
+	of     resource.Vector
+	most   resource.Vector // what it may use; a component of 0 is no bound
+	waited time.Duration   // for which the task has been throttled so far
 }
+
+// crawl is the part of a node's capacity that a task may use while it waits for its turn: so little that it hinders no
+// other, and not nothing, so that a task ends that needs hardly any.
+const crawl = 200
 
 // relieve throttles tasks on the nodes whose pressure has changed.
 func (b *backoff) relieve(now timeline.Time, p *cluster.Plan, a *ahead) {
@@ -45,24 +52,27 @@ func (b *backoff) throttle(now timeline.Time, p *cluster.Plan, n *cluster.NodeSt
 		if t.Running && !t.Killing && !t.Still {
 			end, _ := t.UsualEnd(now) // Never if unknown
 			a.steps = a.steps[:0]
-			b.demands = append(b.demands, demand{task: t, of: a.demand(now, t, end)})
+			b.demands = append(b.demands, demand{task: t, of: a.demand(now, t, end), waited: t.ThrottledFor(now)})
 		}
 	}
 	for k := range resource.NumKinds {
-		if n.Pressed[k] > 0 && !n.Unknown.Has(k) {
+		switch {
+		case n.Pressed[k] == 0 || n.Unknown.Has(k):
+		case b.turns:
+			b.takeTurns(k, n.Capacity[k])
+		default:
 			b.share(k, n.Capacity[k])
 		}
 	}
 	for i := range b.demands {
 		d := &b.demands[i]
-		if d.most == (resource.Vector{}) {
+		before, throttled := d.task.Bounded(now)
+		if d.most == (resource.Vector{}) && !(b.turns && throttled) { // whose turn it is, waits no longer
 			continue
 		}
-		if before, ok := d.task.Bounded(now); ok { // other resources that were pressed before
-			for k := range d.most {
-				if n.Pressed[k] == 0 {
-					d.most[k] = before.Bound[k]
-				}
+		for k := range d.most {
+			if throttled && n.Pressed[k] == 0 { // a resource that was pressed before
+				d.most[k] = before.Bound[k]
 			}
 		}
 		k := pressedMost(n)
@@ -93,6 +103,34 @@ func (b *backoff) share(k resource.Kind, capacity resource.Amount) {
 			d.most[k] = max(1, d.of[k]+level)
 		case d.of[k] > level:
 			d.most[k] = max(1, level)
+		}
+	}
+}
+
+// takeTurns lets as many tasks use a resource without a bound as demand no more than there is, or than half of what all
+// demand if that is less: they hinder each other. At least one task goes on, and all other tasks that demand the resource
+// crawl. Those go first that have waited longest, all turns added up. A task without a forecast is taken to demand all that
+// there is.
+func (b *backoff) takeTurns(k resource.Kind, capacity resource.Amount) {
+	b.order = b.order[:0]
+	sum := resource.Amount(0)
+	for i := range b.demands {
+		d := &b.demands[i]
+		if d.task.Stage().Phases == nil && d.of[k] == 0 {
+			d.of[k] = capacity
+		}
+		if d.of[k] > 0 {
+			b.order = append(b.order, d)
+			sum += d.of[k]
+		}
+	}
+	slices.SortStableFunc(b.order, func(x, y *demand) int { return cmp.Compare(y.waited, x.waited) })
+	left := min(capacity, sum/2)
+	for i, d := range b.order {
+		if i == 0 || d.of[k] <= left {
+			left -= d.of[k]
+		} else {
+			d.most[k] = max(1, capacity/crawl)
 		}
 	}
 }

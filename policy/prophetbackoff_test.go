@@ -46,6 +46,42 @@ func TestBackoffShares(t *testing.T) {
 	}
 }
 
+// In turns, those go on without a bound that have waited longest, as far as they demand no more than there is and than half
+// of all, but at least one; nobody who demands nothing waits.
+func TestBackoffTurns(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 2000 {
+		var b backoff
+		capacity, sum := resource.Amount(200+r.Int64N(1000)), resource.Amount(0)
+		job := &cluster.JobState{Job: &cluster.Job{Stages: []cluster.Stage{{Phases: []cluster.Phase{{Duration: time.Second}}}}}}
+		for range 1 + r.IntN(6) {
+			d := demand{task: &cluster.TaskState{Job: job}, waited: time.Duration(r.IntN(3)),
+				of: resource.Vector{}.With(resource.Disk, max(0, resource.Amount(r.Int64N(600)-100)))}
+			sum += d.of[resource.Disk]
+			b.demands = append(b.demands, d)
+		}
+		b.takeTurns(resource.Disk, capacity)
+		goOn, used, most, largest := 0, resource.Amount(0), time.Duration(-1), time.Duration(-1)
+		for _, d := range b.demands {
+			is := d.of[resource.Disk]
+			switch bound := d.most[resource.Disk]; {
+			case is == 0 && bound > 0:
+				t.Fatalf("who demands nothing may use %d", bound)
+			case is > 0 && bound == 0:
+				goOn, used, most = goOn+1, used+is, max(most, d.waited)
+			case is > 0 && bound != capacity/crawl:
+				t.Fatalf("of %d a task may use %d while it waits", capacity, bound)
+			}
+			if is > 0 {
+				largest = max(largest, d.waited)
+			}
+		}
+		if sum > 0 && (goOn == 0 || goOn > 1 && used > min(capacity, sum/2)) || most != largest {
+			t.Fatalf("of %d, %d tasks that demand %d go on: %+v", capacity, goOn, used, b.demands)
+		}
+	}
+}
+
 // A pressed node has the tasks with the largest demands throttled, for as long as the setting says; a relieved node, and a
 // policy without back-off, nobody.
 func TestBackoff(t *testing.T) {
@@ -54,7 +90,8 @@ func TestBackoff(t *testing.T) {
 		pressed  resource.Amount
 		want     []resource.Amount
 	}{
-		{nil, 60 * resource.MB, []resource.Amount{80 * resource.MB}},
+		{nil, 60 * resource.MB, []resource.Amount{500 * resource.KB}},
+		{map[string]string{"prophet.relief": "share"}, 60 * resource.MB, []resource.Amount{80 * resource.MB}},
 		{map[string]string{"prophet.backoff": "0s"}, 60 * resource.MB, nil},
 		{nil, 0, nil},
 	} {

@@ -19,7 +19,11 @@ func (a *auditor) throttle(d *cluster.Decision) {
 		a.fail("task %s is throttled by %s", d.Task, a.c.title)
 	case t.state != running || t.killing || t.node != d.Node:
 		a.fail("task %s is throttled in state %d", d.Task, t.state)
-	case d.Bound == resource.Vector{} || d.At <= a.now:
+	case d.Bound == resource.Vector{}:
+		if a.flag("relief") == "share" || d.At != 0 {
+			a.fail("the throttle of task %s is ended at %s", d.Task, seconds(d.At))
+		}
+	case d.At <= a.now:
 		a.fail("task %s is throttled to %v until %s", d.Task, d.Bound, seconds(d.At))
 	case pressed == resource.Vector{}:
 		a.fail("task %s is throttled, and node %s is not pressed", d.Task, n.Name)

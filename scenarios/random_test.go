@@ -43,6 +43,7 @@ var choices = []choice{
 	made("prophet", "distinct", "strict"),
 	made("prophet", "backoff", "0s"),
 	made("prophet", "backoff", "17.317s"),
+	made("prophet", "backoff", "17.317s", "relief", "share"),
 	made("srjf"),
 	made("static"),
 	made("static", "order", "fifo"),

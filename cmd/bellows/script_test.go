@@ -241,7 +241,7 @@ func TestMachine(t *testing.T) {
 }
 
 // needControlGroups skips a test on a machine that cannot make containers.
-func needControlGroups(t *testing.T) {
+func needControlGroups(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")

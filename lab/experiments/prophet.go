@@ -49,9 +49,10 @@ func (a *prophetAssumed) cluster() sim.Config {
 }
 
 // The schedulers of section IV.B, and the fair scheduler of the abstract. Executors of one application start together under Prophet alone.
+// A simulated node loses nothing unless more is demanded than it has, so that bounds which add up to it relieve it best.
 var (
-	prophetOwn   = contender{Contender: trial.Contender{Label: "Prophet", Policy: "prophet"}}
-	prophetPlain = contender{Contender: trial.Contender{Label: "Prophet w/o back-off", Policy: "prophet", Settings: map[string]string{"prophet.backoff": "0s"}}}
+	prophetOwn   = prophetWith("Prophet")
+	prophetPlain = prophetWith("Prophet w/o back-off", "backoff", "0s")
 	prophetRest  = []contender{
 		{Contender: trial.Contender{Label: "CS", Policy: "capacity"}},
 		{Contender: trial.Contender{Label: "Fair", Policy: "fair"}},
@@ -59,6 +60,15 @@ var (
 		{Contender: trial.Contender{Label: "Tetris", Policy: "tetris"}},
 	}
 )
+
+// prophetWith is Prophet with some settings, each a name and a value.
+func prophetWith(label string, settings ...string) contender {
+	c := contender{Contender: trial.Contender{Label: label, Policy: "prophet", Settings: map[string]string{"prophet.relief": "share"}}}
+	for i := 0; i < len(settings); i += 2 {
+		c.Settings["prophet."+settings[i]] = settings[i+1]
+	}
+	return c
+}
 
 func prophetSchedulers() []contender {
 	return append(prophetRest[:len(prophetRest):len(prophetRest)], prophetPlain, prophetOwn)

@@ -152,10 +152,9 @@ func fig11Claims(ran, done float64) []Claim {
 func prophetLasting(l *lab) (Table, error) {
 	var all []contender
 	for _, lasts := range []string{"0s", "1s", "2s", "5s", "10s", "30s", "2m"} {
-		c := prophetOwn
-		c.Label, c.Settings = lasts, map[string]string{"prophet.backoff": lasts}
-		all = append(all, c)
+		all = append(all, prophetWith(lasts, "backoff", lasts))
 	}
+	all = append(all, prophetWith("5s, in turns", "backoff", "5s", "relief", "turns"))
 	table := newTable("By how long tasks are throttled (median of the workloads, and range)", "throttled for", "makespan", "mean completion time", "mean execution time")
 	t, err := prophetContest(l, "lasting", all, &prophetUsual)
 	if err != nil {
@@ -193,9 +192,7 @@ var prophetEtas = []string{"0", "0.1", "0.2", "0.3", "0.4", "0.5", "0.7", "1"}
 func prophetEta(l *lab) (*Findings, error) {
 	var all []contender
 	for _, eta := range prophetEtas {
-		c := prophetOwn
-		c.Label, c.Settings = "η = "+eta, map[string]string{"prophet.eta": eta}
-		all = append(all, c)
+		all = append(all, prophetWith("η = "+eta, "eta", eta))
 	}
 	t, err := prophetContest(l, "eta", all, &prophetUsual)
 	if err != nil {
