@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/bellows-rm/bellows/cluster"
@@ -163,6 +164,10 @@ func (r *Reader) record() (Record, error) {
 		return Record{}, r.fault("now_ns %d: must not be before that of the line above, %d", int64(*l.Now), int64(r.last))
 	case (l.Events == nil) == (l.Decisions == nil):
 		return Record{}, r.fault("record: must have either events or decisions")
+	case l.Events != nil && slices.ContainsFunc(*l.Events, func(e cluster.Event) bool { return e.Kind == 0 }):
+		return Record{}, r.fault("event: kind is missing")
+	case l.Decisions != nil && slices.ContainsFunc(*l.Decisions, func(d cluster.Decision) bool { return d.Kind == 0 }):
+		return Record{}, r.fault("decision: kind is missing")
 	}
 	r.last = *l.Now
 	record := Record{Now: *l.Now}

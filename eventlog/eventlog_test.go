@@ -135,6 +135,8 @@ func TestEventLogRefuses(t *testing.T) {
 		{"two values", header + `{"now_ns":1,"events":[]} {}` + "\n", "x:2: record: must be one value in a line, but more follows"},
 		{"no time", header + `{"events":[]}` + "\n", "x:2: now_ns is missing: must be a time in nanoseconds"},
 		{"neither", header + `{"now_ns":1}` + "\n", "x:2: record: must have either events or decisions"},
+		{"event without a kind", header + `{"now_ns":1,"events":[{}]}` + "\n", "x:2: event: kind is missing"},
+		{"decision without a kind", header + `{"now_ns":1,"decisions":[{}]}` + "\n", "x:2: decision: kind is missing"},
 		{"both", header + `{"now_ns":1,"events":[],"decisions":[]}` + "\n", "x:2: record: must have either events or decisions"},
 		{"backwards", header + `{"now_ns":2,"events":[]}` + "\n" + `{"now_ns":1,"events":[]}` + "\n", "x:3: now_ns 1: must not be before that of the line above, 2"},
 		{"kind", header + `{"now_ns":2,"events":[{"kind":"party"}]}` + "\n", `x:2: record: event kind \"party\": unknown`},
@@ -178,6 +180,8 @@ func FuzzEventLog(f *testing.F) {
 	h, records := loggedRun()
 	f.Add(writeLog(f, h, records))
 	f.Add([]byte(`{"bellows_event_log":1,"policy":"fifo","settings":{}}` + "\n" + `{"now_ns":-1,"decisions":[]}` + "\n{"))
+	f.Add([]byte(`{"bellows_event_log":1,"policy":"fifo","settings":{}}` + "\n" + `{"now_ns":0,"events":[{}]}` + "\n"))
+	f.Add([]byte(`{"bellows_event_log":1,"policy":"fifo","settings":{}}` + "\n" + `{"now_ns":0,"decisions":[{}]}` + "\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r, records, err := readLog(text)
 		if err != nil {
