@@ -11,9 +11,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// The machine's report that its disk is pressed reaches the policy, which throttles the task with the largest demand, and
-// people; so does its end. Both are in the event log: a replay with them gives the same decisions, and one without the
-// pressure different ones.
+// The machine's report that its disk is pressed reaches the policy, which has one task wait for its turn, and people; so does its
+// end. Both are in the event log: a replay with them gives the same decisions, and one without the pressure different ones.
 func TestPressureReachesThePolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, err := policy.New("prophet", nil)
@@ -47,7 +46,7 @@ func TestPressureReachesThePolicy(t *testing.T) {
 		}
 		pressed(30 * resource.MB)
 		o := r.order(cluster.Throttle)
-		if o.Container != running[1].Container || o.Bound[resource.Disk] != 80*resource.MB {
+		if o.Container != running[1].Container || o.Bound[resource.Disk] != 500*resource.KB {
 			t.Errorf("order %+v", o)
 		}
 		r.fake.events <- cluster.Event{Kind: cluster.DecisionDone, Task: o.Task, Run: o.Container.Run, Decision: o.ID}

@@ -30,17 +30,20 @@ func processesOf(t *testing.T, dir string) (pids []string) {
 var ownGroup = regexp.MustCompile(`/bellows-[0-9a-f]+`)
 
 // removeGroups removes, when the test ends, the empty control groups of a daemon that cannot record that it has to: the
-// groups around one of its processes.
-func removeGroups(t *testing.T, pids []string) {
+// groups around one of its processes, as soon as one is in its group.
+func removeGroups(t *testing.T, state string) {
 	t.Helper()
 	name := ""
-	for _, pid := range pids {
-		if text, err := os.ReadFile("/proc/" + pid + "/cgroup"); err == nil && name == "" {
-			name = ownGroup.FindString(string(text))
+	for end := time.Now().Add(time.Minute); name == ""; time.Sleep(20 * time.Millisecond) {
+		pids := processesOf(t, state)
+		for _, pid := range pids {
+			if text, err := os.ReadFile("/proc/" + pid + "/cgroup"); err == nil && name == "" {
+				name = ownGroup.FindString(string(text))
+			}
 		}
-	}
-	if name == "" {
-		t.Fatalf("none of %v is in a group of a daemon", pids)
+		if name == "" && time.Now().After(end) {
+			t.Fatalf("none of %v is in a group of a daemon", pids)
+		}
 	}
 	t.Cleanup(func() {
 		out, err := exec.Command("find", "/sys/fs/cgroup", "-depth", "-type", "d", "-path", "*"+name+"*", "-exec", "rmdir", "{}", "+").CombinedOutput()
@@ -73,7 +76,7 @@ func TestDiskThatFails(t *testing.T) {
 	bellows("manages 512MiB", "up", "--memory", "512MiB", "--detach")
 	bellows("1", "run", "-d", "--memory", "64MiB", "--", "sleep", "1000")
 	bellows("2", "run", "-d", "--memory", "64MiB", "--", "sleep", "1001")
-	removeGroups(t, processesOf(t, state))
+	removeGroups(t, state)
 	if out, err := exec.Command("mount", "-o", "remount,abort", disk.Path()).CombinedOutput(); err != nil { // as after an error of the disk
 		t.Fatalf("make the disk fail: %v: %s", err, out)
 	}
