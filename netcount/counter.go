@@ -37,27 +37,21 @@ func Attach(dir string) (*Counter, error) {
 	if err := sound("/proc"); err != nil {
 		return nil, err
 	}
-	group, err := os.Open(dir)
-	if err != nil {
-		return nil, fmt.Errorf("count network bytes: %w", err)
-	}
-	defer group.Close()
-	c, err := attach(int(group.Fd()), loopback)
-	if err != nil {
-		return nil, fmt.Errorf("count network bytes of %s: %w", dir, explain(err))
-	}
-	return c, nil
+	return count(dir, attach)
 }
 
 // Begin is Attach for a new group, on a machine where Try has succeeded: it need not find out what is there, which takes most of
 // the time.
-func Begin(dir string) (*Counter, error) {
+func Begin(dir string) (*Counter, error) { return count(dir, begin) }
+
+// count opens the group in dir for one of attach and begin.
+func count(dir string, how func(group int, except int32) (*Counter, error)) (*Counter, error) {
 	group, err := os.Open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("count network bytes: %w", err)
 	}
 	defer group.Close()
-	c, err := begin(int(group.Fd()), loopback)
+	c, err := how(int(group.Fd()), loopback)
 	if err != nil {
 		return nil, fmt.Errorf("count network bytes of %s: %w", dir, explain(err))
 	}

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -253,15 +254,7 @@ func (t *target) median(input resource.Amount, skip int) float64 {
 			total += t.weight[i]
 		}
 	}
-	slices.SortStableFunc(all, func(a, b weighted) int {
-		switch {
-		case a.value < b.value:
-			return -1
-		case a.value > b.value:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(a, b weighted) int { return cmp.Compare(a.value, b.value) })
 	below := 0.0
 	for i, w := range all {
 		below += w.weight

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -72,15 +73,7 @@ func (s Sample) Contradicts(predicted time.Duration) bool {
 // sorted returns a checked copy of samples in ascending order of memory.
 func sorted(samples []Sample) ([]Sample, error) {
 	s := slices.Clone(samples)
-	slices.SortFunc(s, func(a, b Sample) int {
-		switch {
-		case a.Memory < b.Memory:
-			return -1
-		case a.Memory > b.Memory:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(s, func(a, b Sample) int { return cmp.Compare(a.Memory, b.Memory) })
 	for i, x := range s {
 		switch {
 		case x.Memory <= 0 || x.Memory > maxMemory:

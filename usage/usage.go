@@ -7,6 +7,7 @@
 package usage
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -274,15 +275,7 @@ func (u Usage) Thin(most int) Usage {
 		for i := range len(spans) - 1 {
 			order = append(order, pair{i, unlike(&spans[i], &spans[i+1], &scale)})
 		}
-		slices.SortStableFunc(order, func(a, b pair) int {
-			switch {
-			case a.cost < b.cost:
-				return -1
-			case a.cost > b.cost:
-				return 1
-			}
-			return a.at - b.at
-		})
+		slices.SortFunc(order, func(a, b pair) int { return cmp.Or(cmp.Compare(a.cost, b.cost), a.at-b.at) })
 		joined := make([]bool, len(spans)) // with the span before or after
 		excess := min(len(spans)-most, max(1, len(order)/4))
 		first := make([]bool, len(spans))
