@@ -177,7 +177,7 @@ func TestWritesAreMeasured(t *testing.T) {
 		"remaining":     b.order("sh", "-c", fmt.Sprintf("setsid %s dirty %s %s1 %[3]s2 %[3]s3 %[3]s4 & until [ -e %[3]s4.done ]; do sleep 0.02; done", os.Args[0], then, path("g"))),
 	}
 	if then == "leave" {
-		orders["removed"] = b.order(os.Args[0], "dirty", "remove", path("h"))
+		orders["removed"] = b.order(os.Args[0], "dirty", "remove", path("h"), path("i"), path("j"), path("k"))
 	}
 	for _, o := range orders {
 		b.Apply([]cluster.Order{o})
@@ -188,12 +188,12 @@ func TestWritesAreMeasured(t *testing.T) {
 		}
 	}
 	for name, o := range orders {
-		size := int64(8 << 20)
+		least, most := int64(8<<20), int64(9<<20)
 		if name == "removed" {
-			size = 0
+			least, most = 0, 2<<20+64<<10 // a sample may see one file of the four before it is removed
 		}
-		if n, ok := b.usageOf(o.Container).Total(usage.Written); !ok || n < size || n > size+1<<20 {
-			t.Errorf("%s: %d bytes were written (known: %v), want about %d: %+v", name, n, ok, size, b.usageOf(o.Container).Spans)
+		if n, ok := b.usageOf(o.Container).Total(usage.Written); !ok || n < least || n > most {
+			t.Errorf("%s: %d bytes were written (known: %v), want from %d to %d: %+v", name, n, ok, least, most, b.usageOf(o.Container).Spans)
 		}
 	}
 }

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
 	"reflect"
@@ -150,7 +150,7 @@ func (p *parameter) set(v reflect.Value, text string) *live.Error {
 		}
 		n, err := strconv.ParseInt(text, 10, v.Type().Bits())
 		switch {
-		case errors.Is(err, strconv.ErrSyntax):
+		case err != nil && !isInteger(text):
 			return live.Errorf(live.Invalid, "%s %q: must be an integer", p.name, text)
 		case err != nil, n < least:
 			return live.Errorf(live.Invalid, "%s %s: must be from %d to %d", p.name, text, least, most)
@@ -158,6 +158,13 @@ func (p *parameter) set(v reflect.Value, text string) *live.Error {
 		v.SetInt(n)
 	}
 	return nil
+}
+
+// isInteger returns whether a text is an integer of any size. The error of strconv does not tell: of a text like "99999999999999999999\n"
+// it says that it is out of range.
+func isInteger(text string) bool {
+	_, ok := new(big.Int).SetString(text, 10)
+	return ok
 }
 
 // writeBody answers with JSON, or with a stream.
