@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,53 +24,72 @@ import (
 
 var recordPressure = flag.Bool("record-pressure", false, "record testdata/pressure anew, which takes ten minutes")
 
-// TestRecordPressure records what the statistics of disks say while 1 to 16 programs use them.
+// pressedDisk is a disk whose statistics are recorded.
+type pressedDisk struct {
+	name, says string
+	pace       recordingdisk.Pace // zero: the disk of this machine
+}
+
+var pressedDisks = []pressedDisk{
+	{"arm", "a model: 32 MiB/s, one arm, 8 ms before a transfer elsewhere; ext4 on a loop device on FUSE",
+		recordingdisk.Pace{Rate: 32 << 20, Seek: 8 * time.Millisecond}},
+	{"bounded", "a model: 32 MiB/s, wherever transfers are; ext4 on a loop device on FUSE", recordingdisk.Pace{Rate: 32 << 20}},
+	{"own", "the disk of the machine that made the recording, virtual, shared with other work, of no stated speed", recordingdisk.Pace{}},
+}
+
+// TestRecordPressure records what the statistics of disks say while programs use them: with -record-pressure, 1 to 16
+// programs of each kind, as testdata/pressure. Otherwise four readers of the modelled disks, of which only one is pressed.
 func TestRecordPressure(t *testing.T) {
-	if !*recordPressure {
-		t.Skip("records a fixture: run with -record-pressure")
-	}
-	for _, c := range []struct {
-		name, says string
-		pace       recordingdisk.Pace
-	}{
-		{"arm", "a model: 32 MiB/s, one arm, 8 ms before a transfer elsewhere; ext4 on a loop device on FUSE",
-			recordingdisk.Pace{Rate: 32 << 20, Seek: 8 * time.Millisecond}},
-		{"bounded", "a model: 32 MiB/s, wherever transfers are; ext4 on a loop device on FUSE", recordingdisk.Pace{Rate: 32 << 20}},
-		{"own", "the disk of the machine that made the recording, virtual, shared with other work, of no stated speed", recordingdisk.Pace{}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			var dir string
-			if c.pace.Rate > 0 {
-				disk := recordingdisk.New(t, 512<<20)
-				dir = disk.Path()
-				makeFiles(t, dir)
-				disk.Slow(c.pace)
-			} else {
-				dir = t.TempDir()
-				makeFiles(t, dir)
-			}
-			var out strings.Builder
-			speed, err := profiler.MeasureDisk(dir)
-			if err != nil {
+	if *recordPressure {
+		for i := range pressedDisks {
+			d := &pressedDisks[i]
+			text := d.record(t, []string{"read", "write", "random"}, []int{1, 2, 4, 8, 16})
+			if err := os.WriteFile(filepath.Join("testdata", "pressure", d.name), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintf(&out, "# %s\nspeed %d\n", c.says, speed)
-			for _, how := range []string{"read", "write", "random"} {
-				for n := 1; n <= 16; n *= 2 {
-					recordUse(t, &out, dir, how, n)
-				}
-			}
-			if err := os.WriteFile(filepath.Join("testdata", "pressure", c.name), []byte(out.String()), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		})
+		}
+		return
 	}
+	if testing.Short() {
+		t.Skip("long: run without -short")
+	}
+	for i, want := range []map[string]string{{"read": "4"}, {}} {
+		d := &pressedDisks[i]
+		if got := pressedIn(t, d.name, d.record(t, []string{"read"}, []int{4})); !reflect.DeepEqual(got, want) {
+			t.Errorf("disk %s is pressed with %v, want %v", d.name, got, want)
+		}
+	}
+}
+
+// record returns what the statistics of the disk say while so many programs use it in each of several ways.
+func (d *pressedDisk) record(t *testing.T, ways []string, programs []int) string {
+	dir, files := t.TempDir(), slices.Max(programs)
+	if d.pace.Rate > 0 {
+		disk := recordingdisk.New(t, 512<<20)
+		dir = disk.Path()
+		makeFiles(t, dir, files)
+		disk.Slow(d.pace)
+	} else {
+		makeFiles(t, dir, files)
+	}
+	var out strings.Builder
+	speed, err := profiler.MeasureDisk(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(&out, "# %s\nspeed %d\n", d.says, speed)
+	for _, how := range ways {
+		for _, n := range programs {
+			recordUse(t, &out, dir, how, n)
+		}
+	}
+	return out.String()
 }
 
 const pressureFile = 16 << 20
 
-func makeFiles(t *testing.T, dir string) {
-	for i := range 16 {
+func makeFiles(t *testing.T, dir string, n int) {
+	for i := range n {
 		if err := durable.Write(filepath.Join(dir, fmt.Sprint(i)), make([]byte, pressureFile)); err != nil {
 			t.Fatal(err)
 		}

@@ -114,44 +114,49 @@ func TestRecordedPressure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var p pressure
-		var speed float64
-		var users int
-		name, got := "", map[string]string{}
-		for line := range strings.Lines(string(text)) {
-			word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-			switch word {
-			case "#":
-			case "speed":
-				if _, err := fmt.Sscan(rest, &speed); err != nil {
-					t.Fatal(err)
-				}
-			case "case":
-				if _, err := fmt.Sscan(rest, &name, &users); err != nil {
-					t.Fatal(err)
-				}
-				p = pressure{speed: speed}
-			default:
-				var ms int64
-				c, err := parseDisk(rest)
-				if _, err2 := fmt.Sscan(word, &ms); err != nil || err2 != nil {
-					t.Fatal(err, err2)
-				}
-				before := p
-				gives, news := p.add(time.Duration(ms)*time.Millisecond, c, users)
-				t.Logf("%s %s %d: %s", disk, name, users, p.describe(&before))
-				if news && gives > 0 && before.gives == 0 {
-					got[name] += fmt.Sprint(" ", users)
-				}
-			}
-		}
-		for how := range got {
-			got[how] = strings.TrimSpace(got[how])
-		}
-		if !reflect.DeepEqual(got, want) {
+		if got := pressedIn(t, disk, string(text)); !reflect.DeepEqual(got, want) {
 			t.Errorf("disk %s is pressed with %v, want %v", disk, got, want)
 		}
 	}
+}
+
+// pressedIn returns with how many programs a recorded disk is pressed, for each way of using it.
+func pressedIn(t *testing.T, disk, recording string) map[string]string {
+	var p pressure
+	var speed float64
+	var users int
+	name, pressed := "", map[string]string{}
+	for line := range strings.Lines(recording) {
+		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch word {
+		case "#":
+		case "speed":
+			if _, err := fmt.Sscan(rest, &speed); err != nil {
+				t.Fatal(err)
+			}
+		case "case":
+			if _, err := fmt.Sscan(rest, &name, &users); err != nil {
+				t.Fatal(err)
+			}
+			p = pressure{speed: speed}
+		default:
+			var ms int64
+			c, err := parseDisk(rest)
+			if _, err2 := fmt.Sscan(word, &ms); err != nil || err2 != nil {
+				t.Fatal(err, err2)
+			}
+			before := p
+			gives, news := p.add(time.Duration(ms)*time.Millisecond, c, users)
+			t.Logf("%s %s %d: %s", disk, name, users, p.describe(&before))
+			if news && gives > 0 && before.gives == 0 {
+				pressed[name] += fmt.Sprint(" ", users)
+			}
+		}
+	}
+	for how := range pressed {
+		pressed[how] = strings.TrimSpace(pressed[how])
+	}
+	return pressed
 }
 
 // describe says what the last sample showed.
