@@ -159,6 +159,11 @@ func BecauseNodePressure(k resource.Kind, gives, capacity resource.Amount) Reaso
 	return Reason{NodePressure, int64(k), int64(gives), int64(capacity)}
 }
 
+// BecauseTurnHasCome: the tasks of a node that is under pressure take turns, and the task was throttled long enough.
+func BecauseTurnHasCome(k resource.Kind, gives, capacity resource.Amount) Reason {
+	return Reason{TurnHasCome, int64(k), int64(gives), int64(capacity)}
+}
+
 // BecauseBestAhead: of the jobs that were compared, this one leaves the least of the node's future resources idle or
 // over-allocated. Both areas are amounts of rates times time, which are bytes.
 func BecauseBestAhead(compared int, idle, over float64) Reason {

@@ -57,6 +57,7 @@ const (
 	TooFewServers                    // A: tasks that start at once; B: how many of them have room; C: as WaitedTooLittle
 	ScoresWorse                      // A: the job that was chosen; B: the score of this job; C: the score of that job, both bytes
 	DeadlineDue                      // the deadline of a job passes
+	TurnHasCome                      // A, B, C: as NodePressure; the task was throttled for it, and goes on
 	numReasons
 )
 
@@ -198,6 +199,8 @@ func (r Reason) Words(at func(timeline.Time) string) string {
 		return fmt.Sprintf("its %d tasks start at once on different servers, and there is room for %d", r.A, r.B) + due(r.C, at)
 	case ScoresWorse:
 		return fmt.Sprintf("scores %s, and job %d scored %s (less is better)", memory(r.B), r.A, memory(r.C))
+	case TurnHasCome:
+		return fmt.Sprintf("its turn has come: the node gives %s, of %s", amountOf(r.A, r.B), amount(r.A, r.C))
 	case DeadlineDue:
 		return "the deadline of a job passes"
 	}

@@ -182,6 +182,9 @@ func TestSparkModel(t *testing.T) {
 		e.Kind != cluster.Points || len(e.Points) != 2 || e.Points[0].Memory != sort.MinMemory || e.Points[0].Slowdown != 1.3 {
 		t.Errorf("sort: %+v", sort)
 	}
+	if scan := j.Stages[0]; scan.Input != 200*resource.MB || sort.Input != 50*resource.MB || j.Stages[2].Input != 0 {
+		t.Errorf("the stages read %d, %d and %d bytes", scan.Input, sort.Input, j.Stages[2].Input)
+	}
 	// CPU time is half of the run time. 50 MB are read in 4 s, half of them from other nodes.
 	if d := j.Task(1, 0).Phases[0].Demand; d != (resource.Vector{650, outside + 400*resource.MB, 6250000, 6250000}) {
 		t.Errorf("demand of a sort: %v", d)

@@ -133,7 +133,7 @@ func (f *Spark) stage(s *sparkStage, x *executor) (cluster.Stage, workload.Stage
 		total.add(t, measured, lasting)
 		stage.Ideal[resource.Memory] = max(stage.Ideal[resource.Memory], needs)
 	}
-	stage.Duration = mean(ran.durations)
+	stage.Duration, stage.Input = mean(ran.durations), s.input()
 	var sums resource.Vector
 	for _, p := range ran.phases {
 		sums = sums.Add(p[0].Demand)

@@ -89,16 +89,28 @@ func (f *Spark) runsOf(in *input, app string) ([]StageRun, error) {
 	return runs, nil
 }
 
+// input returns what the mean task of a stage, which has tasks, reads; 0 if that is unknown.
+func (s *sparkStage) input() resource.Amount {
+	read := 0.0
+	for i := range s.tasks {
+		t := &s.tasks[i]
+		if t.lacks&(lacksInput|lacksShuffle) != 0 {
+			return 0
+		}
+		read += float64(t.Input.Bytes + t.ShuffleRead.Local + t.ShuffleRead.Remote)
+	}
+	return amount(read / float64(len(s.tasks)))
+}
+
 // runOf returns the run of the mean task of a stage, which has tasks. n counts the stages of which a resource is unknown.
 func (f *Spark) runOf(s *sparkStage, x *executor, n *notes) profile.Run {
-	var lasting, cpu, read, disk, network float64 // seconds, bytes
+	var lasting, cpu, disk, network float64 // seconds, bytes
 	var peak, ended int64
 	lacks, measured := sparkLacks(0), false
 	for i := range s.tasks {
 		t := &s.tasks[i]
 		lasting += t.lasting().Seconds()
 		cpu += (float64(t.CPUTime) + float64(t.DeserializeCPUTime)) / 1e9
-		read += float64(t.Input.Bytes + t.ShuffleRead.Local + t.ShuffleRead.Remote)
 		onDisk, overNetwork := f.transferred(t)
 		disk, network = disk+float64(onDisk+2*t.DiskSpilled), network+float64(overNetwork) // what is spilled is written, and read again
 		peak, ended = max(peak, t.PeakExecution), max(ended, t.finish)
@@ -113,10 +125,7 @@ func (f *Spark) runOf(s *sparkStage, x *executor, n *notes) profile.Run {
 	}
 	tasks := float64(len(s.tasks))
 	r := profile.Run{Ended: timeline.Milliseconds(ended), Duration: seconds(lasting / tasks), Unknown: f.unknown(lacks),
-		Features: profile.Features{Cores: x.taskCPU, Memory: x.perTask(), Input: amount(read / tasks)}}
-	if lacks&(lacksInput|lacksShuffle) != 0 {
-		r.Input = 0
-	}
+		Features: profile.Features{Cores: x.taskCPU, Memory: x.perTask(), Input: s.input()}}
 	demand := resource.Of(amount(cpu/lasting*float64(resource.Core)), f.outside(x)+resource.Amount(peak)).
 		With(resource.Disk, amount(disk/lasting)).With(resource.Network, amount(network/lasting))
 	r.Phases = []cluster.Phase{{Duration: r.Duration, Demand: r.Unknown.In(demand, 0)}}

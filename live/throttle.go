@@ -40,7 +40,11 @@ func (d *Driver) throttle(j *job, decision *cluster.Decision) {
 	r.Throttle = &store.Throttle{Bound: decision.Bound, Until: decision.At, Why: decision.Reason.Words(clock)}
 	r.throttles = append(r.throttles, decision.ID)
 	d.remember(j, r)
-	d.log.Info("throttling container", "job", j.ID, "container", r.Container, "bound", decision.Bound, "until", clock(decision.At), "reason", r.Throttle.Why)
+	if (decision.Bound == resource.Vector{}) {
+		d.log.Info("ending the throttle of container", "job", j.ID, "container", r.Container, "reason", r.Throttle.Why)
+	} else {
+		d.log.Info("throttling container", "job", j.ID, "container", r.Container, "bound", decision.Bound, "until", clock(decision.At), "reason", r.Throttle.Why)
+	}
 	d.out.putRun(r)
 	d.out.orders = append(d.out.orders, cluster.Order{Decision: *decision, Container: r.Container})
 }

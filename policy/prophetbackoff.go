@@ -75,8 +75,12 @@ func (b *backoff) throttle(now timeline.Time, p *cluster.Plan, n *cluster.NodeSt
 				d.most[k] = before.Bound[k]
 			}
 		}
+		because := cluster.BecauseNodePressure
+		if d.most == (resource.Vector{}) {
+			because = cluster.BecauseTurnHasCome
+		}
 		k := pressedMost(n)
-		p.Throttle(d.task, d.most, now.Add(b.lasts), cluster.BecauseNodePressure(k, n.Pressed[k], n.Capacity[k]))
+		p.Throttle(d.task, d.most, now.Add(b.lasts), because(k, n.Pressed[k], n.Capacity[k]))
 	}
 }
 
