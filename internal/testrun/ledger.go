@@ -77,8 +77,8 @@ func accountFor(path string, out, complaints io.Writer) int {
 	ran := map[testName]bool{}
 	for _, o := range results {
 		if o.Outcome != skipped {
-			ran[testName{o.Package, o.Test}] = true
-			ran[testName{o.Package, inGuest(o.Test)}] = true
+			markRun(ran, o.Package, o.Test)
+			markRun(ran, o.Package, inGuest(o.Test))
 		}
 	}
 	for _, o := range results {
@@ -102,6 +102,17 @@ func accountFor(path string, out, complaints io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// markRun marks a test as run, and the tests that it is a part of: the ledger has only the innermost.
+func markRun(ran map[testName]bool, pkg, test string) {
+	for ok := true; ok; {
+		ran[testName{pkg, test}] = true
+		at := strings.LastIndexByte(test, '/')
+		if ok = at >= 0; ok {
+			test = test[:at]
+		}
+	}
 }
 
 // inGuest returns the name outside of a guest of a test in a guest: "TestGuest/v2/root/TestX/case" is "TestX/case".

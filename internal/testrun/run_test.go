@@ -141,6 +141,10 @@ func TestAccount(t *testing.T) {
 		{"a test that never ran", []string{events, events}, "skipped in every run: m/a TestSwap: needs swap\n", 1},
 		{"a test that ran in a guest", []string{events, guestEvents}, "", 0},
 		{"a test that ran in another run", []string{events, `{"Action":"pass","Package":"m/a","Test":"TestSwap","Elapsed":20}`}, "", 0},
+		{"a test of which a part ran in another run", []string{events, `{"Action":"run","Package":"m/a","Test":"TestSwap/file"}
+{"Action":"pass","Package":"m/a","Test":"TestSwap/file","Elapsed":20}
+{"Action":"pass","Package":"m/a","Test":"TestSwap","Elapsed":20}`}, "", 0},
+		{"a test of which another one is no part", []string{events, `{"Action":"pass","Package":"m/a","Test":"TestSwapped/file","Elapsed":20}`}, "skipped in every run: m/a TestSwap: needs swap\n", 1},
 		{"the end of what a failed test said", []string{long}, "--- fail: m/b TestBad/case\n" + strings.Repeat("1 is not 2\n", shownLines) + "failed: m/b TestBad/case\n", 1},
 		{"what did not compile", []string{notCompiled}, "--- fail: m/c\nc.go:3: undefined: x\nFAIL	m/c [build failed]\nfailed: m/c\n", 1},
 	} {
