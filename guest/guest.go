@@ -148,7 +148,7 @@ func Run(t *testing.T, c Config, binary string, args ...string) {
 	for _, as := range c.As {
 		run, ok := runs[as]
 		if !ok || as != Root && c.Init != Systemd {
-			t.Fatalf("guest: nobody is %q there", as)
+			t.Fatalf("guest: user %q does not exist in this guest", as)
 		}
 		if tests := c.Run[as]; tests != "" {
 			run.Args = []string{"-test.run=" + tests}
@@ -385,7 +385,7 @@ func (m *machine) boot(t *testing.T) {
 	case err != nil:
 		t.Errorf("guest: QEMU: %v: %s", err, complaints.String())
 	case !r.done:
-		t.Errorf("guest: it ended before its time")
+		t.Errorf("guest: it ended before its last answer")
 	}
 	t.Logf("guest: %d tests in %.1f s", r.tests, time.Since(began).Seconds())
 	if t.Failed() {

@@ -1,9 +1,9 @@
-// Package boundeddisk is a disk of a stated speed, for studies of real programs. All that is read from the disk and written
-// to it, by whom and how ever, passes through one queue that serves so many bytes per second: direct transfers, and those
-// that the kernel makes for its page cache. What is in the page cache costs nothing, as with any disk.
+// Package boundeddisk is a disk of a stated speed, for studies of real programs. All transfers from and to the disk, direct ones
+// and the kernel's own for its page cache, pass through one queue that serves a fixed number of bytes per second. Reads that
+// the page cache can answer cost nothing, as with any disk.
 //
-// A process of its own serves the disk. A process that used a disk which it serves itself could wait for itself: while one of
-// its threads waits for the disk in a page fault or between fork and exec, Go cannot stop that thread, and stops all others.
+// A process of its own serves the disk. A process that used a disk which it serves itself could deadlock: while one of its
+// threads waits for the disk in a page fault or between fork and exec, Go cannot stop that thread, and stops all other threads.
 package boundeddisk
 
 import (
@@ -28,7 +28,7 @@ type Disk struct {
 
 	mu      sync.Mutex
 	server  *exec.Cmd
-	orders  io.WriteCloser // a line each; the server removes the disk at the end of them
+	orders  io.WriteCloser // one per line; the server removes the disk when they end
 	answers *json.Decoder
 }
 
@@ -45,7 +45,7 @@ func New(parent string, size, speed resource.Amount) (d *Disk, err error) {
 	}
 	d = &Disk{speed: speed, server: exec.Command(self, Command, parent, strconv.FormatInt(int64(size), 10), strconv.FormatInt(int64(speed), 10))}
 	d.server.Dir, d.server.Stderr = "/", os.Stderr
-	d.server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C ends those who use the disk first
+	d.server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C ends the programs that use the disk first
 	d.orders, err = d.server.StdinPipe()
 	var out io.ReadCloser
 	if err == nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/bellows-rm/bellows/resource"
 )
 
-// Command is the first argument of a program that shall be the server of a disk: its main function passes the others to
-// Serve, and exits with what that returns.
+// Command is the first argument of a program that shall be the server of a disk: its main function passes the other arguments to
+// Serve, and exits with the result.
 const Command = "bounded-disk"
 
 // prefix begins the names of the disks' folders; the number of the server's process follows.
@@ -27,7 +27,7 @@ const (
 	boundOrder  = "bound"
 )
 
-// Serve makes a disk and serves it until the end of the orders on standard input. args are those of New.
+// Serve makes a disk and serves it until the end of the orders on standard input. args are the arguments of New.
 func Serve(args []string) (code int) {
 	if err := serve(args); err != nil {
 		fmt.Fprintln(os.Stderr, "bounded disk:", err)

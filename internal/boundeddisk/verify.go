@@ -21,8 +21,7 @@ type Check struct {
 	Achieved resource.Amount `json:"achieved_bytes_per_s"`
 }
 
-// DropCaches writes what the kernel holds back of the disk, and makes the kernel forget what it read: the next reads come
-// from disks. It needs root.
+// DropCaches writes all dirty pages and empties the page cache: the next reads come from disks. It needs root.
 func (d *Disk) DropCaches() error {
 	if err := fusedisk.Sync(d.path); err != nil {
 		return err
@@ -85,7 +84,7 @@ func (d *Disk) Holds(c Check) bool {
 	return c.Achieved <= d.speed*11/10 && c.Achieved >= d.speed*4/5
 }
 
-// through transfers so many bytes of a file in blocks, and waits until they are on the disk.
+// through transfers the given number of bytes of a file in blocks, and waits until they are on the disk.
 func through(path string, flags int, size int64, transfer func(*os.File, []byte) (int, error)) error {
 	f, err := os.OpenFile(path, flags, 0o600)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Pace is how fast a disk with one arm is.
+// Pace is the speed of a disk with one arm.
 type Pace struct {
 	Rate int64         // bytes per second of a transfer; 0 is as fast as the content
 	Seek time.Duration // before a transfer that does not begin where the last one ended

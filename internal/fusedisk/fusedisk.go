@@ -1,5 +1,5 @@
 // Package fusedisk makes disks of its own: the content of a disk is a file of a FUSE file system that this process
-// serves, with ext4 on it through a loop device. Whoever serves the content sees every transfer of the disk.
+// serves, with ext4 on it through a loop device. The process that serves the content sees every transfer of the disk.
 package fusedisk
 
 import (

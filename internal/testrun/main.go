@@ -48,7 +48,7 @@ func execute(ctx context.Context, args []string, out, complaints io.Writer, ledg
 		return accountFor(*account, out, complaints)
 	}
 	if *account != "" || len(lists) == 0 {
-		fmt.Fprintln(complaints, "testrun: must be told either -account or at least one list of arguments for go test")
+		fmt.Fprintln(complaints, "testrun: needs either -account or at least one list of arguments for go test")
 		return 2
 	}
 	began := time.Now()

@@ -191,13 +191,16 @@ func packageLine(text string, out io.Writer) {
 
 var skipLine = regexp.MustCompile(`(?m)^\s+[\w.-]+\.go:\d+: (.*)$`)
 
-// reason returns why a test was skipped: the last line of its output.
+// reason returns why a test was skipped: the last line of its output. A script says so before its log, which begins with its
+// environment.
 func reason(output string) string {
-	said := skipLine.FindAllStringSubmatch(output, -1)
-	if len(said) == 0 {
-		return "it does not say why"
+	why := "it does not say why"
+	for _, said := range skipLine.FindAllStringSubmatch(output, -1) {
+		if !strings.HasPrefix(said[1], "WORK=") {
+			why = strings.TrimSpace(said[1])
+		}
 	}
-	return strings.TrimSpace(said[len(said)-1][1])
+	return why
 }
 
 // report prints the end of the run, its last line being "N passed, N failed, N skipped", and returns the exit code.

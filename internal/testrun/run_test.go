@@ -189,3 +189,15 @@ func TestExecute(t *testing.T) {
 		t.Errorf("exit code %d, want 1: %s", code, out.String())
 	}
 }
+
+func TestReason(t *testing.T) {
+	for output, want := range map[string]string{
+		"    a_test.go:5: a remark\n    a_test.go:9: needs swap\n":                                             "needs swap",
+		"    cmd.go:380: long: run without -short\n    testscript.go:609: WORK=$WORK\n        HOME=/no-home\n": "long: run without -short",
+		"--- SKIP: TestSwap (0.00s)\n": "it does not say why",
+	} {
+		if got := reason(output); got != want {
+			t.Errorf("%q: %q, want %q", output, got, want)
+		}
+	}
+}
